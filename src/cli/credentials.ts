@@ -7,13 +7,20 @@ export interface PluginSettings {
   readonly clientId: string;
   readonly privateKey: string;
   readonly keyId: string | undefined;
+  readonly audience: string | undefined;
+}
+
+/** Names who asked for a token. Neither id is secret, and a wrong one is a usual reason for a refusal. */
+export function namesClient({ clientId }: { readonly clientId: string }, tenant: string | undefined): string {
+  return `the client ${clientId}${tenant === undefined ? "" : ` of the tenant ${tenant}`}`;
 }
 
 /** Undefined if no setting of the plugin is set. @throws ConfigurationError, as does `readPrivateKey` */
 export async function readPlugin(settings: Settings): Promise<PluginSettings | undefined> {
-  const { aClientId: clientId, aPrivateKey, aPrivateKeyFile, aKeyId: keyId } = settings;
-  if (clientId !== undefined) return { clientId, privateKey: await readPrivateKey(settings), keyId };
-  if ((aPrivateKey ?? aPrivateKeyFile ?? keyId) === undefined) return undefined;
+  const { aClientId: clientId, aPrivateKey, aPrivateKeyFile, aKeyId: keyId, audience } = settings;
+  if (clientId !== undefined)
+    return { clientId, privateKey: await readPrivateKey(settings), keyId, audience };
+  if ((aPrivateKey ?? aPrivateKeyFile ?? keyId ?? audience) === undefined) return undefined;
   throw incomplete("A", "client id", namesOf("aClientId"));
 }
 

@@ -14,7 +14,7 @@ import {
   isVariantError,
 } from "../errors.js";
 import { evidenceLines, type Output, type Paint, printableJson } from "./output.js";
-import { whereToSet } from "./settings.js";
+import { inFlags, whereToSet } from "./settings.js";
 
 export const exitCodes = {
   done: 0,
@@ -69,7 +69,7 @@ interface ToolError {
 
 export function reportError(output: Output, error: unknown, body?: unknown): void {
   if (output.json) output.value(errorJson(error, body));
-  else output.raw(`${errorLines(error, output.paintNote, body).join("\n")}\n`);
+  else output.say(errorLines(error, output.paintNote, body).join("\n"));
 }
 
 /** Describes an error for people. `body` is that of a refused call, checked to hold no secret. */
@@ -88,22 +88,33 @@ export function errorLines(error: unknown, paint: Paint, body?: unknown): string
     const message = `a fault of this program (${name}). Please report it with these lines:`;
     return [head({ code: "internal", message }, paint), ...frames.slice(0, 10)];
   }
-  const lines = [head(error, paint)];
+  const { code } = error;
+  const causes = causesInFlags(isTokenRequestError(error) || isApiError(error) ? (error.causes ?? []) : []);
+  // The causes are listed below, so the message need not repeat the first.
+  const message = inFlags(error.message).replace(/ Most likely: .*$/s, "");
+  const lines = [head({ code, message }, paint)];
   const where = isConfigurationError(error) ? whereToSet(error) : undefined;
   if (where !== undefined) lines.push(`  ${where}`);
   if (isLoginRequiredError(personRequired(error))) lines.push("  Run bivariant login.");
   if (isUnexpectedResponseError(error)) lines.push(...list(error.issues));
-  if (isTokenRequestError(error) || isApiError(error)) lines.push(...causeLines(error.causes ?? [], paint));
-  if ((isVariantError(error) || isUnexpectedResponseError(error)) && error.detection !== undefined)
+  lines.push(...causeLines(causes, paint));
+  // The message of a VariantError contains the evidence.
+  if (isUnexpectedResponseError(error) && error.detection !== undefined)
     lines.push("  Evidence:", ...evidenceLines(error.detection.evidence, paint));
   if (body !== undefined) lines.push(`  The answer: ${printableJson(body)}`);
   const { retryAt } = error as { retryAt?: number };
-  if (retryAt !== undefined) lines.push(`  Try again after ${new Date(retryAt).toISOString()}.`);
+  // The pause after a refused token request holds only for the same process.
+  const instant = retryAt === undefined || isTokenRequestError(error) ? "" : new Date(retryAt).toISOString();
+  if (!message.includes(instant)) lines.push(`  Try again after ${instant}.`);
   return lines;
 }
 
 function head({ code, message }: { readonly code: string; readonly message: string }, paint: Paint): string {
   return `${paint("red", "error")} ${paint("bold", code)}: ${message}`;
+}
+
+export function causesInFlags(causes: readonly Cause[]): Cause[] {
+  return causes.map((one) => ({ ...one, evidence: inFlags(one.evidence), remedy: inFlags(one.remedy) }));
 }
 
 const list = (issues: readonly string[]) => issues.map((issue) => `  - ${issue}`);
@@ -114,8 +125,8 @@ function causeLines(causes: readonly Cause[], paint: Paint): string[] {
     causes.length === 1 ? "  Likely cause:" : "  Likely causes, most likely first:",
     ...causes.flatMap(({ summary, evidence, remedy }, index) => [
       `  ${index + 1}. ${paint("bold", summary)}`,
-      `     evidence: ${evidence}`,
-      `     remedy:   ${remedy}`,
+      `     evidence  ${evidence}`,
+      `     remedy    ${remedy}`,
     ]),
   ];
 }
@@ -128,8 +139,9 @@ export function errorJson(error: unknown, body?: unknown): { readonly error: Rec
 
 function fieldsOf(error: unknown): object {
   if (isBivariantError(error)) {
-    const { code, message, name, ...rest } = error.toJSON();
-    return { code, message, name, ...rest };
+    const { code, message, name, causes, ...rest } = error.toJSON();
+    const ranked = Array.isArray(causes) ? { causes: causesInFlags(causes) } : {};
+    return { code, message: inFlags(String(message)), name, ...rest, ...ranked };
   }
   const name = error instanceof Error ? error.name : "not an Error";
   if (!isToolError(error)) return { code: "internal", message: `A fault of this program (${name}).` };

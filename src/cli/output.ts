@@ -1,4 +1,5 @@
-/** Prints results on stdout, and notes and progress on stderr, with colour on terminals only. */
+/** Prints results on stdout, and notes and progress on stderr, as wide as the terminal, with colour on terminals only. */
+import { stripVTControlCharacters as withoutColour } from "node:util";
 import type { ServiceEvent } from "../auth/auth.js";
 import type { Detection, Evidence } from "../errors.js";
 
@@ -7,6 +8,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** The part of a stream of the process that is used. */
 export interface Stream {
   readonly isTTY?: boolean;
+  readonly columns?: number;
   write(text: string): unknown;
 }
 
@@ -26,31 +28,40 @@ export class Output {
   /** Colours for stderr. */
   readonly paintNote: Paint;
   readonly #streams: Streams;
+  readonly #env: Environment;
 
   constructor(streams: Streams, env: Environment, json: boolean) {
     this.json = json;
     this.#streams = streams;
+    this.#env = env;
     this.isTerminal = streams.stdout.isTTY === true;
     this.paint = painter(streams.stdout, env);
     this.paintNote = painter(streams.stderr, env);
   }
 
+  /** Writes text for people to stdout, wrapped. */
   lines(lines: readonly string[]): void {
-    this.#streams.stdout.write(`${lines.join("\n")}\n`);
+    this.verbatim(wrap(lines.join("\n"), columnsOf(this.#streams.stdout, this.#env)));
+  }
+
+  /** Writes text to stdout unchanged, because a shell, a program or a form reads it. */
+  verbatim(text: string): void {
+    this.#streams.stdout.write(`${text}\n`);
   }
 
   /** Writes a result as JSON; one of many results has the indent 0, which keeps it on one line. */
   value(value: unknown, indent: 0 | 2 = 2): void {
-    this.lines([printableJson(value, indent)]);
+    this.verbatim(printableJson(value, indent));
   }
 
   note(text: string): void {
-    this.raw(`${this.paintNote("dim", text)}\n`);
+    this.say(this.paintNote("dim", text));
   }
 
-  /** Writes text to stderr, unchanged. */
-  raw(text: string): void {
-    this.#streams.stderr.write(text);
+  /** Writes text for people to stderr, wrapped. */
+  say(text: string): void {
+    const { stderr } = this.#streams;
+    stderr.write(`${wrap(text, columnsOf(stderr, this.#env))}\n`);
   }
 
   /** Runs a task and, when it takes long, notes what the program waits for; `what` completes "Still ...". */
@@ -83,6 +94,43 @@ export class Output {
   };
 }
 
+/** COLUMNS decides if it is set, as in other tools. Lines wider than 100 columns are hard to read. */
+function columnsOf({ isTTY, columns = 80 }: Stream, { COLUMNS = "" }: Environment): number {
+  if (/^[1-9]\d{0,5}$/.test(COLUMNS)) return Math.max(Number(COLUMNS), 40);
+  return isTTY ? Math.min(Math.max(columns, 40), 100) : 80;
+}
+
+/** Breaks lines at spaces. A word that is longer than a line, such as a URL, stays whole. */
+export function wrap(text: string, width: number): string {
+  return text.replace(/.+/g, (line) => wrapLine(line, width));
+}
+
+/** A member of JSON stays whole. Further lines start below the last field of the first, where fields are separated by two spaces or more. */
+function wrapLine(line: string, width: number): string {
+  const plain = withoutColour(line);
+  if (plain.length <= width || /^ *"\w+": /.test(plain)) return line;
+  const [indent = ""] = /^ */.exec(plain) ?? [];
+  const [fields = ""] = /^ *(?:(?:\d+\.|-|->) )?(?:\S+(?: \S+)* {2,})*/.exec(plain) ?? [];
+  const isCommand = /^ *\$ /.test(plain) && fields === indent;
+  const hang = isCommand || fields.length > width / 2 ? indent.length + 4 : fields.length;
+  const most = isCommand ? width - 2 : width;
+  let column = 0;
+  let wrapped = "";
+  // An option of a command stays together with its value.
+  for (const word of line.match(isCommand ? / *-[\w-]+ (?!-)[^ ]+| *[^ ]+/g : / *[^ ]+/g) ?? []) {
+    const start = word.trimStart();
+    const isBreak = column > hang && column + withoutColour(word).length > most;
+    wrapped += isBreak ? `${isCommand ? " \\" : ""}\n${" ".repeat(hang)}${start}` : word;
+    column = isBreak ? hang + withoutColour(start).length : column + withoutColour(word).length;
+  }
+  return wrapped;
+}
+
+/** Joins the lines of each paragraph, so that they can be wrapped anew. Lines with an indent stay as they are. */
+export function joinParagraphs(text: string): string {
+  return text.replace(/(?<=^\S.*)\n(?=\S)/gm, " ");
+}
+
 const styles = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const;
 
 export type Paint = (style: keyof typeof styles, text: string) => string;
@@ -102,17 +150,16 @@ export function printableJson(value: unknown, indent?: number): string {
   return text.replace(unprintable, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** Returns two lines for each request: one with question, answer, verdict and reason, one with the URL. */
+/** Returns three lines for each request: question, answer and verdict; the reason; the URL. */
 export function evidenceLines(evidence: readonly Evidence[], paint: Paint): string[] {
   if (evidence.length === 0) return ["  (no request was sent)"];
-  const answers = evidence.map(({ status, contentType = "" }) => `${status} ${contentType}`.trimEnd());
-  const width = Math.max(...answers.map((answer) => answer.length));
-  return evidence.flatMap(({ variant, question, says, reason, url }, index) => [
-    `  Variant ${variant}, ${question.padEnd("token endpoint".length)}  ${answers[index]?.padEnd(width)}  ${paintVerdict(says, paint, says.padEnd("unknown".length))}  ${reason}`,
+  return evidence.flatMap(({ variant, question, status, contentType, says, reason, url }) => [
+    `  Variant ${variant}, ${question}: ${[status, contentType].filter(Boolean).join(" ")} -> ${paintVerdict(says, paint)}`,
+    `    ${reason}`,
     paint("dim", `    POST ${url}`),
   ]);
 }
 
-export function paintVerdict(says: Detection["served"]["A"], paint: Paint, text: string = says): string {
-  return paint(says === "yes" ? "green" : says === "no" ? "dim" : "yellow", text);
+export function paintVerdict(says: Detection["served"]["A"], paint: Paint): string {
+  return paint(says === "yes" ? "green" : says === "no" ? "dim" : "yellow", says);
 }

@@ -1,14 +1,15 @@
 /** Opens the service that the settings describe and gets its token, with notes while the user waits. */
-import { ConfigurationError } from "../errors.js";
+import { ConfigurationError, isRateLimitedError, isTokenRequestError } from "../errors.js";
 import {
   type AccessToken,
+  type ConnectOptions,
   connect,
   createService,
   type Service,
   serviceAccount,
   servicePlugin,
 } from "../index.js";
-import { readAccount, readPlugin } from "./credentials.js";
+import { namesClient, readAccount, readPlugin } from "./credentials.js";
 import { proxyFetch } from "./proxy-fetch.js";
 import type { Context } from "./run.js";
 import { type Settings, waysToSet } from "./settings.js";
@@ -23,6 +24,7 @@ import { wantedLogin } from "./stored-login.js";
 export async function openService(
   settings: Settings,
   { output, env, signal }: Context,
+  api?: ConnectOptions["api"],
 ): Promise<{ readonly service: Service; readonly token: AccessToken; readonly secrets: readonly string[] }> {
   const { baseUrl = "", tenant, variant, timeoutMs, rateLimitDeadlineMs, allowInsecureHttp } = settings;
   const { onEvent } = output;
@@ -39,6 +41,7 @@ export async function openService(
           baseUrl,
           tenantId: tenant,
           variant,
+          api,
           timeoutMs,
           rateLimitDeadlineMs,
           allowInsecureHttp,
@@ -57,10 +60,17 @@ export async function openService(
   let service = connected as Service;
   if (login !== undefined && connected?.variant !== "A") {
     if (login.found instanceof Error) throw login.found;
-    service = createService(login.found) as Service;
+    service = createService(login.found, { api }) as Service;
     secrets.push(...login.options.secrets);
   }
   // The token is fetched before any call, so that the time limit of a call does not include this wait.
-  const token = await output.during("waiting for a token", () => service.auth.getAccessToken({ signal }));
+  const token = await output
+    .during("waiting for a token", () => service.auth.getAccessToken({ signal }))
+    .catch((error: unknown) => {
+      const client = service.variant === "A" ? plugin : (login?.options ?? account);
+      if (client !== undefined && (isTokenRequestError(error) || isRateLimitedError(error)))
+        error.message = `For ${namesClient(client, tenant)}: ${error.message}`;
+      throw error;
+    });
   return { service, token, secrets: [...secrets, token.value] };
 }

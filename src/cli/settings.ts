@@ -20,12 +20,17 @@ interface Setting {
 /** The flags follow from the keys: `aClientId` is --a-client-id, and its variable BIVARIANT_A_CLIENT_ID. */
 const settingTable = {
   baseUrl: { value: "url", text: "address of the deployment, with its path prefix if it has one" },
-  tenant: { value: "id", text: "tenant id; not needed with --variant B" },
+  tenant: { value: "id", text: "tenant id; in Variant B only a local name, which may be left out" },
   variant: { value: "A|B", text: "use this variant without asking the deployment", choices: ["A", "B"] },
   aClientId: { value: "id", text: "Variant A: client id of the service plugin" },
   aPrivateKeyFile: { value: "path", text: "Variant A: file with the private key, PEM or JWK" },
   aPrivateKey: { isSecret: true, text: "Variant A: the private key itself" },
   aKeyId: { value: "kid", text: "Variant A: kid of the key (default: that of the JWK, else the thumbprint)" },
+  audience: {
+    value: "url",
+    env: "BIVARIANT_A_AUDIENCE",
+    text: "Variant A: aud of the assertion, if a proxy rewrites the token URL (default: that URL)",
+  },
   bClientId: { value: "id", text: "Variant B: client id of the service account" },
   bClientSecretFile: { value: "path", text: "Variant B: file with the client secret" },
   bClientSecret: { isSecret: true, text: "Variant B: the client secret itself" },
@@ -53,12 +58,12 @@ const settingTable = {
   storeKeyFile: { value: "path", text: "file with its key, 32 bytes as base64 (default: <store file>.key)" },
   storeKey: { isSecret: true, text: "the key of the store file itself" },
   login: { env: false, text: "use the stored login, even if a secret or a plugin is configured" },
-  timeoutMs: { value: "ms", env: false, least: 1, text: "time limit of one HTTP request (default 10000)" },
+  timeoutMs: { value: "ms", env: false, least: 1, text: "time limit of one HTTP request (default: 10000)" },
   rateLimitDeadlineMs: {
     value: "ms",
     env: false,
     least: 0,
-    text: "how long to wait for a rate limit or a failing token endpoint (default 60000)",
+    text: "how long to wait for a rate limit or a failing token endpoint (default: 60000)",
   },
   allowInsecureHttp: {
     env: false,
@@ -101,7 +106,7 @@ export const identitySettings: readonly SettingName[] = settingNames.filter(
 );
 
 export const loginSettings: readonly SettingName[] = settingNames.filter(
-  (name) => !/^(?:variant|login|a[A-Z].*)$/.test(name),
+  (name) => !/^(?:variant|login|audience|a[A-Z].*)$/.test(name),
 );
 
 /** Adds the options of some settings to a command, and lists the variables of secrets in its help. */
@@ -169,12 +174,23 @@ const settingOfOption: Readonly<Record<string, SettingName>> = {
 
 /** Says with which flag or variable to set the option that an error of the library names. */
 export function whereToSet({ code, option, variant }: ConfigurationError): string | undefined {
-  if (code === "base_url_insecure") return `The flag is ${namesOf("allowInsecureHttp")}.`;
-  // The message of an error about a file names the setting already.
-  if (option === undefined || option.endsWith("File")) return undefined;
+  // The messages of these errors name the flag already.
+  if (option === undefined || option.endsWith("File") || code === "base_url_insecure") return undefined;
   const ofClient = variant === "B" ? "bClientId" : "aClientId";
   const name = option === "clientId" ? ofClient : (settingOfOption[option] ?? option);
   return name in settingTable ? `Set it with ${namesOf(name as SettingName)}.` : undefined;
+}
+
+/** Rewrites a text of the library for users of the command line: it names flags in place of options. */
+export function inFlags(text: string): string {
+  return text
+    .replace(': variant: "A" or variant: "B" (BIVARIANT_VARIANT)', ` with ${namesOf("variant")}`)
+    .replace(" (retryAt)", "")
+    .replace(/^privateKey/, "The private key")
+    .replace(/(?<![{\w-])(?:[a-z]+[A-Z]\w*|audience)(?!\w|\})/g, (option) => {
+      const name = settingOfOption[option] ?? option;
+      return (Object.hasOwn(settingTable, name) && flagOf(name as SettingName)) || option;
+    });
 }
 
 /** Returns the flag and the variable, for example `--tenant or BIVARIANT_TENANT`. */

@@ -17,7 +17,7 @@ import {
 import { fileStore } from "../stores/file.js";
 import { parseBaseUrl } from "../variants/target.js";
 import { invalidFlag } from "./arguments.js";
-import { hasOwnLoginClient, readLoginClient, readSecret } from "./credentials.js";
+import { hasOwnLoginClient, namesClient, readLoginClient, readSecret } from "./credentials.js";
 import type { Environment } from "./output.js";
 import { proxyFetch } from "./proxy-fetch.js";
 import { namesOf, type Settings } from "./settings.js";
@@ -90,7 +90,9 @@ export async function wantedLogin(
   if (!Array.isArray(found)) return { options, found };
   if (found.some((one) => isSameLogin(one, options)))
     return { options, found: new LoginRequiredError("login_expired", "The stored login is over.") };
-  const none = `No login is stored for this base URL, tenant and client id (${namesOf("storeFile")}).`;
+  const { tenantId, baseUrl } = options;
+  const without = tenantId === undefined ? " without a tenant" : "";
+  const none = `No login is stored for ${namesClient(options, tenantId)}${without} at ${baseUrl} (${namesOf("storeFile")}).`;
   const message = found.length === 0 ? none : `${none} ${otherTenants(found)}`;
   if (isNamed || hasOwnLoginClient(settings))
     return { options, found: new LoginRequiredError("login_expired", message) };

@@ -1,4 +1,6 @@
 // `bivariant call`: the same call on either variant, the request that it sends, and refused calls.
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { leaksOf, startDeployment } from "./cli-deployment.js";
@@ -44,6 +46,31 @@ describe.concurrent("call", () => {
     const headers = { "x-trace": "t:1", "x-envelope": "full", authorization: `Bearer ${plantedToken}` };
     expect(requests[0]?.headers).toMatchObject(headers);
     expect(leaksOf(result, [plantedToken])).toEqual([]);
+  });
+
+  it("calls the operations of documents of one's own, from a folder or a module", async () => {
+    const { env, requests } = await startPlanted((_, response) => response.end("{}"));
+    const get = { method: "GET", path: "/v1/devices/{deviceId}", success: [200], failure: [] };
+    const token = { ...get, method: "POST", path: "/v1/auth/token", anonymous: true };
+    const operations = { A: {}, B: { getDevice: get, askForToken: token } };
+    const { folder } = await startDeployment();
+    await writeFile(
+      join(folder, "operations.js"),
+      `export const operations = ${JSON.stringify(operations)};`,
+    );
+    for (const api of [folder, join(folder, "operations.js")]) {
+      const given = ["--param", "deviceId=7", "--param", "full=1", "--api", api];
+
+      expect(await cli(["call", "getDevice", ...given], env)).toMatchObject({ code: 0, stdout: "{}\n" });
+      expect(requests.at(-1)?.url).toBe("/v1/devices/7?full=1");
+      await refused([...call, "--api", api], env, "Use one of: getDevice.");
+      await refused(["call", "askForToken", "--api", api], env, "its answer is a token");
+    }
+    const wrong = { "broken.js": "export {", "other.js": "export const other = 1;" };
+    for (const [name, content] of Object.entries(wrong)) await writeFile(join(folder, name), content);
+    await refused([...call, "--api", join(folder, "broken.js")], env, "cannot be loaded", "broken.js.");
+    await refused([...call, "--api", join(folder, "other.js")], env, "bivariant generate did not write");
+    await refused([...call, "--api", join(folder, "none.js")], env, "neither a module nor a folder");
   });
 
   it("shows the body of a refusal with control characters escaped", async () => {

@@ -7,6 +7,7 @@ import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { expect } from "vitest";
+import type { Stream } from "../../src/cli/output.js";
 import { run } from "../../src/cli/run.js";
 
 export interface Ended {
@@ -34,20 +35,20 @@ process.env = new Proxy(real, {
   has: (_, name) => current()[String(name)] !== undefined,
 });
 
-/** Starts a command in this process, with no environment but the given one. */
+/** Starts a command in this process, with no environment but the given one. Lines are not wrapped by default. */
 export function startCli(
   args: readonly string[],
   env: Environment = {},
-  { isTTY = false }: { readonly isTTY?: boolean } = {},
+  terminal: Pick<Stream, "isTTY" | "columns"> = {},
 ): Running {
   const output = new Recorder();
   const interruption = new AbortController();
   const streams = {
-    stdout: { isTTY, write: (text: string) => output.add("stdout", text) },
-    stderr: { isTTY, write: (text: string) => output.add("stderr", text) },
+    stdout: { ...terminal, write: (text: string) => output.add("stdout", text) },
+    stderr: { ...terminal, write: (text: string) => output.add("stderr", text) },
   };
   const ended = environments
-    .run(env, () => run(args, { ...streams, env, signal: interruption.signal }))
+    .run(env, () => run(args, { ...streams, env: { COLUMNS: "99999", ...env }, signal: interruption.signal }))
     .then((code) => ({ code, ...output.text }));
   return { ended, seen: output.seen(ended), interrupt: () => interruption.abort(130) };
 }
@@ -59,9 +60,9 @@ export function startCli(
 export async function cli(
   args: readonly string[],
   env?: Environment,
-  options?: { readonly isTTY?: boolean },
+  terminal?: Pick<Stream, "isTTY" | "columns">,
 ): Promise<Ended> {
-  const ended = await startCli(args, env, options).ended;
+  const ended = await startCli(args, env, terminal).ended;
   return { ...ended, stderr: ended.stderr.replace(/^.{0,8}Still .*\n/gm, "") };
 }
 

@@ -34,7 +34,7 @@ describe("demo", () => {
     expect(result.stdout.match(/token +valid for 3600 s/g)).toHaveLength(3);
     expect(result.stdout.match(/devices +3\n/g)).toHaveLength(3);
     expect(result.stdout).toContain("verdict   Variant B");
-    expect(result.stdout).toContain("error variant_not_served: ");
+    expect(result.stdout).toContain("error     variant_not_served: ");
     expect(leaksOf(result)).toEqual([]);
   });
 

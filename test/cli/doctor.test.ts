@@ -286,8 +286,8 @@ describe("doctor compares the key with the registered JWKS:", () => {
       verdict: "pass",
       says: /with its kid cli-key/,
     },
-    { name: "another key", jwks: { keys: [other] }, verdict: "fail", says: /Not one of the 1/ },
-    { name: "two others", jwks: { keys: [other, other] }, verdict: "fail", says: /Not one of the 2/ },
+    { name: "another key", jwks: { keys: [other] }, verdict: "fail", says: /None of .*keys \(1\)/ },
+    { name: "two others", jwks: { keys: [other, other] }, verdict: "fail", says: /None of .*keys \(2\)/ },
     {
       name: "another key with the kid",
       jwks: { keys: [copied] },
@@ -314,7 +314,7 @@ describe("doctor compares the key with the registered JWKS:", () => {
       name: "odd keys",
       jwks: { keys: [null, 7, { kty: "RSA" }] },
       verdict: "fail",
-      says: /Not one of the 3/,
+      says: /None of .*keys \(3\)/,
     },
     { name: "a file that is not JSON", jwks: undefined, verdict: "fail", says: /not JSON/ },
   ];
@@ -361,12 +361,37 @@ describe("doctor explains a refusal of Variant A:", () => {
     expect(sent(emulator, 1)).toEqual({ tokens: 1, calls: 0 });
   });
 
-  it("at a rate limit, it says when the limit ends and sends no second request", async () => {
+  it.each([
+    { name: "first if it is not in --jwks", registered: other, first: "jwks_mismatch" },
+    { name: "no cause if it is there", registered: keys(signingKey), first: "audience_mismatch" },
+  ])("an unregistered key is $name", async ({ registered, first }) => {
+    const options = { variants: ["A"], publicUrl: "https://x.example" } as const;
+    const { env, folder } = await startDeployment(options);
+    const path = join(folder, "registered.json");
+    await writeFile(path, JSON.stringify(registered));
+    // Without --jwks the cause of this aud is first.
+    const { token, audience } = await doctor(env, ["--jwks", path, "--audience", "https://y.example/"]);
+    expect(token?.causes?.[0]?.id).toBe(first);
+    expect(token?.causes?.some(({ id }) => id === "jwks_mismatch")).toBe(first === "jwks_mismatch");
+    const says = first === "jwks_mismatch" ? "None of the registered keys" : "The key is not the cause";
+    expect(token?.evidence).toContain(says);
+    expect(audience?.remedy).toContain("Remove --audience or");
+  });
+
+  it("at a rate limit of one request, it waits until it may ask for the token", async () => {
+    const rateLimit = { requests: 1, windowSeconds: 1 };
+    const { env } = await startDeployment({ variants: ["A"], rateLimit });
+    const result = await cli(["doctor"], env);
+    expect(result).toMatchObject({ code: 0 });
+    expect(result.stderr).toContain("The rate limit of the tenant is reached. Waiting until ");
+  });
+
+  it("at a rate limit beyond the deadline, it says when the limit ends and sends no second request", async () => {
     const rateLimit = { requests: 1, windowSeconds: 3600 };
     const { env, emulator } = await startDeployment({ variants: ["A"], rateLimit });
     const { token } = await doctor(env);
     expect(token).toMatchObject({ verdict: "fail", remedy: expect.stringContaining("whole tenant") });
-    expect(token?.evidence).toMatch(/rate_limited: .*until \d{4}-\S+Z/);
+    expect(token?.evidence).toMatch(/rate_limited for .* reporter of .* acme: .*until \d{4}-\S+Z/);
     expect(sent(emulator, 1)).toEqual({ tokens: 1, calls: 0 });
   });
 

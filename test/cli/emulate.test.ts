@@ -157,7 +157,7 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
     const script = await cli(["emulate", "--rules", "--json"]);
     expect(people.code).toBe(0);
     expect(people.stdout).toMatch(
-      /assertion\.audience \(section .*[\s\S]*Off: [\s\S]*narrowingDelayMs \(section 2\.1\) is 0\n/,
+      /assertion\.audience answers 400 .*[\s\S]*Off: [\s\S]*narrowingDelayMs\n.*\n {2}Default: 0\n/,
     );
     const { rules, options } = JSON.parse(script.stdout);
     expect(rules["route.scope"]).toMatchObject({ answer: { status: 403 } });

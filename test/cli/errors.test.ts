@@ -24,7 +24,7 @@ const table = [
   { error: new ConfigurationError("key_invalid", "m"), exit: 2 },
   { error: new StoreError("store_unavailable", "m"), exit: 2 },
   { error: new EmulatorError("listen_failed", "m"), exit: 2 },
-  { error: new TokenRequestError("m", { variant: "A", status: 400, retryAt }), exit: 3 },
+  { error: new TokenRequestError("m", { variant: "A", status: 400 }), exit: 3 },
   { error: new RateLimitedError("m", { retryAt }), exit: 3 },
   { error: new RelaunchRequiredError("launch_refused", "m"), exit: 3 },
   { error: new LoginRequiredError("login_refused", "m"), exit: 3 },
@@ -46,6 +46,21 @@ describe("an error", () => {
     expect(JSON.stringify([lines, errorJson(error)])).not.toContain("hidden");
     if ("retryAt" in error) expect(lines).toContain("  Try again after 2026-01-01T00:00:00.000Z.");
     if ("issues" in error && error.issues.length > 0) expect(lines).toContain("  - a: b");
+  });
+
+  it.each([
+    ["No answer within 10 ms (timeoutMs).", "No answer within 10 ms (--timeout-ms)."],
+    ["At 1 (retryAt), or raise rateLimitDeadlineMs.", "At 1, or raise --rate-limit-deadline-ms."],
+    ['it: variant: "A" or variant: "B" (BIVARIANT_VARIANT).', "it with --variant or BIVARIANT_VARIANT."],
+    ["privateKey is {tenantId}. Set audience.", "The private key is {tenantId}. Set --audience."],
+    ["Pass --audience as it is.", "Pass --audience as it is."],
+  ])("names flags, not options of the library: %s", (message, shown) => {
+    const error = new ConfigurationError("option_invalid", message);
+    expect(errorLines(error, plain)[0]).toBe(`error option_invalid: ${shown}`);
+    expect(errorJson(error).error.message).toBe(shown);
+    const cause = { id: "x", summary: "s", evidence: message, remedy: message } as never;
+    const refused = new TokenRequestError("m", { variant: "A", status: 400, causes: [cause] });
+    expect(errorLines(refused, plain).at(-1)).toBe(`     remedy    ${shown}`);
   });
 
   it("lists the issues that its message does not contain", () => {

@@ -49,7 +49,7 @@ describe("bivariant unknowns", () => {
     const forPeople = await cli(["unknowns"]);
     const forMachines = await cli(["unknowns", "--json"]);
     expect(forPeople.code).toBe(0);
-    expect(forPeople.stdout.trim().split("\n")).toHaveLength(unknowns.length);
+    for (const { says } of unknowns) expect(forPeople.stdout).toContain(`${says}\n`);
     expect(JSON.parse(forMachines.stdout)).toEqual(unknowns);
   });
 });

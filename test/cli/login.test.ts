@@ -248,7 +248,7 @@ describe("a login with wrong settings", () => {
     { name: "no client id", changes: { BIVARIANT_B_CLIENT_ID: "" }, says: "BIVARIANT_B_CLIENT_ID" },
     { name: "no authorization endpoint", changes: { [endpoint]: "" }, says: endpoint },
     { name: "an invalid endpoint", changes: { [endpoint]: "planted" }, says: "--authorization-endpoint" },
-    { name: "an endpoint without TLS", changes: { [endpoint]: http }, says: "authorizationEndpoint" },
+    { name: "an endpoint without TLS", changes: { [endpoint]: http }, says: "-endpoint must use https" },
     { name: "an invalid key of the store", changes: { BIVARIANT_STORE_KEY: "planted" }, says: "32 bytes" },
   ])("exits 2 before it listens or sends anything, for $name", async ({ changes, says }) => {
     const deployment = await start();

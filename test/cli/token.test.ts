@@ -63,14 +63,23 @@ describe("token", () => {
     expect(Math.abs(expires_at - Date.now() - 3_600_000)).toBeLessThan(600_000);
   });
 
-  it("refused exits 3 with the ranked causes, their remedies and the time of the next try", async () => {
+  it("refused exits 3 with the names of client and tenant, the ranked causes and their remedies", async () => {
     const { env } = await startDeployment({ variants: ["A"] });
     const result = await cli(["token", "--a-client-id", "unheard-of"], env);
     expect(result).toMatchObject({ code: 3, stdout: "" });
-    expect(result.stderr).toContain("error token_refused: ");
-    expect(result.stderr).toMatch(/1\. The plugin is not registered.*\n +evidence: .*\n +remedy: /);
-    expect(result.stderr).toMatch(/Try again after \d{4}-\S+Z\./);
+    expect(result.stderr).toContain("error token_refused: For the client unheard-of of the tenant acme: ");
+    expect(result.stderr).toMatch(/1\. The plugin is not registered.*\n +evidence {2}.*\n +remedy {2}/);
     expect(leaksOf(result)).toEqual([]);
+  });
+
+  it("signs with the aud of --audience or its variable, for a service behind a proxy", async () => {
+    const { env, emulator } = await startDeployment({ variants: ["A"], publicUrl: "https://x.example" });
+    const audience = "https://x.example/api/v1/acme/external-plugin/oauth/token";
+    expect((await cli(["token", "--audience", audience], env)).code).toBe(0);
+    expect((await cli(["token"], { ...env, BIVARIANT_A_AUDIENCE: audience })).code).toBe(0);
+    const { stderr } = await cli(["token"], env);
+    expect(stderr).toContain("set --audience to the URL that the service itself sees");
+    expect(emulator.customerLog.entries({ rule: "assertion.audience" })).toHaveLength(1);
   });
 
   it("refused with --json prints the error on stdout", async () => {
@@ -89,7 +98,9 @@ describe("token", () => {
     const result = await cli(["token"], env);
     expect(result.code).toBe(3);
     expect(result.stderr).toMatch(/The rate limit of the tenant is reached\. .* at \S+Z \(in \d+ s\)\./);
-    expect(result.stderr).toMatch(/error rate_limited: [\s\S]*Try again after /);
+    expect(result.stderr).toMatch(
+      /error rate_limited: For .* acme: .*Ask again after .*--rate-limit-deadline/,
+    );
     expect(leaksOf(result)).toEqual([]);
   });
 

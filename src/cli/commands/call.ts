@@ -1,7 +1,10 @@
 /** `bivariant call <operationId>`: one call, the same on either variant, with its data as JSON. */
+import { existsSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import { type Command, Option } from "commander";
 import { operations } from "../../../generated/operations.js";
-import { ConfigurationError } from "../../errors.js";
+import { ConfigurationError, type Variant } from "../../errors.js";
 import { collect, invalidFlag, readFileOf } from "../arguments.js";
 import { exitCodeOf, reportError } from "../error-report.js";
 import type { Context } from "../run.js";
@@ -10,6 +13,7 @@ import { addSettings, identitySettings, readSettings } from "../settings.js";
 import { identityHelp } from "../stored-login.js";
 
 interface CallFlags {
+  readonly api?: string;
   readonly param?: readonly string[];
   readonly header?: readonly string[];
   readonly envelope?: string;
@@ -27,20 +31,26 @@ export function defineCall(command: Command, context: Context): void {
   const { output, env, signal, finish } = context;
   command
     .argument("<operationId>", "such as listDevices")
+    .option(
+      "--api <path>",
+      "operations of your own documents: the folder that bivariant generate wrote, or its operations module",
+    )
     .option("--param <name=value>", "path or query parameter of the operation; may be repeated", collect)
     .option("--header <name:value>", "request header; may be repeated", collect)
     .option("--envelope <value>", "value of the request header X-Envelope")
     .addOption(new Option("--data <json>", "request body").conflicts("dataFile"))
     .option("--data-file <path>", "file with the request body, as JSON");
   addSettings(command, identitySettings, env)
-    .action(async (operationId: string, { param = [], header = [], envelope, data, dataFile }: CallFlags) => {
+    .action(async (operationId: string, flags: CallFlags) => {
+      const { param = [], header = [], envelope, data, dataFile } = flags;
       // All arguments are checked before a token is requested.
-      checkOperationId(operationId);
+      const api: AnyApi = flags.api === undefined ? { operations } : await loadApi(flags.api);
+      checkOperationId(operationId, api);
       const headers = readHeaders(header);
       const body = await readBody(data, dataFile);
       const values = readParameters(param);
-      const { service, secrets } = await openService(readSettings(command, env), context);
-      const table: Readonly<Record<string, { readonly path: string }>> = operations[service.variant];
+      const { service, secrets } = await openService(readSettings(command, env), context, api as never);
+      const table = api.operations[service.variant] ?? {};
       const template = table[operationId]?.path ?? "";
       const params: Record<"path" | "query", object> = { path: {}, query: {} };
       for (const [name, value] of values)
@@ -65,6 +75,10 @@ export function defineCall(command: Command, context: Context): void {
 Examples:
   $ bivariant call listDevices
   $ bivariant call listDevices --variant B --envelope full
+  $ bivariant call getDevice --param deviceId=7 --api generated
+
+--api takes what bivariant generate wrote from your own documents: the folder, or the path of its operations.js or
+operations.ts. Node.js loads .ts files from version 22.18 on; for an older one compile the folder to .js.
 
 The data is printed as JSON with and without --json; an answer without a body is null. A refused call exits 6 and shows
 its likely causes and the body of the answer, unless the body is long or repeats a secret.
@@ -73,22 +87,44 @@ ${identityHelp}`,
     );
 }
 
-/** This operation answers with a token, which only `bivariant token` may print. */
-const tokenOperation = "requestToken";
+interface AnyApi {
+  readonly operations: { readonly [V in Variant]?: Readonly<Record<string, { readonly path: string }>> };
+}
+
+/** Imports the operations module that `bivariant generate` wrote. @throws ConfigurationError `option_invalid` */
+async function loadApi(given: string): Promise<AnyApi> {
+  const files = [given, join(given, "operations.js"), join(given, "operations.ts")];
+  const file = files.find((one) => existsSync(one) && statSync(one).isFile());
+  if (file === undefined)
+    throw invalidFlag("--api", `names neither a module nor a folder with operations.js or .ts: ${given}`);
+  const loading = import(pathToFileURL(resolve(file)).href);
+  const module = await loading.catch(({ code, name }: NodeJS.ErrnoException) => {
+    const remedy = file.endsWith(".ts")
+      ? "Compile it to .js, or use Node.js 22.18 or newer."
+      : 'It must be an ES module, in a package of "type": "module".';
+    throw invalidFlag("--api", `names a module that cannot be loaded (${code ?? name}): ${file}. ${remedy}`);
+  });
+  if (module.operations?.A ?? module.operations?.B) return module;
+  throw invalidFlag("--api", `names a module that bivariant generate did not write: ${file}`);
+}
 
 /** @throws ConfigurationError `operation_unknown` */
-function checkOperationId(operationId: string): void {
-  const known = [...new Set([...Object.keys(operations.A), ...Object.keys(operations.B)])];
-  const callable = known.filter((id) => id !== tokenOperation);
+function checkOperationId(operationId: string, { operations: { A = {}, B = {} } }: AnyApi): void {
+  const known = Object.entries({ ...A, ...B });
+  // These operations answer with a token, which only `bivariant token` may print.
+  const isTokenRequest = ([, { path }]: (typeof known)[number]) => tokenPaths.includes(path);
+  const callable = known.filter((one) => !isTokenRequest(one)).map(([id]) => id);
   if (callable.includes(operationId)) return;
   throw new ConfigurationError(
     "operation_unknown",
-    operationId === tokenOperation
-      ? `${tokenOperation} cannot be called, because its answer is a token. Use bivariant token.`
+    known.some(([id]) => id === operationId)
+      ? `${operationId} cannot be called, because its answer is a token. Use bivariant token.`
       : `Neither variant has an operation with this id. Use one of: ${callable.join(", ")}.`,
     { option: "operationId" },
   );
 }
+
+const tokenPaths: readonly string[] = [operations.A.requestToken.path, operations.B.requestToken.path];
 
 /** The client adds the token itself, and other secrets must not come from the command line. */
 const secretHeaders = /^(?:authorization|proxy-authorization|cookie|x-api-key)$/i;

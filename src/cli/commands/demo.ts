@@ -120,7 +120,9 @@ function demoLines(row: Row, error: unknown, paint: Paint): string[] {
       `  devices   ${devices ?? "not a list"}`,
       ...(Array.isArray(data) ? data.map((device: unknown) => `    ${printableJson(device)}`) : []),
     );
-  if (error !== null) lines.push(...errorLines(error, paint).map((line) => `  ${line}`));
+  // The message of this error goes on with the evidence, which stands above.
+  if (isVariantError(error)) lines.push(`  error     ${error.code}: ${error.message.split(". ", 1)}.`);
+  else if (error !== null) lines.push(...errorLines(error, paint).map((line) => `  ${line}`));
   return [
     ...lines,
     `  ${row.asExpected ? paint("green", "as expected") : paint("red", "NOT as expected")}`,

@@ -40,6 +40,10 @@ export function defineDetect(command: Command, { output, env, signal, finish }: 
 Example:
   $ bivariant detect --base-url https://customer.example --tenant acme
 
+The tenant id is required, because it is part of Variant A's path: with a wrong one, Variant A may look as if it were not
+served. Variant B has no tenant in its paths. If you know the variant, nothing needs to be asked: pass --variant A or --variant B to the other
+commands, or set BIVARIANT_VARIANT.
+
 With --json: { "served": { "A", "B" }, "evidence": [...], "detectedAt" }, with detectedAt in epoch milliseconds.
 Exits 0 if a variant is served, 4 if none is known to be.`,
     );

@@ -11,17 +11,19 @@ import { exitCodes } from "../error-report.js";
 import type { Environment } from "../output.js";
 import { proxyFetch } from "../proxy-fetch.js";
 import type { Context } from "../run.js";
-import { addSettings, identitySettings, readSettings, type Settings } from "../settings.js";
+import { addSettings, identitySettings, inFlags, readSettings, type Settings } from "../settings.js";
 import { identityHelp, wantedLogin } from "../stored-login.js";
 
 export function defineDoctor(command: Command, { output, env, signal, finish }: Context): void {
   command.option("--jwks <path>", "the JWKS that the customer registered, to compare with the private key");
   addSettings(command, identitySettings, env)
     .action(async ({ jwks }: { jwks?: string }) => {
-      const input = await readInput(readSettings(command, env), jwks, env, signal);
+      const input = await readInput(readSettings(command, env), jwks, { output, env, signal });
       const findings: Finding[] = [];
       await output.during("examining", async () => {
-        for await (const finding of examine(input)) {
+        for await (const found of examine(input)) {
+          const remedy = found.remedy === undefined ? {} : { remedy: inFlags(found.remedy) };
+          const finding = { ...found, evidence: inFlags(found.evidence), ...remedy };
           findings.push(finding);
           if (!output.json) output.lines(findingLines(finding, output.paint));
         }
@@ -40,7 +42,10 @@ Example:
 
 Checks the base URL, reachability, TLS, the clock, the key, the registered JWKS, aud, an assertion (decoded, not sent),
 the variant, one token request and one API call. A stored login whose token is still valid needs no token request. Each
-check is pass, fail or unknown, with its evidence. No secret is printed.
+check is pass, fail or unknown, with its evidence. No secret is printed. The question about the variant counts against
+the rate limit of the tenant: if the limit is reached, the doctor waits for it, up to --rate-limit-deadline-ms.
+
+With --jwks the causes of a refused token request are ranked by what the comparison of the keys has shown.
 
 ${identityHelp}
 
@@ -53,10 +58,9 @@ Exits 1 if a check failed, otherwise 0: look at the unknown ones too.`,
 async function readInput(
   settings: Settings,
   jwks: string | undefined,
-  env: Environment,
-  signal: AbortSignal,
+  { output, env, signal }: Pick<Context, "output" | "env" | "signal">,
 ): Promise<DoctorInput> {
-  const { baseUrl, tenant: tenantId, timeoutMs = 10_000, allowInsecureHttp } = settings;
+  const { baseUrl, tenant: tenantId, timeoutMs = 10_000, rateLimitDeadlineMs = 60_000 } = settings;
   if (baseUrl === undefined)
     throw new ConfigurationError("base_url_invalid", "The base URL is missing.", { option: "baseUrl" });
   const login = await readLogin(settings, env);
@@ -69,8 +73,10 @@ async function readInput(
     baseUrl,
     tenantId,
     variant,
-    allowInsecureHttp,
+    allowInsecureHttp: settings.allowInsecureHttp,
     timeoutMs,
+    rateLimitDeadlineMs,
+    note: (text) => output.note(text),
     signal,
     login,
     plugin: variant === "B" ? undefined : await readPlugin(settings).catch(orError),
@@ -105,9 +111,9 @@ async function readJwks(path: string): Promise<{ readonly value: unknown }> {
 async function* examine(input: DoctorInput): AsyncGenerator<Finding> {
   const reach = await examineReach(input);
   yield* reach.findings;
-  const { canSign, findings } = await examineAssertion(input, reach.correctionMs);
+  const { canSign, jwks, findings } = await examineAssertion(input, reach.correctionMs);
   yield* findings;
   const { variant, finding } = await examineDetection(input, reach);
   yield finding;
-  yield* await examineCall(input, { ...reach, canSign, variant });
+  yield* await examineCall(input, { ...reach, canSign, jwks, variant });
 }

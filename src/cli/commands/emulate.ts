@@ -39,8 +39,10 @@ export function defineEmulate(command: Command, { output, signal }: Context): vo
   const number = wholeNumber(0, 999_999_999, "a whole number");
   const seedFile = new Option("--seed-file <path>", "YAML or JSON file with the registrations and options");
   command
-    .addOption(new Option("--variant <A|B|both>", "what to serve (default both)").choices(["A", "B", "both"]))
-    .option("--port <number>", "port to listen on (default: a free one)", port, 0)
+    .addOption(
+      new Option("--variant <A|B|both>", "what to serve (default: both)").choices(["A", "B", "both"]),
+    )
+    .addOption(new Option("--port <number>", "port to listen on").argParser(port).default(0, "a free one"))
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .option("--public-url <url>", "base URL that clients use, if it differs (behind a proxy, with a prefix)")
     // These flags conflict with a seed file, because both say what is registered.
@@ -51,12 +53,12 @@ export function defineEmulate(command: Command, { output, signal }: Context): vo
       "generate ids, keys, codes and tokens that are the same in every run",
       number,
     )
-    .option("--tenant <id>", "tenant of all registrations (default acme)")
-    .option("--a-client-id <id>", "client id of the service plugin (default emulated-plugin)")
-    .option("--b-client-id <id>", "client id of the service account (default emulated-account)")
+    .option("--tenant <id>", "tenant of all registrations (default: acme)")
+    .option("--a-client-id <id>", "client id of the service plugin (default: emulated-plugin)")
+    .option("--b-client-id <id>", "client id of the service account (default: emulated-account)")
     .option(
       "--scope <scope>",
-      "scope of the plugins and of the operator; may be repeated (default devices:read)",
+      "scope of the plugins and of the operator; may be repeated (default: devices:read)",
       collect,
     )
     .option(
@@ -127,22 +129,29 @@ function defaultSeed(flags: EmulateFlags): EmulatorSeed {
   };
 }
 
+function sourceOf(section: string): string {
+  return /^\d/.test(section)
+    ? `Section ${section}.`
+    : section.replace(/^not shown(.*)/, "Not in the description$1.");
+}
+
 function ruleLines(paint: Paint): string[] {
   return [
     "Rules:",
     "",
     ...Object.entries(rules).flatMap(([id, { section, says, answer, remedy, off }]) => [
-      `${paint("bold", id)} (section ${section}) answers ${answer.status}${answer.error === undefined ? "" : ` ${answer.error}`}`,
-      `  ${says}`,
-      `  ${paint("dim", remedy)}`,
+      `${paint("bold", id)} answers ${answer.status}${answer.error === undefined ? "" : ` ${answer.error}`}`,
+      `  ${says} ${sourceOf(section)}`,
+      `  ${paint("dim", `Remedy: ${remedy}`)}`,
       ...(off === undefined ? [] : [`  ${paint("dim", `Off: ${off}`)}`]),
     ]),
     "",
     "Options, each for something that the description leaves open:",
     "",
     ...Object.entries(options).flatMap(([id, { section, says, default: value }]) => [
-      `${paint("bold", id)} (section ${section}) is ${JSON.stringify(value)}`,
-      `  ${says}`,
+      paint("bold", id),
+      `  ${says} ${sourceOf(section)}`,
+      `  ${paint("dim", `Default: ${JSON.stringify(value)}`)}`,
     ]),
   ];
 }
@@ -300,7 +309,7 @@ async function announce(
     environment.BIVARIANT_STORE_KEY_FILE = storeKeyFile;
   }
   if (output.json) return output.value({ served: variants, environment, keys }, 0);
-  output.lines(exportLines(environment));
+  output.verbatim(exportLines(environment).join("\n"));
   for (const { tenant, clientId, type, privateKeyFile } of keys)
     if (privateKeyFile !== keyFile)
       output.note(`The key of ${clientId} (${type}, tenant ${tenant}): ${privateKeyFile}`);
@@ -328,10 +337,10 @@ function trafficPrinter({ journal, customerLog }: Emulator, output: Output): () 
     last = all.at(-1) ?? last;
     for (const request of added) {
       if (output.json) output.value({ request }, 0);
-      else output.raw(requestLine(request, output.paintNote));
+      else output.say(requestLine(request, output.paintNote));
       for (const refusal of customerLog.entries({ requestId: request.id }))
         if (output.json) output.value({ refusal }, 0);
-        else output.raw(refusalLine(refusal));
+        else output.say(refusalLine(refusal));
     }
   };
 }
@@ -342,10 +351,10 @@ function requestLine(
 ): string {
   const route = variant === undefined ? "" : `  ${variant} ${operation ?? ""}`.trimEnd();
   const what = detectionProbe ? `${route}  detection probe` : route;
-  const time = new Date(at).toISOString().slice(11, 23);
-  return `${paint("dim", time)} ${method} ${path} ${paint(status < 400 ? "green" : "yellow", String(status))}${what}\n`;
+  const time = new Date(at).toISOString().slice(11, 19);
+  return `${paint("dim", time)} ${method} ${path} ${paint(status < 400 ? "green" : "yellow", String(status))}${what}`;
 }
 
 function refusalLine({ rule, section, expected, actual, remedy }: CustomerLogEntry): string {
-  return `  ${rule} (section ${section}): expected ${expected}, got ${actual}. ${remedy}\n`;
+  return `  ${rule} (section ${section}): expected ${expected}, got ${actual}. ${remedy}`;
 }

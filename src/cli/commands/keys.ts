@@ -45,9 +45,9 @@ function defineNew(command: Command, { output, env }: Context): void {
       if (output.json) return output.value({ privateKeyFile, ...registration });
       output.lines(registrationSheet(registration));
       output.note(`The private key is in ${flags.out}. Keep it secret. Use it with:`);
-      output.note(`  ${exportLines({ BIVARIANT_A_PRIVATE_KEY_FILE: privateKeyFile }).join("\n")}`);
+      output.note(`  $ ${exportLines({ BIVARIANT_A_PRIVATE_KEY_FILE: privateKeyFile }).join("\n")}`);
       for (const name of ["BIVARIANT_A_KEY_ID", "BIVARIANT_A_PRIVATE_KEY"].filter((one) => env[one]))
-        output.note(`  unset ${name}`);
+        output.note(`  $ unset ${name}`);
     })
     .addHelpText(
       "after",

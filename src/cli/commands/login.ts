@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { ConfigurationError, isLoginRequiredError, LoginRequiredError } from "../../errors.js";
 import { beginLogin, completeLogin, type PersonAuth } from "../../index.js";
 import { wholeNumber } from "../arguments.js";
@@ -34,13 +34,12 @@ export function defineLogin(command: Command, context: Context): void {
   const port = wholeNumber(0, 65_535, "a port number");
   const seconds = wholeNumber(1, 86_400, "a whole number of seconds");
   command
-    .option(
-      "--port <number>",
-      "port of the loopback address that the browser comes back to (default: a free one)",
-      port,
-      0,
+    .addOption(
+      new Option("--port <number>", "port of the loopback address that the browser comes back to")
+        .argParser(port)
+        .default(0, "a free one"),
     )
-    .option("--wait-seconds <seconds>", "how long to wait for the login (default 300)", seconds, 300)
+    .option("--wait-seconds <seconds>", "how long to wait for the login", seconds, 300)
     .option("--no-browser", "only print the address to open")
     .option("--logout", "delete the stored login instead");
   addSettings(command, loginSettings, env)
@@ -52,14 +51,17 @@ export function defineLogin(command: Command, context: Context): void {
       "after",
       `
 Example:
-  $ bivariant login --base-url https://customer.example --b-login-client-id portal \\
-      --authorization-endpoint /v1/auth/authorize
+  $ bivariant login --base-url https://customer.example --b-login-client-id portal --authorization-endpoint /v1/auth/authorize
   $ bivariant call listDevices --login --base-url https://customer.example --b-login-client-id portal
   $ bivariant login --logout --base-url https://customer.example --b-login-client-id portal
 
 Register the API client with the redirect URI http://127.0.0.1/callback, on any port. If the deployment requires a fixed
 port, choose it with --port. The browser is opened if stdout is a terminal; the address is always printed on stderr. If
 the API client has a secret, pass --b-login-client-secret-file, or --b-client-secret-file if its id is --b-client-id.
+
+Logins are of Variant B only, so there is no --variant. The tenant id is only a name of your own here: it is not sent, and
+keeps the logins of several tenants apart. If a plugin is configured too, the other commands need the tenant id to ask
+which variant is served; with --variant B or --login they do not ask.
 
 One login is stored for each base URL, tenant and client id: use the same ones with the other commands. The file is
 encrypted with a key of your own, or else one in <store file>.key, which every program that can read your files can read.
@@ -102,7 +104,7 @@ async function logIn(settings: Settings, flags: LoginFlags, context: Context): P
         : "To log in, open this address in a browser on this machine:",
     );
     // The address is always printed, because the browser may open on another screen.
-    output.raw(`${url}\n`);
+    output.say(url);
     const message = `The login did not happen within ${flags.waitSeconds} seconds.`;
     const expire = () => late.abort(new LoginRequiredError("login_expired", message));
     timer = setTimeout(expire, 1000 * flags.waitSeconds);

@@ -21,13 +21,14 @@ export function defineToken(command: Command, context: Context): void {
       output.note(
         `Variant ${variant}${tenant === "" ? "" : `, tenant ${tenant}`}; expires ${new Date(expiresAt).toISOString()} (in ${seconds} s).`,
       );
-      output.lines([value]);
+      output.verbatim(value);
     })
     .addHelpText(
       "after",
       `
 Example that keeps the token out of the process list (bash):
-  $ curl -H @<(printf 'Authorization: Bearer %s' "$(bivariant token)") https://customer.example/v1/devices
+  $ curl https://customer.example/v1/devices \\
+      -H @<(printf 'Authorization: Bearer %s' "$(bivariant token)")
 
 With --json: { "access_token", "expires_at", "variant", "tenant" }, with expires_at in epoch milliseconds.
 

@@ -7,13 +7,15 @@ export function defineUnknowns(command: Command, { output }: Context): void {
   command
     .action(() => {
       if (output.json) return output.value(unknowns);
-      const width = Math.max(...unknowns.map(({ id }) => id.length)) + 2;
-      output.lines(
-        unknowns.map(
-          ({ id, section, says, variants }) =>
-            `${id.padEnd(width)}${`section ${section}`.padEnd(13)}${variants.join(", ").padEnd(6)}${says}`,
-        ),
-      );
+      output.lines([
+        ...unknowns.flatMap(({ id, section, says, variants, untilTold }) => [
+          `${output.paint("bold", id)} (section ${section}, Variant ${variants.join(" and ")})`,
+          `  ${says}`,
+          ...(untilTold === undefined ? [] : [`  Until it is known: ${untilTold}`]),
+        ]),
+        "",
+        `${unknowns.length} unknowns. If you know one, describe it in documents of your own: bivariant generate --help.`,
+      ]);
     })
     .addHelpText("after", `\nExample:\n  $ bivariant unknowns --json`);
 }

@@ -12,7 +12,7 @@ const registrationPage = "Settings, Tenant Settings, External Plugins";
 export async function examineAssertion(
   input: DoctorInput,
   correctionMs: number,
-): Promise<{ canSign: boolean; findings: Finding[] }> {
+): Promise<{ canSign: boolean; jwks?: Finding; findings: Finding[] }> {
   const { plugin, variant, registeredJwks } = input;
   if (plugin === undefined) {
     const why = `Only for Variant A, and ${variant === "B" ? "Variant B is named" : "no plugin is configured"}.`;
@@ -42,15 +42,22 @@ export async function examineAssertion(
       ? unknown("assertion", "Not made, because there is no aud.")
       : await showAssertion(plugin.clientId, key, audience, correctionMs);
   const jwks = await compareJwks(key, registeredJwks);
-  return { canSign: true, findings: [keyFinding, jwks, audienceFinding, assertion] };
+  return { canSign: true, jwks, findings: [keyFinding, jwks, audienceFinding, assertion] };
 }
 
 function examineAudience(input: DoctorInput): { audience?: string; finding: Finding } {
   try {
     const baseUrl = parseBaseUrl(input.baseUrl, input.allowInsecureHttp);
-    const audience = new URL(tokenEndpointOfA({ baseUrl, tenantId: parseTenantId(input.tenantId) })).href;
-    const evidence = `aud is the exact token URL, with the tenant substituted: ${audience}`;
-    return { audience, finding: pass("audience", evidence) };
+    const url = new URL(tokenEndpointOfA({ baseUrl, tenantId: parseTenantId(input.tenantId) })).href;
+    const audience = isConfigurationError(input.plugin) ? url : (input.plugin?.audience ?? url);
+    const exact = `aud is the exact token URL, with the tenant substituted: ${url}`;
+    if (audience === url) return { audience, finding: pass("audience", exact) };
+    const finding = unknown(
+      "audience",
+      `aud is ${audience}, by ${namesOf("audience")}, but the token URL is ${url}`,
+      `Remove ${namesOf("audience")}, unless a proxy rewrites the URL and the service itself sees that aud.`,
+    );
+    return { audience, finding };
   } catch (error) {
     if (!isConfigurationError(error)) throw error;
     const remedy = whereToSet(error) ?? "Correct the base URL or the tenant id: aud is the exact token URL.";
@@ -116,7 +123,7 @@ async function compareJwks(
   if (keys.length === 0) return failed("The registered JWKS is empty.");
   if (found === undefined) {
     const although = withKid.length === 0 ? "" : `, although there is a key with its kid ${kid}`;
-    return failed(`Not one of the ${keys.length} registered keys is that of the signing key${although}.`);
+    return failed(`None of the registered keys (${keys.length}) is the signing key${although}.`);
   }
   if ((found.use ?? "sig") !== "sig" || (found.alg ?? "RS256") !== "RS256")
     return failed("The signing key is registered for another use or algorithm than RS256.");

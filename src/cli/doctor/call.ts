@@ -1,4 +1,5 @@
 /** Checks the credential with one token request and one API call, and explains each refusal. */
+import { setTimeout } from "node:timers/promises";
 import { personRequired } from "../../client/call-error.js";
 import {
   type BivariantError,
@@ -23,6 +24,8 @@ import {
   serviceAccount,
   servicePlugin,
 } from "../../index.js";
+import { namesClient } from "../credentials.js";
+import { causesInFlags } from "../error-report.js";
 import { namesOf, waysToSet, whereToSet } from "../settings.js";
 import { type DoctorInput, type Finding, fail, pass, unknown } from "./finding.js";
 
@@ -30,6 +33,8 @@ export interface Earlier {
   readonly isReached: boolean;
   readonly correctionMs: number;
   readonly canSign: boolean;
+  /** The comparison of the registered JWKS with the key; undefined if there is no key. */
+  readonly jwks?: Finding | undefined;
   readonly variant: Variant | undefined;
 }
 
@@ -41,7 +46,9 @@ export async function examineCall(input: DoctorInput, earlier: Earlier): Promise
   const { variant, correctionMs } = earlier;
   const isLogin = variant === "B" && login !== undefined;
   const adminArea = isLogin ? "API clients" : "Service accounts";
-  const refused: Refused = { variant, correctionMs, adminArea };
+  const client = variant === "A" ? plugin : account;
+  const asked = client && "clientId" in client ? ` for ${namesClient(client, tenantId)}` : "";
+  const refused: Refused = { ...earlier, asked, adminArea };
   // This machine's clock decides whether a stored login is valid, even if it differs from the server's.
   const clock = isLogin ? {} : { now: () => Date.now() + correctionMs };
   let token: Finding | undefined;
@@ -50,7 +57,7 @@ export async function examineCall(input: DoctorInput, earlier: Earlier): Promise
     const auth = isLogin
       ? (login as Auth)
       : createAuth({
-          // Without waiting or retries, because waiting until a rate limit ends would hide it.
+          // Without retries, which would hide a failing server. `waitAndRetry` waits for a rate limit.
           baseUrl,
           tenantId,
           allowInsecureHttp,
@@ -60,7 +67,8 @@ export async function examineCall(input: DoctorInput, earlier: Earlier): Promise
           ...clock,
           credential: variant === "A" ? servicePlugin(plugin as never) : serviceAccount(account as never),
         });
-    token = tokenFinding(auth, await auth.getAccessToken({ signal }), input);
+    const issued = await auth.getAccessToken({ signal }).catch((error) => waitAndRetry(auth, error, input));
+    token = tokenFinding(auth, issued, input);
     const outcome = await createService(auth, { fetch, timeoutMs, ...clock }).call("listDevices", { signal });
     if (outcome.ok) return [token, pass("api_call", `listDevices was answered ${outcome.status}.`)];
     return [token, explainRefusal("api_call", outcome.error, refused)];
@@ -69,6 +77,15 @@ export async function examineCall(input: DoctorInput, earlier: Earlier): Promise
     if (token !== undefined) return [token, explainRefusal("api_call", error, refused)];
     return [explainRefusal("token", error, refused), notCalled];
   }
+}
+
+/** Waits once for a rate limit within the deadline: the question about the variant may have reached it. */
+async function waitAndRetry(auth: Auth, error: unknown, input: DoctorInput): Promise<AccessToken> {
+  const { signal, rateLimitDeadlineMs, note } = input;
+  if (!isRateLimitedError(error) || error.retryAt > Date.now() + rateLimitDeadlineMs) throw error;
+  note(`The rate limit of the tenant is reached. Waiting until ${new Date(error.retryAt).toISOString()}.`);
+  await setTimeout(Math.max(error.retryAt - Date.now(), 0), undefined, { signal });
+  return auth.getAccessToken({ signal });
 }
 
 /** Says why no token is requested. Like the client, it rejects an incomplete credential of either variant. */
@@ -110,19 +127,37 @@ function tokenFinding(auth: Auth, token: AccessToken, { tenantId, login }: Docto
   return pass("token", auth.variant === "B" ? issued + scope : issued);
 }
 
-interface Refused extends Pick<Earlier, "variant" | "correctionMs"> {
+interface Refused extends Pick<Earlier, "variant" | "correctionMs" | "jwks"> {
+  /** Names the client and the tenant of the token request; empty for a stored login. */
+  readonly asked: string;
   /** The part of the admin area that holds the client. */
   readonly adminArea: "API clients" | "Service accounts";
 }
 
 function explainRefusal(check: "token" | "api_call", error: BivariantError, refused: Refused): Finding {
-  const { causes = [] } = error as { causes?: readonly Cause[] };
-  const evidence = `${error.code}: ${evidenceOf(error, causes, refused)}`;
+  const causes = withJwks(error, refused.jwks);
+  const asked = check === "token" ? refused.asked : "";
+  const evidence = `${error.code}${asked}: ${evidenceOf(error, causes, refused)}`;
   const finding = fail(check, evidence, remedyOf(error, causes, refused));
   return causes.length === 0 ? finding : { ...finding, causes };
 }
 
-function evidenceOf(error: BivariantError, causes: readonly Cause[], { correctionMs }: Refused): string {
+/** Ranks the causes by the comparison of the keys: a key that is registered is not the cause, and another one is. */
+function withJwks(error: BivariantError, jwks: Finding | undefined): readonly Cause[] {
+  const causes = causesInFlags((error as { causes?: readonly Cause[] }).causes ?? []);
+  const isCause = ({ id }: Cause) => id === "jwks_mismatch";
+  if (jwks === undefined || jwks.verdict === "unknown" || !causes.some(isCause)) return causes;
+  const others = causes.filter((one) => !isCause(one));
+  if (jwks.verdict === "pass") return others;
+  const { evidence, remedy = "" } = jwks;
+  return [...causes.filter(isCause).map((one) => ({ ...one, evidence, remedy })), ...others];
+}
+
+function evidenceOf(
+  error: BivariantError,
+  causes: readonly Cause[],
+  { correctionMs, jwks }: Refused,
+): string {
   if (isRateLimitedError(error))
     return `The rate limit of the tenant at the token endpoint is reached until ${new Date(error.retryAt).toISOString()}.`;
   const [first, ...more] = causes;
@@ -133,7 +168,10 @@ function evidenceOf(error: BivariantError, causes: readonly Cause[], { correctio
   const others = more.length === 0 ? "" : ` Also possible: ${more.map(({ summary }) => summary).join("; ")}.`;
   const corrected =
     correctionMs === 0 ? "" : " The assertion used the server's Date; it also fails if that is wrong.";
-  return `${first.summary}. ${first.evidence}${others}${corrected}`;
+  const isExcluded =
+    jwks?.verdict === "pass" && isTokenRequestError(error) && error.error === "invalid_client";
+  const key = isExcluded ? " The key is not the cause, because the registered JWKS holds it." : "";
+  return `${first.summary}. ${first.evidence}${others}${key}${corrected}`;
 }
 
 function remedyOf(error: BivariantError, causes: readonly Cause[], refused: Refused): string {
@@ -146,7 +184,7 @@ function remedyOf(error: BivariantError, causes: readonly Cause[], refused: Refu
       ? `Ask an administrator to compare the client id and the client secret with those in the admin area under ${refused.adminArea}.`
       : "Look for a proxy that changes requests: the client sends exactly what the description asks for.";
   if (isRateLimitedError(error))
-    return "Wait until then. The limit counts the token requests of the whole tenant: find out who else sends them.";
+    return "Wait until then, or pass a longer --rate-limit-deadline-ms. The limit counts the token requests of the whole tenant, and the question about the variant: find out who else sends them.";
   if (isTransportError(error))
     return "Try again. If it stays so, check the network and the proxies on the way.";
   if (isConfigurationError(error))

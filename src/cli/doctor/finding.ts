@@ -20,6 +20,9 @@ export interface DoctorInput {
   /** If undefined, the global `fetch` is used. */
   readonly fetch: Fetch | undefined;
   readonly timeoutMs: number;
+  readonly rateLimitDeadlineMs: number;
+  /** Tells the user about a wait. */
+  readonly note: (text: string) => void;
   readonly signal: AbortSignal;
   /** False if NODE_TLS_REJECT_UNAUTHORIZED is 0. */
   readonly checksCertificates: boolean;
@@ -54,7 +57,7 @@ export function unknown(check: Check, evidence: string, remedy?: string): Findin
 
 const styles = { pass: "green", fail: "red", unknown: "yellow" } as const;
 
-/** Puts the finding on one line and its remedy on another, however long they are, so that grep finds them. */
+/** Puts the finding on one line and its remedy on another. The output wraps them below their columns. */
 export function findingLines({ check, verdict, evidence, remedy }: Finding, paint: Paint): string[] {
   const head = `${paint(styles[verdict], verdict.padEnd(8))}${check.padEnd(14)}${evidence}`;
   return remedy === undefined ? [head] : [head, `${" ".repeat(22)}-> ${remedy}`];

@@ -1,0 +1,110 @@
+// The width of what people read: every help and every command fits the terminal, except for what cannot be broken.
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { wrap } from "../../src/cli/output.js";
+import { type CliDeployment, signingKey, startDeployment } from "./cli-deployment.js";
+import { cli, startCli } from "./command-line.js";
+import { closedUrl } from "./servers.js";
+
+/** The lines that are too wide, except for single words, such as a URL or a path, JSON, and lines for a shell. */
+function tooWide(text: string, width: number): string[] {
+  const isWhole = (line: string) => /^ *(?:\S+|"\w+": ".*|export .*)$/.test(line);
+  return text.split("\n").filter((line) => line.length > width && !isWhole(line));
+}
+
+let deployment: CliDeployment;
+let forbidding: CliDeployment;
+let unreachable: string;
+beforeAll(async () => {
+  [deployment, forbidding] = await Promise.all([
+    startDeployment(),
+    startDeployment({ variants: ["A"], scopes: [] }),
+  ]);
+  unreachable = await closedUrl();
+  const jwks = { keys: [{ ...signingKey.publicJwk, kid: "other" }] };
+  await writeFile(join(deployment.folder, "jwks.json"), JSON.stringify(jwks));
+});
+
+const commands = ["demo", "detect", "token", "call", "login", "doctor", "emulate", "generate", "unknowns"];
+const keyCommands = ["keys", "keys new", "keys jwks", "keys registration"];
+const helps = ["", ...commands, ...keyCommands].map((command) => `${command} --help`.trim());
+
+const runs = [
+  "unknowns | emulate --rules | demo | detect | doctor | doctor --jwks FOLDER/jwks.json | token",
+  "doctor --variant B --tenant x | keys jwks | call listDevices | call nothing | call listDevices --api none.js",
+  "keys registration --scope a:read | keys new --out FOLDER/jwks.json | token --a-private-key-file none.pem",
+  "token --a-client-id other | token --a-key-id other --audience https://x.example/t | login --port x",
+  "frobnicate | generate | generate --out x | detect --timeout-ms x | emulate --seed-file none.yaml",
+].flatMap((line) => line.split(" | "));
+
+describe.each([60, 80])("at %i columns no line is too wide:", (width) => {
+  const narrow = async (args: string, more: Readonly<Record<string, string>> = {}) => {
+    const words = args.split(" ").map((word) => word.replace("FOLDER", deployment.folder));
+    const { stdout, stderr } = await cli(words, { ...deployment.env, COLUMNS: String(width), ...more });
+    expect(stdout + stderr).not.toBe("");
+    expect(tooWide(stdout + stderr, width)).toEqual([]);
+  };
+
+  it.each([...helps, ...runs])("%s", (args) => narrow(args));
+
+  it("the errors without settings, without a server and without a scope", async () => {
+    const nothing = { BIVARIANT_BASE_URL: "", BIVARIANT_A_CLIENT_ID: "", BIVARIANT_A_PRIVATE_KEY_FILE: "" };
+    await narrow("detect", nothing);
+    await narrow("token", nothing);
+    await narrow("doctor", { BIVARIANT_BASE_URL: unreachable });
+    await narrow("call listDevices", forbidding.env);
+  });
+
+  it("the requests and refusals that emulate prints", async () => {
+    const running = startCli(["emulate", "--variant", "B"], { COLUMNS: String(width) });
+    const [, url = ""] = await running.seen(/BASE_URL=(\S+)/);
+    await fetch(`${url}/v1/auth/token`, { method: "POST", body: "{}" });
+    await running.seen(/\(section/);
+    running.interrupt();
+    const { stdout, stderr } = await running.ended;
+    expect(tooWide(stdout + stderr, width)).toEqual([]);
+  });
+});
+
+describe("a line that is too wide", () => {
+  it("is found by the check of these tests", async () => {
+    const { stdout } = await cli(["unknowns"], { COLUMNS: "999" });
+    expect(tooWide(stdout, 80)).not.toEqual([]);
+  });
+
+  const red = "\u001b[31maa bb\u001b[0m cc";
+  it.each([
+    ["below the last of its columns", "a   b   ccc ddd eee", 16, "a   b   ccc ddd\n        eee"],
+    ["below the text of its marker", "  1. aa bb cc", 10, "  1. aa bb\n     cc"],
+    ["with a backslash in a command", "  $ call id --a b", 14, "  $ call id \\\n      --a b"],
+    ["but never within a word", "at https://x.example now", 10, "at\nhttps://x.example\nnow"],
+    ["and its colours are not counted", red, 8, red],
+  ])("is continued %s", (_, line, width, wrapped) => {
+    expect(wrap(line, width)).toBe(wrapped);
+  });
+});
+
+describe("the width", () => {
+  const widest = async (env: Readonly<Record<string, string>>, columns?: number) => {
+    const { stdout } = await cli(["unknowns"], env, columns === undefined ? {} : { isTTY: true, columns });
+    return Math.max(...stdout.split("\n").map((line) => line.length));
+  };
+
+  it("is that of the terminal, up to 100 columns; without a terminal 80; and always COLUMNS, if it is set", async () => {
+    const plain = { COLUMNS: "", NO_COLOR: "1" };
+    expect(await widest(plain)).toBeGreaterThan(70);
+    expect(await widest(plain)).toBeLessThanOrEqual(80);
+    expect(await widest(plain, 50)).toBeLessThanOrEqual(50);
+    expect(await widest(plain, 300)).toBeGreaterThan(80);
+    expect(await widest(plain, 300)).toBeLessThanOrEqual(100);
+    expect(await widest({ ...plain, COLUMNS: "500" }, 50)).toBeGreaterThan(100);
+  });
+});
+
+describe("help", () => {
+  it.each(helps)("names no default twice: %s", async (args) => {
+    const { stdout } = await cli(args.split(" "));
+    expect(stdout.match(/\(default .*|default.*\(default.*/g) ?? []).toEqual([]);
+  });
+});
