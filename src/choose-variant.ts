@@ -3,7 +3,7 @@ import { emit, emitter, type ResolvedAuthOptions } from "./auth/auth.js";
 import { credentialMissing, driverOf, type MachineCredential } from "./auth/credentials/credential.js";
 import { ifPossible } from "./auth/lazy.js";
 import { learnFromAnswer, type TokenEndpointState } from "./auth/token-endpoint.js";
-import { SharedTask } from "./auth/token-lifecycle.js";
+import { type Renewal, SharedTask } from "./auth/token-lifecycle.js";
 import {
   type Detection,
   type Evidence,
@@ -85,7 +85,7 @@ async function chooseByDetection(
 async function detectOnce(context: DetectionContext, signal: AbortSignal): Promise<Detection> {
   const stored = await readDetection(context);
   if (stored !== undefined) return stored;
-  const detection = await ask(context, orderOf(context), true, signal);
+  const detection = await ask(context, orderOf(context), true, { signal, requestId: undefined });
   // Without a variant, and after a rate limit or a server failure, the next connect asks again.
   const isFound = Object.values(detection.served).includes("yes");
   if (!isFound || !detection.evidence.every(isLasting)) return detection;
@@ -101,18 +101,21 @@ async function ask(
   { target, options, stateOf }: DetectionContext,
   order: readonly Variant[],
   untilYes: boolean,
-  signal: AbortSignal,
+  { signal, requestId = options.newRequestId() }: Pick<Renewal, "signal" | "requestId">,
 ): Promise<Detection> {
+  const startedAt = performance.now();
   const state = stateOf("A", target);
-  const emitForA = emitter({ variant: "A", ...target }, options);
+  const eventsForA = emitter({ variant: "A", ...target }, options)(requestId);
   const onAnswer = (variant: Variant, answer: Answer) => {
-    if (variant === "A") learnFromAnswer(state, answer, emitForA);
+    if (variant === "A") learnFromAnswer(state, answer, eventsForA.emit);
   };
   const deadline = deadlineIn(options.rateLimitDeadlineMs, options);
   const leave = order.includes("A") ? await state.gate.enter({ deadline, signal }) : () => {};
   try {
     const detection = await detect(target, order, { ...options, signal, untilYes, onAnswer });
-    emit(options.onEvent, { type: "variant_detected", ...target, at: options.now(), detection });
+    const durationMs = performance.now() - startedAt;
+    const context = { ...target, requestId, at: options.now() };
+    emit(options.onEvent, { type: "variant_detected", ...context, detection, durationMs });
     return detection;
   } finally {
     leave();
@@ -154,12 +157,12 @@ export async function explainByDetection(
   variant: Variant,
   wasDetected: boolean,
   context: DetectionContext,
-  signal: AbortSignal,
+  renewal: Pick<Renewal, "signal" | "requestId">,
 ): Promise<unknown> {
   // Variant A's path cannot be built without a tenant.
   if (context.target.tenantId === "") return error;
   const other = variant === "A" ? "B" : "A";
-  const detection = await ifPossible(() => ask(context, [variant, other], false, signal));
+  const detection = await ifPossible(() => ask(context, [variant, other], false, renewal));
   if (detection === undefined) return error;
   const { served } = detection;
   if (wasDetected && served[variant] !== "yes" && served[other] === "yes") {

@@ -3,7 +3,7 @@ import type { OperationTypes } from "../generated/operations.js";
 import { type AuthOptions, resolveAuthOptions } from "./auth/auth.js";
 import { driverOf, type MachineCredential } from "./auth/credentials/credential.js";
 import { ifPossible, lazy } from "./auth/lazy.js";
-import { machineTokens } from "./auth/machine-tokens.js";
+import { type MachineTokensContext, machineTokens } from "./auth/machine-tokens.js";
 import { RecentlyUsed } from "./auth/recently-used.js";
 import { createTokenEndpointState, type TokenEndpointState } from "./auth/token-endpoint.js";
 import type { SharedTask, TokenLifecycle } from "./auth/token-lifecycle.js";
@@ -98,10 +98,10 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
     const { variant } = credential;
     const { target } = context;
     return auths.get(nameOf(variant, target), () => {
-      const explain = async (error: unknown, signal: AbortSignal) => {
+      const explain: MachineTokensContext["explain"] = async (error, renewal) => {
         if (!isWrongEndpoint(error)) return error;
         const explained = await ifPossible(choice);
-        return explained?.explainByDetection(error, variant, isDetected, context, signal) ?? error;
+        return explained?.explainByDetection(error, variant, isDetected, context, renewal) ?? error;
       };
       const state = stateOf(variant, target);
       const driver = driverOf(credential);

@@ -283,6 +283,12 @@ function isNamed<E extends BivariantError>(name: string): Guard<E> {
 export function isBivariantError(value: unknown): value is BivariantError {
   return typeof value === "object" && value !== null && brand in value;
 }
+
+/** The code for an event of what an error ended; `signal` is that of the caller, who may have ended it. */
+export function codeOf(error: unknown, signal?: AbortSignal): string {
+  return isBivariantError(error) ? error.code : signal?.aborted ? "aborted" : "unknown";
+}
+
 export const isConfigurationError: Guard<ConfigurationError> = isNamed("ConfigurationError");
 export const isVariantError: Guard<VariantError> = isNamed("VariantError");
 export const isTokenRequestError: Guard<TokenRequestError> = isNamed("TokenRequestError");

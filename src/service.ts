@@ -111,7 +111,7 @@ export function serviceMaker<T extends LookupTypes>(
   options: Pick<CreateServiceOptions<T>, "api" | keyof CallOptions>,
   resolved: Pick<
     ResolvedAuthOptions,
-    "fetch" | "now" | "clock" | "timeoutMs" | "rateLimitDeadlineMs" | "onEvent"
+    "fetch" | "now" | "clock" | "timeoutMs" | "rateLimitDeadlineMs" | "onEvent" | "newRequestId"
   >,
 ): (auth: Auth, detection?: Detection) => Service<T> {
   const table = options.api === undefined ? operations : options.api?.operations;
@@ -123,10 +123,10 @@ export function serviceMaker<T extends LookupTypes>(
   const indexes = { A: new OperationIndex(table.A, "A"), B: new OperationIndex(table.B, "B") };
   return (auth, detection) => {
     const index = indexes[auth.variant];
-    const emit = emitter(auth, resolved);
+    const begin = emitter(auth, resolved);
     const memory = memories.get(auth) ?? newMemory();
     memories.set(auth, memory);
-    const context = { auth, operations: index, options: all, emit, memory };
+    const context = { auth, operations: index, options: all, begin, memory };
     const caller = createCaller(context);
     const { variant, baseUrl, tenantId } = auth;
     return Object.freeze({
@@ -151,10 +151,10 @@ export function createVariantClient<X extends Variant>(
 ): PathClient<OperationTypes, X> {
   if (auth?.variant !== variant) throw invalidOption("auth", `must be an Auth of Variant ${variant}`);
   const resolved = resolveFor(auth, requireObject("options", options));
-  const emit = emitter(auth, resolved);
+  const begin = emitter(auth, resolved);
   const index = new OperationIndex(entries, variant);
   const all = { ...resolved, ...resolveCallOptions(options) };
-  const caller = createCaller({ options: all, auth, operations: index, emit, memory: newMemory() });
+  const caller = createCaller({ options: all, auth, operations: index, begin, memory: newMemory() });
   return createPathClient<OperationTypes, X>(index, caller);
 }
 

@@ -33,7 +33,7 @@ export interface Auth {
    * @throws RelaunchRequiredError, LoginRequiredError when a person's token cannot be renewed without the person
    * @throws StoreError when a person has a refresh token: it is redeemed only under the lock of the store
    */
-  getAccessToken(options?: { signal?: AbortSignal | undefined }): Promise<AccessToken>;
+  getAccessToken(options?: TokenOptions): Promise<AccessToken>;
   /**
    * The options that API calls through this Auth inherit, so that a proxy, a client certificate or a test's clock need
    * be passed only once. An Auth of your own may leave it out.
@@ -50,6 +50,12 @@ export interface Auth {
   refused?(token: AccessToken): RelaunchRequiredError | LoginRequiredError;
   /** Drops a token that the API refused. Does nothing if the token was already replaced. */
   invalidate(token: AccessToken): void;
+}
+
+export interface TokenOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Passed by a call, for the events of the token request that it starts. An Auth of your own may ignore it. */
+  readonly requestId?: string | undefined;
 }
 
 /** An `Auth` that stands for a person, from a launch (Variant A) or a login (Variant B). */
@@ -134,6 +140,8 @@ export interface ResolvedAuthOptions extends ResolvedRequestOptions {
   readonly hasOwnFetch: boolean;
   readonly rateLimitDeadlineMs: number;
   readonly onEvent: OnEvent | undefined;
+  /** Returns another id for each call, token request and detection. */
+  readonly newRequestId: () => string;
   readonly store: TokenStore | undefined;
   readonly waitUntil: (promise: Promise<unknown>) => void;
   readonly shareInFlight: boolean;
@@ -152,6 +160,7 @@ export function resolveAuthOptions(options: AuthOptions): ResolvedAuthOptions {
     hasOwnFetch: options.fetch !== undefined,
     rateLimitDeadlineMs: requireDuration("rateLimitDeadlineMs", options.rateLimitDeadlineMs, 60_000, 0),
     onEvent: options.onEvent,
+    newRequestId: requestIds(),
     store: store && withStoreErrors(store, request.timeoutMs),
     waitUntil: (promise) => {
       try {
@@ -161,6 +170,16 @@ export function resolveAuthOptions(options: AuthOptions): ResolvedAuthOptions {
       }
     },
     shareInFlight: options.shareInFlight ?? true,
+  };
+}
+
+/** A counter behind a prefix, which is drawn late because workers forbid random values while a module is loaded. */
+function requestIds(): () => string {
+  let prefix: string | undefined;
+  let count = 0;
+  return () => {
+    prefix ??= crypto.randomUUID().slice(-12);
+    return `${prefix}-${++count}`;
   };
 }
 
@@ -174,8 +193,15 @@ export interface EventContext {
   readonly variant: Variant;
   readonly baseUrl: string;
   readonly tenantId: string;
+  /** The same in all events that one call causes, also in those of the token request that it starts. Never sent. */
+  readonly requestId: string;
   /** Epoch milliseconds. */
   readonly at: number;
+}
+
+/** The fields of an event that ends something; the duration is in real time. */
+interface EndEvent extends EventContext {
+  readonly durationMs: number;
 }
 
 /** The fields of an event about a call by operationId. They include no parameters. */
@@ -184,7 +210,7 @@ interface CallEvent extends EventContext {
   readonly method: string;
   /** The status of the answer; absent if none came. */
   readonly status?: number | undefined;
-  /** The code of the error; absent for a success, and where a status led to a retry. */
+  /** The code of the error, `aborted` after an abort; absent for a success, and where a status led to a retry. */
   readonly code?: string | undefined;
 }
 
@@ -195,15 +221,17 @@ interface CallEvent extends EventContext {
  */
 export type ServiceEvent =
   /** A detection ended with a verdict. */
-  | (Omit<EventContext, "variant"> & { readonly type: "variant_detected"; readonly detection: Detection })
+  | (Omit<EndEvent, "variant"> & { readonly type: "variant_detected"; readonly detection: Detection })
   /** A token request is about to be sent. */
   | (EventContext & { readonly type: "token_requested"; readonly clientId: string; readonly attempt: number })
-  /** A new token is held. */
-  | (EventContext & { readonly type: "token_renewed"; readonly clientId: string; readonly expiresAt: number })
+  /** A token request, with its waits and retries, ended: a new token is held. */
+  | (EndEvent & { readonly type: "token_renewed"; readonly clientId: string; readonly expiresAt: number })
+  /** A token request, with its waits and retries, ended without a token. `code` is that of the error. */
+  | (EndEvent & { readonly type: "token_failed"; readonly clientId: string; readonly code: string })
   /** A token near its expiry was served while a new one is requested. */
   | (EventContext & { readonly type: "token_served_while_renewing"; readonly expiresAt: number })
   /** A renewal in the background failed; the old token is still served. `code` is that of the error. */
-  | (EventContext & { readonly type: "renewal_failed"; readonly code: string; readonly expiresAt: number })
+  | (EndEvent & { readonly type: "renewal_failed"; readonly code: string; readonly expiresAt: number })
   /** The token endpoint answered 429. */
   | (EventContext & { readonly type: "rate_limited"; readonly retryAt: number })
   /** A token request was refused; the next one is sent at `retryAt` at the earliest. */
@@ -231,10 +259,12 @@ export type ServiceEvent =
       readonly method: string;
       readonly operationId?: string;
     })
+  /** A call was begun. */
+  | (Omit<CallEvent, "status" | "code"> & { readonly type: "call_started" })
   /** A call failed for now and is sent again after `waitMs`. `retry` is 1 for the first retry of the call. */
   | (CallEvent & { readonly type: "call_retried"; readonly retry: number; readonly waitMs: number })
   /** A call ended after `durationMs`, which includes the waits for a token and between retries. */
-  | (CallEvent & { readonly type: "call_finished"; readonly durationMs: number; readonly retries: number })
+  | (CallEvent & EndEvent & { readonly type: "call_finished"; readonly retries: number })
   /** The API refused a call. */
   | (EventContext & {
       readonly type: "call_refused";
@@ -255,14 +285,28 @@ export type OnEvent = (event: ServiceEvent) => void;
 /** An event without the fields that all events of one identity share. */
 export type EventBody<E = ServiceEvent> = E extends EventContext ? Omit<E, keyof EventContext> : never;
 
-/** Returns a function that emits the events of one identity. */
+export type Emit = (event: EventBody) => void;
+
+/** The events of one call, token request or detection. Without a listener they have no id. */
+export interface RequestEvents {
+  readonly requestId: string | undefined;
+  readonly emit: Emit;
+}
+
+const unheard: RequestEvents = { requestId: undefined, emit: () => {} };
+
+/** Returns a function that begins the events of one request to an identity; `requestId` is that of its cause. */
 export function emitter(
-  context: Omit<EventContext, "at">,
-  { onEvent, now }: { readonly onEvent: OnEvent | undefined; readonly now: () => number },
-): (body: EventBody) => void {
-  if (onEvent === undefined) return () => {};
+  context: Pick<EventContext, "variant" | "baseUrl" | "tenantId">,
+  { onEvent, newRequestId, now }: Pick<ResolvedAuthOptions, "onEvent" | "newRequestId" | "now">,
+): (requestId?: string) => RequestEvents {
+  if (onEvent === undefined) return () => unheard;
   const { variant, baseUrl, tenantId } = context;
-  return (body) => emit(onEvent, { ...body, variant, baseUrl, tenantId, at: now() } as ServiceEvent);
+  return (requestId = newRequestId()) => ({
+    requestId,
+    emit: (body) =>
+      emit(onEvent, { ...body, variant, baseUrl, tenantId, requestId, at: now() } as ServiceEvent),
+  });
 }
 
 /** The event for a store that failed. It holds no message, because that of a database may hold a password. */

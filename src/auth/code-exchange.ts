@@ -2,11 +2,11 @@
 import { isStoreError, TokenRequestError } from "../errors.js";
 import { deadlineIn } from "../http/backoff.js";
 import { invalidOption } from "../options.js";
-import { storeFailed } from "./auth.js";
+import { type Emit, emitter, storeFailed } from "./auth.js";
 import { type CodeGrant, clientErrors, fingerprintOf } from "./credentials/credential.js";
 import { type PersonContext, PersonLifecycle } from "./person-refresh.js";
-import { personRequiredError, writeGrant } from "./stored-grant.js";
-import { SharedTask } from "./token-lifecycle.js";
+import { type PersonGrant, personRequiredError, writeGrant } from "./stored-grant.js";
+import { reportEnd, SharedTask } from "./token-lifecycle.js";
 import {
   explainRefusal,
   type IssuedTokens,
@@ -14,6 +14,7 @@ import {
   mayBeOutOfBounds,
   readTokens,
   sendTokenRequest,
+  type TokenEndpoint,
 } from "./token-request.js";
 
 /** No code is nearly as long. A longer string would only cost memory. */
@@ -41,14 +42,20 @@ export function exchangeCode(
   signal: AbortSignal | undefined,
 ): Promise<PersonLifecycle> {
   if (signal?.aborted) return Promise.reject(signal.reason);
-  return new SharedTask((abort) => exchangeOnce(context, grant, abort)).join(signal);
+  const { emit } = emitter({ variant: context.variant, ...context.target }, context.options)();
+  return new SharedTask(async (abort) => {
+    const exchange = (emit: Emit) => exchangeOnce({ ...context, emit }, grant, abort);
+    const { isSaved, ...granted } = await reportEnd(emit, abort, exchange);
+    return new PersonLifecycle(context, granted, isSaved);
+  }).join(signal);
 }
 
+/** `isSaved`: whether the grant is in the store. */
 async function exchangeOnce(
-  context: PersonContext,
+  context: PersonContext & TokenEndpoint,
   grant: CodeGrant,
   signal: AbortSignal,
-): Promise<PersonLifecycle> {
+): Promise<PersonGrant & { readonly isSaved: boolean }> {
   const { options, state, prepared, key, emit } = context;
   const deadline = deadlineIn(options.rateLimitDeadlineMs, options);
   const leave = await state.gate.enter({ deadline, signal });
@@ -81,8 +88,7 @@ async function exchangeOnce(
     isSaved = false;
     emit(storeFailed(error));
   }
-  emit({ type: "token_renewed", clientId: prepared.clientId, expiresAt: token.expiresAt });
-  return new PersonLifecycle(context, granted, isSaved);
+  return { ...granted, isSaved };
 }
 
 /**
@@ -125,7 +131,7 @@ async function markSpent(context: PersonContext, code: string): Promise<() => Pr
 }
 
 /** If the request fails, the code stays marked, since a second attempt must not look like a first. */
-async function sendCode(context: PersonContext, grant: CodeGrant): Promise<IssuedTokens> {
+async function sendCode(context: PersonContext & TokenEndpoint, grant: CodeGrant): Promise<IssuedTokens> {
   const { variant, state, prepared } = context;
   let wasInBounds = true;
   try {

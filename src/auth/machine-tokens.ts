@@ -1,6 +1,6 @@
 /** `createAuth`, and the tokens of a machine credential, from the store if it has one, otherwise from the endpoint. */
 import {
-  isBivariantError,
+  codeOf,
   TokenRequestError,
   TransportError,
   UnexpectedResponseError,
@@ -14,7 +14,7 @@ import {
   type Auth,
   type AuthOptions,
   createAccessToken,
-  emitter,
+  type Emit,
   resolveAuthOptions,
   storeFailed,
 } from "./auth.js";
@@ -35,10 +35,10 @@ import {
   type TokenReply,
 } from "./token-request.js";
 
-interface MachineTokensContext extends Omit<TokenEndpoint, "emit"> {
+export interface MachineTokensContext extends Omit<TokenEndpoint, "emit"> {
   readonly driver: CredentialDriver;
   /** If the other variant would explain an error, returns an error that says so in its place. */
-  readonly explain?: ((error: unknown, signal: AbortSignal) => Promise<unknown>) | undefined;
+  readonly explain?: ((error: unknown, renewal: Renewal) => Promise<unknown>) | undefined;
 }
 
 /** How often a 5xx or a network fault is retried: a caller should learn of it sooner than of a rate limit. */
@@ -51,25 +51,24 @@ export function machineTokens(context: MachineTokensContext): TokenLifecycle {
 
 class MachineTokenSource implements TokenSource {
   readonly needsPerson = false;
-  readonly #endpoint: MachineTokensContext & TokenEndpoint;
+  readonly #context: MachineTokensContext;
   readonly #backoff: RefusalBackoff;
   /** The fingerprint of the credential that was accepted last. */
   #acceptedFingerprint: string | undefined;
 
   constructor(context: MachineTokensContext) {
-    const { variant, target, options } = context;
-    this.#endpoint = { ...context, emit: emitter({ variant, ...target }, options) };
-    this.#backoff = new RefusalBackoff(options.now);
+    this.#context = context;
+    this.#backoff = new RefusalBackoff(context.options.now);
   }
 
   async renew(renewal: Renewal): Promise<AccessToken> {
-    const { signal, heldValue, refusedValue, isFresh } = renewal;
-    const { variant, target, emit, options } = this.#endpoint;
+    const { signal, heldValue, refusedValue, isFresh, emit } = renewal;
+    const { variant, target, options, explain } = this.#context;
     const prepared = await this.#prepare();
     const { clientId } = prepared;
     const { baseUrl, tenantId } = target;
     const key = JSON.stringify(["token", variant, baseUrl, tenantId, clientId, "client_credentials"]);
-    const stored = await this.#readStored(key);
+    const stored = await this.#readStored(key, emit);
     if (stored !== undefined && stored.value !== refusedValue && stored.value !== heldValue)
       if (isFresh(stored)) return stored;
     const round = this.#backoff.check(prepared.fingerprint);
@@ -79,18 +78,16 @@ class MachineTokenSource implements TokenSource {
       this.#backoff.accepted();
       this.#acceptedFingerprint = credential.prepared.fingerprint;
       // This is not awaited, since a slow store must not delay the callers.
-      options.waitUntil(this.#writeStored(key, token));
-      emit({ type: "token_renewed", clientId, expiresAt: token.expiresAt });
+      options.waitUntil(this.#writeStored(key, token, emit));
       return token;
     } catch (cause) {
       if (signal.aborted) throw cause;
       if (!(cause instanceof TokenRequestError || cause instanceof UnexpectedResponseError)) throw cause;
       const retryAt = this.#backoff.refused(round, credential.prepared.fingerprint);
-      const error = (await this.#endpoint.explain?.(cause, signal)) ?? cause;
+      const error = (await explain?.(cause, renewal)) ?? cause;
       if (signal.aborted) throw error;
       this.#backoff.keep(error);
-      const code = isBivariantError(error) ? error.code : "unknown";
-      emit({ type: "closed_after_refusal", code, retryAt });
+      emit({ type: "closed_after_refusal", code: codeOf(error), retryAt });
       throw error;
     }
   }
@@ -102,9 +99,10 @@ class MachineTokenSource implements TokenSource {
   async #request(
     credential: { prepared: PreparedCredential },
     round: number,
-    { signal, isBackground }: Renewal,
+    { signal, isBackground, emit }: Renewal,
   ): Promise<AccessToken> {
-    const { state, options } = this.#endpoint;
+    const endpoint = { ...this.#context, emit };
+    const { state, options } = endpoint;
     // A background renewal makes one attempt, so that nothing keeps running after the program has ended.
     const deadline = deadlineIn(isBackground ? 0 : options.rateLimitDeadlineMs, options);
     const mostRetries = isBackground ? 0 : mostFaultRetries;
@@ -116,7 +114,7 @@ class MachineTokenSource implements TokenSource {
       let reply: TokenReply | TransportError;
       try {
         if (attempt > 1) credential.prepared = await this.#prepare();
-        reply = await this.#attempt(credential.prepared, attempt, signal, otherClock === "own");
+        reply = await this.#attempt(endpoint, credential.prepared, attempt, signal, otherClock === "own");
       } finally {
         leave();
       }
@@ -133,17 +131,17 @@ class MachineTokenSource implements TokenSource {
       if (reply instanceof TransportError) throw reply;
       if (reply.answer.status === 429) continue;
       try {
-        return readTokens(this.#endpoint, reply).token;
+        return readTokens(endpoint, reply).token;
       } catch (error) {
         if (!(error instanceof TokenRequestError)) throw error;
-        wasInBounds ||= !mayBeOutOfBounds(this.#endpoint, reply);
+        wasInBounds ||= !mayBeOutOfBounds(this.#context, reply);
         const next = otherClock === undefined ? this.#otherClock(reply, error) : undefined;
         if (next !== undefined) {
           otherClock = next;
           continue;
         }
         const { prepared } = credential;
-        throw await explainRefusal(this.#endpoint, prepared, error, {
+        throw await explainRefusal(this.#context, prepared, error, {
           grant: "client_credentials",
           workedBefore: this.#acceptedFingerprint === prepared.fingerprint,
           wasInBounds,
@@ -155,6 +153,7 @@ class MachineTokenSource implements TokenSource {
 
   /** Sends one request. Returns a fault after which the same request may succeed, and throws all other faults. */
   async #attempt(
+    endpoint: TokenEndpoint,
     prepared: PreparedCredential,
     attempt: number,
     signal: AbortSignal,
@@ -162,9 +161,9 @@ class MachineTokenSource implements TokenSource {
   ): Promise<TokenReply | TransportError> {
     // The caller may have left while the settings were read.
     signal.throwIfAborted();
-    this.#endpoint.emit({ type: "token_requested", clientId: prepared.clientId, attempt });
+    endpoint.emit({ type: "token_requested", clientId: prepared.clientId, attempt });
     try {
-      return await sendTokenRequest(this.#endpoint, (sending) => prepared.send(sending), {
+      return await sendTokenRequest(endpoint, (sending) => prepared.send(sending), {
         signal,
         isByOwnClock,
       });
@@ -180,37 +179,37 @@ class MachineTokenSource implements TokenSource {
    */
   #otherClock(reply: TokenReply, refusal: TokenRequestError): "server" | "own" | undefined {
     if (refusal.error !== "invalid_client" || reply.sent.issuedAtSeconds === undefined) return undefined;
-    const { clock } = this.#endpoint.state;
-    if (mayBeOutOfBounds(this.#endpoint, reply)) return "server";
+    const { clock } = this.#context.state;
+    if (mayBeOutOfBounds(this.#context, reply)) return "server";
     return clock.appliedMs !== 0 && !clock.isProven ? "own" : undefined;
   }
 
   #prepare(): Promise<PreparedCredential> {
-    const { driver, target, options } = this.#endpoint;
+    const { driver, target, options } = this.#context;
     return driver.prepare(target, { shareInFlight: options.shareInFlight });
   }
 
   /** Returns `undefined` if the token is absent or unreadable, and if the store fails or does not answer. */
-  async #readStored(key: string): Promise<AccessToken | undefined> {
+  async #readStored(key: string, emit: Emit): Promise<AccessToken | undefined> {
     try {
-      const entry = await this.#endpoint.options.store?.get(key);
+      const entry = await this.#context.options.store?.get(key);
       if (entry === undefined) return undefined;
       const { value, expiresAt, issuedAt, ...rest } = JSON.parse(entry.value);
       const isToken = value !== "" && typeof value === "string" && typeof expiresAt === "number";
       if (!isToken || typeof issuedAt !== "number") throw new TypeError("The stored value is not a token.");
       return createAccessToken({ ...rest, value, expiresAt, issuedAt });
     } catch (error) {
-      this.#endpoint.emit(storeFailed(error));
+      emit(storeFailed(error));
       return undefined;
     }
   }
 
-  async #writeStored(key: string, token: AccessToken): Promise<void> {
+  async #writeStored(key: string, token: AccessToken, emit: Emit): Promise<void> {
     const { value, expiresAt } = token;
     try {
-      await this.#endpoint.options.store?.set(key, JSON.stringify({ ...token, value }), { expiresAt });
+      await this.#context.options.store?.set(key, JSON.stringify({ ...token, value }), { expiresAt });
     } catch (error) {
-      this.#endpoint.emit(storeFailed(error));
+      emit(storeFailed(error));
     }
   }
 }

@@ -24,7 +24,7 @@ import {
   type AccessToken,
   type AuthOptions,
   createAccessToken,
-  emitter,
+  type Emit,
   type PersonAuth,
   type ResolvedAuthOptions,
   resolveAuthOptions,
@@ -69,7 +69,7 @@ export interface PersonAuthOptions<V extends Variant = Variant> extends AuthOpti
 }
 
 /** The checked options of a person's Auth, with the credential read. */
-export interface PersonContext extends TokenEndpoint {
+export interface PersonContext extends Omit<TokenEndpoint, "emit"> {
   readonly options: ResolvedAuthOptions & { readonly store: TokenStore };
   readonly state: PersonEndpointState;
   readonly prepare: () => Promise<PreparedPersonCredential>;
@@ -103,7 +103,6 @@ export async function personContext<V extends Variant>(
       ...createTokenEndpointState(variant, resolved),
       spentCodes: new Map(),
     })),
-    emit: emitter({ variant, ...target }, resolved),
     prepare,
     prepared,
     person,
@@ -197,8 +196,8 @@ class PersonTokenSource implements TokenSource {
     prepared: PreparedPersonCredential,
     renewal: Renewal,
   ): Promise<AccessToken | undefined> {
-    const { heldValue, refusedValue, isFresh } = renewal;
-    const stored = await this.grant.read();
+    const { heldValue, refusedValue, isFresh, emit } = renewal;
+    const stored = await this.grant.read(emit);
     const { token, refreshToken: storedRefreshToken, sentAt, isOutcomeUnknown } = stored.grant;
     if (token.value !== heldValue && token.value !== refusedValue && isFresh(token)) return token;
     if (storedRefreshToken !== refreshToken) return undefined;
@@ -226,10 +225,11 @@ class PersonTokenSource implements TokenSource {
     stored: StoredGrant,
     refreshToken: string,
     prepared: PreparedPersonCredential,
-    { signal, keep }: Renewal,
+    { signal, keep, emit }: Renewal,
   ): Promise<AccessToken | undefined> {
-    const { options, emit } = this.#context;
-    const { clientId, fingerprint } = prepared;
+    const endpoint = { ...this.#context, emit };
+    const { options } = endpoint;
+    const { fingerprint } = prepared;
     const round = this.#backoff.check(fingerprint);
     const send = prepared.refreshRequest?.(refreshToken);
     signal.throwIfAborted();
@@ -237,35 +237,33 @@ class PersonTokenSource implements TokenSource {
     keep();
     const version = await this.grant.write({ ...stored.grant, sentAt: options.now() }, stored.version);
     if (version === undefined || send === undefined) return undefined;
-    emit({ type: "token_requested", clientId, attempt: 1 });
+    emit({ type: "token_requested", clientId: prepared.clientId, attempt: 1 });
     let reply: TokenReply | undefined;
     try {
-      reply = await sendTokenRequest(this.#context, send);
+      reply = await sendTokenRequest(endpoint, send);
       if (reply.answer.status === 429) {
-        await this.grant.saveOrHold(stored.grant, version);
+        await this.grant.saveOrHold(stored.grant, version, emit);
         return undefined;
       }
-      const renewed = renewedGrant(stored.grant, refreshToken, readTokens(this.#context, reply));
+      const renewed = renewedGrant(stored.grant, refreshToken, readTokens(endpoint, reply));
       this.#backoff.accepted();
-      const { token } = await this.grant.save(renewed, version);
-      emit({ type: "token_renewed", clientId, expiresAt: token.expiresAt });
-      return token;
+      return (await this.grant.save(renewed, version, emit)).token;
     } catch (cause) {
       if (isStoreError(cause) || this.grant.over !== undefined) throw cause;
       if (isAnswerLost(cause, reply?.answer)) {
-        await this.grant.saveOrHold({ ...stored.grant, isOutcomeUnknown: true }, version);
+        await this.grant.saveOrHold({ ...stored.grant, isOutcomeUnknown: true }, version, emit);
         throw outcomeUnknown(cause);
       }
       if (!(cause instanceof TokenRequestError || cause instanceof UnexpectedResponseError)) {
         // The token was not refused, and it is certain that it is not spent.
-        await this.grant.saveOrHold(stored.grant, version);
+        await this.grant.saveOrHold(stored.grant, version, emit);
         throw cause;
       }
       const retryAt = this.#backoff.refused(round, fingerprint);
       const known = { grant: "authorization_code", workedBefore: true, wasInBounds: true, retryAt } as const;
       const isRefusal = cause instanceof TokenRequestError;
       const refused = isRefusal ? await explainRefusal(this.#context, prepared, cause, known) : cause;
-      const error = await this.#refusal(refused, stored.grant, version);
+      const error = await this.#refusal(refused, stored.grant, version, emit);
       this.#backoff.keep(error);
       emit({ type: "closed_after_refusal", code: error.code, retryAt });
       throw error;
@@ -277,9 +275,10 @@ class PersonTokenSource implements TokenSource {
     cause: TokenRequestError | UnexpectedResponseError,
     before: PersonGrant,
     version: string,
+    emit: Emit,
   ): Promise<TokenRequestError | UnexpectedResponseError | StoreError | PersonRequiredError> {
     if (cause instanceof UnexpectedResponseError || clientErrors.has(cause.error)) {
-      await this.grant.saveOrHold(before, version);
+      await this.grant.saveOrHold(before, version, emit);
       return cause;
     }
     const current = await this.grant.version();

@@ -10,7 +10,7 @@ import {
   type Variant,
 } from "../errors.js";
 import type { Target } from "../variants/target.js";
-import { type AccessToken, createAccessToken, type EventBody, storeFailed } from "./auth.js";
+import { type AccessToken, createAccessToken, type Emit, storeFailed } from "./auth.js";
 import type { TokenStore } from "./token-store.js";
 
 /** The token and, in Variant B, the refresh token that renews it. */
@@ -109,7 +109,6 @@ interface StoredGrantContext {
   readonly variant: Variant;
   readonly store: TokenStore;
   readonly key: string;
-  readonly emit: (event: EventBody) => void;
 }
 
 export class StoredGrantHandle {
@@ -141,10 +140,10 @@ export class StoredGrantHandle {
   }
 
   /** Writes a grant that could not be written before, then reads the stored grant and holds it. */
-  async read(): Promise<StoredGrant> {
+  async read(emit: Emit): Promise<StoredGrant> {
     if (this.#unsaved !== undefined) {
       const { grant, over = await this.#versionBefore(grant) } = this.#unsaved;
-      await this.save(grant, over);
+      await this.save(grant, over, emit);
     }
     return this.#take(await this.#find());
   }
@@ -154,24 +153,24 @@ export class StoredGrantHandle {
   }
 
   /** Writes a grant and holds it. If another process wrote one meanwhile, that one is held instead. */
-  async save(grant: PersonGrant, over: string | null): Promise<PersonGrant> {
+  async save(grant: PersonGrant, over: string | null, emit: Emit): Promise<PersonGrant> {
     // Without a version to compare against, the next read finds the version again.
     this.#unsaved = over === null ? { grant } : { grant, over };
     const version = await this.write(grant, over);
-    if (version === undefined) this.#context.emit({ type: "store_failed", code: "store_conflict" });
+    if (version === undefined) emit({ type: "store_failed", code: "store_conflict" });
     const stored = version === undefined ? await this.#find() : { grant, version };
     this.#unsaved = undefined;
     return this.#take(stored).grant;
   }
 
   /** Does the same as `save`, but only reports a failing store: the grant is held, and written later. */
-  async saveOrHold(grant: PersonGrant, over: string): Promise<void> {
+  async saveOrHold(grant: PersonGrant, over: string, emit: Emit): Promise<void> {
     try {
-      await this.save(grant, over);
+      await this.save(grant, over, emit);
     } catch (error) {
       if (this.#over !== undefined) throw error;
       this.#held = grant;
-      this.#context.emit(storeFailed(error));
+      emit(storeFailed(error));
     }
   }
 

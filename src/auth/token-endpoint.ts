@@ -2,7 +2,7 @@
 import { RateLimitedError, type Variant } from "../errors.js";
 import { backoffMs, countdown, parseRetryAfterMs, sleep } from "../http/backoff.js";
 import { type Answer, untilAborted } from "../http/exchange.js";
-import type { EventBody, ResolvedAuthOptions } from "./auth.js";
+import type { Emit, ResolvedAuthOptions } from "./auth.js";
 import { ServerClock } from "./server-clock.js";
 
 /** The share of a `Retry-After` that is added at random. No wait is shorter than the server asked for. */
@@ -130,11 +130,7 @@ export function createTokenEndpointState(
 }
 
 /** Learns the rate limit and the server's clock from an answer, and reports both. */
-export function learnFromAnswer(
-  { gate, clock }: TokenEndpointState,
-  answer: Answer,
-  emit: (event: EventBody) => void,
-): void {
+export function learnFromAnswer({ gate, clock }: TokenEndpointState, answer: Answer, emit: Emit): void {
   const offsetMs = clock.observe(answer);
   if (offsetMs !== undefined)
     emit({ type: "clock_off", offsetMs: Math.round(offsetMs), errorMs: Math.round(clock.errorMs) });

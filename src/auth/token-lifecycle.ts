@@ -8,14 +8,23 @@
  *
  * There are no timers: tokens are renewed when they are used. All state is in the instance.
  */
-import { isBivariantError, isRateLimitedError, isTransportError, type Variant } from "../errors.js";
+import { codeOf, isRateLimitedError, isTransportError, type Variant } from "../errors.js";
 import { backoffMs, countdown } from "../http/backoff.js";
 import { untilAborted } from "../http/exchange.js";
 import { requireSignal } from "../options.js";
-import { type AccessToken, type Auth, type EventBody, emitter, type ResolvedAuthOptions } from "./auth.js";
+import {
+  type AccessToken,
+  type Auth,
+  type Emit,
+  emitter,
+  type RequestEvents,
+  type ResolvedAuthOptions,
+  type TokenOptions,
+} from "./auth.js";
 import type { TokenEndpoint } from "./token-request.js";
 
-export interface Renewal {
+/** Its events carry the `requestId` of the caller that started it. */
+export interface Renewal extends RequestEvents {
   /** Aborted when no caller waits any more. A request that must run to its end ignores it. */
   readonly signal: AbortSignal;
   /** Whether the held token is still served meanwhile, so that no caller waits. */
@@ -59,7 +68,7 @@ export class TokenLifecycle implements Auth {
   readonly #options: ResolvedAuthOptions;
   readonly #source: TokenSource;
   readonly #now: () => number;
-  readonly #emit: (event: EventBody) => void;
+  readonly #begin: (requestId?: string) => RequestEvents;
   #held: HeldToken | undefined;
   /** The renewal in flight, the time after which it counts as lost, and whether the held token was still good then. */
   #renewal: SharedTask<AccessToken> | undefined;
@@ -78,19 +87,19 @@ export class TokenLifecycle implements Auth {
     this.#options = options;
     this.#source = source;
     this.#now = options.now;
-    this.#emit = emitter(this, options);
+    this.#begin = emitter(this, options);
   }
 
-  getAccessToken(options?: { signal?: AbortSignal | undefined }): Promise<AccessToken> {
+  getAccessToken(options?: TokenOptions): Promise<AccessToken> {
     const signal = options?.signal;
     if (signal?.aborted) return Promise.reject(signal.reason);
     const held = this.#held;
     if (held !== undefined) {
       const now = this.#now();
       if (now < held.renewAt) return held.promise;
-      if (now < held.token.expiresAt) return this.#serveWhileRenewing(held);
+      if (now < held.token.expiresAt) return this.#serveWhileRenewing(held, options?.requestId);
     }
-    return this.#wait(signal);
+    return this.#wait(signal, options?.requestId);
   }
 
   invalidate(token: AccessToken): void {
@@ -116,39 +125,41 @@ export class TokenLifecycle implements Auth {
     return this.#options.shareInFlight || this.#lostInMs() > 0;
   }
 
-  #serveWhileRenewing({ token: { expiresAt }, promise }: HeldToken): Promise<AccessToken> {
+  #serveWhileRenewing({ token, promise }: HeldToken, requestId?: string): Promise<AccessToken> {
     if (this.isRenewing || this.#pausedMs() > 0) return promise;
-    const renewal = this.#start(true);
+    const startedAt = performance.now();
+    const events = this.#begin(requestId);
+    const renewal = this.#start(true, events);
     renewal.keep();
     // The event follows the start, so that a listener that asks for a token joins this renewal and starts no other.
-    this.#emit({ type: "token_served_while_renewing", expiresAt });
+    events.emit({ type: "token_served_while_renewing", expiresAt: token.expiresAt });
     const settled = renewal.result.then(
       () => {},
       (error: unknown) => {
         this.#pausedMs = countdown(backoffMs(this.#failures++), this.#now);
-        const code = isBivariantError(error) ? error.code : "unknown";
-        this.#emit({ type: "renewal_failed", code, expiresAt });
+        const durationMs = performance.now() - startedAt;
+        events.emit({ type: "renewal_failed", code: codeOf(error), expiresAt: token.expiresAt, durationMs });
       },
     );
     this.#options.waitUntil(settled);
     return promise;
   }
 
-  async #wait(given: unknown): Promise<AccessToken> {
+  async #wait(given: unknown, requestId?: string): Promise<AccessToken> {
     // The signal is checked first, since a wrong one would interrupt a renewal midway.
     const signal = requireSignal(given);
-    if (!this.#options.shareInFlight) return this.#task(false).join(signal);
-    const renewal = this.#renewal ?? this.#start(false);
+    if (!this.#options.shareInFlight) return this.#task(false, this.#begin(requestId)).join(signal);
+    const renewal = this.#renewal ?? this.#start(false, this.#begin(requestId));
     if (!this.#isBackground) return renewal.join(signal);
     // A background renewal sends only one request, but a caller that waits gets the retries too.
     return renewal.join(signal).catch((error: unknown) => {
       if (signal?.aborted || !(isTransportError(error) || isRateLimitedError(error))) throw error;
-      return this.getAccessToken({ signal });
+      return this.getAccessToken({ signal, requestId });
     });
   }
 
-  #start(isBackground: boolean): SharedTask<AccessToken> {
-    const renewal = this.#task(isBackground, () => {
+  #start(isBackground: boolean, events: RequestEvents): SharedTask<AccessToken> {
+    const renewal = this.#task(isBackground, events, () => {
       if (this.#renewal === renewal) this.#renewal = undefined;
     });
     this.#renewal = renewal;
@@ -157,17 +168,22 @@ export class TokenLifecycle implements Auth {
     return renewal;
   }
 
-  #task(isBackground: boolean, onEnd?: () => void): SharedTask<AccessToken> {
+  #task(isBackground: boolean, events: RequestEvents, onEnd?: () => void): SharedTask<AccessToken> {
     return new SharedTask(async (signal, keep) => {
-      const token = await this.#source.renew({
-        signal,
-        isBackground,
-        heldValue: this.#held?.token.value,
-        refusedValue: this.#refusedValue,
-        isFresh: (stored) => this.#now() < this.#renewAt(stored),
-        keep,
+      const renewed = reportEnd(events.emit, signal, async (emit) => {
+        const token = await this.#source.renew({
+          ...events,
+          emit,
+          signal,
+          isBackground,
+          heldValue: this.#held?.token.value,
+          refusedValue: this.#refusedValue,
+          isFresh: (stored) => this.#now() < this.#renewAt(stored),
+          keep,
+        });
+        return { token: this.hold(token) };
       });
-      return this.hold(token);
+      return (await renewed).token;
     }, onEnd);
   }
 
@@ -187,6 +203,31 @@ export class TokenLifecycle implements Auth {
 
   protected drop(): void {
     this.#held = undefined;
+  }
+}
+
+/** Runs what may send a token request, and reports how that ended if it sent one. @throws what `run` throws */
+export async function reportEnd<T extends { readonly token: AccessToken }>(
+  emit: Emit,
+  signal: AbortSignal,
+  run: (emit: Emit) => Promise<T>,
+): Promise<T> {
+  const startedAt = performance.now();
+  let clientId: string | undefined;
+  try {
+    const result = await run((event) => {
+      if (event.type === "token_requested") clientId = event.clientId;
+      emit(event);
+    });
+    const { expiresAt } = result.token;
+    const durationMs = performance.now() - startedAt;
+    if (clientId !== undefined) emit({ type: "token_renewed", clientId, expiresAt, durationMs });
+    return result;
+  } catch (error) {
+    const durationMs = performance.now() - startedAt;
+    if (clientId !== undefined)
+      emit({ type: "token_failed", clientId, code: codeOf(error, signal), durationMs });
+    throw error;
   }
 }
 

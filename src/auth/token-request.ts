@@ -14,7 +14,7 @@ import type { Target } from "../variants/target.js";
 import {
   type AccessToken,
   createAccessToken,
-  type EventBody,
+  type Emit,
   type Operator,
   type ResolvedAuthOptions,
   withoutUndefined,
@@ -28,7 +28,7 @@ export interface TokenEndpoint {
   readonly target: Target;
   readonly state: TokenEndpointState;
   readonly options: ResolvedAuthOptions;
-  readonly emit: (event: EventBody) => void;
+  readonly emit: Emit;
 }
 
 export interface TokenReply {
@@ -82,7 +82,10 @@ export function readTokens(endpoint: TokenEndpoint, reply: TokenReply): IssuedTo
 }
 
 /** Whether the assertion of a request may have been out of bounds by the server's clock. */
-export function mayBeOutOfBounds({ state }: TokenEndpoint, { answer, sent }: TokenReply): boolean {
+export function mayBeOutOfBounds(
+  { state }: Pick<TokenEndpoint, "state">,
+  { answer, sent }: TokenReply,
+): boolean {
   const { issuedAtSeconds } = sent;
   if (issuedAtSeconds === undefined) return false;
   return state.clock.outOfBounds({ issuedAtSeconds, sentAt: answer.sentAt }) !== "no";
@@ -103,7 +106,7 @@ const isUnknownPath = ({ status }: { status: number }): boolean => [404, 405, 41
 
 /** Adds to a refusal the causes that local evidence supports. */
 export async function explainRefusal(
-  { variant, state: { clock }, options }: TokenEndpoint,
+  { variant, state: { clock }, options }: Omit<TokenEndpoint, "emit">,
   { explain }: Pick<PreparedCredential, "explain">,
   { message, status, error, errorDescription, errorUri }: TokenRequestError,
   known: Pick<Refusal, "grant" | "workedBefore"> & { wasInBounds: boolean; retryAt?: number },

@@ -2,7 +2,7 @@
  * A request with the bearer: if that is refused, the token is renewed and the request sent once more; redirects are
  * followed by hand, so that the bearer never leaves the base URL.
  */
-import type { AccessToken, Auth, EventBody } from "../auth/auth.js";
+import type { AccessToken, Auth, RequestEvents } from "../auth/auth.js";
 import type { PersonRequiredError } from "../auth/stored-grant.js";
 import { UnexpectedResponseError } from "../errors.js";
 import { isUnderBase, type ResolvedRequestOptions } from "../variants/target.js";
@@ -14,7 +14,7 @@ const youngTokenMs = 30_000;
 export interface BearerFetchContext {
   readonly auth: Auth;
   readonly options: ResolvedRequestOptions & { readonly bearerStatuses: readonly number[] };
-  readonly emit: (event: EventBody) => void;
+  readonly begin: () => RequestEvents;
   readonly memory: CallMemory;
 }
 
@@ -36,6 +36,7 @@ interface SentRequest {
 }
 
 interface BearerRequest<T> extends SentRequest {
+  readonly events: RequestEvents;
   /** Ends the wait for a token. */
   readonly signal: AbortSignal | undefined;
   /** Sets a time limit for one request, without the wait for a token before it. */
@@ -65,8 +66,9 @@ export async function bearerFetch<T>(
   request: BearerRequest<T>,
   context: BearerFetchContext,
 ): Promise<BearerAnswer<T>> {
-  const { auth, emit } = context;
+  const { auth } = context;
   const { method, signal, operationId } = request;
+  const { requestId, emit } = request.events;
   const send = (token?: AccessToken): Promise<BearerAnswer<T>> =>
     request.limit(async (abort) => {
       const { response, withBearer } = await follow(request, token, context, abort);
@@ -74,7 +76,7 @@ export async function bearerFetch<T>(
     });
 
   for (let isReplayed = false; ; ) {
-    const token = request.anonymous ? undefined : await auth.getAccessToken({ signal });
+    const token = request.anonymous ? undefined : await auth.getAccessToken({ signal, requestId });
     let answer: BearerAnswer<T>;
     try {
       answer = await send(token);
@@ -94,7 +96,7 @@ export async function bearerFetch<T>(
     auth.invalidate(token);
     if (!canBeSentAgain(request.body)) return answer;
     try {
-      if ((await auth.getAccessToken({ signal })).value === token.value) return answer;
+      if ((await auth.getAccessToken({ signal, requestId })).value === token.value) return answer;
     } catch (error) {
       if (isPersonRequired(error)) return { ...answer, required: error };
       throw error;

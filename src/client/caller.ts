@@ -1,10 +1,10 @@
 /** Looks up an operation, builds its request, sends it with the bearer, and makes an outcome of the response. */
 import type { OperationEntry } from "../../generated/operations.js";
-import type { EventBody } from "../auth/auth.js";
+import type { Emit } from "../auth/auth.js";
 import {
   type ApiError,
   ConfigurationError,
-  isBivariantError,
+  codeOf,
   isTransportError,
   UnexpectedResponseError,
   type Variant,
@@ -120,7 +120,7 @@ export interface ValidatedAnswer {
  *
  * @throws UnexpectedResponseError `response_shape`
  */
-export type Validate = (answer: ValidatedAnswer, emit: (event: EventBody) => void) => void;
+export type Validate = (answer: ValidatedAnswer, emit: Emit) => void;
 
 /** An outcome as it is at run time; the generated tables give it its type. */
 type AnyOutcome =
@@ -141,7 +141,7 @@ function namesDevice(template: string, query: CallParameters["query"] = {}): boo
 }
 
 export function createCaller(context: CallerContext): Caller {
-  const { auth, operations, options, emit, memory } = context;
+  const { auth, operations, options, begin, memory } = context;
   const { now, clock, timeoutMs, validate, rateLimitDeadlineMs } = options;
   const { variant, baseUrl } = auth;
 
@@ -157,6 +157,9 @@ export function createCaller(context: CallerContext): Caller {
     if (body !== undefined) headers["content-type"] ??= contentType ?? "application/json";
     headers.accept ??= "application/json";
     const startedAt = performance.now();
+    const events = begin();
+    const { emit } = events;
+    emit({ type: "call_started", operationId, method });
     const leftMs = deadlineIn(rateLimitDeadlineMs, options);
     let retries = 0;
     const again = async (response: Response | undefined, fault?: unknown): Promise<boolean> => {
@@ -184,6 +187,7 @@ export function createCaller(context: CallerContext): Caller {
           method,
           headers,
           body,
+          events,
           signal,
           operationId,
           anonymous,
@@ -224,7 +228,7 @@ export function createCaller(context: CallerContext): Caller {
       emit({ type: "call_refused", method, status, operationId });
       return { ok: false, status, variant, error, retries, response };
     } catch (error) {
-      code = isBivariantError(error) ? error.code : "unknown";
+      code = codeOf(error, signal);
       throw error;
     } finally {
       const durationMs = performance.now() - startedAt;

@@ -32,6 +32,7 @@ export function createServiceFetch(context: BearerFetchContext): ServiceFetch {
         method,
         headers,
         body,
+        events: context.begin(),
         signal,
         // The Fetch standard requires `duplex` for a stream and allows no other value.
         init: canBeSentAgain(body) ? init : ({ duplex: "half", ...init } as RequestInit),

@@ -58,8 +58,9 @@ describe.each(["A", "B"] as const)("an outcome of Variant %s", (variant) => {
       expect(outcome, way).toMatchObject({ ok: true, status: 200, variant, retries: 0 });
       expect([outcome.data, outcome.error, outcome.response.status]).toEqual([data, undefined, 200]);
     }
-    const finished = { type: "call_finished", operationId: "listDevices", method: "GET", status: 200 };
-    expect(events).toMatchObject(ways.map(() => ({ ...finished, retries: 0, code: undefined })));
+    const of = { operationId: "listDevices", method: "GET" };
+    const finished = { type: "call_finished", ...of, status: 200, retries: 0, code: undefined };
+    expect(events).toMatchObject(ways.flatMap(() => [{ type: "call_started", ...of }, finished]));
   });
 
   const retry = (status: number, after: string) => () => text("", status, { "retry-after": after });
@@ -99,7 +100,8 @@ describe.each(["A", "B"] as const)("an outcome of Variant %s", (variant) => {
       expect(outcome.error?.retryAt).toBe(waitMs === undefined ? undefined : clock.now() + waitMs);
     }
     const finished = { type: "call_finished", method: "GET", status, code };
-    expect(events).toMatchObject(ways.flatMap(() => [{ type: "call_refused", status }, finished]));
+    const refused = { type: "call_refused", status };
+    expect(events).toMatchObject(ways.flatMap(() => [{ type: "call_started" }, refused, finished]));
   });
 
   test.each([

@@ -41,7 +41,7 @@ describe.each([
     expect(await service.call("listDevices")).toMatchObject({ ok: true });
     expect(auth.invalidated).toEqual(["token-1"]);
     expect(bearers()).toEqual(["Bearer token-1", "Bearer token-2"]);
-    expect(events.map(({ type }) => type)).toEqual(["call_replayed", "call_finished"]);
+    expect(events.map(({ type }) => type)).toEqual(["call_started", "call_replayed", "call_finished"]);
   });
 
   test("is the outcome if the token is 30 s old or less, because the route refuses it", async () => {

@@ -27,6 +27,7 @@ const granted = () =>
 function launch(script: FetchScript = granted) {
   const clock = steppedClock();
   const fetch = scriptedFetch(script);
+  const events: ServiceEvent[] = [];
   const options = {
     baseUrl: "https://service.example",
     tenantId: "acme",
@@ -36,8 +37,10 @@ function launch(script: FetchScript = granted) {
     fetch,
     now: clock.now,
     rateLimitDeadlineMs: 0,
+    onEvent: (event: ServiceEvent) => void events.push(event),
   };
   return {
+    events,
     clock,
     fetch,
     options,
@@ -72,21 +75,18 @@ describe("a launch", () => {
     { name: "empty if it echoes the code", tenant: "code the-code-of-a-launch", told: "" },
     { name: "empty if it echoes the verifier", tenant: codeVerifier, told: "" },
   ])("reports a token for another tenant, $name", async ({ tenant, told }) => {
-    const { options } = launch(() => Response.json({ access_token: "token-of-ada", revo: { tenant } }));
-    const events: ServiceEvent[] = [];
-    const onEvent = (event: ServiceEvent) => void events.push(event);
-    await redeemLaunch({ ...options, code: "the-code-of-a-launch", codeVerifier, onEvent });
+    const answer = () => Response.json({ access_token: "token-of-ada", revo: { tenant } });
+    const { events, redeem } = launch(answer);
+    await redeem("the-code-of-a-launch");
     expect(events.find(({ type }) => type === "tenant_differs")).toMatchObject({ tenant: told });
   });
 
   test("lives until its token expires, is not renewed, and then rejects with launch_expired", async () => {
-    const { clock, fetch, options } = launch();
-    const types: string[] = [];
-    const onEvent = ({ type }: ServiceEvent) => void types.push(type);
-    const auth = await redeemLaunch({ ...options, code: "the-code", codeVerifier, onEvent });
+    const { clock, fetch, events, redeem } = launch();
+    const auth = await redeem();
     clock.advance(3_599_999);
     expect((await auth.getAccessToken()).value).toBe("token-of-ada");
-    expect(types).toEqual(["token_requested", "token_renewed"]);
+    expect(events.map(({ type }) => type)).toEqual(["token_requested", "token_renewed"]);
     clock.advance(1);
     const expired = { name: "RelaunchRequiredError", code: "launch_expired", variant: "A" };
     expect(await rejectionOf(auth.getAccessToken())).toMatchObject(expired);
@@ -182,9 +182,11 @@ describe("a launch code is sent once, and the error says what to do, after", () 
     { name: "a 200 without a token", script: () => Response.json({}), is: relaunch, code: unknown },
     { name: "a 404", script: status(404), is: "UnexpectedResponseError", code: "response_not_json" },
   ])("$name", async ({ script, is, code, again = "launch_refused", says = "" }) => {
-    const { fetch, redeem } = launch(script);
+    const { fetch, events, redeem } = launch(script);
     const message = expect.stringContaining(says);
     expect(await rejectionOf(redeem())).toMatchObject({ name: is, code, variant: "A", message });
+    const { requestId } = events[0] ?? {};
+    expect(events.at(-1)).toMatchObject({ type: "token_failed", code, clientId: "planner", requestId });
     expect(fetch.calls).toHaveLength(1);
     expect(await rejectionOf(redeem())).toMatchObject({ code: again });
     expect(fetch.calls).toHaveLength(1);

@@ -27,7 +27,7 @@ function answering(body: unknown, mode: ValidationMode, { status = 200, own = tr
   const text = body === undefined ? null : JSON.stringify(body);
   const service = createService(numberedAuth({ variant: "A", now: Date.now }), {
     fetch: async () => new Response(text, { status, headers: { "content-type": "application/json" } }),
-    onEvent: (event) => void (event.type === "call_finished" || events.push(event)),
+    onEvent: (event) => void (/^call_(started|finished)$/.test(event.type) || events.push(event)),
     validate: own ? validator(mode, schemas) : validator(mode),
     api: { operations: { A: paths, B: paths } } as never,
   });

@@ -1,0 +1,81 @@
+// The requestId that joins the events of a call and of its token request, and how long both took.
+import { expect, test, vi } from "vitest";
+import { createAuth, createService, type ServiceEvent } from "../../src/index.js";
+import { scriptedAuth } from "../support/auth.js";
+import { timeTravel } from "../support/clock.js";
+import { account } from "../support/deployment.js";
+import type { FetchScript } from "../support/fetch.js";
+import { rejectionOf, settled } from "../support/wait.js";
+
+const right: FetchScript = ({ url }) => Response.json(url.endsWith("/token") ? { access_token: "t" } : []);
+
+/** `idsOf` returns the requestId of each event of one type, in order. */
+function heardService(script: FetchScript = right, options: { now?: () => number } = {}) {
+  const heard = scriptedAuth("B", script, options);
+  const idsOf = (type: ServiceEvent["type"]) =>
+    heard.events.filter((event) => event.type === type).map(({ requestId }) => requestId);
+  return { ...heard, idsOf, service: createService(heard.auth) };
+}
+
+test("ten calls at once have ten ids, and the token request that they share carries that of the first", async () => {
+  const { service, idsOf } = heardService();
+  await Promise.all(Array.from({ length: 10 }, () => service.call("listDevices")));
+  const started = idsOf("call_started");
+  expect(new Set(started).size).toBe(10);
+  expect(idsOf("call_finished").toSorted()).toEqual(started.toSorted());
+  expect([idsOf("token_requested"), idsOf("token_renewed")]).toEqual([[started[0]], [started[0]]]);
+});
+
+test("a renewal in the background carries the id of the call that started it", async () => {
+  const { service, clock, idsOf } = heardService();
+  await service.call("listDevices");
+  clock.advance(3_500_000);
+  await service.call("listDevices");
+  await settled();
+  for (const type of ["token_served_while_renewing", "token_requested", "token_renewed"] as const)
+    expect(idsOf(type).at(-1)).toBe(idsOf("call_started")[1]);
+});
+
+test("token requests of service.fetch, of getAccessToken and of another client have ids of their own", async () => {
+  const clients = [heardService(), heardService()];
+  for (const { service, auth, clock } of clients) {
+    await service.fetch("v1/x");
+    clock.advance(3_600_000);
+    await auth.getAccessToken();
+  }
+  const requested = clients.flatMap(({ idsOf }) => idsOf("token_requested"));
+  expect(new Set(requested).size).toBe(4);
+  expect(clients.flatMap(({ idsOf }) => idsOf("token_renewed"))).toEqual(requested);
+});
+
+test("without a listener no id is made", async () => {
+  const draws = vi.spyOn(crypto, "randomUUID");
+  const fetch = async (url: string) => right({ url } as never, 0);
+  const auth = createAuth({ baseUrl: "https://service.example", credential: account(), fetch });
+  expect(await createService(auth).call("listDevices")).toMatchObject({ ok: true });
+  expect(draws).not.toHaveBeenCalled();
+});
+
+test("durations are real time, although `now` stands still", async () => {
+  const { advance } = timeTravel();
+  const slow: FetchScript = (...sent) =>
+    new Promise((resolve) => setTimeout(() => resolve(right(...sent)), 2_500));
+  const { service, events } = heardService(slow, { now: () => 0 });
+  const outcome = service.call("listDevices");
+  await advance(6_000);
+  expect(await outcome).toMatchObject({ ok: true });
+  const took = events.flatMap((event) => ("durationMs" in event ? [event.durationMs] : []));
+  expect(took).toEqual([2_500, 5_000]);
+});
+
+test("a call that its caller aborts ends with the code aborted, and so does the token request it began", async () => {
+  const { service, events } = heardService(() => new Promise(() => {}));
+  const leaving = new AbortController();
+  const outcome = rejectionOf(service.call("listDevices", { signal: leaving.signal }));
+  await expect.poll(() => events.at(-1)?.type).toBe("token_requested");
+  leaving.abort("enough");
+  expect(await outcome).toBe("enough");
+  await settled();
+  for (const type of ["call_finished", "token_failed"])
+    expect(events.find((event) => event.type === type)).toMatchObject({ code: "aborted" });
+});
