@@ -8,12 +8,12 @@ import { type PersonContext, PersonLifecycle } from "./person-refresh.js";
 import { type PersonGrant, personRequiredError, writeGrant } from "./stored-grant.js";
 import { reportEnd, SharedTask } from "./token-lifecycle.js";
 import {
+  AnswerLost,
   explainRefusal,
   type IssuedTokens,
-  isAnswerLost,
   mayBeOutOfBounds,
-  readTokens,
-  sendTokenRequest,
+  readTokensOnce,
+  sendOnce,
   type TokenEndpoint,
 } from "./token-request.js";
 
@@ -135,19 +135,22 @@ async function sendCode(context: PersonContext & TokenEndpoint, grant: CodeGrant
   const { variant, state, prepared } = context;
   let wasInBounds = true;
   try {
-    const reply = await sendTokenRequest(context, (attempt) => prepared.sendCode(grant, attempt));
+    const reply = await sendOnce(context, (attempt) => prepared.sendCode(grant, attempt));
     wasInBounds = !mayBeOutOfBounds(context, reply);
-    if (reply.answer.status !== 429) return readTokens(context, reply);
-  } catch (error) {
-    if (isAnswerLost(error)) {
-      const problem = "The code was sent, and no answer shows whether it was accepted: it may be spent.";
-      throw personRequiredError(variant, "outcome_unknown", problem, error);
-    }
-    if (!(error instanceof TokenRequestError)) throw error;
+    if (reply.answer.status !== 429) return readTokensOnce(context, reply);
+  } catch (fault) {
+    const isLost = fault instanceof AnswerLost;
+    const error = isLost ? fault.cause : fault;
     const known = { grant: "authorization_code", workedBefore: false, wasInBounds } as const;
-    const refused = await explainRefusal(context, prepared, error, known);
+    const isRefusal = error instanceof TokenRequestError;
+    const refused = isRefusal ? await explainRefusal(context, prepared, error, known) : error;
+    if (isLost) {
+      const problem = "The code was sent, and no answer shows whether it was accepted: it may be spent.";
+      throw personRequiredError(variant, "outcome_unknown", problem, refused);
+    }
+    if (!(refused instanceof TokenRequestError)) throw refused;
     // With any other refusal the client is at fault, and another code would not help.
-    if (error.error === "invalid_grant" || (variant === "B" && !clientErrors.has(error.error)))
+    if (refused.error === "invalid_grant" || (variant === "B" && !clientErrors.has(refused.error)))
       throw personRequiredError(variant, "refused", refused.message, refused);
     throw refused;
   }

@@ -8,6 +8,8 @@
  * - a grant of another launch or login under the same name is never used: the later one stays, the earlier one is over;
  * - before the refresh token is sent, the store records that. If the answer was lost, even because the process died, the
  *   token is not sent again. The outcome is then unknown, and nothing is deleted;
+ * - the process remembers the refresh tokens that it sent, and the store the last one that was replaced, so that none is
+ *   sent again after an older copy of the store was restored;
  * - a refusal ends the login only if the store holds no newer refresh token.
  */
 import {
@@ -18,13 +20,13 @@ import {
   type Variant,
 } from "../errors.js";
 import { deadlineIn, sleep } from "../http/backoff.js";
+import { jsonObject } from "../http/exchange.js";
 import { invalidOption, requireObject } from "../options.js";
 import { parseTarget, type TargetOptions } from "../variants/target.js";
 import {
   type AccessToken,
   type AuthOptions,
   createAccessToken,
-  type Emit,
   type PersonAuth,
   type ResolvedAuthOptions,
   resolveAuthOptions,
@@ -36,6 +38,7 @@ import {
   type PersonEndpointState,
   type PreparedPersonCredential,
   personDriverOf,
+  type SentRefreshTokens,
 } from "./credentials/credential.js";
 import {
   grantKey,
@@ -48,13 +51,12 @@ import {
 import { createTokenEndpointState } from "./token-endpoint.js";
 import { RefusalBackoff, type Renewal, TokenLifecycle, type TokenSource } from "./token-lifecycle.js";
 import {
+  AnswerLost,
   explainRefusal,
   type IssuedTokens,
-  isAnswerLost,
-  readTokens,
-  sendTokenRequest,
+  readTokensOnce,
+  sendOnce,
   type TokenEndpoint,
-  type TokenReply,
 } from "./token-request.js";
 import { type TokenStore, withStoreErrors } from "./token-store.js";
 
@@ -72,6 +74,7 @@ export interface PersonAuthOptions<V extends Variant = Variant> extends AuthOpti
 export interface PersonContext extends Omit<TokenEndpoint, "emit"> {
   readonly options: ResolvedAuthOptions & { readonly store: TokenStore };
   readonly state: PersonEndpointState;
+  readonly sentRefreshTokens: SentRefreshTokens;
   readonly prepare: () => Promise<PreparedPersonCredential>;
   readonly prepared: PreparedPersonCredential;
   readonly person: string;
@@ -103,6 +106,7 @@ export async function personContext<V extends Variant>(
       ...createTokenEndpointState(variant, resolved),
       spentCodes: new Map(),
     })),
+    sentRefreshTokens: driver.sentRefreshTokens,
     prepare,
     prepared,
     person,
@@ -149,6 +153,8 @@ const mostTurns = 10;
 const checkEveryMs = 200;
 /** The time within which an answer is stored after it came. */
 const storedWithinMs = 1_000;
+/** The number of sent refresh tokens that a credential remembers. */
+const mostSentTokens = 10_000;
 
 class PersonTokenSource implements TokenSource {
   readonly grant: StoredGrantHandle;
@@ -159,6 +165,7 @@ class PersonTokenSource implements TokenSource {
     this.#context = context;
     this.#backoff = new RefusalBackoff(context.options.now);
     this.grant = new StoredGrantHandle({ ...context, store: context.options.store }, grant, isSaved);
+    this.#remember(grant.replaced, "replaced");
   }
 
   get needsPerson(): boolean {
@@ -198,12 +205,28 @@ class PersonTokenSource implements TokenSource {
   ): Promise<AccessToken | undefined> {
     const { heldValue, refusedValue, isFresh, emit } = renewal;
     const stored = await this.grant.read(emit);
-    const { token, refreshToken: storedRefreshToken, sentAt, isOutcomeUnknown } = stored.grant;
+    const { token, refreshToken: storedRefreshToken, sentAt, isOutcomeUnknown, replaced } = stored.grant;
+    this.#remember(replaced, "replaced");
     if (token.value !== heldValue && token.value !== refusedValue && isFresh(token)) return token;
     if (storedRefreshToken !== refreshToken) return undefined;
     if (sentAt !== undefined && !(await this.#isUnanswered(stored, sentAt, renewal))) return undefined;
-    if ((isOutcomeUnknown || sentAt !== undefined) && !prepared.resendLostRefresh) throw outcomeUnknown();
-    return this.#redeem(stored, refreshToken, prepared, renewal);
+    // Another login may bring the same refresh token again.
+    const mark = await fingerprintOf(stored.grant.id ?? "", refreshToken);
+    if (isOutcomeUnknown) this.#remember(mark, "unanswered");
+    const outcome = this.#context.sentRefreshTokens.get(mark);
+    if (outcome === "replaced") throw outcomeUnknown(replacedBefore);
+    const isUnknown = isOutcomeUnknown || sentAt !== undefined || outcome === "unanswered";
+    if (isUnknown && !prepared.resendLostRefresh) throw outcomeUnknown(noAnswer);
+    return this.#redeem(stored, { refreshToken, mark }, prepared, renewal);
+  }
+
+  #remember(fingerprint: string | undefined, outcome: "unanswered" | "replaced"): void {
+    const { sentRefreshTokens } = this.#context;
+    if (fingerprint === undefined) return;
+    sentRefreshTokens.delete(fingerprint);
+    sentRefreshTokens.set(fingerprint, outcome);
+    if (sentRefreshTokens.size <= mostSentTokens) return;
+    for (const [oldest] of sentRefreshTokens) return void sentRefreshTokens.delete(oldest);
   }
 
   /**
@@ -223,7 +246,7 @@ class PersonTokenSource implements TokenSource {
 
   async #redeem(
     stored: StoredGrant,
-    refreshToken: string,
+    { refreshToken, mark }: { readonly refreshToken: string; readonly mark: string },
     prepared: PreparedPersonCredential,
     { signal, keep, emit }: Renewal,
   ): Promise<AccessToken | undefined> {
@@ -238,49 +261,50 @@ class PersonTokenSource implements TokenSource {
     const version = await this.grant.write({ ...stored.grant, sentAt: options.now() }, stored.version);
     if (version === undefined || send === undefined) return undefined;
     emit({ type: "token_requested", clientId: prepared.clientId, attempt: 1 });
-    let reply: TokenReply | undefined;
+    const putBack = () => {
+      this.#context.sentRefreshTokens.delete(mark);
+      return this.grant.saveOrHold(stored.grant, version, emit);
+    };
     try {
-      reply = await sendTokenRequest(endpoint, send);
-      if (reply.answer.status === 429) {
-        await this.grant.saveOrHold(stored.grant, version, emit);
+      this.#remember(mark, "unanswered");
+      const reply = await sendOnce(endpoint, send);
+      // A 429 of a gateway may follow a retry of its own, after the service has accepted the first attempt.
+      if (reply.answer.status === 429 && jsonObject(reply.answer.text) !== undefined) {
+        await putBack();
         return undefined;
       }
-      const renewed = renewedGrant(stored.grant, refreshToken, readTokens(endpoint, reply));
+      const renewed = renewedGrant(stored.grant, mark, readTokensOnce(endpoint, reply));
+      if (renewed.replaced === mark) this.#remember(mark, "replaced");
+      else this.#context.sentRefreshTokens.delete(mark);
       this.#backoff.accepted();
       return (await this.grant.save(renewed, version, emit)).token;
-    } catch (cause) {
+    } catch (fault) {
+      const cause = fault instanceof AnswerLost ? fault.cause : fault;
       if (isStoreError(cause) || this.grant.over !== undefined) throw cause;
-      if (isAnswerLost(cause, reply?.answer)) {
+      if (fault instanceof AnswerLost) {
         await this.grant.saveOrHold({ ...stored.grant, isOutcomeUnknown: true }, version, emit);
-        throw outcomeUnknown(cause);
+        throw outcomeUnknown(noAnswer, cause);
       }
       if (!(cause instanceof TokenRequestError || cause instanceof UnexpectedResponseError)) {
         // The token was not refused, and it is certain that it is not spent.
-        await this.grant.saveOrHold(stored.grant, version, emit);
+        await putBack();
         throw cause;
       }
       const retryAt = this.#backoff.refused(round, fingerprint);
       const known = { grant: "authorization_code", workedBefore: true, wasInBounds: true, retryAt } as const;
       const isRefusal = cause instanceof TokenRequestError;
       const refused = isRefusal ? await explainRefusal(this.#context, prepared, cause, known) : cause;
-      const error = await this.#refusal(refused, stored.grant, version, emit);
+      const isOfClient = !(refused instanceof TokenRequestError) || clientErrors.has(refused.error);
+      if (isOfClient) await putBack();
+      const error = isOfClient ? refused : await this.#refusal(refused, version);
       this.#backoff.keep(error);
       emit({ type: "closed_after_refusal", code: error.code, retryAt });
       throw error;
     }
   }
 
-  /** A refusal ends the login unless the client caused it or another process has renewed the login. */
-  async #refusal(
-    cause: TokenRequestError | UnexpectedResponseError,
-    before: PersonGrant,
-    version: string,
-    emit: Emit,
-  ): Promise<TokenRequestError | UnexpectedResponseError | StoreError | PersonRequiredError> {
-    if (cause instanceof UnexpectedResponseError || clientErrors.has(cause.error)) {
-      await this.grant.saveOrHold(before, version, emit);
-      return cause;
-    }
+  /** A refusal of the refresh token ends the login unless another process has renewed the login. */
+  async #refusal(cause: TokenRequestError, version: string): Promise<StoreError | PersonRequiredError> {
     const current = await this.grant.version();
     if (current !== undefined && current !== version) {
       const message = "Another process renewed this login at the same time without the lock. Try again.";
@@ -293,14 +317,19 @@ class PersonTokenSource implements TokenSource {
 }
 
 /** Keeps the fields that an answer leaves out, also the refresh token (RFC 6749 section 6). */
-function renewedGrant(before: PersonGrant, old: string, renewed: IssuedTokens): PersonGrant {
-  const { token, refreshToken = old } = renewed;
+function renewedGrant(before: PersonGrant, mark: string, renewed: IssuedTokens): PersonGrant {
+  const { id, since } = before;
+  const { token, refreshToken = before.refreshToken } = renewed;
   const fields = { ...before.token, ...token, value: token.value };
-  return { token: createAccessToken(fields), refreshToken, id: before.id, since: before.since };
+  const replaced = refreshToken === before.refreshToken ? before.replaced : mark;
+  return { token: createAccessToken(fields), refreshToken, id, since, replaced };
 }
 
-function outcomeUnknown(cause?: unknown): PersonRequiredError {
-  const problem =
-    "The refresh token was sent, and no answer shows whether it was accepted: it may be spent, and sending it again may look like a theft.";
-  return personRequiredError("B", "outcome_unknown", problem, cause);
+const noAnswer = "The refresh token was sent, and no answer shows whether it was accepted: it may be spent";
+const replacedBefore =
+  "The store holds an older copy of this login, whose refresh token was sent and replaced before";
+
+function outcomeUnknown(problem: string, cause?: unknown): PersonRequiredError {
+  const full = `${problem}, and sending it again may look like a theft.`;
+  return personRequiredError("B", "outcome_unknown", full, cause);
 }

@@ -11,6 +11,7 @@ import {
 } from "../errors.js";
 import type { Target } from "../variants/target.js";
 import { type AccessToken, createAccessToken, type Emit, storeFailed } from "./auth.js";
+import { isRedirect, isUnknownPath } from "./token-request.js";
 import type { TokenStore } from "./token-store.js";
 
 /** The token and, in Variant B, the refresh token that renews it. */
@@ -25,6 +26,8 @@ export interface PersonGrant {
   readonly sentAt?: number | undefined;
   /** Whether the refresh token was sent and its answer was lost, so that it may be spent. */
   readonly isOutcomeUnknown?: boolean | undefined;
+  /** The fingerprint of the refresh token that this one replaced: the last one that was sent and answered. */
+  readonly replaced?: string | undefined;
 }
 
 export interface StoredGrant {
@@ -67,7 +70,7 @@ async function findGrant(store: TokenStore, key: string): Promise<FoundGrant | u
 
 function parseGrant(value: string): PersonGrant | undefined {
   try {
-    const { token, refreshToken, isOutcomeUnknown, sentAt, id, since } = JSON.parse(value);
+    const { token, refreshToken, isOutcomeUnknown, sentAt, replaced, id, since } = JSON.parse(value);
     if (typeof token.value !== "string" || typeof token.expiresAt !== "number") return undefined;
     if (refreshToken !== undefined && typeof refreshToken !== "string") return undefined;
     return {
@@ -75,6 +78,7 @@ function parseGrant(value: string): PersonGrant | undefined {
       refreshToken,
       isOutcomeUnknown: isOutcomeUnknown === true,
       ...(typeof sentAt === "number" && { sentAt }),
+      ...(typeof replaced === "string" && { replaced }),
       id: typeof id === "string" ? id : undefined,
       since: Number(since) || 0,
     };
@@ -249,8 +253,11 @@ export function personRequiredError(
   cause?: unknown,
 ): PersonRequiredError {
   const advice = variant === "A" ? "open the plugin" : "log in";
-  const { status } = Object(cause) as { status?: number };
-  const answer = status && outcome === "outcome_unknown" ? ` The answer had the status ${status}.` : "";
+  const { status = 0, message: detail } = Object(cause) as { status?: number; message?: string };
+  // The address may be wrong, and then another code would not help.
+  const isOfAddress = isRedirect({ status }) || isUnknownPath({ status });
+  const seen = isOfAddress ? ` ${detail}` : ` The answer had the status ${status}.`;
+  const answer = status > 0 && outcome === "outcome_unknown" ? seen : "";
   const message = `${problem}${answer} Ask the person to ${advice} again.`;
   return variant === "A"
     ? new RelaunchRequiredError(`launch_${outcome}`, message, { cause })

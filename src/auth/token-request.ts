@@ -9,8 +9,8 @@ import {
   type Variant,
   wireText,
 } from "../errors.js";
-import { type Answer, exchange, parseJson, recordOf, wasNotSent } from "../http/exchange.js";
-import type { Target } from "../variants/target.js";
+import { type Answer, exchange, jsonObject, parseJson, recordOf, wasNotSent } from "../http/exchange.js";
+import type { Fetch, Target } from "../variants/target.js";
 import {
   type AccessToken,
   createAccessToken,
@@ -92,17 +92,77 @@ export function mayBeOutOfBounds(
 }
 
 /**
- * Whether a code or refresh token was sent and may be spent. A redirect or an unknown path means that nothing
- * read the code. For a refresh token pass the answer: only the service's own JSON says that it is not spent.
+ * The answer to a code or a refresh token was lost, so it may be spent. Lost is everything but the service's own JSON,
+ * since gateways answer with a 5xx, a page or a redirect also after the service has accepted the request. Callers get
+ * the `cause`, the error of the answer, in an error of their own.
  */
-export function isAnswerLost(error: unknown, answer?: Answer): boolean {
-  if (error instanceof TransportError) return !wasNotSent(error);
-  if (answer !== undefined && (isRedirect(answer) || parseJson(answer.text) === undefined)) return true;
-  return error instanceof UnexpectedResponseError && !isRedirect(error) && !isUnknownPath(error);
+export class AnswerLost extends Error {}
+
+/**
+ * Sends a code or a refresh token, in a body that can be sent only once.
+ *
+ * @throws AnswerLost; TransportError if nothing was sent
+ */
+export async function sendOnce(
+  endpoint: TokenEndpoint,
+  send: (attempt: TokenAttempt) => Promise<SentAttempt>,
+): Promise<TokenReply> {
+  const { options } = endpoint;
+  const { fetch, isRead } = streaming(options.fetch);
+  try {
+    return await sendTokenRequest({ ...endpoint, options: { ...options, fetch } }, send);
+  } catch (error) {
+    if (error instanceof UnexpectedResponseError) throw new AnswerLost("lost", { cause: error });
+    if (!(error instanceof TransportError) || wasNotSent(error)) throw error;
+    // A body that was not read was not sent. The caller's own fetch may have another way to it.
+    const isTrusted = !options.hasOwnFetch || error.code === "tls_failed";
+    throw isTrusted && !isRead() ? error : new AnswerLost("lost", { cause: error });
+  }
 }
 
-const isRedirect = ({ status }: { status: number }): boolean => status >= 300 && status < 400;
-const isUnknownPath = ({ status }: { status: number }): boolean => [404, 405, 410].includes(status);
+/**
+ * Makes a fetch that sends its body as a stream. Node's fetch repeats a request after a 421, as RFC 9110 section 15.5.20
+ * allows, but it cannot repeat a stream.
+ */
+function streaming(fetch: Fetch) {
+  let isRead = false;
+  const streamed: Fetch = (url, init) => {
+    const text = String(init?.body);
+    const bytes = new TextEncoder().encode(text);
+    const headers = { ...init?.headers, "content-length": String(bytes.byteLength) };
+    const pull = (controller: ReadableByteStreamController) => {
+      isRead = true;
+      controller.enqueue(bytes);
+      controller.close();
+    };
+    // A stream of another type would be read before there is a connection, since fetch copies it with `tee`.
+    const body = new ReadableStream({ type: "bytes", pull });
+    const read = () => {
+      isRead = true;
+      return text;
+    };
+    // A fetch that does not know web streams, such as that of node-fetch, sends the string.
+    Object.defineProperty(body, "toString", { value: read });
+    return fetch(url, { ...init, headers, body, duplex: "half" } as RequestInit);
+  };
+  return { fetch: streamed, isRead: () => isRead };
+}
+
+/** Reads the reply of `sendOnce`. @throws AnswerLost; TokenRequestError, UnexpectedResponseError for own JSON */
+export function readTokensOnce(endpoint: TokenEndpoint, reply: TokenReply): IssuedTokens {
+  try {
+    return readTokens(endpoint, reply);
+  } catch (error) {
+    const { status, text } = reply.answer;
+    const isRefusal = error instanceof TokenRequestError && parseJson(text) !== undefined;
+    // A router of the service may answer so, before anything reads the token.
+    const isOfRouter = isUnknownPath({ status }) && jsonObject(text) !== undefined;
+    throw isRefusal || isOfRouter ? error : new AnswerLost("lost", { cause: error });
+  }
+}
+
+export const isRedirect = ({ status }: { status: number }): boolean => status >= 300 && status < 400;
+export const isUnknownPath = ({ status }: { status: number }): boolean => [404, 405, 410].includes(status);
 
 /** Adds to a refusal the causes that local evidence supports. */
 export async function explainRefusal(

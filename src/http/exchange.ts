@@ -208,9 +208,13 @@ export function transportError(fault: unknown, variant: Variant, baseUrl: string
 /** The faults before a connection was made, so that no byte of the request was sent. */
 const unsentCode = /^(?:ECONNREFUSED|ENOTFOUND|EAI_\w+|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/;
 
-/** Whether it is certain that the request did not reach the server, so that no code or token in it is spent. */
-export function wasNotSent({ code, cause }: TransportError): boolean {
-  return code === "tls_failed" || unsentCode.test(systemCode(cause) ?? "");
+/** Certificates are checked before the request is sent. Alerts and damaged records may come after it. */
+const certificateCode = /^(?:ERR_TLS_CERT_|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED|HOSTNAME_|CRL_|INVALID_)/;
+
+/** Whether the fault of a fetch shows by itself that the request did not reach the server. */
+export function wasNotSent({ cause }: TransportError): boolean {
+  const code = systemCode(cause) ?? "";
+  return unsentCode.test(code) || certificateCode.test(code);
 }
 
 function systemCode(fault: unknown): string | undefined {

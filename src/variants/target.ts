@@ -22,7 +22,10 @@ export interface TargetOptions {
 }
 
 export interface RequestOptions extends ClockOptions {
-  /** It is always called with a string and a RequestInit, so that undici's own fetch works. Default: the global one. */
+  /**
+   * It is always called with a string and a RequestInit, so that undici's own fetch works. A code or refresh token is in
+   * a stream, which cannot be sent twice; `String(body)` is its text. Default: the global one.
+   */
   readonly fetch?: Fetch | undefined;
   /** The time limit of one HTTP request, to its last byte, and of one call of a store. Default: 10 000. */
   readonly timeoutMs?: number | undefined;

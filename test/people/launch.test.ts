@@ -180,7 +180,8 @@ describe("a launch code is sent once, and the error says what to do, after", () 
     })),
     { name: "a 429", script: status(429), is: relaunch, code: refused, again: "rate_limited" },
     { name: "a 200 without a token", script: () => Response.json({}), is: relaunch, code: unknown },
-    { name: "a 404", script: status(404), is: "UnexpectedResponseError", code: "response_not_json" },
+    { name: "an empty 404", script: status(404), is: relaunch, code: unknown, says: "Is baseUrl right" },
+    { name: "a redirect", script: status(302), is: relaunch, code: unknown, says: "the final address" },
   ])("$name", async ({ script, is, code, again = "launch_refused", says = "" }) => {
     const { fetch, events, redeem } = launch(script);
     const message = expect.stringContaining(says);

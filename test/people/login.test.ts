@@ -222,7 +222,8 @@ describe("a refused client", () => {
       id: "no cause",
       says: /^/,
     },
-    { name: "by a page", body: undefined, status: 403, id: "no cause", says: /403 .* log in again/ },
+    { name: "by a page", body: undefined, status: 403, id: "no cause", says: /status 403\. .* log in again/ },
+    { name: "by a page with 401", body: undefined, status: 401, id: missing, says: /status 401\. / },
     {
       name: "with an unknown error",
       body: { error: "weather" },
@@ -239,7 +240,8 @@ describe("a refused client", () => {
     const error = (await rejectionOf(completeLogin({ ...options, ...back }))) as Error;
     const refused = (isTokenRequestError(error) ? error : error.cause) as TokenRequestError;
     expect(refused.causes.map((cause) => cause.id)).toEqual(id === "no cause" ? [] : [id]);
-    expect(error).toMatchObject({ code: body === invalid ? "token_refused" : "login_refused" });
+    const ofCode = body === undefined ? "login_outcome_unknown" : "login_refused";
+    expect(error).toMatchObject({ code: body === invalid ? "token_refused" : ofCode });
     expect(error.message).toMatch(says);
     expect(inspect([error, refused.causes], { depth: 9 })).not.toContain("planted-secret");
   });

@@ -1,11 +1,8 @@
 // Two processes share one login in an encrypted file: across an expiry they refresh once, even if one of them is killed.
-import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { resumeAuth } from "../../src/index.js";
 import { fileStore } from "../../src/stores/file.js";
@@ -13,14 +10,7 @@ import { START } from "../support/clock.js";
 import { recordingServer, type Script } from "../support/recording-server.js";
 import { rejectionOf } from "../support/wait.js";
 import { client, latch, loggedIn } from "./person.js";
-
-const program = fileURLToPath(new URL("refresh-process.ts", import.meta.url));
-
-function start(settings: object) {
-  const child = spawn(process.execPath, ["--import", "tsx", program], { stdio: ["pipe", "pipe", "inherit"] });
-  child.stdin.end(JSON.stringify(settings));
-  return child;
-}
+import { startRefreshing } from "./start-refreshing.js";
 
 /** A login in an encrypted file, and the settings of a process that shares it when its token has expired. */
 async function loginInFile(script: Script) {
@@ -31,7 +21,7 @@ async function loginInFile(script: Script) {
   const { url } = await recordingServer(script);
   const store = fileStore(path, { key, now: () => START });
   const { options } = await loggedIn({ store, options: { baseUrl: url, fetch: undefined } });
-  return { options, settings: { url, path, key, client, now: START + 3_600_000 } };
+  return { options, settings: { urls: [url], path, key, client, calls: 25, now: START + 3_600_000 } };
 }
 
 test("50 concurrent calls of two processes across an expiry send one refresh", async () => {
@@ -46,9 +36,8 @@ test("50 concurrent calls of two processes across an expiry send one refresh", a
     const access_token = `access-token-${refreshes + 1}`;
     return { status: 200, body: JSON.stringify({ access_token, refresh_token: live }) };
   });
-  const outputs = await Promise.all([start(settings), start(settings)].map(({ stdout }) => text(stdout)));
-  const tokens = outputs.flatMap((output) => JSON.parse(output));
-  expect(tokens).toEqual(Array(50).fill("access-token-2"));
+  const outputs = await Promise.all([1, 2].map(() => startRefreshing(settings).outcomes()));
+  expect(outputs.flat(2)).toEqual(Array(52).fill("access-token-2"));
   expect(refreshes).toBe(1);
 });
 
@@ -62,7 +51,7 @@ test("after a process was killed during a refresh the refresh token is not sent 
     sent.release();
     return "silence";
   });
-  const child = start(settings);
+  const { child } = startRefreshing(settings);
   await sent.promise;
   child.kill("SIGKILL");
   const auth = await resumeAuth({ ...options, fetch: undefined, now: () => settings.now, timeoutMs: 500 });

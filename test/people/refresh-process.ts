@@ -1,16 +1,28 @@
-// One of several processes that share a login in a file: asks for 25 tokens at once and prints them.
+// One of several processes that share logins in a file: asks for tokens at each deployment, `calls` at once and then one
+// more, and prints the tokens or the codes of the errors.
 import { readFileSync } from "node:fs";
 import { apiClient, resumeAuth } from "../../src/index.js";
 import { fileStore } from "../../src/stores/file.js";
 
-const { url, path, key, now, client } = JSON.parse(readFileSync(0, "utf8"));
-const auth = await resumeAuth({
-  baseUrl: url,
-  tenantId: "acme",
-  credential: apiClient(client),
-  person: "session-1",
-  store: fileStore(path, { key, now: () => now }),
-  now: () => now,
+const { urls, path, key, now, client, calls, ...options } = JSON.parse(readFileSync(0, "utf8"));
+const own = { ...options, tenantId: "acme", person: "session-1", now: () => now };
+const store = fileStore(path, { key, now: own.now });
+const credential = apiClient(client);
+const asked = urls.map(async (baseUrl: string) => {
+  const auth = await resumeAuth({ ...own, baseUrl, credential, store });
+  const outcome = () =>
+    auth?.getAccessToken().then(
+      ({ value }) => value,
+      ({ code }) => code,
+    );
+  const ask = async () => {
+    for (;;) {
+      const found = await outcome();
+      // Another process holds the lock for longer than usual.
+      if (found !== "store_locked") return found;
+    }
+  };
+  const outcomes = await Promise.all(Array.from({ length: calls }, ask));
+  return [...outcomes, await ask()];
 });
-const tokens = await Promise.all(Array.from({ length: 25 }, () => auth?.getAccessToken()));
-process.stdout.write(JSON.stringify(tokens.map((token) => token?.value)));
+process.stdout.write(JSON.stringify(await Promise.all(asked)));

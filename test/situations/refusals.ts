@@ -31,8 +31,8 @@ function rows(name: string, answer: Answer, expected: Outcomes, more: Partial<Ro
   return (Object.entries(expected) as [Way, Expected][]).map(([way, outcome]) => {
     const kind = way === "resumeAuth" ? "refresh" : way === A || way === B ? "token" : "code";
     const isOver = kind === "refresh" && outcome.startsWith("LoginRequiredError");
-    // RFC 9110 section 15.5.20 allows the runtime to send a misdirected request again.
-    const sent = answer.status === 421 ? {} : { [kind]: 1 };
+    // RFC 9110 section 15.5.20 allows the runtime to send a misdirected request again, if it can.
+    const sent = answer.status === 421 && kind === "token" ? {} : { [kind]: 1 };
     const later = isOver ? { later: "LoginRequiredError" as const } : {};
     return { name, way, answers: answer, expected: outcome, sent, ...later, ...more };
   });
@@ -40,7 +40,7 @@ function rows(name: string, answer: Answer, expected: Outcomes, more: Partial<Ro
 
 const json = (status: number, body: unknown): Answer => ({ status, json: body, isUnspent: true });
 const error = (status: number, name: string): Answer => json(status, { error: name });
-const empty = (status: number): Answer => ({ status, isUnspent: status === 421 });
+const empty = (status: number): Answer => ({ status });
 const page = (status: number): Answer => ({ ...empty(status), text: "<h1>No</h1>", type: "text/html" });
 
 /** Section 7.1: a status of 400, one of four errors, and always the same text. */
@@ -88,9 +88,9 @@ const refusalsOfB: readonly Row[] = [
   ...[400, 401, 403].flatMap((status) =>
     Object.entries(shapes).flatMap(([name, shape]) => {
       const answer = { ...shape, status, isUnspent: true };
-      // Only the service's own JSON says that the refresh token was not spent.
-      const refresh = "json" in shape ? loginRefused : loginUnknown;
-      return rows(`${name} with ${status}`, answer, ofB(refused, loginRefused, refresh));
+      // Only the service's own JSON says that the code or refresh token was not spent.
+      const person = "json" in shape ? loginRefused : loginUnknown;
+      return rows(`${name} with ${status}`, answer, ofB(refused, person, person));
     }),
   ),
   ...rows("invalid_client with 401", error(401, "invalid_client"), ofB(refused, refused, refused)),
@@ -118,16 +118,17 @@ const failures: readonly Row[] = [
   ...rows("silence", { fault: "silence" }, lost("TransportError timed_out"), silent),
 ];
 
-/** The address is wrong, and no new launch or login would help. */
-const everywhere = (one: Expected): Outcomes => ({ ...ofA(one, one), ...ofB(one, one, loginUnknown) });
-const { resumeAuth: _, ...exceptRefresh } = everywhere(otherShape);
+/** The address is wrong. Of these answers only JSON can be the service's own. */
+const sayingSo = { says: /Is baseUrl/ };
+const ofRouter = { ...ofA(otherShape, otherShape), [B]: otherShape, completeLogin: otherShape };
 const wrongAddresses: readonly Row[] = [
-  ...[301, 302, 303, 307, 308].flatMap((status) =>
-    rows(`a redirect with ${status}`, { status, headers: { location: "{base}/x" } }, everywhere(redirected)),
-  ),
+  ...[301, 302, 303, 307, 308].flatMap((status) => {
+    const answer = { status, headers: { location: "{base}/x" } };
+    return rows(`a redirect with ${status}`, answer, lost(redirected), sayingSo);
+  }),
   ...[404, 405, 410].flatMap((status) => [
-    ...rows(`a page with ${status}`, page(status), everywhere(notJson)),
-    ...rows(`JSON with ${status}`, error(status, "not_found"), exceptRefresh),
+    ...rows(`a page with ${status}`, page(status), lost(notJson), sayingSo),
+    ...rows(`JSON with ${status}`, error(status, "not_found"), ofRouter, sayingSo),
   ]),
 ];
 
@@ -141,7 +142,7 @@ const limits: Readonly<Record<string, Answer>> = {
 const patient = { options: { rateLimitDeadlineMs: 60_000 }, expected: "works" } as const;
 const once = (status: number, retryAfter?: string): [Answer] => {
   const headers = retryAfter === undefined ? {} : { "retry-after": retryAfter };
-  return [{ status, headers, isUnspent: true }];
+  return [{ status, headers, json: {}, isUnspent: true }];
 };
 
 /** Section 8. A rate limit is waited for, except by a code, which is sent only once. */
@@ -149,9 +150,10 @@ const rateLimits: readonly Row[] = [
   ...Object.entries(limits).flatMap(([name, limit]): Row[] => {
     const row = { name, answers: [{ ...limit, isUnspent: true }], says: /429|rate limit/ };
     const waiting = { ...row, expected: limited, later: "works" } as const;
+    const unknown = { expected: loginUnknown, later: loginUnknown, sent: { refresh: 1 } };
     return [
       ...([A, B] as const).map((way) => ({ ...waiting, way, sent: { token: 2 } })),
-      { ...waiting, way: "resumeAuth", sent: { refresh: 2 } },
+      { ...waiting, way: "resumeAuth", sent: { refresh: 2 }, ...("json" in limit ? {} : unknown) },
       { ...row, way: L, expected: launchRefused, sent: { code: 1 } },
       { ...row, way: "completeLogin", expected: loginRefused, sent: { code: 1 } },
     ];

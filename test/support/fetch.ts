@@ -36,7 +36,7 @@ export function noAnswer({ init }: FetchCall): Promise<Response> {
 
 function textOf(body: BodyInit | null | undefined): string {
   if (body === undefined || body === null) return "";
-  return typeof body === "string" || body instanceof URLSearchParams ? body.toString() : "(binary)";
+  return body instanceof Blob || body instanceof ArrayBuffer ? "(binary)" : body.toString();
 }
 
 export interface GatedFetch extends ScriptedFetch {

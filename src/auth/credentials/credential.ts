@@ -106,6 +106,9 @@ export interface PersonEndpointState extends TokenEndpointState {
   readonly spentCodes: Map<string, number>;
 }
 
+/** Refresh tokens that were sent, by fingerprint, and whether another token replaced them. The oldest come first. */
+export type SentRefreshTokens = Map<string, "unanswered" | "replaced">;
+
 export interface PersonDriver extends CredentialDriver<PreparedPersonCredential> {
   /**
    * Checks the settings before there is a target. It is absent when the settings are a function.
@@ -114,6 +117,7 @@ export interface PersonDriver extends CredentialDriver<PreparedPersonCredential>
    */
   readonly look?: () => { readonly redirectUri: string };
   readonly states: RecentlyUsed<PersonEndpointState>;
+  readonly sentRefreshTokens: SentRefreshTokens;
 }
 
 /** The number of tenants whose gates, clocks and spent codes a person credential remembers. */
@@ -131,10 +135,11 @@ export function machineCredential<V extends Variant>(
 
 export function personCredential<V extends Variant>(
   variant: V,
-  driver: Omit<PersonDriver, "states">,
+  driver: Omit<PersonDriver, "states" | "sentRefreshTokens">,
 ): PersonCredential<V> {
   const states = new RecentlyUsed<PersonEndpointState>(mostTenants, ({ gate }) => gate.isOpen);
-  return withDriver({ use: "person", variant, grant: "authorization_code" }, { ...driver, states });
+  const shared = { states, sentRefreshTokens: new Map() };
+  return withDriver({ use: "person", variant, grant: "authorization_code" }, { ...driver, ...shared });
 }
 
 function withDriver<C extends object>(credential: C, driver: object): C {
