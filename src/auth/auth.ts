@@ -154,13 +154,14 @@ export function resolveAuthOptions(options: AuthOptions): ResolvedAuthOptions {
   const { store, waitUntil } = options;
   if (store !== undefined && !isStore(store))
     throw invalidOption("store", "must be a token store with get, set, delete and lock");
+  const request = resolveRequestOptions(options);
   return {
-    ...resolveRequestOptions(options),
+    ...request,
     hasOwnFetch: options.fetch !== undefined,
     rateLimitDeadlineMs: requireDuration("rateLimitDeadlineMs", options.rateLimitDeadlineMs, 60_000, 0),
     onEvent: options.onEvent,
     newRequestId: requestIds(),
-    store: store && withStoreErrors(store),
+    store: store && withStoreErrors(store, request.timeoutMs),
     waitUntil: (promise) => {
       try {
         waitUntil?.(promise);
@@ -247,8 +248,11 @@ export type ServiceEvent =
   | (EventContext & { readonly type: "token_field_ignored"; readonly issue: string })
   /** The answer names an operator without a `userId` that can be read, so the token has no `operator`. */
   | (EventContext & { readonly type: "operator_unreadable" })
-  /** The store failed; the token in memory is used. */
-  | (EventContext & { readonly type: "store_failed"; readonly code: string })
+  /**
+   * The store failed; the token in memory is used. `reason` is the code or the class name of the error behind
+   * `code`, for example ECONNREFUSED, or TimeoutError for a store that did not answer.
+   */
+  | (EventContext & { readonly type: "store_failed"; readonly code: string; readonly reason?: string })
   /** The bearer of a call was refused (see `bearerStatuses`), and the call was sent again with a new token. */
   | (EventContext & {
       readonly type: "call_replayed";
@@ -305,16 +309,20 @@ export function emitter(
   });
 }
 
-/** The event for a store that failed. */
+/** The event for a store that failed. It holds no message, because that of a database may hold a password. */
 export function storeFailed(error: unknown): EventBody {
-  return { type: "store_failed", code: isStoreError(error) ? error.code : "store_unavailable" };
+  // Any other error is from reading the stored text.
+  const code = isStoreError(error) ? error.code : "store_corrupt";
+  const fault = Object(isStoreError(error) ? error.cause : error) as Record<"code" | "name", unknown>;
+  const reason = [fault.code, fault.name].find((text) => typeof text === "string" && /^\w{1,40}$/.test(text));
+  return { type: "store_failed", code, ...(typeof reason === "string" && { reason }) };
 }
 
 /** Calls a listener and ignores its errors, thrown or rejected. */
-export function emit(onEvent: OnEvent | undefined, event: ServiceEvent): void {
+export function emit<E = ServiceEvent>(onEvent: ((event: E) => unknown) | undefined, event: E): void {
   if (onEvent === undefined) return;
   try {
-    const result: unknown = onEvent(event);
+    const result = onEvent(event);
     if (result instanceof Promise) result.catch(() => {});
   } catch {
     // A fault of the listener must not fail the caller.

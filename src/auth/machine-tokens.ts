@@ -7,7 +7,6 @@ import {
   type Variant,
 } from "../errors.js";
 import { backoffMs, deadlineIn, parseRetryAfterMs, sleep } from "../http/backoff.js";
-import { waitWithin } from "../http/exchange.js";
 import { requireObject } from "../options.js";
 import { parseTarget, type TargetOptions } from "../variants/target.js";
 import {
@@ -193,16 +192,12 @@ class MachineTokenSource implements TokenSource {
 
   /** Returns `undefined` if the token is absent or unreadable, and if the store fails or does not answer. */
   async #readStored(key: string, emit: Emit): Promise<AccessToken | undefined> {
-    const { variant, target, options } = this.#context;
-    const { store, timeoutMs } = options;
-    if (store === undefined) return undefined;
     try {
-      const limit = { variant, baseUrl: target.baseUrl, timeoutMs };
-      const entry = await waitWithin(async () => store.get(key), limit);
+      const entry = await this.#context.options.store?.get(key);
       if (entry === undefined) return undefined;
       const { value, expiresAt, issuedAt, ...rest } = JSON.parse(entry.value);
-      if (typeof value !== "string" || value === "") return undefined;
-      if (typeof expiresAt !== "number" || typeof issuedAt !== "number") return undefined;
+      const isToken = value !== "" && typeof value === "string" && typeof expiresAt === "number";
+      if (!isToken || typeof issuedAt !== "number") throw new TypeError("The stored value is not a token.");
       return createAccessToken({ ...rest, value, expiresAt, issuedAt });
     } catch (error) {
       emit(storeFailed(error));

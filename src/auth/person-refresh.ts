@@ -90,7 +90,8 @@ export async function personContext<V extends Variant>(
   requireObject("options", options);
   const driver = personDriverOf(options.credential, expected);
   const { variant } = options.credential;
-  const resolved = { ...resolveAuthOptions(options), store: withStoreErrors(options.store) };
+  const checked = resolveAuthOptions(options);
+  const resolved = { ...checked, store: withStoreErrors(options.store, checked.timeoutMs) };
   const target = parseTarget(options, variant);
   const { person = crypto.randomUUID() } = options;
   if (typeof person !== "string" || person === "")

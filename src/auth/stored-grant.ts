@@ -47,16 +47,25 @@ export async function readGrant(store: TokenStore, key: string): Promise<PersonG
   if (found === undefined || found.grant !== undefined) return found?.grant;
   const message =
     "The store holds a value under this person that is not a grant. Delete it and ask the person to log in again.";
-  throw new StoreError("store_corrupt", message);
+  throw found.fault ?? new StoreError("store_corrupt", message);
 }
 
-/** The grant is `undefined` if the stored value cannot be read. */
-async function findGrant(
-  store: TokenStore,
-  key: string,
-): Promise<{ readonly grant: PersonGrant | undefined; readonly version: string } | undefined> {
-  const entry = await store.get(key);
-  return entry && { grant: parseGrant(entry.value), version: entry.version };
+interface FoundGrant {
+  readonly grant: PersonGrant | undefined;
+  readonly version: string;
+  readonly fault?: StoreError;
+}
+
+/** The grant is `undefined` if the stored value cannot be read, by the store (`fault`) or here. */
+async function findGrant(store: TokenStore, key: string): Promise<FoundGrant | undefined> {
+  try {
+    const entry = await store.get(key);
+    return entry && { grant: parseGrant(entry.value), version: entry.version };
+  } catch (fault) {
+    if (!isStoreError(fault) || fault.code !== "store_corrupt") throw fault;
+    // No entry has this version, so that no write replaces the entry by mistake.
+    return { grant: undefined, version: "", fault };
+  }
 }
 
 function parseGrant(value: string): PersonGrant | undefined {

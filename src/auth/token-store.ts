@@ -33,38 +33,74 @@ export interface TokenStore {
 }
 
 /** The error for a fault of the user's store. Its message may hold a secret, such as a URL with a password. */
-export function storeErrorOf(fault: unknown): unknown {
+function storeErrorOf(fault: unknown): unknown {
   if (isBivariantError(fault)) return fault;
   return new StoreError("store_unavailable", "The store failed. See the cause.", { cause: fault });
 }
 
-/** Lets only StoreErrors out of the user's store, and the errors of a locked task as they are. */
-export function withStoreErrors(store: TokenStore): TokenStore {
-  const guarded = async <T>(operation: () => Promise<T>): Promise<T> => {
-    try {
-      return await operation();
-    } catch (fault) {
-      throw storeErrorOf(fault);
-    }
-  };
+/** With a longer time `setTimeout` fires at once. */
+const longestTimerMs = 2 ** 31 - 1;
+
+/**
+ * Adds time limits to the user's store, and lets only StoreErrors out of it, and the errors of a locked task as
+ * they are. The limit of a lock is on the wait for it, not on its task.
+ */
+export function withStoreErrors(store: TokenStore, timeoutMs: number): TokenStore {
+  const within = <T>(operation: () => Promise<T>): Promise<T> =>
+    new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        const message = `The store did not answer within ${timeoutMs} ms. Check its connection, or raise timeoutMs.`;
+        const cause = new DOMException("The store did not answer in time.", "TimeoutError");
+        reject(new StoreError("store_unavailable", message, { cause }));
+      }, timeoutMs);
+      // The async function is needed because a user's store may also throw synchronously.
+      (async () => operation())()
+        .then(resolve, (fault: unknown) => reject(storeErrorOf(fault)))
+        .finally(() => clearTimeout(timer));
+    });
   return {
-    get: (key) => guarded(() => store.get(key)),
-    set: (key, value, options) => guarded(() => store.set(key, value, options)),
-    delete: (key) => guarded(() => store.delete(key)),
-    async lock<T>(key: string, task: () => Promise<T>, options?: { readonly timeoutMs?: number }) {
-      let running: Promise<T> | undefined;
-      await guarded(() =>
-        store.lock(
-          key,
-          async () => {
-            running = task();
-            await running.catch(() => {});
-          },
-          options,
-        ),
-      );
-      if (running === undefined) throw storeErrorOf(undefined);
-      return running;
+    async get(key) {
+      const found: unknown = await within(() => store.get(key));
+      // Many clients of databases return null for a missing row.
+      return found === undefined || found === null ? undefined : storedValue("get", found);
     },
+    set: async (key, value, options) =>
+      storedValue("set", await within(() => store.set(key, value, options))),
+    delete: (key) => within(() => store.delete(key)),
+    lock: <T>(key: string, task: () => Promise<T>, { timeoutMs: waitMs = timeoutMs } = {}) =>
+      new Promise<T>((resolve, reject) => {
+        const message = `The lock was not free within ${waitMs} ms. Try again later, or check the store.`;
+        const late = new StoreError("store_locked", message);
+        let running: Promise<T> | undefined;
+        let isOver = false;
+        const end = (error: unknown): void => {
+          isOver = true;
+          clearTimeout(timer);
+          // The outcome of a task that began counts, even if the store loses the lock or does not release it.
+          if (running === undefined) reject(error);
+          else resolve(running);
+        };
+        const run = async (): Promise<void> => {
+          if (isOver) throw late;
+          clearTimeout(timer);
+          running ??= (async () => task())();
+          await running.catch(() => {});
+          if (!isOver) timer = setTimeout(end, timeoutMs);
+        };
+        // The store's own limit ends earlier, because its error says more.
+        let timer = setTimeout(() => end(late), Math.min(waitMs + timeoutMs, longestTimerMs));
+        (async () => store.lock(key, run, { timeoutMs: waitMs }))().then(
+          () => end(storeErrorOf(new Error("The store's lock() resolved without running its task."))),
+          (fault: unknown) => end(storeErrorOf(fault)),
+        );
+      }),
   };
+}
+
+/** @throws StoreError `store_corrupt` if the answer of a store is not a stored value */
+function storedValue(method: "get" | "set", answer: unknown): StoredValue {
+  const { value, version } = Object(answer) as Partial<StoredValue>;
+  if (typeof value === "string" && typeof version === "string") return { value, version };
+  const message = `The store's ${method}() did not resolve with { value, version }, both strings. Correct the store.`;
+  throw new StoreError("store_corrupt", `${message} testStore of bivariant/testing checks it.`);
 }

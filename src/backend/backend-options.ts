@@ -1,14 +1,13 @@
 /** Checks the options of createBackend once, and fills in their defaults. */
 import { z } from "zod";
 import type { OperationTypes } from "../../generated/operations.js";
-import { type AuthOptions, resolveAuthOptions } from "../auth/auth.js";
-import type { TokenStore } from "../auth/token-store.js";
+import { type AuthOptions, resolveAuthOptions, type ServiceEvent } from "../auth/auth.js";
+import { type TokenStore, withStoreErrors } from "../auth/token-store.js";
 import type { LookupTypes } from "../client/outcome.js";
 import { invalidOption } from "../options.js";
 import type { CreateServiceOptions } from "../service.js";
 import { memoryStore } from "../stores/memory.js";
 import { type BackendDeployment, deploymentFinder, type FindDeployment, originOf } from "./deployments.js";
-import { guardedStore } from "./records.js";
 
 export interface SessionOptions {
   /**
@@ -31,6 +30,16 @@ export interface ErrorContext {
   readonly route: string;
 }
 
+/**
+ * An event of a service, or `session_unknown`: a backend without a `store` was sent a session that it does not
+ * know, although it has the right form. Several replicas then need a shared `store`, or the backend was restarted,
+ * or the session had been ended. The backend says so once; `at` is in epoch milliseconds.
+ */
+export type BackendEvent = ServiceEvent | { readonly type: "session_unknown"; readonly at: number };
+
+/** It is the type of a method, so that a listener for the events of a service alone is accepted too. */
+type OnBackendEvent = { listen(event: BackendEvent): void }["listen"];
+
 export interface BackendOptions<T extends LookupTypes = OperationTypes>
   extends AuthOptions,
     Pick<CreateServiceOptions<T>, "api" | "validate" | "retries" | "bearerStatuses"> {
@@ -46,6 +55,7 @@ export interface BackendOptions<T extends LookupTypes = OperationTypes>
   /** Other origins whose pages may use the backend; their requests are answered with CORS headers. Default: none. */
   readonly origins?: readonly string[] | undefined;
   readonly session?: SessionOptions | undefined;
+  readonly onEvent?: OnBackendEvent | undefined;
   /**
    * Receives every error that led to an answer, except for refused requests, whose answers say everything.
    * Errors that it throws are ignored. Default: it prints the errors that led to a 5xx with `console.error`.
@@ -61,6 +71,9 @@ export interface Settings {
   readonly path: string;
   readonly session: { readonly cookie: boolean; readonly lifetimeMs: number; readonly idleMs: number };
   readonly store: TokenStore;
+  /** Whether the option `store` is set. Otherwise sessions are in the memory of this process. */
+  readonly hasOwnStore: boolean;
+  readonly onEvent: OnBackendEvent | undefined;
   /** Holds pending logins. Anyone can start a login, which must not evict sessions from a store in memory. */
   readonly loginStore: TokenStore;
   /** Calls `onError`, and never throws. Pass no context if no answer reports the error. */
@@ -116,10 +129,13 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
   }
   const { path, session, publicUrl, allowInsecureHttp, onError } = parsed.data;
   const { now, timeoutMs, waitUntil = () => {} } = resolveAuthOptions(options);
-  const guard = (store: TokenStore) =>
-    // This is longer than a session, because a token is stored shortly before its session begins.
-    guardedStore(store, { timeoutMs, now, longestMs: session.lifetimeMs + 3_600_000 });
-  const store = guard(options.store ?? memoryStore({ now }));
+  const guard = (store: TokenStore) => withStoreErrors(store, timeoutMs);
+  // People may never log out. It is longer than a session, because a token is stored shortly before.
+  const ownStore = expiring(
+    options.store ?? memoryStore({ now }),
+    () => now() + session.lifetimeMs + 3_600_000,
+  );
+  const store = guard(ownStore);
   const problem = 'must be an origin such as "https://planner.example"; http only for loopback';
   const parseOrigin = (option: string) => (value: string) => {
     const origin = originOf(value, allowInsecureHttp);
@@ -133,6 +149,8 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
     publicOrigin,
     allowInsecureHttp,
     store,
+    hasOwnStore: options.store !== undefined,
+    onEvent: options.onEvent,
     now,
     timeoutMs,
     waitUntil,
@@ -148,6 +166,16 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
       // A listener that fails must not change the answer to the browser.
       (async () => onError(error, context))().catch(() => {});
     },
-    auth: { ...options, store, timeoutMs },
+    auth: { ...options, store: ownStore, timeoutMs },
+  };
+}
+
+/** A store in which every entry expires. */
+function expiring(store: TokenStore, expiry: () => number): TokenStore {
+  return {
+    get: (key) => store.get(key),
+    set: (key, value, options) => store.set(key, value, { expiresAt: expiry(), ...options }),
+    delete: (key) => store.delete(key),
+    lock: (...rest) => store.lock(...rest),
   };
 }

@@ -11,6 +11,7 @@ import { PersonAuths, type SessionSubject } from "./person-auths.js";
 import { crossOriginHeaders, csrfHeader, isAllowedOrigin } from "./request-checks.js";
 import { answerLogout, answerMe, answerSession, type Context, Sessions } from "./sessions.js";
 import { answerCallback, answerLaunch, answerLogin } from "./sign-in-routes.js";
+import { type NodeRequest, toWebRequest } from "./to-node-handler.js";
 
 /**
  * The person who has a session. `operator` is known in Variant A (section 2.3 of the description) if the
@@ -32,14 +33,15 @@ export interface Backend<T extends LookupTypes = OperationTypes> {
   (request: Request): Promise<Response>;
   /**
    * Typed calls as the person whose session the request carries. All requests of one session share its tokens.
+   * A request of node:http or Express is accepted too; nothing of its body is read.
    *
    * @throws SessionError `session_missing`, `session_unknown`, `session_expired`; with cookies also `origin_refused`, `csrf_refused`
    * @throws RelaunchRequiredError, LoginRequiredError when the person's tokens are gone
    * @throws StoreError
    */
-  connect(request: Request): Promise<Service<T>>;
+  connect(request: Request | NodeRequest): Promise<Service<T>>;
   /** The person whose session the request carries, without a call to the service. @throws as `connect` does */
-  session(request: Request): Promise<SessionInfo>;
+  session(request: Request | NodeRequest): Promise<SessionInfo>;
   /**
    * Makes the answer for an error from `connect`, from `session` or from a call, or for the `error` of an
    * outcome. It is JSON with a stable code that the page understands.
@@ -146,13 +148,12 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
   };
 
   return Object.assign(handle, {
-    async connect(request: Request): Promise<Service<T>> {
-      requireRequest(request);
-      return makeService(await people.of((await sessions.ofRequest(request)).session));
+    async connect(request: Request | NodeRequest): Promise<Service<T>> {
+      const { session } = await sessions.ofRequest(asWebRequest(request));
+      return makeService(await people.of(session));
     },
-    async session(request: Request): Promise<SessionInfo> {
-      requireRequest(request);
-      const { session } = await sessions.ofRequest(request);
+    async session(request: Request | NodeRequest): Promise<SessionInfo> {
+      const { session } = await sessions.ofRequest(asWebRequest(request));
       await people.of(session);
       const { variant, tenantId, baseUrl, operator, roles, expiresAt } = session;
       return { variant, tenantId, baseUrl, operator, roles, expiresAt, stateKey: stateKeyOf(session) };
@@ -164,7 +165,14 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
   });
 }
 
-function requireRequest(request: unknown): void {
+function asWebRequest(request: Request | NodeRequest): Request {
+  if (request !== null && typeof request === "object" && "rawHeaders" in request)
+    return toWebRequest(request);
+  requireRequest(request);
+  return request;
+}
+
+function requireRequest(request: unknown): asserts request is Request {
   const { url, headers } = (request ?? {}) as Partial<Request>;
   if (typeof url === "string" && URL.canParse(url) && typeof headers?.get === "function") return;
   throw invalidOption(

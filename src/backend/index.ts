@@ -1,5 +1,5 @@
 /** The public entry `bivariant/backend`: the server half of an app for people. */
-export type { BackendOptions, ErrorContext, SessionOptions } from "./backend-options.js";
+export type { BackendEvent, BackendOptions, ErrorContext, SessionOptions } from "./backend-options.js";
 export { type Backend, createBackend, type SessionInfo } from "./create-backend.js";
 export type {
   BackendDeployment,
@@ -9,4 +9,4 @@ export type {
   LoginDeployment,
 } from "./deployments.js";
 export { isSessionError, SessionError } from "./error-answer.js";
-export { type NodeRequest, type NodeResponse, toNodeHandler } from "./to-node-handler.js";
+export { type NodeRequest, type NodeResponse, toNodeHandler, toWebRequest } from "./to-node-handler.js";

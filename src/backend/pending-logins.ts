@@ -57,7 +57,7 @@ export class PendingLogins {
   constructor(settings: Settings) {
     this.#settings = settings;
     this.#records = new Records(
-      settings.loginStore,
+      { store: settings.loginStore, report: settings.report },
       "login",
       ({ returnTo, expiresAt, started, completed }) =>
         URL.canParse(returnTo ?? "") &&

@@ -104,7 +104,7 @@ export class PersonAuths {
     if (options === undefined) return;
     const auth = await this.#resumed(options);
     if (auth !== undefined) return auth.forget();
-    await options.store.delete((await personContext(options)).key);
+    await this.#settings.store.delete((await personContext(options)).key);
   }
 
   /** Returns `undefined` if the deployment has moved or is no longer configured. */

@@ -1,66 +1,41 @@
-/** Keeps the backend's own data in the token store, with time limits, typed records and random tokens. */
-import { storeErrorOf, type TokenStore } from "../auth/token-store.js";
-import { isStoreError, StoreError } from "../errors.js";
+/** Keeps the backend's own data in the token store, with typed records and random tokens. */
+import type { TokenStore } from "../auth/token-store.js";
+import { isStoreError } from "../errors.js";
 
-/** Adds time limits and StoreErrors to the user's store, and an expiry, because people may never log out. */
-export function guardedStore(
-  store: TokenStore,
-  { timeoutMs, now, longestMs }: { timeoutMs: number; now: () => number; longestMs: number },
-): TokenStore {
-  const within = <T>(
-    operation: () => Promise<T>,
-    limitMs = timeoutMs,
-    late = new StoreError("store_unavailable", `The store did not answer within ${limitMs} ms.`),
-  ): Promise<T> =>
-    new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(late), limitMs);
-      // The async function is needed because a user's store may also throw synchronously.
-      (async () => operation())()
-        .then(resolve, (fault: unknown) => reject(storeErrorOf(fault)))
-        .finally(() => clearTimeout(timer));
-    });
-  return {
-    get: (key) => within(() => store.get(key)),
-    set: (key, value, options) =>
-      within(() => store.set(key, value, { expiresAt: now() + longestMs, ...options })),
-    delete: (key) => within(() => store.delete(key)),
-    lock: <T>(key: string, task: () => Promise<T>, { timeoutMs: waitMs = timeoutMs } = {}) =>
-      new Promise<T>((resolve, reject) => {
-        let isLate = false;
-        const late = new StoreError("store_locked", `The lock was not free within ${waitMs} ms.`);
-        const run = async (): Promise<void> => {
-          if (isLate) throw late;
-          const running = task();
-          // From now on its outcome counts, even if the store then loses the lock or does not release it.
-          resolve(running);
-          await running;
-        };
-        // The store's own limit ends earlier, because its error says more.
-        const locked = within(() => store.lock(key, run, { timeoutMs: waitMs }), waitMs + timeoutMs, late);
-        locked.catch((error: unknown) => {
-          isLate = true;
-          reject(error);
-        });
-      }),
-  };
+interface RecordsOptions {
+  readonly store: TokenStore;
+  /** Receives the error for an entry that the store cannot read. */
+  readonly report: (error: unknown) => void;
+}
+
+/** Whether a text has the form of the tokens made here. */
+export function isToken(text: string): boolean {
+  return /^[A-Za-z0-9_-]{43}$/.test(text);
 }
 
 /** Stores JSON entries under hashes of random tokens, not the tokens. A damaged entry counts as missing. */
 export class Records<T extends object> {
   readonly #store: TokenStore;
+  readonly #report: (error: unknown) => void;
   readonly #kind: string;
   readonly #isWhole: (value: Partial<T>) => boolean;
 
   /** `isWhole` recognises an entry that this version wrote. */
-  constructor(store: TokenStore, kind: string, isWhole: (value: Partial<T>) => boolean) {
+  constructor({ store, report }: RecordsOptions, kind: string, isWhole: (value: Partial<T>) => boolean) {
     this.#store = store;
+    this.#report = report;
     this.#kind = kind;
     this.#isWhole = isWhole;
   }
 
   async read(token: string): Promise<{ readonly value: T; readonly version: string } | undefined> {
     // A string of another form is not one of our tokens, so the store need not be asked.
-    const entry = /^[A-Za-z0-9_-]{43}$/.test(token) && (await this.#store.get(await this.#key(token)));
+    if (!isToken(token)) return undefined;
+    const key = await this.#key(token);
+    const entry = await this.#store.get(key).catch((error: unknown) => {
+      if (!isStoreError(error) || error.code !== "store_corrupt") throw error;
+      this.#report(error);
+    });
     if (!entry) return undefined;
     try {
       const value = JSON.parse(entry.value) as T;

@@ -1,11 +1,12 @@
 /** The sessions of browsers, with their records in the store, their tokens in requests and their routes. */
 import { z } from "zod";
+import { emit } from "../auth/auth.js";
 import { RelaunchRequiredError } from "../errors.js";
 import type { Settings } from "./backend-options.js";
 import { Refusal, SessionError } from "./error-answer.js";
 import type { PendingLogins } from "./pending-logins.js";
 import { isSubject, type PersonAuths, type SessionSubject } from "./person-auths.js";
-import { csrfTokenOf, Records, randomToken } from "./records.js";
+import { csrfTokenOf, isToken, Records, randomToken } from "./records.js";
 import {
   bearerToken,
   cookieHeader,
@@ -35,12 +36,13 @@ export class Sessions {
   readonly #settings: Settings;
   readonly #people: PersonAuths;
   readonly #records: Records<SessionRecord>;
+  #hasReportedUnknown = false;
 
   constructor(settings: Settings, people: PersonAuths) {
     this.#settings = settings;
     this.#people = people;
     this.#records = new Records(
-      settings.store,
+      settings,
       "session",
       (record) => isSubject(record) && Number.isFinite(record.expiresAt) && Number.isFinite(record.usedAt),
     );
@@ -61,6 +63,7 @@ export class Sessions {
   /** @throws SessionError `session_unknown`, `session_expired`, RelaunchRequiredError `launch_expired` */
   async find(token: string): Promise<SessionRecord> {
     const found = await this.#records.read(token);
+    if (found === undefined && isToken(token)) this.#reportUnknown();
     if (found === undefined)
       throw new SessionError("session_unknown", "This session is unknown or was ended. Start a new session.");
     const session = found.value;
@@ -100,6 +103,14 @@ export class Sessions {
       ? await guardedCookieToken(request, this.#settings)
       : bearerToken(request);
     return { token, session: await this.find(token) };
+  }
+
+  /** Another replica may know the session. It is said once, because anyone can send such a token. */
+  #reportUnknown(): void {
+    const { hasOwnStore, onEvent, now } = this.#settings;
+    if (hasOwnStore || this.#hasReportedUnknown) return;
+    this.#hasReportedUnknown = true;
+    emit(onEvent, { type: "session_unknown", at: now() });
   }
 
   #endOf({ expiresAt, usedAt }: SessionRecord): number {

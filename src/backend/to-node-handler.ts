@@ -1,8 +1,7 @@
 /** Connects node:http, and frameworks built on it such as Express, to a handler of web requests. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ReadableStream as NodeReadableStream } from "node:stream/web";
-
-type NodeStreams = Pick<typeof import("node:stream"), "Readable" | "promises">;
+import { type ErrorAnswer, Refusal } from "./error-answer.js";
 
 /** The parts of a request from node:http or HTTP/2 that are needed, declared without the types of Node. */
 export interface NodeRequest {
@@ -27,7 +26,8 @@ type Incoming = IncomingMessage & { readonly originalUrl?: string; readonly body
  *
  * The URL of the request is made from its Host header and the connection. `X-Forwarded-` headers are ignored, so
  * set `publicUrl` of `createBackend` behind a proxy that ends TLS. Bodies are streamed both ways. If an
- * Express parser has read a body, it is passed on as JSON. If the client goes away, the `signal` is aborted.
+ * Express parser has read a body, it is passed on as JSON. If the client goes away, the `signal` is aborted. A
+ * handler that throws, or that returns no `Response`, is answered with 500 `backend_failed`.
  *
  * @example
  * http.createServer(toNodeHandler(backend)).listen(3000);
@@ -50,26 +50,43 @@ async function serve(handler: Handler, incoming: Incoming, outgoing: ServerRespo
   // After an error "close" follows, which handles it.
   outgoing.on("error", () => {});
   incoming.on("error", () => {});
-  // The import is here so that the rest of this entry also loads without Node.
-  const streams = await import("node:stream");
-  request = toRequest(incoming, gone.signal, streams);
-  let response = refusal(400, "request_invalid", "The request has no valid address.");
+  const failed = { status: 500, code: "backend_failed", message: "The backend failed." };
+  let response: Response;
   try {
-    if (request !== undefined) response = await handler(request);
-  } catch {
-    response = refusal(500, "backend_failed", "The backend failed.");
+    request = makeRequest(incoming, gone.signal);
+    response = await handler(request);
+    const isResponse =
+      typeof response?.status === "number" && typeof response.headers?.getSetCookie === "function";
+    if (!isResponse) response = refusal({ ...failed, message: "The handler did not return a Response." });
+  } catch (error) {
+    response = refusal(error instanceof Refusal ? error.answer : failed);
   }
-  await send(response, incoming, outgoing, streams);
+  await send(response, incoming, outgoing);
 }
 
-function toRequest(incoming: Incoming, signal: AbortSignal, streams: NodeStreams): Request | undefined {
+/**
+ * Makes a web `Request` from a request of node:http, HTTP/2 or Express, for code that takes one. Its URL is made
+ * as `toNodeHandler` makes it. The body is streamed, and nothing of it is read before it is used. Its signal is
+ * never aborted: where a client that goes away must end the work, use `toNodeHandler`.
+ *
+ * @throws Error for a request without a valid Host or address, which `backend.answer` answers with 400
+ * @example
+ * app.post("/import", async (req, res) => {
+ *   const form = await toWebRequest(req).formData();
+ * });
+ */
+export function toWebRequest(request: NodeRequest): Request {
+  return makeRequest(request as Incoming);
+}
+
+function makeRequest(incoming: Incoming, signal?: AbortSignal): Request {
   const { method = "GET", rawHeaders, socket } = incoming;
   const host = incoming.headers.host ?? incoming.headers[":authority"];
   const target = pathOf(incoming.originalUrl ?? incoming.url ?? "");
   // The value is a host with an optional port (RFC 9110 section 7.2).
   const isHost = /^(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/.test(String(host));
-  if (typeof host !== "string" || !isHost || target === undefined) return undefined;
-  const protocol = "encrypted" in socket && socket.encrypted ? "https" : "http";
+  if (typeof host !== "string" || !isHost || target === undefined) throw invalidAddress();
+  const protocol = socket && "encrypted" in socket && socket.encrypted ? "https" : "http";
   try {
     const headers = new Headers();
     for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
@@ -77,13 +94,17 @@ function toRequest(incoming: Incoming, signal: AbortSignal, streams: NodeStreams
       // HTTP/2 lists the request line among the headers.
       if (!name.startsWith(":")) headers.append(name, value);
     }
-    const body = method === "GET" || method === "HEAD" ? undefined : bodyOf(incoming, streams);
-    const init = { method, headers, signal, ...(body !== undefined && { body, duplex: "half" }) };
+    const body = method === "GET" || method === "HEAD" ? undefined : bodyOf(incoming);
+    const init = { method, headers, ...(signal && { signal }), ...(body && { body, duplex: "half" }) };
     // The URL is not resolved, because a path that begins with two slashes would replace the host.
     return new Request(`${protocol}://${host}${target}`, init as RequestInit);
   } catch {
-    return undefined;
+    throw invalidAddress();
   }
+}
+
+function invalidAddress(): Refusal {
+  return new Refusal("request_invalid", { message: "The request has no valid address." });
 }
 
 /** Returns path and query. If the target is a whole URL (RFC 9112 section 3.2.2), its host is ignored. */
@@ -94,20 +115,35 @@ function pathOf(target: string): string | undefined {
   return pathname + search;
 }
 
-function bodyOf(incoming: Incoming, streams: NodeStreams): NonNullable<RequestInit["body"]> | undefined {
-  if (!incoming.readableDidRead || incoming.body === undefined)
-    return streams.Readable.toWeb(incoming) as ReadableStream<Uint8Array>;
-  const { body } = incoming;
-  if (typeof body === "string" || body instanceof Uint8Array) return body as NonNullable<RequestInit["body"]>;
-  return JSON.stringify(body);
+/** Reads nothing before the body is used, so that a request may also be made for its headers alone. */
+function bodyOf(incoming: Incoming): ReadableStream<Uint8Array> {
+  let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  const source: UnderlyingDefaultSource<Uint8Array> = {
+    async pull(controller) {
+      reader ??= (await streamOf(incoming)).getReader();
+      const { done, value } = await reader.read();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    cancel: (reason) => reader?.cancel(reason),
+  };
+  return new ReadableStream(source, { highWaterMark: 0 });
 }
 
-async function send(
-  response: Response,
-  incoming: Incoming,
-  outgoing: ServerResponse,
-  streams: NodeStreams,
-): Promise<void> {
+async function streamOf(incoming: Incoming): Promise<ReadableStream<Uint8Array>> {
+  const { body } = incoming;
+  if (!incoming.readableDidRead || body === undefined)
+    return (await nodeStreams()).Readable.toWeb(incoming) as ReadableStream<Uint8Array>;
+  const isText = typeof body === "string" || body instanceof Uint8Array;
+  return new Blob([isText ? (body as BlobPart) : JSON.stringify(body)]).stream();
+}
+
+/** The import is here so that the rest of this entry also loads without Node. */
+function nodeStreams(): Promise<Pick<typeof import("node:stream"), "Readable" | "promises">> {
+  return import("node:stream");
+}
+
+async function send(response: Response, incoming: Incoming, outgoing: ServerResponse): Promise<void> {
   if (outgoing.destroyed) return response.body?.cancel();
   for (const [name, value] of response.headers) if (name !== "set-cookie") outgoing.setHeader(name, value);
   const cookies = response.headers.getSetCookie();
@@ -120,11 +156,12 @@ async function send(
     await body?.cancel();
     return void outgoing.end();
   }
+  const { Readable, promises } = await nodeStreams();
   // This waits for a slow client, and stops the source when the client goes away.
-  await streams.promises.pipeline(streams.Readable.fromWeb(body as NodeReadableStream), outgoing);
+  await promises.pipeline(Readable.fromWeb(body as NodeReadableStream), outgoing);
 }
 
-function refusal(status: number, error: string, message: string): Response {
+function refusal({ status, code, message }: ErrorAnswer): Response {
   const headers = { "cache-control": "no-store", connection: "close" };
-  return Response.json({ error, message }, { status, headers });
+  return Response.json({ error: code, message }, { status, headers });
 }

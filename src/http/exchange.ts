@@ -108,11 +108,11 @@ export function withTimeLimit<T>(
 }
 
 /**
- * Waits for a task that cannot be aborted, such as that of a store. At the time limit only the wait ends.
+ * Waits for a task that may ignore its signal. At the time limit the wait ends in any case.
  *
  * @throws as `withTimeLimit`
  */
-export function waitWithin<T>(
+function waitWithin<T>(
   task: () => Promise<T>,
   { variant, baseUrl, timeoutMs, signal: given }: TimeLimitOptions,
   stopped: (reason: unknown) => void = () => {},

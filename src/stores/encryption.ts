@@ -20,7 +20,8 @@ export interface CryptoKeyLike {
 interface Place {
   /** The name that replaces the key name. */
   readonly name: string;
-  readonly version: string;
+  /** Known before the write only to a store that makes its versions itself. */
+  readonly version?: string;
   readonly expiresAt?: number | undefined;
 }
 
@@ -44,7 +45,7 @@ export const plaintext: Encryption = {
 };
 
 /** Makes each value a compact JWE (`dir` and `A256GCM`, RFC 7518) with its place in the protected header. */
-export function encryptionWith(key: EncryptionKey): Encryption {
+export function encryptionWith(key: EncryptionKey | undefined): Encryption {
   const reading = readEncryptionKey(key);
   let deriving: Promise<SecretKey> | undefined;
   const authenticate = async (text: string): Promise<string> => {
@@ -121,7 +122,7 @@ function bytesOfText(text: string): Uint8Array {
   // 32 bytes are 43 characters of base64, and one of padding, which may be left out.
   if (!/^(?:[A-Za-z0-9+/]{43}|[A-Za-z0-9_-]{43})=?$/.test(text))
     throw invalidKey(
-      "must be 32 bytes as base64, base64url or hex if it is text. A passphrase is refused, because it can be guessed from a copy of the file",
+      "must be 32 bytes as base64, base64url or hex if it is text. A passphrase is refused, because it can be guessed from a copy of the store",
     );
   return decode(text.slice(0, 43).replace(/\+/g, "-").replace(/\//g, "_"));
 }

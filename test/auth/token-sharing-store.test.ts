@@ -69,45 +69,78 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(fetch.calls).toHaveLength(2);
   });
 
+  test("a fresh token in memory is served without a call to the store", async () => {
+    const calls: string[] = [];
+    const store = new Proxy(memoryStore(), {
+      get(target, method: keyof TokenStore) {
+        calls.push(method);
+        return target[method];
+      },
+    });
+    const auth = createAuth({ baseUrl, tenantId, credential, fetch: numbered(), store });
+    await auth.getAccessToken();
+    await settled();
+    const before = calls.length;
+    expect(before).toBeGreaterThan(0);
+    for (let times = 0; times < 5; times++) await auth.getAccessToken();
+    expect(calls).toHaveLength(before);
+  });
+
   const failing = async (): Promise<never> => {
     throw new StoreError("store_unavailable", "The store is down.");
   };
   const throwing = (): never => {
-    throw new Error("down");
+    throw Object.assign(new Error("redis://user:password@host"), { code: "ECONNREFUSED" });
   };
   const silent = () => new Promise<never>(() => {});
-  const holding = (value: string): TokenStore => ({
-    ...memoryStore(),
-    get: async () => ({ value, version: "1" }),
-  });
+  const answering = (found: unknown): TokenStore => ({ ...memoryStore(), get: async () => found as never });
+  const holding = (value: string) => answering({ value, version: "1" });
   const all = (method: () => Promise<never>) => ({ get: method, set: method, delete: method, lock: method });
-  const stores: { name: string; store: TokenStore; isTold: boolean }[] = [
-    { name: "rejects", store: all(failing), isTold: true },
-    { name: "throws", store: all(throwing), isTold: true },
-    { name: "never answers", store: all(silent), isTold: true },
-    { name: "never answers a write", store: { ...memoryStore(), set: silent }, isTold: false },
-    { name: "holds no JSON", store: holding("{"), isTold: true },
-    { name: "holds JSON null", store: holding("null"), isTold: true },
-    { name: "holds another shape", store: holding('{"value":7,"expiresAt":"x"}'), isTold: false },
+  const corrupt = { code: "store_corrupt" };
+  const down = { code: "store_unavailable" };
+  const stores: { name: string; store: TokenStore; told?: object }[] = [
+    { name: "rejects", store: all(failing), told: down },
+    { name: "throws", store: all(throwing), told: { ...down, reason: "ECONNREFUSED" } },
+    { name: "never answers", store: all(silent), told: { ...down, reason: "TimeoutError" } },
+    {
+      name: "never answers a write",
+      store: { ...memoryStore(), set: silent },
+      told: { ...down, reason: "TimeoutError" },
+    },
+    {
+      name: "answers a write with nothing",
+      store: { ...memoryStore(), set: async () => undefined as never },
+      told: corrupt,
+    },
+    { name: "answers null for a missing entry", store: answering(null) },
+    { name: "answers with a number", store: answering(7), told: corrupt },
+    { name: "answers with another object", store: answering({ token: "x" }), told: corrupt },
+    {
+      name: "answers with a number as the version",
+      store: answering({ value: "{}", version: 1 }),
+      told: corrupt,
+    },
+    { name: "holds no JSON", store: holding("{"), told: { ...corrupt, reason: "SyntaxError" } },
+    { name: "holds JSON null", store: holding("null"), told: corrupt },
+    { name: "holds another shape", store: holding('{"value":7,"expiresAt":"x"}'), told: corrupt },
     {
       name: "holds a token of an unknown age",
       store: holding('{"value":"old","expiresAt":9e15}'),
-      isTold: false,
+      told: corrupt,
     },
-    {
-      name: "holds an expired token",
-      store: holding('{"value":"old","expiresAt":1,"issuedAt":0}'),
-      isTold: false,
-    },
+    { name: "holds an expired token", store: holding('{"value":"old","expiresAt":1,"issuedAt":0}') },
   ];
-  test.each(stores)("a store that $name fails no caller", async ({ store, isTold }) => {
+  test.each(stores)("a store that $name fails no caller", async ({ store, told }) => {
     const fetch = numbered();
-    const { auth, types } = recordedAuth({ credential, fetch, store, timeoutMs: 20 });
+    const { auth, events } = recordedAuth({ credential, fetch, store, timeoutMs: 20 });
     expect((await auth.getAccessToken()).value).toBe("token-1");
     expect((await auth.getAccessToken()).value).toBe("token-1");
+    const failures = () => events.filter(({ type }) => type === "store_failed");
+    if (told) await expect.poll(() => failures()[0]).toMatchObject(told);
     await settled();
+    expect(failures().length > 0).toBe(told !== undefined);
+    expect(JSON.stringify(events)).not.toContain("password");
     expect(fetch.calls).toHaveLength(1);
-    if (isTold) expect(types()).toContain("store_failed");
   });
 });
 

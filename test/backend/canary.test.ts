@@ -1,8 +1,8 @@
 // Plants secrets, lets the service echo what it receives, and searches every output of the backend for them.
 import { inspect } from "node:util";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { type Backend, createBackend } from "../../src/backend/index.js";
-import { memoryStore, type ServiceEvent } from "../../src/index.js";
+import { type Backend, type BackendEvent, createBackend } from "../../src/backend/index.js";
+import { memoryStore } from "../../src/index.js";
 import { pkcs8, privateJwk, rsaKey } from "../support/keys.js";
 import { shown } from "../support/shown.js";
 import { bearer, HOST, launching, loginCredential, OWN, type SessionAnswer } from "./rig.js";
@@ -15,7 +15,7 @@ const accessToken = "canary-access-token-8f31bb02c7";
 const refreshToken = "canary-refresh-token-77ac01d9e4";
 
 let outputs: string[];
-let events: ServiceEvent[];
+let events: BackendEvent[];
 /** Bodies that the service received. Their assertions and code verifiers are secrets too. */
 let received: string[];
 /** The token endpoint. The rest of the service echoes. */

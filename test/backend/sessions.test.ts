@@ -1,5 +1,8 @@
 // The sessions of browsers, as bearer tokens or in cookies, until their lifetime or idle time ends.
 import { describe, expect, test } from "vitest";
+import type { BackendEvent } from "../../src/backend/index.js";
+import { memoryStore, type TokenStore } from "../../src/index.js";
+import { encryptedStore } from "../../src/stores/encrypted.js";
 import { rejectionOf } from "../support/wait.js";
 import {
   bearer,
@@ -114,6 +117,23 @@ describe("a session token", () => {
     }
   });
 
+  test.each([
+    { when: "the backend has no store, as with replicas that share nothing", shared: undefined, times: 1 },
+    { when: "never if the backend has a store", shared: memoryStore(), times: 0 },
+  ])("of the right form that is unknown is one event: $when", async ({ shared: store, times }) => {
+    const events: BackendEvent[] = [];
+    const parts = rig({ onEvent: (event) => void events.push(event) });
+    const unknown = () => events.filter(({ type }) => type === "session_unknown");
+    const { session } = await parts.launch();
+    const replica = new TestBrowser(parts.another({ store }), OWN);
+    for (const malformed of ["", "x", "y".repeat(44), "Ω".repeat(43)])
+      await replica.get("/auth/me", { authorization: `Bearer ${encodeURI(malformed)}` });
+    expect(unknown()).toEqual([]);
+    for (let requests = 0; requests < 3; requests++)
+      expect(await refusalOf(replica.get("/auth/me", bearer(session)))).toBe("401 session_unknown");
+    expect(unknown()).toEqual(Array(times).fill({ type: "session_unknown", at: parts.clock.now() }));
+  });
+
   test("of a damaged entry is refused", async () => {
     for (const torn of ["", "{", "null", '{"person":1}']) {
       const { wrapStore, held } = watched();
@@ -124,6 +144,21 @@ describe("a session token", () => {
       expect(await errorOf(await browser.get("/auth/me", bearer(session)))).toBe("session_unknown");
     }
   });
+});
+
+test("a session of a store with another encryption key is unknown, which is reported", async () => {
+  let inner = memoryStore();
+  const wrapStore = (made: TokenStore) => {
+    inner = made;
+    return encryptedStore(made, new Uint8Array(32));
+  };
+  const parts = rig({ wrapStore });
+  const { session } = await parts.launch();
+  expect((await parts.browser.get("/auth/me", bearer(session))).status).toBe(200);
+  const other = parts.another({ store: encryptedStore(inner, new Uint8Array(32).fill(1)) });
+  const answer = new TestBrowser(other, OWN).get("/auth/me", bearer(session));
+  expect(await refusalOf(answer)).toBe("401 session_unknown");
+  expect(parts.told).toMatchObject([{ code: "none", error: { code: "store_corrupt" } }]);
 });
 
 describe("a session", () => {

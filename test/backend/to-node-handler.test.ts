@@ -3,11 +3,12 @@ import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
-import { toNodeHandler } from "../../src/backend/index.js";
+import { type Backend, toNodeHandler, toWebRequest } from "../../src/backend/index.js";
+import { csrfHeader } from "../../src/backend/request-checks.js";
 import { latch } from "../people/person.js";
 import { servingOn } from "../support/recording-server.js";
 import { collectGarbage } from "../support/wait.js";
-import { rig } from "./rig.js";
+import { bearer, OWN, rig } from "./rig.js";
 
 async function serving(listener: RequestListener): Promise<{ url: string; port: number }> {
   const port = await servingOn(createServer(listener));
@@ -36,9 +37,17 @@ async function echo(request: Request): Promise<Response> {
   return Response.json({ url, method, body: await request.text(), headers: Object.fromEntries(headers) });
 }
 
-describe("a request", () => {
-  test("reaches the handler with its method, address, headers and body", async () => {
-    const { url } = await serving(toNodeHandler(echo));
+describe.each([
+  { by: "toNodeHandler", echoing: toNodeHandler(echo) as RequestListener },
+  {
+    by: "toWebRequest",
+    echoing: (async (incoming, outgoing) => {
+      outgoing.end(await (await echo(toWebRequest(incoming))).text());
+    }) as RequestListener,
+  },
+])("a request that $by converts", ({ echoing }) => {
+  test("has its method, address, headers and body", async () => {
+    const { url } = await serving(echoing);
     const answer = await fetch(`${url}/a%20b/c?d=e&d=f`, {
       ...{ method: "PUT", body: "été" },
       headers: { "x-one": "1", "content-type": "text/plain" },
@@ -49,12 +58,11 @@ describe("a request", () => {
     });
   });
 
-  test("keeps the whole address when Express mounts the handler below a path", async () => {
-    const handler = toNodeHandler(echo);
+  test("keeps the whole address when Express mounts it below a path", async () => {
     const { url } = await serving((incoming, outgoing) => {
       // `app.use("/auth", handler)` does this.
       Object.assign(incoming, { originalUrl: incoming.url, url: (incoming.url ?? "").slice("/auth".length) });
-      handler(incoming, outgoing);
+      echoing(incoming, outgoing);
     });
     expect(((await (await fetch(`${url}/auth/me?x=1`)).json()) as Seen).url).toBe(`${url}/auth/me?x=1`);
   });
@@ -64,16 +72,17 @@ describe("a request", () => {
     { name: "a string", body: "a text", passed: "a text" },
     { name: "bytes", body: Buffer.from("bytes"), passed: "bytes" },
   ])("whose body a parser has read passes it on as $name", async ({ body, passed }) => {
-    const handler = toNodeHandler(echo);
     const { url } = await serving(async (incoming, outgoing) => {
       for await (const _ of incoming);
       Object.assign(incoming, { body });
-      handler(incoming, outgoing);
+      echoing(incoming, outgoing);
     });
     const answer = await fetch(`${url}/x`, { method: "POST", body: "what was sent" });
     expect(((await answer.json()) as Seen).body).toBe(passed);
   });
+});
 
+describe("a request", () => {
   const get = (host: string) => `GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
   const odd: { name: string; bytes: string }[] = [
     { name: "no Host", bytes: "GET /auth/me HTTP/1.0\r\n\r\n" },
@@ -203,6 +212,63 @@ describe("a response", () => {
     expect([answer.status, await answer.text()]).toEqual([500, expect.not.stringContaining("canary")]);
     await expect(fetch(`${url}/breaks`).then((broken) => broken.text())).rejects.toThrow();
     expect((await fetch(`${url}/throws`)).status).toBe(500);
+  });
+});
+
+test.each([undefined, null, "text", {}])(
+  "a handler that resolves with %j instead of a Response is answered 500 backend_failed",
+  async (answer) => {
+    const { url } = await serving(toNodeHandler(async () => answer as never));
+    const response = await fetch(url);
+    const message = "The handler did not return a Response.";
+    expect([response.status, await response.json()]).toEqual([500, { error: "backend_failed", message }]);
+  },
+);
+
+describe("connect and session take a request of node:http", () => {
+  /** Like a route of an Express app: below a mount, with a body that a parser has read. */
+  async function app(backend: Backend): Promise<{ url: string; port: number }> {
+    return serving(async (incoming, outgoing) => {
+      for await (const _ of incoming);
+      Object.assign(incoming, { originalUrl: incoming.url, url: "/", body: { big: 1n } });
+      const answer = async () => {
+        const { operator } = await backend.session(incoming);
+        const { status } = await (await backend.connect(incoming)).call("listDevices");
+        return Response.json({ status, operator });
+      };
+      const response = await answer().catch((error) => backend.answer(error));
+      toNodeHandler(() => response)(incoming, outgoing);
+    });
+  }
+  const shown = { status: 200, operator: { userId: "ada" } };
+
+  test("with the session of a bearer token, and without its body", async () => {
+    const parts = rig();
+    const { session } = await parts.launch();
+    const { url } = await app(parts.backend);
+    for (const method of ["GET", "POST"])
+      expect(await (await fetch(`${url}/api`, { method, headers: bearer(session) })).json()).toMatchObject(
+        shown,
+      );
+    expect((await fetch(`${url}/api`)).status).toBe(401);
+  });
+
+  test("with the session of a cookie, and the checks of its origin", async () => {
+    const parts = rig({ session: { cookie: true }, publicUrl: OWN });
+    const { csrf = "" } = await parts.launch();
+    const { url } = await app(parts.backend);
+    const cookie = [...parts.browser.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+    expect(await (await fetch(`${url}/api`, { headers: { cookie } })).json()).toMatchObject(shown);
+    const post = (headers: Record<string, string>) => fetch(`${url}/api`, { method: "POST", headers });
+    expect((await post({ cookie })).status).toBe(403);
+    expect((await post({ cookie, origin: "https://evil.example", [csrfHeader]: csrf })).status).toBe(403);
+    expect((await post({ cookie, origin: OWN, [csrfHeader]: csrf })).status).toBe(200);
+  });
+
+  test("and refuse one with an invalid Host, which backend.answer answers with 400", async () => {
+    const { port } = await app(rig().backend);
+    const answer = await raw(port, "GET /api HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n");
+    expect(answer).toMatch(/^HTTP\/1\.1 400 [\s\S]*"request_invalid"/);
   });
 });
 

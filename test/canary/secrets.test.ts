@@ -268,7 +268,8 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
 
   test("the event of a store failure does not show arguments that the store put into its error", async () => {
     const fault = async (...given: unknown[]): Promise<never> => {
-      throw Object.assign(new Error(`could not store ${JSON.stringify(given)}`), { given });
+      const text = JSON.stringify(given);
+      throw Object.assign(new Error(`could not store ${text}`), { given, code: text, name: text });
     };
     const store = { get: async () => undefined, set: fault, delete: fault, lock: fault };
     const credential = credentialOf(variant);

@@ -241,15 +241,18 @@ describe("a detection", () => {
   const throwing = () => {
     throw new Error("the store is down");
   };
+  const silent = () => new Promise<never>(() => {});
   const holding = (value: string) => ({ ...memoryStore(), get: async () => ({ value, version: "1" }) });
   test.each<{ name: string; store: TokenStore }>([
     { name: "rejects", store: { get: failing, set: failing, delete: failing, lock: failing } },
     { name: "throws", store: { get: throwing, set: throwing, delete: throwing, lock: throwing } },
     { name: "holds garbage", store: holding('{"served":') },
     { name: "holds another value", store: holding('{"detectedAt":99999999999999}') },
+    { name: "never answers", store: { get: silent, set: silent, delete: silent, lock: silent } },
+    { name: "answers with a number", store: { ...memoryStore(), get: async () => 7 as never } },
   ])("is made once more, and nothing else, if the store $name", async ({ store }) => {
     const server = await recordingServer(answersA);
-    const service = await connect({ ...target(server.url), store });
+    const service = await connect({ ...target(server.url), store, timeoutMs: 1_000 });
     expect(service.variant).toBe("A");
     expect(server.requests).toHaveLength(1);
   });

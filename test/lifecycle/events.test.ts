@@ -173,7 +173,7 @@ const chapters: Chapter[] = [
     name: "a store that fails",
     store: failingStore,
     tell: tokenAndLater,
-    types: ["store_failed", "token_requested", "store_failed", "token_renewed"],
+    types: ["store_failed", "token_requested", "token_renewed", "store_failed"],
   },
   {
     name: "a 401 on an old token",

@@ -8,6 +8,7 @@ import {
   type PersonAuth,
   resumeAuth,
   StoreError,
+  type StoreErrorCode,
   type TokenStore,
 } from "../../src/index.js";
 import { LIMIT_MS, skippedWaits } from "../support/clock.js";
@@ -134,18 +135,61 @@ describe("a refresh", () => {
     expect(server.refreshes).toHaveLength(1);
   });
 
-  test.each([
-    { name: "that cannot be recorded in the store", method: "set", code: "store_unavailable" },
-    { name: "that does not get the lock", method: "lock", code: "store_locked" },
-  ] as const)("$name is not sent before the store works again", async ({ method, code }) => {
-    const { auth, server, store } = await expiredLogin();
-    const original = store[method];
-    store[method] = () => Promise.reject(new StoreError(code, "down"));
-    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code });
+  const never = () => new Promise<never>(() => {});
+  const down = (code: StoreErrorCode) => () => Promise.reject(new StoreError(code, "down"));
+  type Broken = Partial<Record<keyof TokenStore, () => Promise<never>>>;
+  test.each<{ name: string; broken: Broken; code: StoreErrorCode }>([
+    {
+      name: "that cannot be recorded",
+      broken: { set: down("store_unavailable") },
+      code: "store_unavailable",
+    },
+    { name: "that does not get the lock", broken: { lock: down("store_locked") }, code: "store_locked" },
+    { name: "whose store never locks", broken: { lock: never }, code: "store_locked" },
+    { name: "whose store never reads", broken: { get: never }, code: "store_unavailable" },
+    { name: "whose store never writes", broken: { set: never }, code: "store_unavailable" },
+    {
+      name: "whose store answers a write with nothing",
+      broken: { set: async () => undefined as never },
+      code: "store_corrupt",
+    },
+    {
+      name: "whose store resolves lock without running the task",
+      broken: { lock: async () => undefined as never },
+      code: "store_unavailable",
+    },
+  ])("$name is not sent before the store works again", async ({ broken, code }) => {
+    const { auth, server, store } = await expiredLogin({ options: { timeoutMs: 100 } });
+    const original = { ...store };
+    Object.assign(store, broken);
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ name: "StoreError", code });
     expect(server.refreshes).toHaveLength(0);
-    Object.assign(store, { [method]: original });
+    Object.assign(store, original);
     expect((await auth.getAccessToken()).value).toBe("access-token-2");
   });
+
+  const run: TokenStore["lock"] = (_key, task) => task();
+  test.each<{ name: string; lock: TokenStore["lock"] }>([
+    { name: "never reports that it was released", lock: (...args) => run(...args).then(never) },
+    { name: "cannot be released", lock: (...args) => run(...args).then(down("store_unavailable")) },
+    { name: "runs its task twice", lock: (...args) => run(...args).then(() => run(...args)) },
+    { name: "resolves before its task has ended", lock: async (...args) => void run(...args) as never },
+  ])("under a lock that $name is sent once, and its token is returned", async ({ lock }) => {
+    const { auth, server, store } = await expiredLogin({ options: { timeoutMs: 100 } });
+    store.lock = lock;
+    expect((await auth.getAccessToken()).value).toBe("access-token-2");
+    expect(server.refreshes).toHaveLength(1);
+  });
+
+  test.each([7, {}, { value: 7, version: "1" }, { value: "{", version: "1" }])(
+    "from a store that answers %j ends the login, because its refresh token may be spent",
+    async (answer) => {
+      const { auth, server, store } = await expiredLogin();
+      store.get = async () => answer as never;
+      expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "login_expired" });
+      expect(server.refreshes).toHaveLength(0);
+    },
+  );
 
   test("whose token cannot be stored does not return it, and is not sent again once the store works", async () => {
     const { auth, server, store } = await expiredLogin();

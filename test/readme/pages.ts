@@ -101,7 +101,7 @@ export async function importBlock<Module>(text: string): Promise<Module> {
   return import(pathToFileURL(file).href);
 }
 
-/** What a reader has: settings, a framework such as Hono, and the folder that `generate` wrote. */
+/** What a reader has: settings, a framework such as Hono or Express, and the folder that `generate` wrote. */
 const READER = `
 declare const baseUrl: string, tenantId: string, clientId: string, privateKey: string, authorizationEndpoint: string;
 declare const credentials: readonly import("bivariant").MachineCredential[];
@@ -111,6 +111,12 @@ interface Context { readonly req: { readonly raw: Request }; json(data: unknown)
 type Handler = (context: Context) => Response | Promise<Response>;
 declare module "cloudflare:workers" { export function waitUntil(promise: Promise<unknown>): void }
 declare const app: { all(path: string, handler: Handler): void; get(path: string, handler: Handler): void };
+declare module "express" {
+  type Response = import("node:http").ServerResponse & { json(data: unknown): void };
+  type Handler = (req: import("node:http").IncomingMessage, res: Response) => unknown;
+  type Add = (path: string, handler: Handler) => void;
+  export default function express(): { use: Add; get: Add; listen(port: number): void };
+}
 `;
 
 /** The compiler's complaints about programs, each as "name TS1234". `generated` is the folder of generated modules. */

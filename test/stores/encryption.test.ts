@@ -4,9 +4,12 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
+import { memoryStore, type TokenStore } from "../../src/index.js";
+import { encryptedStore } from "../../src/stores/encrypted.js";
 import { type EncryptionKey, fileStore } from "../../src/stores/file.js";
 import { shown } from "../support/shown.js";
 import { rejectionOf } from "../support/wait.js";
+import { describeRefusals, describeStore, type StoreUnderTest } from "./own-store.js";
 import { temporaryFolder } from "./temporary-folder.js";
 
 const bytes = randomBytes(32);
@@ -200,6 +203,68 @@ describe("a value that was moved or changed", () => {
       for (const { value } of Object.values(file().entries)) seen.add(value.split(".")[3] ?? "");
     }
     expect(seen.size).toBe(5);
+  });
+});
+
+describe("encryptedStore", () => {
+  const underTest: StoreUnderTest = {
+    name: "over a memoryStore",
+    create: ({ now }) => encryptedStore(memoryStore({ now }), bytes),
+  };
+  describeStore(underTest);
+  describeRefusals(underTest);
+
+  test.each([
+    { name: "no key", store: memoryStore(), key: undefined, option: "key" },
+    { name: "a passphrase", store: memoryStore(), key: "correct horse battery staple", option: "key" },
+    { name: "no store", store: undefined as never, key: bytes, option: "store" },
+  ])("refuses $name", ({ store, key, option }) => {
+    const refusal = { code: "option_invalid", option };
+    expect(() => encryptedStore(store, key)).toThrow(expect.objectContaining(refusal));
+  });
+
+  test("writes a JWE that names neither the key of its entry nor its value", async () => {
+    const inner = memoryStore();
+    await encryptedStore(inner, bytes).set("canary-key", "canary-value");
+    const value = (await inner.get("canary-key"))?.value ?? "";
+    const header = JSON.parse(Buffer.from(value.split(".")[0] ?? "", "base64url").toString());
+    expect(header).toEqual({ alg: "dir", enc: "A256GCM", name: expect.stringMatching(/^[\w-]{43}$/) });
+    expect(Buffer.from(value, "base64url").toString("latin1")).not.toContain("canary");
+  });
+
+  const foreign: { name: string; plant: (inner: TokenStore) => Promise<unknown> }[] = [
+    {
+      name: "of another entry",
+      plant: async (inner) => inner.set("key", (await inner.get("other"))?.value ?? ""),
+    },
+    {
+      name: "with another key",
+      plant: (inner) => encryptedStore(inner, randomBytes(32)).set("key", "planted"),
+    },
+    {
+      name: "cut off",
+      plant: async (inner) => inner.set("key", (await inner.get("key"))?.value.slice(0, -1) ?? ""),
+    },
+    { name: "in the clear", plant: (inner) => inner.set("key", "planted") },
+    {
+      name: "of a fileStore with the same key",
+      async plant(inner) {
+        await fileStore(path, { key: bytes }).set("key", "planted");
+        await inner.set("key", Object.values(file().entries)[0]?.value ?? "");
+      },
+    },
+  ];
+  test.each(foreign)("rejects a value $name with store_corrupt, and replaces it", async ({ plant }) => {
+    const inner = memoryStore();
+    const store = encryptedStore(inner, bytes);
+    for (const key of ["key", "other"]) await store.set(key, `planted in ${key}`);
+    await plant(inner);
+    const error = await rejectionOf(store.get("key"));
+    const message = expect.stringMatching(/Use the key that wrote it, or delete the entry/);
+    expect(error).toMatchObject({ name: "StoreError", code: "store_corrupt", message });
+    expect(shown(error)).not.toContain("planted");
+    await store.set("key", "new");
+    expect((await store.get("key"))?.value).toBe("new");
   });
 });
 

@@ -16,11 +16,11 @@ import {
 } from "node:fs";
 import { join, relative } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import type { StoreError, TokenStore } from "../../src/index.js";
+import type { StoreError } from "../../src/index.js";
 import { fileStore } from "../../src/stores/file.js";
 import { steppedClock } from "../support/clock.js";
 import { rejectionOf } from "../support/wait.js";
-import { describeRefusals, describeStore } from "./conformance.js";
+import { describeRefusals, describeStore } from "./own-store.js";
 import { startProcess } from "./start-process.js";
 import { expectFreeLocks, temporaryFolder } from "./temporary-folder.js";
 
@@ -36,25 +36,18 @@ beforeEach(() => {
 });
 const mode = (at: string) => statSync(at).mode & 0o777;
 
+const newPath = () => join(temporaryFolder(), "store.json");
 describeStore({
-  name: "a pair of encrypted fileStores on one file, used in turns,",
-  create({ now }) {
-    const at = join(temporaryFolder(), "store.json");
-    const pair = [fileStore(at, { key, now }), fileStore(at, { key, now })] as const;
-    let calls = 0;
-    const next = () => pair[calls++ % 2 === 0 ? 0 : 1];
-    const inTurns: TokenStore = {
-      get: (name) => next().get(name),
-      set: (...rest) => next().set(...rest),
-      delete: (name) => next().delete(name),
-      lock: (...rest) => next().lock(...rest),
-    };
-    return inTurns;
+  name: "fileStore with a key",
+  create: ({ now }) => fileStore(newPath(), { key, now }),
+  make() {
+    const at = newPath();
+    return { store: fileStore(at, { key }), second: fileStore(at, { key }) };
   },
 });
 describeRefusals({
   name: "fileStore in plaintext",
-  create: ({ now }) => fileStore(join(temporaryFolder(), "store.json"), { plaintext: true, now }),
+  create: ({ now }) => fileStore(newPath(), { plaintext: true, now }),
 });
 
 test.each([

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { memoryStore } from "../../src/index.js";
 import { steppedClock } from "../support/clock.js";
-import { describeRefusals, describeStore, type StoreUnderTest } from "./conformance.js";
+import { describeRefusals, describeStore, type StoreUnderTest } from "./own-store.js";
 
 const underTest: StoreUnderTest = { name: "memoryStore", create: ({ now }) => memoryStore({ now }) };
 describeStore(underTest);

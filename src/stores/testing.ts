@@ -1,0 +1,293 @@
+/** `bivariant/testing`: tests of the promises that every token store must keep, for any test runner. */
+import type { StoredValue, TokenStore } from "../auth/token-store.js";
+import { isStoreError, type StoreErrorCode } from "../errors.js";
+
+/** The functions of a test runner, such as vitest, jest, node:test or Bun's. */
+export interface TestRunner {
+  describe(name: string, define: () => void): unknown;
+  test(name: string, run: () => Promise<void>): unknown;
+}
+
+export interface StoreUnderTest {
+  readonly store: TokenStore;
+  /** Another handle on the same data, as a second process has. The tests then work on the data from both. */
+  readonly second?: TokenStore | undefined;
+  /** Runs after the test, also if it failed. */
+  readonly close?: (() => unknown) | undefined;
+}
+
+/** Makes a store for one test. It need not be empty: each test uses keys of its own. */
+export type MakeStore = () => TokenStore | StoreUnderTest | Promise<TokenStore | StoreUnderTest>;
+
+/**
+ * Tests that a store keeps the promises of `TokenStore`. An error says what the store did and what it must do. The
+ * tests take a few seconds, because they wait for entries to expire by real time.
+ *
+ * @param runner the functions of your test runner
+ * @param makeStore is called once in each test
+ * @example
+ * import { describe, test } from "vitest"; // or from "node:test"
+ *
+ * testStore({ describe, test }, () => {
+ *   const [client, other] = [connectToRedis(), connectToRedis()];
+ *   const close = () => Promise.all([client.close(), other.close()]);
+ *   return { store: redisStore(client), second: redisStore(other), close };
+ * });
+ */
+export function testStore({ describe, test }: TestRunner, makeStore: MakeStore): void {
+  describe("a token store", () => {
+    definePromises((title, check) => {
+      test(title, async () => {
+        const made = await makeStore();
+        const { store, second = store, close }: StoreUnderTest = "store" in made ? made : { store: made };
+        try {
+          await check(inTime(store), inTime(second), `bivariant test ${crypto.randomUUID()}`);
+        } finally {
+          await close?.();
+        }
+      });
+    });
+  });
+}
+
+/** Checks one promise: `one` and `two` are handles on the same data, and `key` has no entry yet. */
+type Check = (one: TokenStore, two: TokenStore, key: string) => Promise<void>;
+
+/** Shorter than the usual limit of a test runner, whose message would not name the method. */
+const limitMs = 4_000;
+const lifeMs = 300;
+/** A database may count in seconds, or have a clock of its own. */
+const graceMs = 1_500;
+
+function definePromises(promise: (title: string, check: Check) => void): void {
+  const kept = (what: string, value: string, name = "") =>
+    promise(`${what} is read as it was written`, async (one, two, key) => {
+      await one.set(key + name, value);
+      await mustHold(two, key + name, value);
+    });
+
+  promise("get resolves with undefined for a missing entry", async (one, _two, key) => {
+    await mustBeMissing(one, key, "for a missing entry");
+  });
+  promise("set and get resolve with the value and its version", async (one, two, key) => {
+    const [written, read] = [await one.set(key, "value"), await two.get(key)];
+    for (const [method, found] of [["set", written] as const, ["get", read] as const])
+      must(
+        found?.value === "value" && typeof found.version === "string",
+        `${method}() resolved with ${shown(found)}`,
+        "It must resolve with { value, version }, both strings.",
+      );
+    must(
+      read?.version === written.version,
+      `get() resolved with the version ${read?.version} after set() had resolved with ${written.version}`,
+      "Both must be the version of that write.",
+    );
+  });
+  kept("an empty value", "");
+  kept("JSON, as a value and in a key,", '{"a":"\\u0000\\n\\""}', '["token","https://a.example/x%2F?*"]');
+  kept("a text with letters beyond ASCII", "日本語 🙂 ä", "schlüssel");
+  kept("a text of 100,000 letters", "x".repeat(100_000));
+  promise("keys that are almost the same are different entries", async (one, two, key) => {
+    const names = ["a", "A", "a ", "ab", "\u00e4", "a\u0308", "a%", "a_", "a:b", "a/b"];
+    for (const name of names) await one.set(key + name, `the value of ${name}`);
+    for (const name of names) await mustHold(two, key + name, `the value of ${name}`);
+    await one.delete(`${key}a`);
+    for (const name of names.slice(1)) await mustHold(two, key + name, `the value of ${name}`);
+  });
+  promise("the object that get resolves with is the caller's own", async (one, _two, key) => {
+    await one.set(key, "value");
+    const found = await one.get(key);
+    if (found !== undefined) Reflect.set(found, "value", "changed by the caller");
+    await mustHold(one, key, "value");
+  });
+  promise("every write changes the version, even with the same value", async (one, two, key) => {
+    const versions = [];
+    for (const store of [one, two, one, two]) versions.push((await store.set(key, "same")).version);
+    const isNew = new Set(versions).size === versions.length;
+    must(isNew, `Four writes had the versions ${versions.join(", ")}`, "Each write must have a new one.");
+  });
+  promise("set with ifVersion replaces that version and no other", async (one, two, key) => {
+    const first = await one.set(key, "first");
+    const second = await two.set(key, "second", { ifVersion: first.version });
+    await mustConflict(one, key, first.version);
+    await mustHold(two, key, "second", second.version);
+  });
+  promise("set with ifVersion null needs a missing entry", async (one, two, key) => {
+    const { version } = await one.set(key, "first", { ifVersion: null });
+    await mustConflict(two, key, null);
+    await mustHold(two, key, "first", version);
+  });
+  promise("the version of a deleted entry is refused, also after a new write", async (one, two, key) => {
+    const { version } = await one.set(key, "first");
+    await two.delete(key);
+    await mustConflict(one, key, version);
+    await two.set(key, "again", { ifVersion: null });
+    await mustConflict(one, key, version);
+  });
+  promise(
+    "of many writes over one version, or none, at the same time, one is done",
+    async (one, two, key) => {
+      for (const name of ["missing", "present"]) {
+        const ifVersion = name === "missing" ? null : (await one.set(key + name, "start")).version;
+        const writes = Array.from({ length: 20 }, async (_, index) =>
+          (index % 2 ? one : two).set(key + name, String(index), { ifVersion }),
+        );
+        const done = (await Promise.allSettled(writes)).flatMap(({ status }, index) =>
+          status === "fulfilled" ? [String(index)] : [],
+        );
+        must(
+          done.length === 1,
+          `${done.length} of 20 set() were done`,
+          "It must be one, and 19 store_conflict.",
+        );
+        await mustHold(one, key + name, done[0] ?? "");
+      }
+    },
+  );
+  promise("a deleted entry is missing, and delete accepts a missing entry", async (one, two, key) => {
+    await one.set(key, "value");
+    await mustHold(two, key, "value");
+    await one.delete(key);
+    await mustBeMissing(two, key, "after delete()");
+    await two.delete(key);
+  });
+  promise("an entry is kept until expiresAt, then missing, also for ifVersion", async (one, two, key) => {
+    const expiresAt = Date.now() + lifeMs;
+    const { version } = await one.set(key, "value", { expiresAt });
+    const found = await two.get(key);
+    const isTooSoon = found === undefined && Date.now() < expiresAt;
+    must(!isTooSoon, "get() resolved with undefined too soon", "expiresAt is in epoch milliseconds.");
+    await elapsed(lifeMs);
+    while ((await two.get(key)) !== undefined && Date.now() < expiresAt + graceMs) await elapsed(20);
+    await mustBeMissing(two, key, "after expiresAt");
+    await mustConflict(one, key, version);
+    await one.set(key, "new", { ifVersion: null });
+  });
+  promise("an entry that has expired already can be written, and is missing", async (one, two, key) => {
+    await one.set(key, "old");
+    await one.set(key, "value", { expiresAt: Date.now() - 60_000 });
+    await mustBeMissing(two, key, "with an expiresAt in the past");
+  });
+  promise("set without expiresAt removes an earlier expiry", async (one, two, key) => {
+    await one.set(key, "short", { expiresAt: Date.now() + lifeMs });
+    await two.set(key, "long");
+    await elapsed(lifeMs + graceMs);
+    await mustHold(one, key, "long");
+  });
+  promise("lock resolves with the result of its task", async (one, _two, key) => {
+    const result: unknown = await one.lock(key, async () => "result");
+    must(result === "result", `lock() resolved with ${shown(result)}`, "It must be the task's result.");
+  });
+  promise("the tasks of one lock never overlap, and all of them run", async (one, two, key) => {
+    let [inside, most, ran] = [0, 0, 0];
+    const task = async () => {
+      inside++;
+      most = Math.max(most, inside);
+      await elapsed(2);
+      inside--;
+      ran++;
+    };
+    await Promise.all([one, two, one, two, one, two].map((store) => store.lock(key, task)));
+    must(most === 1, `${most} tasks ran under one lock at the same time`, "Only one may run at a time.");
+    must(ran === 6, `${ran} of 6 tasks under one lock ran`, "All of them must run.");
+  });
+  promise("locks of different keys do not wait for each other", async (one, two, key) => {
+    await one.lock(`${key}a`, () => two.lock(`${key}ab`, async () => {}, { timeoutMs: 1_000 }));
+  });
+  promise("a lock that is held rejects with store_locked, and its task never runs", async (one, two, key) => {
+    let hasRun = false;
+    const task = async () => {
+      hasRun = true;
+    };
+    await one.lock(key, async () => {
+      await mustBeLocked(two, key, task);
+      // The wait that ended must not have freed the lock.
+      await mustBeLocked(two, key, task);
+    });
+    await one.lock(key, async () => {});
+    must(!hasRun, "The task of a lock() that was rejected ran", "It must not run.");
+  });
+  promise("under a lock its key can be written and deleted, and stays locked", async (one, two, key) => {
+    await one.lock(key, async () => {
+      await one.set(key, "value");
+      await mustHold(two, key, "value");
+      await two.delete(key);
+      await mustBeLocked(two, key);
+    });
+  });
+  promise("a task that rejects makes lock reject with its error, and frees it", async (one, two, key) => {
+    const error = new Error("the error of the task");
+    const seen: unknown = await one.lock(key, () => Promise.reject(error)).catch((reason) => reason);
+    must(seen === error, `lock() settled with ${shown(seen)}`, "It must reject with the task's error.");
+    await two.lock(key, async () => {}, { timeoutMs: 1_000 });
+  });
+}
+
+/** @throws Error whose message says what the store did and what it must do */
+function must(isSo: boolean, did: string, rule: string, cause?: unknown): void {
+  if (!isSo) throw new Error(`${did}. ${rule}`, { cause });
+}
+
+async function mustHold(store: TokenStore, key: string, value: string, version?: string): Promise<void> {
+  const found: StoredValue | undefined = await store.get(key);
+  const did = `get() resolved with ${shown(found)}`;
+  must(found?.value === value, did, `The value must be ${shown(value)}.`);
+  must(version === undefined || found?.version === version, did, `The version must still be ${version}.`);
+}
+
+async function mustBeMissing(store: TokenStore, key: string, when: string): Promise<void> {
+  const found: unknown = await store.get(key);
+  must(found === undefined, `get() resolved with ${shown(found)} ${when}`, "It must resolve with undefined.");
+}
+
+/** Writes over a version that is not the current one. */
+function mustConflict(store: TokenStore, key: string, ifVersion: string | null): Promise<void> {
+  const attempt = store.set(key, "refused", { ifVersion });
+  return mustReject("store_conflict", `set() with the wrong ifVersion ${shown(ifVersion)}`, attempt);
+}
+
+/** Waits briefly for a lock that is held. */
+function mustBeLocked(store: TokenStore, key: string, task = async () => {}): Promise<void> {
+  const attempt = store.lock(key, task, { timeoutMs: 50 });
+  return mustReject("store_locked", "lock() of a key that is held", attempt);
+}
+
+async function mustReject(code: StoreErrorCode, what: string, attempt: Promise<unknown>): Promise<void> {
+  const [outcome] = await Promise.allSettled([attempt]);
+  const fault: unknown = outcome.status === "rejected" ? outcome.reason : undefined;
+  const did = outcome.status === "rejected" ? `rejected with ${shown(fault)}` : "resolved";
+  const rule = `It must reject with new StoreError("${code}", message).`;
+  must(isStoreError(fault) && fault.code === code, `${what} ${did}`, rule, fault);
+}
+
+/** A handle whose methods reject, with the name of the method, if they do not settle in time. */
+function inTime(store: TokenStore): TokenStore {
+  const within = async <T>(method: string, operation: () => Promise<T>, ms = limitMs): Promise<T> => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      const did = `${method}() did not settle within ${ms} ms`;
+      timer = setTimeout(() => reject(new Error(`${did}. It must resolve or reject.`)), ms);
+    });
+    try {
+      return await Promise.race([operation(), late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+  return {
+    get: (key) => within("get", () => store.get(key)),
+    set: (key, value, options) => within("set", () => store.set(key, value, options)),
+    delete: (key) => within("delete", () => store.delete(key)),
+    // It is longer for a lock, so that a method which hangs under a lock is the one that is named.
+    lock: (key, task, options) => within("lock", () => store.lock(key, task, options), limitMs + 500),
+  };
+}
+
+function elapsed(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+function shown(value: unknown): string {
+  if (value instanceof Error) return `${value.name}: ${value.message}`;
+  return (JSON.stringify(value) ?? String(value)).slice(0, 200);
+}
