@@ -31,7 +31,16 @@ export interface OperationEntry {
   readonly contentType?: string;
   /** Sent without a bearer: `security: []` in the document. */
   readonly anonymous?: true;
+  /** The scope that the route requires: the first one in `security`. */
+  readonly scope?: string;
+  /** The path or query parameter, or the member of the body, that names a device. */
+  readonly deviceParameter?: string | { readonly in: "body"; readonly name: string };
+  /** Accepts no plugin token: `x-plugin-enabled: false` in the document. */
+  readonly takesPluginTokens?: false;
 }
+
+/** What only an emulator needs, so that it stays out of the bundle of a client. */
+export const emulation: () => Promise<object> = () => import("./emulation.js");
 
 /** Every status of the IANA HTTP Status Code Registry. */
 export type HttpStatus =

@@ -84,7 +84,8 @@ export function createApp(settings: Settings, prefix: string): App {
 }
 
 /** The operations in the order in which they are matched. */
-function operationsOf({ routes, refreshPath }: Settings): Operation[] {
+function operationsOf(settings: Settings): Operation[] {
+  const { refreshPath } = settings;
   const refreshesHere = refreshPath === TOKEN_PATH_B;
   const token = { endpoint: "token", operation: "requestToken", method: "POST" } as const;
   const tokenOfB = (path: string, grants: readonly Grant[]): Operation => ({
@@ -116,7 +117,7 @@ function operationsOf({ routes, refreshPath }: Settings): Operation[] {
           route.answer({ deployment, note, request: req.raw, parameters: req.param() }),
       }),
     ),
-    ...routeTable(routes, refreshPath).map(
+    ...routeTable(settings).map(
       (route): Operation => ({
         endpoint: "api",
         variant: variantOf(route),

@@ -1,6 +1,13 @@
 // The options of createEmulator: how they are checked, their defaults, and the choice that each of them makes.
 import { z } from "zod";
-import { type ApiRoute, apiRouteSchema, type Devices, devicesSchema } from "./api/routes.js";
+import {
+  type ApiRoute,
+  apiRouteSchema,
+  apiSchema,
+  type Devices,
+  devicesSchema,
+  type EmulatedApi,
+} from "./api/routes.js";
 import type { RuleSettings } from "./checks.js";
 import { EmulatorError, isJson, parseInput } from "./errors.js";
 import { TOKEN_PATH_B } from "./paths.js";
@@ -40,6 +47,11 @@ export interface EmulatorOptions {
   readonly rateLimit?: RateLimit | false | undefined;
   /** Routes besides the described ones; each may replace an invented one. */
   readonly routes?: readonly ApiRoute[] | undefined;
+  /**
+   * The module operations.ts of `bivariant generate`, as `connect({ api })` takes it: its operations are served. Each
+   * answers the example of its document, else a value that its schema allows. Default: no operations.
+   */
+  readonly api?: EmulatedApi | undefined;
   /** How long a replaced grant stays in force for tokens already minted, in milliseconds. Default: 0. */
   readonly narrowingDelayMs?: number | undefined;
   /** `expires_in` of Variant A and the lifetime of both variants' tokens. Default: 3600. */
@@ -152,6 +164,7 @@ const schema = z.strictObject({
   publicUrl: publicUrl.optional(),
   rateLimit: z.union([z.literal(false), rateLimit]).default(false),
   routes: z.array(apiRouteSchema).default([]),
+  api: apiSchema.default({ operations: { A: {}, B: {} } }),
   narrowingDelayMs: z.number().min(0).default(0),
   tokenLifetimeSeconds: seconds.default(3600),
   codeLifetimeSeconds: seconds.default(120),
@@ -262,6 +275,7 @@ const table: Readonly<Record<OptionId, readonly [section: string, says: string]>
   "refreshTokens.idleSeconds": ["5.9", "How long after its last use a login can be refreshed."],
   tokenResponseExtras: ["4.2", "Additional fields of Variant B's token response, for example expires_in."],
   issuerInCallback: ["4.2", "Whether Variant B's callback carries iss, the public URL (RFC 9207)."],
+  api: ["4.3", "The operations of documents of your own. The option routes can replace them."],
   routes: ["4.3", "Routes besides the two device lists. A declared route can replace an invented one."],
   narrowingDelayMs: ["2.1", "How long a replaced grant stays in force for issued tokens."],
   bearerStatus: ["7.2", "The status for a bearer that is missing or not valid for the request."],

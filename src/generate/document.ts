@@ -3,9 +3,10 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { unescape as percentDecoded } from "node:querystring";
-import { parseDocument } from "yaml";
+import { isCollection, isNode, LineCounter, parseDocument } from "yaml";
 
 export type GenerateErrorCode =
+  | "option_invalid"
   | "document_unreadable"
   | "document_not_yaml"
   | "document_version_unsupported"
@@ -26,10 +27,12 @@ export interface GenerateErrorDetails {
   readonly document?: string | undefined;
   /** JSON pointer (RFC 6901) into the document. */
   readonly pointer?: string | undefined;
+  /** Line and column, from 1: "12:5". */
+  readonly position?: string | undefined;
   readonly cause?: unknown;
 }
 
-/** The error that `generate` and `checkGenerated` throw. `document` and `pointer` name the place, if there is one. */
+/** The error that this entry throws. Its message starts with the place: file, line, column and JSON pointer. */
 export class GenerateError extends Error {
   override readonly name = "GenerateError";
   readonly code: GenerateErrorCode;
@@ -37,7 +40,8 @@ export class GenerateError extends Error {
   readonly pointer: string | undefined;
 
   constructor(code: GenerateErrorCode, message: string, { cause, ...place }: GenerateErrorDetails = {}) {
-    const at = [place.document, place.pointer].filter(Boolean).join("#");
+    const file = [place.document, place.position].filter(Boolean).join(":");
+    const at = [file, place.pointer].filter(Boolean).join("#");
     super(at === "" ? message : `${at}: ${message}`, cause === undefined ? {} : { cause });
     this.code = code;
     this.document = place.document;
@@ -58,6 +62,8 @@ export interface Document {
   /** Hash of the text without byte order mark and with LF line ends. */
   readonly sha256: string;
   readonly root: JsonObject;
+  /** Line and column of a pointer, or of the deepest place above it that the text has. */
+  readonly positionOf: (pointer: string) => string | undefined;
 }
 
 export function documentError(
@@ -66,7 +72,8 @@ export function documentError(
   pointer: string,
   message: string,
 ): GenerateError {
-  return new GenerateError(code, message, { document: document.file, pointer });
+  const position = document.positionOf(pointer);
+  return new GenerateError(code, message, { document: document.file, position, pointer });
 }
 
 /** Reads the document at `path`: YAML or JSON, OpenAPI 3.1, in which every reference resolves. */
@@ -78,7 +85,7 @@ export async function readDocument(variant: Variant, path: string): Promise<Docu
   const text = read.replace(/^\uFEFF/, "").replaceAll("\r\n", "\n");
   const file = basename(path);
   const sha256 = createHash("sha256").update(text).digest("hex");
-  const document: Document = { variant, file, sha256, root: parseRoot(text, file) };
+  const document: Document = { variant, file, sha256, ...parseText(text, file) };
   const version = document.root.openapi;
   if (typeof version !== "string" || !/^3\.1\.\d+$/.test(version)) {
     const found = version === undefined ? "the key `openapi` is missing" : `found ${JSON.stringify(version)}`;
@@ -96,19 +103,40 @@ export async function readDocument(variant: Variant, path: string): Promise<Docu
   return document;
 }
 
-function parseRoot(text: string, file: string): JsonObject {
+function parseText(text: string, file: string): Pick<Document, "root" | "positionOf"> {
+  const lineCounter = new LineCounter();
+  let position: string | undefined;
+  const positionAt = (offset: number) => {
+    const { line, col } = lineCounter.linePos(offset);
+    return `${line}:${col}`;
+  };
   try {
-    const yaml = parseDocument(text);
+    const yaml = parseDocument(text, { lineCounter });
     // The parser only warns about an unknown tag and ignores it, so the value would be wrong.
     const [problem] = [...yaml.errors, ...yaml.warnings];
-    if (problem !== undefined) throw problem;
+    if (problem !== undefined) {
+      position = positionAt(problem.pos[0]);
+      throw problem;
+    }
     const root: unknown = yaml.toJS();
     if (!isObject(root)) throw new TypeError("the top level must be a mapping");
-    return root;
+    const positionOf = (pointer: string) => {
+      let found: unknown = yaml.contents;
+      for (const key of keysOf(pointer)) {
+        // A status is a number in YAML unless it is quoted.
+        const child = isCollection(found)
+          ? (found.get(key, true) ?? found.get(Number(key), true))
+          : undefined;
+        if (!isNode(child)) break;
+        found = child;
+      }
+      return isNode(found) && found.range ? positionAt(found.range[0]) : undefined;
+    };
+    return { root, positionOf };
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     const message = `the file is not a YAML document: ${reason}`;
-    throw new GenerateError("document_not_yaml", message, { document: file, cause });
+    throw new GenerateError("document_not_yaml", message, { document: file, position, cause });
   }
 }
 
@@ -121,10 +149,14 @@ export function pointerTo(base: string, ...keys: readonly (string | number)[]): 
   return [base, ...keys.map(encode)].join("/");
 }
 
+function keysOf(pointer: string): string[] {
+  const tokens = pointer.split("/").slice(1);
+  return tokens.map((token) => token.replaceAll("~1", "/").replaceAll("~0", "~"));
+}
+
 export function atPointer(root: unknown, pointer: string): unknown {
   let value = root;
-  for (const token of pointer.split("/").slice(1)) {
-    const key = token.replaceAll("~1", "/").replaceAll("~0", "~");
+  for (const key of keysOf(pointer)) {
     if (Array.isArray(value)) value = value[Number(key)];
     else if (isObject(value) && Object.hasOwn(value, key)) value = value[key];
     else return undefined;

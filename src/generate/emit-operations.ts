@@ -9,7 +9,7 @@ import {
   REGISTERED_STATUSES,
   type Response,
 } from "./operations.js";
-import { fileHeader, literal, propertyName } from "./source-text.js";
+import { fileHeader, literal, prettyLiteral, propertyName } from "./source-text.js";
 
 /** X-Envelope is an option of each call; OpenAPI ignores the other three as parameters (3.1, Parameter Object). */
 const IGNORED_HEADERS: readonly string[] = ["x-envelope", "accept", "content-type", "authorization"];
@@ -165,7 +165,16 @@ export interface OperationEntry {
   readonly contentType?: string;
   /** Sent without a bearer: \`security: []\` in the document. */
   readonly anonymous?: true;
+  /** The scope that the route requires: the first one in \`security\`. */
+  readonly scope?: string;
+  /** The path or query parameter, or the member of the body, that names a device. */
+  readonly deviceParameter?: string | { readonly in: "body"; readonly name: string };
+  /** Accepts no plugin token: \`x-plugin-enabled: false\` in the document. */
+  readonly takesPluginTokens?: false;
 }
+
+/** What only an emulator needs, so that it stays out of the bundle of a client. */
+export const emulation: () => Promise<object> = () => import("./emulation.js");
 `;
 
 const TABLE_TYPES = `/** The lookup types of both variants in one place. */
@@ -211,19 +220,30 @@ function tableType(lists: OperationLists): string {
 }
 
 function table(variant: Variant, operations: readonly Operation[]): string {
-  const rows = operations.map((operation) => {
-    const statuses = operation.responses.flatMap((response) => response.statuses).sort((a, b) => a - b);
-    const entry = [
-      `method: ${literal(operation.method)}`,
-      `path: ${literal(operation.path)}`,
-      `success: [${statuses.filter(isSuccess).join(", ")}]`,
-      `failure: [${statuses.filter((status) => !isSuccess(status)).join(", ")}]`,
-      ...(operation.body ? [`contentType: ${literal(operation.body.mediaType)}`] : []),
-      ...(operation.anonymous ? ["anonymous: true"] : []),
-    ];
-    return `  ${propertyName(operation.id)}: {\n${entry.map((line) => `    ${line},\n`).join("")}  },\n`;
+  const rows = prettyLiteral(operationTable(operations));
+  return `export const operations${variant}: OperationTable[${literal(variant)}] = ${rows};\n`;
+}
+
+/** One row of the runtime table; it also has the other members of `OperationEntry`. */
+export type OperationRow = Pick<Operation, "method" | "path" | "scope">;
+
+export function operationTable(operations: readonly Operation[]): Readonly<Record<string, OperationRow>> {
+  const rows = operations.map(({ id, method, path, responses, body, ...operation }) => {
+    const statuses = responses.flatMap((response) => response.statuses).sort((a, b) => a - b);
+    const entry = {
+      method,
+      path,
+      success: statuses.filter(isSuccess),
+      failure: statuses.filter((status) => !isSuccess(status)),
+      ...(body && { contentType: body.mediaType }),
+      ...(operation.anonymous && { anonymous: true }),
+      ...(operation.scope !== undefined && { scope: operation.scope }),
+      ...(operation.deviceParameter !== undefined && { deviceParameter: operation.deviceParameter }),
+      ...(!operation.takesPluginTokens && { takesPluginTokens: false }),
+    };
+    return [id, entry] as const;
   });
-  return `export const operations${variant}: OperationTable[${literal(variant)}] = {\n${rows.join("")}};\n`;
+  return Object.fromEntries(rows);
 }
 
 /** Emits the type of the statuses that an operation does not document: one alias per distinct set of documented ones. */

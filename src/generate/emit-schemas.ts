@@ -43,6 +43,11 @@ export function emitSchemas(documents: Readonly<Record<Variant, Document>>, list
   ].join("\n");
 }
 
+/** @throws GenerateError for a schema that cannot be expressed in zod. */
+export function checkSchemas(document: Document, list: readonly Operation[]): void {
+  schemaTable(document, list);
+}
+
 type SchemaTable = ReturnType<typeof schemaTable>;
 
 /** Names and rewrites every schema that a component, a body or a reference leads to. */

@@ -1,5 +1,7 @@
 /** Lists the operations of a document for the emitters, with all references followed. */
 import { type Document, documentError, follow, isObject, type JsonObject, pointerTo } from "./document.js";
+import { checkType } from "./rewrite-schema.js";
+import { mergedSchema } from "./sample.js";
 
 export const METHODS = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"] as const;
 
@@ -9,12 +11,15 @@ export interface Parameter {
   readonly name: string;
   readonly in: (typeof PLACES)[number];
   readonly required: boolean;
+  /** The value of `x-device`. */
+  readonly device?: unknown;
   /** The TypeScript keyword for a simple schema, which an editor shows instead of a lookup. */
   readonly keyword?: "string" | "number" | "boolean" | undefined;
 }
 
 export interface Content {
   readonly mediaType: string;
+  readonly media: JsonObject;
   /** JSON pointer of the schema; undefined when the media type has none. */
   readonly schema?: string | undefined;
 }
@@ -35,6 +40,12 @@ export interface Operation {
   readonly body?: (Content & { readonly required: boolean }) | undefined;
   readonly responses: readonly Response[];
   readonly anonymous: boolean;
+  /** The first scope in `security` of the form area:read, area:write or area:execute (description, section 5.6). */
+  readonly scope?: string | undefined;
+  /** The path or query parameter, or the member of the body, with `x-device: true` or else with the name `deviceId`. */
+  readonly deviceParameter?: string | { readonly in: "body"; readonly name: string } | undefined;
+  /** `x-plugin-enabled: false`: the route accepts no plugin token (description, section 5.5). */
+  readonly takesPluginTokens: boolean;
 }
 
 export type OperationLists = Readonly<Record<Document["variant"], readonly Operation[]>>;
@@ -63,14 +74,19 @@ export function listOperations(document: Document): Operation[] {
         throw documentError(document, "operation_id_duplicate", pointerTo(pointer, "operationId"), message);
       }
       const own = [source.parameters, pointerTo(pointer, "parameters")] as const;
+      const parameters = readParameters(document, [shared, own]);
+      const body = readBody(document, source.requestBody, pointerTo(pointer, "requestBody"));
       operations.set(id, {
         id,
         method,
         path,
-        parameters: readParameters(document, [shared, own]),
-        body: readBody(document, source.requestBody, pointerTo(pointer, "requestBody")),
+        parameters,
+        body,
         responses: readResponses(document, source.responses, pointerTo(pointer, "responses")),
         anonymous: Array.isArray(security) && security.length === 0,
+        scope: scopeIn(security),
+        deviceParameter: deviceParameterOf(document, parameters, body),
+        takesPluginTokens: source["x-plugin-enabled"] !== false,
       });
     }
   }
@@ -95,11 +111,38 @@ function readParameters(
       }
       const isRequired = place === "path" || required === true;
       const schema = follow(document, source.schema, pointerTo(pointer, index, "schema"));
+      if (isObject(schema.value)) checkType(document, schema.value, schema.pointer);
       const keyword = keywordOf(schema.value);
-      found.set(`${place} ${name}`, { name, in: place, required: isRequired, keyword });
+      const device = source["x-device"];
+      found.set(`${place} ${name}`, { name, in: place, required: isRequired, keyword, device });
     }
   }
   return [...found.values()];
+}
+
+/** OpenAPI 3.1 (Security Requirement Object) lists scopes for OAuth, and names of roles for every other scheme. */
+function scopeIn(security: unknown): string | undefined {
+  const requirements = Array.isArray(security) ? security.filter(isObject) : [];
+  const names = requirements
+    .flatMap((requirement) => Object.values(requirement))
+    .flat()
+    .map(String);
+  return names.find((name) => /^[A-Za-z0-9._-]+:(read|write|execute)$/.test(name));
+}
+
+function deviceParameterOf(
+  document: Document,
+  parameters: readonly Parameter[],
+  body: Operation["body"],
+): Operation["deviceParameter"] {
+  const { properties } = mergedSchema(document, body?.media.schema);
+  const members = Object.entries(properties ?? {}).map(([name, schema]) => ({
+    name,
+    device: schema?.["x-device"],
+  }));
+  const named = [...parameters, ...members];
+  const found = named.find(({ device }) => device === true) ?? named.find(({ name }) => name === "deviceId");
+  return found === undefined || "in" in found ? found?.name : { in: "body", name: found.name };
 }
 
 function keywordOf(schema: unknown): Parameter["keyword"] {
@@ -149,9 +192,9 @@ function readContent(source: unknown, pointer: string): Content | undefined {
     mediaTypes.find((name) => name === "application/x-www-form-urlencoded") ??
     mediaTypes[0];
   if (mediaType === undefined) return undefined;
-  const media = source[mediaType];
-  const hasSchema = isObject(media) && media.schema !== undefined;
-  return { mediaType, schema: hasSchema ? pointerTo(pointer, "content", mediaType, "schema") : undefined };
+  const media = isObject(source[mediaType]) ? source[mediaType] : {};
+  const schema = media.schema === undefined ? undefined : pointerTo(pointer, "content", mediaType, "schema");
+  return { mediaType, media, schema };
 }
 
 /** Every status code of the IANA HTTP Status Code Registry, with the unused 306 and 418. */

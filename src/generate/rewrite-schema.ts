@@ -23,6 +23,7 @@ interface Context {
 }
 
 const TYPES = ["object", "array", "string", "number", "boolean", "null"];
+const NAMED_TYPES: ReadonlySet<unknown> = new Set([...TYPES, "integer"]);
 
 /** Keywords without a check. zod would apply `default` and freeze `readOnly`; validating must not change the instance. */
 const ANNOTATIONS: ReadonlySet<string> = new Set([
@@ -56,6 +57,7 @@ export function expressSchema(source: unknown, pointer: string, context: Context
     const message = `the keyword ${JSON.stringify(unknown)} cannot be expressed in zod`;
     throw unsupported(context, pointerTo(pointer, unknown), message);
   }
+  checkType(context.document, source, pointer);
   const list = (key: string) => expressList(source[key], pointerTo(pointer, key), context);
   const members: Schema[] = [];
   if (source.not !== undefined) members.push(expressNot(source.not, pointerTo(pointer, "not"), context));
@@ -77,6 +79,14 @@ export function expressSchema(source: unknown, pointer: string, context: Context
   if (source.allOf !== undefined) members.push(...list("allOf"));
   if (members.length === 0) return {};
   return members.length === 1 && members[0] !== undefined ? members[0] : { allOf: members };
+}
+
+/** A misspelt type would allow nothing, or be ignored. */
+export function checkType(document: Document, { type = [] }: JsonObject, pointer: string): void {
+  const wrong = [type].flat().find((name) => !NAMED_TYPES.has(name));
+  if (wrong === undefined) return;
+  const message = `${JSON.stringify(wrong)} is not a type; use one of ${[...NAMED_TYPES].join(", ")}`;
+  throw documentError(document, "schema_unsupported", pointerTo(pointer, "type"), message);
 }
 
 /** `{ not: {} }` is how documents write "never". No other use of `not` has an equivalent. */

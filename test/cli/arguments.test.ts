@@ -34,7 +34,7 @@ describe("arguments", () => {
     { args: "call", says: "Missing required argument 'operationId'. See bivariant call --help." },
     { args: `keys new --bit ${planted}`, says: "Did you mean --bits? See bivariant keys new --help." },
     { args: "token --tenant", says: "argument missing" },
-    { args: "generate", says: "Required option '--variant-a <path>' not specified." },
+    { args: "generate", says: "Required option '--out <folder>' not specified." },
     { args: `call listDevices --data ${planted} --data-file ${planted}`, says: "cannot be used with" },
     { args: `token --variant ${planted}`, says: "--variant or BIVARIANT_VARIANT is not valid. Allowed ch" },
     { args: `token --timeout-ms ${planted}`, says: "--timeout-ms is not valid. It must be a whole number" },

@@ -115,6 +115,32 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
     expect(leaksOf(result)).toEqual([]);
   });
 
+  const document = `openapi: 3.1.0
+paths:
+  /api/v1/{tenantId}/alarms/{alarmId}:
+    get:
+      operationId: getAlarm
+      security: [{ token: [alarms:read] }]
+      responses: { "200": { description: One., content: { application/json: { example: { level: 3 } } } } }
+`;
+
+  it("serves the operations of a document, prints them, and grants their scopes", async () => {
+    const { env, url, seen } = await serving("--variant-a", await seedFile(document));
+    await seen(/ {2}A {2}getAlarm {2}GET \/api\/v1\/\{tenantId\}\/alarms\/\{alarmId\} {2}alarms:read/);
+    const { stdout } = await cli(["token", "--variant", "A"], env);
+    const headers = { authorization: `Bearer ${stdout.trim()}` };
+    const answer = await fetch(`${url}/api/v1/acme/alarms/7`, { headers });
+    expect(await answer.json()).toEqual({ level: 3 });
+  });
+
+  it("exits 2 for a mistake in a document, with its line and column", async () => {
+    const file = await seedFile(document.replace("get:\n      operationId: getAlarm\n", "get:\n"));
+    await refused(["emulate", "--variant-a", file], {}, "operation_id_missing", "tenant.yaml:5:7");
+    const misspelt = await seedFile(document.replace("example: { level: 3 }", "schema: { type: aray }"));
+    await refused(["emulate", "--variant-a", misspelt], {}, "schema_unsupported", "tenant.yaml:7:");
+    await refused(["emulate", "--variant-b", "/nowhere.yaml"], {}, "document_unreadable", "ENOENT");
+  });
+
   const long = `/tmp/${"x".repeat(300)}/tenant.yaml`;
   it("exits 2 when its port is taken", async () => {
     const { url } = await listen(() => {});

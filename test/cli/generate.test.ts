@@ -1,10 +1,10 @@
 // `bivariant generate` and its --check, and `bivariant unknowns`.
-import { copyFileSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { unknowns } from "../../generated/unknowns.js";
-import { cli } from "./command-line.js";
+import { cli, refused } from "./command-line.js";
 
 const folder = mkdtempSync(join(tmpdir(), "bivariant-generate-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -31,6 +31,16 @@ describe("bivariant generate", () => {
     expect(drifted.code).toBe(1);
     const drift = { missing: ["lock.json"], different: ["operations.ts"], extra: ["stray.ts"] };
     expect(JSON.parse(drifted.stdout)).toEqual(drift);
+  });
+
+  it("generates from one document, and takes the other variant from the package", async () => {
+    const one = ["generate", "--variant-a", join(folder, "variant-a.yaml"), "--out", join(folder, "one")];
+    expect((await cli(one)).code).toBe(0);
+    const [both, alone] = [out, join(folder, "one")].map((path) =>
+      readFileSync(join(path, "schemas.ts"), "utf8"),
+    );
+    expect(alone).toBe(both);
+    await refused(["generate", "--out", out], {}, "--variant-a or --variant-b is needed");
   });
 
   it("exits 2 for an invalid document, with the code and the document", async () => {

@@ -15,7 +15,17 @@ import {
 } from "../../src/generate/index.js";
 import { ONE_OPERATION, openapi, sample } from "./sample-documents.js";
 
-const FILES = ["lock.json", "operations.ts", "schemas.ts", "unknowns.ts", "variant-a.ts", "variant-b.ts"];
+const fromRoot = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+const NONE = { missing: [], different: [], extra: [] };
+const FILES = [
+  "emulation.ts",
+  "lock.json",
+  "operations.ts",
+  "schemas.ts",
+  "unknowns.ts",
+  "variant-a.ts",
+  "variant-b.ts",
+];
 
 async function generated() {
   const { documents, out } = await sample(openapi(ONE_OPERATION));
@@ -80,6 +90,36 @@ describe("generate", () => {
   });
 });
 
+describe("generate with one document", () => {
+  test.each(["A", "B"] as const)("of Variant %s takes the other from this package", async (variant) => {
+    const { documents, out } = await sample(openapi(ONE_OPERATION), openapi(ONE_OPERATION));
+    const other = variant === "A" ? "B" : "A";
+    await generate({ documents: { [variant]: documents[variant] }, out });
+    expect(await readFile(join(out, `variant-${other.toLowerCase()}.ts`), "utf8")).toBe(
+      await readFile(fromRoot(`generated/variant-${other.toLowerCase()}.ts`), "utf8"),
+    );
+    const text = await readFile(join(out, "operations.ts"), "utf8");
+    expect(text).toContain(`export interface Operations${variant} {\n  listThings: {`);
+    expect(text).toContain(`export interface Operations${other} {\n  requestToken: {`);
+    expect(await checkGenerated({ documents: { [variant]: documents[variant] }, out })).toEqual(NONE);
+  });
+
+  const wrong: { name: string; options: unknown; says: string }[] = [
+    { name: "null", options: null, says: "`documents` must be" },
+    { name: "no options", options: {}, says: "`documents` must be" },
+    { name: "no document", options: { documents: {}, out: "x" }, says: "`documents` must be" },
+    { name: "another variant", options: { documents: { A: "a", C: "c" }, out: "x" }, says: "`documents`" },
+    { name: "a number as path", options: { documents: { A: 1 }, out: "x" }, says: "`documents` must be" },
+    { name: "no folder", options: { documents: { A: "a.yaml" } }, says: "`out` must be" },
+  ];
+  test.each(wrong)("is refused with option_invalid for $name", async ({ options, says }) => {
+    for (const promise of [generate(options as never), checkGenerated(options as never)]) {
+      await expect(promise).rejects.toMatchObject({ name: "GenerateError", code: "option_invalid" });
+      await expect(promise).rejects.toThrow(says);
+    }
+  });
+});
+
 describe("a package that only generating needs", () => {
   const failing = (cause: Error) => loadPeer("openapi-typescript", () => Promise.reject(cause));
 
@@ -105,8 +145,6 @@ describe("a package that only generating needs", () => {
     vi.doUnmock("typescript");
   });
 });
-
-const NONE = { missing: [], different: [], extra: [] };
 
 const drift = (name: string, expected: Partial<Drift>, change: (out: string) => Promise<unknown>) => ({
   ...{ name, change, expected: { ...NONE, ...expected } },
@@ -140,11 +178,17 @@ describe("checkGenerated", () => {
     const { documents, out } = await generated();
     await writeFile(documents.A, `${await readFile(documents.A, "utf8")}# a comment\n`);
     const { different } = await checkGenerated({ documents, out });
-    expect(different).toEqual(["lock.json", "operations.ts", "schemas.ts", "unknowns.ts", "variant-a.ts"]);
+    expect(different).toEqual([
+      "emulation.ts",
+      "lock.json",
+      "operations.ts",
+      "schemas.ts",
+      "unknowns.ts",
+      "variant-a.ts",
+    ]);
   });
 
   test("reports no drift in this repository", async () => {
-    const fromRoot = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
     const documents = { A: fromRoot("openapi/variant-a.yaml"), B: fromRoot("openapi/variant-b.yaml") };
     expect(await checkGenerated({ documents, out: fromRoot("generated") })).toEqual(NONE);
   });
@@ -252,6 +296,12 @@ const refused = [
     "document_invalid",
     get({ operationId: "a", parameters: [{ name: "b" }], responses: {} }),
   ),
+  refusal(
+    "a misspelt type of a parameter",
+    "schema_unsupported",
+    get({ operationId: "a", parameters: [{ name: "b", in: "query", schema: { type: "aray" } }] }),
+    "/paths/~1things/get/parameters/0/schema/type",
+  ),
   ...[
     { if: { type: "string" } },
     { not: { type: "string" } },
@@ -268,6 +318,8 @@ const refused = [
     { type: "string", pattern: "\\p{L}" },
     { type: "string", pattern: "(" },
     { items: [{ type: "string" }] },
+    { type: "aray" },
+    { type: ["string", "nul"] },
   ].map((schema) => {
     const document = answer({ type: "object", properties: { a: schema } });
     const name = `the schema ${JSON.stringify(schema)}`;
@@ -293,6 +345,25 @@ describe("a refused document", () => {
     await expect(generate({ documents: missing, out })).rejects.toMatchObject({
       code: "document_unreadable",
     });
+  });
+
+  const places = [
+    { name: "a value", text: "paths: { /a: { get: { operationId: 3 } } }", at: "2:21#/paths/~1a/get" },
+    { name: "a member of a list", text: "x-not-shown:\n  - id: a", at: "3:5#/x-not-shown/0" },
+    {
+      name: "a status",
+      text: "paths: { /a: { get: { operationId: a, responses:\n  { 600: 1 } } } }",
+      at: "3:10#/paths",
+    },
+    { name: "text that is not YAML", text: "info: a: b", at: "2:7: the file is not a YAML document" },
+  ];
+  test.each(places)("the message starts with the line and the column of $name", async ({ text, at }) => {
+    const { documents, out } = await sample(`openapi: 3.1.0\n${text}\n`);
+    const error: Error = await generate({ documents, out }).then(
+      () => expect.fail(),
+      (reason) => reason,
+    );
+    expect(error.message.slice(0, `a.yaml:${at}`.length)).toBe(`a.yaml:${at}`);
   });
 
   test("the message names the method and path of an operation without operationId", async () => {

@@ -52,23 +52,27 @@ export interface CompiledSample {
 }
 
 /** Generates from a document, compiles the result with the options of this repository, and imports it. */
-export async function compiledSample(document: object): Promise<CompiledSample> {
+export async function compiledSample(document: object, b?: object): Promise<CompiledSample> {
   // Below node_modules, so that `zod` resolves and no editor or type check reads it.
   const cache = join(ROOT, "node_modules", ".cache");
   await mkdir(cache, { recursive: true });
   const folder = await mkdtemp(join(cache, "generated-"));
-  const { documents, out } = await writeSample(folder, document);
+  const { documents, out } = await writeSample(folder, document, b);
   await generate({ documents, out });
   const sources = (await readdir(out)).filter((name) => name.endsWith(".ts"));
   return {
     diagnostics: () => diagnostics(sources.map((name) => join(out, name))),
     text: (name) => readFile(join(out, name), "utf8"),
     load: async (name) => {
-      const { outputText } = ts.transpileModule(await readFile(join(out, `${name}.ts`), "utf8"), {
-        compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 },
-      });
-      await writeFile(join(out, `${name}.mjs`), outputText);
-      return import(pathToFileURL(join(out, `${name}.mjs`)).href);
+      // One module may import another.
+      for (const source of sources) {
+        const { outputText } = ts.transpileModule(await readFile(join(out, source), "utf8"), {
+          compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 },
+        });
+        await writeFile(join(out, source.replace(/ts$/, "js")), outputText);
+      }
+      await writeFile(join(out, "package.json"), '{ "type": "module" }');
+      return import(pathToFileURL(join(out, `${name}.js`)).href);
     },
     remove: () => rm(folder, { recursive: true, force: true }),
   };

@@ -17,14 +17,16 @@ import {
   readSeedFile,
   rules,
 } from "../../emulator/index.js";
+import type { DocumentedApi } from "../../generate/emulation.js";
 import { collect, invalidFlag, wholeNumber } from "../arguments.js";
 import type { Output, Paint } from "../output.js";
 import type { Context } from "../run.js";
 import { exportLines } from "../settings.js";
 
 type TextFlag = "publicUrl" | "seedFile" | "tenant" | "aClientId" | "bClientId" | "pageUrl";
+type DocumentFlag = "variantA" | "variantB";
 
-interface EmulateFlags extends Readonly<Partial<Record<TextFlag, string>>> {
+interface EmulateFlags extends Readonly<Partial<Record<TextFlag | DocumentFlag, string>>> {
   readonly variant?: "A" | "B" | "both";
   readonly port: number;
   readonly host: string;
@@ -42,6 +44,8 @@ export function defineEmulate(command: Command, { output, signal }: Context): vo
     .addOption(
       new Option("--variant <A|B|both>", "what to serve (default: both)").choices(["A", "B", "both"]),
     )
+    .option("--variant-a <path>", "OpenAPI document of Variant A with operations to serve")
+    .option("--variant-b <path>", "the same for Variant B")
     .addOption(new Option("--port <number>", "port to listen on").argParser(port).default(0, "a free one"))
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .option("--public-url <url>", "base URL that clients use, if it differs (behind a proxy, with a prefix)")
@@ -58,7 +62,7 @@ export function defineEmulate(command: Command, { output, signal }: Context): vo
     .option("--b-client-id <id>", "client id of the service account (default: emulated-account)")
     .option(
       "--scope <scope>",
-      "scope of the plugins and of the operator; may be repeated (default: devices:read)",
+      "scope of the plugins and of the operator; may be repeated (default: devices:read and those of the documents)",
       collect,
     )
     .option(
@@ -72,8 +76,9 @@ export function defineEmulate(command: Command, { output, signal }: Context): vo
       const { seedFile, watch } = flags;
       if (watch && seedFile === undefined)
         throw invalidFlag("--watch", "needs the file to watch: pass --seed-file too.");
-      const seed = seedFile === undefined ? defaultSeed(flags) : undefined;
-      await serve(flags, () => emulatorOptions(flags, seed), output, signal);
+      const api = await documentedApi(flags);
+      const seed = seedFile === undefined ? defaultSeed(flags, api) : undefined;
+      await serve(flags, () => ({ ...emulatorOptions(flags, seed), ...(api && { api }) }), output, signal);
     })
     .addHelpText(
       "after",
@@ -85,15 +90,18 @@ Without a seed file these are registered: emulated-plugin and emulated-account (
 the operator ada (for login and the host page). A seed file holds plugins, serviceAccounts, apiClients, operators, clock,
 faults and options, each as createEmulator takes them. The variables are those of the first registration of each kind.
 
+With --variant-a or --variant-b the operations of an OpenAPI document are served: each answers the example of its document,
+or else a value that its schema allows. openapi-typescript is not needed.
+
 Examples, in two terminals:
   $ bivariant emulate --variant B --port 8080
   $ export BIVARIANT_...            the printed lines
   $ bivariant call listDevices
   $ bivariant login                 as ada
 
-With --json every line on stdout is a JSON object: { "served", "environment", "keys" } at the start and whenever the seed
-file was read, otherwise { "request" } or { "refusal" }. Exits 0 when it is stopped, 2 if it cannot listen or the seed
-file is wrong.`,
+With --json every line on stdout is a JSON object: { "served", "environment", "keys", "operations" } at the start and
+whenever the seed file was read, otherwise { "request" } or { "refusal" }. Exits 0 when it is stopped, 2 if it cannot
+listen, or the seed file or a document is wrong.`,
     );
 }
 
@@ -109,9 +117,26 @@ function emulatorOptions(flags: EmulateFlags, seed: EmulatorSeed | undefined): E
   };
 }
 
+/** @throws GenerateError */
+async function documentedApi({ variantA, variantB }: EmulateFlags): Promise<DocumentedApi | undefined> {
+  if (variantA === undefined && variantB === undefined) return undefined;
+  const { readApi } = await import("../../generate/emulation.js");
+  return readApi({ A: variantA, B: variantB });
+}
+
+/** The operations of the option `api`. */
+function operationsIn({ variants = ["A", "B"], api }: EmulatorOptions) {
+  return variants.flatMap((variant) => {
+    const table = (api?.operations[variant] ?? {}) as DocumentedApi["operations"]["A"];
+    return Object.entries(table).map(([operationId, row]) => ({ variant, operationId, ...row }));
+  });
+}
+
 /** Makes one registration of each kind. */
-function defaultSeed(flags: EmulateFlags): EmulatorSeed {
-  const { tenant: tenantId = "acme", scope: scopes = ["devices:read"], pageUrl, randomSeed } = flags;
+function defaultSeed(flags: EmulateFlags, api: DocumentedApi | undefined): EmulatorSeed {
+  const { tenant: tenantId = "acme", pageUrl, randomSeed } = flags;
+  const documented = Object.values(api?.operations.A ?? {}).flatMap(({ scope }) => scope ?? []);
+  const { scope: scopes = [...new Set(["devices:read", ...documented])] } = flags;
   const { aClientId = "emulated-plugin", bClientId = "emulated-account" } = flags;
   const page = { clientId: "emulated-page", tenantId, type: "user_interface", scopes, pageUrl } as const;
   const secret =
@@ -308,11 +333,15 @@ async function announce(
       await writePrivate(folder, "store-key", randomBytes(32).toString("base64"));
     environment.BIVARIANT_STORE_KEY_FILE = storeKeyFile;
   }
-  if (output.json) return output.value({ served: variants, environment, keys }, 0);
+  const operations = operationsIn(options);
+  if (output.json) return output.value({ served: variants, environment, keys, operations }, 0);
   output.verbatim(exportLines(environment).join("\n"));
   for (const { tenant, clientId, type, privateKeyFile } of keys)
     if (privateKeyFile !== keyFile)
       output.note(`The key of ${clientId} (${type}, tenant ${tenant}): ${privateKeyFile}`);
+  if (operations.length > 0) output.note("Operations of the documents, and the scope that they name:");
+  for (const { variant, operationId, method, path, scope = "" } of operations)
+    output.note(`  ${variant}  ${operationId}  ${method} ${path}  ${scope}`.trimEnd());
   for (const tenant of new Set(operators.map(({ tenantId }) => tenantId)))
     output.note(`The host application: ${emulator.publicUrl}/host/${tenant}`);
   if (admin !== false) output.note(`The page to watch and control it: ${emulator.url}/_emulator`);

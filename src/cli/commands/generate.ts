@@ -1,23 +1,29 @@
 /** `bivariant generate`: code from the OpenAPI documents of both variants. */
 import type { Command } from "commander";
 import { checkGenerated, generate } from "../../generate/index.js";
+import { invalidFlag } from "../arguments.js";
 import { exitCodes } from "../error-report.js";
 import type { Context } from "../run.js";
 
 interface Flags {
-  readonly variantA: string;
-  readonly variantB: string;
+  readonly variantA?: string;
+  readonly variantB?: string;
   readonly out: string;
   readonly check?: true;
 }
 
 export function defineGenerate(command: Command, { output, finish }: Context): void {
   command
-    .requiredOption("--variant-a <path>", "document of Variant A")
-    .requiredOption("--variant-b <path>", "document of Variant B")
+    .option("--variant-a <path>", "document of Variant A (default: the one of this package)")
+    .option("--variant-b <path>", "document of Variant B (default: the one of this package)")
     .requiredOption("--out <folder>", "folder for the generated files")
     .option("--check", "write nothing; exit 1 if the files in the folder are not what would be generated")
     .action(async ({ variantA, variantB, out, check }: Flags) => {
+      if (variantA === undefined && variantB === undefined)
+        throw invalidFlag(
+          "--variant-a",
+          "or --variant-b is needed: pass your document of at least one variant.",
+        );
       const options = { documents: { A: variantA, B: variantB }, out };
       if (check) {
         const drift = await output.during("generating to compare", () => checkGenerated(options));

@@ -5,17 +5,22 @@ import type { RequestNote } from "../journal.js";
 import { grantsInForce, type Plugin } from "../registrations/plugins.js";
 import { shown } from "../shown.js";
 import type { Authorization, Deployment, IssuedToken } from "../state.js";
-import { type ApiRoute, devicesOf, variantOf } from "./routes.js";
+import { type ApiRoute, devicesOf, type ServedRoute, variantOf } from "./routes.js";
 
 export async function answerApiCall(
   deployment: Deployment,
-  route: ApiRoute,
+  route: ServedRoute,
   parameters: Readonly<Record<string, string>>,
   request: Request,
   note: RequestNote,
 ): Promise<Response> {
   const variant = variantOf(route);
   const pathTenantId = variant === "A" ? parameters.tenantId : undefined;
+  const respond = route.respond ?? (() => ({ operationId: route.operationId, parameters }));
+  if (route.anonymous) {
+    const stranger = { tenantId: pathTenantId ?? "", clientId: "", devices: [] };
+    return callAnswer(deployment, await respond({ ...stranger, variant, parameters, request }), request);
+  }
   const token = findToken(deployment, variant, request);
   if ("rule" in token) return refuse(deployment, token, { tenantId: pathTenantId });
   const { clientId, userId } = token;
@@ -28,7 +33,6 @@ export async function answerApiCall(
     const caller = tenantId === token.tenantId ? { tenantId, clientId } : { tenantId };
     return refuse(deployment, refusal, caller);
   }
-  const respond = route.respond ?? (() => ({ operationId: route.operationId, parameters }));
   const devices = devicesOf(deployment.settings.devices, tenantId);
   const value = await respond({ variant, tenantId, clientId, userId, parameters, request, devices });
   return callAnswer(deployment, value, request);

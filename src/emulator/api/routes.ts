@@ -1,5 +1,6 @@
 // API routes: how they are declared, the described and the invented ones, and the table of all.
 import { z } from "zod";
+import type { OperationEntry } from "../../../generated/operations.js";
 import { EmulatorError, isJson } from "../errors.js";
 import { AUTHORIZATION_PATH, CONSENT_PATH, LOGIN_PATH, TOKEN_PATH_A, TOKEN_PATH_B } from "../paths.js";
 import { scopeSchema, tenantIdSchema } from "../registrations/fields.js";
@@ -86,8 +87,88 @@ export const apiRouteSchema: z.ZodType<ApiRoute> = z
   })
   .refine(hasNeededScope, { path: ["scope"], error: scopeProblem });
 
-export function variantOf(route: ApiRoute): "A" | "B" {
-  return route.path.startsWith("/api/") ? "A" : "B";
+/** A route with what only the documents of a consumer can say. */
+export interface ServedRoute extends ApiRoute {
+  /** Default: by the path. */
+  readonly variant?: "A" | "B";
+  /** Served without a bearer. */
+  readonly anonymous?: true | undefined;
+}
+
+export function variantOf(route: ServedRoute): "A" | "B" {
+  return route.variant ?? (route.path.startsWith("/api/") ? "A" : "B");
+}
+
+/** The module operations.ts that `bivariant generate` wrote from documents of your own. */
+export interface EmulatedApi {
+  readonly operations: { readonly A: object; readonly B: object };
+  /** Loads the answers. Without it every operation answers its operationId and parameters. */
+  readonly emulation?: (() => Promise<object>) | undefined;
+}
+
+const documentedPath = z
+  .string()
+  .regex(
+    /^(\/([A-Za-z0-9._~-]+|\{[^{}/]+\}))+$/,
+    "must consist of literal segments and whole-segment {parameters}",
+  );
+const documentedTable = z.record(z.string(), z.looseObject({ method: z.string(), path: documentedPath }));
+export const apiSchema: z.ZodType<EmulatedApi> = z.object(
+  {
+    operations: z.object({ A: documentedTable, B: documentedTable }),
+    emulation: z.custom<() => Promise<object>>((value) => typeof value === "function").optional(),
+  },
+  "must be the module operations.ts that `bivariant generate` writes",
+);
+
+/** A GET answers HEAD too. */
+const METHODS: ReadonlySet<string> = new Set(["GET", "POST", "PUT", "PATCH", "DELETE"]);
+
+interface RouteSettings {
+  readonly variants: readonly ("A" | "B")[];
+  readonly routes: readonly ApiRoute[];
+  readonly refreshPath: string;
+  readonly api: EmulatedApi;
+}
+
+/** A row of the module emulation.ts; `body` is absent if the document shows none. */
+interface DocumentedAnswer {
+  readonly status: number;
+  readonly contentType?: string;
+  readonly body?: unknown;
+}
+type Answers = { readonly [V in "A" | "B"]?: Readonly<Record<string, DocumentedAnswer>> };
+
+/** The operations of the option `api` that a route can serve. */
+function documentedRoutes({ variants, api }: RouteSettings): ServedRoute[] {
+  const rows = variants.flatMap((variant) => {
+    const table: Record<string, OperationEntry> = { ...api.operations[variant] };
+    return Object.entries(table).map(([operationId, entry]) => ({ ...entry, variant, operationId }));
+  });
+  const served = rows.filter(({ method }) => METHODS.has(method));
+  return served.map(({ success: [status = 200], ...row }) => {
+    const { variant, operationId } = row;
+    const route = row as ServedRoute;
+    const list = deviceListRoutes.find((described) => isSamePlace(described, route));
+    return {
+      ...route,
+      scope: route.scope ?? list?.scope,
+      async respond({ parameters, devices }) {
+        const { emulation = {} }: { emulation?: Answers } = (await api.emulation?.()) ?? {};
+        const answer = emulation[variant]?.[operationId] ?? { status, contentType: "application/json" };
+        return documentedAnswer(answer, list === undefined ? { operationId, parameters } : devices);
+      },
+    };
+  });
+}
+
+function documentedAnswer({ status, contentType, body }: DocumentedAnswer, notShown: unknown): Response {
+  // The constructor of Response refuses a body for these two.
+  if (contentType === undefined || status === 204 || status === 205) return new Response(null, { status });
+  const isJson = /json\b|\*/i.test(contentType);
+  const headers = { "content-type": contentType.includes("*") ? "application/json" : contentType };
+  if (isJson) return Response.json(body === undefined ? notShown : body, { status, headers });
+  return new Response(typeof body === "string" ? body : "", { status, headers });
 }
 
 /** "JSON; body shape not shown" (description, section 4.3): members besides the id are answered as given. */
@@ -154,31 +235,42 @@ const inventedRoutes: readonly ApiRoute[] = [
 ];
 
 /**
- * Returns all routes in matching order: a literal segment comes before a parameter.
+ * Returns all routes in matching order: a literal segment comes before a parameter. The option `routes` replaces the
+ * operations of the option `api`, these the device lists and both the invented routes. The paths of token endpoints and
+ * pages in an api are the emulator's own.
  *
  * @throws {@link EmulatorError} `route_conflict` if two routes share method and path, or variant and operationId, or
  *   if one takes the path of a token endpoint, of a page or of the refresh.
  */
-export function routeTable(declared: readonly ApiRoute[], refreshPath: string): ApiRoute[] {
-  const fixed = [...deviceListRoutes, ...declared];
+export function routeTable(settings: RouteSettings): ServedRoute[] {
+  const { routes, refreshPath } = settings;
   const reserved = [TOKEN_PATH_A, TOKEN_PATH_B, refreshPath, AUTHORIZATION_PATH, LOGIN_PATH, CONSENT_PATH];
+  const isReserved = ({ path }: ApiRoute) => reserved.some((other) => shapeOf(other) === shapeOf(path));
+  const without = (some: readonly ServedRoute[], others: readonly ServedRoute[]) =>
+    some.filter((route) => !others.some((other) => collide(other, route)));
+  const ofApi = documentedRoutes(settings).filter((route) => !isReserved(route));
+  const described = without(deviceListRoutes, ofApi);
+  const fixed = [...described, ...routes, ...without(ofApi, routes)];
   fixed.forEach((route, index) => {
     const isTaken = fixed.slice(0, index).some((earlier) => collide(earlier, route));
-    const isReserved = reserved.some((path) => shapeOf(path) === shapeOf(route.path));
-    if (!isTaken && !isReserved) return;
-    const declaredAt = index - deviceListRoutes.length;
+    if (!isTaken && !isReserved(route)) return;
+    const declaredAt = index - described.length;
     // A described route can only collide with the option refreshPath.
-    const at = declaredAt < 0 ? "refreshPath" : `routes.${declaredAt}`;
+    const declared = declaredAt < routes.length ? `routes.${declaredAt}` : "api";
+    const at = declaredAt < 0 ? "refreshPath" : declared;
     const issue = `${at}: ${route.operationId} (${route.method} ${route.path}) is taken`;
     throw new EmulatorError("route_conflict", issue, { issues: [issue] });
   });
-  const invented = inventedRoutes.filter((route) => !fixed.some((other) => collide(other, route)));
-  return [...fixed, ...invented].sort((a, b) => (shapeOf(a.path) < shapeOf(b.path) ? -1 : 1));
+  const all = [...fixed, ...without(inventedRoutes, fixed)];
+  return all.sort((a, b) => (shapeOf(a.path) < shapeOf(b.path) ? -1 : 1));
 }
 
-function collide(a: ApiRoute, b: ApiRoute): boolean {
-  const samePlace = a.method === b.method && shapeOf(a.path) === shapeOf(b.path);
-  return samePlace || (variantOf(a) === variantOf(b) && a.operationId === b.operationId);
+function isSamePlace(a: ServedRoute, b: ServedRoute): boolean {
+  return a.method === b.method && shapeOf(a.path) === shapeOf(b.path);
+}
+
+function collide(a: ServedRoute, b: ServedRoute): boolean {
+  return isSamePlace(a, b) || (variantOf(a) === variantOf(b) && a.operationId === b.operationId);
 }
 
 /** Replaces each parameter by a character that sorts after every character of a literal segment. */
@@ -187,7 +279,7 @@ function shapeOf(path: string): string {
 }
 
 /** The operations that a fault can match: the token endpoints, the host's answer to a launch, and every route. */
-export function operationsOf(options: { routes: readonly ApiRoute[]; refreshPath: string }): string[] {
-  const table = routeTable(options.routes, options.refreshPath);
+export function operationsOf(settings: RouteSettings): string[] {
+  const table = routeTable(settings);
   return ["requestToken", "authorizeLaunch", ...new Set(table.map(({ operationId }) => operationId))];
 }

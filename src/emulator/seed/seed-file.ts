@@ -70,9 +70,9 @@ export function parseSeedFile(text: string, name: string): EmulatorOptions {
 function check(content: unknown): EmulatorOptions {
   const { options = {}, ...seed } = parseInput(schema, content, "seed_invalid", "seed file");
   const issues = issuesOf("options", () => {
-    const { rules, routes, refreshPath } = withDefaults(parseEmulatorOptions(options));
-    new EmulatorRules(rules);
-    routeTable(routes, refreshPath);
+    const settings = withDefaults(parseEmulatorOptions(options));
+    new EmulatorRules(settings.rules);
+    routeTable(settings);
   });
   if (issues.length > 0) throw invalidSeed(issues);
   const whole = parseEmulatorOptions({ ...options, seed });
