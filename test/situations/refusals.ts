@@ -142,7 +142,7 @@ const limits: Readonly<Record<string, Answer>> = {
 const patient = { options: { rateLimitDeadlineMs: 60_000 }, expected: "works" } as const;
 const once = (status: number, retryAfter?: string): [Answer] => {
   const headers = retryAfter === undefined ? {} : { "retry-after": retryAfter };
-  return [{ status, headers, json: {}, isUnspent: true }];
+  return [{ status, headers, isUnspent: true }];
 };
 
 /** Section 8. A rate limit is waited for, except by a code, which is sent only once. */
@@ -153,7 +153,7 @@ const rateLimits: readonly Row[] = [
     const unknown = { expected: loginUnknown, later: loginUnknown, sent: { refresh: 1 } };
     return [
       ...([A, B] as const).map((way) => ({ ...waiting, way, sent: { token: 2 } })),
-      { ...waiting, way: "resumeAuth", sent: { refresh: 2 }, ...("json" in limit ? {} : unknown) },
+      { ...waiting, way: "resumeAuth", sent: { refresh: 2 }, ...("text" in limit ? unknown : {}) },
       { ...row, way: L, expected: launchRefused, sent: { code: 1 } },
       { ...row, way: "completeLogin", expected: loginRefused, sent: { code: 1 } },
     ];
