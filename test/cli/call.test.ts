@@ -66,7 +66,7 @@ describe.concurrent("call", () => {
       await refused([...call, "--api", api], env, "Use one of: getDevice.");
       await refused(["call", "askForToken", "--api", api], env, "its answer is a token");
     }
-    const wrong = { "broken.js": "export {", "other.js": "export const other = 1;" };
+    const wrong = { "broken.js": "throw new Error();", "other.js": "export const other = 1;" };
     for (const [name, content] of Object.entries(wrong)) await writeFile(join(folder, name), content);
     await refused([...call, "--api", join(folder, "broken.js")], env, "cannot be loaded", "broken.js.");
     await refused([...call, "--api", join(folder, "other.js")], env, "bivariant generate did not write");

@@ -230,7 +230,7 @@ describe("a store that", () => {
 });
 
 describe("two handles on the same data are tested against each other, so that the kit finds", () => {
-  test("a handle that keeps what it has read", async () => {
+  test.concurrent("a handle that keeps what it has read", async () => {
     const store = memoryStore();
     const read = new Map<string, Entry>();
     const get = async (key: string) => read.get(key) ?? read.set(key, await store.get(key)).get(key);
@@ -238,14 +238,14 @@ describe("two handles on the same data are tested against each other, so that th
     expect(failures.join("\n")).toContain("a deleted entry is missing");
   });
 
-  test("locks that exclude only the tasks of one handle", async () => {
+  test.concurrent("locks that exclude only the tasks of one handle", async () => {
     const store = memoryStore();
     const { failures } = await runKit(() => ({ store, second: { ...store, lock: memoryStore().lock } }));
     expect(failures.join("\n")).toContain("2 tasks ran under one lock at the same time");
   });
 });
 
-test("the memory, file and encrypted stores keep all promises, and each test closes what it made", async () => {
+test.concurrent("the memory, file and encrypted stores keep all promises, and each test closes what it made", async () => {
   const key = randomBytes(32);
   const folder = temporaryFolder();
   let files = 0;
@@ -267,7 +267,7 @@ test("the memory, file and encrypted stores keep all promises, and each test clo
   expect([files > 40, open]).toEqual([true, 0]);
 });
 
-test("node:test runs the kit as the page on stores prints it", async () => {
+test.concurrent("node:test runs the kit as the page on stores prints it", async () => {
   const code = blockWith("ts", 'from "bivariant/testing"');
   const file = await bundleProgram(code, cacheFolder(), "kit.test.mjs");
   const { status, stdout } = spawnSync(process.execPath, ["--test", file], { encoding: "utf8" });
