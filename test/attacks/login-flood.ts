@@ -1,0 +1,50 @@
+// Floods a backend with a file store with anonymous logins, and launches beside them.
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { expect } from "vitest";
+import { fileStore } from "../../src/stores/file.js";
+import { OWN, rig } from "../backend/rig.js";
+import { temporaryFolder } from "../stores/temporary-folder.js";
+import { START } from "../support/clock.js";
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+export interface FloodOutcome {
+  /** The median time of an honest launch before the flood and during it, in milliseconds. */
+  readonly usualMs: number;
+  readonly floodedMs: number;
+  /** What the logins added to the file, in bytes. */
+  readonly grownBytes: number;
+}
+
+/** Sends 25 anonymous logins a second. */
+export async function floodOfLogins(seconds: number): Promise<FloodOutcome> {
+  const path = join(temporaryFolder(), "store.json");
+  const { backend, launch } = rig({ store: fileStore(path, { plaintext: true, now: () => START }) });
+  const size = () => statSync(path).size;
+  /** Launches five times a second, and returns the median time of a launch. */
+  const launches = async () => {
+    const times: number[] = [];
+    for (let at = 0; at < 5 * seconds; at++) {
+      await pause(200);
+      const startedAt = performance.now();
+      await launch();
+      times.push(performance.now() - startedAt);
+    }
+    return times.sort((one, other) => one - other)[times.length >> 1] ?? 0;
+  };
+  await launch();
+  const sizes = [size()];
+  const usualMs = await launches();
+  sizes.push(size());
+  let answered = 0;
+  const timer = setInterval(async () => {
+    if ((await backend(new Request(`${OWN}/auth/login`))).status === 302) answered++;
+  }, 40);
+  const floodedMs = await launches();
+  clearInterval(timer);
+  await expect.poll(() => answered).toBeGreaterThanOrEqual(25 * seconds);
+  sizes.push(size());
+  const [first = 0, second = 0, last = 0] = sizes;
+  return { usualMs, floodedMs, grownBytes: last - second - (second - first) };
+}
