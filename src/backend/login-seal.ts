@@ -1,6 +1,6 @@
 /** Seals pending logins for cookies (a JWE, RFC 7516), with one key for all processes that share the store. */
 import { base64url, EncryptJWT, jwtDecrypt } from "jose";
-import { isStoreError, StoreError } from "../errors.js";
+import { isStoreError } from "../errors.js";
 import type { Settings } from "./backend-options.js";
 import { randomToken } from "./records.js";
 
@@ -21,15 +21,13 @@ export class LoginSeal {
   /** Seals a login, which only `open` with the same name of its cookie accepts, until `expiresAt`. */
   async seal(name: string, login: object, expiresAt: number): Promise<string> {
     const token = new EncryptJWT({ login }).setProtectedHeader({ alg: "dir", enc: "A256GCM" });
-    const key = await this.#key(3);
-    if (key === undefined)
-      throw new StoreError("store_unavailable", "The store did not keep the key of logins.");
+    const key = (await this.#key()) ?? (await this.#newKey());
     return token.setAudience(name).setExpirationTime(new Date(expiresAt)).encrypt(key);
   }
 
   /** Returns `undefined` for what is expired or was not sealed here. Writes nothing. @throws StoreError */
   async open(name: string, sealed: string): Promise<unknown> {
-    const key = await this.#key(0);
+    const key = await this.#key();
     if (key === undefined) return undefined;
     const currentDate = new Date(this.#settings.now());
     const algorithms = { keyManagementAlgorithms: ["dir"], contentEncryptionAlgorithms: ["A256GCM"] };
@@ -37,20 +35,23 @@ export class LoginSeal {
     return opened.then(({ payload }) => payload.login).catch(() => undefined);
   }
 
-  /** Makes the key if the store has none, unless `tries` is 0. If several processes do, the first one wins. */
-  async #key(tries: number): Promise<Uint8Array | undefined> {
+  async #key(): Promise<Uint8Array | undefined> {
     const { store, now } = this.#settings;
     if (this.#cached !== undefined && now() - this.#cached.readAt < cachedMs) return this.#cached.key;
     const found = await store.get(keyName);
-    if (found !== undefined && /^[\w-]{43}$/.test(found.value)) {
-      this.#cached = { key: base64url.decode(found.value), readAt: now() };
-      return this.#cached.key;
-    }
-    if (tries === 0) return undefined;
-    const options = { ifVersion: found?.version ?? null, expiresAt: now() + keyLifetimeMs };
-    await store.set(keyName, randomToken(), options).catch((error: unknown) => {
+    if (found === undefined) return undefined;
+    this.#cached = { key: base64url.decode(found.value), readAt: now() };
+    return this.#cached.key;
+  }
+
+  /** If several processes make a key, the first one wins. */
+  async #newKey(): Promise<Uint8Array> {
+    const { store, now } = this.#settings;
+    const made = randomToken();
+    const options = { ifVersion: null, expiresAt: now() + keyLifetimeMs };
+    await store.set(keyName, made, options).catch((error: unknown) => {
       if (!isStoreError(error) || error.code !== "store_conflict") throw error;
     });
-    return this.#key(tries - 1);
+    return (await this.#key()) ?? base64url.decode(made);
   }
 }
