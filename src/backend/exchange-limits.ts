@@ -5,8 +5,9 @@ import { countdown } from "../http/backoff.js";
 import type { Settings } from "./backend-options.js";
 import { Refusal } from "./error-answer.js";
 
-/** The most exchanges of one deployment at a time. With answers after 100 ms, these are 320 a second. */
-const mostAtOnce = 32;
+/** The most exchanges of a deployment at a time, and of one client there, for instance while a rate limit is waited for. */
+const mostAtOnce = 256;
+const mostOfOneClient = 64;
 /** The most refusals of one client at a deployment in a row, and the time after which one of them is forgiven. */
 const mostRefused = 20;
 const forgivenMs = 3_000;
@@ -22,21 +23,22 @@ export type LimitedExchange = <T>(
 
 export function exchangeLimits({ now, clientKey }: Settings): LimitedExchange {
   const running = new Map<string, number>();
-  /** By client, how long it takes until all of its refusals are forgiven. */
-  const clients = new RecentlyUsed<{ leftMs: () => number }>(10_000);
+  /** By client, its exchanges that run, and how long it takes until all of its refusals are forgiven. */
+  const clients = new RecentlyUsed<{ running: number; leftMs: () => number }>(10_000);
   /** How long a service took lately to refuse a code. */
   let refusalMs = 100;
   return async (deployment, request, exchange) => {
     const key = clientKey?.(request)?.slice(0, 256);
-    const none = { leftMs: () => 0 };
+    const none = { running: 0, leftMs: () => 0 };
     const client = key === undefined ? none : clients.get(`${deployment} ${key}`, () => none);
     const atOnce = (running.get(deployment) ?? 0) + 1;
     const waitMs = client.leftMs() - (mostRefused - 1) * forgivenMs;
-    if (waitMs > 0 || atOnce > mostAtOnce) {
+    if (waitMs > 0 || atOnce > mostAtOnce || client.running >= mostOfOneClient) {
       const headers = { "retry-after": String(Math.max(1, Math.ceil(waitMs / 1_000))) };
       throw new Refusal("rate_limited", { headers });
     }
     running.set(deployment, atOnce);
+    client.running++;
     const startedAt = performance.now();
     try {
       return await exchange();
@@ -48,6 +50,7 @@ export function exchangeLimits({ now, clientKey }: Settings): LimitedExchange {
       else if (code === "launch_refused") await new Promise((end) => setTimeout(end, refusalMs));
       throw error;
     } finally {
+      client.running--;
       const left = (running.get(deployment) ?? 1) - 1;
       if (left > 0) running.set(deployment, left);
       else running.delete(deployment);
