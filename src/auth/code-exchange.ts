@@ -32,9 +32,9 @@ export function requireCodeVerifier(verifier: unknown): string {
   throw invalidOption("codeVerifier", "must be a PKCE verifier: 43 to 128 letters, digits and -._~");
 }
 
-/** Longer than a code lives: two minutes by section 8 of the description, at most ten by RFC 6749 section 4.1.2. */
+/** A code lives two minutes (section 8 of the description), or at most ten (RFC 6749 section 4.1.2). */
 const spentMarkLifetimeMs = 660_000;
-/** The most marks in memory. Strangers can post made-up codes; the store still holds the mark of an older one. */
+/** The most marks in memory, because strangers can post made-up codes. The store still holds older ones. */
 const mostSpentCodes = 10_000;
 
 /** The signal ends only the caller's wait. An exchange that was sent runs to its end and is stored. */

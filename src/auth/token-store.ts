@@ -16,8 +16,8 @@ export interface TokenStore {
   get(key: string): Promise<StoredValue | undefined>;
   /**
    * Writes a value. With `ifVersion` it replaces only that version (`null`: it writes only if nothing is stored) and
-   * otherwise throws `store_conflict`. After `expiresAt` (epoch milliseconds) the store may forget it. If `signal` is
-   * aborted before the write began, nobody waits for it any more, and the store may drop it.
+   * otherwise throws `store_conflict`. After `expiresAt` (epoch milliseconds) the store may forget it. If
+   * `signal` is aborted before the write began, the store may drop it.
    */
   set(
     key: string,

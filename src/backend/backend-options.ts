@@ -39,9 +39,9 @@ export interface ErrorContext {
 }
 
 /**
- * An event of a service, or `session_unknown`: a backend without a `store` was sent a session that it does not
- * know, although it has the right form. Several replicas then need a shared `store`, or the backend was restarted,
- * or the session had been ended. The backend says so once; `at` is in epoch milliseconds.
+ * An event of a service, or `session_unknown`: a backend without a `store` was sent a session that it does
+ * not know, although it has the right form. Several replicas then need a shared `store`, or the backend was
+ * restarted, or the session had been ended. The backend says so once; `at` is in epoch milliseconds.
  */
 export type BackendEvent = ServiceEvent | { readonly type: "session_unknown"; readonly at: number };
 
@@ -65,15 +65,15 @@ export interface BackendOptions<T extends LookupTypes = OperationTypes>
   readonly session?: SessionOptions | undefined;
   readonly onEvent?: OnBackendEvent | undefined;
   /**
-   * Names the client that sent a request: `remoteAddress`, or a header that only your proxy can set. After 20 refused
-   * launches or logins, those of the same client at the same deployment are answered 429 for a while. Default: clients are
-   * not told apart, because behind a proxy all have one address, and a stranger could lock them out.
+   * Names the client that sent a request: `remoteAddress`, or a header that only your proxy can set. After 20
+   * refused launches or logins at a deployment, that client is answered 429 there for a while. Default:
+   * clients are not told apart: behind a proxy all have one address, and a stranger could lock them out.
    */
   readonly clientKey?: ((request: Request) => string | undefined) | undefined;
   /**
-   * Receives every error that led to an answer, except for refused requests, whose answers say everything. Errors that it
-   * throws are ignored. Default: it prints with `console.error` the errors that led to a 5xx and, at most every 10 s, a
-   * launch or login that the configuration makes impossible.
+   * Receives every error that led to an answer, except for refused requests, whose answers say everything.
+   * Errors that it throws are ignored. Default: it prints with `console.error` the errors that led to a 5xx
+   * and, at most every 10 s, a launch or login that the configuration makes impossible.
    */
   readonly onError?: ((error: unknown, context: ErrorContext) => void) | undefined;
 }

@@ -25,8 +25,8 @@ export interface LoginDeployment extends DeploymentOfATenant {
   readonly hostOrigin?: string | undefined;
   readonly launch?: undefined;
   /**
-   * Made with `apiClient`. Its redirectUri is the address of the route `callback`, or of a path below it. Each deployment
-   * needs one of its own (RFC 9700 section 4.4.2.2). Default: the route with the tenant id, such as `/auth/callback/acme`.
+   * Made with `apiClient`. Its redirectUri is the address of the route `callback`, or of a path below it.
+   * Each deployment needs one of its own (RFC 9700 section 4.4.2.2). Default: such as `/auth/callback/acme`.
    */
   readonly login: PersonCredential<"B">;
 }
@@ -114,7 +114,7 @@ export function parseDeployments(given: unknown, options: DeploymentOptions): De
     checkLogin({ redirectUri, issuer }, { tenantId, baseUrl }, own) {
       requireOwnRedirectUri(redirectUri, own);
       if (areDistinct) return;
-      // The other deployments are not known, so the address or the issuer must be one that only this one can have.
+      // The other deployments are unknown, so only this one may be able to have this address or issuer.
       const ending = new URL(`/${tenantId}/`, own).pathname;
       const hasIssuer = URL.canParse(issuer ?? "") && isUnderBase(new URL(issuer ?? ""), baseUrl);
       if (!hasIssuer && !callbackRoute(redirectUri, options.path).endsWith(ending))
@@ -130,7 +130,7 @@ export function defaultRedirectUri(own: string, path: string, tenantId: string):
   return new URL(`${path}/callback/${tenantId}`, own).href;
 }
 
-/** The path of a callback from the route on. A proxy may change the part before it. A later segment may be `callback`. */
+/** The path from the route on. A proxy may change the part before it. A later segment may be `callback`. */
 export function callbackRoute(url: string, path: string): string {
   const segments = `${new URL(url).pathname}/`;
   const at = segments.indexOf(`${path}/callback/`);
@@ -138,8 +138,8 @@ export function callbackRoute(url: string, path: string): string {
 }
 
 /**
- * Returns whether the callbacks of all logins are known to differ, which they are not where a credential is a function.
- * Logins with one base URL need not differ: their codes can be sent to one place only.
+ * Returns whether the callbacks of all logins are known to differ. They are not where a credential is a
+ * function. Logins with one base URL need not differ: their codes can be sent to one place only.
  *
  * @throws ConfigurationError if a callback could belong to two logins
  */

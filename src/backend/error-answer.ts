@@ -67,8 +67,8 @@ export class Refusal extends Error {
   readonly answer: ErrorAnswer;
 
   /**
-   * `message` replaces the usual sentence. It must not repeat anything from the request. `onError` receives the `cause`,
-   * if the answer must not reveal it.
+   * `message` replaces the usual sentence. It must not repeat anything from the request. `onError` receives
+   * the `cause`, which the answer must not reveal.
    */
   constructor(
     code: keyof typeof refusals,

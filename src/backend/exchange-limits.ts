@@ -5,10 +5,10 @@ import { countdown } from "../http/backoff.js";
 import type { Settings } from "./backend-options.js";
 import { Refusal } from "./error-answer.js";
 
-/** The most exchanges of a deployment at a time, and of one client there, for instance while a rate limit is waited for. */
+/** The most exchanges of a deployment at a time, and of one client there. They may wait for a rate limit. */
 const mostAtOnce = 256;
 const mostOfOneClient = 64;
-/** The most refusals of one client at a deployment in a row, and the time after which one of them is forgiven. */
+/** The most refusals of one client at a deployment, and the time after which one of them is forgiven. */
 const mostRefused = 20;
 const forgivenMs = 3_000;
 /** The refusals that count: not those of a network or a store that failed. */
@@ -45,7 +45,7 @@ export function exchangeLimits({ now, clientKey }: Settings): LimitedExchange {
     } catch (error) {
       const { code = "", cause } = Object(error) as { code?: string; cause?: unknown };
       if (counted.includes(code)) client.leftMs = countdown(Math.max(0, client.leftMs()) + forgivenMs, now);
-      // A refusal without a request must take as long as one by a service, or it would reveal who is a customer.
+      // A refusal without a request must take as long as one by a service. Its time could name the customers.
       if (isTokenRequestError(cause)) refusalMs = Math.min(performance.now() - startedAt, 5_000);
       else if (code === "launch_refused") await new Promise((end) => setTimeout(end, refusalMs));
       throw error;

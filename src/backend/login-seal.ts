@@ -1,4 +1,4 @@
-/** Seals pending logins for cookies (a JWE, RFC 7516), with one key for all processes that share the store. */
+/** Seals pending logins for cookies (JWE, RFC 7516), with one key for all processes that share the store. */
 import { base64url, EncryptJWT, jwtDecrypt } from "jose";
 import { isStoreError } from "../errors.js";
 import type { Settings } from "./backend-options.js";

@@ -1,6 +1,7 @@
 /**
- * Keeps logins of Variant B until their pages fetch a session. Each has its own cookie, for several tabs. The cookie holds
- * the login itself, sealed, because anyone can begin one. Once its code was exchanged, the store holds it instead.
+ * Keeps logins of Variant B until their pages fetch a session. Each has its own cookie, for several tabs. The
+ * cookie holds the login itself, sealed, because anyone can begin one. After the code was exchanged, the
+ * store holds it.
  */
 import type { PendingLogin } from "../people.js";
 import type { Settings } from "./backend-options.js";
@@ -55,7 +56,7 @@ export interface TakenLogin extends StartedLogin {
   readonly isLate: boolean;
   /** Returns the `Set-Cookie` values after which this browser cannot complete the login again. */
   end(): Promise<readonly string[]>;
-  /** Stores who logged in, once, and returns the `Set-Cookie` values with which the page can fetch the session. */
+  /** Stores who logged in, once. Returns the `Set-Cookie` values for fetching the session. */
   complete(subject: SessionSubject): Promise<readonly string[]>;
 }
 
@@ -110,8 +111,8 @@ export class PendingLogins {
         // A copy of the cookie can complete the login with another code. Only the first one counts.
         if (!(await this.#records.write(started.login.state, record, options)))
           throw new Refusal("state_mismatch");
-        // The id is new, because an attacker who planted the cookie could fetch the session. So is the name, because
-        // the answer to a second callback may still replace the old cookie.
+        // The id is new, because an attacker who planted the cookie could fetch the session. So is the name,
+        // because the answer to a second callback may still replace the old cookie.
         const value = randomToken();
         await this.#records.write(value, { ...record, completed }, options);
         return [{ name: this.#newName(request), value }, { name: cookie.name }].map((one) =>

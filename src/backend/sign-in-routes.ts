@@ -43,7 +43,7 @@ export async function answerLaunch(request: Request, context: Context): Promise<
   });
 }
 
-/** Answers a mistake in the configuration like a refused code, because anyone can ask for any customer's tenant. */
+/** Answers a mistake in the configuration like a refused code, because anyone can ask for any tenant. */
 function asRefused(error: unknown): never {
   if (!isConfigurationError(error)) throw error;
   throw new RelaunchRequiredError("launch_refused", `The launch is not possible: ${error.message}`, {

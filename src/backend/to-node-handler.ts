@@ -41,7 +41,7 @@ export function toNodeHandler(handler: Handler): (incoming: NodeRequest, outgoin
 
 const addresses = new WeakMap<Request, string>();
 
-/** The address that a request came from, for `clientKey`, if it was made here; behind a proxy, the proxy's address. */
+/** The address that a request made here came from, for `clientKey`; behind a proxy, the proxy's address. */
 export function remoteAddress(request: Request): string | undefined {
   return addresses.get(request);
 }

@@ -29,8 +29,8 @@ export type PageErrorCode =
   /** `session.fetch` was called with another origin than the backend's, or the backend does not allow the page's. */
   | "origin_refused"
   /**
-   * The exchange failed (see `reason`), or the session's token has expired: open it again from the host. This code and
-   * all below come from the backend.
+   * The exchange failed (see `reason`), or the session's token has expired: open it again from the host. This
+   * code and all below come from the backend.
    */
   | "relaunch_required"
   /** The backend received no token: its log says why. */

@@ -1,4 +1,5 @@
-// A flood of anonymous logins: 25 a second made a store of 2.4 MiB and a launch of 9.5 s, when each was stored.
+// A flood of anonymous logins. When each was stored, 25 a second made a file of 2.4 MiB and a launch of 9.5
+// s.
 import { expect, test } from "vitest";
 import { rig } from "../backend/rig.js";
 import { floodOfLogins } from "./login-flood.js";

@@ -1,4 +1,4 @@
-// Made-up launch codes: each costs a signature and a request to the service (OWASP ASVS 5, 2.4.1: anti-automation).
+// Made-up launch codes (OWASP ASVS 5, 2.4.1, anti-automation): each costs a signature and a request.
 import { expect, test } from "vitest";
 import { type Rig, type RigOptions, rig } from "../backend/rig.js";
 import { latch } from "../people/person.js";

@@ -54,15 +54,15 @@ export interface ApiClientSettings {
   /** The id shown in the admin area under API clients. */
   readonly clientId: string;
   /**
-   * The callback address, exactly as registered. Default with `createBackend`: its route `callback` and the tenant id, such
-   * as `https://planner.example/auth/callback/acme`.
+   * The callback address, exactly as registered. Default with `createBackend`: its route `callback` and the
+   * tenant id, such as `https://planner.example/auth/callback/acme`.
    */
   readonly redirectUri?: string | undefined;
   /** A URL, or a path under the base URL. The description does not show it: ask the operator of the deployment. */
   readonly authorizationEndpoint: string;
   /** Parameters besides those of the standards (RFC 6749 section 4.1.1; RFC 7636 section 4.3), for instance `scope`. */
   readonly authorizationParameters?: Readonly<Record<string, string>> | undefined;
-  /** If set, the callback must have this `iss` (RFC 9207), which the description does not show. No two may be alike. */
+  /** If set, the callback must have this `iss` (RFC 9207). The description does not show it. */
   readonly issuer?: string | undefined;
   /** It is sent only if set, since the description does not show whether a code exchange needs one. */
   readonly clientSecret?: string | undefined;
