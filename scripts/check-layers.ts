@@ -51,7 +51,7 @@ const LAYERS: readonly Layer[] = [
     mayType: ["src/client/"],
   },
   { holds: "src/page/", may: [] },
-  { holds: "src/backend/", may: [...CORE, "generated/", "src/stores/memory.ts", "zod"] },
+  { holds: "src/backend/", may: [...CORE, "generated/", "src/stores/memory.ts", "jose", "zod"] },
   {
     holds: "src/emulator/",
     may: ["generated/", "jose", "zod", "hono", "@hono/node-server", "yaml", "node:"],

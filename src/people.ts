@@ -2,6 +2,7 @@
 import type { PersonAuth } from "./auth/auth.js";
 import { exchangeCode, requireCode, requireCodeVerifier } from "./auth/code-exchange.js";
 import type { PreparedApiClient } from "./auth/credentials/clients.js";
+import { requireText } from "./auth/credentials/credential.js";
 import { lazy } from "./auth/lazy.js";
 import {
   type PersonAuthOptions,
@@ -57,7 +58,12 @@ export interface PendingLogin {
   readonly codeVerifier: string;
   readonly redirectUri: string;
   readonly clientId: string;
+  /** The issuer that the callback must name, if the credential has one. */
+  readonly issuer?: string | undefined;
 }
+
+/** `redirectUri` is for a credential that has none. */
+type LoginOptions = PersonAuthOptions<"B"> & { readonly redirectUri?: string | undefined };
 
 export interface BegunLogin {
   /** Where to send the person. */
@@ -77,12 +83,13 @@ export interface BegunLogin {
  * @example
  * const { url, login } = await beginLogin({ baseUrl, credential: apiClient({ clientId, redirectUri, authorizationEndpoint }) });
  */
-export async function beginLogin(options: PersonAuthOptions<"B">): Promise<BegunLogin> {
+export async function beginLogin(options: LoginOptions): Promise<BegunLogin> {
   const prepared = (await contextOf(options, "B")).prepared as PreparedApiClient;
-  const { clientId, redirectUri } = prepared;
+  const { clientId, issuer } = prepared;
+  const redirectUri = requireText(prepared.redirectUri, "redirectUri", "B");
   const { authorizationRequest } = await authorization();
-  const { url, state, codeVerifier } = await authorizationRequest(prepared);
-  return { url, login: { state, codeVerifier, redirectUri, clientId } };
+  const { url, state, codeVerifier } = await authorizationRequest({ ...prepared, redirectUri });
+  return { url, login: { state, codeVerifier, redirectUri, clientId, ...(issuer && { issuer }) } };
 }
 
 export interface CompleteLoginOptions extends PersonAuthOptions<"B"> {
@@ -106,12 +113,14 @@ export interface CompleteLoginOptions extends PersonAuthOptions<"B"> {
  * const auth = await completeLogin({ baseUrl, credential, callbackUrl: request.url, login, store, person: sessionId });
  */
 export async function completeLogin(options: CompleteLoginOptions): Promise<PersonAuth<"B">> {
-  const context = await contextOf(options, "B");
-  const prepared = context.prepared as PreparedApiClient;
-  const { login } = options;
+  const { login } = requireObject("options", options);
   if (typeof login?.state !== "string" || login.state === "")
     throw invalidOption("login", "must be the login that beginLogin returned");
-  if (login.clientId !== prepared.clientId || login.redirectUri !== prepared.redirectUri)
+  const begun: LoginOptions = { ...options, redirectUri: login.redirectUri };
+  const context = await contextOf(begun, "B");
+  const prepared = context.prepared as PreparedApiClient;
+  // The issuer is compared too: without it, a callback of another deployment could be taken for this one's.
+  if ((["clientId", "redirectUri", "issuer"] as const).some((field) => login[field] !== prepared[field]))
     throw invalidOption("login", "was begun with another credential", "Pass the credential that began it.");
   const codeVerifier = requireCodeVerifier(login.codeVerifier);
   const signal = requireSignal(options.signal);

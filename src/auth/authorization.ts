@@ -18,7 +18,9 @@ export interface AuthorizationRequest {
 }
 
 /** Makes the address of the login page (RFC 6749 section 4.1.1, RFC 7636 section 4.3). The endpoint keeps its query. */
-export async function authorizationRequest(prepared: PreparedApiClient): Promise<AuthorizationRequest> {
+export async function authorizationRequest(
+  prepared: PreparedApiClient & { readonly redirectUri: string },
+): Promise<AuthorizationRequest> {
   const state = generateRandomState();
   const codeVerifier = generateRandomCodeVerifier();
   const url = new URL(prepared.authorizationEndpoint);

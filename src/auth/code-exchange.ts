@@ -1,5 +1,5 @@
 /** The exchange of an authorization code for a person's token. A code is sent once, whatever happens. */
-import { isStoreError, TokenRequestError } from "../errors.js";
+import { isStoreError, TokenRequestError, TransportError } from "../errors.js";
 import { deadlineIn } from "../http/backoff.js";
 import { invalidOption } from "../options.js";
 import { type Emit, emitter, storeFailed } from "./auth.js";
@@ -32,8 +32,10 @@ export function requireCodeVerifier(verifier: unknown): string {
   throw invalidOption("codeVerifier", "must be a PKCE verifier: 43 to 128 letters, digits and -._~");
 }
 
-/** This is longer than any code lives (two minutes by section 8 of the description). */
-const spentMarkLifetimeMs = 3_600_000;
+/** A code lives two minutes (section 8 of the description), or at most ten (RFC 6749 section 4.1.2). */
+const spentMarkLifetimeMs = 660_000;
+/** The most marks in memory, because strangers can post made-up codes. The store still holds older ones. */
+const mostSpentCodes = 10_000;
 
 /** The signal ends only the caller's wait. An exchange that was sent runs to its end and is stored. */
 export function exchangeCode(
@@ -68,7 +70,11 @@ async function exchangeOnce(
       throw signal.reason;
     }
     emit({ type: "token_requested", clientId: prepared.clientId, attempt: 1 });
-    tokens = await sendCode(context, grant);
+    tokens = await sendCode(context, grant).catch(async (error: unknown) => {
+      // The code did not reach the service.
+      if (error instanceof TransportError) await unmark();
+      throw error;
+    });
   } finally {
     leave();
   }
@@ -108,7 +114,7 @@ async function markSpent(context: PersonContext, code: string): Promise<() => Pr
   const expiresAt = now + spentMarkLifetimeMs;
   // All marks live equally long, so the oldest come first.
   for (const [oldest, until] of spentCodes) {
-    if (until > now) break;
+    if (until > now && spentCodes.size < mostSpentCodes) break;
     spentCodes.delete(oldest);
   }
   if (spentCodes.has(key)) throw alreadySent();

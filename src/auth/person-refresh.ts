@@ -84,7 +84,7 @@ export interface PersonContext extends Omit<TokenEndpoint, "emit"> {
 
 /** @throws ConfigurationError when an option, the credential or the key is wrong */
 export async function personContext<V extends Variant>(
-  options: PersonAuthOptions<V> & { readonly store: TokenStore },
+  options: PersonAuthOptions<V> & { readonly store: TokenStore; readonly redirectUri?: string },
   expected?: V,
 ): Promise<PersonContext> {
   requireObject("options", options);
@@ -96,7 +96,7 @@ export async function personContext<V extends Variant>(
   const { person = crypto.randomUUID() } = options;
   if (typeof person !== "string" || person === "")
     throw invalidOption("person", "must be a string that is not empty");
-  const prepare = () => driver.prepare(target, resolved);
+  const prepare = () => driver.prepare(target, { ...resolved, redirectUri: options.redirectUri });
   const prepared = await prepare();
   return {
     variant,

@@ -16,12 +16,17 @@ export interface TokenStore {
   get(key: string): Promise<StoredValue | undefined>;
   /**
    * Writes a value. With `ifVersion` it replaces only that version (`null`: it writes only if nothing is stored) and
-   * otherwise throws `store_conflict`. After `expiresAt` (epoch milliseconds) the store may forget it.
+   * otherwise throws `store_conflict`. After `expiresAt` (epoch milliseconds) the store may forget it. If
+   * `signal` is aborted before the write began, the store may drop it.
    */
   set(
     key: string,
     value: string,
-    options?: { readonly ifVersion?: string | null; readonly expiresAt?: number },
+    options?: {
+      readonly ifVersion?: string | null;
+      readonly expiresAt?: number;
+      readonly signal?: AbortSignal;
+    },
   ): Promise<StoredValue>;
   delete(key: string): Promise<void>;
   /**
@@ -46,15 +51,18 @@ const longestTimerMs = 2 ** 31 - 1;
  * they are. The limit of a lock is on the wait for it, not on its task.
  */
 export function withStoreErrors(store: TokenStore, timeoutMs: number): TokenStore {
-  const within = <T>(operation: () => Promise<T>): Promise<T> =>
+  const within = <T>(operation: (signal: AbortSignal) => Promise<T>): Promise<T> =>
     new Promise((resolve, reject) => {
+      const given = new AbortController();
       const timer = setTimeout(() => {
         const message = `The store did not answer within ${timeoutMs} ms. Check its connection, or raise timeoutMs.`;
         const cause = new DOMException("The store did not answer in time.", "TimeoutError");
-        reject(new StoreError("store_unavailable", message, { cause }));
+        const late = new StoreError("store_unavailable", message, { cause });
+        reject(late);
+        given.abort(late);
       }, timeoutMs);
       // The async function is needed because a user's store may also throw synchronously.
-      (async () => operation())()
+      (async () => operation(given.signal))()
         .then(resolve, (fault: unknown) => reject(storeErrorOf(fault)))
         .finally(() => clearTimeout(timer));
     });
@@ -65,7 +73,7 @@ export function withStoreErrors(store: TokenStore, timeoutMs: number): TokenStor
       return found === undefined || found === null ? undefined : storedValue("get", found);
     },
     set: async (key, value, options) =>
-      storedValue("set", await within(() => store.set(key, value, options))),
+      storedValue("set", await within((signal) => store.set(key, value, { ...options, signal }))),
     delete: (key) => within(() => store.delete(key)),
     lock: <T>(key: string, task: () => Promise<T>, { timeoutMs: waitMs = timeoutMs } = {}) =>
       new Promise<T>((resolve, reject) => {

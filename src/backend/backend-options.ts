@@ -4,10 +4,18 @@ import type { OperationTypes } from "../../generated/operations.js";
 import { type AuthOptions, resolveAuthOptions, type ServiceEvent } from "../auth/auth.js";
 import { type TokenStore, withStoreErrors } from "../auth/token-store.js";
 import type { LookupTypes } from "../client/outcome.js";
-import { invalidOption } from "../options.js";
+import { isConfigurationError } from "../errors.js";
+import { countdown } from "../http/backoff.js";
+import { invalidOption, requireTypes } from "../options.js";
 import type { CreateServiceOptions } from "../service.js";
 import { memoryStore } from "../stores/memory.js";
-import { type BackendDeployment, deploymentFinder, type FindDeployment, originOf } from "./deployments.js";
+import {
+  type BackendDeployment,
+  type Deployments,
+  type FindDeployment,
+  originOf,
+  parseDeployments,
+} from "./deployments.js";
 
 export interface SessionOptions {
   /**
@@ -31,9 +39,9 @@ export interface ErrorContext {
 }
 
 /**
- * An event of a service, or `session_unknown`: a backend without a `store` was sent a session that it does not
- * know, although it has the right form. Several replicas then need a shared `store`, or the backend was restarted,
- * or the session had been ended. The backend says so once; `at` is in epoch milliseconds.
+ * An event of a service, or `session_unknown`: a backend without a `store` was sent a session that it does
+ * not know, although it has the right form. Several replicas then need a shared `store`, or the backend was
+ * restarted, or the session had been ended. The backend says so once; `at` is in epoch milliseconds.
  */
 export type BackendEvent = ServiceEvent | { readonly type: "session_unknown"; readonly at: number };
 
@@ -57,8 +65,15 @@ export interface BackendOptions<T extends LookupTypes = OperationTypes>
   readonly session?: SessionOptions | undefined;
   readonly onEvent?: OnBackendEvent | undefined;
   /**
+   * Names the client that sent a request: `remoteAddress`, or a header that only your proxy can set. After 20
+   * refused launches or logins at a deployment, that client is answered 429 there for a while. Default:
+   * clients are not told apart: behind a proxy all have one address, and a stranger could lock them out.
+   */
+  readonly clientKey?: ((request: Request) => string | undefined) | undefined;
+  /**
    * Receives every error that led to an answer, except for refused requests, whose answers say everything.
-   * Errors that it throws are ignored. Default: it prints the errors that led to a 5xx with `console.error`.
+   * Errors that it throws are ignored. Default: it prints with `console.error` the errors that led to a 5xx
+   * and, at most every 10 s, a launch or login that the configuration makes impossible.
    */
   readonly onError?: ((error: unknown, context: ErrorContext) => void) | undefined;
 }
@@ -67,17 +82,17 @@ export interface Settings {
   readonly publicOrigin: string | undefined;
   readonly origins: readonly string[];
   readonly allowInsecureHttp: boolean;
-  readonly findDeployment: ReturnType<typeof deploymentFinder>;
+  readonly findDeployment: Deployments["find"];
+  readonly checkLogin: Deployments["checkLogin"];
   readonly path: string;
   readonly session: { readonly cookie: boolean; readonly lifetimeMs: number; readonly idleMs: number };
   readonly store: TokenStore;
   /** Whether the option `store` is set. Otherwise sessions are in the memory of this process. */
   readonly hasOwnStore: boolean;
   readonly onEvent: OnBackendEvent | undefined;
-  /** Holds pending logins. Anyone can start a login, which must not evict sessions from a store in memory. */
-  readonly loginStore: TokenStore;
   /** Calls `onError`, and never throws. Pass no context if no answer reports the error. */
   readonly report: (error: unknown, context?: ErrorContext) => void;
+  readonly clientKey: BackendOptions["clientKey"];
   readonly auth: AuthOptions & { readonly store: TokenStore };
   readonly now: () => number;
   readonly timeoutMs: number;
@@ -113,12 +128,21 @@ const optionsSchema = z.looseObject({
       (value) => typeof value === "function",
       "must be a function",
     )
-    // Without this, mistakes in the settings would be visible only as a page that does not work.
-    .default(() => (error: unknown, { status, route }: ErrorContext) => {
-      if (status >= 500) console.error(`bivariant/backend, ${route}:`, error);
-    }),
+    .default(printer),
   allowInsecureHttp: flag.default(false),
 });
+
+/** Without this, mistakes in the settings would be visible only as a page that does not work. */
+function printer(): NonNullable<BackendOptions["onError"]> {
+  let leftMs = () => 0;
+  return (error, { status, route }) => {
+    // Strangers can ask for unknown tenants as often as they like.
+    const isDue = leftMs() <= 0 && [error, Object(error).cause].some(isConfigurationError);
+    if (status < 500 && !isDue) return;
+    if (isDue) leftMs = countdown(10_000, Date.now);
+    console.error(`bivariant/backend, ${route}:`, error);
+  };
+}
 
 /** @throws ConfigurationError */
 export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>): Settings {
@@ -127,15 +151,15 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
     const [issue] = parsed.error.issues;
     throw invalidOption(issue?.path.join(".") || "options", issue?.message ?? "must be an object");
   }
+  requireTypes(options, "function", ["clientKey"]);
   const { path, session, publicUrl, allowInsecureHttp, onError } = parsed.data;
   const { now, timeoutMs, waitUntil = () => {} } = resolveAuthOptions(options);
-  const guard = (store: TokenStore) => withStoreErrors(store, timeoutMs);
   // People may never log out. It is longer than a session, because a token is stored shortly before.
   const ownStore = expiring(
     options.store ?? memoryStore({ now }),
     () => now() + session.lifetimeMs + 3_600_000,
   );
-  const store = guard(ownStore);
+  const store = withStoreErrors(ownStore, timeoutMs);
   const problem = 'must be an origin such as "https://planner.example"; http only for loopback';
   const parseOrigin = (option: string) => (value: string) => {
     const origin = originOf(value, allowInsecureHttp);
@@ -143,6 +167,8 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
     return origin;
   };
   const publicOrigin = publicUrl === undefined ? undefined : parseOrigin("publicUrl")(publicUrl);
+  const checked = { ...options, path, allowInsecureHttp, publicOrigin };
+  const deployments = parseDeployments(options.deployments, checked);
   return {
     path,
     session,
@@ -155,13 +181,9 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
     timeoutMs,
     waitUntil,
     origins: parsed.data.origins.map(parseOrigin("origins")),
-    findDeployment: deploymentFinder(options.deployments, {
-      allowInsecureHttp,
-      publicOrigin,
-      fetch: options.fetch,
-      tenantIdPattern: options.tenantIdPattern,
-    }),
-    loginStore: options.store === undefined ? guard(memoryStore({ now, mostEntries: 10_000 })) : store,
+    findDeployment: deployments.find,
+    checkLogin: deployments.checkLogin,
+    clientKey: options.clientKey,
     report: (error, context = { status: 200, code: "none", route: "session" }) => {
       // A listener that fails must not change the answer to the browser.
       (async () => onError(error, context))().catch(() => {});

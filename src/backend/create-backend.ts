@@ -6,6 +6,7 @@ import { invalidOption, requireObject } from "../options.js";
 import { type Service, serviceMaker } from "../service.js";
 import { type BackendOptions, parseOptions } from "./backend-options.js";
 import { errorPage, Refusal, reportedAnswer } from "./error-answer.js";
+import { exchangeLimits } from "./exchange-limits.js";
 import { PendingLogins } from "./pending-logins.js";
 import { PersonAuths, type SessionSubject } from "./person-auths.js";
 import { crossOriginHeaders, csrfHeader, isAllowedOrigin } from "./request-checks.js";
@@ -101,7 +102,8 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
   const makeService = serviceMaker(options, resolveAuthOptions(options));
   const people = new PersonAuths(settings);
   const sessions = new Sessions(settings, people);
-  const context: Context = { settings, people, sessions, logins: new PendingLogins(settings) };
+  const logins = new PendingLogins(settings);
+  const context: Context = { settings, people, sessions, logins, limited: exchangeLimits(settings) };
 
   const answer = (error: unknown, route: string, asPage = false): Response => {
     const shown = reportedAnswer(error, route, settings);

@@ -2,7 +2,8 @@
 import { z } from "zod";
 import { type PersonCredential, personDriverOf } from "../auth/credentials/credential.js";
 import { invalidOption } from "../options.js";
-import { type Fetch, parseBaseUrl, parseTarget, parseTenantId } from "../variants/target.js";
+import type { PendingLogin } from "../people.js";
+import { type Fetch, isUnderBase, parseBaseUrl, parseTarget, parseTenantId } from "../variants/target.js";
 
 interface DeploymentOfATenant {
   /** For a deployment with only a login, choose any name, because Variant B has no tenant ids. */
@@ -24,8 +25,8 @@ export interface LoginDeployment extends DeploymentOfATenant {
   readonly hostOrigin?: string | undefined;
   readonly launch?: undefined;
   /**
-   * Made with `apiClient`. Its redirectUri is the address of the route `callback`, or of a path below it. Deployments
-   * that do not trust each other need one each, such as `/auth/callback/acme` (RFC 9700 section 4.4.2.2).
+   * Made with `apiClient`. Its redirectUri is the address of the route `callback`, or of a path below it.
+   * Each deployment needs one of its own (RFC 9700 section 4.4.2.2). Default: such as `/auth/callback/acme`.
    */
   readonly login: PersonCredential<"B">;
 }
@@ -50,10 +51,11 @@ export type FindDeployment = (
 ) => BackendDeployment | undefined | Promise<BackendDeployment | undefined>;
 
 interface DeploymentOptions {
+  readonly path: string;
   readonly allowInsecureHttp: boolean;
-  readonly tenantIdPattern: RegExp | undefined;
+  readonly tenantIdPattern?: RegExp | undefined;
   readonly publicOrigin: string | undefined;
-  readonly fetch: Fetch | undefined;
+  readonly fetch?: Fetch | undefined;
 }
 
 const credential = <V extends "A" | "B">(variant: V, factory: string) =>
@@ -81,12 +83,17 @@ const deploymentSchema = z
     "has a launch, so it needs hostOrigin: the origin of its host application",
   );
 
-/** Returns a function that finds the deployment that matches the whole query. @throws ConfigurationError */
-export function deploymentFinder(
-  given: unknown,
-  options: DeploymentOptions,
-): (query: DeploymentQuery) => Promise<BackendDeployment | undefined> {
+export interface Deployments {
+  /** Finds the deployment that matches the whole query. */
+  find(query: DeploymentQuery): Promise<BackendDeployment | undefined>;
+  /** Refuses a login whose callback could not be told from another's. @throws ConfigurationError */
+  checkLogin(login: PendingLogin, deployment: BackendDeployment, own: string): void;
+}
+
+/** @throws ConfigurationError */
+export function parseDeployments(given: unknown, options: DeploymentOptions): Deployments {
   const list = typeof given === "function" ? [] : parseList(given, options);
+  const areDistinct = typeof given !== "function" && areLoginsDistinct(list, options);
   const lookUp = async (find: FindDeployment, query: DeploymentQuery) => {
     const found: unknown = await find(query);
     // `table[tenantId]` finds members of Object.prototype too, such as `constructor`.
@@ -94,15 +101,81 @@ export function deploymentFinder(
     if (isNone || typeof found === "function") return [];
     return [parseDeployment(found, options, "the result of deployments()")];
   };
-  return async (query) => {
-    // A lookup may put these values into a path or a database query, so they must be well-formed.
-    if (!isWellFormed(query, options)) return undefined;
-    const candidates = typeof given === "function" ? await lookUp(given as FindDeployment, query) : list;
-    // A lookup may return another customer's deployment by mistake.
-    const [found, ...others] = candidates.filter((deployment) => matches(deployment, query));
-    // A login without a tenant is ambiguous where several deployments fit.
-    return others.length === 0 ? found : undefined;
+  return {
+    async find(query) {
+      // A lookup may put these values into a path or a database query, so they must be well-formed.
+      if (!isWellFormed(query, options)) return undefined;
+      const candidates = typeof given === "function" ? await lookUp(given as FindDeployment, query) : list;
+      // A lookup may return another customer's deployment by mistake.
+      const [found, ...others] = candidates.filter((deployment) => matches(deployment, query));
+      // A login without a tenant is ambiguous where several deployments fit.
+      return others.length === 0 ? found : undefined;
+    },
+    checkLogin({ redirectUri, issuer }, { tenantId, baseUrl }, own) {
+      requireOwnRedirectUri(redirectUri, own);
+      if (areDistinct) return;
+      // The other deployments are unknown, so only this one may be able to have this address or issuer.
+      const ending = new URL(`/${tenantId}/`, own).pathname;
+      const hasIssuer = URL.canParse(issuer ?? "") && isUnderBase(new URL(issuer ?? ""), baseUrl);
+      if (!hasIssuer && !callbackRoute(redirectUri, options.path).endsWith(ending))
+        throw mixUp(
+          "must hold logins whose redirectUri ends with the tenantId, or whose issuer is under baseUrl",
+        );
+    },
   };
+}
+
+/** The callback address of a login whose credential has none. */
+export function defaultRedirectUri(own: string, path: string, tenantId: string): string {
+  return new URL(`${path}/callback/${tenantId}`, own).href;
+}
+
+/** The path from the route on. A proxy may change the part before it. A later segment may be `callback`. */
+export function callbackRoute(url: string, path: string): string {
+  const segments = `${new URL(url).pathname}/`;
+  const at = segments.indexOf(`${path}/callback/`);
+  return segments.slice(at < 0 ? segments.indexOf("/callback/") : at + path.length);
+}
+
+/**
+ * Returns whether the callbacks of all logins are known to differ. They are not where a credential is a
+ * function. Logins with one base URL need not differ: their codes can be sent to one place only.
+ *
+ * @throws ConfigurationError if a callback could belong to two logins
+ */
+function areLoginsDistinct(
+  list: readonly BackendDeployment[],
+  { path, publicOrigin }: DeploymentOptions,
+): boolean {
+  const logins = list.flatMap(({ login, tenantId, baseUrl }) => {
+    if (login === undefined) return [];
+    const settings = personDriverOf(login, "B").look?.();
+    const { redirectUri, issuer } = settings ?? {};
+    // This is checked now, because at the first login only the person would see the error.
+    if (redirectUri !== undefined) requireOwnRedirectUri(redirectUri, publicOrigin);
+    const url = redirectUri ?? defaultRedirectUri(publicOrigin ?? "https://unknown.invalid", path, tenantId);
+    const origin = redirectUri === undefined ? publicOrigin : new URL(url).origin;
+    return [{ isKnown: settings !== undefined, route: callbackRoute(url, path), origin, baseUrl, issuer }];
+  });
+  const known = logins.filter(({ isKnown }) => isKnown);
+  const mayBeEqual = (one = "", other = "") => one === "" || other === "" || one === other;
+  const isMixedUp = known.some((one) =>
+    known.some(
+      (other) =>
+        one.baseUrl !== other.baseUrl &&
+        one.route === other.route &&
+        mayBeEqual(one.origin, other.origin) &&
+        mayBeEqual(one.issuer, other.issuer),
+    ),
+  );
+  if (isMixedUp) throw mixUp("must not hold logins at several base URLs with one redirectUri");
+  return known.length === logins.length || new Set(logins.map(({ baseUrl }) => baseUrl)).size === 1;
+}
+
+function mixUp(problem: string): Error {
+  const remedy =
+    "Otherwise one deployment could receive another's codes (RFC 9700 section 4.4). Leave redirectUri out to have one for each tenant, such as https://planner.example/auth/callback/acme, or set issuer in each.";
+  return invalidOption("deployments", problem, remedy);
 }
 
 function matches(deployment: BackendDeployment, { purpose, ...fields }: DeploymentQuery): boolean {
@@ -128,12 +201,10 @@ function parseList(given: unknown, options: DeploymentOptions): readonly Backend
   if (!Array.isArray(given) || given.length === 0)
     throw invalidOption("deployments", "must be a function or a non-empty array of deployments");
   const list = given.map((one, index) => parseDeployment(one, options, `deployments[${index}]`));
-  const names = list.flatMap(({ launch, login, tenantId, hostOrigin }) => {
-    // This is checked now, because at the first login only the person would see the error.
-    const settings = login && personDriverOf(login, "B").look?.();
-    if (settings !== undefined) requireOwnRedirectUri(settings.redirectUri, options.publicOrigin);
-    return [...(launch ? [`${hostOrigin} ${tenantId}`] : []), ...(login ? [tenantId] : [])];
-  });
+  const names = list.flatMap(({ launch, login, tenantId, hostOrigin }) => [
+    ...(launch ? [`${hostOrigin} ${tenantId}`] : []),
+    ...(login ? [tenantId] : []),
+  ]);
   if (new Set(names).size === names.length) return list;
   const twice = "two launches with the same hostOrigin and tenantId, or two logins with the same tenantId";
   throw invalidOption("deployments", `must not hold ${twice}`);
@@ -167,7 +238,7 @@ export function originOf(value: string, allowInsecureHttp: boolean): string | un
 }
 
 /** Refuses another origin than `own`, because the browser would not send the login cookie there. */
-export function requireOwnRedirectUri(redirectUri: string, own: string | undefined): void {
+function requireOwnRedirectUri(redirectUri: string, own: string | undefined): void {
   const { origin, pathname } = new URL(redirectUri);
   const must = "must hold logins whose redirectUri";
   if (!/\/callback(?:\/|$)/.test(pathname))

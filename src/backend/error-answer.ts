@@ -44,11 +44,10 @@ const refusals = {
   body_too_large: [413, "The body is too large. Send at most 64 KiB."],
   request_invalid: [400, "The body is invalid. Send a JSON object in UTF-8."],
   origin_refused: [403, "This origin is not accepted. Add it to the backend's option origins."],
-  host_unknown: [403, "No deployment is configured for this host application and tenant."],
   tenant_missing: [400, "Name the tenant, as in login?tenant=acme (the option tenant of startSession)."],
-  tenant_unknown: [404, "No deployment with a login is configured for this tenant."],
+  tenant_unknown: [404, "No login is possible for this tenant."],
   return_to_refused: [400, "return_to must lead to a page of the application, in at most 2048 characters."],
-  code_spent: [409, "This code was sent before. Open the plugin again."],
+  rate_limited: [429, "Too many launches or logins at once. Try again later."],
   state_mismatch: [400, "This login was not started in this browser. Log in again."],
   login_expired: [400, "This login took too long. Log in again."],
   // No client is left to read this answer.
@@ -67,10 +66,16 @@ export interface ErrorAnswer {
 export class Refusal extends Error {
   readonly answer: ErrorAnswer;
 
-  /** `message` replaces the usual sentence. It must not repeat anything from the request. */
-  constructor(code: keyof typeof refusals, options: Partial<Pick<ErrorAnswer, "message" | "headers">> = {}) {
+  /**
+   * `message` replaces the usual sentence. It must not repeat anything from the request. `onError` receives
+   * the `cause`, which the answer must not reveal.
+   */
+  constructor(
+    code: keyof typeof refusals,
+    { cause, ...options }: Partial<Pick<ErrorAnswer, "message" | "headers">> & { cause?: unknown } = {},
+  ) {
     const [status, message] = refusals[code];
-    super(message);
+    super(message, { cause });
     this.answer = { status, code, message, ...options };
   }
 }
@@ -83,12 +88,13 @@ export function reportedAnswer(
 ): ErrorAnswer {
   // A deployment without a credential for its tenant counts as not configured.
   const isMissing = isConfigurationError(error) && error.code === "credential_missing";
-  const missing = route === "launch" ? "host_unknown" : "tenant_unknown";
-  const answer = answerFor(isMissing ? new Refusal(missing) : error, now());
+  const answer = answerFor(isMissing ? new Refusal("tenant_unknown") : error, now());
   // A callback sends its page the reason instead of the code.
   const code = (route === "callback" && answer.reason) || answer.code;
   const { status } = answer;
-  if (!(error instanceof Refusal) && !isSessionError(error)) report(error, { status, code, route });
+  const hidden = error instanceof Refusal ? error.cause : undefined;
+  if (hidden !== undefined || !(error instanceof Refusal || isSessionError(error)))
+    report(hidden ?? error, { status, code, route });
   return answer;
 }
 

@@ -9,4 +9,10 @@ export type {
   LoginDeployment,
 } from "./deployments.js";
 export { isSessionError, SessionError } from "./error-answer.js";
-export { type NodeRequest, type NodeResponse, toNodeHandler, toWebRequest } from "./to-node-handler.js";
+export {
+  type NodeRequest,
+  type NodeResponse,
+  remoteAddress,
+  toNodeHandler,
+  toWebRequest,
+} from "./to-node-handler.js";

@@ -1,6 +1,12 @@
-/** Keeps logins of Variant B until their pages fetch a session. Each has its own cookie, for several tabs. */
+/**
+ * Keeps logins of Variant B until their pages fetch a session. Each has its own cookie, for several tabs. The
+ * cookie holds the login itself, sealed, because anyone can begin one. After the code was exchanged, the
+ * store holds it.
+ */
 import type { PendingLogin } from "../people.js";
 import type { Settings } from "./backend-options.js";
+import { Refusal } from "./error-answer.js";
+import { LoginSeal } from "./login-seal.js";
 import { isSubject, type SessionSubject } from "./person-auths.js";
 import { areEqual, Records, randomToken } from "./records.js";
 import { cookieHeader, cookieName, cookieNames, isSecure, readCookie } from "./request-checks.js";
@@ -11,7 +17,7 @@ export interface StartedLogin {
   readonly baseUrl: string;
 }
 
-/** `started` is present until the callback comes. `completed` is present after the code was exchanged. */
+/** `started` is present in a cookie until the callback comes, and `completed` in the store after it. */
 interface LoginRecord {
   readonly returnTo: string;
   /** When the time for the current step ends, in epoch milliseconds. */
@@ -26,6 +32,9 @@ const stepMs = 600_000;
 const rememberedMs = 2 * stepMs;
 /** The most logins of one browser at a time. If it starts another one, the oldest is forgotten. */
 const mostLogins = 5;
+/** Browsers keep cookies of up to 4096 bytes. Servers accept request headers of 8 or 16 kB in all. */
+const mostCookieBytes = 3_900;
+const mostBytes = 6_000;
 
 interface WantedLogin {
   /** The mark that bivariant/page added to the address to which its login returns. */
@@ -35,68 +44,80 @@ interface WantedLogin {
 
 interface LoginCookie {
   readonly name: string;
-  readonly id: string;
+  readonly value: string;
 }
 
 interface FoundLogin extends LoginRecord {
   readonly cookie: LoginCookie;
-  readonly version: string;
 }
 
 export interface TakenLogin extends StartedLogin {
   readonly returnTo: string;
   readonly isLate: boolean;
-  /** Stores who logged in, and returns the `Set-Cookie` with which the page can fetch the session. */
-  complete(subject: SessionSubject): Promise<string>;
+  /** Returns the `Set-Cookie` values after which this browser cannot complete the login again. */
+  end(): Promise<readonly string[]>;
+  /** Stores who logged in, once. Returns the `Set-Cookie` values for fetching the session. */
+  complete(subject: SessionSubject): Promise<readonly string[]>;
 }
 
 export class PendingLogins {
   readonly #settings: Settings;
+  readonly #seal: LoginSeal;
   readonly #records: Records<LoginRecord>;
 
   constructor(settings: Settings) {
     this.#settings = settings;
+    this.#seal = new LoginSeal(settings);
     this.#records = new Records(
-      { store: settings.loginStore, report: settings.report },
+      settings,
       "login",
-      ({ returnTo, expiresAt, started, completed }) =>
+      ({ returnTo, expiresAt, completed }) =>
         URL.canParse(returnTo ?? "") &&
         Number.isFinite(expiresAt) &&
-        (started === undefined || typeof started.login.state === "string") &&
         (completed === undefined || isSubject(completed)),
     );
   }
 
-  /** Remembers a login, and returns the `Set-Cookie` values that bind it to the browser. */
+  /** Returns the `Set-Cookie` values that keep a login in the browser. */
   async start(request: Request, started: StartedLogin, returnTo: string): Promise<readonly string[]> {
-    const oldest = this.#cookiesOf(request).slice(0, -(mostLogins - 1));
-    const cookie = { name: this.#cookiePrefix(request) + randomToken().slice(0, 8), id: randomToken() };
-    await this.#write(cookie.id, { returnTo, expiresAt: this.#settings.now() + stepMs, started });
-    for (const { id } of oldest) await this.#records.delete(id);
-    return [
-      this.#setCookie(request, cookie),
-      ...oldest.map(({ name }) => this.#setCookie(request, { name })),
-    ];
+    const sealed = { returnTo, expiresAt: this.#settings.now() + stepMs, started };
+    const cookie = await this.#sealed(this.#newName(request), sealed);
+    if (cookie.value.length > mostCookieBytes) throw new Refusal("return_to_refused");
+    let bytes = cookie.value.length;
+    const dropped = this.#cookiesOf(request)
+      .toReversed()
+      .filter(({ value }, newer) => {
+        bytes += value.length;
+        return newer + 1 >= mostLogins || bytes > mostBytes;
+      });
+    return [cookie, ...dropped.map(({ name }) => ({ name }))].map((one) => this.#setCookie(request, one));
   }
 
-  /** Returns this browser's login once (RFC 6749 section 10.12), else the page of another, for an error. */
+  /** Returns this browser's login (RFC 6749 section 10.12), else the page of another, for an error. */
   async take(request: Request, state: string | undefined): Promise<TakenLogin | string | undefined> {
     const found = await this.#loginsOf(request);
     const own = found.find(({ started }) => started && areEqual(state ?? "", started.login.state));
     if (own?.started === undefined) return found.at(-1)?.returnTo;
-    const { cookie, version, started, returnTo, expiresAt } = own;
-    // If two callbacks come at once, only one can replace the version that both read.
-    if (!(await this.#write(cookie.id, { returnTo, expiresAt }, version))) return returnTo;
+    const { cookie, started, returnTo, expiresAt } = own;
     return {
       ...started,
       returnTo,
       isLate: this.#settings.now() >= expiresAt,
+      end: async () => [this.#setCookie(request, await this.#sealed(cookie.name, { returnTo, expiresAt }))],
       complete: async (completed) => {
-        // The id is new, because an attacker who planted the old one could fetch the session.
-        const id = randomToken();
-        await this.#write(id, { returnTo, expiresAt: this.#settings.now() + stepMs, completed });
-        await this.#records.delete(cookie.id);
-        return this.#setCookie(request, { name: cookie.name, id });
+        const now = this.#settings.now();
+        const record = { returnTo, expiresAt: now + stepMs };
+        const options = { ifVersion: null, expiresAt: now + rememberedMs };
+        // A copy of the cookie can complete the login with another code. Only the first one counts.
+        if (!(await this.#records.write(started.login.state, record, options)))
+          throw new Refusal("state_mismatch");
+        // The id is new, because an attacker who planted the cookie could fetch the session. So is the name,
+        // because the answer to a second callback may still replace the old cookie.
+        const value = randomToken();
+        await this.#records.write(value, { ...record, completed }, options);
+        return [{ name: this.#newName(request), value }, { name: cookie.name }].map((one) =>
+          this.#setCookie(request, one),
+        );
       },
     };
   }
@@ -108,7 +129,7 @@ export class PendingLogins {
     handOver: (subject: SessionSubject) => Promise<Response>,
   ): Promise<Response | undefined> {
     for (let tries = 0; tries < mostLogins; tries++) {
-      const { id, name } = (await this.#completedOf(request, wanted))?.cookie ?? {};
+      const { value: id, name } = (await this.#completedOf(request, wanted))?.cookie ?? {};
       if (id === undefined || name === undefined) return undefined;
       const response = await this.#records.lock(id, async () => {
         const completed = (await this.#records.read(id))?.value.completed;
@@ -128,15 +149,21 @@ export class PendingLogins {
   /** Returns the login cookies with the oldest first, as browsers send them (RFC 6265 section 5.4). */
   #cookiesOf(request: Request): readonly LoginCookie[] {
     const prefix = this.#cookiePrefix(request);
-    return cookieNames(request).flatMap((name) => {
-      const isOurs = name.startsWith(prefix) && /^[\w-]{8}$/.test(name.slice(prefix.length));
-      const id = isOurs && readCookie(request, name);
-      return id && /^[\w-]{43}$/.test(id) ? [{ name, id }] : [];
-    });
+    return cookieNames(request)
+      .filter((name) => name.startsWith(prefix) && /^[\w-]{8}$/.test(name.slice(prefix.length)))
+      .map((name) => ({ name, value: readCookie(request, name) ?? "" }));
   }
 
   #cookiePrefix(request: Request): string {
     return `${cookieName("login", request, this.#settings)}-`;
+  }
+
+  #newName(request: Request): string {
+    return this.#cookiePrefix(request) + randomToken().slice(0, 8);
+  }
+
+  async #sealed(name: string, login: LoginRecord): Promise<LoginCookie> {
+    return { name, value: await this.#seal.seal(name, login, this.#settings.now() + rememberedMs) };
   }
 
   async #loginsOf(request: Request): Promise<readonly FoundLogin[]> {
@@ -144,8 +171,11 @@ export class PendingLogins {
     const cookies = this.#cookiesOf(request).slice(-mostLogins);
     const found = await Promise.all(
       cookies.map(async (cookie) => {
-        const read = await this.#records.read(cookie.id);
-        return read && { ...read.value, cookie, version: read.version };
+        const { name, value } = cookie;
+        const login = value.includes(".")
+          ? ((await this.#seal.open(name, value)) as LoginRecord | undefined)
+          : (await this.#records.read(value))?.value;
+        return login && { ...login, cookie };
       }),
     );
     return found.filter((login) => login !== undefined);
@@ -166,14 +196,12 @@ export class PendingLogins {
     return logins.sort((one, other) => one.expiresAt - other.expiresAt).at(-1);
   }
 
-  #write(id: string, record: LoginRecord, ifVersion?: string): Promise<boolean> {
-    const options = { expiresAt: this.#settings.now() + rememberedMs, ...(ifVersion && { ifVersion }) };
-    return this.#records.write(id, record, options);
-  }
-
-  /** Without an id, the browser removes the cookie. */
-  #setCookie(request: Request, { name, id = "" }: { readonly name: string; readonly id?: string }): string {
+  /** Without a value, the browser removes the cookie. */
+  #setCookie(
+    request: Request,
+    { name, value = "" }: Partial<LoginCookie> & { readonly name: string },
+  ): string {
     const attributes = `; SameSite=Lax${isSecure(request, this.#settings) ? "; Secure" : ""}`;
-    return cookieHeader(name, id, id === "" ? 0 : rememberedMs / 1_000, attributes);
+    return cookieHeader(name, value, value === "" ? 0 : rememberedMs / 1_000, attributes);
   }
 }

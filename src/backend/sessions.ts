@@ -4,6 +4,7 @@ import { emit } from "../auth/auth.js";
 import { RelaunchRequiredError } from "../errors.js";
 import type { Settings } from "./backend-options.js";
 import { Refusal, SessionError } from "./error-answer.js";
+import type { LimitedExchange } from "./exchange-limits.js";
 import type { PendingLogins } from "./pending-logins.js";
 import { isSubject, type PersonAuths, type SessionSubject } from "./person-auths.js";
 import { csrfTokenOf, isToken, Records, randomToken } from "./records.js";
@@ -21,6 +22,7 @@ export interface Context {
   readonly people: PersonAuths;
   readonly sessions: Sessions;
   readonly logins: PendingLogins;
+  readonly limited: LimitedExchange;
 }
 
 export interface SessionRecord extends SessionSubject {

@@ -1,12 +1,11 @@
 /** POST launch (Variant A), and GET login and GET callback (Variant B): the routes by which a person signs in. */
 import { z } from "zod";
-import { isRelaunchRequiredError } from "../errors.js";
+import { ConfigurationError, isConfigurationError, RelaunchRequiredError, wireText } from "../errors.js";
 import { beginLogin, completeLogin, redeemLaunch } from "../people.js";
 import type { Settings } from "./backend-options.js";
-import { requireOwnRedirectUri } from "./deployments.js";
+import { callbackRoute, defaultRedirectUri } from "./deployments.js";
 import { Refusal, reportedAnswer } from "./error-answer.js";
-import type { TakenLogin } from "./pending-logins.js";
-import type { SessionSubject } from "./person-auths.js";
+import type { StartedLogin, TakenLogin } from "./pending-logins.js";
 import { randomToken } from "./records.js";
 import { isAllowedOrigin, isSecure, ownOrigin, readJson } from "./request-checks.js";
 import { type Context, openSession } from "./sessions.js";
@@ -22,39 +21,72 @@ const launchBody = z.object({
 
 export async function answerLaunch(request: Request, context: Context): Promise<Response> {
   const { code, codeVerifier, tenantId, hostOrigin } = await readJson(request, launchBody);
-  const { settings, people } = context;
+  const { settings, people, limited } = context;
   // This fails before the code is spent on a session that could not be returned.
   if (settings.session.cookie) isSecure(request, settings);
-  const deployment = await settings.findDeployment({ purpose: "launch", tenantId, hostOrigin });
-  if (deployment?.launch === undefined) throw new Refusal("host_unknown");
-  const { launch: credential, baseUrl } = deployment;
-  const options = { ...settings.auth, baseUrl, tenantId: deployment.tenantId, credential };
-  const auth = await redeemLaunch({ ...options, code, codeVerifier, person: randomToken() }).catch(
-    (error: unknown) => {
-      // Without a cause, the service did not refuse it: the store knows that the code was sent before.
-      const wasSentBefore =
-        isRelaunchRequiredError(error) && error.code === "launch_refused" && error.cause === undefined;
-      throw wasSentBefore ? new Refusal("code_spent") : error;
-    },
-  );
-  return people.add(auth, deployment, async (subject) => {
-    if (request.signal.aborted) throw new Refusal("client_gone");
-    return openSession(request, context, subject);
+  return limited(JSON.stringify(["launch", tenantId, hostOrigin]), request, async () => {
+    const deployment = await settings
+      .findDeployment({ purpose: "launch", tenantId, hostOrigin })
+      .catch(asRefused);
+    if (deployment?.launch === undefined) {
+      const [tenant, host] = [tenantId, hostOrigin].map((text) => wireText(text, [code, codeVerifier]));
+      return asRefused(notConfigured(`a launch of the tenant ${tenant} from the host application ${host}`));
+    }
+    const { launch: credential, baseUrl } = deployment;
+    const options = { ...settings.auth, baseUrl, tenantId: deployment.tenantId, credential };
+    const person = randomToken();
+    const auth = await redeemLaunch({ ...options, code, codeVerifier, person }).catch(asRefused);
+    return people.add(auth, deployment, async (subject) => {
+      if (request.signal.aborted) throw new Refusal("client_gone");
+      return openSession(request, context, subject);
+    });
   });
 }
 
-export async function answerLogin(request: Request, { settings, logins }: Context): Promise<Response> {
+/** Answers a mistake in the configuration like a refused code, because anyone can ask for any tenant. */
+function asRefused(error: unknown): never {
+  if (!isConfigurationError(error)) throw error;
+  throw new RelaunchRequiredError("launch_refused", `The launch is not possible: ${error.message}`, {
+    cause: error,
+  });
+}
+
+function notConfigured(purpose: string): ConfigurationError {
+  const message = `No deployment is configured for ${purpose}. If there should be one, add it to the option deployments.`;
+  return new ConfigurationError("credential_missing", message, { option: "deployments" });
+}
+
+export async function answerLogin(request: Request, context: Context): Promise<Response> {
+  const { settings, logins } = context;
   const { searchParams } = new URL(request.url);
   const tenant = single(searchParams, "tenant");
   const returnTo = parseReturnTo(single(searchParams, "return_to") ?? "/", request, settings);
+  // This fails before it depends on the tenant.
+  isSecure(request, settings);
+  const { url, started } = await begin(request, tenant, settings).catch((error: unknown) => {
+    // Anyone can ask for any tenant, so a mistake in a customer's settings must look like an unknown tenant.
+    throw isConfigurationError(error) ? new Refusal("tenant_unknown", { cause: error }) : error;
+  });
+  return redirect(302, url, await logins.start(request, started, returnTo));
+}
+
+async function begin(
+  request: Request,
+  tenant: string | null,
+  settings: Settings,
+): Promise<{ url: string; started: StartedLogin }> {
+  const own = ownOrigin(request, settings);
   const named = tenant === null ? {} : { tenantId: tenant };
   const deployment = await settings.findDeployment({ purpose: "login", ...named });
-  if (deployment?.login === undefined)
-    throw new Refusal(tenant === null ? "tenant_missing" : "tenant_unknown");
+  if (deployment?.login === undefined) {
+    if (tenant === null) throw new Refusal("tenant_missing");
+    throw notConfigured(`a login of the tenant ${wireText(tenant)}`);
+  }
   const { baseUrl, tenantId, login: credential } = deployment;
-  const { url, login } = await beginLogin({ ...settings.auth, baseUrl, tenantId, credential });
-  requireOwnRedirectUri(login.redirectUri, ownOrigin(request, settings));
-  return redirect(302, url, await logins.start(request, { login, tenantId, baseUrl }, returnTo));
+  const redirectUri = defaultRedirectUri(own, settings.path, tenantId);
+  const { url, login } = await beginLogin({ ...settings.auth, baseUrl, tenantId, credential, redirectUri });
+  settings.checkLogin(login, deployment, own);
+  return { url, started: { login, tenantId, baseUrl } };
 }
 
 /** Completes a login, and redirects back to its page, whatever the outcome. */
@@ -64,48 +96,35 @@ export async function answerCallback(request: Request, context: Context): Promis
   const taken = await logins.take(request, states.length === 1 ? states[0] : undefined);
   if (taken === undefined) throw new Refusal("state_mismatch");
   if (typeof taken === "string") return redirect(303, withLoginError(taken, "state_mismatch"));
-  let subject: SessionSubject;
   try {
-    subject = await complete(request, context, taken);
+    return redirect(303, taken.returnTo, await complete(request, context, taken));
   } catch (error) {
     const { code, reason = code } = reportedAnswer(error, "callback", settings);
-    return redirect(303, withLoginError(taken.returnTo, reason));
+    // After a Refusal the login stays, because nothing was done.
+    const cookies = error instanceof Refusal ? [] : await taken.end().catch(() => []);
+    return redirect(303, withLoginError(taken.returnTo, reason), cookies);
   }
-  return redirect(303, taken.returnTo, [await taken.complete(subject)]);
 }
 
 async function complete(
   request: Request,
-  { settings, people }: Context,
-  { login, tenantId, baseUrl, isLate }: TakenLogin,
-): Promise<SessionSubject> {
+  { settings, people, limited }: Context,
+  taken: TakenLogin,
+): Promise<readonly string[]> {
+  const { login, tenantId, baseUrl } = taken;
   const callbackUrl = new URL(login.redirectUri);
-  const { pathname, search } = new URL(request.url);
   // RFC 9700 section 4.4.2.2: a code for another deployment's redirect URI must not be sent to this one (mix-up).
-  if (routeOf(callbackUrl.pathname, settings.path) !== routeOf(pathname, settings.path))
+  if (callbackRoute(login.redirectUri, settings.path) !== callbackRoute(request.url, settings.path))
     throw new Refusal("state_mismatch");
-  if (isLate) throw new Refusal("login_expired");
+  if (taken.isLate) throw new Refusal("login_expired");
   const deployment = await settings.findDeployment({ purpose: "login", tenantId, baseUrl });
   if (deployment?.login === undefined) throw new Refusal("tenant_unknown");
   // Behind a proxy the request's URL is not the redirect URI that browsers know.
-  callbackUrl.search = search;
-  const auth = await completeLogin({
-    ...settings.auth,
-    baseUrl,
-    tenantId,
-    credential: deployment.login,
-    callbackUrl: callbackUrl.href,
-    login,
-    person: randomToken(),
-  });
-  return people.add(auth, deployment, async (subject) => subject);
-}
-
-/** The path from the route on. A proxy may change the part before it. A later segment may be `callback`. */
-function routeOf(pathname: string, path: string): string {
-  const segments = `${pathname}/`;
-  const at = segments.indexOf(`${path}/callback/`);
-  return segments.slice(at < 0 ? segments.indexOf("/callback/") : at + path.length);
+  callbackUrl.search = new URL(request.url).search;
+  const options = { ...settings.auth, baseUrl, tenantId, credential: deployment.login, login };
+  const exchange = () => completeLogin({ ...options, callbackUrl: callbackUrl.href, person: randomToken() });
+  const auth = await limited(JSON.stringify(["login", tenantId, baseUrl]), request, exchange);
+  return people.add(auth, deployment, taken.complete);
 }
 
 function single(parameters: URLSearchParams, name: string): string | null {

@@ -39,6 +39,13 @@ export function toNodeHandler(handler: Handler): (incoming: NodeRequest, outgoin
   };
 }
 
+const addresses = new WeakMap<Request, string>();
+
+/** The address that a request made here came from, for `clientKey`; behind a proxy, the proxy's address. */
+export function remoteAddress(request: Request): string | undefined {
+  return addresses.get(request);
+}
+
 async function serve(handler: Handler, incoming: Incoming, outgoing: ServerResponse): Promise<void> {
   const gone = new AbortController();
   let request: Request | undefined;
@@ -97,7 +104,9 @@ function makeRequest(incoming: Incoming, signal?: AbortSignal): Request {
     const body = method === "GET" || method === "HEAD" ? undefined : bodyOf(incoming);
     const init = { method, headers, ...(signal && { signal }), ...(body && { body, duplex: "half" }) };
     // The URL is not resolved, because a path that begins with two slashes would replace the host.
-    return new Request(`${protocol}://${host}${target}`, init as RequestInit);
+    const request = new Request(`${protocol}://${host}${target}`, init as RequestInit);
+    if (socket?.remoteAddress !== undefined) addresses.set(request, socket.remoteAddress);
+    return request;
   } catch {
     throw invalidAddress();
   }

@@ -28,11 +28,10 @@ export type PageErrorCode =
   | "session_ended"
   /** `session.fetch` was called with another origin than the backend's, or the backend does not allow the page's. */
   | "origin_refused"
-  /** No deployment is configured for this host and tenant. This code and all below come from the backend. */
-  | "host_unknown"
-  /** The code was sent before. */
-  | "code_spent"
-  /** The exchange failed (see `reason`), or the session's token has expired: open it again from the host. */
+  /**
+   * The exchange failed (see `reason`), or the session's token has expired: open it again from the host. This
+   * code and all below come from the backend.
+   */
   | "relaunch_required"
   /** The backend received no token: its log says why. */
   | "exchange_failed"

@@ -68,8 +68,14 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
   };
 
   /** Runs a task on the entries under the write lock. A damaged file is set aside instead, unless it is behind a link. */
-  const exclusively = <T>(at: string, task: (entries: Entries, save: () => Promise<void>) => Promise<T>) =>
+  const exclusively = <T>(
+    at: string,
+    task: (entries: Entries, save: () => Promise<void>) => Promise<T>,
+    signal?: AbortSignal,
+  ) =>
     files.write(`${at}.locks`, writeLimits, async (own) => {
+      // The caller has given up while this write was queued.
+      signal?.throwIfAborted();
       const corrupt = await clearUp(at, own);
       if (corrupt !== undefined) throw corrupt;
       try {
@@ -111,13 +117,14 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
       }),
     set: (key, value, setOptions) =>
       guarded(async (at) => {
-        const { ifVersion, expiresAt = Number.POSITIVE_INFINITY } = requireEntry(key, value, setOptions);
+        const entry = requireEntry(key, value, setOptions);
+        const { ifVersion, expiresAt = Number.POSITIVE_INFINITY, signal } = entry;
         const name = await encryption.nameOf(key);
         const version = crypto.randomUUID();
         // JSON cannot hold infinity. Entries with minus infinity are dropped before the write.
         const expiry = expiresAt < Number.POSITIVE_INFINITY ? { expiresAt } : {};
         const sealed = await encryption.seal(value, { name, version, ...expiry });
-        return exclusively(at, async (entries, save) => {
+        const write = async (entries: Entries, save: () => Promise<void>) => {
           const old = entries.get(name);
           const current = old === undefined || isOver(old) ? null : old.version;
           if (ifVersion !== undefined && current !== ifVersion)
@@ -125,7 +132,8 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
           entries.set(name, { version, ...expiry, value: sealed });
           await save();
           return { value, version };
-        });
+        };
+        return exclusively(at, write, signal);
       }),
     delete: (key) =>
       guarded(async (at) => {

@@ -60,8 +60,8 @@ describe("a launch", () => {
     }
   });
 
-  test("of an unknown host or tenant is refused, and nothing is sent", async () => {
-    const { browser, tokenRequests, launchBody } = rig();
+  test("of an unknown host or tenant is answered like a refused code, and nothing is sent", async () => {
+    const { browser, tokenRequests, launchBody, told } = rig();
     const launched = launchBody();
     const others = [
       { hostOrigin: "https://evil.example" },
@@ -76,9 +76,10 @@ describe("a launch", () => {
     ];
     for (const other of others) {
       const refusal = await refusalOf(browser.post("/auth/launch", { ...launched, ...other }));
-      expect(refusal, JSON.stringify(other)).toBe("403 host_unknown");
+      expect(refusal, JSON.stringify(other)).toBe("401 relaunch_required");
     }
-    expect(tokenRequests()).toBe(0);
+    expect(told[0]?.error).toMatchObject({ message: expect.stringContaining("https://evil.example") });
+    expect([told.length, tokenRequests()]).toEqual([others.length, 0]);
     expect((await browser.post("/auth/launch", launched)).status).toBe(200);
   });
 
@@ -102,7 +103,7 @@ describe("a launch", () => {
     await ask("https://host.two.example", "acme");
     await ask("https://host.one.example", "acme");
     await ask("https://host.two.example", "umbrella");
-    expect((await ask("https://host.one.example", "umbrella")).status).toBe(403);
+    expect((await ask("https://host.one.example", "umbrella")).status).toBe(401);
     const path = (tenantId: string) => `/api/v1/${tenantId}/external-plugin/oauth/token`;
     expect(seen).toEqual([
       `https://two.example${path("acme")}`,
@@ -113,17 +114,17 @@ describe("a launch", () => {
 
   test("is refused when a lookup returns a deployment that was not asked for", async () => {
     const right = launching();
-    const lookups: [given: BackendDeployment | undefined, error: string][] = [
-      [{ ...right, hostOrigin: "https://other.example" }, "host_unknown"],
-      [{ ...right, tenantId: "umbrella" }, "host_unknown"],
-      [{ ...right, launch: undefined, login: loginCredential() }, "host_unknown"],
-      [{ ...right, launch: userInterfacePlugin(() => undefined) }, "host_unknown"],
-      [undefined, "host_unknown"],
-      [{ ...right, baseUrl: "ftp://x" }, "backend_failed"],
+    const lookups: (BackendDeployment | undefined)[] = [
+      { ...right, hostOrigin: "https://other.example" },
+      { ...right, tenantId: "umbrella" },
+      { ...right, launch: undefined, login: loginCredential() },
+      { ...right, launch: userInterfacePlugin(() => undefined) },
+      undefined,
+      { ...right, baseUrl: "ftp://x" },
     ];
-    for (const [given, error] of lookups) {
+    for (const given of lookups) {
       const { browser, launchBody, tokenRequests } = rig({ deployments: async () => given });
-      expect(await errorOf(await browser.post("/auth/launch", launchBody()))).toBe(error);
+      expect(await errorOf(await browser.post("/auth/launch", launchBody()))).toBe("relaunch_required");
       expect(tokenRequests()).toBe(0);
     }
     const queries: unknown[] = [];
@@ -138,21 +139,21 @@ describe("a launch", () => {
     const asked = queries.length;
     for (const wrong of [{ hostOrigin: "__proto__" }, { hostOrigin: `${HOST}/path` }, { tenantId: ".." }]) {
       const refusal = await refusalOf(browser.post("/auth/launch", { ...launchBody(), ...wrong }));
-      expect(refusal).toBe("403 host_unknown");
+      expect(refusal).toBe("401 relaunch_required");
     }
     expect(queries).toHaveLength(asked);
   });
 });
 
 describe("a code", () => {
-  test("that is posted several times is sent once, and otherwise answered 409", async () => {
+  test("that is posted several times is sent once, and otherwise asks for a relaunch", async () => {
     const { browser, launchBody, tokenRequests } = rig();
     const launched = launchBody();
     const answers = await Promise.all(
       Array.from({ length: 10 }, () => browser.post("/auth/launch", launched)),
     );
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(9).fill(409)]);
-    expect(await refusalOf(browser.post("/auth/launch", launched))).toBe("409 code_spent");
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(9).fill(401)]);
+    expect(await refusalOf(browser.post("/auth/launch", launched))).toBe("401 relaunch_required");
     expect(tokenRequests()).toBe(1);
   });
 
@@ -183,7 +184,7 @@ describe("a code", () => {
       401,
       expect.objectContaining({ error: "relaunch_required", reason: "launch_outcome_unknown" }),
     ]);
-    expect((await browser.post("/auth/launch", body)).status).toBe(409);
+    expect((await browser.post("/auth/launch", body)).status).toBe(401);
     expect(server.requests).toHaveLength(1);
     expect(new URLSearchParams(server.requests[0]?.body).get("code")).toBe("a-code");
   });

@@ -97,6 +97,7 @@ describe("createBackend refuses", () => {
         { idle: 1 },
       ],
       onError: [1],
+      clientKey: [1],
       store: [{}, { get() {} }, 1],
       timeoutMs: [0],
       now: [1],

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
-import { type Backend, toNodeHandler, toWebRequest } from "../../src/backend/index.js";
+import { type Backend, remoteAddress, toNodeHandler, toWebRequest } from "../../src/backend/index.js";
 import { csrfHeader } from "../../src/backend/request-checks.js";
 import { latch } from "../people/person.js";
 import { servingOn } from "../support/recording-server.js";
@@ -150,6 +150,12 @@ describe("a request", () => {
     socket.destroy();
     expect((await fetch(url)).status).toBe(200);
   });
+});
+
+test("a request that was made here has the address that it came from, and no other request has one", async () => {
+  const { url } = await serving(toNodeHandler((request) => new Response(remoteAddress(request))));
+  expect(await (await fetch(url)).text()).toBe("127.0.0.1");
+  expect(remoteAddress(new Request(url))).toBeUndefined();
 });
 
 describe("a response", () => {

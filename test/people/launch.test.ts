@@ -156,6 +156,15 @@ const status = (status: number) => () => new Response(null, { status });
 const broken = (code: string) => () =>
   Promise.reject(Object.assign(new TypeError("fetch failed"), { cause: { code } }));
 
+test("a launch code that did not reach the service, because the connection was refused, can be sent again", async () => {
+  const answers = [broken("ECONNREFUSED"), granted];
+  const { fetch, redeem } = launch(() => (answers.shift() ?? granted)());
+  expect(await rejectionOf(redeem())).toMatchObject({ name: "TransportError", code: "network_failed" });
+  expect((await redeem()).variant).toBe("A");
+  expect(await rejectionOf(redeem())).toMatchObject({ code: "launch_refused" });
+  expect(fetch.calls).toHaveLength(2);
+});
+
 describe("a launch code is sent once, and the error says what to do, after", () => {
   const [relaunch, refused, unknown] = ["RelaunchRequiredError", "launch_refused", "launch_outcome_unknown"];
   /** `again` is the error code of a second attempt. */
@@ -168,11 +177,6 @@ describe("a launch code is sent once, and the error says what to do, after", () 
       code: "token_refused",
     },
     { name: "a reset", script: broken("ECONNRESET"), is: relaunch, code: unknown },
-    {
-      name: "a refused connection",
-      script: broken("ECONNREFUSED"),
-      ...{ is: "TransportError", code: "network_failed" },
-    },
     ...[202, 400, 408, 503].map((sent) => ({
       ...{ name: `an empty ${sent}`, script: status(sent), is: relaunch, code: unknown },
       says: `status ${sent}`,

@@ -47,6 +47,22 @@ describe("a login", () => {
     expect(url).toMatch(/^https:\/\/service\.example\/prefix\/v1\/authorize\?realm=acme&/);
   });
 
+  test("goes back to the option redirectUri if the credential has none, and cannot begin without both", async () => {
+    const { redirectUri, ...settings } = client;
+    const credential = apiClient(settings);
+    const { login, url } = await beginLogin({ ...target, credential, redirectUri });
+    expect([login.redirectUri, new URL(url).searchParams.get("redirect_uri")]).toEqual([
+      redirectUri,
+      redirectUri,
+    ]);
+    const none = { code: "credential_invalid", option: "redirectUri" };
+    expect(await rejectionOf(beginLogin({ ...target, credential }))).toMatchObject(none);
+    const { fetch, codes } = loginServer();
+    const callbackUrl = `${redirectUri}?code=c&state=${login.state}`;
+    await completeLogin({ ...target, credential, fetch, login, callbackUrl });
+    expect(codes[0]?.redirect_uri).toBe(redirectUri);
+  });
+
   test("has its own state and verifier each time", async () => {
     const credential = apiClient(client);
     const both = [await beginLogin({ ...target, credential }), await beginLogin({ ...target, credential })];
@@ -196,14 +212,15 @@ describe("the functions of a login reject", () => {
     },
   );
 
-  test.each([{ clientId: "another" }, { redirectUri: "https://portal.example/another" }])(
-    "a login that was begun with another credential (%j)",
-    async (changed) => {
-      const back = await backFromLogin(settings(changed));
-      const completing = completeLogin({ ...target, credential: apiClient(client), ...back });
-      expect(await rejectionOf(completing)).toMatchObject({ code: "option_invalid", option: "login" });
-    },
-  );
+  test.each([
+    { clientId: "another" },
+    { redirectUri: "https://portal.example/another" },
+    { issuer: "https://a.example" },
+  ])("a login that was begun with another credential (%j)", async (changed) => {
+    const back = await backFromLogin(settings(changed));
+    const completing = completeLogin({ ...target, credential: apiClient(client), ...back });
+    expect(await rejectionOf(completing)).toMatchObject({ code: "option_invalid", option: "login" });
+  });
 });
 
 describe("a refused client", () => {

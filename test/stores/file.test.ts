@@ -392,3 +392,13 @@ test.skipIf(!posix)("a write that fails halfway leaves the earlier contents", as
   expect(readFileSync(path)).toEqual(before);
   expectFreeLocks(path);
 });
+
+test("a write whose caller gave up while it was queued is dropped", async () => {
+  const store = fileStore(path, { key });
+  const gaveUp = new AbortController();
+  const first = store.set("a", "1");
+  const second = rejectionOf(store.set("b", "2", { signal: gaveUp.signal }));
+  gaveUp.abort();
+  expect(await second).toMatchObject({ name: "AbortError" });
+  expect([(await first).value, await store.get("b")]).toEqual(["1", undefined]);
+});

@@ -53,13 +53,16 @@ export function serviceAccount(settings: Settings<ServiceAccountSettings>): Mach
 export interface ApiClientSettings {
   /** The id shown in the admin area under API clients. */
   readonly clientId: string;
-  /** The callback address, exactly as registered. */
-  readonly redirectUri: string;
+  /**
+   * The callback address, exactly as registered. Default with `createBackend`: its route `callback` and the
+   * tenant id, such as `https://planner.example/auth/callback/acme`.
+   */
+  readonly redirectUri?: string | undefined;
   /** A URL, or a path under the base URL. The description does not show it: ask the operator of the deployment. */
   readonly authorizationEndpoint: string;
   /** Parameters besides those of the standards (RFC 6749 section 4.1.1; RFC 7636 section 4.3), for instance `scope`. */
   readonly authorizationParameters?: Readonly<Record<string, string>> | undefined;
-  /** If set, it must equal the `iss` of the callback (RFC 9207). The description does not show it. */
+  /** If set, the callback must have this `iss` (RFC 9207). The description does not show it. */
   readonly issuer?: string | undefined;
   /** It is sent only if set, since the description does not show whether a code exchange needs one. */
   readonly clientSecret?: string | undefined;
@@ -76,7 +79,7 @@ export interface ApiClientSettings {
 
 /** What a login needs in addition to a token request. */
 export interface PreparedApiClient extends PreparedPersonCredential {
-  readonly redirectUri: string;
+  readonly redirectUri: string | undefined;
   readonly authorizationEndpoint: string;
   readonly authorizationParameters: Readonly<Record<string, string>>;
   readonly issuer: string | undefined;
@@ -93,8 +96,9 @@ export interface PreparedApiClient extends PreparedPersonCredential {
 export function apiClient(settings: Settings<ApiClientSettings>): PersonCredential<"B"> {
   return personCredential("B", {
     ...(typeof settings === "object" && settings !== null && { look: () => requireValid(settings) }),
-    async prepare(target): Promise<PreparedApiClient> {
-      const checked = requireValid(await readSettings(settings, target, "B"));
+    async prepare(target, options): Promise<PreparedApiClient> {
+      const given = await readSettings(settings, target, "B");
+      const checked = requireValid({ ...given, redirectUri: given.redirectUri ?? options?.redirectUri });
       const { clientId, clientSecret, redirectUri, refreshBody } = checked;
       const secret = clientSecret === undefined ? {} : { client_secret: clientSecret };
       const secrets = Object.values(secret);
@@ -153,12 +157,11 @@ const reservedParameters =
 
 function requireValid(settings: ApiClientSettings): ApiClientSettings {
   const { redirectUri, authorizationEndpoint, authorizationParameters = {}, refreshBody } = settings;
-  for (const name of ["clientId", "redirectUri", "authorizationEndpoint"] as const)
-    requireText(settings[name], name, "B");
-  for (const name of ["clientSecret", "issuer"] as const)
+  for (const name of ["clientId", "authorizationEndpoint"] as const) requireText(settings[name], name, "B");
+  for (const name of ["redirectUri", "clientSecret", "issuer"] as const)
     if (settings[name] !== undefined) requireText(settings[name], name, "B");
   // RFC 6749 section 3.1.2 demands this. Any scheme is allowed, since native apps use their own.
-  if (!URL.canParse(redirectUri) || redirectUri.includes("#"))
+  if (redirectUri !== undefined && (!URL.canParse(redirectUri) || redirectUri.includes("#")))
     throw invalid("redirectUri", "must be an absolute URL without a fragment");
   const isPath = authorizationEndpoint.startsWith("/");
   if (authorizationEndpoint.includes("#") || !(isPath || URL.canParse(authorizationEndpoint)))

@@ -93,9 +93,13 @@ export interface PreparedPersonCredential extends PreparedClient {
 export interface CredentialDriver<P = PreparedCredential> {
   /**
    * Reads the settings and imports the key; the same key is imported once. `shareInFlight` says whether a promise made
-   * by one caller may be awaited by another (default: true). @throws ConfigurationError, also `credential_missing`
+   * by one caller may be awaited by another (default: true). `redirectUri` is for settings that have none.
+   * @throws ConfigurationError, also `credential_missing`
    */
-  prepare(target: Target, options?: { readonly shareInFlight?: boolean }): Promise<P>;
+  prepare(
+    target: Target,
+    options?: { readonly shareInFlight?: boolean; readonly redirectUri?: string | undefined },
+  ): Promise<P>;
   /** Whether `prepare` calls a function of the caller's own, which may have nothing for a tenant. */
   readonly callsFunction?: boolean;
 }
@@ -115,7 +119,7 @@ export interface PersonDriver extends CredentialDriver<PreparedPersonCredential>
    *
    * @throws ConfigurationError `credential_invalid`
    */
-  readonly look?: () => { readonly redirectUri: string };
+  readonly look?: () => { readonly redirectUri?: string | undefined; readonly issuer?: string | undefined };
   readonly states: RecentlyUsed<PersonEndpointState>;
   readonly sentRefreshTokens: SentRefreshTokens;
 }

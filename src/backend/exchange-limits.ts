@@ -1,0 +1,59 @@
+/** Bounds what strangers can make this backend send: each made-up code costs a signature and a request. */
+import { RecentlyUsed } from "../auth/recently-used.js";
+import { isTokenRequestError } from "../errors.js";
+import { countdown } from "../http/backoff.js";
+import type { Settings } from "./backend-options.js";
+import { Refusal } from "./error-answer.js";
+
+/** The most exchanges of a deployment at a time, and of one client there. They may wait for a rate limit. */
+const mostAtOnce = 256;
+const mostOfOneClient = 64;
+/** The most refusals of one client at a deployment, and the time after which one of them is forgiven. */
+const mostRefused = 20;
+const forgivenMs = 3_000;
+/** The refusals that count: not those of a network or a store that failed. */
+const counted = ["launch_refused", "login_refused", "token_refused"];
+
+/** Runs an exchange at a deployment, which need not be configured. @throws Refusal `rate_limited` */
+export type LimitedExchange = <T>(
+  deployment: string,
+  request: Request,
+  exchange: () => Promise<T>,
+) => Promise<T>;
+
+export function exchangeLimits({ now, clientKey }: Settings): LimitedExchange {
+  const running = new Map<string, number>();
+  /** By client, its exchanges that run, and how long it takes until all of its refusals are forgiven. */
+  const clients = new RecentlyUsed<{ running: number; leftMs: () => number }>(10_000);
+  /** How long a service took lately to refuse a code. */
+  let refusalMs = 100;
+  return async (deployment, request, exchange) => {
+    const key = clientKey?.(request)?.slice(0, 256);
+    const none = { running: 0, leftMs: () => 0 };
+    const client = key === undefined ? none : clients.get(`${deployment} ${key}`, () => none);
+    const atOnce = (running.get(deployment) ?? 0) + 1;
+    const waitMs = client.leftMs() - (mostRefused - 1) * forgivenMs;
+    if (waitMs > 0 || atOnce > mostAtOnce || client.running >= mostOfOneClient) {
+      const headers = { "retry-after": String(Math.max(1, Math.ceil(waitMs / 1_000))) };
+      throw new Refusal("rate_limited", { headers });
+    }
+    running.set(deployment, atOnce);
+    client.running++;
+    const startedAt = performance.now();
+    try {
+      return await exchange();
+    } catch (error) {
+      const { code = "", cause } = Object(error) as { code?: string; cause?: unknown };
+      if (counted.includes(code)) client.leftMs = countdown(Math.max(0, client.leftMs()) + forgivenMs, now);
+      // A refusal without a request must take as long as one by a service. Its time could name the customers.
+      if (isTokenRequestError(cause)) refusalMs = Math.min(performance.now() - startedAt, 5_000);
+      else if (code === "launch_refused") await new Promise((end) => setTimeout(end, refusalMs));
+      throw error;
+    } finally {
+      client.running--;
+      const left = (running.get(deployment) ?? 1) - 1;
+      if (left > 0) running.set(deployment, left);
+      else running.delete(deployment);
+    }
+  };
+}

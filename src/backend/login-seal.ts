@@ -1,0 +1,57 @@
+/** Seals pending logins for cookies (JWE, RFC 7516), with one key for all processes that share the store. */
+import { base64url, EncryptJWT, jwtDecrypt } from "jose";
+import { isStoreError } from "../errors.js";
+import type { Settings } from "./backend-options.js";
+import { randomToken } from "./records.js";
+
+const keyName = "bivariant:backend:login-key";
+/** After this time another key is made. The logins that are then pending must be started again. */
+const keyLifetimeMs = 90 * 24 * 3_600_000;
+/** After this time the key is read again, so that one that was deleted from the store is no longer used. */
+const cachedMs = 60_000;
+
+export class LoginSeal {
+  readonly #settings: Settings;
+  #cached: { readonly key: Uint8Array; readonly readAt: number } | undefined;
+
+  constructor(settings: Settings) {
+    this.#settings = settings;
+  }
+
+  /** Seals a login, which only `open` with the same name of its cookie accepts, until `expiresAt`. */
+  async seal(name: string, login: object, expiresAt: number): Promise<string> {
+    const token = new EncryptJWT({ login }).setProtectedHeader({ alg: "dir", enc: "A256GCM" });
+    const key = (await this.#key()) ?? (await this.#newKey());
+    return token.setAudience(name).setExpirationTime(new Date(expiresAt)).encrypt(key);
+  }
+
+  /** Returns `undefined` for what is expired or was not sealed here. Writes nothing. @throws StoreError */
+  async open(name: string, sealed: string): Promise<unknown> {
+    const key = await this.#key();
+    if (key === undefined) return undefined;
+    const currentDate = new Date(this.#settings.now());
+    const algorithms = { keyManagementAlgorithms: ["dir"], contentEncryptionAlgorithms: ["A256GCM"] };
+    const opened = jwtDecrypt(sealed, key, { audience: name, currentDate, ...algorithms });
+    return opened.then(({ payload }) => payload.login).catch(() => undefined);
+  }
+
+  async #key(): Promise<Uint8Array | undefined> {
+    const { store, now } = this.#settings;
+    if (this.#cached !== undefined && now() - this.#cached.readAt < cachedMs) return this.#cached.key;
+    const found = await store.get(keyName);
+    if (found === undefined) return undefined;
+    this.#cached = { key: base64url.decode(found.value), readAt: now() };
+    return this.#cached.key;
+  }
+
+  /** If several processes make a key, the first one wins. */
+  async #newKey(): Promise<Uint8Array> {
+    const { store, now } = this.#settings;
+    const made = randomToken();
+    const options = { ifVersion: null, expiresAt: now() + keyLifetimeMs };
+    await store.set(keyName, made, options).catch((error: unknown) => {
+      if (!isStoreError(error) || error.code !== "store_conflict") throw error;
+    });
+    return (await this.#key()) ?? base64url.decode(made);
+  }
+}

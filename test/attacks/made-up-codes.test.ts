@@ -1,0 +1,94 @@
+// Made-up launch codes (OWASP ASVS 5, 2.4.1, anti-automation): each costs a signature and a request.
+import { expect, test } from "vitest";
+import { type Rig, type RigOptions, rig } from "../backend/rig.js";
+import { latch } from "../people/person.js";
+
+const clientKey = (request: Request) => request.headers.get("x-client") ?? undefined;
+
+/** Posts a launch as the named client: of a person, or with a code that is made up. */
+const poster = ({ browser, launchBody }: Rig) => {
+  let posted = 0;
+  return (client: string, isHonest = false, more = {}) => {
+    const made = isHonest ? {} : { code: `made-up-${posted++}` };
+    return browser.post("/auth/launch", { ...launchBody(), ...made, ...more }, { "x-client": client });
+  };
+};
+
+test("a client with 20 refused codes is answered 429 until one is forgiven, and nobody else at that deployment is", async () => {
+  const parts = rig({ clientKey });
+  const post = poster(parts);
+  for (let refused = 0; refused < 20; refused++) expect((await post("stranger")).status).toBe(401);
+  const sent = parts.tokenRequests();
+  const closed = await post("stranger");
+  expect([closed.status, await closed.json()]).toEqual([
+    429,
+    expect.objectContaining({ error: "rate_limited" }),
+  ]);
+  expect(parts.tokenRequests()).toBe(sent);
+  expect((await post("ada", true)).status).toBe(200);
+  parts.clock.advance(Number(closed.headers.get("retry-after")) * 1_000);
+  expect((await post("stranger", true)).status).toBe(200);
+});
+
+test("launches that succeed, and those that fail because the service is down, never count", async () => {
+  let isDown = false;
+  const parts: Rig = rig({
+    clientKey,
+    fetch: (url, init) => (isDown ? Promise.reject(new TypeError("down")) : parts.emulator.fetch(url, init)),
+  });
+  const post = poster(parts);
+  for (let launches = 0; launches < 25; launches++) expect((await post("office", true)).status).toBe(200);
+  isDown = true;
+  for (let launches = 0; launches < 25; launches++) expect((await post("office")).status).not.toBe(429);
+  isDown = false;
+  expect((await post("office", true)).status).toBe(200);
+});
+
+test.each<{ most: number; of: string; options: RigOptions }>([
+  { most: 256, of: "a deployment", options: {} },
+  { most: 64, of: "one client", options: { clientKey } },
+])("$most exchanges of $of run at a time, and further ones are answered 429", async ({ most, options }) => {
+  const answer = latch();
+  const parts: Rig = rig({
+    ...options,
+    fetch: async (url, init) => {
+      await answer.promise;
+      return parts.emulator.fetch(url, init);
+    },
+  });
+  const post = poster(parts);
+  const flood = Array.from({ length: most + 4 }, () => post("stranger"));
+  const turnedAway = await Promise.race(flood);
+  expect([turnedAway.status, turnedAway.headers.get("retry-after")]).toEqual([429, "1"]);
+  const other = post("ada", true);
+  answer.release();
+  const statuses = (await Promise.all(flood)).map(({ status }) => status);
+  expect([401, 429].map((one) => statuses.filter((status) => status === one).length)).toEqual([most, 4]);
+  expect((await other).status).toBe(options.clientKey ? 200 : 429);
+  expect((await post("ada", true)).status).toBe(200);
+});
+
+test("marks of codes that were sent are gone after eleven minutes, and codes that were not sent leave none", async () => {
+  const written = new Map<string, number | undefined>();
+  let isDown = true;
+  const parts: Rig = rig({
+    fetch: (url, init) => {
+      const cause = { code: "ECONNREFUSED" };
+      return isDown
+        ? Promise.reject(Object.assign(new TypeError("down"), { cause }))
+        : parts.emulator.fetch(url, init);
+    },
+    wrapStore: (inner) => ({
+      ...inner,
+      set: (key, value, given) =>
+        inner.set(key, value, given).finally(() => written.set(key, given?.expiresAt)),
+      delete: (key) => inner.delete(key).finally(() => written.delete(key)),
+    }),
+  });
+  const post = poster(parts);
+  expect((await post("stranger")).status).toBe(503);
+  expect([...written]).toEqual([]);
+  isDown = false;
+  expect((await post("stranger")).status).toBe(401);
+  expect([...written.values()]).toEqual([parts.clock.now() + 660_000]);
+});
