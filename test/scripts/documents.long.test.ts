@@ -44,7 +44,7 @@ test("check:generated prints the code and place of a refused document, without a
   await writeFile(join(folder, "openapi", "variant-b.yaml"), "openapi: 3.0.3\n");
   const { status, stderr } = run("generate.ts", "--check", folder);
   expect(stderr).toBe(
-    'document_version_unsupported: variant-b.yaml#/openapi: the document must be OpenAPI 3.1: found "3.0.3"\n',
+    'document_version_unsupported: variant-b.yaml:1:10#/openapi: the document must be OpenAPI 3.1: found "3.0.3"\n',
   );
   expect(status).toBe(1);
 });
