@@ -63,6 +63,17 @@ export function cookieHeader(name: string, value: string, maxAgeSeconds: number,
   return `${name}=${value}; Max-Age=${maxAgeSeconds}; Path=/; HttpOnly${attributes}`;
 }
 
+/** Whether a page of another site made the browser send this request (W3C Fetch Metadata). Old browsers do not say. */
+export function isCrossSite({ headers }: Request): boolean {
+  return headers.get("sec-fetch-site") === "cross-site";
+}
+
+/** For sessions in cookies, which browsers add to requests of any site. A bearer token is added only by its own page. */
+export function refuseCrossSite(request: Request): void {
+  if (isCrossSite(request))
+    throw new SessionError("origin_refused", "Requests from another site are not accepted.");
+}
+
 const longestBodyBytes = 65_536;
 
 export const csrfHeader = "x-bivariant-csrf";
@@ -81,6 +92,7 @@ export function cookieToken(request: Request, settings: Settings): string | unde
 
 /** Accepts only requests from our own pages, because browsers add the cookie to requests from any site. */
 export async function guardedCookieToken(request: Request, settings: Settings): Promise<string> {
+  refuseCrossSite(request);
   const origin = request.headers.get("origin");
   // These methods change nothing (RFC 9110 section 9.2.1).
   const isSafe = ["GET", "HEAD", "OPTIONS"].includes(request.method);
