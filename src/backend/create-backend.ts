@@ -70,7 +70,7 @@ const routes = new Map<string, Route>([
   ["logout", { method: "POST", answer: answerLogout }],
 ]);
 
-/** Another site may not begin a login, which may also evict a pending one: the person is asked for a click. */
+/** Another site may not begin a login, or evict a pending one by it: the person is asked for a click. */
 async function answerOwnLogin(request: Request, context: Context): Promise<Response> {
   if (!isCrossSite(request)) return answerLogin(request, context);
   throw new Refusal("login_unconfirmed", { retryQuery: new URL(request.url).search.slice(1) });

@@ -42,6 +42,7 @@ const refusals = {
   method_not_allowed: [405, "This route does not accept this method."],
   type_not_supported: [415, "Send the body as application/json."],
   body_too_large: [413, "The body is too large. Send at most 64 KiB."],
+  body_timeout: [408, "The body did not arrive in time. Send it at once."],
   request_invalid: [400, "The body is invalid. Send a JSON object in UTF-8."],
   origin_refused: [403, "This origin is not accepted. Add it to the backend's option origins."],
   tenant_missing: [400, "Name the tenant, as in login?tenant=acme (the option tenant of startSession)."],
@@ -137,7 +138,7 @@ function answerFor(error: unknown, now: number): ErrorAnswer {
   return { status: 500, code: "backend_failed", message: "The backend failed. Its log says why." };
 }
 
-/** Makes a page with a fixed sentence, which no site can put in a frame. It shows nothing from the request. */
+/** Makes a page with a fixed sentence. It shows nothing from the request, and cannot be put in a frame. */
 export function errorPage({ status, code, message, headers, retryQuery }: ErrorAnswer): Response {
   const title = retryQuery === undefined ? "The login did not work" : "Log in?";
   const href = retryQuery?.replaceAll("&", "&amp;");

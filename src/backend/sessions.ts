@@ -161,13 +161,14 @@ const sessionBody = z.object({
 });
 
 /**
- * POST session: answers with the session from a login that completed in this browser, or from the cookie. All hosts of
- * one site share these cookies, so a launch continues only in a frame of its host, and a login only outside of frames.
+ * POST session: answers with the session from a login that completed in this browser, or from the cookie. All
+ * hosts of one site share these cookies, so a launch continues only in a frame of its host, and a login only
+ * outside of frames.
  */
 export async function answerSession(request: Request, context: Context): Promise<Response> {
   const { settings, people, sessions, logins } = context;
   if (settings.session.cookie) refuseCrossSite(request);
-  const { login, tenant, hostOrigin } = await readJson(request, sessionBody);
+  const { login, tenant, hostOrigin } = await readJson(request, sessionBody, settings);
   const fetchLogin = () =>
     logins.fetch(request, { mark: login, tenantId: tenant }, (subject) => {
       // No client is left to receive the session, so the login stays for the next request.
@@ -195,7 +196,7 @@ export async function answerMe(request: Request, { sessions, people }: Context):
 
 /** POST logout: ends the session and forgets the person's tokens. */
 export async function answerLogout(request: Request, { settings, sessions }: Context): Promise<Response> {
-  await readJson(request, z.object({}));
+  await readJson(request, z.object({}), settings);
   const { token, session } = await sessions.ofRequest(request);
   await sessions.end(token, session);
   const headers = new Headers();

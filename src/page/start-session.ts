@@ -11,8 +11,8 @@
  * 4. The session is in memory. A launch needs no cookie, no storage and no second window.
  * 5. The launch parameters leave the address as soon as they are read, so that no other script, referrer or bookmark has
  *    them. A reload then does not post a launch again that the host has answered (section 3: codes are single-use). It
- *    resumes where the backend keeps sessions in a cookie and the browser names the embedding host, because another host
- *    of the same site has the same cookies. Otherwise it rejects at once with `opaque_code_missing`.
+ *    resumes where the backend keeps sessions in a cookie and the browser names the embedding host, because
+ *    another host of the same site has the same cookies. Otherwise it rejects with `opaque_code_missing`.
  * 6. A page that was opened on its own comes back from its login with a session or an error, and never goes in circles.
  */
 import {

@@ -1,6 +1,7 @@
-// Two customers' host applications are at a.host.example and b.host.example. Browsers partition cookies by site (CHIPS),
-// not by origin, so a plugin in a frame of either has the same cookies: the page of one customer frames the plugin and
-// is around a session of the other, where it can lure the person into clicks (RFC 9700 section 4.16).
+// Two customers' host applications are at a.host.example and b.host.example. Browsers partition cookies by
+// site (CHIPS), not by origin, so a plugin in a frame of either has the same cookies: the page of one
+// customer frames the plugin and is around a session of the other, where it can lure the person into clicks
+// (RFC 9700 section 4.16).
 import { expect, test } from "vitest";
 import { launching, loginCredential, rig } from "../backend/rig.js";
 import { refusalOf } from "../backend/test-browser.js";
@@ -22,7 +23,7 @@ function twoHosts(cookie: boolean) {
   return { ...parts, resume };
 }
 
-/** Expects that a page gets its session where it began, and in no frame elsewhere, whatever it says of that. */
+/** Expects that a page gets its session where it began, and nowhere else, whatever it says of that. */
 async function expectOnlyAt(own: string | undefined, { resume }: ReturnType<typeof twoHosts>): Promise<void> {
   for (const other of [...hosts, undefined, "null", "undefined", ""].filter((host) => host !== own))
     expect(await refusalOf(resume(other)), String(other)).toBe("401 session_missing");
