@@ -42,10 +42,12 @@ const refusals = {
   method_not_allowed: [405, "This route does not accept this method."],
   type_not_supported: [415, "Send the body as application/json."],
   body_too_large: [413, "The body is too large. Send at most 64 KiB."],
+  body_timeout: [408, "The body did not arrive in time. Send it at once."],
   request_invalid: [400, "The body is invalid. Send a JSON object in UTF-8."],
   origin_refused: [403, "This origin is not accepted. Add it to the backend's option origins."],
   tenant_missing: [400, "Name the tenant, as in login?tenant=acme (the option tenant of startSession)."],
   tenant_unknown: [404, "No login is possible for this tenant."],
+  login_unconfirmed: [403, "Another site led here. Log in only if you want to use this application."],
   return_to_refused: [400, "return_to must lead to a page of the application, in at most 2048 characters."],
   rate_limited: [429, "Too many launches or logins at once. Try again later."],
   state_mismatch: [400, "This login was not started in this browser. Log in again."],
@@ -61,6 +63,8 @@ export interface ErrorAnswer {
   /** The code of the error, if `code` is `relaunch_required` or `login_required`. */
   readonly reason?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** The query of a link with which the person may open the same page again, percent-encoded as in a URL. */
+  readonly retryQuery?: string;
 }
 
 export class Refusal extends Error {
@@ -72,7 +76,7 @@ export class Refusal extends Error {
    */
   constructor(
     code: keyof typeof refusals,
-    { cause, ...options }: Partial<Pick<ErrorAnswer, "message" | "headers">> & { cause?: unknown } = {},
+    { cause, ...options }: Partial<Omit<ErrorAnswer, "status" | "code">> & { cause?: unknown } = {},
   ) {
     const [status, message] = refusals[code];
     super(message, { cause });
@@ -134,17 +138,20 @@ function answerFor(error: unknown, now: number): ErrorAnswer {
   return { status: 500, code: "backend_failed", message: "The backend failed. Its log says why." };
 }
 
-/** Makes a page with a fixed sentence. It repeats nothing from the request. */
-export function errorPage({ status, code, message, headers }: ErrorAnswer): Response {
+/** Makes a page with a fixed sentence. It shows nothing from the request, and cannot be put in a frame. */
+export function errorPage({ status, code, message, headers, retryQuery }: ErrorAnswer): Response {
+  const title = retryQuery === undefined ? "The login did not work" : "Log in?";
+  const href = retryQuery?.replaceAll("&", "&amp;");
+  const retry = href === undefined ? "" : `<p><a href="?${href}">Log in</a></p>\n`;
   const page = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>The login did not work</title>
+<title>${title}</title>
 <body>
-<h1>The login did not work</h1>
+<h1>${title}</h1>
 <p>${message}</p>
-<p><small>${code}</small></p>
+${retry}<p><small>${code}</small></p>
 </body>
 </html>
 `;

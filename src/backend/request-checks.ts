@@ -63,6 +63,17 @@ export function cookieHeader(name: string, value: string, maxAgeSeconds: number,
   return `${name}=${value}; Max-Age=${maxAgeSeconds}; Path=/; HttpOnly${attributes}`;
 }
 
+/** Whether another site made the browser send this request (W3C Fetch Metadata). Old browsers do not say. */
+export function isCrossSite({ headers }: Request): boolean {
+  return headers.get("sec-fetch-site") === "cross-site";
+}
+
+/** For sessions in cookies, which browsers add to requests of any site. Bearer tokens need no such check. */
+export function refuseCrossSite(request: Request): void {
+  if (isCrossSite(request))
+    throw new SessionError("origin_refused", "Requests from another site are not accepted.");
+}
+
 const longestBodyBytes = 65_536;
 
 export const csrfHeader = "x-bivariant-csrf";
@@ -81,6 +92,7 @@ export function cookieToken(request: Request, settings: Settings): string | unde
 
 /** Accepts only requests from our own pages, because browsers add the cookie to requests from any site. */
 export async function guardedCookieToken(request: Request, settings: Settings): Promise<string> {
+  refuseCrossSite(request);
   const origin = request.headers.get("origin");
   // These methods change nothing (RFC 9110 section 9.2.1).
   const isSafe = ["GET", "HEAD", "OPTIONS"].includes(request.method);
@@ -98,11 +110,15 @@ export async function guardedCookieToken(request: Request, settings: Settings): 
   throw new SessionError("csrf_refused", `Send the session's CSRF token in the header ${csrfHeader}.`);
 }
 
-export async function readJson<S extends z.ZodObject>(request: Request, schema: S): Promise<z.infer<S>> {
+export async function readJson<S extends z.ZodObject>(
+  request: Request,
+  schema: S,
+  { timeoutMs }: Pick<Settings, "timeoutMs">,
+): Promise<z.infer<S>> {
   // A form on another site can send text/plain or form data without a CORS preflight, but not application/json.
   const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (type !== "application/json") throw new Refusal("type_not_supported");
-  const text = await readText(request);
+  const text = await readText(request, timeoutMs);
   let body: unknown;
   try {
     body = text === "" ? {} : JSON.parse(text);
@@ -119,23 +135,33 @@ export async function readJson<S extends z.ZodObject>(request: Request, schema: 
   throw new Refusal("request_invalid", { message });
 }
 
-async function readText({ headers, body, signal }: Request): Promise<string> {
+async function readText({ headers, body, signal }: Request, timeoutMs: number): Promise<string> {
   if (Number(headers.get("content-length") ?? 0) > longestBodyBytes) throw new Refusal("body_too_large");
+  // The rest of the body stays unread, and would be taken for the next request.
+  const closing = { headers: { connection: "close" } };
   let size = 0;
   const limit = new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, sink) {
       size += chunk.byteLength;
-      if (size > longestBodyBytes) throw new Refusal("body_too_large");
+      if (size > longestBodyBytes) throw new Refusal("body_too_large", closing);
       sink.enqueue(chunk);
     },
   });
+  // The body of a client that went away, or that sends a byte now and then, may never end.
+  const end = new AbortController();
+  const timer = setTimeout(() => end.abort(new Refusal("body_timeout", closing)), timeoutMs);
+  const leave = () => end.abort(new Refusal("client_gone"));
+  if (signal.aborted) leave();
+  signal.addEventListener("abort", leave, { once: true });
   try {
-    // The body of a client that went away may never end.
-    const bytes = await new Response(body?.pipeThrough(limit, { signal })).arrayBuffer();
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    // The rest is not cancelled, because node:http would then close the connection before the answer.
+    const limited = body?.pipeThrough(limit, { signal: end.signal, preventCancel: true });
+    return new TextDecoder("utf-8", { fatal: true }).decode(await new Response(limited).arrayBuffer());
   } catch (error) {
-    if (signal.aborted) throw new Refusal("client_gone");
     // The body broke off, was read before, or is not UTF-8.
-    throw error instanceof Refusal ? error : new Refusal("request_invalid");
+    throw error instanceof Refusal ? error : new Refusal(signal.aborted ? "client_gone" : "request_invalid");
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", leave);
   }
 }

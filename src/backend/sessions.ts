@@ -15,6 +15,7 @@ import {
   cookieToken,
   guardedCookieToken,
   readJson,
+  refuseCrossSite,
 } from "./request-checks.js";
 
 export interface Context {
@@ -152,22 +153,35 @@ function sessionCookie(request: Request, settings: Settings, value: string, maxA
   return cookieHeader(cookieName("session", request, settings), value, maxAgeSeconds, inIframes);
 }
 
-const sessionBody = z.object({ login: z.string().max(256).nullish(), tenant: z.string().max(256).nullish() });
+const sessionBody = z.object({
+  login: z.string().max(256).nullish(),
+  tenant: z.string().max(256).nullish(),
+  /** The host application around the page. Absent for a page that is not in a frame. */
+  hostOrigin: z.string().max(512).optional(),
+});
 
-/** POST session: answers with the session from a login that completed in this browser, or from the cookie. */
+/**
+ * POST session: answers with the session from a login that completed in this browser, or from the cookie. All
+ * hosts of one site share these cookies, so a launch continues only in a frame of its host, and a login only
+ * outside of frames.
+ */
 export async function answerSession(request: Request, context: Context): Promise<Response> {
-  const { login, tenant } = await readJson(request, sessionBody);
   const { settings, people, sessions, logins } = context;
-  const opened = await logins.fetch(request, { mark: login, tenantId: tenant }, (subject) => {
-    // No client is left to receive the session, so the login stays for the next request.
-    if (request.signal.aborted) throw new Refusal("client_gone");
-    return openSession(request, context, subject);
-  });
+  if (settings.session.cookie) refuseCrossSite(request);
+  const { login, tenant, hostOrigin } = await readJson(request, sessionBody, settings);
+  const fetchLogin = () =>
+    logins.fetch(request, { mark: login, tenantId: tenant }, (subject) => {
+      // No client is left to receive the session, so the login stays for the next request.
+      if (request.signal.aborted) throw new Refusal("client_gone");
+      return openSession(request, context, subject);
+    });
+  const opened = hostOrigin === undefined ? await fetchLogin() : undefined;
   if (opened !== undefined) return opened;
   const token = cookieToken(request, settings);
   const session = token && (await sessions.find(token));
   // The page did not ask for a session of another tenant, so it must start its own.
-  if (!token || !session || (tenant ?? session.tenantId) !== session.tenantId)
+  const isOther = session && (tenant ?? session.tenantId) !== session.tenantId;
+  if (!token || !session || isOther || hostOrigin !== session.hostOrigin)
     throw new SessionError("session_missing", "There is no session here. Start a new session.");
   await people.requireUsable(session);
   return continueSession(token, session);
@@ -182,7 +196,7 @@ export async function answerMe(request: Request, { sessions, people }: Context):
 
 /** POST logout: ends the session and forgets the person's tokens. */
 export async function answerLogout(request: Request, { settings, sessions }: Context): Promise<Response> {
-  await readJson(request, z.object({}));
+  await readJson(request, z.object({}), settings);
   const { token, session } = await sessions.ofRequest(request);
   await sessions.end(token, session);
   const headers = new Headers();

@@ -20,7 +20,7 @@ const launchBody = z.object({
 });
 
 export async function answerLaunch(request: Request, context: Context): Promise<Response> {
-  const { code, codeVerifier, tenantId, hostOrigin } = await readJson(request, launchBody);
+  const { code, codeVerifier, tenantId, hostOrigin } = await readJson(request, launchBody, context.settings);
   const { settings, people, limited } = context;
   // This fails before the code is spent on a session that could not be returned.
   if (settings.session.cookie) isSecure(request, settings);

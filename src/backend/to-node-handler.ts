@@ -1,6 +1,8 @@
 /** Connects node:http, and frameworks built on it such as Express, to a handler of web requests. */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServerHttp2Stream } from "node:http2";
 import type { ReadableStream as NodeReadableStream } from "node:stream/web";
+import { requireDuration } from "../options.js";
 import { type ErrorAnswer, Refusal } from "./error-answer.js";
 
 /** The parts of a request from node:http or HTTP/2 that are needed, declared without the types of Node. */
@@ -18,6 +20,7 @@ export interface NodeResponse {
 }
 
 type Handler = (request: Request) => Promise<Response> | Response;
+type Limits = { readonly timeoutMs?: number | undefined; readonly signal?: AbortSignal };
 type Incoming = IncomingMessage & { readonly originalUrl?: string; readonly body?: unknown };
 
 /**
@@ -27,15 +30,23 @@ type Incoming = IncomingMessage & { readonly originalUrl?: string; readonly body
  * The URL of the request is made from its Host header and the connection. `X-Forwarded-` headers are ignored, so
  * set `publicUrl` of `createBackend` behind a proxy that ends TLS. Bodies are streamed both ways. If an
  * Express parser has read a body, it is passed on as JSON. If the client goes away, the `signal` is aborted. A
- * handler that throws, or that returns no `Response`, is answered with 500 `backend_failed`.
+ * handler that throws, or that returns no `Response`, is answered with 500 `backend_failed`. A body may keep
+ * its reader waiting for `timeoutMs` in all (default 10 s; raise it for uploads over slow connections). Then
+ * reading it fails, and a handler that throws this error is answered with 408 `body_timeout`.
  *
+ * @throws ConfigurationError
  * @example
  * http.createServer(toNodeHandler(backend)).listen(3000);
  * app.use("/auth", toNodeHandler(backend)); // Express
  */
-export function toNodeHandler(handler: Handler): (incoming: NodeRequest, outgoing: NodeResponse) => void {
+export function toNodeHandler(
+  handler: Handler,
+  { timeoutMs: given }: { readonly timeoutMs?: number | undefined } = {},
+): (incoming: NodeRequest, outgoing: NodeResponse) => void {
+  const timeoutMs = requireDuration("timeoutMs", given, 10_000, 1);
   return (incoming, outgoing) => {
-    serve(handler, incoming as Incoming, outgoing as ServerResponse).catch(() => outgoing.destroy());
+    const served = serve(handler, incoming as Incoming, outgoing as ServerResponse, timeoutMs);
+    served.catch(() => outgoing.destroy());
   };
 }
 
@@ -46,7 +57,12 @@ export function remoteAddress(request: Request): string | undefined {
   return addresses.get(request);
 }
 
-async function serve(handler: Handler, incoming: Incoming, outgoing: ServerResponse): Promise<void> {
+async function serve(
+  handler: Handler,
+  incoming: Incoming,
+  outgoing: ServerResponse,
+  timeoutMs: number,
+): Promise<void> {
   const gone = new AbortController();
   let request: Request | undefined;
   outgoing.on("close", () => {
@@ -60,7 +76,7 @@ async function serve(handler: Handler, incoming: Incoming, outgoing: ServerRespo
   const failed = { status: 500, code: "backend_failed", message: "The backend failed." };
   let response: Response;
   try {
-    request = makeRequest(incoming, gone.signal);
+    request = makeRequest(incoming, { timeoutMs, signal: gone.signal });
     response = await handler(request);
     const isResponse =
       typeof response?.status === "number" && typeof response.headers?.getSetCookie === "function";
@@ -74,7 +90,8 @@ async function serve(handler: Handler, incoming: Incoming, outgoing: ServerRespo
 /**
  * Makes a web `Request` from a request of node:http, HTTP/2 or Express, for code that takes one. Its URL is made
  * as `toNodeHandler` makes it. The body is streamed, and nothing of it is read before it is used. Its signal is
- * never aborted: where a client that goes away must end the work, use `toNodeHandler`.
+ * never aborted, and its body has no time limit: where a client that goes away or is slow must end the work,
+ * use `toNodeHandler`.
  *
  * @throws Error for a request without a valid Host or address, which `backend.answer` answers with 400
  * @example
@@ -86,7 +103,7 @@ export function toWebRequest(request: NodeRequest): Request {
   return makeRequest(request as Incoming);
 }
 
-function makeRequest(incoming: Incoming, signal?: AbortSignal): Request {
+function makeRequest(incoming: Incoming, { timeoutMs, signal }: Limits = {}): Request {
   const { method = "GET", rawHeaders, socket } = incoming;
   const host = incoming.headers.host ?? incoming.headers[":authority"];
   const target = pathOf(incoming.originalUrl ?? incoming.url ?? "");
@@ -101,7 +118,7 @@ function makeRequest(incoming: Incoming, signal?: AbortSignal): Request {
       // HTTP/2 lists the request line among the headers.
       if (!name.startsWith(":")) headers.append(name, value);
     }
-    const body = method === "GET" || method === "HEAD" ? undefined : bodyOf(incoming);
+    const body = method === "GET" || method === "HEAD" ? undefined : bodyOf(incoming, timeoutMs);
     const init = { method, headers, ...(signal && { signal }), ...(body && { body, duplex: "half" }) };
     // The URL is not resolved, because a path that begins with two slashes would replace the host.
     const request = new Request(`${protocol}://${host}${target}`, init as RequestInit);
@@ -125,18 +142,31 @@ function pathOf(target: string): string | undefined {
 }
 
 /** Reads nothing before the body is used, so that a request may also be made for its headers alone. */
-function bodyOf(incoming: Incoming): ReadableStream<Uint8Array> {
+function bodyOf(incoming: Incoming, timeoutMs: number | undefined): ReadableStream<Uint8Array> {
+  let leftMs = timeoutMs;
   let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   const source: UnderlyingDefaultSource<Uint8Array> = {
     async pull(controller) {
       reader ??= (await streamOf(incoming)).getReader();
-      const { done, value } = await reader.read();
+      const startedAt = performance.now();
+      const { done, value } = await inTime(reader.read(), leftMs);
+      // The time that the reader itself takes does not count.
+      if (leftMs !== undefined) leftMs -= performance.now() - startedAt;
       if (done) controller.close();
       else controller.enqueue(value);
     },
     cancel: (reason) => reader?.cancel(reason),
   };
   return new ReadableStream(source, { highWaterMark: 0 });
+}
+
+/** Rejects after `timeoutMs`, and reads on: to stop would close the connection before the answer. */
+function inTime<T>(reading: Promise<T>, timeoutMs: number | undefined): Promise<T> {
+  if (timeoutMs === undefined) return reading;
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Refusal("body_timeout")), timeoutMs);
+    reading.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
 }
 
 async function streamOf(incoming: Incoming): Promise<ReadableStream<Uint8Array>> {
@@ -154,11 +184,14 @@ function nodeStreams(): Promise<Pick<typeof import("node:stream"), "Readable" | 
 
 async function send(response: Response, incoming: Incoming, outgoing: ServerResponse): Promise<void> {
   if (outgoing.destroyed) return response.body?.cancel();
-  for (const [name, value] of response.headers) if (name !== "set-cookie") outgoing.setHeader(name, value);
+  const { stream } = outgoing as { readonly stream?: ServerHttp2Stream };
+  for (const [name, value] of response.headers)
+    if (name !== "set-cookie" && !(stream && name === "connection")) outgoing.setHeader(name, value);
   const cookies = response.headers.getSetCookie();
   if (cookies.length > 0) outgoing.setHeader("set-cookie", cookies);
-  // Otherwise the unread rest of the body would be read as the next request.
-  if (!incoming.complete && incoming.httpVersionMajor < 2) outgoing.setHeader("connection", "close");
+  // Otherwise the unread rest of the body would be read as the next request. HTTP/2 closes only its stream.
+  if (!incoming.complete && !stream) outgoing.setHeader("connection", "close");
+  if (!incoming.complete) stream?.once("finish", () => stream.close());
   outgoing.writeHead(response.status);
   const { body } = response;
   if (body === null || incoming.method === "HEAD") {

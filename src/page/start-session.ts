@@ -11,7 +11,8 @@
  * 4. The session is in memory. A launch needs no cookie, no storage and no second window.
  * 5. The launch parameters leave the address as soon as they are read, so that no other script, referrer or bookmark has
  *    them. A reload then does not post a launch again that the host has answered (section 3: codes are single-use). It
- *    resumes where the backend keeps sessions in a cookie, and otherwise rejects at once with `opaque_code_missing`.
+ *    resumes where the backend keeps sessions in a cookie and the browser names the embedding host, because
+ *    another host of the same site has the same cookies. Otherwise it rejects with `opaque_code_missing`.
  * 6. A page that was opened on its own comes back from its login with a session or an error, and never goes in circles.
  */
 import {
@@ -134,8 +135,13 @@ export async function startSession(
     );
     response = await post(client, "/launch", { ...answer, codeVerifier, hostOrigin });
   } else {
-    response = await post(client, "/session", { login: returned, tenant });
-    if (response.status === 401 || response.status === 204) {
+    // A referrer is no proof of who embeds the page, because it names the page that navigated this frame.
+    response = await post(client, "/session", {
+      login: returned,
+      tenant,
+      hostOrigin: hostOrigin && String(location.ancestorOrigins?.[0]),
+    });
+    if (response.status === 401) {
       if (login && !hostOrigin && !returned) return goToLogin(client.url, address, tenant);
       throw new PageError(hostOrigin ? "opaque_code_missing" : returned ? "session_missing" : "not_framed");
     }

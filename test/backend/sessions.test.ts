@@ -303,7 +303,8 @@ describe("a session in a cookie", () => {
       await parts.store.set(key, "torn");
       const restarted = new TestBrowser(parts.another(), OWN);
       for (const [name, value] of parts.browser.cookies) restarted.cookies.set(name, value);
-      for (const answer of [restarted.get("/auth/me"), restarted.post("/auth/session")])
+      const page = variant === "A" ? { hostOrigin: HOST } : {};
+      for (const answer of [restarted.get("/auth/me"), restarted.post("/auth/session", page)])
         expect(await refusalOf(answer)).toBe(`401 ${code}`);
       expect(parts.told[0]).toMatchObject({ error: { code: "store_corrupt" } });
       const answer = await restarted.post("/auth/logout", {}, { "x-bivariant-csrf": csrf });
@@ -325,7 +326,7 @@ describe("a session in a cookie", () => {
     expect(answer.csrf).not.toBe(browser.cookies.get("__Host-bivariant-session"));
     expect((await browser.get("/auth/me")).status).toBe(200);
     // This is what the page does after a reload.
-    const again = await browser.post("/auth/session");
+    const again = await browser.post("/auth/session", { hostOrigin: HOST });
     expect([again.status, await again.json()]).toEqual([200, answer]);
     expect(answer.expiresAt).toBe(clock.now() + 3_600_000);
   });
@@ -432,8 +433,8 @@ describe("a session in a cookie", () => {
   test("of another tenant is refused for a page that names its tenant", async () => {
     const { browser, launch } = rig(cookie);
     await launch();
-    const refusal = await refusalOf(browser.post("/auth/session", { tenant: "umbrella" }));
-    expect(refusal).toBe("401 session_missing");
-    expect((await browser.post("/auth/session", { tenant: "acme" })).status).toBe(200);
+    const of = (tenant: string) => browser.post("/auth/session", { tenant, hostOrigin: HOST });
+    expect(await refusalOf(of("umbrella"))).toBe("401 session_missing");
+    expect((await of("acme")).status).toBe(200);
   });
 });

@@ -28,7 +28,7 @@ export interface WorldOptions {
   /** What the person decides at the login. Default: "allow". */
   readonly decision?: "deny";
   /** Answers instead of the plugin's page and backend, unless it returns `undefined`. */
-  readonly answer?: (url: URL) => Response | undefined | Promise<Response>;
+  readonly answer?: (url: URL) => Response | undefined | Promise<Response | undefined>;
 }
 
 export interface World {
