@@ -18,9 +18,7 @@ import { wantedLogin } from "./stored-login.js";
 
 /**
  * Opens a service with the plugin, the service account or the stored login that the settings describe. `secrets` are the
- * credentials and the token, which must not be printed.
- *
- * `checkVariant` runs before a token is requested.
+ * credentials and the token, which must not be printed. `checkVariant` runs before a token is requested.
  *
  * @throws LoginRequiredError if no usable login is stored; every error of `connect` and `getAccessToken`
  */
