@@ -50,6 +50,12 @@ export async function readAccount(settings: Settings): Promise<AccountSettings |
   throw incomplete("B", "client secret", ways, " To use a login of bivariant login, pass --login.");
 }
 
+/** Says that no credential is configured, or only one that the named variant does not use. */
+export function noCredential({ variant, aClientId, bClientId }: Settings): string {
+  const other = variant === "A" ? bClientId && "B" : variant && aClientId && "A";
+  return other ? `There is a credential for Variant ${other} only.` : "No credential is configured.";
+}
+
 /** Ignoring an incomplete credential would silently select another identity. */
 function incomplete(variant: Variant, what: string, ways: string, more = ""): ConfigurationError {
   return new ConfigurationError(

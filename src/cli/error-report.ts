@@ -76,9 +76,10 @@ export function reportError(output: Output, error: unknown, body?: unknown): voi
 export function errorLines(error: unknown, paint: Paint, body?: unknown): string[] {
   if (isToolError(error)) {
     const { message, issues = [], cause } = error;
-    const { code } = (cause ?? {}) as { code?: unknown };
-    // A code of the system, such as EADDRINUSE.
-    const system = typeof code === "string" && /^[A-Z][A-Z0-9_]{1,60}$/.test(code) ? [`  ${code}`] : [];
+    const { code = "", message: said = "" } = (cause ?? {}) as Partial<NodeJS.ErrnoException>;
+    // What the system says, such as EADDRINUSE: address already in use.
+    const isSystem = typeof code === "string" && /^[A-Z][A-Z0-9_]{1,60}$/.test(code);
+    const system = isSystem ? [`  ${new RegExp(`${code}: [a-z ]*[a-z]`).exec(said)?.[0] ?? code}`] : [];
     return [head(error, paint), ...system, ...list(issues.filter((issue) => !message.includes(issue)))];
   }
   if (!isBivariantError(error)) {

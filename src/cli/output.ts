@@ -153,11 +153,16 @@ export function printableJson(value: unknown, indent?: number): string {
 /** Returns three lines for each request: question, answer and verdict; the reason; the URL. */
 export function evidenceLines(evidence: readonly Evidence[], paint: Paint): string[] {
   if (evidence.length === 0) return ["  (no request was sent)"];
-  return evidence.flatMap(({ variant, question, status, contentType, says, reason, url }) => [
-    `  Variant ${variant}, ${question}: ${[status, contentType].filter(Boolean).join(" ")} -> ${paintVerdict(says, paint)}`,
+  return evidence.flatMap(({ status, contentType, says, reason, url, ...asked }) => [
+    `  ${questionOf(asked)}: ${[status, contentType].filter(Boolean).join(" ")} -> ${paintVerdict(says, paint)}`,
     `    ${reason}`,
     paint("dim", `    POST ${url}`),
   ]);
+}
+
+/** A sibling that is not served is a sign that the token endpoint is, and not a contradiction. */
+export function questionOf({ variant, question }: Pick<Evidence, "variant" | "question">): string {
+  return `Variant ${variant}, ${question === "sibling" ? "made-up sibling path" : question}`;
 }
 
 export function paintVerdict(says: Detection["served"]["A"], paint: Paint): string {

@@ -1,5 +1,5 @@
 /** Opens the service that the settings describe and gets its token, with notes while the user waits. */
-import { ConfigurationError, isRateLimitedError, isTokenRequestError } from "../errors.js";
+import { ConfigurationError, isRateLimitedError, isTokenRequestError, type Variant } from "../errors.js";
 import {
   type AccessToken,
   type ConnectOptions,
@@ -10,7 +10,7 @@ import {
   servicePlugin,
 } from "../index.js";
 import { parseBaseUrl } from "../variants/target.js";
-import { namesClient, readAccount, readPlugin } from "./credentials.js";
+import { namesClient, noCredential, readAccount, readPlugin } from "./credentials.js";
 import { proxyFetch } from "./proxy-fetch.js";
 import type { Context } from "./run.js";
 import { type Settings, waysToSet } from "./settings.js";
@@ -18,7 +18,7 @@ import { wantedLogin } from "./stored-login.js";
 
 /**
  * Opens a service with the plugin, the service account or the stored login that the settings describe. `secrets` are the
- * credentials and the token, which must not be printed.
+ * credentials and the token, which must not be printed. `checkVariant` runs before a token is requested.
  *
  * @throws LoginRequiredError if no usable login is stored; every error of `connect` and `getAccessToken`
  */
@@ -26,6 +26,7 @@ export async function openService(
   settings: Settings,
   { output, env, signal }: Context,
   api?: ConnectOptions["api"],
+  checkVariant?: (variant: Variant) => void,
 ): Promise<{ readonly service: Service; readonly token: AccessToken; readonly secrets: readonly string[] }> {
   const { baseUrl = "", tenant, variant, timeoutMs, rateLimitDeadlineMs, allowInsecureHttp } = settings;
   const { onEvent } = output;
@@ -33,7 +34,7 @@ export async function openService(
   const plugin = variant === "B" || settings.login ? undefined : await readPlugin(settings);
   const account = variant === "A" || login !== undefined ? undefined : await readAccount(settings);
   if (plugin === undefined && account === undefined && login === undefined)
-    throw new ConfigurationError("credential_missing", `No credential is configured. ${waysToSet(variant)}`);
+    throw new ConfigurationError("credential_missing", `${noCredential(settings)} ${waysToSet(variant)}`);
   // The fetch for proxies asks DNS or the proxy for names under localhost.
   const fetch = proxyFetch(env);
   parseBaseUrl(baseUrl, allowInsecureHttp);
@@ -67,6 +68,7 @@ export async function openService(
     service = createService(login.found, { api }) as Service;
     secrets.push(...login.options.secrets);
   }
+  checkVariant?.(service.variant);
   // The token is fetched before any call, so that the time limit of a call does not include this wait.
   const token = await output
     .during("waiting for a token", () => service.auth.getAccessToken({ signal }))

@@ -181,16 +181,30 @@ export function whereToSet({ code, option, variant }: ConfigurationError): strin
   return name in settingTable ? `Set it with ${namesOf(name as SettingName)}.` : undefined;
 }
 
-/** Rewrites a text of the library for users of the command line: it names flags in place of options. */
+/** What the library says to a program, with what the command line says instead. */
+const phrases: readonly (readonly [library: string | RegExp, commandLine: string])[] = [
+  [': variant: "A" or variant: "B" (BIVARIANT_VARIANT)', ` with ${namesOf("variant")}`],
+  [" (retryAt)", ""],
+  [" until retryAt, if the error has it,", ","],
+  [
+    /"([^"]*)" is missing or empty\. Pass it in params\.path/,
+    '"$1" is missing or empty. Pass it with --param $1=<value>',
+  ],
+  ["a PEM, a JWK, a CryptoKey, a KeyObject or a signer { keyId, sign }", "a PEM or a JWK"],
+  [/Then drop the token, so that .*$/, "The next run requests a new token, which carries it."],
+  [/^privateKey/, "The private key"],
+];
+
+/**
+ * Rewrites a text of the library for users of the command line: it names flags in place of options. Words in
+ * braces, quotes and URLs stay, because those hold code and values.
+ */
 export function inFlags(text: string): string {
-  return text
-    .replace(': variant: "A" or variant: "B" (BIVARIANT_VARIANT)', ` with ${namesOf("variant")}`)
-    .replace(" (retryAt)", "")
-    .replace(/^privateKey/, "The private key")
-    .replace(/(?<![{\w-])(?:[a-z]+[A-Z]\w*|audience)(?!\w|\})/g, (option) => {
-      const name = settingOfOption[option] ?? option;
-      return (Object.hasOwn(settingTable, name) && flagOf(name as SettingName)) || option;
-    });
+  const said = phrases.reduce((before, [library, commandLine]) => before.replace(library, commandLine), text);
+  return said.replace(/\{[^{}]*\}|"[^"]*"|\S*\/\S*|(?<![\w-])(?:[a-z]+[A-Z]\w*|audience)(?!\w)/g, (found) => {
+    const name = settingOfOption[found] ?? found;
+    return (Object.hasOwn(settingTable, name) && flagOf(name as SettingName)) || found;
+  });
 }
 
 /** Returns the flag and the variable, for example `--tenant or BIVARIANT_TENANT`. */

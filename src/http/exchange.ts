@@ -198,9 +198,12 @@ const tlsCode =
 export function transportError(fault: unknown, variant: Variant, baseUrl: string): TransportError {
   const code = systemCode(fault);
   const isTls = code !== undefined && tlsCode.test(code);
+  // The Fetch standard blocks the ports of some other protocols, such as 1 and 6000. Node names no code for it.
+  const isBlocked = (fault as { cause?: Error } | undefined)?.cause?.message === "bad port";
+  const reason = code ?? (isBlocked ? "fetch blocks this port" : undefined);
   const message = isTls
     ? `The secure connection to ${baseUrl} failed (${code}). Check the certificate of the deployment, and the authorities this machine trusts.`
-    : `The request to ${baseUrl} failed before an answer came${code === undefined ? "" : ` (${code})`}. Check the address, the network and the proxy.`;
+    : `The request to ${baseUrl} failed before an answer came${reason === undefined ? "" : ` (${reason})`}. Check the address, the network and the proxy.`;
   const context = { retryable: !isTls, variant, cause: fault };
   return new TransportError(isTls ? "tls_failed" : "network_failed", message, context);
 }

@@ -155,6 +155,8 @@ export function parseTenantId(tenantId: unknown, pattern: RegExp = defaultTenant
     );
   if (typeof tenantId !== "string" || tenantId === "") throw invalid("is missing");
   if (/^\{.*\}$/.test(tenantId)) throw invalid("is a placeholder in braces that was never substituted");
+  if (pattern === defaultTenantIdPattern && !pattern.test(tenantId))
+    throw invalid("may hold only letters, digits and _ ~ - and, after the first character, dots");
   // `tenantIdPattern` may allow other characters, but none that would lead to another path.
   if (hasDotSegment(tenantId) || /[/\\?#%\p{Cc}\s]/u.test(tenantId))
     throw invalid("contains characters that would change the path");

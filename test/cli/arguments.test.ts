@@ -43,6 +43,7 @@ describe("arguments", () => {
     { args: `detect ${https}`, says: "--tenant or BIVARIANT_TENANT" },
     { args: `detect --base-url https://user:${planted}@x.example --tenant a`, says: "base_url_invalid" },
     { args: "detect --base-url http://x.example --tenant a", says: "set --allow-insecure-http" },
+    { args: `detect ${https} --tenant acme+corp`, says: "--tenant may hold only letters, digits and _ ~ -" },
     { args: `detect ${https} --tenant {tenantId}`, says: "tenant_id_invalid" },
     { args: `emulate --variant ${planted}`, says: "Allowed choices are A, B, both." },
     { args: `emulate --port ${planted}`, says: "It must be a port number from 0 to 65535." },

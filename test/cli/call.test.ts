@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { leaksOf, startDeployment } from "./cli-deployment.js";
 import { cli, refused } from "./command-line.js";
-import { plantedToken, startPlanted } from "./servers.js";
+import { closedUrl, plantedToken, startPlanted } from "./servers.js";
 
 const call = ["call", "listDevices"];
 /** JSON escapes its quotes. */
@@ -26,6 +26,7 @@ describe.concurrent("call", () => {
     expect(people).toMatchObject({ code: 6, stdout: "" });
     expect(people.stderr).toContain("error api_forbidden: ");
     expect(people.stderr).toContain("2. The customer narrowed the grant");
+    expect(people.stderr).toContain("The next run requests a new token, which carries it.");
     const script = await cli([...call, "--json"], env);
     expect(script).toMatchObject({ code: 6, stderr: "" });
     const { error } = JSON.parse(script.stdout);
@@ -33,7 +34,15 @@ describe.concurrent("call", () => {
     expect(error).toMatchObject(forbidden);
     const causes = error.causes.map(({ id }: { id: string }) => id);
     expect(causes).toEqual(["scope_missing", "grant_narrowed"]);
+    expect(people.stderr + script.stdout).not.toContain("invalidate");
     expect([...leaksOf(people), ...leaksOf(script)]).toEqual([]);
+  });
+
+  it("with a wrong tenant id says to check it, because the refusal looks the same", async () => {
+    const { env } = await startDeployment({ variants: ["A"] });
+    const { code, stderr } = await cli([...call, "--tenant", "acmee"], env);
+    expect(code).toBe(3);
+    expect(stderr).toContain("remedy    Check --tenant, which is acmee: a wrong one looks the same.");
   });
 
   it("sends parameters, headers and envelope where they belong", async () => {
@@ -52,7 +61,7 @@ describe.concurrent("call", () => {
     const { env, requests } = await startPlanted((_, response) => response.end("{}"));
     const get = { method: "GET", path: "/v1/devices/{deviceId}", success: [200], failure: [] };
     const token = { ...get, method: "POST", path: "/v1/auth/token", anonymous: true };
-    const operations = { A: {}, B: { getDevice: get, askForToken: token } };
+    const operations = { A: { onlyInA: get }, B: { getDevice: get, askForToken: token } };
     const { folder } = await startDeployment();
     await writeFile(
       join(folder, "operations.js"),
@@ -63,12 +72,25 @@ describe.concurrent("call", () => {
 
       expect(await cli(["call", "getDevice", ...given], env)).toMatchObject({ code: 0, stdout: "{}\n" });
       expect(requests.at(-1)?.url).toBe("/v1/devices/7?full=1");
-      await refused([...call, "--api", api], env, "Use one of: getDevice.");
+      const missing = '"deviceId" is missing or empty. Pass it with --param deviceId=<value>.';
+      const differs = "--param deviceID is sent as a query parameter. The path parameter is deviceId.";
+      await refused(["call", "getDevice", "--param", "deviceID=7", "--api", api], env, missing, differs);
+      await refused([...call, "--api", api], env, "Use one of: onlyInA, getDevice.");
+      // Nothing listens there, so a token request would fail first.
+      const silent = { ...env, BIVARIANT_BASE_URL: await closedUrl() };
+      const none = "Variant B has no operation with this id. Use one of: getDevice.";
+      await refused(["call", "onlyInA", "--api", api], silent, none);
       await refused(["call", "askForToken", "--api", api], env, "its answer is a token");
     }
     const wrong = { "broken.js": "throw new Error();", "other.js": "export const other = 1;" };
     for (const [name, content] of Object.entries(wrong)) await writeFile(join(folder, name), content);
-    await refused([...call, "--api", join(folder, "broken.js")], env, "cannot be loaded", "broken.js.");
+    await refused(
+      [...call, "--api", join(folder, "broken.js")],
+      env,
+      "cannot be loaded",
+      "broken.js. ",
+      "npx tsc ",
+    );
     await refused([...call, "--api", join(folder, "other.js")], env, "bivariant generate did not write");
     await refused([...call, "--api", join(folder, "none.js")], env, "neither a module nor a folder");
   });

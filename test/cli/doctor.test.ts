@@ -37,7 +37,8 @@ async function doctor(env: Environment, args: readonly string[] = []): Promise<F
   expect(leaksOf({ ...result, stdout }, [plantedToken, "planted-"])).toEqual([]);
   expect(result.stderr).toBe("");
   const { ok, findings } = JSON.parse(result.stdout) as { ok: boolean; findings: Finding[] };
-  expect(findings.map(({ check }) => check)).toEqual(allChecks);
+  const checks = findings.map(({ check }) => check);
+  expect(checks).toEqual(checks.includes("other_token") ? [...allChecks, "other_token"] : allChecks);
   for (const { verdict, evidence, remedy } of findings) {
     expect(evidence).not.toBe("");
     if (verdict === "fail") expect(remedy).toBeTruthy();
@@ -50,7 +51,7 @@ async function doctor(env: Environment, args: readonly string[] = []): Promise<F
 
 /** The verdicts that differ from those of a sound deployment on plain http. */
 function troubles(findings: Findings): Record<string, string> {
-  const usual: Record<string, string> = { tls: "unknown", jwks: "unknown" };
+  const usual: Record<string, string> = { tls: "unknown", jwks: "unknown", other_token: "unknown" };
   const all = Object.values(findings);
   const unusual = all.filter(({ check, verdict }) => verdict !== (usual[check] ?? "pass"));
   return Object.fromEntries(unusual.map(({ check, verdict }) => [check, verdict]));
@@ -72,7 +73,10 @@ describe("doctor on a sound deployment", () => {
     { variants: ["A", "B"], questions: 2 },
   ] as const)("that serves $variants finds no fault, with one token request and one call", async (row) => {
     const { env, emulator } = await startDeployment({ variants: row.variants });
-    expect(troubles(await doctor(env))).toEqual({});
+    const findings = await doctor(env);
+    expect(troubles(findings)).toEqual({});
+    // What is not served cannot be tried.
+    expect(findings.other_token !== undefined).toBe(row.variants.length === 2);
     expect(sent(emulator, row.questions)).toEqual({ tokens: 1, calls: 1 });
   });
 
@@ -82,7 +86,11 @@ describe("doctor on a sound deployment", () => {
     expect(result).toMatchObject({ code: 0, stderr: "" });
     for (const check of allChecks)
       expect(result.stdout).toMatch(new RegExp(`^(?:pass {4}|unknown )${check} +\\S`, "m"));
-    expect(result.stdout).toMatch(/\n\n9 pass, 0 fail, 2 unknown\.\n$/);
+    expect(result.stdout).toMatch(/\n\n9 pass, 0 fail, 3 unknown\.\n$/);
+    expect(result.stdout).toMatch(
+      /^unknown other_token +.*that of Variant B was not tried.\n +-> .*--variant B/m,
+    );
+    expect(result.stdout).toMatch(/Variant B, token endpoint: 400, .* Variant B, made-up sibling path: 404,/);
   });
 
   it("reports the checks of Variant A as unknown if Variant B is named", async () => {
@@ -90,6 +98,7 @@ describe("doctor on a sound deployment", () => {
     const findings = await doctor(env, ["--variant", "B"]);
     expect(troubles(findings)).toEqual({ key: "unknown", audience: "unknown", assertion: "unknown" });
     expect(findings.key?.evidence).toContain("Variant B is named");
+    expect(findings.other_token).toBeUndefined();
     expect(sent(emulator, 2)).toEqual({ tokens: 1, calls: 1 });
   });
 
@@ -143,6 +152,8 @@ describe("doctor, about the connection,", () => {
     expect(troubles(findings)).toEqual({ reachability: "fail", ...unreachable });
     expect(findings.reachability?.evidence).toContain("ECONNREFUSED");
     expect(findings.reachability?.remedy).toContain("NO_PROXY");
+    const blocked = await doctor(env, ["--base-url", "http://127.0.0.1:1"]);
+    expect(blocked.reachability?.evidence).toContain("before an answer came (fetch blocks this port).");
   });
 
   it.each([
@@ -251,6 +262,11 @@ describe("doctor, about the key,", () => {
     { name: "of 1024 bits", content: pemOf(newSigningKey("s", 1024).privateKey), says: /1024 bits/ },
     { name: "that is encrypted", content: encrypted, says: /encrypted.*openssl/ },
     { name: "that is not a key", content: "planted-garbage", says: /PEM nor a JWK|PEM or (a )?JWK/ },
+    {
+      name: "that is other JSON",
+      content: '{"planted":1}',
+      says: /^The private key must be a PEM or a JWK\.$/,
+    },
     { name: "that is missing", content: undefined, says: /\(ENOENT\)/ },
   ])("fails for a key $name, and sends no credential", async ({ content, says }) => {
     const { env, folder, emulator } = await startDeployment({ variants: ["A"] });
@@ -308,15 +324,15 @@ describe("doctor compares the key with the registered JWKS:", () => {
       says: /symmetric/,
     },
     { name: "a key for PS256", jwks: { keys: [{ ...right, alg: "PS256" }] }, verdict: "fail", says: /algor/ },
-    { name: "a key without a set", jwks: right, verdict: "fail", says: /single key/ },
-    { name: "keys that are not an array", jwks: { keys: "none" }, verdict: "fail", says: /no array "keys"/ },
+    { name: "a key without a set", jwks: right, verdict: "unknown", says: /single key/ },
+    { name: "keys that are not an array", jwks: { keys: "x" }, verdict: "unknown", says: /no array "keys"/ },
     {
       name: "odd keys",
       jwks: { keys: [null, 7, { kty: "RSA" }] },
       verdict: "fail",
       says: /None of .*keys \(3\)/,
     },
-    { name: "a file that is not JSON", jwks: undefined, verdict: "fail", says: /not JSON/ },
+    { name: "a file that is not JSON", jwks: undefined, verdict: "unknown", says: /not JSON/ },
   ];
   it.each(rows)("$name gets the verdict $verdict", async ({ jwks, verdict, says }) => {
     const { env, folder } = await startDeployment({ variants: ["A"] });
@@ -376,6 +392,16 @@ describe("doctor explains a refusal of Variant A:", () => {
     const says = first === "jwks_mismatch" ? "None of the registered keys" : "The key is not the cause";
     expect(token?.evidence).toContain(says);
     expect(audience?.remedy).toContain("Remove --audience or");
+  });
+
+  it("a file that is not a JWKS is not cited as evidence, and the remedy is about the file", async () => {
+    const { env, emulator, folder } = await startDeployment({ variants: ["A"] });
+    emulator.updatePlugin({ ...plugin, jwks: other });
+    await writeFile(join(folder, "torn.json"), "torn");
+    const { token, jwks } = await doctor(env, ["--jwks", join(folder, "torn.json")]);
+    expect(jwks?.remedy).toContain("Pass the JWKS that the customer registered");
+    expect(token?.causes?.[0]?.id).toBe("jwks_mismatch");
+    expect(JSON.stringify(token)).not.toContain("--jwks");
   });
 
   it("at a rate limit of one request, it waits until it may ask for the token", async () => {
@@ -462,6 +488,19 @@ describe("doctor, about the credentials,", () => {
     expect([detection?.verdict, token?.verdict]).toEqual(["pass", "fail"]);
     expect(token?.remedy).toContain("B_CLIENT_ID");
     expect(sent(emulator, 1)).toEqual({ tokens: 0, calls: 0 });
+  });
+
+  it.each([
+    { named: "A", other: "B", without: { BIVARIANT_A_CLIENT_ID: "", BIVARIANT_A_PRIVATE_KEY_FILE: "" } },
+    { named: "B", other: "A", without: { BIVARIANT_B_CLIENT_ID: "", BIVARIANT_B_CLIENT_SECRET_FILE: "" } },
+  ])("says for Variant $named that there is a credential for Variant $other only", async (row) => {
+    const { env } = await startDeployment();
+    const rest = { ...env, ...row.without, BIVARIANT_A_KEY_ID: "", BIVARIANT_VARIANT: row.named };
+    const says = `There is a credential for Variant ${row.other} only.`;
+    expect((await doctor(rest)).token).toMatchObject({ verdict: "fail", evidence: says });
+    expect((await cli(["token"], rest)).stderr).toContain(
+      `credential_missing: ${says} Set --${row.named.toLowerCase()}-`,
+    );
   });
 
   it("fails if one is incomplete although the other is complete, as the client does", async () => {

@@ -54,6 +54,11 @@ describe("an error", () => {
     ['it: variant: "A" or variant: "B" (BIVARIANT_VARIANT).', "it with --variant or BIVARIANT_VARIANT."],
     ["privateKey is {tenantId}. Set audience.", "The private key is {tenantId}. Set --audience."],
     ["Pass --audience as it is.", "Pass --audience as it is."],
+    ["Wait until retryAt, if the error has it, or stop.", "Wait, or stop."],
+    [
+      '{ keyId, sign }, "bClientId" and https://a.example/audience stay.',
+      '{ keyId, sign }, "bClientId" and https://a.example/audience stay.',
+    ],
   ])("names flags, not options of the library: %s", (message, shown) => {
     const error = new ConfigurationError("option_invalid", message);
     expect(errorLines(error, plain)[0]).toBe(`error option_invalid: ${shown}`);
@@ -66,6 +71,14 @@ describe("an error", () => {
   it("lists the issues that its message does not contain", () => {
     const error = new EmulatorError("seed_invalid", "plugins: a", { issues: ["plugins: a", "operators: b"] });
     expect(errorLines(error, plain)).toEqual(["error seed_invalid: plugins: a", "  - operators: b"]);
+  });
+
+  it("shows the reason of the system, without what follows it", () => {
+    const cause = Object.assign(new Error("listen EACCES: permission denied 127.0.0.1:1"), {
+      code: "EACCES",
+    });
+    const error = new EmulatorError("listen_failed", "m", { cause });
+    expect(errorLines(error, plain)).toEqual(["error listen_failed: m", "  EACCES: permission denied"]);
   });
 
   it("that is a fault of this program exits 70 and hides its message", () => {

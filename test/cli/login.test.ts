@@ -246,7 +246,8 @@ describe("a login with wrong settings", () => {
   it.each([
     { name: "no base URL", changes: { BIVARIANT_BASE_URL: "" }, says: "BIVARIANT_BASE_URL" },
     { name: "no client id", changes: { BIVARIANT_B_CLIENT_ID: "" }, says: "BIVARIANT_B_CLIENT_ID" },
-    { name: "no authorization endpoint", changes: { [endpoint]: "" }, says: endpoint },
+    { name: "no authorization endpoint", changes: { [endpoint]: "" }, says: `is missing. Ask the operator` },
+    { name: "no endpoint, naming its setting", changes: { [endpoint]: "" }, says: endpoint },
     { name: "an invalid endpoint", changes: { [endpoint]: "planted" }, says: "--authorization-endpoint" },
     { name: "an endpoint without TLS", changes: { [endpoint]: http }, says: "-endpoint must use https" },
     { name: "an invalid key of the store", changes: { BIVARIANT_STORE_KEY: "planted" }, says: "32 bytes" },

@@ -60,7 +60,7 @@ test.each([
     issues: [/:1: the file cannot be read/],
   },
   { name: "an empty file", text: "", issues: [/:1: the file is empty/] },
-  { name: "an unknown member", text: "plugins: []\nplugin: []\n", issues: [/:2: unknown key$/] },
+  { name: "an unknown member", text: "plugins: []\nplugin: []\n", issues: [/:2: unknown key: "plugin"$/] },
   { name: "a seed inside the options", text: "options: { seed: {} }\n", issues: [/:1: options: seed/] },
   {
     name: "an option of the wrong type",
@@ -88,6 +88,11 @@ test.each([
     issues: [/:2: serviceAccounts\.0\.clientSecret: /, /:3: serviceAccounts\.1\.tenantId: /],
   },
   {
+    name: "a mistake in the options and one in a registration",
+    text: "options: { ratelimit: 3 }\nplugins:\n  - { clientId: r, tenantId: acme, type: servic }\n",
+    issues: [/:1: options: unknown key: "ratelimit"$/, /:3: plugins\.0\.type: /],
+  },
+  {
     name: "the same twice",
     text: "operators:\n  - &ada { tenantId: acme, userId: ada, capabilities: [] }\n  - *ada\n",
     issues: [/:3: operators\.1: /],
@@ -105,7 +110,7 @@ test.each([
   {
     name: "a secret after a colon without its space",
     text: `serviceAccounts:\n  - {\n    clientId: a, tenantId: acme,\n    clientSecret:${SECRET} }\n`,
-    issues: [/:2: .*clientSecret: /, /:4: serviceAccounts\.0: unknown key$/],
+    issues: [/:2: .*clientSecret: /, /:4: serviceAccounts\.0: unknown key: …$/],
   },
   {
     name: "a secret of letters alone as a rule's name",

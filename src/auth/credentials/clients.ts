@@ -157,6 +157,8 @@ const reservedParameters =
 
 function requireValid(settings: ApiClientSettings): ApiClientSettings {
   const { redirectUri, authorizationEndpoint, authorizationParameters = {}, refreshBody } = settings;
+  if (authorizationEndpoint === undefined)
+    throw invalid("authorizationEndpoint", "is missing. Ask the operator: the description does not show it");
   for (const name of ["clientId", "authorizationEndpoint"] as const) requireText(settings[name], name, "B");
   for (const name of ["redirectUri", "clientSecret", "issuer"] as const)
     if (settings[name] !== undefined) requireText(settings[name], name, "B");

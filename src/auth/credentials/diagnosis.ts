@@ -116,7 +116,7 @@ function grantCauses({ grant, workedBefore }: Refusal, { clientId, tenantId }: R
       id: "plugin_not_registered_or_disabled",
       summary: "The plugin is not registered in this tenant, or is disabled",
       evidence: `The service answered invalid_grant for ${clientId} in the tenant ${tenantId}.${before} ${undecided}`,
-      remedy: `Ask the customer to confirm the client id under ${settingsPage}, and that it is enabled.`,
+      remedy: `Check tenantId, which is ${tenantId}: a wrong one looks the same. If it is right, ask the customer to confirm the client id under ${settingsPage}, and that it is enabled.`,
     },
     {
       id: "wrong_grant_for_plugin_type",

@@ -45,16 +45,24 @@ export function defineCall(command: Command, context: Context): void {
       const { param = [], header = [], envelope, data, dataFile } = flags;
       // All arguments are checked before a token is requested.
       const api: AnyApi = flags.api === undefined ? { operations } : await loadApi(flags.api);
-      checkOperationId(operationId, api);
+      const { A, B } = api.operations;
+      checkOperationId(operationId, { ...A, ...B }, "Neither variant has an");
       const headers = readHeaders(header);
       const body = await readBody(data, dataFile);
       const values = readParameters(param);
-      const { service, secrets } = await openService(readSettings(command, env), context, api as never);
-      const table = api.operations[service.variant] ?? {};
-      const template = table[operationId]?.path ?? "";
+      const settings = readSettings(command, env);
+      const { service, secrets } = await openService(settings, context, api as never, (variant) =>
+        checkOperationId(operationId, api.operations[variant] ?? {}, `Variant ${variant} has no`),
+      );
+      const template = api.operations[service.variant]?.[operationId]?.path ?? "";
       const params: Record<"path" | "query", object> = { path: {}, query: {} };
-      for (const [name, value] of values)
-        Object.assign(params[template.includes(`{${name}}`) ? "path" : "query"], { [name]: value });
+      const inPath: readonly string[] = template.match(/(?<=\{)[^{}]+(?=\})/g) ?? [];
+      for (const [name, value] of values) {
+        Object.assign(params[inPath.includes(name) ? "path" : "query"], { [name]: value });
+        const meant = inPath.find((one) => one.toLowerCase() === name.toLowerCase());
+        if (meant !== undefined && meant !== name)
+          output.note(`--param ${name} is sent as a query parameter. The path parameter is ${meant}.`);
+      }
       const call = service.call.bind(service as never) as unknown as AnyCall;
       const outcome = await output.during(`waiting for ${operationId}`, () =>
         call(operationId, {
@@ -78,7 +86,11 @@ Examples:
   $ bivariant call getDevice --param deviceId=7 --api generated
 
 --api takes what bivariant generate wrote from your own documents: the folder, or the path of its operations.js or
-operations.ts. Node.js loads .ts files from version 22.18 on; for an older one compile the folder to .js.
+operations.ts. Node.js loads .ts files from version 22.18 on; for an older one compile them, and pass --api compiled:
+  $ npx tsc generated/operations.ts --module nodenext --outDir compiled
+
+A --param whose name is not in the operation's path is sent as a query parameter. Each run requests a new token, unless a
+login is stored.
 
 The data is printed as JSON with and without --json; an answer without a body is null. A refused call exits 6 and shows
 its likely causes and the body of the answer, unless the body is long or repeats a secret.
@@ -87,8 +99,10 @@ ${identityHelp}`,
     );
 }
 
+type OperationTable = Readonly<Record<string, { readonly path: string }>>;
+
 interface AnyApi {
-  readonly operations: { readonly [V in Variant]?: Readonly<Record<string, { readonly path: string }>> };
+  readonly operations: { readonly [V in Variant]?: OperationTable };
 }
 
 /** Imports the operations module that `bivariant generate` wrote. @throws ConfigurationError `option_invalid` */
@@ -99,9 +113,11 @@ async function loadApi(given: string): Promise<AnyApi> {
     throw invalidFlag("--api", `names neither a module nor a folder with operations.js or .ts: ${given}`);
   const loading = import(pathToFileURL(resolve(file)).href);
   const module = await loading.catch(({ code, name }: NodeJS.ErrnoException) => {
-    const remedy = file.endsWith(".ts")
-      ? "Compile it to .js, or use Node.js 22.18 or newer."
-      : 'It must be an ES module, in a package of "type": "module".';
+    const isSource = file.endsWith(".ts");
+    const compile = `npx tsc ${isSource ? file : "generated/operations.ts"} --module nodenext --outDir compiled`;
+    const remedy = isSource
+      ? `Use Node.js 22.18 or newer, or compile it and pass --api compiled: ${compile}`
+      : `In a package of "type": "module" it must be an ES module, as this makes it: ${compile}`;
     throw invalidFlag("--api", `names a module that cannot be loaded (${code ?? name}): ${file}. ${remedy}`);
   });
   if (module.operations?.A ?? module.operations?.B) return module;
@@ -109,8 +125,8 @@ async function loadApi(given: string): Promise<AnyApi> {
 }
 
 /** @throws ConfigurationError `operation_unknown` */
-function checkOperationId(operationId: string, { operations: { A = {}, B = {} } }: AnyApi): void {
-  const known = Object.entries({ ...A, ...B });
+function checkOperationId(operationId: string, table: OperationTable, hasNo: string): void {
+  const known = Object.entries(table);
   // These operations answer with a token, which only `bivariant token` may print.
   const isTokenRequest = ([, { path }]: (typeof known)[number]) => tokenPaths.includes(path);
   const callable = known.filter((one) => !isTokenRequest(one)).map(([id]) => id);
@@ -119,7 +135,7 @@ function checkOperationId(operationId: string, { operations: { A = {}, B = {} } 
     "operation_unknown",
     known.some(([id]) => id === operationId)
       ? `${operationId} cannot be called, because its answer is a token. Use bivariant token.`
-      : `Neither variant has an operation with this id. Use one of: ${callable.join(", ")}.`,
+      : `${hasNo} operation with this id. Use one of: ${callable.join(", ")}.`,
     { option: "operationId" },
   );
 }

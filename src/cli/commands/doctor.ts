@@ -2,11 +2,11 @@
 import type { Command } from "commander";
 import { ConfigurationError, isBivariantError, isConfigurationError } from "../../errors.js";
 import { readFileOf } from "../arguments.js";
-import { readAccount, readPlugin } from "../credentials.js";
+import { noCredential, readAccount, readPlugin } from "../credentials.js";
 import { examineAssertion } from "../doctor/assertion.js";
 import { examineCall } from "../doctor/call.js";
 import { examineDetection, examineReach } from "../doctor/deployment.js";
-import { type DoctorInput, type Finding, findingLines, summaryLine } from "../doctor/finding.js";
+import { type DoctorInput, type Finding, findingLines, summaryLine, unknown } from "../doctor/finding.js";
 import { exitCodes } from "../error-report.js";
 import type { Environment } from "../output.js";
 import { proxyFetch } from "../proxy-fetch.js";
@@ -49,7 +49,8 @@ With --jwks the causes of a refused token request are ranked by what the compari
 
 ${identityHelp}
 
-With --json: { "ok", "findings": [{ "check", "verdict", "evidence", "remedy"?, "causes"? }] }, always with all checks.
+With --json: { "ok", "findings": [{ "check", "verdict", "evidence", "remedy"?, "causes"? }] }, with all checks in each report; the
+check other_token is there only if the credential of the other variant was not tried.
 Exits 1 if a check failed, otherwise 0: look at the unknown ones too.`,
     );
 }
@@ -79,6 +80,7 @@ async function readInput(
     note: (text) => output.note(text),
     signal,
     login,
+    noCredential: noCredential(settings),
     plugin: variant === "B" ? undefined : await readPlugin(settings).catch(orError),
     account: variant === "A" || login !== undefined ? undefined : await readAccount(settings).catch(orError),
     registeredJwks: jwks === undefined ? undefined : await readJwks(jwks),
@@ -113,7 +115,13 @@ async function* examine(input: DoctorInput): AsyncGenerator<Finding> {
   yield* reach.findings;
   const { canSign, jwks, findings } = await examineAssertion(input, reach.correctionMs);
   yield* findings;
-  const { variant, finding } = await examineDetection(input, reach);
+  const { variant, other, finding } = await examineDetection(input, reach);
   yield finding;
   yield* await examineCall(input, { ...reach, canSign, jwks, variant });
+  if (other !== undefined)
+    yield unknown(
+      "other_token",
+      `The client uses the credential of Variant ${variant} here, so that of Variant ${other} was not tried.`,
+      `Try it with bivariant doctor --variant ${other}.`,
+    );
 }

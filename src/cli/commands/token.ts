@@ -30,6 +30,8 @@ Example that keeps the token out of the process list (bash):
   $ curl https://customer.example/v1/devices \\
       -H @<(printf 'Authorization: Bearer %s' "$(bivariant token)")
 
+Each run requests a new token, unless a login is stored.
+
 With --json: { "access_token", "expires_at", "variant", "tenant" }, with expires_at in epoch milliseconds.
 
 ${identityHelp}`,

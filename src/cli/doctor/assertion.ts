@@ -101,11 +101,14 @@ async function compareJwks(
       "Ask the customer for it, and pass it with --jwks to compare it with the key.",
     );
   const set = asObject(registered.value);
+  // A file that is no JWKS says nothing about the registration.
   if (!Array.isArray(set.keys))
-    return failed(
-      "kty" in set
-        ? 'The file holds a single key, not a JWKS: { "keys": [ ... ] } around it is missing (RFC 7517 section 5).'
-        : 'The file is not a JWKS: it is not JSON, or has no array "keys" (RFC 7517 section 5).',
+    return unknown(
+      "jwks",
+      registered.value === undefined
+        ? "The file of --jwks is not JSON."
+        : `The file of --jwks is not a JWKS: it ${"kty" in set ? "holds a single key and" : "has"} no array "keys" (RFC 7517 section 5).`,
+      `Pass the JWKS that the customer registered under ${registrationPage}.`,
     );
   const keys: readonly JWK[] = set.keys.map(asObject);
   if (keys.some((key) => privateMembers.some((member) => member in key)))

@@ -90,11 +90,11 @@ async function waitAndRetry(auth: Auth, error: unknown, input: DoctorInput): Pro
 
 /** Says why no token is requested. Like the client, it rejects an incomplete credential of either variant. */
 function obstacleOf(
-  { plugin, account, login, variant: named }: DoctorInput,
+  { plugin, account, login, noCredential, variant: named }: DoctorInput,
   { isReached, variant, canSign }: Earlier,
 ): Finding | undefined {
   if (plugin === undefined && account === undefined && login === undefined)
-    return fail("token", "No credential is configured.", waysToSet(named ?? variant));
+    return fail("token", noCredential, waysToSet(named ?? variant));
   if (isConfigurationError(account))
     return fail("token", account.message, whereToSet(account) ?? waysToSet("B"));
   const notRequested = (why: string) => unknown("token", `Not requested, because ${why}.`);

@@ -4,6 +4,7 @@ import { type Detection, isBivariantError, isConfigurationError, type Variant } 
 import { type Answer, exchange } from "../../http/exchange.js";
 import { detectVariant, isTransportError } from "../../index.js";
 import { parseBaseUrl } from "../../variants/target.js";
+import { questionOf } from "../output.js";
 import { namesOf, waysToSet } from "../settings.js";
 import { type DoctorInput, type Finding, fail, pass, unknown } from "./finding.js";
 
@@ -131,7 +132,7 @@ const checkTenant = "Check the base URL and the tenant id: a wrong one looks the
 export async function examineDetection(
   input: DoctorInput,
   { isReached }: Reach,
-): Promise<{ readonly variant: Variant | undefined; readonly finding: Finding }> {
+): Promise<{ readonly variant: Variant | undefined; readonly other?: Variant; readonly finding: Finding }> {
   const { baseUrl, tenantId, allowInsecureHttp, fetch, signal, timeoutMs } = input;
   const only = onlyVariant(input);
   const notChecked = (why: string) => unknown("detection", `Not checked${why}`);
@@ -146,11 +147,12 @@ export async function examineDetection(
     const { served, evidence } = await detectVariant({ ...target, fetch, signal, timeoutMs });
     const chosen = only ?? (served.A === "yes" ? "A" : served.B === "yes" ? "B" : undefined);
     const finding = chosen === undefined ? noVariant(served) : verdictOn(chosen, served, input);
-    const answers = evidence.map(
-      ({ variant, status, reason }) => `Variant ${variant}: ${status}, ${reason}.`,
-    );
+    const answers = evidence.map((one) => `${questionOf(one)}: ${one.status}, ${one.reason}.`);
+    const isOneOfTwo = only === undefined && input.plugin !== undefined;
+    const other = chosen === "A" ? "B" : "A";
     return {
       variant: finding.verdict === "fail" ? undefined : chosen,
+      ...(isOneOfTwo && chosen !== undefined && served[other] !== "no" ? { other } : {}),
       finding: { ...finding, evidence: [finding.evidence, ...answers].join(" ") },
     };
   } catch (error) {

@@ -10,6 +10,8 @@ export interface DoctorInput {
   /** If the user named a variant, only the credential of that variant is given below. */
   readonly variant: Variant | undefined;
   readonly allowInsecureHttp: boolean | undefined;
+  /** Says that no credential is configured, if that is so. */
+  readonly noCredential: string;
   /** Undefined if no credential is configured; an error if it is incomplete or cannot be read. */
   readonly plugin: PluginSettings | ConfigurationError | undefined;
   readonly account: AccountSettings | ConfigurationError | undefined;
@@ -31,7 +33,9 @@ export interface DoctorInput {
 /** All checks, in the order of every report. */
 export type Check =
   | ("base_url" | "reachability" | "tls" | "clock" | "key" | "jwks" | "audience" | "assertion")
-  | ("detection" | "token" | "api_call");
+  | ("detection" | "token" | "api_call")
+  /** Only if credentials of both variants are configured, and both may be served. */
+  | "other_token";
 
 export interface Finding {
   readonly check: Check;

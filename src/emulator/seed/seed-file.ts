@@ -69,19 +69,25 @@ export function parseSeedFile(text: string, name: string): EmulatorOptions {
 /** @throws EmulatorError with issues that begin with the path of the mistake. */
 function check(content: unknown): EmulatorOptions {
   const { options = {}, ...seed } = parseInput(schema, content, "seed_invalid", "seed file");
-  const issues = issuesOf("options", () => {
+  const problems = issuesOf("options", () => {
     const settings = withDefaults(parseEmulatorOptions(options));
     new EmulatorRules(settings.rules);
     routeTable(settings);
   });
-  if (issues.length > 0) throw invalidSeed(issues);
-  const whole = parseEmulatorOptions({ ...options, seed });
   // A trial deployment finds every mistake in the registrations. One key for all plugins saves generating many.
   const testKeys = new TestKeys(undefined);
   const jwksFor = () => testKeys.jwksFor({ tenantId: "", clientId: "" });
   const trial = { publicUrl: () => "http://seed.localhost", testKeys: { jwksFor } };
-  applySeed(createDeployment(withDefaults(whole), trial), seed);
-  return whole;
+  try {
+    // Wrong options do not hide the mistakes in the registrations, which are then checked with the defaults.
+    const whole = parseEmulatorOptions({ ...(problems.length === 0 ? options : {}), seed });
+    applySeed(createDeployment(withDefaults(whole), trial), seed);
+    if (problems.length === 0) return whole;
+  } catch (error) {
+    if (!(error instanceof EmulatorError)) throw error;
+    problems.push(...error.issues);
+  }
+  throw invalidSeed(problems);
 }
 
 /** Returns the offset of the deepest part of an issue's path that the document has. */
@@ -108,9 +114,9 @@ function keyIn(document: Document, path: string[], name: string): unknown {
   return parent.items.find(({ key }) => isScalar(key) && isMeant(String(key.value)))?.key;
 }
 
-/** A secret in the wrong place may look like a key or a rule. The line number is enough to find it. */
+/** A secret in the wrong place may look like a rule. Keys are quoted only if they are plain words: see `isName`. */
 function withoutUnknownNames(issue: string): string {
-  return issue.replace(/Unrecognized (keys?): .*/, "unknown $1").replace(/"[^"]*"(?= is not a rule)/, "this");
+  return issue.replace(/Unrecognized (keys?)/, "unknown $1").replace(/"[^"]*"(?= is not a rule)/, "this");
 }
 
 function invalid(issues: string[]): EmulatorError {
