@@ -1,6 +1,6 @@
 // Each event is emitted once and without a secret, and a failing listener fails no caller.
 import { readFileSync } from "node:fs";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import {
   type Connector,
   createConnector,
@@ -13,6 +13,7 @@ import { LIMIT_MS, type SteppedClock, skippedWaits, steppedClock } from "../supp
 import { ACCOUNT_SECRET, account, credentialOf, deployment, plugin } from "../support/deployment.js";
 import { privateJwk, rsaKey } from "../support/keys.js";
 import { shown } from "../support/shown.js";
+import { settled } from "../support/wait.js";
 
 type Type = ServiceEvent["type"];
 
@@ -45,6 +46,7 @@ const refused = ["closed_after_refusal", "token_failed"] as const;
 const limited = () => new Response("", { status: 429, headers: { "retry-after": "3600" } });
 const token = async ({ connect }: Story) => (await connect()).auth.getAccessToken();
 const call = async ({ connect }: Story) => (await connect()).call("listDevices");
+const fetchOther = async ({ connect }: Story) => (await connect()).fetch("v1/other?page=2");
 const quietly = (promise: Promise<unknown>) => promise.catch(() => {});
 const overTheWindow = async (story: Story) => {
   await token(story);
@@ -191,6 +193,12 @@ const chapters: Chapter[] = [
     types: ["call_started", "call_refused", "call_finished"],
   },
   {
+    name: "a service.fetch that is answered 403",
+    before: token,
+    tell: answered("api", () => new Response("", { status: 403 }), fetchOther),
+    types: ["call_started", "call_finished"],
+  },
+  {
     name: "a call that is answered 503, and then succeeds",
     before: async (story) => {
       await token(story);
@@ -282,21 +290,30 @@ describe.each(["A", "B"] as const)("with Variant %s", (variant) => {
     {
       name: "throws",
       listener: () => {
-        throw new Error("a listener's fault");
+        throw new TypeError(ACCOUNT_SECRET);
       },
     },
-    { name: "rejects", listener: () => Promise.reject(new Error("a listener's fault")) },
+    { name: "rejects", listener: () => Promise.reject(new TypeError(ACCOUNT_SECRET)) },
   ];
-  test.each(badListeners)("a listener that $name changes nothing", async ({ listener }) => {
-    for (const chapter of ofVariant) {
-      const types: string[] = [];
-      await tellChapter(variant, chapter, (event) => {
-        types.push(event.type);
-        return types.at(-1) === "here begins the story" ? undefined : listener(event);
-      });
-      expect(types.slice(types.indexOf("here begins the story") + 1)).toEqual(chapter.types);
-    }
-  });
+  test.each(badListeners)(
+    "a listener that $name changes nothing, and one warning names the kind of its error",
+    async ({ listener }) => {
+      const warn = vi.spyOn(console, "warn").mockReturnValue();
+      for (const chapter of ofVariant) {
+        const types: string[] = [];
+        warn.mockClear();
+        await tellChapter(variant, chapter, (event) => {
+          types.push(event.type);
+          return types.at(-1) === "here begins the story" ? undefined : listener(event);
+        });
+        expect(types.slice(types.indexOf("here begins the story") + 1)).toEqual(chapter.types);
+        await settled();
+        const warning =
+          "bivariant: onEvent failed (TypeError). Correct the listener: its later errors are not shown.";
+        expect(warn.mock.calls).toEqual(types.length > 1 ? [[warning]] : []);
+      }
+    },
+  );
 });
 
 test("each event type is emitted in one of the chapters", () => {
