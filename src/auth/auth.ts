@@ -341,5 +341,5 @@ function warnOf(error: unknown, onEvent: object): void {
   if (faulty.has(onEvent)) return;
   faulty.add(onEvent);
   const kind = error instanceof Error ? error.name : typeof error;
-  console.warn(`bivariant: onEvent failed (${kind}). Correct the listener: its later errors are not shown.`);
+  console.warn(`bivariant: onEvent failed (${kind}). Correct it: its later errors are not shown.`);
 }

@@ -73,31 +73,6 @@ describe.each(["A", "B"] as const)("service.fetch, Variant %s", (variant) => {
     expect(sent?.headers.get("authorization")).toBe("Bearer token-1");
   });
 
-  test.each([
-    {
-      name: "an answer of any status",
-      script: () => new Response("", { status: 404 }),
-      end: { status: 404 },
-    },
-    {
-      name: "a network fault",
-      script: () => Promise.reject(new TypeError()),
-      end: { code: "network_failed" },
-    },
-  ])("that ends with $name is two events with one requestId, without its path", async ({ script, end }) => {
-    const { service, events } = client(variant, script);
-    await service.fetch(`v1/${planted}?q=${planted}`, { method: "delete" }).catch(() => {});
-    const requestId = events[0]?.requestId;
-    expect(requestId).toEqual(expect.any(String));
-    const ended = { status: undefined, code: undefined, retries: 0, durationMs: expect.any(Number), ...end };
-    expect(events).toMatchObject([
-      { type: "call_started", method: "DELETE", requestId },
-      { type: "call_finished", method: "DELETE", requestId, ...ended },
-    ]);
-    expect(events.some((event) => "operationId" in event)).toBe(false);
-    expect(shown(events)).not.toContain(planted);
-  });
-
   test("rejects with the signal's reason, also while the body is read", async () => {
     const controller = new AbortController();
     const server = await recordingServer(() => (response) => {
