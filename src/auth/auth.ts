@@ -204,9 +204,10 @@ interface EndEvent extends EventContext {
   readonly durationMs: number;
 }
 
-/** The fields of an event about a call by operationId. They include no parameters. */
+/** The fields of an event about a call. They include no path and no parameters. */
 interface CallEvent extends EventContext {
-  readonly operationId: string;
+  /** Absent for `service.fetch`. */
+  readonly operationId?: string | undefined;
   readonly method: string;
   /** The status of the answer; absent if none came. */
   readonly status?: number | undefined;
@@ -215,9 +216,9 @@ interface CallEvent extends EventContext {
 }
 
 /**
- * An event; `type` names its kind. `onEvent` is called with it, and errors of `onEvent` are ignored. A listener may ask
- * for a token itself, which joins the renewal that the event reports. With `shareInFlight: false` it must not, since its
- * own request would cause events too.
+ * An event; `type` names its kind. `onEvent` is called with it. An error of `onEvent` fails no caller: `console.warn`
+ * shows the class of the first one. A listener may ask for a token itself, which joins the renewal that the event
+ * reports. With `shareInFlight: false` it must not, since its own request would cause events too.
  */
 export type ServiceEvent =
   /** A detection ended with a verdict. */
@@ -259,11 +260,14 @@ export type ServiceEvent =
       readonly method: string;
       readonly operationId?: string;
     })
-  /** A call was begun. */
+  /** A call or a `service.fetch` was begun. */
   | (Omit<CallEvent, "status" | "code"> & { readonly type: "call_started" })
   /** A call failed for now and is sent again after `waitMs`. `retry` is 1 for the first retry of the call. */
   | (CallEvent & { readonly type: "call_retried"; readonly retry: number; readonly waitMs: number })
-  /** A call ended after `durationMs`, which includes the waits for a token and between retries. */
+  /**
+   * A call ended after `durationMs`, which includes the waits for a token and between retries. A `service.fetch` ends
+   * with the head of its answer, of any status.
+   */
   | (CallEvent & EndEvent & { readonly type: "call_finished"; readonly retries: number })
   /** The API refused a call. */
   | (EventContext & {
@@ -318,13 +322,24 @@ export function storeFailed(error: unknown): EventBody {
   return { type: "store_failed", code, ...(typeof reason === "string" && { reason }) };
 }
 
-/** Calls a listener and ignores its errors, thrown or rejected. */
+/** The listeners whose error was shown. */
+const faulty = /* @__PURE__ */ new WeakSet<object>();
+
+/** Calls a listener. Its errors, thrown or rejected, must not fail the caller; the first one is shown. */
 export function emit<E = ServiceEvent>(onEvent: ((event: E) => unknown) | undefined, event: E): void {
   if (onEvent === undefined) return;
   try {
     const result = onEvent(event);
-    if (result instanceof Promise) result.catch(() => {});
-  } catch {
-    // A fault of the listener must not fail the caller.
+    if (result instanceof Promise) result.catch((error) => warnOf(error, onEvent));
+  } catch (error) {
+    warnOf(error, onEvent);
   }
+}
+
+/** Shows the class of a listener's error, but not its message, which may hold what the listener knows. */
+function warnOf(error: unknown, onEvent: object): void {
+  if (faulty.has(onEvent)) return;
+  faulty.add(onEvent);
+  const kind = error instanceof Error ? error.name : typeof error;
+  console.warn(`bivariant: onEvent failed (${kind}). Correct it: its later errors are not shown.`);
 }

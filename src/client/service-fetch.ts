@@ -1,6 +1,6 @@
 /** `service.fetch`: any request under the base URL with the bearer, for routes that no document describes. */
 import type { Auth } from "../auth/auth.js";
-import type { ConfigurationError } from "../errors.js";
+import { type ConfigurationError, codeOf } from "../errors.js";
 import { whenAborted, withTimeLimit } from "../http/exchange.js";
 import { invalidOption, requireObject } from "../options.js";
 import { isUnderBase } from "../variants/target.js";
@@ -26,23 +26,37 @@ export function createServiceFetch(context: BearerFetchContext): ServiceFetch {
     const headers = headerRecord(init.headers);
     const { body } = init;
     const signal = init.signal ?? undefined;
-    const { response } = await bearerFetch(
-      {
-        url,
-        method,
-        headers,
-        body,
-        events: context.begin(),
-        signal,
-        // The Fetch standard requires `duplex` for a stream and allows no other value.
-        init: canBeSentAgain(body) ? init : ({ duplex: "half", ...init } as RequestInit),
-        limit: (send) =>
-          withTimeLimit((abort) => send(signalOf(abort, signal)), { variant, baseUrl, timeoutMs, signal }),
-        read: async () => undefined,
-      },
-      context,
-    );
-    return response;
+    const startedAt = performance.now();
+    const events = context.begin();
+    events.emit({ type: "call_started", method });
+    let status: number | undefined;
+    let code: string | undefined;
+    try {
+      const { response } = await bearerFetch(
+        {
+          url,
+          method,
+          headers,
+          body,
+          events,
+          signal,
+          // The Fetch standard requires `duplex` for a stream and allows no other value.
+          init: canBeSentAgain(body) ? init : ({ duplex: "half", ...init } as RequestInit),
+          limit: (send) =>
+            withTimeLimit((abort) => send(signalOf(abort, signal)), { variant, baseUrl, timeoutMs, signal }),
+          read: async () => undefined,
+        },
+        context,
+      );
+      status = response.status;
+      return response;
+    } catch (error) {
+      code = codeOf(error, signal);
+      throw error;
+    } finally {
+      const durationMs = performance.now() - startedAt;
+      events.emit({ type: "call_finished", method, status, code, durationMs, retries: 0 });
+    }
   };
 }
 

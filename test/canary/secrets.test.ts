@@ -82,7 +82,10 @@ beforeEach(() => {
   }
   return () => vi.restoreAllMocks();
 });
-const onEvent = (event: ServiceEvent) => void events.push(event);
+const onEvent = (event: ServiceEvent) => {
+  events.push(event);
+  throw new Error(`A listener failed with ${clientSecret}`);
+};
 
 const sign = (bytes: Uint8Array) => createSign("sha256").update(bytes).sign(rsaKey().privateKey);
 const keyForms: { form: string; key: () => unknown }[] = [

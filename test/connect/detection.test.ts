@@ -1,6 +1,6 @@
 // connect with credentials of both variants: which one it chooses, what it remembers, and that no credential is sent
 // before a variant was found, or to another variant.
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import {
   type ConnectOptions,
   connect,
@@ -258,6 +258,7 @@ describe("a detection", () => {
   });
 
   test("is reported as an event, and an error of the listener is ignored", async () => {
+    vi.spyOn(console, "warn").mockReturnValue();
     const events: ServiceEvent[] = [];
     const server = await recordingServer(answersA);
     const onEvent = (event: ServiceEvent) => {

@@ -1,6 +1,6 @@
 // Each event is emitted once and without a secret, and a failing listener fails no caller.
 import { readFileSync } from "node:fs";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import {
   type Connector,
   createConnector,
@@ -13,6 +13,7 @@ import { LIMIT_MS, type SteppedClock, skippedWaits, steppedClock } from "../supp
 import { ACCOUNT_SECRET, account, credentialOf, deployment, plugin } from "../support/deployment.js";
 import { privateJwk, rsaKey } from "../support/keys.js";
 import { shown } from "../support/shown.js";
+import { settled } from "../support/wait.js";
 
 type Type = ServiceEvent["type"];
 
@@ -191,6 +192,12 @@ const chapters: Chapter[] = [
     types: ["call_started", "call_refused", "call_finished"],
   },
   {
+    name: "a service.fetch that is answered 404",
+    before: token,
+    tell: async ({ connect }) => (await connect()).fetch("v1/other?page=2"),
+    types: ["call_started", "call_finished"],
+  },
+  {
     name: "a call that is answered 503, and then succeeds",
     before: async (story) => {
       await token(story);
@@ -275,28 +282,35 @@ describe.each(["A", "B"] as const)("with Variant %s", (variant) => {
     for (const id of requestIds) expect(sent.join(" ")).not.toContain(id);
     const text = shown(events);
     const tokens = sent.filter((one) => one.startsWith("Bearer ")).map((one) => one.slice("Bearer ".length));
-    for (const secret of [...secrets(), ...tokens]) expect(text).not.toContain(secret);
+    for (const secret of [...secrets(), ...tokens, "v1/other"]) expect(text).not.toContain(secret);
   });
 
   const badListeners: { name: string; listener: Listener }[] = [
     {
       name: "throws",
       listener: () => {
-        throw new Error("a listener's fault");
+        throw new TypeError(ACCOUNT_SECRET);
       },
     },
-    { name: "rejects", listener: () => Promise.reject(new Error("a listener's fault")) },
+    { name: "rejects", listener: () => Promise.reject(new TypeError(ACCOUNT_SECRET)) },
   ];
-  test.each(badListeners)("a listener that $name changes nothing", async ({ listener }) => {
-    for (const chapter of ofVariant) {
-      const types: string[] = [];
-      await tellChapter(variant, chapter, (event) => {
-        types.push(event.type);
-        return types.at(-1) === "here begins the story" ? undefined : listener(event);
-      });
-      expect(types.slice(types.indexOf("here begins the story") + 1)).toEqual(chapter.types);
-    }
-  });
+  test.each(badListeners)(
+    "a listener that $name changes nothing, and its error is shown once",
+    async ({ listener }) => {
+      for (const chapter of ofVariant) {
+        const types: string[] = [];
+        const warn = vi.spyOn(console, "warn").mockClear().mockReturnValue();
+        await tellChapter(variant, chapter, (event) => {
+          types.push(event.type);
+          return types.at(-1) === "here begins the story" ? undefined : listener(event);
+        });
+        expect(types.slice(types.indexOf("here begins the story") + 1)).toEqual(chapter.types);
+        await settled();
+        const warning = "bivariant: onEvent failed (TypeError). Correct it: its later errors are not shown.";
+        expect(warn.mock.calls).toEqual(types.length > 1 ? [[warning]] : []);
+      }
+    },
+  );
 });
 
 test("each event type is emitted in one of the chapters", () => {

@@ -119,6 +119,12 @@ describe("every link between pages", () => {
   });
 });
 
+test("the command that installs what generating needs is that of the error message, on every page", () => {
+  const [, command = ""] = read("src/generate/emit-variant-types.ts").match(/"(npm install .*)"/) ?? [];
+  const named = pages.flatMap((page) => read(page).match(/npm install .*openapi-typescript.*/g) ?? []);
+  expect(named.map((line) => line.replace(/ +#.*/, ""))).toEqual(Array(3).fill(command));
+});
+
 test("every npm script that a page names exists", () => {
   const named = pages.flatMap((page) =>
     [...read(page).matchAll(/npm run ([\w:]+)/g)].map(([, name]) => name),

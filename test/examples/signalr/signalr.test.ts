@@ -7,8 +7,11 @@ import { importBlock } from "../../readme/pages.js";
 import { emulatedTenant, hourMs } from "../bearer-server.js";
 import { startHub } from "./hub.js";
 
+const pauseMs = 1;
+
 interface Recipe {
-  connectHub(url: string, auth: Auth, pausesMs?: number[]): HubConnection;
+  connectHub(url: string, auth: Auth, pauseMs?: number): HubConnection;
+  startHub(connection: HubConnection, pauseMs?: number, signal?: AbortSignal): Promise<void>;
 }
 
 /** A connection by the recipe, whose `reconnected` resolves when it has been cut and made again. */
@@ -16,14 +19,14 @@ async function connected() {
   for (const method of ["info", "warn", "error"] as const) vi.spyOn(console, method).mockReturnValue();
   const tenant = emulatedTenant();
   const hub = await startHub(tenant.accepts);
-  const { connectHub } = await importBlock<Recipe>("@microsoft/signalr");
-  const connection = connectHub(hub.url, tenant.auth, Array(100).fill(5));
+  const recipe = await importBlock<Recipe>("@microsoft/signalr");
+  const connection = recipe.connectHub(hub.url, tenant.auth, pauseMs);
   const again = new EventTarget();
   connection.onreconnected(() => void again.dispatchEvent(new Event("reconnected")));
   onTestFinished(() => connection.stop());
-  await connection.start();
+  await recipe.startHub(connection, pauseMs);
   expect(await connection.invoke("Echo", "before")).toBe("before");
-  return { ...tenant, hub, connection, reconnected: once(again, "reconnected") };
+  return { ...tenant, ...recipe, hub, connection, reconnected: once(again, "reconnected") };
 }
 
 test("a SignalR connection that is cut when its token expires is made again with a fresh token", async () => {
@@ -50,6 +53,24 @@ test("a SignalR hub that refuses a token in its last minutes gets a new one at a
   expect(await connection.invoke("Echo", "after")).toBe("after");
   expect(hub.requests.at(2)?.isAccepted).toBe(false);
   expect(emulator.journal.tokenRequests({ status: 200 })).toHaveLength(2);
+});
+
+test("a SignalR connection is made again, and a start repeated, however often the hub refuses", async () => {
+  const { auth, refused, hub, connection, startHub: start, reconnected } = await connected();
+  const { value } = await auth.getAccessToken();
+  const refuseSixTimes = async () => {
+    const most = hub.requests.length + 6; // more than the four attempts that are the client's default
+    refused.add(value);
+    await hub.cut();
+    await expect.poll(() => hub.requests.length).toBeGreaterThanOrEqual(most);
+    refused.delete(value);
+  };
+  await refuseSixTimes();
+  await reconnected;
+  await connection.stop();
+  await Promise.all([refuseSixTimes(), start(connection, pauseMs)]);
+  expect(await connection.invoke("Echo", "after")).toBe("after");
+  await expect(start(connection, pauseMs, AbortSignal.abort("enough"))).rejects.toBe("enough");
 });
 
 test("no token is in an address that the SignalR client of Node opens", async () => {

@@ -1,5 +1,5 @@
 // The telemetry of README.md, run with pino and OpenTelemetry's SDK, whose exporters keep spans and metrics in memory.
-import { context, metrics, SpanStatusCode, trace } from "@opentelemetry/api";
+import { context, metrics, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
 import * as metricsSdk from "@opentelemetry/sdk-metrics";
 import * as traceSdk from "@opentelemetry/sdk-trace-base";
@@ -27,7 +27,7 @@ async function observed(answers: number[] = [], clientSecret = account.clientSec
   const { publicUrl: baseUrl, fetch, clock } = createEmulator({ variants: ["B"], seed });
   const lines: string[] = [];
   const secrets = [account.clientSecret, clientSecret];
-  type Recipe = { telemetry(log: Pick<Console, "info">): (event: ServiceEvent) => void };
+  type Recipe = { telemetry(log: Pick<Console, "info" | "warn">): (event: ServiceEvent) => void };
   const { telemetry } = await importBlock<Recipe>("@opentelemetry/api");
   const onEvent = telemetry(pino({}, { write: (line) => void lines.push(line) }));
   const service = await connect({
@@ -55,7 +55,8 @@ async function observed(answers: number[] = [], clientSecret = account.clientSec
 }
 
 test("a call is a span below that of the program, with its token request below it, and each took its time", async () => {
-  const { service, outputs } = await observed();
+  const { service, clock, outputs } = await observed();
+  clock.advance(86_400_000); // spans are in real time
   await trace.getTracer("program").startActiveSpan("incoming", async (incoming) => {
     await Promise.all([service.call("listDevices"), service.call("listDevices")]);
     incoming.end();
@@ -67,14 +68,28 @@ test("a call is a span below that of the program, with its token request below i
   expect(tree).toEqual([["token_renewed", "listDevices"], call, call, ["incoming", undefined]]);
   const attributes = { "http.request.method": "GET", "http.response.status_code": 200 };
   expect(spans[1]).toMatchObject({ attributes, status: { code: SpanStatusCode.UNSET } });
+  for (const { startTime } of spans) expect(startTime[0]).toBeLessThanOrEqual(Date.now() / 1e3);
+  const ids = { requestId: logs[0]?.requestId, tenantId: "acme", clientId: account.clientId };
+  expect(spans[0]).toMatchObject({ attributes: ids, kind: SpanKind.CLIENT });
+  for (const line of logs) expect(line.traceId).toBe(spans[0]?.spanContext().traceId);
   const ended = logs.flatMap(({ durationMs }) => (durationMs === undefined ? [] : [Number(durationMs)]));
   const [token, first = 0, second = 0] = ended;
   expect((spans[0]?.duration[1] ?? 0) / 1e6 - (token ?? 0)).toBeCloseTo(0, -2);
-  const value = { count: 2, sum: expect.closeTo((first + second) / 1e3) };
+  const boundaries = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
+  const value = { count: 2, sum: expect.closeTo((first + second) / 1e3), buckets: { boundaries } };
   expect(calls).toMatchObject([{ attributes: { operation: "listDevices" }, value }]);
 });
 
 const status = { code: SpanStatusCode.ERROR };
+
+test("a service.fetch has a span named by its method and a duration, and a refusal of it is a failure", async () => {
+  const { service, outputs } = await observed();
+  expect(await service.fetch("v1/unknown")).toMatchObject({ status: 404 });
+  const { spans, calls } = await outputs();
+  const attributes = { "http.response.status_code": 404, "error.type": "404" };
+  expect(spans.at(-1)).toMatchObject({ name: "GET", attributes, status });
+  expect(calls).toMatchObject([{ attributes }]);
+});
 
 test("token requests and retries are counted, and the logs of a call that is refused have one requestId", async () => {
   const { service, clock, outputs } = await observed([503, 403]);
@@ -95,7 +110,8 @@ test("token requests and retries are counted, and the logs of a call that is ref
 test("a refused token request is the error of its own span and of the call's", async () => {
   const { service, outputs } = await observed([], "a-wrong-secret-of-the-account");
   await expect(service.call("listDevices")).rejects.toMatchObject({ code: "token_refused" });
-  const { spans } = await outputs();
+  const { spans, logs } = await outputs();
+  expect(logs.map(({ level }) => level)).toEqual([30, 30, 40, 40, 40]); // closed_after_refusal and so on warn
   const failed = { attributes: { "error.type": "token_refused" }, status };
   expect(spans).toMatchObject(["token_failed", "listDevices"].map((name) => ({ name, ...failed })));
 });
