@@ -218,7 +218,7 @@ export class UnexpectedResponseError extends BivariantError<UnexpectedResponseEr
 
 /** No answer arrived: the network failed, the time limit passed or the certificate was refused. */
 export class TransportError extends BivariantError<TransportErrorCode> {
-  /** Whether the same request may succeed later without a change of the configuration. */
+  /** Whether the same request may be sent again: it may succeed without a change, and nothing would be done twice. */
   declare readonly retryable: boolean;
 
   constructor(

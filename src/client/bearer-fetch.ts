@@ -4,12 +4,16 @@
  */
 import type { AccessToken, Auth, RequestEvents } from "../auth/auth.js";
 import type { PersonRequiredError } from "../auth/stored-grant.js";
-import { UnexpectedResponseError } from "../errors.js";
+import { isTransportError, TransportError, UnexpectedResponseError } from "../errors.js";
+import { wasNotSent } from "../http/exchange.js";
 import { isUnderBase, type ResolvedRequestOptions } from "../variants/target.js";
 import { isPersonRequired } from "./call-error.js";
 
 /** A younger token has not expired, so the refusal comes from the route, and renewing would flood the token endpoint. */
 const youngTokenMs = 30_000;
+
+/** The methods that may be sent again although the first request may have been processed (RFC 9110 section 9.2.2). */
+export const idempotentMethods: readonly string[] = ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"];
 
 export interface BearerFetchContext {
   readonly auth: Auth;
@@ -57,6 +61,8 @@ interface BearerAnswer<T> {
   readonly withBearer: boolean;
   readonly content: T;
   readonly token: AccessToken | undefined;
+  /** Whether the request was sent again after a refused bearer, or why not. Absent if no bearer was refused. */
+  readonly replay?: "sent" | "young token" | "body sent once" | undefined;
   /** Says what to ask the person for, if the bearer was refused and only the person can get another token. */
   readonly required?: PersonRequiredError | undefined;
 }
@@ -69,9 +75,14 @@ export async function bearerFetch<T>(
   const { auth } = context;
   const { method, signal, operationId } = request;
   const { requestId, emit } = request.events;
+  let answered: number | undefined;
   const send = (token?: AccessToken): Promise<BearerAnswer<T>> =>
     request.limit(async (abort) => {
-      const { response, withBearer } = await follow(request, token, context, abort);
+      answered = undefined;
+      const onAnswer = ({ status }: Response) => {
+        answered = status;
+      };
+      const { response, withBearer } = await follow(request, token, context, abort, onAnswer);
       return { response, withBearer, content: await request.read(response), token };
     });
 
@@ -82,7 +93,7 @@ export async function bearerFetch<T>(
       answer = await send(token);
     } catch (fault) {
       if (await request.again?.(undefined, fault)) continue;
-      throw fault;
+      throw mayBeProcessed(fault, method, answered);
     }
     const { response, withBearer } = answer;
     if (response.ok) {
@@ -90,11 +101,14 @@ export async function bearerFetch<T>(
       return answer;
     }
     if (await request.again?.(response)) continue;
-    if (isReplayed || token === undefined || !withBearer) return answer;
-    if (!refusesBearer(response.status, token, context)) return answer;
+    if (token === undefined || !withBearer) return answer;
+    if (!context.options.bearerStatuses.includes(response.status)) return answer;
+    if (isReplayed) return { ...answer, replay: "sent" };
+    if (isYoung(token, context)) return { ...answer, replay: "young token" };
+    if (!mayHaveExpired(response.status, token, context)) return answer;
     if (auth.needsPerson) return { ...answer, required: auth.refused?.(token) };
     auth.invalidate(token);
-    if (!canBeSentAgain(request.body)) return answer;
+    if (!canBeSentAgain(request.body)) return { ...answer, replay: "body sent once" };
     try {
       if ((await auth.getAccessToken({ signal, requestId })).value === token.value) return answer;
     } catch (error) {
@@ -107,13 +121,28 @@ export async function bearerFetch<T>(
   }
 }
 
-/** Whether an answer may mean that the token is no longer valid, so that another one may help. */
-function refusesBearer(status: number, token: AccessToken, context: BearerFetchContext): boolean {
-  const { options, memory } = context;
-  if (!options.bearerStatuses.includes(status)) return false;
-  const ageMs = options.now() - (token.issuedAt ?? 0);
+/**
+ * Marks the fault of a request that may have been processed and must not be processed twice. `answered` is the status of
+ * the answer that came, if one began to.
+ */
+function mayBeProcessed(fault: unknown, method: string, answered: number | undefined): unknown {
+  if (!isTransportError(fault) || idempotentMethods.includes(method)) return fault;
+  if (answered === undefined && wasNotSent(fault)) return fault;
+  const isSuccess = answered !== undefined && answered >= 200 && answered < 300;
+  const what = isSuccess ? `was answered ${answered}, so it was probably` : "may have been";
+  const message = `The ${method} ${what} processed: look before you send it again. ${fault.message}`;
+  const { code, variant, cause } = fault;
+  return new TransportError(code, message, { retryable: false, ...(variant && { variant }), cause });
+}
+
+function isYoung({ issuedAt = 0 }: AccessToken, { options: { now } }: BearerFetchContext): boolean {
+  const ageMs = now() - issuedAt;
   // If the clock was set back, the age is negative. Such a token is not treated as young.
-  if (ageMs >= 0 && ageMs <= youngTokenMs) return false;
+  return ageMs >= 0 && ageMs <= youngTokenMs;
+}
+
+/** Whether a refusal may mean that the token is no longer valid, so that another one may help. */
+function mayHaveExpired(status: number, token: AccessToken, { memory }: BearerFetchContext): boolean {
   // A status other than 401 has other meanings too, so the token must have been accepted before.
   return status === 401 || [...memory.worked.values()].some(({ value }) => value === token.value);
 }
@@ -132,6 +161,7 @@ async function follow(
   token: AccessToken | undefined,
   { auth, options: { fetch } }: BearerFetchContext,
   signal: AbortSignal,
+  onAnswer: (response: Response) => void,
 ): Promise<{ response: Response; withBearer: boolean }> {
   let hop: Hop = { url, method, headers, body, withBearer: token !== undefined };
   for (let hops = 0; ; hops++) {
@@ -142,6 +172,7 @@ async function follow(
     if (hop.body === undefined || hop.body === null) delete sent.body;
     else sent.body = hop.body;
     const response = await fetch(hop.url, sent);
+    onAnswer(response);
     const isRefused = init?.redirect === "error" && response.status >= 300 && response.status < 400;
     if (response.type === "opaqueredirect" || isRefused) {
       const reason = isRefused

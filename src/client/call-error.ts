@@ -19,8 +19,9 @@ interface RefusedCall {
   readonly now: number;
   readonly isDocumented: boolean;
   readonly operationId: string;
-  /** Whether an old token with this status is renewed. */
-  readonly isRenewed: boolean;
+  /** Whether the call was sent again because its bearer was refused, or why not. */
+  readonly replay?: keyof typeof replays | undefined;
+  readonly isIdempotent: boolean;
   /** Whether this operation succeeded with the same token before. */
   readonly hasWorked: boolean;
   /** Whether a parameter of the operation is about a device. */
@@ -40,13 +41,11 @@ export function apiErrorOf(call: RefusedCall): ApiError {
     : status === 403
       ? causesOf403(call)
       : undefined;
-  const renewed =
-    call.isRenewed && !auth.needsPerson
-      ? "A token older than 30 s was renewed, and the call was sent once more."
-      : "";
+  const replay = call.replay && !auth.needsPerson ? replays[call.replay] : "";
+  const text = code === "api_failed" && !call.isIdempotent ? mayBeProcessed : texts[code];
   const readBody = status === 403 ? "Read the body of the error." : "";
-  const next = required?.message ?? causes?.[0]?.remedy ?? `${readBody} ${renewed}`.trim();
-  const message = `${operationId} was answered ${status}${texts[code]} ${next}`.trimEnd() + cutNote(waitMs);
+  const next = required?.message ?? causes?.[0]?.remedy ?? `${readBody} ${replay}`.trim();
+  const message = `${operationId} was answered ${status}${text} ${next}`.trimEnd() + cutNote(waitMs);
   const retryAt = waitMs === undefined ? undefined : call.now + waitMs;
   const details = { variant, status, body, operationId, causes, cause: required, retryAt };
   return new ApiError(code, message, details);
@@ -74,6 +73,18 @@ const texts: Readonly<Record<ApiErrorCode, string>> = {
   api_undocumented:
     ", which the description does not list for this operation. Look at the response, and add the status to your document if it is right.",
 };
+
+/** Gateways answer 502, 503 and 504 also after the service has accepted a call. */
+const mayBeProcessed =
+  ": the server failed. The call may have been processed: look before you send it again.";
+
+const replays = {
+  sent: "The token was renewed, and the call was sent once more.",
+  "young token":
+    "The token is not older than 30 s, so it was not renewed, and the call was not sent once more.",
+  "body sent once":
+    "The token was dropped, but the call was not sent once more, because its body is a stream. The next call gets a new token.",
+} as const;
 
 /**
  * The causes of a 403, the likeliest first. In Variant A an empty body has those of section 7.2 of the description, and

@@ -200,7 +200,7 @@ export function transportError(fault: unknown, variant: Variant, baseUrl: string
   const isTls = code !== undefined && tlsCode.test(code);
   const message = isTls
     ? `The secure connection to ${baseUrl} failed (${code}). Check the certificate of the deployment, and the authorities this machine trusts.`
-    : `The request to ${baseUrl} failed before an answer came${code === undefined ? "" : ` (${code})`}. Check the address, the network and the proxy.`;
+    : `The request to ${baseUrl} failed before a complete answer came${code === undefined ? "" : ` (${code})`}. Check the address, the network and the proxy.`;
   const context = { retryable: !isTls, variant, cause: fault };
   return new TransportError(isTls ? "tls_failed" : "network_failed", message, context);
 }

@@ -1,8 +1,9 @@
 // The option retries: which calls are sent again, after which wait, and when that ends.
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createAuth, createService } from "../../src/index.js";
-import { LIMIT_MS, skippedWaits } from "../support/clock.js";
+import { HELD_LIMIT_MS, heldTimeLimit, LIMIT_MS, skippedWaits } from "../support/clock.js";
 import { account } from "../support/deployment.js";
+import { type FetchCall, noAnswer } from "../support/fetch.js";
 import { rejectionOf } from "../support/wait.js";
 import { scriptedService } from "./scripted-service.js";
 
@@ -12,13 +13,18 @@ const operations = Object.fromEntries(methods.map((method) => [method, operation
 const table = { ...operations, upload: { ...operation("PUT"), contentType: "image/png" } };
 const api = { operations: { A: table, B: table } } as never;
 
-type Answer = number | "reset" | "tls" | { status: number; after: string };
-const faultCodes = { reset: "ECONNRESET", tls: "CERT_HAS_EXPIRED" };
+type Answer = number | keyof typeof faultCodes | "cut" | { status: number; after: string };
+const faultCodes = { reset: "ECONNRESET", tls: "CERT_HAS_EXPIRED", alert: "EPROTO", refused: "ECONNREFUSED" };
+const cutBody = () =>
+  new ReadableStream({
+    pull: () => Promise.reject(Object.assign(new TypeError(), { code: "UND_ERR_SOCKET" })),
+  });
 
 /** A service whose API gives these answers, and then 200. The waits are skipped on its clock. */
 function troubledService(answers: Answer[], options: object = {}) {
   const answer = (_call: unknown, index: number): Response => {
     const next = answers[index] ?? 200;
+    if (next === "cut") return new Response(cutBody());
     if (typeof next === "string") throw Object.assign(new TypeError(), { code: faultCodes[next] });
     if (typeof next === "number") return Response.json([1], { status: next });
     return new Response("", { status: next.status, headers: { "retry-after": next.after } });
@@ -43,6 +49,66 @@ test.each(rows)("a $method that fails twice by $trouble is sent again if that is
   expect(events.filter(({ type }) => type === "call_retried")).toMatchObject(told);
   expect(events.at(-1)).toMatchObject({ type: "call_finished", retries: told.length });
 });
+
+const mayBe = /^The POST may have been processed: look before you send it again\. The request/;
+const probably = /^The POST was answered 200, so it was probably processed: look before you send it again\./;
+test.each<{ answer: Answer; retryable: boolean; message: RegExp; init?: object }>([
+  { answer: "reset", retryable: false, message: mayBe },
+  {
+    answer: "alert",
+    retryable: false,
+    message: /^The POST may have been processed: .* The secure connection/,
+  },
+  { answer: "cut", retryable: false, message: probably },
+  { answer: "refused", retryable: true, message: /^The request/ },
+  { answer: "tls", retryable: false, message: /^The secure connection/ },
+])("the error of a POST whose fault is $answer has retryable: $retryable and says why", async (row) => {
+  const { answer, retryable, message } = row;
+  const { call, service } = troubledService([answer, answer]);
+  const failure = { name: "TransportError", retryable, message: expect.stringMatching(message) };
+  expect(await rejectionOf(call("POST"))).toMatchObject(failure);
+  // service.fetch leaves the reading of the body to its caller.
+  const fetched = service.fetch("v1/x", { method: "POST" });
+  if (answer !== "cut") expect(await rejectionOf(fetched)).toMatchObject(failure);
+});
+
+test("the error of a POST without an answer in time is not retryable, that of a GET is", async () => {
+  const { expire } = heldTimeLimit();
+  const silence = (answered: FetchCall) => {
+    setImmediate(expire);
+    return noAnswer(answered);
+  };
+  for (const method of ["POST", "GET"]) {
+    const { call } = scriptedService("A", silence, { api, timeoutMs: HELD_LIMIT_MS });
+    const failure = { code: "timed_out", retryable: method === "GET" };
+    expect(await rejectionOf(call(method))).toMatchObject(failure);
+  }
+});
+
+test("a POST that a redirect sends on as a GET may have been processed, even if that reaches no server", async () => {
+  const { call } = scriptedService(
+    "A",
+    (_call, index) => {
+      if (index === 0) return new Response(null, { status: 303, headers: { location: "/prefix/v2/things" } });
+      throw Object.assign(new TypeError(), { code: "ECONNREFUSED" });
+    },
+    { api },
+  );
+  const failure = { retryable: false, message: expect.stringMatching(mayBe) };
+  expect(await rejectionOf(call("POST"))).toMatchObject(failure);
+});
+
+test.each([500, 502, 503, 504])(
+  "the error of a POST that is answered %i advises to look first",
+  async (status) => {
+    const { call } = troubledService([status, status]);
+    const message = (text: string) => ({ error: { message: expect.stringContaining(text) } });
+    expect(await call("POST")).toMatchObject(
+      message("may have been processed: look before you send it again."),
+    );
+    expect(await call("GET", { retries: 0 })).toMatchObject(message("Try again later."));
+  },
+);
 
 test.each([
   { name: "2 by default", service: undefined, sent: 3 },
