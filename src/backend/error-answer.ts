@@ -128,9 +128,7 @@ function answerFor(error: unknown, now: number): ErrorAnswer {
   if (isTokenRequestError(error) || isUnexpectedResponseError(error) || isVariantError(error))
     return { status: 502, code: "exchange_failed", message: noToken };
   if (isTransportError(error)) {
-    const next = error.retryable
-      ? "Try again."
-      : "Look whether it did what it was asked before you try again.";
+    const next = error.retryable ? "Try again." : "Look what it did before you try again.";
     return { status: 503, code: "service_unreachable", message: `The service did not answer. ${next}` };
   }
   if (isStoreError(error))

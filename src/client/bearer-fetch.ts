@@ -61,8 +61,8 @@ interface BearerAnswer<T> {
   readonly withBearer: boolean;
   readonly content: T;
   readonly token: AccessToken | undefined;
-  /** Whether the request was sent again after a refused bearer, or why not. Absent if no bearer was refused. */
-  readonly replay?: "sent" | "young token" | "body sent once" | undefined;
+  /** Whether the request was sent again with a new token. */
+  readonly isReplayed: boolean;
   /** Says what to ask the person for, if the bearer was refused and only the person can get another token. */
   readonly required?: PersonRequiredError | undefined;
 }
@@ -75,25 +75,23 @@ export async function bearerFetch<T>(
   const { auth } = context;
   const { method, signal, operationId } = request;
   const { requestId, emit } = request.events;
-  let answered: number | undefined;
+  let isReplayed = false;
+  let seen: { status?: number } = {};
   const send = (token?: AccessToken): Promise<BearerAnswer<T>> =>
     request.limit(async (abort) => {
-      answered = undefined;
-      const onAnswer = ({ status }: Response) => {
-        answered = status;
-      };
-      const { response, withBearer } = await follow(request, token, context, abort, onAnswer);
-      return { response, withBearer, content: await request.read(response), token };
+      seen = {};
+      const { response, withBearer } = await follow(request, token, context, abort, seen);
+      return { response, withBearer, content: await request.read(response), token, isReplayed };
     });
 
-  for (let isReplayed = false; ; ) {
+  for (;;) {
     const token = request.anonymous ? undefined : await auth.getAccessToken({ signal, requestId });
     let answer: BearerAnswer<T>;
     try {
       answer = await send(token);
     } catch (fault) {
       if (await request.again?.(undefined, fault)) continue;
-      throw mayBeProcessed(fault, method, answered);
+      throw mayBeProcessed(fault, method, seen.status);
     }
     const { response, withBearer } = answer;
     if (response.ok) {
@@ -101,14 +99,11 @@ export async function bearerFetch<T>(
       return answer;
     }
     if (await request.again?.(response)) continue;
-    if (token === undefined || !withBearer) return answer;
-    if (!context.options.bearerStatuses.includes(response.status)) return answer;
-    if (isReplayed) return { ...answer, replay: "sent" };
-    if (isYoung(token, context)) return { ...answer, replay: "young token" };
-    if (!mayHaveExpired(response.status, token, context)) return answer;
+    if (isReplayed || token === undefined || !withBearer) return answer;
+    if (!refusesBearer(response.status, token, context)) return answer;
     if (auth.needsPerson) return { ...answer, required: auth.refused?.(token) };
     auth.invalidate(token);
-    if (!canBeSentAgain(request.body)) return { ...answer, replay: "body sent once" };
+    if (!canBeSentAgain(request.body)) return answer;
     try {
       if ((await auth.getAccessToken({ signal, requestId })).value === token.value) return answer;
     } catch (error) {
@@ -121,28 +116,24 @@ export async function bearerFetch<T>(
   }
 }
 
-/**
- * Marks the fault of a request that may have been processed and must not be processed twice. `answered` is the status of
- * the answer that came, if one began to.
- */
-function mayBeProcessed(fault: unknown, method: string, answered: number | undefined): unknown {
+/** Marks the fault of a request that may have been processed and must not be processed twice. */
+function mayBeProcessed(fault: unknown, method: string, status = 0): unknown {
   if (!isTransportError(fault) || idempotentMethods.includes(method)) return fault;
-  if (answered === undefined && wasNotSent(fault)) return fault;
-  const isSuccess = answered !== undefined && answered >= 200 && answered < 300;
-  const what = isSuccess ? `was answered ${answered}, so it was probably` : "may have been";
+  if (status === 0 && wasNotSent(fault)) return fault;
+  const isSuccess = status >= 200 && status <= 299;
+  const what = isSuccess ? `was answered ${status}, so it was probably` : "may have been";
   const message = `The ${method} ${what} processed: look before you send it again. ${fault.message}`;
   const { code, variant, cause } = fault;
-  return new TransportError(code, message, { retryable: false, ...(variant && { variant }), cause });
+  return new TransportError(code, message, { retryable: false, variant, cause });
 }
 
-function isYoung({ issuedAt = 0 }: AccessToken, { options: { now } }: BearerFetchContext): boolean {
-  const ageMs = now() - issuedAt;
+/** Whether an answer may mean that the token is no longer valid, so that another one may help. */
+function refusesBearer(status: number, token: AccessToken, context: BearerFetchContext): boolean {
+  const { options, memory } = context;
+  if (!options.bearerStatuses.includes(status)) return false;
+  const ageMs = options.now() - (token.issuedAt ?? 0);
   // If the clock was set back, the age is negative. Such a token is not treated as young.
-  return ageMs >= 0 && ageMs <= youngTokenMs;
-}
-
-/** Whether a refusal may mean that the token is no longer valid, so that another one may help. */
-function mayHaveExpired(status: number, token: AccessToken, { memory }: BearerFetchContext): boolean {
+  if (ageMs >= 0 && ageMs <= youngTokenMs) return false;
   // A status other than 401 has other meanings too, so the token must have been accepted before.
   return status === 401 || [...memory.worked.values()].some(({ value }) => value === token.value);
 }
@@ -161,7 +152,7 @@ async function follow(
   token: AccessToken | undefined,
   { auth, options: { fetch } }: BearerFetchContext,
   signal: AbortSignal,
-  onAnswer: (response: Response) => void,
+  seen: { status?: number },
 ): Promise<{ response: Response; withBearer: boolean }> {
   let hop: Hop = { url, method, headers, body, withBearer: token !== undefined };
   for (let hops = 0; ; hops++) {
@@ -172,7 +163,7 @@ async function follow(
     if (hop.body === undefined || hop.body === null) delete sent.body;
     else sent.body = hop.body;
     const response = await fetch(hop.url, sent);
-    onAnswer(response);
+    seen.status = response.status;
     const isRefused = init?.redirect === "error" && response.status >= 300 && response.status < 400;
     if (response.type === "opaqueredirect" || isRefused) {
       const reason = isRefused

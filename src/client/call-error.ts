@@ -19,8 +19,8 @@ interface RefusedCall {
   readonly now: number;
   readonly isDocumented: boolean;
   readonly operationId: string;
-  /** Whether the call was sent again because its bearer was refused, or why not. */
-  readonly replay?: keyof typeof replays | undefined;
+  /** Whether the token was renewed and the call sent again; `undefined` if the status does not refuse a bearer. */
+  readonly isReplayed: boolean | undefined;
   readonly isIdempotent: boolean;
   /** Whether this operation succeeded with the same token before. */
   readonly hasWorked: boolean;
@@ -41,8 +41,9 @@ export function apiErrorOf(call: RefusedCall): ApiError {
     : status === 403
       ? causesOf403(call)
       : undefined;
-  const replay = call.replay && !auth.needsPerson ? replays[call.replay] : "";
-  const text = code === "api_failed" && !call.isIdempotent ? mayBeProcessed : texts[code];
+  const isFinal = call.isReplayed === undefined || auth.needsPerson;
+  const replay = isFinal ? "" : call.isReplayed ? replayed : notReplayed;
+  const text = code === "api_failed" && !call.isIdempotent ? unclear : texts[code];
   const readBody = status === 403 ? "Read the body of the error." : "";
   const next = required?.message ?? causes?.[0]?.remedy ?? `${readBody} ${replay}`.trim();
   const message = `${operationId} was answered ${status}${text} ${next}`.trimEnd() + cutNote(waitMs);
@@ -75,16 +76,11 @@ const texts: Readonly<Record<ApiErrorCode, string>> = {
 };
 
 /** Gateways answer 502, 503 and 504 also after the service has accepted a call. */
-const mayBeProcessed =
-  ": the server failed. The call may have been processed: look before you send it again.";
+const unclear = ": the server failed. The call may have been processed: look before you send it again.";
 
-const replays = {
-  sent: "The token was renewed, and the call was sent once more.",
-  "young token":
-    "The token is not older than 30 s, so it was not renewed, and the call was not sent once more.",
-  "body sent once":
-    "The token was dropped, but the call was not sent once more, because its body is a stream. The next call gets a new token.",
-} as const;
+const replayed = "The token was renewed, and the call was sent once more.";
+const notReplayed =
+  "It was not sent once more: that needs a token older than 30 s, and a body that can be sent again.";
 
 /**
  * The causes of a 403, the likeliest first. In Variant A an empty body has those of section 7.2 of the description, and

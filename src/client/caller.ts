@@ -200,7 +200,7 @@ export function createCaller(context: CallerContext): Caller {
         },
         context,
       );
-      const { response, content, token, required, replay } = answer;
+      const { response, content, token, required, isReplayed } = answer;
       status = response.status;
       if (operation.success.includes(status)) {
         const data = parseSuccess(content, response, variant);
@@ -216,7 +216,7 @@ export function createCaller(context: CallerContext): Caller {
         now: now(),
         body: parseRefusal(content),
         isDocumented: operation.failure.includes(status),
-        replay,
+        isReplayed: options.bearerStatuses.includes(status) ? isReplayed : undefined,
         isIdempotent: idempotentMethods.includes(method),
         hasWorked: token !== undefined && memory.worked.get(operationId)?.value === token.value,
         namesDevice: namesDevice(operation.path, params?.query),

@@ -86,7 +86,7 @@ export function recordOf(value: unknown): Record<string, unknown> | undefined {
 
 export interface TimeLimitOptions {
   readonly variant: Variant;
-  /** The address of the deployment, for error messages. */
+  /** The address of the deployment, or what else is asked, for error messages. */
   readonly baseUrl: string;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
@@ -131,7 +131,7 @@ function waitWithin<T>(
       stopped(reason);
     };
     const timer = setTimeout(() => {
-      const message = `No complete answer from ${baseUrl} within ${timeoutMs} ms. Check whether the deployment is reachable, or raise timeoutMs.`;
+      const message = `No complete answer from ${baseUrl} within ${timeoutMs} ms. Check whether it is reachable, or raise timeoutMs.`;
       stop(new TransportError("timed_out", message, { retryable: true, variant }));
     }, timeoutMs);
     const forget = signal && whenAborted(signal, () => stop(signal.reason));
