@@ -1,6 +1,6 @@
 /** Chooses the variant if credentials of both are configured, and explains an answer from the wrong endpoint. */
 import { emit, emitter, type ResolvedAuthOptions } from "./auth/auth.js";
-import { credentialMissing, driverOf, type MachineCredential } from "./auth/credentials/credential.js";
+import { credentialMissing, type MachineCredential } from "./auth/credentials/credential.js";
 import { ifPossible } from "./auth/lazy.js";
 import { learnFromAnswer, type TokenEndpointState } from "./auth/token-endpoint.js";
 import { type Renewal, SharedTask } from "./auth/token-lifecycle.js";
@@ -25,6 +25,8 @@ export interface DetectionContext {
   readonly credentials: readonly MachineCredential[];
   readonly options: ResolvedAuthOptions;
   readonly stateOf: (variant: Variant, target: Target) => TokenEndpointState;
+  /** Reads the settings, unless a valid token is held. @throws ConfigurationError, also `credential_missing` */
+  readonly prepare: (credential: MachineCredential) => Promise<void>;
   /** Detections in flight, by store key. */
   readonly inFlight: Map<string, SharedTask<Detection>>;
 }
@@ -38,7 +40,7 @@ export async function chooseCredential(
   context: DetectionContext,
   signal: AbortSignal | undefined,
 ): Promise<{ readonly credential: MachineCredential; readonly detection: Detection | undefined }> {
-  const { target, options, credentials } = context;
+  const { target, credentials } = context;
   const detection = await chooseByDetection(context, signal);
   const { served } = detection;
   const thatAre = (says: string) => credentials.filter(({ variant }) => served[variant] === says);
@@ -49,7 +51,7 @@ export async function chooseCredential(
   const existing: MachineCredential[] = [];
   for (const candidate of candidates) {
     try {
-      await untilAborted(driverOf(candidate).prepare(target, options), signal);
+      await untilAborted(context.prepare(candidate), signal);
       existing.push(candidate);
       if (!error) break;
     } catch (fault) {

@@ -44,7 +44,7 @@ export type ConnectOptions<T extends LookupTypes = OperationTypes> = ConnectorOp
  *
  * @throws ConfigurationError before any request; about the function of a credential, after the detection
  * @throws VariantError `variant_not_served`, `variant_unknown`
- * @throws TransportError if a request of the detection got no response
+ * @throws TransportError if a request of the detection got no response, or a credential's function took too long
  * @see the description, section 5.11
  * @example
  * const service = await connect({
@@ -119,10 +119,14 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
       );
       if (signal?.aborted) throw signal.reason;
       // Rejects a wrong key or secret before anything is sent. A function is called only for the variant that is chosen,
-      // since it may have nothing for this tenant, or its vault may be down.
-      const drivers = credentials.map((one) => driverOf(one)).filter((one) => only || !one.callsFunction);
-      await untilAborted(Promise.all(drivers.map((one) => one.prepare(target, resolved))), signal);
-      const context = { target, credentials, options: resolved, stateOf, inFlight };
+      // since it may have nothing for this tenant, or its vault may be down. None is called while a token is valid.
+      const prepare = async (one: MachineCredential): Promise<void> => {
+        const isLive = auths.peek(nameOf(one.variant, target))?.isLive;
+        if (!isLive) await driverOf(one).prepare(target, resolved);
+      };
+      const first = credentials.filter((one) => only || !driverOf(one).callsFunction);
+      await untilAborted(Promise.all(first.map(prepare)), signal);
+      const context = { target, credentials, options: resolved, stateOf, inFlight, prepare };
       if (only !== undefined) return serviceOf(authOf(only, context, false));
       // An abort must end the wait for the module too.
       const { chooseCredential } = await untilAborted(Promise.resolve(choice()), signal);

@@ -106,11 +106,15 @@ export abstract class BivariantError<Code extends ErrorCode = ErrorCode> extends
     name: string,
     code: Code,
     message: string,
-    { cause, ...fields }: { variant?: Variant | undefined; cause?: unknown } = {},
+    {
+      cause,
+      known = [],
+      ...fields
+    }: { variant?: Variant | undefined; cause?: unknown; known?: string[] } = {},
   ) {
     // A ConfigurationError has a cause only if a function of the caller's own failed.
-    const isOwn = name === "ConfigurationError";
-    super(message, cause === undefined ? undefined : { cause: withoutSecrets(cause, isOwn) });
+    const own = name === "ConfigurationError" ? known : undefined;
+    super(message, cause === undefined ? undefined : { cause: withoutSecrets(cause, own) });
     hide(this, "name", name);
     hide(this, brand, name);
     this.code = code;
@@ -132,7 +136,7 @@ export class ConfigurationError extends BivariantError<ConfigurationErrorCode> {
   constructor(
     code: ConfigurationErrorCode,
     message: string,
-    context: { option?: string; variant?: Variant; cause?: unknown } = {},
+    context: { option?: string | undefined; variant?: Variant; cause?: unknown; known?: string[] } = {},
   ) {
     super("ConfigurationError", code, message, context);
   }
@@ -218,13 +222,13 @@ export class UnexpectedResponseError extends BivariantError<UnexpectedResponseEr
 
 /** No answer arrived: the network failed, the time limit passed or the certificate was refused. */
 export class TransportError extends BivariantError<TransportErrorCode> {
-  /** Whether the same request may succeed later without a change of the configuration. */
+  /** Whether the same request may be sent again: it may succeed without a change, and nothing would be done twice. */
   declare readonly retryable: boolean;
 
   constructor(
     code: TransportErrorCode,
     message: string,
-    context: { retryable: boolean; variant?: Variant; cause?: unknown },
+    context: { retryable: boolean; variant?: Variant | undefined; cause?: unknown },
   ) {
     super("TransportError", code, message, context);
   }
@@ -330,25 +334,33 @@ function isEchoOf(secret: string, text: string): boolean {
 
 /** A line of a stack that names a place in a file, as V8 and the other engines write it. */
 const frame = /^ +at .+:\d+:\d+\)?$|^[^\s@]*@\S+:\d+:\d+$/gm;
-/** A word that is neither letters in one case, with the usual punctuation, nor a short number. */
-const possibleSecret =
-  /(?<!\S)(?!["'(]*\d{1,4}["'),.:;!?]*(?!\S))\S*(?:[^\p{L}\s"'(),.:;!?]|\p{Ll}\p{Lu}|\S{21})\S*/gu;
+/** What names of hosts, paths and actions consist of, such as GetSecretValue, and the 12 digits of an AWS account. */
+const namePart = /^(?:\d{0,5}|\d{12}|(?:\p{Lu}+|\p{Lu}?[\p{Ll}\p{Lo}]+(?:\p{Lu}\p{Ll}{2,})*)\d{0,2})$/u;
+
+/** Replaces the words that are not of language, and not the address or path of anything, so may be key material. */
+function withoutKeys(text: string): string {
+  return text.replace(/\S+/g, (word) => {
+    const parts = word.replace(/^["'(]+|["'),.:;!?]+$/g, "").split(/[/.:_'-]/);
+    return parts.every((part) => part.length <= 20 && namePart.test(part)) ? word : "…";
+  });
+}
 
 /**
  * Copies a foreign error for use as a cause: its name and code, and those of its own causes. Its message and fields are
  * dropped, since the caller's own fetch may put the whole request into them. If it is from a function that reads a
- * credential (`isOwn`), it keeps its stack too, and its message without the words that may be a secret.
+ * credential, it keeps its stack too, and its message without what may be a secret: `known` are those it was called with.
  */
-function withoutSecrets(cause: unknown, isOwn: boolean, depth = 0): unknown {
+function withoutSecrets(cause: unknown, known: readonly string[] | undefined, depth = 0): unknown {
   if (isBivariantError(cause)) return cause;
   const { name, message = cause, code, stack, cause: inner } = Object(cause) as Record<string, unknown>;
   const text = (value: unknown) => (typeof value === "string" ? value : "");
   const isCode = typeof code === "number" || /^(?:[A-Z][A-Z0-9_]{1,60}|[A-Za-z_]{1,60})$/.test(text(code));
   const kind = /^[A-Za-z][A-Za-z0-9]{0,60}$/.test(text(name)) ? text(name) : "Error";
   const leftOut = `the message of the ${kind} is left out, since it may hold a secret`;
+  const isOwn = known?.every((secret) => !isEchoOf(secret, text(message)));
   const error = new Error(
-    isOwn ? text(message).slice(0, 500).replace(possibleSecret, "…") : (isCode && text(code)) || leftOut,
-    inner === undefined || depth >= 3 ? undefined : { cause: withoutSecrets(inner, isOwn, depth + 1) },
+    isOwn ? withoutKeys(text(message).slice(0, 500)) : (isCode && text(code)) || leftOut,
+    inner === undefined || depth >= 3 ? undefined : { cause: withoutSecrets(inner, known, depth + 1) },
   );
   const frames = (isOwn && text(stack).replace(text(message), "").match(frame)) || [];
   hide(error, "name", kind);

@@ -187,7 +187,7 @@ class MachineTokenSource implements TokenSource {
 
   #prepare(): Promise<PreparedCredential> {
     const { driver, target, options } = this.#context;
-    return driver.prepare(target, { shareInFlight: options.shareInFlight });
+    return driver.prepare(target, options);
   }
 
   /** Returns `undefined` if the token is absent or unreadable, and if the store fails or does not answer. */

@@ -21,6 +21,11 @@ export class RecentlyUsed<Value> {
     return value;
   }
 
+  /** Returns the value under a key, if there is one. */
+  peek(key: string): Value | undefined {
+    return this.#entries.get(key);
+  }
+
   #forget(newest: string): void {
     // A Map keeps the order of insertion, and each use inserts again, so the first entry is the least recently used.
     for (const [key, value] of this.#entries) {

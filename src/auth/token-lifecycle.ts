@@ -118,6 +118,11 @@ export class TokenLifecycle implements Auth {
     return { fetch, ...time, timeoutMs, rateLimitDeadlineMs, onEvent };
   }
 
+  /** Whether a token is held that has not expired. */
+  get isLive(): boolean {
+    return this.#held !== undefined && this.#now() < this.#held.token.expiresAt;
+  }
+
   /** Whether a renewal is in flight: such an identity must not be forgotten. */
   get isRenewing(): boolean {
     if (this.#renewal === undefined) return false;

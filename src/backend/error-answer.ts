@@ -131,8 +131,10 @@ function answerFor(error: unknown, now: number): ErrorAnswer {
   const noToken = "The service did not issue a token. Tell the administrator of this application.";
   if (isTokenRequestError(error) || isUnexpectedResponseError(error) || isVariantError(error))
     return { status: 502, code: "exchange_failed", message: noToken };
-  if (isTransportError(error))
-    return { status: 503, code: "service_unreachable", message: "The service was not reached. Try again." };
+  if (isTransportError(error)) {
+    const next = error.retryable ? "Try again." : "Look what it did before you try again.";
+    return { status: 503, code: "service_unreachable", message: `The service did not answer. ${next}` };
+  }
   if (isStoreError(error))
     return { status: 503, code: "store_unavailable", message: "The session store failed. Try again." };
   return { status: 500, code: "backend_failed", message: "The backend failed. Its log says why." };

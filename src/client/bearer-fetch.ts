@@ -4,12 +4,16 @@
  */
 import type { AccessToken, Auth, RequestEvents } from "../auth/auth.js";
 import type { PersonRequiredError } from "../auth/stored-grant.js";
-import { UnexpectedResponseError } from "../errors.js";
+import { isTransportError, TransportError, UnexpectedResponseError } from "../errors.js";
+import { wasNotSent } from "../http/exchange.js";
 import { isUnderBase, type ResolvedRequestOptions } from "../variants/target.js";
 import { isPersonRequired } from "./call-error.js";
 
 /** A younger token has not expired, so the refusal comes from the route, and renewing would flood the token endpoint. */
 const youngTokenMs = 30_000;
+
+/** The methods that may be sent again although the first request may have been processed (RFC 9110 section 9.2.2). */
+export const idempotentMethods: readonly string[] = ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"];
 
 export interface BearerFetchContext {
   readonly auth: Auth;
@@ -57,6 +61,8 @@ interface BearerAnswer<T> {
   readonly withBearer: boolean;
   readonly content: T;
   readonly token: AccessToken | undefined;
+  /** Whether the request was sent again with a new token. */
+  readonly isReplayed: boolean;
   /** Says what to ask the person for, if the bearer was refused and only the person can get another token. */
   readonly required?: PersonRequiredError | undefined;
 }
@@ -69,20 +75,23 @@ export async function bearerFetch<T>(
   const { auth } = context;
   const { method, signal, operationId } = request;
   const { requestId, emit } = request.events;
+  let isReplayed = false;
+  let seen: { status?: number } = {};
   const send = (token?: AccessToken): Promise<BearerAnswer<T>> =>
     request.limit(async (abort) => {
-      const { response, withBearer } = await follow(request, token, context, abort);
-      return { response, withBearer, content: await request.read(response), token };
+      seen = {};
+      const { response, withBearer } = await follow(request, token, context, abort, seen);
+      return { response, withBearer, content: await request.read(response), token, isReplayed };
     });
 
-  for (let isReplayed = false; ; ) {
+  for (;;) {
     const token = request.anonymous ? undefined : await auth.getAccessToken({ signal, requestId });
     let answer: BearerAnswer<T>;
     try {
       answer = await send(token);
     } catch (fault) {
       if (await request.again?.(undefined, fault)) continue;
-      throw fault;
+      throw mayBeProcessed(fault, method, seen.status);
     }
     const { response, withBearer } = answer;
     if (response.ok) {
@@ -105,6 +114,17 @@ export async function bearerFetch<T>(
     emit({ type: "call_replayed", method, ...(operationId === undefined ? {} : { operationId }) });
     isReplayed = true;
   }
+}
+
+/** Marks the fault of a request that may have been processed and must not be processed twice. */
+function mayBeProcessed(fault: unknown, method: string, status = 0): unknown {
+  if (!isTransportError(fault) || idempotentMethods.includes(method)) return fault;
+  if (status === 0 && wasNotSent(fault)) return fault;
+  const isSuccess = status >= 200 && status <= 299;
+  const what = isSuccess ? `was answered ${status}, so it was probably` : "may have been";
+  const message = `The ${method} ${what} processed: look before you send it again. ${fault.message}`;
+  const { code, variant, cause } = fault;
+  return new TransportError(code, message, { retryable: false, variant, cause });
 }
 
 /** Whether an answer may mean that the token is no longer valid, so that another one may help. */
@@ -132,6 +152,7 @@ async function follow(
   token: AccessToken | undefined,
   { auth, options: { fetch } }: BearerFetchContext,
   signal: AbortSignal,
+  seen: { status?: number },
 ): Promise<{ response: Response; withBearer: boolean }> {
   let hop: Hop = { url, method, headers, body, withBearer: token !== undefined };
   for (let hops = 0; ; hops++) {
@@ -142,6 +163,7 @@ async function follow(
     if (hop.body === undefined || hop.body === null) delete sent.body;
     else sent.body = hop.body;
     const response = await fetch(hop.url, sent);
+    seen.status = response.status;
     const isRefused = init?.redirect === "error" && response.status >= 300 && response.status < 400;
     if (response.type === "opaqueredirect" || isRefused) {
       const reason = isRefused

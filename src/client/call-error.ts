@@ -19,8 +19,9 @@ interface RefusedCall {
   readonly now: number;
   readonly isDocumented: boolean;
   readonly operationId: string;
-  /** Whether an old token with this status is renewed. */
-  readonly isRenewed: boolean;
+  /** Whether the token was renewed and the call sent again; `undefined` if the status does not refuse a bearer. */
+  readonly isReplayed: boolean | undefined;
+  readonly isIdempotent: boolean;
   /** Whether this operation succeeded with the same token before. */
   readonly hasWorked: boolean;
   /** Whether a parameter of the operation is about a device. */
@@ -40,13 +41,12 @@ export function apiErrorOf(call: RefusedCall): ApiError {
     : status === 403
       ? causesOf403(call)
       : undefined;
-  const renewed =
-    call.isRenewed && !auth.needsPerson
-      ? "A token older than 30 s was renewed, and the call was sent once more."
-      : "";
+  const isFinal = call.isReplayed === undefined || auth.needsPerson;
+  const replay = isFinal ? "" : call.isReplayed ? replayed : notReplayed;
+  const text = code === "api_failed" && !call.isIdempotent ? unclear : texts[code];
   const readBody = status === 403 ? "Read the body of the error." : "";
-  const next = required?.message ?? causes?.[0]?.remedy ?? `${readBody} ${renewed}`.trim();
-  const message = `${operationId} was answered ${status}${texts[code]} ${next}`.trimEnd() + cutNote(waitMs);
+  const next = required?.message ?? causes?.[0]?.remedy ?? `${readBody} ${replay}`.trim();
+  const message = `${operationId} was answered ${status}${text} ${next}`.trimEnd() + cutNote(waitMs);
   const retryAt = waitMs === undefined ? undefined : call.now + waitMs;
   const details = { variant, status, body, operationId, causes, cause: required, retryAt };
   return new ApiError(code, message, details);
@@ -74,6 +74,13 @@ const texts: Readonly<Record<ApiErrorCode, string>> = {
   api_undocumented:
     ", which the description does not list for this operation. Look at the response, and add the status to your document if it is right.",
 };
+
+/** Gateways answer 502, 503 and 504 also after the service has accepted a call. */
+const unclear = ": the server failed. The call may have been processed: look before you send it again.";
+
+const replayed = "The token was renewed, and the call was sent once more.";
+const notReplayed =
+  "It was not sent once more: that needs a token older than 30 s, and a body that can be sent again.";
 
 /**
  * The causes of a 403, the likeliest first. In Variant A an empty body has those of section 7.2 of the description, and

@@ -12,7 +12,7 @@ import {
 import { backoffMs, countdown, deadlineIn, parseRetryAfterMs, sleep, withJitter } from "../http/backoff.js";
 import { readBounded, withTimeLimit } from "../http/exchange.js";
 import { type ClockOptions, invalidOption } from "../options.js";
-import { type BearerFetchContext, bearerFetch, canBeSentAgain } from "./bearer-fetch.js";
+import { type BearerFetchContext, bearerFetch, canBeSentAgain, idempotentMethods } from "./bearer-fetch.js";
 import { apiErrorOf } from "./call-error.js";
 import type { LookupTypes } from "./outcome.js";
 import { type CallParameters, headerRecord, requestBody, requestUrl } from "./request.js";
@@ -129,8 +129,6 @@ type AnyOutcome =
 
 export type Caller = (operationId: string, init?: CallInit) => Promise<AnyOutcome>;
 
-/** The methods that may be sent again although the first request may have been processed (RFC 9110 section 9.2.2). */
-const idempotentMethods: readonly string[] = ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"];
 const gatewayStatuses: readonly number[] = [502, 503, 504];
 
 /** Whether a parameter in the path or in the query is about a device, as far as its name tells. */
@@ -202,7 +200,7 @@ export function createCaller(context: CallerContext): Caller {
         },
         context,
       );
-      const { response, content, token, required } = answer;
+      const { response, content, token, required, isReplayed } = answer;
       status = response.status;
       if (operation.success.includes(status)) {
         const data = parseSuccess(content, response, variant);
@@ -218,7 +216,8 @@ export function createCaller(context: CallerContext): Caller {
         now: now(),
         body: parseRefusal(content),
         isDocumented: operation.failure.includes(status),
-        isRenewed: options.bearerStatuses.includes(status),
+        isReplayed: options.bearerStatuses.includes(status) ? isReplayed : undefined,
+        isIdempotent: idempotentMethods.includes(method),
         hasWorked: token !== undefined && memory.worked.get(operationId)?.value === token.value,
         namesDevice: namesDevice(operation.path, params?.query),
       });

@@ -86,7 +86,7 @@ export function recordOf(value: unknown): Record<string, unknown> | undefined {
 
 export interface TimeLimitOptions {
   readonly variant: Variant;
-  /** The address of the deployment, for error messages. */
+  /** The address of the deployment, or what else is asked, for error messages. */
   readonly baseUrl: string;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
@@ -131,7 +131,7 @@ function waitWithin<T>(
       stopped(reason);
     };
     const timer = setTimeout(() => {
-      const message = `No complete answer from ${baseUrl} within ${timeoutMs} ms. Check whether the deployment is reachable, or raise timeoutMs.`;
+      const message = `No complete answer from ${baseUrl} within ${timeoutMs} ms. Check whether it is reachable, or raise timeoutMs.`;
       stop(new TransportError("timed_out", message, { retryable: true, variant }));
     }, timeoutMs);
     const forget = signal && whenAborted(signal, () => stop(signal.reason));
@@ -203,7 +203,7 @@ export function transportError(fault: unknown, variant: Variant, baseUrl: string
   const reason = code ?? (isBlocked ? "fetch blocks this port" : undefined);
   const message = isTls
     ? `The secure connection to ${baseUrl} failed (${code}). Check the certificate of the deployment, and the authorities this machine trusts.`
-    : `The request to ${baseUrl} failed before an answer came${reason === undefined ? "" : ` (${reason})`}. Check the address, the network and the proxy.`;
+    : `The request to ${baseUrl} failed before a complete answer came${reason === undefined ? "" : ` (${reason})`}. Check the address, the network and the proxy.`;
   const context = { retryable: !isTls, variant, cause: fault };
   return new TransportError(isTls ? "tls_failed" : "network_failed", message, context);
 }

@@ -27,7 +27,7 @@ export interface RequestOptions extends ClockOptions {
    * a stream, which cannot be sent twice; `String(body)` is its text. Default: the global one.
    */
   readonly fetch?: Fetch | undefined;
-  /** The time limit of one HTTP request, to its last byte, and of one call of a store. Default: 10 000. */
+  /** The time limit of one HTTP request, to its last byte, of a call of a store or a credential's function. Default: 10 000. */
   readonly timeoutMs?: number | undefined;
 }
 

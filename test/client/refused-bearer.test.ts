@@ -46,21 +46,25 @@ describe.each([
 
   test("is the outcome if the token is 30 s old or less, because the route refuses it", async () => {
     const { service, auth, bearers } = await agedService(variant, 30_000);
-    expect(await service.call("listDevices")).toMatchObject({ error: { code: "api_unauthorized" } });
+    const message = expect.stringContaining("not sent once more: that needs a token older than 30 s");
+    expect(await service.call("listDevices")).toMatchObject({ error: { code: "api_unauthorized", message } });
     expect([auth.invalidated, bearers()]).toEqual([[], ["Bearer token-1"]]);
   });
 
   test("for the renewed token too does not drop it, because renewing would flood the token endpoint", async () => {
     const { service, auth, bearers } = await agedService(variant, 60_000, 9);
-    for (const _call of [1, 2])
-      expect(await service.call("listDevices")).toMatchObject({ ok: false, status: 401 });
+    for (const told of [
+      "The token was renewed, and the call was sent once more.",
+      "It was not sent once more",
+    ])
+      expect((await service.call("listDevices")).error?.message).toContain(told);
     expect(auth.invalidated).toEqual(["token-1"]);
     expect(bearers()).toEqual(["Bearer token-1", "Bearer token-2", "Bearer token-2"]);
   });
 
   test("is the outcome if the renewal returns the same token", async () => {
     const { service, bearers } = await agedService(variant, 60_000, 9, { invalidate: () => {} });
-    expect(await service.call("listDevices")).toMatchObject({ ok: false, status: 401 });
+    expect((await service.call("listDevices")).error?.message).toContain("It was not sent once more");
     expect(bearers()).toEqual(["Bearer token-1"]);
   });
 
@@ -120,6 +124,7 @@ describe.each(["A", "B"] as const)("the option bearerStatuses, Variant %s", (var
     { name: "a 401 counts even if the token was never accepted", script: [status(401)], sent: 3 },
     { name: "a second 403 is the outcome", script: [ok, status(403), status(403)], sent: 3, last: 403 },
     { name: "a status that is not in it has no effect", script: [ok, status(404)], sent: 2, last: 404 },
+    { name: "an empty list switches it off", script: [ok, status(401)], only: [], sent: 2, last: 401 },
     {
       name: "a 401 that is left out has no effect",
       script: [ok, status(401)],

@@ -1,7 +1,7 @@
 // The option retries: which calls are sent again, after which wait, and when that ends.
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createAuth, createService } from "../../src/index.js";
-import { LIMIT_MS, skippedWaits } from "../support/clock.js";
+import { HELD_LIMIT_MS, heldTimeLimit, LIMIT_MS, skippedWaits } from "../support/clock.js";
 import { account } from "../support/deployment.js";
 import { rejectionOf } from "../support/wait.js";
 import { scriptedService } from "./scripted-service.js";
@@ -12,16 +12,22 @@ const operations = Object.fromEntries(methods.map((method) => [method, operation
 const table = { ...operations, upload: { ...operation("PUT"), contentType: "image/png" } };
 const api = { operations: { A: table, B: table } } as never;
 
-type Answer = number | "reset" | "tls" | { status: number; after: string };
-const faultCodes = { reset: "ECONNRESET", tls: "CERT_HAS_EXPIRED" };
+type Answer =
+  | number
+  | keyof typeof faultCodes
+  | "cut"
+  | { status: number; after?: string; location?: string };
+const faultCodes = { reset: "ECONNRESET", tls: "CERT_HAS_EXPIRED", alert: "EPROTO", refused: "ECONNREFUSED" };
 
 /** A service whose API gives these answers, and then 200. The waits are skipped on its clock. */
 function troubledService(answers: Answer[], options: object = {}) {
   const answer = (_call: unknown, index: number): Response => {
     const next = answers[index] ?? 200;
+    if (next === "cut") return new Response(new ReadableStream({ pull: (body) => body.error(new Error()) }));
     if (typeof next === "string") throw Object.assign(new TypeError(), { code: faultCodes[next] });
     if (typeof next === "number") return Response.json([1], { status: next });
-    return new Response("", { status: next.status, headers: { "retry-after": next.after } });
+    const { status, after = "", location = "" } = next;
+    return new Response("", { status, headers: { "retry-after": after, location } });
   };
   const scripted = scriptedService("A", answer, { retries: 2, timeoutMs: LIMIT_MS, api, ...options });
   skippedWaits(scripted.clock);
@@ -42,6 +48,37 @@ test.each(rows)("a $method that fails twice by $trouble is sent again if that is
   const told = isRetried ? [1, 2].map((retry) => ({ ...retried, retry })) : [];
   expect(events.filter(({ type }) => type === "call_retried")).toMatchObject(told);
   expect(events.at(-1)).toMatchObject({ type: "call_finished", retries: told.length });
+});
+
+const mayBe = /^The POST may have been processed: look before you send it again\. The/;
+const probably = /^The POST was answered 200, so it was probably processed: look before you send it again\./;
+test.each<{ name: string; answers: Answer[]; retryable?: boolean; message: RegExp }>([
+  { name: "a reset", answers: ["reset"], message: mayBe },
+  { name: "a broken TLS record", answers: ["alert"], message: mayBe },
+  { name: "a body that breaks off", answers: ["cut"], message: probably },
+  { name: "a redirect to nowhere", answers: [{ status: 303, location: "x" }, "refused"], message: mayBe },
+  { name: "a refused connection", answers: ["refused"], retryable: true, message: /^The request/ },
+  { name: "a refused certificate", answers: ["tls"], message: /^The secure connection/ },
+])("the error of a POST that ends in $name says whether it may be sent again", async (row) => {
+  const { answers, retryable = false, message } = row;
+  const failure = { name: "TransportError", retryable, message: expect.stringMatching(message) };
+  expect(await rejectionOf(troubledService(answers).call("POST"))).toMatchObject(failure);
+  // service.fetch leaves the reading of the body to its caller.
+  const fetched = troubledService(answers).service.fetch("v1/x", { method: "POST" });
+  if (message !== probably) expect(await rejectionOf(fetched)).toMatchObject(failure);
+});
+
+test("the error of a POST without an answer in time is not retryable", async () => {
+  const { expire } = heldTimeLimit();
+  const silence = () => new Promise<Response>(() => setImmediate(expire));
+  const { call } = scriptedService("A", silence, { api, timeoutMs: HELD_LIMIT_MS });
+  const failure = { code: "timed_out", retryable: false, message: expect.stringMatching(/^The POST may/) };
+  expect(await rejectionOf(call("POST"))).toMatchObject(failure);
+});
+
+test.each([500, 502, 503, 504])("the error of a POST answered %i advises to look first", async (status) => {
+  const message = expect.stringContaining("may have been processed: look before you send it again.");
+  expect(await troubledService([status]).call("POST")).toMatchObject({ error: { message } });
 });
 
 test.each([

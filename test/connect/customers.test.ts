@@ -1,14 +1,17 @@
 // Customers of both kinds over one connector, whose credentials are functions that may have none for a tenant.
 import { expect, test } from "vitest";
 import {
+  connect,
   createConnector,
   type Service,
   serviceAccount,
   servicePlugin,
   type Variant,
 } from "../../src/index.js";
-import { ACCOUNT_ID, ACCOUNT_SECRET, deployment, PLUGIN_ID } from "../support/deployment.js";
+import { HELD_LIMIT_MS, heldTimeLimit, steppedClock } from "../support/clock.js";
+import { ACCOUNT_ID, ACCOUNT_SECRET, account, deployment, PLUGIN_ID } from "../support/deployment.js";
 import { pkcs8, rsaKey } from "../support/keys.js";
+import { rejectionOf } from "../support/wait.js";
 
 interface Customer {
   readonly tenantId: string;
@@ -97,3 +100,61 @@ test.each([
   expect([...calls].map((call) => call[0]).join("")).toBe(row.asked);
   expect(tokenRequests).toHaveLength(row.outcome.endsWith("detected") ? 1 : 0);
 });
+
+/** Connects over a function that reads a vault. */
+const overVault = (read: () => unknown, options: object = {}) => {
+  const credentials = [serviceAccount(read as never)];
+  return connect({ baseUrl: "https://service.example", tenantId: "acme", credentials, ...options });
+};
+const ofAcme = 'function of the Variant B credential for the tenant "acme" at https://service.example';
+
+test.each([
+  "no entry kv/customers/acme in vault eu-1",
+  "connect ECONNREFUSED 10.0.0.7:8200",
+  "GET https://vault.internal:8200/v1/kv/acme: 403 permission denied",
+  "User: arn:aws:iam::123456789012:user/reports can't perform secretsmanager:GetSecretValue",
+])("the vault's error %j is kept as the cause, and the message names variant and tenant", async (text) => {
+  const vault = () => Promise.reject(Object.assign(new Error(text), { code: "EVAULT" }));
+  const error = await rejectionOf(overVault(vault));
+  const cause = { message: text, code: "EVAULT" };
+  const message = expect.stringContaining(`see the cause. Look at the ${ofAcme}.`);
+  expect(error).toMatchObject({ code: "credential_invalid", variant: "B", message, cause });
+});
+
+test("settings that a function returns without clientId are refused with the option, variant and tenant", async () => {
+  const message = `clientId must be a string that is not empty. Look at the ${ofAcme}.`;
+  expect(await rejectionOf(overVault(() => ({})))).toMatchObject({ option: "clientId", message });
+});
+
+test("a vault that hangs is given up after timeoutMs, with an error that is retryable", async () => {
+  const { expire } = heldTimeLimit();
+  const vault = () => new Promise(() => setImmediate(expire));
+  const message = expect.stringContaining(`from the ${ofAcme} within ${HELD_LIMIT_MS} ms`);
+  const failure = { code: "timed_out", retryable: true, message };
+  expect(await rejectionOf(overVault(vault, { timeoutMs: HELD_LIMIT_MS }))).toMatchObject(failure);
+});
+
+test.each(["A", "AB"])("with credentials of %s the vault is not read while a token is valid", async (has) => {
+  const clock = steppedClock();
+  const { connector, vault } = connectorOverVault(has, clock.now);
+  const connecting = () => connector.connect({ baseUrl: "http://acme.localhost", tenantId: "acme" });
+  await (await connecting()).call("listDevices");
+  const { reads } = vault;
+  vault.isDown = true;
+  expect((await (await connecting()).call("listDevices")).ok).toBe(true);
+  expect(vault.reads).toBe(reads);
+  clock.advance(3_600_000);
+  expect(await rejectionOf(connecting())).toMatchObject({ code: "credential_invalid" });
+});
+
+function connectorOverVault(has: string, now: () => number) {
+  const vault = { reads: 0, isDown: false };
+  const { fetch } = deployment({ publicUrl: "http://acme.localhost", now });
+  const read = () => {
+    vault.reads++;
+    if (vault.isDown) throw new Error("sealed");
+    return { clientId: PLUGIN_ID, privateKey: pkcs8(rsaKey()) };
+  };
+  const credentials = [servicePlugin(read), ...(has === "AB" ? [account()] : [])];
+  return { vault, connector: createConnector({ credentials, fetch, now }) };
+}

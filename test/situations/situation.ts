@@ -235,7 +235,7 @@ const reasons: Readonly<Record<string, RegExp>> = {
   rate_limited: /rate limit/,
   response_redirected: /redirect/,
   response_too_large: /1 MiB/,
-  network_failed: /before an answer came/,
+  network_failed: /before a complete answer came/,
   timed_out: /within \d+ ms/,
   state_mismatch: /state/,
   login_denied: /denied/,

@@ -29,7 +29,7 @@ export interface ServiceAccountSettings {
  * @throws ConfigurationError `credential_invalid` before the first request
  * @see the description, sections 2.5, 4.2 and 5.10; RFC 6749 section 4.4
  * @example
- * serviceAccount({ clientId: "reports", clientSecret: await readFile("client-secret.txt", "utf8") })
+ * serviceAccount({ clientId: "reports", clientSecret: (await readFile("client-secret.txt", "utf8")).trim() })
  */
 export function serviceAccount(settings: Settings<ServiceAccountSettings>): MachineCredential<"B"> {
   return machineCredential("B", {
@@ -44,7 +44,7 @@ export function serviceAccount(settings: Settings<ServiceAccountSettings>): Mach
         fingerprint: await fingerprintOf(clientId, clientSecret),
         send: (attempt) =>
           sendJson(tokenEndpointOfB(target), JSON.stringify(fields), [clientSecret], attempt),
-        explain: (refusal) => explain(refusal, clientId, wrongAccount),
+        explain: (refusal) => explain(refusal, [clientId, clientSecret], wrongAccount),
       };
     },
   });
@@ -95,6 +95,7 @@ export interface PreparedApiClient extends PreparedPersonCredential {
  */
 export function apiClient(settings: Settings<ApiClientSettings>): PersonCredential<"B"> {
   return personCredential("B", {
+    callsFunction: typeof settings === "function",
     ...(typeof settings === "object" && settings !== null && { look: () => requireValid(settings) }),
     async prepare(target, options): Promise<PreparedApiClient> {
       const given = await readSettings(settings, target, "B");
@@ -123,7 +124,7 @@ export function apiClient(settings: Settings<ApiClientSettings>): PersonCredenti
         issuer: checked.issuer,
         resendLostRefresh: checked.resendLostRefresh ?? false,
         explain: (refusal) =>
-          explain(refusal, clientId, clientSecret === undefined ? missingSecret : wrongSecret),
+          explain(refusal, [clientId, ...secrets], secrets.length === 0 ? missingSecret : wrongSecret),
         // Section 4.2 shows no grant_type.
         sendCode: ({ code, codeVerifier: code_verifier }, attempt) => {
           const fields = { code, code_verifier, client_id: clientId, redirect_uri: redirectUri, ...secret };
@@ -131,7 +132,7 @@ export function apiClient(settings: Settings<ApiClientSettings>): PersonCredenti
           return sendJson(tokenEndpointOfB(target), body, [...secrets, code, code_verifier], attempt);
         },
         refreshRequest: (refreshToken) => {
-          const body = serializedBody(() => (refreshBody ?? standardBody)(refreshToken));
+          const body = serializedBody(refreshBody ?? standardBody, refreshToken);
           return (attempt) => sendJson(refreshUrl, body, [...secrets, refreshToken], attempt);
         },
       };
@@ -140,13 +141,14 @@ export function apiClient(settings: Settings<ApiClientSettings>): PersonCredenti
 }
 
 /** @throws ConfigurationError `credential_invalid` */
-function serializedBody(makeFields: () => unknown): string {
+function serializedBody(makeFields: (refreshToken: string) => unknown, refreshToken: string): string {
   try {
-    const fields = makeFields();
+    const fields = makeFields(refreshToken);
     if (typeof fields === "object" && fields !== null && !(fields instanceof Promise))
       return JSON.stringify(fields);
   } catch (cause) {
-    throw invalid("refreshBody", "failed, so no refresh token was sent; see the cause", cause);
+    const problem = "failed, so no refresh token was sent; see the cause";
+    throw invalid("refreshBody", problem, cause, [refreshToken]);
   }
   throw invalid("refreshBody", "must return an object with the fields to send");
 }
@@ -197,16 +199,19 @@ function urlUnderBase(option: string, path: string, { baseUrl }: Target, example
 /** Assumes the errors of RFC 6749 section 5.2, since the description does not show those of Variant B. */
 function explain(
   { error, status, grant }: Refusal,
-  clientId: string,
+  [clientId, secret]: readonly string[],
   likely: Omit<Cause, "evidence">,
 ): readonly Cause[] {
   // A code may be refused for its own sake, a request for a machine's token only because of the client.
   const isOfCode = grant === "authorization_code" && (error !== undefined || status !== 401);
   if (isOfCode && !clientErrors.has(error)) return [];
   const evidence = `${error ?? status} for ${clientId}, interpreted by RFC 6749 section 5.2: the description does not show Variant B's errors.`;
-  return [{ ...likely, evidence }];
+  const isPadded = [clientId, secret].some((one) => one !== one?.trim());
+  return [{ ...likely, evidence, remedy: (isPadded ? trim : "") + likely.remedy }];
 }
 
+const trim =
+  "White space surrounds clientId or clientSecret, such as the line break of a file: trim it, unless it belongs there. ";
 const wrongAccount = {
   id: "client_secret_mismatch",
   summary: "The client id or the client secret does not belong to a service account of this deployment",
@@ -225,7 +230,12 @@ const missingSecret = {
     "Compare the client id in the admin area under API clients. If it has a secret there, pass it as clientSecret.",
 };
 
-function invalid(option: string, problem: string, cause?: unknown): ConfigurationError {
+function invalid(option: string, problem: string, cause?: unknown, known?: string[]): ConfigurationError {
   const message = `${option} ${problem}.`;
-  return new ConfigurationError("credential_invalid", message, { option, variant: "B", cause });
+  return new ConfigurationError("credential_invalid", message, {
+    option,
+    variant: "B",
+    cause,
+    known: known ?? [],
+  });
 }

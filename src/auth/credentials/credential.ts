@@ -1,5 +1,6 @@
 /** Machine and person credentials, and the drivers behind them, which read the settings and send the requests. */
-import { type Cause, ConfigurationError, type Variant } from "../../errors.js";
+import { type Cause, ConfigurationError, isConfigurationError, type Variant } from "../../errors.js";
+import { withTimeLimit } from "../../http/exchange.js";
 import type { Fetch, Target } from "../../variants/target.js";
 import { userAgent } from "../../version.js";
 import { RecentlyUsed } from "../recently-used.js";
@@ -94,11 +95,11 @@ export interface CredentialDriver<P = PreparedCredential> {
   /**
    * Reads the settings and imports the key; the same key is imported once. `shareInFlight` says whether a promise made
    * by one caller may be awaited by another (default: true). `redirectUri` is for settings that have none.
-   * @throws ConfigurationError, also `credential_missing`
+   * @throws ConfigurationError, also `credential_missing`; TransportError `timed_out` for a function of the caller's
    */
   prepare(
     target: Target,
-    options?: { readonly shareInFlight?: boolean; readonly redirectUri?: string | undefined },
+    options?: { shareInFlight?: boolean; redirectUri?: string | undefined; timeoutMs?: number },
   ): Promise<P>;
   /** Whether `prepare` calls a function of the caller's own, which may have nothing for a tenant. */
   readonly callsFunction?: boolean;
@@ -146,8 +147,22 @@ export function personCredential<V extends Variant>(
   return withDriver({ use: "person", variant, grant: "authorization_code" }, { ...driver, ...shared });
 }
 
-function withDriver<C extends object>(credential: C, driver: object): C {
-  Object.defineProperty(credential, driverKey, { value: driver });
+/** A function of the caller's own has as long as a request, and its errors name the tenant, as it serves many. */
+function withDriver<C extends { variant: Variant }, P>(credential: C, driver: CredentialDriver<P>): C {
+  const { variant } = credential;
+  const prepare: typeof driver.prepare = async (target, options = {}) => {
+    if (!driver.callsFunction) return driver.prepare(target, options);
+    const asked = `the function of the Variant ${variant} credential for the tenant "${target.tenantId}" at ${target.baseUrl}`;
+    const limit = { variant, baseUrl: asked, timeoutMs: options.timeoutMs ?? 10_000 };
+    try {
+      return await withTimeLimit(() => driver.prepare(target, options), limit);
+    } catch (error) {
+      if (!isConfigurationError(error) || error.code === "credential_missing") throw error;
+      const { code, message, option, cause } = error;
+      throw new ConfigurationError(code, `${message} Look at ${asked}.`, { option, variant, cause });
+    }
+  };
+  Object.defineProperty(credential, driverKey, { value: { ...driver, prepare } });
   return Object.freeze(credential);
 }
 

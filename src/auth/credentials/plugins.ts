@@ -50,6 +50,7 @@ export function servicePlugin(settings: Settings<ServicePluginSettings>): Machin
 export function userInterfacePlugin(settings: Settings<UserInterfacePluginSettings>): PersonCredential<"A"> {
   const prepare = pluginPreparation(settings);
   return personCredential("A", {
+    callsFunction: typeof settings === "function",
     async prepare(target, options) {
       const { send, ...client } = await prepare(target, options);
       return {
