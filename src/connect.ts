@@ -113,10 +113,7 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
     async connect(wanted: ConnectTarget): Promise<Service<T>> {
       const { baseUrl, tenantId } = requireObject("options", wanted);
       const signal = requireSignal(wanted.signal);
-      const target = parseTarget(
-        { baseUrl, tenantId, allowInsecureHttp, tenantIdPattern, fetch: options.fetch },
-        only?.variant,
-      );
+      const target = parseTarget({ baseUrl, tenantId, allowInsecureHttp, tenantIdPattern }, only?.variant);
       if (signal?.aborted) throw signal.reason;
       // Rejects a wrong key or secret before anything is sent. A function is called only for the variant that is chosen,
       // since it may have nothing for this tenant, or its vault may be down. None is called while a token is valid.

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { type PersonCredential, personDriverOf } from "../auth/credentials/credential.js";
 import { invalidOption } from "../options.js";
 import type { PendingLogin } from "../people.js";
-import { type Fetch, isUnderBase, parseBaseUrl, parseTarget, parseTenantId } from "../variants/target.js";
+import { isUnderBase, parseBaseUrl, parseTarget, parseTenantId } from "../variants/target.js";
 
 interface DeploymentOfATenant {
   /** For a deployment with only a login, choose any name, because Variant B has no tenant ids. */
@@ -55,7 +55,6 @@ interface DeploymentOptions {
   readonly allowInsecureHttp: boolean;
   readonly tenantIdPattern?: RegExp | undefined;
   readonly publicOrigin: string | undefined;
-  readonly fetch?: Fetch | undefined;
 }
 
 const credential = <V extends "A" | "B">(variant: V, factory: string) =>
@@ -230,7 +229,7 @@ function parseDeployment(given: unknown, options: DeploymentOptions, where: stri
 /** For origins that browsers use. Returns `undefined` if the string is more than an origin, or names plain http to another machine. */
 export function originOf(value: string, allowInsecureHttp: boolean): string | undefined {
   try {
-    const origin = parseBaseUrl(value, allowInsecureHttp, true);
+    const origin = parseBaseUrl(value, allowInsecureHttp);
     return new URL(origin).origin === origin ? origin : undefined;
   } catch {
     return undefined;

@@ -1,9 +1,9 @@
 /** The fetch of the command line: it goes through the proxies that HTTP_PROXY, HTTPS_PROXY and NO_PROXY name. */
 import type { RequestInfo, RequestInit as UndiciInit } from "undici";
 import { ConfigurationError, TransportError } from "../errors.js";
+import { defaultFetch, isLoopback } from "../http/default-fetch.js";
 import { transportError } from "../http/exchange.js";
 import type { Fetch } from "../index.js";
-import { isLoopback } from "../variants/target.js";
 import type { Environment } from "./output.js";
 
 interface Proxy {
@@ -21,13 +21,14 @@ export function proxyFetch(env: Environment): Fetch | undefined {
   const http = readProxy(env, "HTTP_PROXY");
   const https = readProxy(env, "HTTPS_PROXY") ?? http;
   if (https === undefined) return undefined;
+  const direct = defaultFetch();
   let loading: Promise<Fetch> | undefined;
   return async (url, init) => {
     const target = new URL(url);
     const proxy = target.protocol === "https:" ? https : http;
     // A proxy on another machine would get the secrets in plain http, which is allowed on this machine only.
     if (proxy === undefined || (isLoopback(target.hostname) && !isLoopback(proxy.url.hostname)))
-      return globalThis.fetch(url, init);
+      return direct(url, init);
     loading ??= load(http, https, env);
     const throughProxy = await loading;
     try {

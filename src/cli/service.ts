@@ -9,7 +9,6 @@ import {
   serviceAccount,
   servicePlugin,
 } from "../index.js";
-import { parseBaseUrl } from "../variants/target.js";
 import { namesClient, noCredential, readAccount, readPlugin } from "./credentials.js";
 import { proxyFetch } from "./proxy-fetch.js";
 import type { Context } from "./run.js";
@@ -35,9 +34,7 @@ export async function openService(
   const account = variant === "A" || login !== undefined ? undefined : await readAccount(settings);
   if (plugin === undefined && account === undefined && login === undefined)
     throw new ConfigurationError("credential_missing", `${noCredential(settings)} ${waysToSet(variant)}`);
-  // The fetch for proxies asks DNS or the proxy for names under localhost.
   const fetch = proxyFetch(env);
-  parseBaseUrl(baseUrl, allowInsecureHttp);
   const isLoginChosen = login !== undefined && plugin === undefined;
   const connected = isLoginChosen
     ? undefined

@@ -1,5 +1,6 @@
 /** Checks the base URL and the tenant id, and makes the token endpoints of both variants from them. */
 import { ConfigurationError, type Variant } from "../errors.js";
+import { defaultFetch, isLoopback } from "../http/default-fetch.js";
 import { type ClockOptions, invalidOption, requireClock, requireDuration, requireTypes } from "../options.js";
 
 /** A deployment and a tenant. `baseUrl` has no trailing slash. */
@@ -15,7 +16,7 @@ export interface TargetOptions {
   readonly baseUrl: string;
   /** In Variant B it is only a local key and may be left out. */
   readonly tenantId?: string | undefined;
-  /** Allows plain http to machines other than this one. Without it, `*.localhost` needs a `fetch` of your own. */
+  /** Allows plain http to machines other than this one. */
   readonly allowInsecureHttp?: boolean | undefined;
   /** Default: `[A-Za-z0-9_~-][A-Za-z0-9._~-]*`, anchored. */
   readonly tenantIdPattern?: RegExp | undefined;
@@ -44,8 +45,7 @@ export function resolveRequestOptions(
   if (options.tenantIdPattern !== undefined && !(options.tenantIdPattern instanceof RegExp))
     throw invalidOption("tenantIdPattern", "must be a regular expression");
   return {
-    // The global fetch is looked up per call, so that a test tool may replace it later.
-    fetch: options.fetch ?? ((url, init) => globalThis.fetch(url, init)),
+    fetch: options.fetch ?? defaultFetch(),
     now: requireClock(options),
     clock: options.clock,
     timeoutMs: requireDuration("timeoutMs", options.timeoutMs, 10_000, 1),
@@ -53,11 +53,8 @@ export function resolveRequestOptions(
 }
 
 /** Checks a base URL and a tenant id. @throws ConfigurationError as `parseBaseUrl` and `parseTenantId` do */
-export function parseTarget(
-  options: TargetOptions & Pick<RequestOptions, "fetch">,
-  variant: Variant | undefined,
-): Target {
-  const baseUrl = parseBaseUrl(options.baseUrl, options.allowInsecureHttp, options.fetch !== undefined);
+export function parseTarget(options: TargetOptions, variant: Variant | undefined): Target {
+  const baseUrl = parseBaseUrl(options.baseUrl, options.allowInsecureHttp);
   const isLocalKeyOnly = variant === "B" && options.tenantId === undefined;
   return {
     baseUrl,
@@ -67,16 +64,11 @@ export function parseTarget(
 
 /**
  * Checks a base URL and drops its trailing slashes. It may have a path prefix, but no credentials, query or fragment.
- * It must be https unless it names loopback or `allowInsecureHttp` is set. A name under localhost is loopback only if
- * something other than the global fetch of Node resolves it: a browser, or a fetch of the caller's own.
+ * It must be https unless it names loopback or `allowInsecureHttp` is set.
  *
  * @throws ConfigurationError `base_url_invalid`, `base_url_insecure`
  */
-export function parseBaseUrl(
-  baseUrl: unknown,
-  allowInsecureHttp = false,
-  resolvesLocalhostNames = false,
-): string {
+export function parseBaseUrl(baseUrl: unknown, allowInsecureHttp = false): string {
   const invalid = (problem: string) =>
     new ConfigurationError(
       "base_url_invalid",
@@ -96,24 +88,13 @@ export function parseBaseUrl(
     throw invalid("must not have a query or a fragment");
   if (/[{}]|%7b|%7d/i.test(url.hostname + url.pathname))
     throw invalid("still contains a placeholder in braces");
-  const isLocal = resolvesLocalhostNames ? isLoopbackInBrowsers : isLoopback;
-  if (url.protocol === "http:" && !allowInsecureHttp && !isLocal(url.hostname)) {
-    const message = isLoopbackInBrowsers(url.hostname)
-      ? "baseUrl is plain http to a name under localhost. Node asks DNS for it, so it may be another machine. Use http://127.0.0.1, http://localhost or https, or pass a fetch of your own that resolves the name."
-      : "baseUrl is plain http to another machine, so tokens could be read on the way. Use https, or set allowInsecureHttp for a network you trust.";
-    throw new ConfigurationError("base_url_insecure", message, { option: "baseUrl" });
-  }
+  if (url.protocol === "http:" && !allowInsecureHttp && !isLoopback(url.hostname))
+    throw new ConfigurationError(
+      "base_url_insecure",
+      "baseUrl is plain http to another machine, so tokens could be read on the way. Use https, or set allowInsecureHttp for a network you trust.",
+      { option: "baseUrl" },
+    );
   return url.origin + url.pathname.replace(/\/+$/, "");
-}
-
-/** Whether a host name stands for this machine in every program. Systems have `localhost` in their hosts file. */
-export function isLoopback(hostname: string): boolean {
-  return /^(?:localhost|\[::1\]|127(?:\.\d{1,3}){3})$/.test(hostname);
-}
-
-/** Browsers resolve names under localhost to this machine (RFC 6761 section 6.3), whereas Node asks DNS for them. */
-export function isLoopbackInBrowsers(hostname: string): boolean {
-  return isLoopback(hostname) || hostname.endsWith(".localhost");
 }
 
 /** Whether a normalised URL is at or under a parsed base URL, the only place that the bearer is sent to. */

@@ -16,6 +16,7 @@ describe("the base URL", () => {
       ["http://127.0.0.1:3000", "http://127.0.0.1:3000"],
       ["http://127.8.9.1", "http://127.8.9.1"],
       ["http://localhost:3000/", "http://localhost:3000"],
+      ["http://x.localhost", "http://x.localhost"],
       ["http://[::1]:3000", "http://[::1]:3000"],
     ])("%s is read as %s", (given, parsed) => {
       expect(parseBaseUrl(given)).toBe(parsed);
@@ -52,7 +53,7 @@ describe("the base URL", () => {
     test.each([
       ...["http://a.example", "http://10.0.0.1"],
       // These only look like this machine.
-      ...["http://127.0.0.1.example", "http://notlocalhost", "http://localhost.", "http://x.localhost"],
+      ...["http://127.0.0.1.example", "http://notlocalhost", "http://localhost.", "http://x-localhost"],
     ])("%s is insecure", (given) => {
       expect(refusalOf(given)).toMatchObject({ code: "base_url_insecure", option: "baseUrl" });
     });

@@ -1,6 +1,7 @@
 /** The two credentials of Variant B: `serviceAccount` without a user, and `apiClient` with one (section 4.2). */
 import { type Cause, ConfigurationError } from "../../errors.js";
-import { isLoopbackInBrowsers, isUnderBase, type Target, tokenEndpointOfB } from "../../variants/target.js";
+import { isLoopback } from "../../http/default-fetch.js";
+import { isUnderBase, type Target, tokenEndpointOfB } from "../../variants/target.js";
 import { withoutUndefined } from "../auth.js";
 import {
   clientErrors,
@@ -186,7 +187,7 @@ function requireValid(settings: ApiClientSettings): ApiClientSettings {
 }
 
 function isSecure({ protocol, hostname }: URL): boolean {
-  return protocol === "https:" || (protocol === "http:" && isLoopbackInBrowsers(hostname));
+  return protocol === "https:" || (protocol === "http:" && isLoopback(hostname));
 }
 
 function urlUnderBase(option: string, path: string, { baseUrl }: Target, example: string): string {

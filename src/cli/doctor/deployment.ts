@@ -1,6 +1,7 @@
 /** Checks what needs no credential: the address, reachability, TLS, the clock and the variant. */
 import { ServerClock } from "../../auth/server-clock.js";
 import { type Detection, isBivariantError, isConfigurationError, type Variant } from "../../errors.js";
+import { defaultFetch } from "../../http/default-fetch.js";
 import { type Answer, exchange } from "../../http/exchange.js";
 import { detectVariant, isTransportError } from "../../index.js";
 import { parseBaseUrl } from "../../variants/target.js";
@@ -17,7 +18,7 @@ export interface Reach {
 
 /** Sends one HEAD request to the base URL, without any credential. */
 export async function examineReach(input: DoctorInput): Promise<Reach> {
-  const { fetch = globalThis.fetch, variant, timeoutMs, signal } = input;
+  const { fetch = defaultFetch(), variant, timeoutMs, signal } = input;
   const unreached = (...findings: Finding[]) => ({ isReached: false, correctionMs: 0, findings });
   let baseUrl: string;
   try {
