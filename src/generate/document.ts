@@ -11,12 +11,15 @@ export type GenerateErrorCode =
   | "document_not_yaml"
   | "document_version_unsupported"
   | "document_invalid"
+  | "document_swapped"
   | "reference_missing"
   | "reference_external"
   | "reference_circular"
   | "operation_id_missing"
   | "operation_id_duplicate"
   | "status_invalid"
+  | "scope_invalid"
+  | "example_invalid"
   | "schema_unsupported"
   | "not_shown_invalid"
   | "peer_missing"
@@ -92,6 +95,7 @@ export async function readDocument(variant: Variant, path: string): Promise<Docu
     const message = `the document must be OpenAPI 3.1: ${found}`;
     throw documentError(document, "document_version_unsupported", "/openapi", message);
   }
+  refuseOtherVariant(document);
   walkDocument(document.root, (value, pointer) => {
     // Most code would read such a property as the prototype.
     if (isObject(value.properties) && Object.hasOwn(value.properties, "__proto__")) {
@@ -101,6 +105,23 @@ export async function readDocument(variant: Variant, path: string): Promise<Docu
     if (typeof value.$ref === "string") follow(document, value, pointer);
   });
   return document;
+}
+
+/** What only a document of the variant has: the token endpoint, and the start of all paths (sections 4.1, 4.2 and 9). */
+const SIGNS: Readonly<Record<Variant, readonly [token: RegExp, start: RegExp]>> = {
+  A: [/^\/api\/v1\/\{[^{}]+\}\/external-plugin\/oauth\/token$/, /^\/api\/v1\//],
+  B: [/^\/v1\/auth\/token$/, /^\/v1\//],
+};
+
+function refuseOtherVariant(document: Document): void {
+  const { root, variant } = document;
+  const other = variant === "A" ? "B" : "A";
+  const [token, start] = SIGNS[other];
+  const paths = isObject(root.paths) ? Object.keys(root.paths).filter((path) => path.startsWith("/")) : [];
+  const found = paths.find((path) => token.test(path) || paths.every((one) => start.test(one)));
+  if (found === undefined) return;
+  const message = `${found} is a path of Variant ${other}, but this document was passed as that of Variant ${variant}. Are the two documents swapped?`;
+  throw documentError(document, "document_swapped", pointerTo("/paths", found), message);
 }
 
 function parseText(text: string, file: string): Pick<Document, "root" | "positionOf"> {

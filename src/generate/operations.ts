@@ -63,7 +63,11 @@ export function listOperations(document: Document): Operation[] {
       const source = item.value[method.toLowerCase()];
       if (!isObject(source)) continue;
       const pointer = pointerTo(item.pointer, method.toLowerCase());
-      const { operationId: id, security = document.root.security } = source;
+      const { operationId: id } = source;
+      const [security, at] =
+        source.security === undefined
+          ? [document.root.security, "/security"]
+          : [source.security, pointerTo(pointer, "security")];
       if (typeof id !== "string" || id === "") {
         const message = `${method} ${path} has no operationId`;
         throw documentError(document, "operation_id_missing", pointer, message);
@@ -75,6 +79,7 @@ export function listOperations(document: Document): Operation[] {
       }
       const own = [source.parameters, pointerTo(pointer, "parameters")] as const;
       const parameters = readParameters(document, [shared, own]);
+      checkPathParameters(document, path, parameters, pointer);
       const body = readBody(document, source.requestBody, pointerTo(pointer, "requestBody"));
       operations.set(id, {
         id,
@@ -84,13 +89,33 @@ export function listOperations(document: Document): Operation[] {
         body,
         responses: readResponses(document, source.responses, pointerTo(pointer, "responses")),
         anonymous: Array.isArray(security) && security.length === 0,
-        scope: scopeIn(security),
+        scope: scopeIn(document, security, at),
         deviceParameter: deviceParameterOf(document, parameters, body),
         takesPluginTokens: source["x-plugin-enabled"] !== false,
       });
     }
   }
   return [...operations.values()];
+}
+
+/** The client fills in `tenantId` itself, so a document may leave that one undescribed. */
+function checkPathParameters(
+  document: Document,
+  path: string,
+  parameters: readonly Parameter[],
+  pointer: string,
+): void {
+  const named = [...path.matchAll(/\{[.;]?([^{}*]+)/g)].map(([, name = ""]) => name);
+  const described = parameters.flatMap((parameter) => (parameter.in === "path" ? parameter.name : []));
+  const isDescribed = named.every((name) => name === "tenantId" || described.includes(name));
+  if (isDescribed && described.every((name) => named.includes(name))) return;
+  const found = `${path} names ${named.join(", ") || "none"}, \`parameters\` describes ${described.join(", ") || "none"}`;
+  throw documentError(
+    document,
+    "document_invalid",
+    pointer,
+    `the path parameters must have the same names: ${found}`,
+  );
 }
 
 function readParameters(
@@ -120,14 +145,23 @@ function readParameters(
   return [...found.values()];
 }
 
-/** OpenAPI 3.1 (Security Requirement Object) lists scopes for OAuth, and names of roles for every other scheme. */
-function scopeIn(security: unknown): string | undefined {
-  const requirements = Array.isArray(security) ? security.filter(isObject) : [];
-  const names = requirements
-    .flatMap((requirement) => Object.values(requirement))
-    .flat()
-    .map(String);
-  return names.find((name) => /^[A-Za-z0-9._-]+:(read|write|execute)$/.test(name));
+/**
+ * OpenAPI 3.1 (Security Requirement Object) lists scopes for OAuth, and names of roles for every other scheme. In Variant
+ * A a plugin-enabled route requires a scope (description, section 5.6), so names without one among them are a mistake.
+ */
+function scopeIn(document: Document, security: unknown, pointer: string): string | undefined {
+  const requirements = Array.isArray(security) ? security : [];
+  const names = requirements.flatMap((requirement, index) =>
+    Object.entries(isObject(requirement) ? requirement : {}).flatMap(([scheme, list]) =>
+      [list].flat().map((name, at) => ({ name: String(name), at: pointerTo(pointer, index, scheme, at) })),
+    ),
+  );
+  const scope = names.find(({ name }) => /^[A-Za-z0-9._-]+:(read|write|execute)$/.test(name));
+  if (document.variant === "A" && scope === undefined && names[0] !== undefined) {
+    const message = `the scope ${names[0].name} must have the form area:read, area:write or area:execute`;
+    throw documentError(document, "scope_invalid", names[0].at, message);
+  }
+  return scope?.name;
 }
 
 function deviceParameterOf(
