@@ -79,7 +79,8 @@ function schemaTable(document: Document, list: readonly Operation[]) {
     // A schema that is only a reference needs no name of its own.
     const isReference = isObject(source) && Object.keys(source).length === 1;
     const name = nameOf(isReference ? follow(document, source, content.schema).pointer : content.schema);
-    if (/json\b/.test(content.mediaType)) examples.push([name, content]);
+    const { example } = content.media;
+    if (example !== undefined && /json\b/.test(content.mediaType)) examples.push([name, content]);
     return name;
   };
   const schemas = atPointer(document.root, "/components/schemas");
@@ -99,32 +100,17 @@ function schemaTable(document: Document, list: readonly Operation[]) {
     const [name, pointer] = next;
     definitions.set(name, expressSchema(atPointer(document.root, pointer), pointer, { document, nameOf }));
   }
-  for (const [name, content] of examples) checkExamples(document, content, name, definitions);
-  return { variant: document.variant, operations, components, definitions };
-}
-
-type FromJson = Parameters<typeof z.fromJSONSchema>[0];
-
-function checkExamples(
-  document: Document,
-  { media, schema = "" }: Content,
-  name: string,
-  definitions: ReadonlyMap<string, Schema>,
-) {
-  const pointer = schema.slice(0, -"/schema".length);
-  const named = Object.entries(isObject(media.examples) ? media.examples : {}).map(([key, entry]) =>
-    pointerTo(follow(document, entry, pointerTo(pointer, "examples", key)).pointer, "value"),
-  );
-  const source = { $ref: `#/$defs${pointerTo("", name)}`, $defs: Object.fromEntries(definitions) };
-  for (const at of [pointerTo(pointer, "example"), ...named]) {
-    const value = atPointer(document.root, at);
-    if (value === undefined) continue;
-    const schema = z.fromJSONSchema(source as FromJson, { registry: z.registry() });
-    const [issue] = schema.safeParse(value).error?.issues ?? [];
+  for (const [name, { media, schema = "" }] of examples) {
+    const source = { $ref: `#/$defs${pointerTo("", name)}`, $defs: Object.fromEntries(definitions) };
+    const zodSchema = z.fromJSONSchema(source as Parameters<typeof z.fromJSONSchema>[0], {
+      registry: z.registry(),
+    });
+    const [issue] = zodSchema.safeParse(media.example).error?.issues ?? [];
     if (issue === undefined) continue;
     const message = `the example contradicts its schema: $${z.core.toDotPath(["", ...issue.path])}: ${issue.message}`;
-    throw documentError(document, "example_invalid", at, message);
+    throw documentError(document, "example_invalid", schema.replace(/schema$/, "example"), message);
   }
+  return { variant: document.variant, operations, components, definitions };
 }
 
 /** The rows of one variant, as types (`readonly a: LazySchema;`) or as values (`a: lazy(…),`). */

@@ -63,11 +63,7 @@ export function listOperations(document: Document): Operation[] {
       const source = item.value[method.toLowerCase()];
       if (!isObject(source)) continue;
       const pointer = pointerTo(item.pointer, method.toLowerCase());
-      const { operationId: id } = source;
-      const [security, at] =
-        source.security === undefined
-          ? [document.root.security, "/security"]
-          : [source.security, pointerTo(pointer, "security")];
+      const { operationId: id, security = document.root.security } = source;
       if (typeof id !== "string" || id === "") {
         const message = `${method} ${path} has no operationId`;
         throw documentError(document, "operation_id_missing", pointer, message);
@@ -89,7 +85,7 @@ export function listOperations(document: Document): Operation[] {
         body,
         responses: readResponses(document, source.responses, pointerTo(pointer, "responses")),
         anonymous: Array.isArray(security) && security.length === 0,
-        scope: scopeIn(document, security, at),
+        scope: scopeIn(document, security, pointerTo(source.security ? pointer : "", "security")),
         deviceParameter: deviceParameterOf(document, parameters, body),
         takesPluginTokens: source["x-plugin-enabled"] !== false,
       });
@@ -150,18 +146,15 @@ function readParameters(
  * A a plugin-enabled route requires a scope (description, section 5.6), so names without one among them are a mistake.
  */
 function scopeIn(document: Document, security: unknown, pointer: string): string | undefined {
-  const requirements = Array.isArray(security) ? security : [];
-  const names = requirements.flatMap((requirement, index) =>
-    Object.entries(isObject(requirement) ? requirement : {}).flatMap(([scheme, list]) =>
-      [list].flat().map((name, at) => ({ name: String(name), at: pointerTo(pointer, index, scheme, at) })),
-    ),
-  );
-  const scope = names.find(({ name }) => /^[A-Za-z0-9._-]+:(read|write|execute)$/.test(name));
-  if (document.variant === "A" && scope === undefined && names[0] !== undefined) {
-    const message = `the scope ${names[0].name} must have the form area:read, area:write or area:execute`;
-    throw documentError(document, "scope_invalid", names[0].at, message);
-  }
-  return scope?.name;
+  const requirements = Array.isArray(security) ? security.filter(isObject) : [];
+  const names = requirements
+    .flatMap((requirement) => Object.values(requirement))
+    .flat()
+    .map(String);
+  const scope = names.find((name) => /^[A-Za-z0-9._-]+:(read|write|execute)$/.test(name));
+  if (document.variant === "B" || names.length === 0 || scope !== undefined) return scope;
+  const message = `${names[0]} is not a scope. It must have the form area:read, area:write or area:execute`;
+  throw documentError(document, "scope_invalid", pointer, message);
 }
 
 function deviceParameterOf(
