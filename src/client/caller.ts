@@ -120,11 +120,9 @@ export interface ValidatedAnswer {
  *
  * @throws UnexpectedResponseError `response_shape`
  */
-export interface Validate {
-  (answer: ValidatedAnswer, emit: Emit): void;
-  /** The operations that it knows; absent from a function of your own. */
+export type Validate = ((answer: ValidatedAnswer, emit: Emit) => void) & {
   readonly schemas?: Readonly<Record<Variant, { readonly operations: object }>>;
-}
+};
 
 /** An outcome as it is at run time; the generated tables give it its type. */
 type AnyOutcome =

@@ -52,8 +52,7 @@ export function createApp(settings: Settings, prefix: string): App {
   for (const served of operations)
     hono.all(patternOf(served.path), (context) => refuseMethod(context, served, operations));
   const known = operations.flatMap((one) => (one.endpoint === "api" ? `${one.method} ${one.path}` : []));
-  const more = known.length > 5 ? ` and ${known.length - 5} more` : "";
-  const expected = (known.slice(0, 5).join(", ") || "no path of the API") + more;
+  const expected = `${known.slice(0, 5).join(", ")}${known.length > 5 ? ` and ${known.length - 5} more` : ""}`;
   hono.notFound(({ req, env: { deployment, note } }) => {
     const match = operations
       .map(({ path }) => versionless(path).exec(req.path))

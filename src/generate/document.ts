@@ -107,18 +107,16 @@ export async function readDocument(variant: Variant, path: string): Promise<Docu
   return document;
 }
 
-/** What only a document of the variant has: the token endpoint, and the start of all paths (sections 4.1, 4.2 and 9). */
-const SIGNS: Readonly<Record<Variant, readonly [token: RegExp, start: RegExp]>> = {
-  A: [/^\/api\/v1\/\{[^{}]+\}\/external-plugin\/oauth\/token$/, /^\/api\/v1\//],
-  B: [/^\/v1\/auth\/token$/, /^\/v1\//],
-};
+/** Only a document of the variant has this path (sections 4.1 and 4.2), or only paths that start so (section 9). */
+const TOKEN_PATH = { A: /^\/api\/v1\/[^/]+\/external-plugin\/oauth\/token$/, B: /^\/v1\/auth\/token$/ };
+const START = { A: /^\/api\/v1\//, B: /^\/v1\// };
 
 function refuseOtherVariant(document: Document): void {
   const { root, variant } = document;
   const other = variant === "A" ? "B" : "A";
-  const [token, start] = SIGNS[other];
   const paths = isObject(root.paths) ? Object.keys(root.paths).filter((path) => path.startsWith("/")) : [];
-  const found = paths.find((path) => token.test(path) || paths.every((one) => start.test(one)));
+  const isOther = paths.every((path) => START[other].test(path));
+  const found = paths.find((path) => isOther || TOKEN_PATH[other].test(path));
   if (found === undefined) return;
   const message = `${found} is a path of Variant ${other}, but this document was passed as that of Variant ${variant}. Are the two documents swapped?`;
   throw documentError(document, "document_swapped", pointerTo("/paths", found), message);

@@ -75,7 +75,7 @@ export function listOperations(document: Document): Operation[] {
       }
       const own = [source.parameters, pointerTo(pointer, "parameters")] as const;
       const parameters = readParameters(document, [shared, own]);
-      checkPathParameters(document, path, parameters, pointer);
+      checkPathParameters(document, pointer, path, parameters);
       const body = readBody(document, source.requestBody, pointerTo(pointer, "requestBody"));
       operations.set(id, {
         id,
@@ -95,23 +95,14 @@ export function listOperations(document: Document): Operation[] {
 }
 
 /** The client fills in `tenantId` itself, so a document may leave that one undescribed. */
-function checkPathParameters(
-  document: Document,
-  path: string,
-  parameters: readonly Parameter[],
-  pointer: string,
-): void {
+function checkPathParameters(document: Document, at: string, path: string, all: readonly Parameter[]): void {
   const named = [...path.matchAll(/\{[.;]?([^{}*]+)/g)].map(([, name = ""]) => name);
-  const described = parameters.flatMap((parameter) => (parameter.in === "path" ? parameter.name : []));
+  const described = all.flatMap((parameter) => (parameter.in === "path" ? parameter.name : []));
   const isDescribed = named.every((name) => name === "tenantId" || described.includes(name));
   if (isDescribed && described.every((name) => named.includes(name))) return;
   const found = `${path} names ${named.join(", ") || "none"}, \`parameters\` describes ${described.join(", ") || "none"}`;
-  throw documentError(
-    document,
-    "document_invalid",
-    pointer,
-    `the path parameters must have the same names: ${found}`,
-  );
+  const message = `the path parameters must have the same names: ${found}`;
+  throw documentError(document, "document_invalid", at, message);
 }
 
 function readParameters(

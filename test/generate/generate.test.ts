@@ -314,12 +314,6 @@ const refused = [
     "/paths/~1things/get/parameters/0/schema/type",
   ),
   refusal(
-    "a path parameter that is not in the path",
-    "document_invalid",
-    getAt("/things/{id}", "id", "thingId"),
-    "/paths/~1things~1{id}/get",
-  ),
-  refusal(
     "a name in the path without a parameter",
     "document_invalid",
     getAt("/things/{id}"),
@@ -337,12 +331,6 @@ const refused = [
     "scope_invalid",
     get({ operationId: "a", security: [{ token: ["write-schedules"] }] }),
     "/paths/~1things/get/security",
-  ),
-  refusal(
-    "such a scope for all operations",
-    "scope_invalid",
-    { ...openapi(ONE_OPERATION), security: [{ token: ["devices:admin"] }] },
-    "/security",
   ),
   refusal(
     "an example that contradicts its schema",
@@ -375,20 +363,10 @@ const refused = [
   }),
 ];
 
-describe("an accepted document", () => {
-  test.each([
-    { name: "tenantId in the path, which the client fills in", document: getAt("/api/v1/{tenantId}/things") },
-    { name: "an example that its schema allows", document: exampleOf({ example: ["a"] }) },
-    {
-      name: "role names of Variant B in `security`",
-      of: "B",
-      document: get({ operationId: "a", security: [{ login: ["editor"] }] }),
-    },
-  ])("may have $name", async ({ of = "A", document }) => {
-    const { documents, out } = await sample(document, document);
-    await generate({ documents: { [of]: documents[of as "A"] }, out });
-    expect(existsSync(out)).toBe(true);
-  });
+test("names in `security` of Variant B may be roles, of which the description says nothing", async () => {
+  const { documents, out } = await sample({}, get({ operationId: "a", security: [{ login: ["editor"] }] }));
+  await generate({ documents: { B: documents.B }, out });
+  expect(existsSync(out)).toBe(true);
 });
 
 describe("a refused document", () => {

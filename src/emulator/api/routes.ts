@@ -129,7 +129,6 @@ interface RouteSettings {
   readonly routes: readonly ApiRoute[];
   readonly refreshPath: string;
   readonly api: EmulatedApi;
-  /** Undefined if the option was not given. */
   readonly devices?: Devices | undefined;
 }
 
@@ -142,8 +141,7 @@ interface DocumentedAnswer {
 type Answers = { readonly [V in "A" | "B"]?: Readonly<Record<string, DocumentedAnswer>> };
 
 /** The operations of the option `api` that a route can serve. */
-function documentedRoutes(settings: RouteSettings): ServedRoute[] {
-  const { variants, api } = settings;
+function documentedRoutes({ variants, api, devices: given }: RouteSettings): ServedRoute[] {
   const rows = variants.flatMap((variant) => {
     const table: Record<string, OperationEntry> = { ...api.operations[variant] };
     return Object.entries(table).map(([operationId, entry]) => ({ ...entry, variant, operationId }));
@@ -160,8 +158,7 @@ function documentedRoutes(settings: RouteSettings): ServedRoute[] {
         const { emulation = {} }: { emulation?: Answers } = (await api.emulation?.()) ?? {};
         const answer = emulation[variant]?.[operationId] ?? { status, contentType: "application/json" };
         if (list === undefined) return documentedAnswer(answer, { operationId, parameters });
-        const { body, ...given } = answer;
-        return documentedAnswer(settings.devices === undefined ? answer : given, devices);
+        return documentedAnswer(given === undefined ? answer : { ...answer, body: undefined }, devices);
       },
     };
   });
