@@ -194,8 +194,8 @@ export const defaultDevices: readonly Device[] = [
   { id: "device-3", name: "Loading bay" },
 ];
 
-export function devicesOf(devices: Devices = defaultDevices, tenantId: string): readonly Device[] {
-  if (Array.isArray(devices)) return devices;
+export function devicesOf(devices: Devices | undefined, tenantId: string): readonly Device[] {
+  if (devices === undefined || Array.isArray(devices)) return devices ?? defaultDevices;
   const byTenant = new Map<string, readonly Device[]>(Object.entries(devices));
   return byTenant.get(tenantId) ?? [];
 }
