@@ -29,6 +29,8 @@ export interface OperationEntry {
   readonly failure: readonly number[];
   /** Media type of the request body, if there is one. */
   readonly contentType?: string;
+  /** The document requires a request body. */
+  readonly bodyRequired?: true;
   /** Sent without a bearer: `security: []` in the document. */
   readonly anonymous?: true;
   /** The scope that the route requires: the first one in `security`. */
@@ -240,6 +242,7 @@ export const operationsA: OperationTable["A"] = {
     success: [200],
     failure: [400, 429],
     contentType: "application/x-www-form-urlencoded",
+    bodyRequired: true,
     anonymous: true,
   },
   listDevices: {
@@ -257,6 +260,7 @@ export const operationsB: OperationTable["B"] = {
     success: [200],
     failure: [],
     contentType: "application/json",
+    bodyRequired: true,
     anonymous: true,
   },
   listDevices: {

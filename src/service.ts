@@ -118,6 +118,14 @@ export function serviceMaker<T extends LookupTypes>(
   if (recordOf(table?.A) === undefined || recordOf(table?.B) === undefined)
     throw invalidOption("api", "must be the operations.ts module written by `bivariant generate`");
   const all = { ...resolved, ...resolveCallOptions(options) };
+  const { A, B } = options.validate?.schemas ?? {};
+  const lacking = (entries: object, schemas?: { readonly operations: object }) =>
+    schemas && Object.keys(entries).find((id) => !Object.hasOwn(schemas.operations, id));
+  const unchecked = options.api && (lacking(table.A, A) ?? lacking(table.B, B));
+  if (unchecked !== undefined) {
+    const problem = `has no schemas for \`api\`, such as that of ${unchecked}`;
+    throw invalidOption("validate", problem, 'Pass its schemas.ts: validator("strict", schemas).');
+  }
   // Services of one Auth share what their calls have shown: a server may make a service per request.
   const memories = new WeakMap<Auth, CallMemory>();
   const indexes = { A: new OperationIndex(table.A, "A"), B: new OperationIndex(table.B, "B") };

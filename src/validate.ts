@@ -37,7 +37,7 @@ const mostIssues = 20;
  * Operations and statuses without a schema pass. An issue names a path and the expected shape, never a value.
  *
  * @param schemas the schemas.ts generated from documents of your own. Pass it whenever you pass `connect({ api })` the
- *   operations.ts next to it; otherwise your operations are not checked. Default: the shipped one.
+ *   operations.ts next to it; otherwise `connect` refuses the `validate`. Default: the shipped one.
  * @throws ConfigurationError `option_invalid`
  * @example
  * const service = await connect({ baseUrl, tenantId, credentials, validate: validator("strict") });
@@ -51,7 +51,7 @@ export function validator(
   const { A, B } = (table ?? {}) as ValidationSchemas;
   if (typeof A?.operations !== "object" || typeof B?.operations !== "object")
     throw invalidOption("schemas", "must be the schemas.ts module written by `bivariant generate`");
-  return (answer, emit) => {
+  const validate: Validate = (answer, emit) => {
     const { variant, operationId, status } = answer;
     const issues = issuesOf(answer, variant === "A" ? A : B);
     if (issues.length === 0) return;
@@ -62,6 +62,7 @@ export function validator(
       { status, variant, issues },
     );
   };
+  return Object.assign(validate, { schemas: { A, B } });
 }
 
 function issuesOf(

@@ -120,7 +120,9 @@ export interface ValidatedAnswer {
  *
  * @throws UnexpectedResponseError `response_shape`
  */
-export type Validate = (answer: ValidatedAnswer, emit: Emit) => void;
+export type Validate = ((answer: ValidatedAnswer, emit: Emit) => void) & {
+  readonly schemas?: Readonly<Record<Variant, { readonly operations: object }>>;
+};
 
 /** An outcome as it is at run time; the generated tables give it its type. */
 type AnyOutcome =
@@ -131,9 +133,12 @@ export type Caller = (operationId: string, init?: CallInit) => Promise<AnyOutcom
 
 const gatewayStatuses: readonly number[] = [502, 503, 504];
 
-/** Whether a parameter in the path or in the query is about a device, as far as its name tells. */
-function namesDevice(template: string, query: CallParameters["query"] = {}): boolean {
-  return [...(template.match(/\{[^{}]+/g) ?? []), ...Object.keys(query)].some((name) => /device/i.test(name));
+/** Whether the path, the query or the body names a device: as the document says, or else as far as the names tell. */
+function namesDevice({ path, deviceParameter }: OperationEntry, { params, body }: CallInit): boolean {
+  const inBody = typeof body === "object" ? Object.keys({ ...body }) : [];
+  const names = [...(path.match(/[^{}]+(?=\})/g) ?? []), ...Object.keys(params?.query ?? {}), ...inBody];
+  const marked = typeof deviceParameter === "object" ? deviceParameter.name : deviceParameter;
+  return names.some((name) => /device/i.test(name) || name === marked);
 }
 
 export function createCaller(context: CallerContext): Caller {
@@ -146,6 +151,8 @@ export function createCaller(context: CallerContext): Caller {
     if (typeof init !== "object" || init === null) throw invalidOption("init", "must be an object");
     const { params, envelope, signal } = init;
     const { method, contentType, anonymous } = operation;
+    if (operation.bodyRequired && init.body === undefined)
+      throw invalidOption("body", `is missing, but ${operationId} requires one`);
     const mostRetries = requireRetries(init.retries, options.retries);
     const url = requestUrl(operation.path, params ?? {}, auth);
     const body = requestBody(init.body, contentType);
@@ -219,7 +226,7 @@ export function createCaller(context: CallerContext): Caller {
         isReplayed: options.bearerStatuses.includes(status) ? isReplayed : undefined,
         isIdempotent: idempotentMethods.includes(method),
         hasWorked: token !== undefined && memory.worked.get(operationId)?.value === token.value,
-        namesDevice: namesDevice(operation.path, params?.query),
+        namesDevice: namesDevice(operation, init),
       });
       code = error.code;
       emit({ type: "call_refused", method, status, operationId });

@@ -51,11 +51,16 @@ export function createApp(settings: Settings, prefix: string): App {
   // If no route matched, the path may be served under another method (RFC 9110 section 15.5.6).
   for (const served of operations)
     hono.all(patternOf(served.path), (context) => refuseMethod(context, served, operations));
-  hono.notFound(({ req, env: { deployment } }) => {
+  const known = operations.flatMap((one) => (one.endpoint === "api" ? `${one.method} ${one.path}` : []));
+  const expected = `${known.slice(0, 5).join(", ")}${known.length > 5 ? ` and ${known.length - 5} more` : ""}`;
+  hono.notFound(({ req, env: { deployment, note } }) => {
     const match = operations
       .map(({ path }) => versionless(path).exec(req.path))
       .find((found) => found !== null);
-    if (match !== undefined && !VERSIONED.test(req.path)) {
+    if (VERSIONED.test(req.path)) {
+      const refusal = { rule: "path.known", expected, actual: "another path" } as const;
+      if (!note.detectionProbe) deployment.customerLog.record(deployment.clock(), {}, refusal);
+    } else if (match !== undefined) {
       const finding = { expected: "the segment v1", actual: "a path without a version" };
       const caller = { tenantId: match.groups?.tenantId };
       deployment.customerLog.record(deployment.clock(), caller, { rule: "path.version", ...finding });

@@ -103,10 +103,17 @@ export class EmulatorClock {
 
   /**
    * Waits until something sleeps on this clock, and moves it to the end of the shortest sleep. Resolves with the
-   * milliseconds that it moved.
+   * milliseconds that it moved. `timeoutMs` is real time; by default it ends before the time of a test runner does.
+   *
+   * @throws EmulatorError `sleep_timeout`
    */
-  async skipSleep(): Promise<number> {
-    while (this.#sleeps.size === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+  async skipSleep({ timeoutMs = 4000 }: { readonly timeoutMs?: number | undefined } = {}): Promise<number> {
+    const startedAt = performance.now();
+    while (this.#sleeps.size === 0) {
+      if (performance.now() - startedAt > timeoutMs)
+        throw new EmulatorError("sleep_timeout", notSlept(timeoutMs));
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
     const endsAt = Math.min(...[...this.#sleeps].map((sleep) => sleep.endsAt));
     const milliseconds = Math.max(0, endsAt - this.now());
     this.advance(milliseconds);
@@ -121,6 +128,9 @@ export class EmulatorClock {
     else if (this.#start !== undefined) this.set(this.#start.at);
   }
 }
+
+const notSlept = (timeoutMs: number) =>
+  `skipSleep: nothing waited on this clock within ${timeoutMs} ms. Pass it to the client as the option \`clock\`, start the call before and await it after skipSleep, and look into \`journal\` whether the call has ended already.`;
 
 /** Calls the option `now`. @throws EmulatorError `option_invalid` */
 function readBase(base: () => number): number {

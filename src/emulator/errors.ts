@@ -14,10 +14,11 @@ export type EmulatorErrorCode =
   | "login_refused"
   | "already_listening"
   | "listen_failed"
-  | "journal_timeout";
+  | "journal_timeout"
+  | "sleep_timeout";
 
 /**
- * Thrown when the emulator is called wrongly, by `journal.waitFor` when nothing came, and by `launch` and `login` where
+ * Thrown when the emulator is called wrongly, by `journal.waitFor` and `clock.skipSleep` when nothing came, and by `launch` and `login` where
  * a page would refuse the person; `issues` then names the broken rule. Otherwise it names the fields at fault; it never
  * holds their values, because a registration holds secrets.
  *

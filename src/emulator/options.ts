@@ -5,6 +5,7 @@ import {
   apiRouteSchema,
   apiSchema,
   type Devices,
+  defaultDevices,
   devicesSchema,
   type EmulatedApi,
 } from "./api/routes.js";
@@ -107,7 +108,8 @@ export interface EmulatorOptions {
   readonly envelope?: Readonly<Record<string, string>> | undefined;
   /**
    * The device list: one for every tenant, or `{ acme: [{ id: "door" }], umbrella: [] }`, where a
-   * tenant that is not named has none. Only `id` is fixed. Default: three invented ones, the same in every tenant.
+   * tenant that is not named has none. Only `id` is fixed. Default: what the documents of `api` show, else three
+   * invented ones, the same in every tenant.
    */
   readonly devices?: Devices | undefined;
   /** Rules to switch off: `{ "assertion.replay": false }`. Default: every rule is enforced. */
@@ -182,11 +184,7 @@ const schema = z.strictObject({
   bearerStatus: status.default(401),
   pluginTokenRefusedStatus: status.optional(),
   envelope: z.record(z.string().min(1), z.string().min(1)).default({}),
-  devices: devicesSchema.default([
-    { id: "device-1", name: "North gate" },
-    { id: "device-2", name: "South gate" },
-    { id: "device-3", name: "Loading bay" },
-  ]),
+  devices: devicesSchema.optional(),
   rules: z.record(z.string(), z.boolean()).default({}) as z.ZodType<RuleSettings>,
   admin: z.union([z.literal(false), z.enum(["loopback", "everywhere"])]).default("loopback"),
   seed: z.custom<EmulatorSeed>((value) => typeof value === "object" && value !== null).default({}),
@@ -195,7 +193,7 @@ const schema = z.strictObject({
 
 type Defaulted = Exclude<
   keyof EmulatorOptions,
-  "now" | "publicUrl" | "pluginTokenRefusedStatus" | "randomSeed"
+  "now" | "publicUrl" | "pluginTokenRefusedStatus" | "devices" | "randomSeed"
 >;
 
 export type Settings = EmulatorOptions &
@@ -294,6 +292,7 @@ const others = {
   publicUrl: DEFAULT_PUBLIC_URL,
   "rateLimit.retryAfter": "seconds",
   pluginTokenRefusedStatus: settings.bearerStatus,
+  devices: defaultDevices,
 };
 const defaults: Record<string, unknown> = { ...settings, ...others, ...Object.fromEntries(parts) };
 

@@ -11,12 +11,15 @@ export type GenerateErrorCode =
   | "document_not_yaml"
   | "document_version_unsupported"
   | "document_invalid"
+  | "document_swapped"
   | "reference_missing"
   | "reference_external"
   | "reference_circular"
   | "operation_id_missing"
   | "operation_id_duplicate"
   | "status_invalid"
+  | "scope_invalid"
+  | "example_invalid"
   | "schema_unsupported"
   | "not_shown_invalid"
   | "peer_missing"
@@ -92,6 +95,7 @@ export async function readDocument(variant: Variant, path: string): Promise<Docu
     const message = `the document must be OpenAPI 3.1: ${found}`;
     throw documentError(document, "document_version_unsupported", "/openapi", message);
   }
+  refuseOtherVariant(document);
   walkDocument(document.root, (value, pointer) => {
     // Most code would read such a property as the prototype.
     if (isObject(value.properties) && Object.hasOwn(value.properties, "__proto__")) {
@@ -101,6 +105,21 @@ export async function readDocument(variant: Variant, path: string): Promise<Docu
     if (typeof value.$ref === "string") follow(document, value, pointer);
   });
   return document;
+}
+
+/** Only a document of the variant has this path (sections 4.1 and 4.2), or only paths that start so (section 9). */
+const TOKEN_PATH = { A: /^\/api\/v1\/[^/]+\/external-plugin\/oauth\/token$/, B: /^\/v1\/auth\/token$/ };
+const START = { A: /^\/api\/v1\//, B: /^\/v1\// };
+
+function refuseOtherVariant(document: Document): void {
+  const { root, variant } = document;
+  const other = variant === "A" ? "B" : "A";
+  const paths = isObject(root.paths) ? Object.keys(root.paths).filter((path) => path.startsWith("/")) : [];
+  const isOther = paths.every((path) => START[other].test(path));
+  const found = paths.find((path) => isOther || TOKEN_PATH[other].test(path));
+  if (found === undefined) return;
+  const message = `${found} is a path of Variant ${other}, but this document was passed as that of Variant ${variant}. Are the two documents swapped?`;
+  throw documentError(document, "document_swapped", pointerTo("/paths", found), message);
 }
 
 function parseText(text: string, file: string): Pick<Document, "root" | "positionOf"> {

@@ -163,6 +163,8 @@ export interface OperationEntry {
   readonly failure: readonly number[];
   /** Media type of the request body, if there is one. */
   readonly contentType?: string;
+  /** The document requires a request body. */
+  readonly bodyRequired?: true;
   /** Sent without a bearer: \`security: []\` in the document. */
   readonly anonymous?: true;
   /** The scope that the route requires: the first one in \`security\`. */
@@ -236,6 +238,7 @@ export function operationTable(operations: readonly Operation[]): Readonly<Recor
       success: statuses.filter(isSuccess),
       failure: statuses.filter((status) => !isSuccess(status)),
       ...(body && { contentType: body.mediaType }),
+      ...(body?.required && { bodyRequired: true }),
       ...(operation.anonymous && { anonymous: true }),
       ...(operation.scope !== undefined && { scope: operation.scope }),
       ...(operation.deviceParameter !== undefined && { deviceParameter: operation.deviceParameter }),

@@ -1,5 +1,15 @@
 /** Emits schemas.ts: every schema of both documents as a zod schema that is built at its first use. */
-import { atPointer, type Document, follow, isObject, pointerTo, VARIANTS, type Variant } from "./document.js";
+import { z } from "zod";
+import {
+  atPointer,
+  type Document,
+  documentError,
+  follow,
+  isObject,
+  pointerTo,
+  VARIANTS,
+  type Variant,
+} from "./document.js";
 import type { Content, Operation, OperationLists } from "./operations.js";
 import { expressSchema, type Schema } from "./rewrite-schema.js";
 import { fileHeader, literal, prettyLiteral, propertyName } from "./source-text.js";
@@ -43,7 +53,7 @@ export function emitSchemas(documents: Readonly<Record<Variant, Document>>, list
   ].join("\n");
 }
 
-/** @throws GenerateError for a schema that cannot be expressed in zod. */
+/** @throws GenerateError for a schema that cannot be expressed in zod, or an example that contradicts its schema. */
 export function checkSchemas(document: Document, list: readonly Operation[]): void {
   schemaTable(document, list);
 }
@@ -54,6 +64,7 @@ type SchemaTable = ReturnType<typeof schemaTable>;
 function schemaTable(document: Document, list: readonly Operation[]) {
   const definitions = new Map<string, Schema>();
   const pending: (readonly [name: string, pointer: string])[] = [];
+  const examples: (readonly [name: string, content: Content])[] = [];
   const nameOf = (pointer: string): string => {
     const name = /^\/components\/schemas\/([A-Za-z0-9._-]+)$/.exec(pointer)?.[1] ?? pointer;
     if (!definitions.has(name)) {
@@ -67,7 +78,10 @@ function schemaTable(document: Document, list: readonly Operation[]) {
     const source = atPointer(document.root, content.schema);
     // A schema that is only a reference needs no name of its own.
     const isReference = isObject(source) && Object.keys(source).length === 1;
-    return nameOf(isReference ? follow(document, source, content.schema).pointer : content.schema);
+    const name = nameOf(isReference ? follow(document, source, content.schema).pointer : content.schema);
+    const { example } = content.media;
+    if (example !== undefined && /json\b/.test(content.mediaType)) examples.push([name, content]);
+    return name;
   };
   const schemas = atPointer(document.root, "/components/schemas");
   const components = isObject(schemas) ? Object.keys(schemas) : [];
@@ -85,6 +99,16 @@ function schemaTable(document: Document, list: readonly Operation[]) {
   for (let next = pending.shift(); next !== undefined; next = pending.shift()) {
     const [name, pointer] = next;
     definitions.set(name, expressSchema(atPointer(document.root, pointer), pointer, { document, nameOf }));
+  }
+  for (const [name, { media, schema = "" }] of examples) {
+    const source = { $ref: `#/$defs${pointerTo("", name)}`, $defs: Object.fromEntries(definitions) };
+    const zodSchema = z.fromJSONSchema(source as Parameters<typeof z.fromJSONSchema>[0], {
+      registry: z.registry(),
+    });
+    const [issue] = zodSchema.safeParse(media.example).error?.issues ?? [];
+    if (issue === undefined) continue;
+    const message = `the example contradicts its schema: $${z.core.toDotPath(["", ...issue.path])}: ${issue.message}`;
+    throw documentError(document, "example_invalid", schema.replace(/schema$/, "example"), message);
   }
   return { variant: document.variant, operations, components, definitions };
 }

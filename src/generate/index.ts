@@ -116,7 +116,7 @@ async function render(paths: DocumentPaths): Promise<ReadonlyMap<string, string>
 }
 
 /** Incremented whenever the generator writes different output for the same documents. */
-const GENERATOR_VERSION = 2;
+const GENERATOR_VERSION = 3;
 
 /** Besides the documents, the output depends on these versions. */
 const GENERATING_PACKAGES = ["openapi-typescript", "typescript", "zod"];

@@ -75,6 +75,7 @@ export function listOperations(document: Document): Operation[] {
       }
       const own = [source.parameters, pointerTo(pointer, "parameters")] as const;
       const parameters = readParameters(document, [shared, own]);
+      checkPathParameters(document, pointer, path, parameters);
       const body = readBody(document, source.requestBody, pointerTo(pointer, "requestBody"));
       operations.set(id, {
         id,
@@ -84,13 +85,24 @@ export function listOperations(document: Document): Operation[] {
         body,
         responses: readResponses(document, source.responses, pointerTo(pointer, "responses")),
         anonymous: Array.isArray(security) && security.length === 0,
-        scope: scopeIn(security),
+        scope: scopeIn(document, security, pointerTo(source.security ? pointer : "", "security")),
         deviceParameter: deviceParameterOf(document, parameters, body),
         takesPluginTokens: source["x-plugin-enabled"] !== false,
       });
     }
   }
   return [...operations.values()];
+}
+
+/** The client fills in `tenantId` itself, so a document may leave that one undescribed. */
+function checkPathParameters(document: Document, at: string, path: string, all: readonly Parameter[]): void {
+  const named = [...path.matchAll(/\{[.;]?([^{}*]+)/g)].map(([, name = ""]) => name);
+  const described = all.flatMap((parameter) => (parameter.in === "path" ? parameter.name : []));
+  const isDescribed = named.every((name) => name === "tenantId" || described.includes(name));
+  if (isDescribed && described.every((name) => named.includes(name))) return;
+  const found = `${path} names ${named.join(", ") || "none"}, \`parameters\` describes ${described.join(", ") || "none"}`;
+  const message = `the path parameters must have the same names: ${found}`;
+  throw documentError(document, "document_invalid", at, message);
 }
 
 function readParameters(
@@ -120,14 +132,20 @@ function readParameters(
   return [...found.values()];
 }
 
-/** OpenAPI 3.1 (Security Requirement Object) lists scopes for OAuth, and names of roles for every other scheme. */
-function scopeIn(security: unknown): string | undefined {
+/**
+ * OpenAPI 3.1 (Security Requirement Object) lists scopes for OAuth, and names of roles for every other scheme. In Variant
+ * A a plugin-enabled route requires a scope (description, section 5.6), so names without one among them are a mistake.
+ */
+function scopeIn(document: Document, security: unknown, pointer: string): string | undefined {
   const requirements = Array.isArray(security) ? security.filter(isObject) : [];
   const names = requirements
     .flatMap((requirement) => Object.values(requirement))
     .flat()
     .map(String);
-  return names.find((name) => /^[A-Za-z0-9._-]+:(read|write|execute)$/.test(name));
+  const scope = names.find((name) => /^[A-Za-z0-9._-]+:(read|write|execute)$/.test(name));
+  if (document.variant === "B" || names.length === 0 || scope !== undefined) return scope;
+  const message = `${names[0]} is not a scope. It must have the form area:read, area:write or area:execute`;
+  throw documentError(document, "scope_invalid", pointer, message);
 }
 
 function deviceParameterOf(

@@ -122,6 +122,7 @@ paths:
       operationId: getAlarm
       security: [{ token: [alarms:read] }]
       responses: { "200": { description: One., content: { application/json: { example: { level: 3 } } } } }
+      parameters: [{ name: alarmId, in: path, required: true, schema: { type: string } }]
 `;
 
   it("serves the operations of a document, prints them, and grants their scopes", async () => {
@@ -138,6 +139,14 @@ paths:
     await refused(["emulate", "--variant-a", file], {}, "operation_id_missing", "tenant.yaml:5:7");
     const misspelt = await seedFile(document.replace("example: { level: 3 }", "schema: { type: aray }"));
     await refused(["emulate", "--variant-a", misspelt], {}, "schema_unsupported", "tenant.yaml:7:");
+    const swapped = await seedFile(document);
+    await refused(
+      ["emulate", "--variant-b", swapped],
+      {},
+      "document_swapped",
+      "tenant.yaml:4:5",
+      "documents swapped?",
+    );
     await refused(["emulate", "--variant-b", "/nowhere.yaml"], {}, "document_unreadable", "ENOENT");
   });
 

@@ -125,7 +125,9 @@ describe.each(["A", "B"] as const)("an outcome of Variant %s", (variant) => {
 
 describe("the causes of a 403, the likeliest first", () => {
   const operation = (path: string) => ({ method: "GET", path, success: [200], failure: [403] });
-  const A = { list: operation("/a/{tenantId}/list"), device: operation("/a/{tenantId}/x/{deviceId}") };
+  const list = operation("/a/{tenantId}/list");
+  const marked = { ...list, method: "POST", deviceParameter: { in: "body", name: "target" } };
+  const A = { list, marked, device: operation("/a/{tenantId}/x/{deviceId}") };
   const api = { operations: { A, B: { list: operation("/list") } } } as never;
   const launched = { needsPerson: true, refused: () => new RelaunchRequiredError("launch_expired", "Over.") };
   const loggedIn = { refused: () => new LoginRequiredError("login_expired", "Over.") };
@@ -139,6 +141,7 @@ describe("the causes of a 403, the likeliest first", () => {
     own?: object;
     id?: string;
     params?: object;
+    body?: unknown;
     ids?: string[];
   };
 
@@ -146,13 +149,17 @@ describe("the causes of a 403, the likeliest first", () => {
     { name: "of a plugin", ids: [scope, narrowed] },
     { name: "with a device in the path", id: "device", params: device, ids: [scope, narrowed, restricted] },
     { name: "with a device in the query", params: deviceQuery, ids: [scope, narrowed, restricted] },
+    { name: "with a device in the body", body: { deviceIds: ["d"] }, ids: [scope, narrowed, restricted] },
+    { name: "with a marked member", id: "marked", body: { target: "d" }, ids: [scope, narrowed, restricted] },
+    { name: "without the marked member", id: "marked", body: { note: "d" }, ids: [scope, narrowed] },
+    { name: "with a body of text", id: "marked", body: "device", ids: [scope, narrowed] },
     { name: "of a launched plugin", own: launched, ids: [scope, operator, narrowed] },
     { name: "of a service account", variant: "B", ids: ["role_missing"] },
     { name: "of a login", variant: "B", own: loggedIn, ids: ["role_missing"] },
-  ])("$name: $ids", async ({ variant = "A", own, id = "list", params = {}, ids }) => {
+  ])("$name: $ids", async ({ variant = "A", own, id = "list", params = {}, body, ids }) => {
     const scripted = scriptedService(variant, () => text("", 403), { api });
     Object.assign(scripted.auth, own);
-    const { error } = (await scripted.call(id, { params })) as AnyOutcome;
+    const { error } = (await scripted.call(id, { params, body })) as AnyOutcome;
     expect(error?.causes?.map((cause) => cause.id)).toEqual(ids);
     expect(error?.message).toContain(error?.causes?.[0]?.remedy);
     // Dropping the token of a person would end the session.

@@ -14,16 +14,17 @@ import { baseUrl, scriptedService } from "./scripted-service.js";
 const operation = (path: string) => ({ method: "GET", path, success: [200], failure: [] });
 const addNote = { ...operation("/v1/notes/{noteId}"), method: "POST" };
 const addForm = { ...addNote, contentType: "application/x-www-form-urlencoded" };
+const addTitle = { ...addNote, bodyRequired: true };
 const api = {
   operations: {
     A: {
-      ...{ addNote, addForm },
+      ...{ addNote, addForm, addTitle },
       getDevice: operation("/api/v1/{tenantId}/devices/{deviceId}"),
       listLabels: operation("/api/v1/{tenantId}/labels/{.label}"),
       download: operation("/api/v1/{tenantId}/files/{name}.{extension}"),
     },
     B: {
-      ...{ addNote, addForm },
+      ...{ addNote, addForm, addTitle },
       getDevice: operation("/v1/devices/{deviceId}"),
       listLabels: operation("/v1/labels/{.label}"),
       download: operation("/v1/files/{name}.{extension}"),
@@ -104,6 +105,18 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
       expect(error).toMatchObject({ name: "ConfigurationError", code, option: "params.path.deviceId" });
     }
     expect(fetch.calls).toHaveLength(0);
+  });
+
+  test("a body that the document requires is option_invalid when it is missing, and nothing is sent", async () => {
+    const { call, fetch } = client(variant);
+    const init = { params: { path: { noteId: "n" } } };
+    const error = await rejectionOf(call("addTitle", init));
+    expect(error).toMatchObject({ name: "ConfigurationError", code: "option_invalid", option: "body" });
+    expect((error as Error).message).toContain("addTitle");
+    expect(fetch.calls).toHaveLength(0);
+    await call("addTitle", { ...init, body: null });
+    await call("addNote", init);
+    expect(fetch.calls.map(({ body }) => body)).toEqual(["null", ""]);
   });
 
   test("a dot is refused in a label-style parameter, whose style puts another dot before it", async () => {

@@ -102,6 +102,13 @@ describe("a sleep on the clock", () => {
     expect([await skipped, await clock.skipSleep(), clock.now() - START]).toEqual([1_000, 1_000, 2_000]);
     await Promise.all(sleeps);
   });
+
+  test("is reported by skipSleep when none begins in time, with what may be wrong", async () => {
+    const { clock } = createEmulator();
+    const late = clock.skipSleep({ timeoutMs: 5 });
+    await expect(late).rejects.toMatchObject({ name: "EmulatorError", code: "sleep_timeout" });
+    await expect(late).rejects.toThrow(/skipSleep: nothing waited .* within 5 ms\. .*option `clock`/);
+  });
 });
 
 test("a token that expired is accepted again after a step back", async () => {

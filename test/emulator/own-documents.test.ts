@@ -107,6 +107,17 @@ describe.each(["A", "B"] as const)("documents of a consumer, Variant %s", (varia
     expect(await deployment(variant).call(id, path)).toMatchObject({ status, data });
   });
 
+  test("the device list answers the option devices if it is given", async () => {
+    const door = { id: "7f6f2a1e-6c0f-4f2b-9d0b-0e3c4d1a2b3c", title: "Door", kind: "gate" };
+    const { call } = deployment(variant, {}, { devices: { acme: [door] } });
+    expect((await call("listDevices")).data).toEqual([door]);
+    const { get } = deployment(variant, {}, { devices: [] });
+    const list = await get(variant === "A" ? "/api/v1/acme/devices" : "/v1/devices");
+    expect(await list.json()).toEqual([]);
+    const { call: callDefault } = deployment(variant, {}, { devices: undefined });
+    expect((await callDefault("listDevices")).data).toEqual([device]);
+  });
+
   test("an answer that is not JSON has its documented content type", async () => {
     const answer = await deployment(variant).get(variant === "A" ? "/api/v1/acme/export" : "/v1/export");
     expect([answer.headers.get("content-type"), await answer.text()]).toEqual(["text/csv", "a;b"]);
@@ -140,6 +151,10 @@ describe.each(["A", "B"] as const)("documents of a consumer, Variant %s", (varia
       await emulator.fetch(`${base}/other`),
     ];
     expect(answers.map(({ status }) => status)).toEqual([401, 405, 404]);
+    const { rule, expected, remedy } = emulator.customerLog.last() ?? {};
+    expect(rule).toBe("path.known");
+    expect(expected).toMatch(/^GET \/[^,]+(, [A-Z]+ \/[^,]+){4} and \d+ more$/);
+    expect(remedy).toContain("`api`");
   });
 });
 

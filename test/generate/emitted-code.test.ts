@@ -130,7 +130,7 @@ describe("operations.ts", () => {
   });
 });
 
-test("a row has the scope, the device parameter and whether a plugin token is accepted, if the document says so", async () => {
+test("a row has the scope, the device parameter, a required body and whether a plugin token is accepted, if the document says so", async () => {
   const operation = (more: object) => ({
     post: { operationId: JSON.stringify(more), responses: {}, ...more },
   });
@@ -141,6 +141,7 @@ test("a row has the scope, the device parameter and whether a plugin token is ac
     [{}, { scope: "things:read" }],
     [{ security: [{ a: [] }, { b: ["admin", "things:execute"] }] }, { scope: "things:execute" }],
     [{ parameters: [deviceId] }, { scope: "things:read", deviceParameter: "deviceId" }],
+    [{ requestBody: { required: true, content: json({}) } }, { bodyRequired: true }],
     [body({ allOf: [named] }), { deviceParameter: { in: "body", name: "target" } }],
     [{ "x-plugin-enabled": false }, { takesPluginTokens: false }],
   ];

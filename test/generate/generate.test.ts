@@ -207,7 +207,18 @@ const answer = (schema: object, components: object = {}) =>
     },
     components,
   );
-const SCHEMA = "/paths/~1things/get/responses/200/content/application~1json/schema";
+const MEDIA = "/paths/~1things/get/responses/200/content/application~1json";
+const SCHEMA = `${MEDIA}/schema`;
+/** A GET at the path that takes these path parameters. */
+const getAt = (path: string, ...names: readonly string[]) => {
+  const parameters = names.map((name) => ({ name, in: "path", required: true, schema: { type: "string" } }));
+  return openapi({ [path]: { get: { operationId: "getThing", parameters, responses: {} } } });
+};
+const exampleOf = (media: object) => {
+  const content = { "application/json": { schema: { type: "array", items: { type: "string" } }, ...media } };
+  return get({ operationId: "listThings", responses: { 200: { description: "Things.", content } } });
+};
+const TOKEN_PATH_B = "/v1/auth/token";
 
 const refusal = (name: string, code: GenerateErrorCode, document: object | string, pointer?: string) => ({
   ...{ name, code, document, pointer },
@@ -302,6 +313,31 @@ const refused = [
     get({ operationId: "a", parameters: [{ name: "b", in: "query", schema: { type: "aray" } }] }),
     "/paths/~1things/get/parameters/0/schema/type",
   ),
+  refusal(
+    "a name in the path without a parameter",
+    "document_invalid",
+    getAt("/things/{id}"),
+    "/paths/~1things~1{id}/get",
+  ),
+  refusal(
+    "the token path of the other variant",
+    "document_swapped",
+    openapi({ ...ONE_OPERATION, [TOKEN_PATH_B]: { post: { operationId: "requestToken" } } }),
+    "/paths/~1v1~1auth~1token",
+  ),
+  refusal("only paths of the other variant", "document_swapped", getAt("/v1/things"), "/paths/~1v1~1things"),
+  refusal(
+    "a scope that is not area:read, area:write or area:execute",
+    "scope_invalid",
+    get({ operationId: "a", security: [{ token: ["write-schedules"] }] }),
+    "/paths/~1things/get/security",
+  ),
+  refusal(
+    "an example that contradicts its schema",
+    "example_invalid",
+    exampleOf({ example: ["a", 7] }),
+    `${MEDIA}/example`,
+  ),
   ...[
     { if: { type: "string" } },
     { not: { type: "string" } },
@@ -326,6 +362,12 @@ const refused = [
     return refusal(name, "schema_unsupported", document, `${SCHEMA}/properties/a`);
   }),
 ];
+
+test("names in `security` of Variant B may be roles, of which the description says nothing", async () => {
+  const { documents, out } = await sample({}, get({ operationId: "a", security: [{ login: ["editor"] }] }));
+  await generate({ documents: { B: documents.B }, out });
+  expect(existsSync(out)).toBe(true);
+});
 
 describe("a refused document", () => {
   test.each(refused)("$name is refused with $code", async ({ document, code, pointer }) => {
@@ -355,6 +397,12 @@ describe("a refused document", () => {
       text: "paths: { /a: { get: { operationId: a, responses:\n  { 600: 1 } } } }",
       at: "3:10#/paths",
     },
+    {
+      name: "a path parameter that is not in the path",
+      text: "paths:\n  '/a/{b}': { get: { operationId: a, parameters: [{ name: c, in: path }] } }",
+      at: "3:20#/paths/~1a~1{b}/get: the path parameters must have the same names: /a/{b} names b, `parameters` describes c",
+    },
+    { name: "a swapped document", text: "paths:\n  /v1/a: { get: 1 }", at: "3:10#/paths/~1v1~1a: " },
     { name: "text that is not YAML", text: "info: a: b", at: "2:7: the file is not a YAML document" },
   ];
   test.each(places)("the message starts with the line and the column of $name", async ({ text, at }) => {

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { createService, isUnexpectedResponseError, type ServiceEvent } from "../../src/index.js";
-import { type ValidationMode, validator } from "../../src/validate.js";
+import { type Validate, type ValidationMode, validator } from "../../src/validate.js";
 import { numberedAuth } from "../support/numbered-auth.js";
 import { shown } from "../support/shown.js";
 import { rejectionOf } from "../support/wait.js";
@@ -29,7 +29,7 @@ function answering(body: unknown, mode: ValidationMode, { status = 200, own = tr
     fetch: async () => new Response(text, { status, headers: { "content-type": "application/json" } }),
     onEvent: (event) => void (/^call_(started|finished)$/.test(event.type) || events.push(event)),
     validate: own ? validator(mode, schemas) : validator(mode),
-    api: { operations: { A: paths, B: paths } } as never,
+    ...(own && { api: { operations: { A: paths, B: paths } } as never }),
   });
   const get = (service.paths as unknown as { GET(path: string): Promise<unknown> }).GET;
   return { events, list: (init = {}) => service.call("listDevices", init), get: () => get("/v1/device") };
@@ -145,6 +145,20 @@ test("the shipped documents check the token response of section 2.3", () => {
   const wrong = { ...answer, data: { ...data, expires_in: "1h" } };
   expect(() => check(wrong, () => {})).toThrow(/\$\.expires_in: expected/);
 });
+
+test.each(["report", "strict"] as const)(
+  "%s without the schemas of `api` is refused, since it would check nothing",
+  (mode) => {
+    const auth = numberedAuth({ variant: "A", now: Date.now });
+    const api = { operations: { A: { listDevices: getDevice, getDevice }, B: {} } } as never;
+    const create = (validate: Validate) => createService(auth, { api, validate });
+    expect(() => create(validator(mode))).toThrow(
+      expect.objectContaining({ code: "option_invalid", option: "validate" }),
+    );
+    expect(() => create(validator(mode))).toThrow(/getDevice\. .*validator\("strict", schemas\)/);
+    for (const validate of [validator(mode, schemas), () => {}]) expect(() => create(validate)).not.toThrow();
+  },
+);
 
 test("an unknown mode and schemas of another shape are option_invalid", () => {
   const refusal = (option: string) => expect.objectContaining({ code: "option_invalid", option });

@@ -129,6 +129,7 @@ interface RouteSettings {
   readonly routes: readonly ApiRoute[];
   readonly refreshPath: string;
   readonly api: EmulatedApi;
+  readonly devices?: Devices | undefined;
 }
 
 /** A row of the module emulation.ts; `body` is absent if the document shows none. */
@@ -140,7 +141,7 @@ interface DocumentedAnswer {
 type Answers = { readonly [V in "A" | "B"]?: Readonly<Record<string, DocumentedAnswer>> };
 
 /** The operations of the option `api` that a route can serve. */
-function documentedRoutes({ variants, api }: RouteSettings): ServedRoute[] {
+function documentedRoutes({ variants, api, devices: given }: RouteSettings): ServedRoute[] {
   const rows = variants.flatMap((variant) => {
     const table: Record<string, OperationEntry> = { ...api.operations[variant] };
     return Object.entries(table).map(([operationId, entry]) => ({ ...entry, variant, operationId }));
@@ -156,7 +157,8 @@ function documentedRoutes({ variants, api }: RouteSettings): ServedRoute[] {
       async respond({ parameters, devices }) {
         const { emulation = {} }: { emulation?: Answers } = (await api.emulation?.()) ?? {};
         const answer = emulation[variant]?.[operationId] ?? { status, contentType: "application/json" };
-        return documentedAnswer(answer, list === undefined ? { operationId, parameters } : devices);
+        if (list === undefined) return documentedAnswer(answer, { operationId, parameters });
+        return documentedAnswer(given === undefined ? answer : { ...answer, body: undefined }, devices);
       },
     };
   });
@@ -186,8 +188,14 @@ export const devicesSchema: z.ZodType<Devices> = z.union(
   "must be a list of objects with an id, or such a list by tenant",
 );
 
-export function devicesOf(devices: Devices, tenantId: string): readonly Device[] {
-  if (Array.isArray(devices)) return devices;
+export const defaultDevices: readonly Device[] = [
+  { id: "device-1", name: "North gate" },
+  { id: "device-2", name: "South gate" },
+  { id: "device-3", name: "Loading bay" },
+];
+
+export function devicesOf(devices: Devices | undefined, tenantId: string): readonly Device[] {
+  if (devices === undefined || Array.isArray(devices)) return devices ?? defaultDevices;
   const byTenant = new Map<string, readonly Device[]>(Object.entries(devices));
   return byTenant.get(tenantId) ?? [];
 }

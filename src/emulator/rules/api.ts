@@ -81,6 +81,12 @@ export const apiRules = {
     answer: { status: 404, error: "not_found" },
     remedy: "Put v1 into the path: /api/v1/{tenantId}/… or /v1/….",
   },
+  "path.known": {
+    section: "4.3",
+    says: "Routes that the description does not show are answered only if the option api or routes declares them.",
+    answer: { status: 404, error: "not_found" },
+    remedy: "Correct the path, or pass `api` or `routes` to createEmulator.",
+  },
   "response.raw": {
     section: "4.3, 9",
     says: "API responses are raw JSON unless the header X-Envelope selects a wrapped shape.",

@@ -318,9 +318,10 @@ export const shapes: readonly Row[] = [
     "Variant B's token endpoint without the version": (world) =>
       world.postJson(world.accountFields(), TOKEN_PATH_B.replace("/v1", "")),
   }),
-  ...group(accepting(notFound), {
-    "a version that is not served": call("/api/v2/acme/devices"),
+  ...group(accepting(notFound), { "a version that is not served": call("/api/v2/acme/devices") }),
+  ...group(breaks("path.known", notFound), {
     "a path with the version and without the tenant": call("/api/v1/devices"),
+    "a path with the version that no route has": call("/v1/alarms"),
   }),
   ...group(accepting(serviceToken, { options: { publicUrl: "https://gateway.example/service" } }), {
     "a public URL with a path, which stands before the version": (world) => world.requestToken(),

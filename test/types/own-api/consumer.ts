@@ -102,6 +102,7 @@ export async function withAuth(): Promise<void> {
   const service = createService(createAuth({ ...target, credential: plugin }), { api });
   proof<Equal<typeof service.variant, "A">>();
   await service.paths.GET("/api/v1/{tenantId}/devices/{deviceId}", { params: { path: { deviceId: "d" } } });
+  await service.call("startSchedule", { params: { path: { scheduleId: "s" } } });
   // @ts-expect-error a path of Variant B
   await service.paths.GET("/v1/devices");
 }
