@@ -7,6 +7,8 @@ import { blockWith, root } from "../../readme/pages.js";
 
 const minuteMs = 60_000;
 const runtime = { modules: true, compatibilityDate: "2026-04-01" } as const;
+/** Before 2025-05-05 workers have neither WeakRef nor FinalizationRegistry. */
+const compatibilityDates = [runtime.compatibilityDate, "2024-01-01"];
 
 /** Loads miniflare and starts an empty worker. workerd is a program that there is for some systems only. */
 async function startMiniflare(): Promise<typeof import("miniflare")> {
@@ -61,7 +63,7 @@ async function bundledRecipe(): Promise<string> {
 }
 
 /** The recipe in workerd, and the deployment that it calls. */
-async function deploy() {
+async function deploy(compatibilityDate: string = runtime.compatibilityDate) {
   const plugin = { tenantId: "acme", clientId: "reports" };
   const plugins = [{ ...plugin, type: "service" as const, scopes: ["devices:read"] }];
   const emulator = createEmulator({ variants: ["A"], seed: { plugins } });
@@ -69,6 +71,7 @@ async function deploy() {
   if (loaded === undefined) throw new Error("workerd does not start");
   const miniflare = new loaded.Miniflare({
     ...runtime,
+    compatibilityDate,
     modules: [
       { type: "ESModule", path: "entry.js", contents: ENTRY },
       { type: "ESModule", path: "worker.js", contents: await bundledRecipe() },
@@ -98,8 +101,8 @@ async function deploy() {
 describe.skipIf(loaded === undefined)("a worker with one connector in each isolate", () => {
   const paths = Array.from({ length: 30 }, (_, index) => `/${index}`);
 
-  test("requests one token for many requests", async () => {
-    const { emulator, send } = await deploy();
+  test.each(compatibilityDates)("requests one token for many requests, as of %s", async (date) => {
+    const { emulator, send } = await deploy(date);
     const bearer = await send("/");
     expect(await Promise.all(paths.map((path) => send(path)))).toEqual(paths.map(() => bearer));
     expect(emulator.journal.tokenRequests()).toHaveLength(1);
