@@ -77,9 +77,7 @@ async function deploy(compatibilityDate: string = runtime.compatibilityDate) {
       { type: "ESModule", path: "worker.js", contents: await bundledRecipe() },
     ],
     bindings: {
-      BASE_URL: url,
-      TENANT_ID: "acme",
-      CLIENT_ID: "reports",
+      TENANTS: { acme: { baseUrl: url, clientId: "reports" } },
       PRIVATE_KEY: emulator.testKey(plugin),
     },
   });
@@ -89,10 +87,12 @@ async function deploy(compatibilityDate: string = runtime.compatibilityDate) {
   });
   const started = emulator.clock.now();
   /** Sends a request, so many minutes after the start. Returns the bearer of a call that succeeded. */
-  const send = async (path: string, minutes = 0) => {
+  const send = async (path: string, minutes = 0, tenant = "acme") => {
     emulator.clock.set(started + minutes * minuteMs);
     const headers = { "offset-ms": String(minutes * minuteMs) };
-    const response = await miniflare.dispatchFetch(`https://worker.example${path}`, { headers });
+    const response = await miniflare.dispatchFetch(`https://worker.example${path}?tenant=${tenant}`, {
+      headers,
+    });
     return response.text();
   };
   return { emulator, send };
@@ -105,6 +105,7 @@ describe.skipIf(loaded === undefined)("a worker with one connector in each isola
     const { emulator, send } = await deploy(date);
     const bearer = await send("/");
     expect(await Promise.all(paths.map((path) => send(path)))).toEqual(paths.map(() => bearer));
+    expect(await send("/", 0, "unknown")).toBe("false");
     expect(emulator.journal.tokenRequests()).toHaveLength(1);
   });
 
