@@ -160,12 +160,8 @@ export class TokenLifecycle implements Auth {
     const shared = this.isRenewing ? this.#renewal : undefined;
     if (shared === undefined) return this.#start(false, this.#begin(requestId)).join(signal);
     const isBackground = this.#isBackground;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const lost = new Promise<undefined>((resolve) => {
-      timer = setTimeout(resolve, Math.min(this.#lostInMs(), longestTimerMs), undefined);
-    });
     try {
-      const token = await Promise.race([shared.join(signal), lost]);
+      const token = await orLost(shared.join(signal), this.#lostInMs());
       if (token !== undefined) return token;
       // The caller starts its own. A refresh token is not sent twice, because of the store's lock and records.
       if (this.#renewal === shared) this.#renewal = undefined;
@@ -173,8 +169,6 @@ export class TokenLifecycle implements Auth {
       // A background renewal sends only one request, but a caller that waits gets the retries too.
       const mayRetry = isBackground && !signal?.aborted;
       if (!mayRetry || !(isTransportError(error) || isRateLimitedError(error))) throw error;
-    } finally {
-      clearTimeout(timer);
     }
     return this.getAccessToken({ signal, requestId });
   }
@@ -293,6 +287,15 @@ export class SharedTask<T> {
     this.#onEnd();
     this.#controller.abort(reason);
   }
+}
+
+/** Waits for a shared task, whose runtime may have stopped it. Resolves with `undefined` after `ms` of real time. */
+export function orLost<T>(waiting: Promise<T>, ms: number): Promise<T | undefined> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const lost = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, Math.min(ms, longestTimerMs), undefined);
+  });
+  return Promise.race([waiting, lost]).finally(() => clearTimeout(timer));
 }
 
 const firstStepMs = 1_000;

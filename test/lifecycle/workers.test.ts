@@ -1,8 +1,9 @@
 // In worker runtimes promises die with their request: waitUntil gets renewals, and no caller awaits another's promise.
 import { describe, expect, test, vi } from "vitest";
-import { servicePlugin } from "../../src/index.js";
+import { createConnector, type MachineCredential, servicePlugin } from "../../src/index.js";
 import { recordedAuth, scriptedAuth } from "../support/auth.js";
 import { steppedClock } from "../support/clock.js";
+import { credentialOf } from "../support/deployment.js";
 import { tokenAnswer } from "../support/fetch.js";
 import { pkcs8, rsaKey } from "../support/keys.js";
 import { isSettled, settle, stillDigests } from "../support/wait.js";
@@ -164,6 +165,25 @@ describe.each(variants)("a shared renewal of Variant %s that the runtime has sto
     expect(parts.events.filter(({ type }) => type === "token_renewed").length).toBeLessThanOrEqual(2);
     expect(parts.pending).toHaveLength(0);
   });
+});
+
+test("a shared detection that the runtime has stopped is not waited for for ever", async () => {
+  const [a, b] = (["A", "B"] as const).map((variant) => credentialOf(variant));
+  let [isStopped, asked] = [true, 0];
+  const answer = { error: "invalid_grant", error_description: "The token request was rejected." };
+  const fetch = async () => {
+    asked++;
+    return isStopped ? new Promise<never>(() => {}) : Response.json(answer, { status: 400 });
+  };
+  const limits = { timeoutMs: 50, rateLimitDeadlineMs: 100 };
+  const connector = createConnector({ credentials: [a, b] as MachineCredential[], fetch, ...limits });
+  const connect = () => connector.connect({ baseUrl: "https://service.example", tenantId: "acme" });
+  vi.stubGlobal("setTimeout", () => 0);
+  connect();
+  while (asked === 0) await settle();
+  vi.unstubAllGlobals();
+  isStopped = false;
+  for (const { variant } of await Promise.all([connect(), connect()])) expect(variant).toBe("A");
 });
 
 test("with shareInFlight: false another caller's key import is not awaited", async () => {
