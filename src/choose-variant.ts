@@ -3,7 +3,7 @@ import { emit, emitter, type ResolvedAuthOptions } from "./auth/auth.js";
 import { credentialMissing, type MachineCredential } from "./auth/credentials/credential.js";
 import { ifPossible } from "./auth/lazy.js";
 import { learnFromAnswer, type TokenEndpointState } from "./auth/token-endpoint.js";
-import { type Renewal, SharedTask } from "./auth/token-lifecycle.js";
+import { orLost, type Renewal, SharedTask } from "./auth/token-lifecycle.js";
 import {
   type Detection,
   type Evidence,
@@ -18,6 +18,9 @@ import type { Target } from "./variants/target.js";
 
 /** A stored detection is repeated after this time, because a deployment may change its variant. */
 const detectionLifetimeMs = 60 * 60 * 1_000;
+
+/** In time limits: a read of the store and three questions. The wait for a rate limit is beside that. */
+const longestDetection = 4;
 
 export interface DetectionContext {
   readonly target: Target;
@@ -73,7 +76,13 @@ async function chooseByDetection(
   const { inFlight, options } = context;
   const key = storeKey(context);
   const shared = inFlight.get(key);
-  if (options.shareInFlight && shared !== undefined) return shared.join(signal);
+  if (options.shareInFlight && shared !== undefined) {
+    const longestMs = options.rateLimitDeadlineMs + longestDetection * options.timeoutMs;
+    const found = await orLost(shared.join(signal), longestMs);
+    if (found !== undefined) return found;
+    if (inFlight.get(key) === shared) inFlight.delete(key);
+    return chooseByDetection(context, signal);
+  }
   const started = new SharedTask(
     (abort) => detectOnce(context, abort),
     () => {

@@ -50,8 +50,12 @@ const renewalShare = 0.1;
 const longestRenewalWindowMs = 300_000;
 /** The window begins later by up to this share of itself, so that the processes of a fleet do not all renew at once. */
 const renewalJitter = 0.1;
-/** A renewal counts as lost after three times the limit of a request: one for its request, two for a slow store. */
+/**
+ * A renewal counts as lost after three times the limit of a request: one for its request, two for a slow store. One
+ * that callers started may also wait for a rate limit.
+ */
 const lostAfterTimeouts = 3;
+const longestTimerMs = 2 ** 31 - 1;
 
 interface HeldToken {
   readonly token: AccessToken;
@@ -125,9 +129,8 @@ export class TokenLifecycle implements Auth {
 
   /** Whether a renewal is in flight: such an identity must not be forgotten. */
   get isRenewing(): boolean {
-    if (this.#renewal === undefined) return false;
     // A worker runtime may kill a renewal together with its request. It then never ends, and must not block the next.
-    return this.#options.shareInFlight || this.#lostInMs() > 0;
+    return this.#renewal !== undefined && this.#lostInMs() > 0;
   }
 
   #serveWhileRenewing({ token, promise }: HeldToken, requestId?: string): Promise<AccessToken> {
@@ -154,13 +157,20 @@ export class TokenLifecycle implements Auth {
     // The signal is checked first, since a wrong one would interrupt a renewal midway.
     const signal = requireSignal(given);
     if (!this.#options.shareInFlight) return this.#task(false, this.#begin(requestId)).join(signal);
-    const renewal = this.#renewal ?? this.#start(false, this.#begin(requestId));
-    if (!this.#isBackground) return renewal.join(signal);
-    // A background renewal sends only one request, but a caller that waits gets the retries too.
-    return renewal.join(signal).catch((error: unknown) => {
-      if (signal?.aborted || !(isTransportError(error) || isRateLimitedError(error))) throw error;
-      return this.getAccessToken({ signal, requestId });
-    });
+    const shared = this.isRenewing ? this.#renewal : undefined;
+    if (shared === undefined) return this.#start(false, this.#begin(requestId)).join(signal);
+    const isBackground = this.#isBackground;
+    try {
+      const token = await orLost(shared.join(signal), this.#lostInMs());
+      if (token !== undefined) return token;
+      // The caller starts its own. A refresh token is not sent twice, because of the store's lock and records.
+      if (this.#renewal === shared) this.#renewal = undefined;
+    } catch (error) {
+      // A background renewal sends only one request, but a caller that waits gets the retries too.
+      const mayRetry = isBackground && !signal?.aborted;
+      if (!mayRetry || !(isTransportError(error) || isRateLimitedError(error))) throw error;
+    }
+    return this.getAccessToken({ signal, requestId });
   }
 
   #start(isBackground: boolean, events: RequestEvents): SharedTask<AccessToken> {
@@ -168,7 +178,10 @@ export class TokenLifecycle implements Auth {
       if (this.#renewal === renewal) this.#renewal = undefined;
     });
     this.#renewal = renewal;
-    this.#lostInMs = countdown(this.#options.timeoutMs * lostAfterTimeouts, this.#now);
+    const { timeoutMs, rateLimitDeadlineMs, shareInFlight } = this.#options;
+    const longestMs = timeoutMs * lostAfterTimeouts + (isBackground ? 0 : rateLimitDeadlineMs);
+    // Where callers wait for it, a step of `now` must not make it seem lost.
+    this.#lostInMs = countdown(longestMs, shareInFlight ? () => 0 : this.#now);
     this.#isBackground = isBackground;
     return renewal;
   }
@@ -274,6 +287,15 @@ export class SharedTask<T> {
     this.#onEnd();
     this.#controller.abort(reason);
   }
+}
+
+/** Waits for a shared task, whose runtime may have stopped it. Resolves with `undefined` after `ms` of real time. */
+export function orLost<T>(waiting: Promise<T>, ms: number): Promise<T | undefined> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const lost = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, Math.min(ms, longestTimerMs), undefined);
+  });
+  return Promise.race([waiting, lost]).finally(() => clearTimeout(timer));
 }
 
 const firstStepMs = 1_000;

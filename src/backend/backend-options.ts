@@ -39,14 +39,13 @@ export interface ErrorContext {
 }
 
 /**
- * An event of a service, or `session_unknown`: a backend without a `store` was sent a session that it does
- * not know, although it has the right form. Several replicas then need a shared `store`, or the backend was
- * restarted, or the session had been ended. The backend says so once; `at` is in epoch milliseconds.
+ * An event of a service, or `session_unknown` or `login_unknown`: a backend without a `store` was sent a session, or came
+ * back from a login, that it does not know, although it has the right form. Several replicas then need a shared `store`,
+ * or the backend was restarted, or a session had been ended. The backend says each once; `at` is in epoch milliseconds.
  */
-export type BackendEvent = ServiceEvent | { readonly type: "session_unknown"; readonly at: number };
-
-/** It is the type of a method, so that a listener for the events of a service alone is accepted too. */
-type OnBackendEvent = { listen(event: BackendEvent): void }["listen"];
+export type BackendEvent =
+  | ServiceEvent
+  | { readonly type: "session_unknown" | "login_unknown"; readonly at: number };
 
 export interface BackendOptions<T extends LookupTypes = OperationTypes>
   extends AuthOptions,
@@ -63,7 +62,8 @@ export interface BackendOptions<T extends LookupTypes = OperationTypes>
   /** Other origins whose pages may use the backend; their requests are answered with CORS headers. Default: none. */
   readonly origins?: readonly string[] | undefined;
   readonly session?: SessionOptions | undefined;
-  readonly onEvent?: OnBackendEvent | undefined;
+  /** Its events are more than those of a service. A listener for those alone must check `"requestId" in event`. */
+  readonly onEvent?: ((event: BackendEvent) => void) | undefined;
   /**
    * Names the client that sent a request: `remoteAddress`, or a header that only your proxy can set. After 20
    * refused launches or logins at a deployment, that client is answered 429 there for a while. Default:
@@ -71,9 +71,11 @@ export interface BackendOptions<T extends LookupTypes = OperationTypes>
    */
   readonly clientKey?: ((request: Request) => string | undefined) | undefined;
   /**
-   * Receives every error that led to an answer, except for refused requests, whose answers say everything.
+   * Receives every error that led to an answer, and what the answer to a refused request must not say: an unknown
+   * tenant or host, and the page's and the backend's origin if these differ (`origin_refused`). Other refused requests
+   * are not reported, because their answers say everything. Anyone can send either, so limit what you print.
    * Errors that it throws are ignored. Default: it prints with `console.error` the errors that led to a 5xx
-   * and, at most every 10 s, a launch or login that the configuration makes impossible.
+   * and, at most every 10 s, a request that the configuration makes impossible.
    */
   readonly onError?: ((error: unknown, context: ErrorContext) => void) | undefined;
 }
@@ -89,7 +91,7 @@ export interface Settings {
   readonly store: TokenStore;
   /** Whether the option `store` is set. Otherwise sessions are in the memory of this process. */
   readonly hasOwnStore: boolean;
-  readonly onEvent: OnBackendEvent | undefined;
+  readonly onEvent: BackendOptions["onEvent"];
   /** Calls `onError`, and never throws. Pass no context if no answer reports the error. */
   readonly report: (error: unknown, context?: ErrorContext) => void;
   readonly clientKey: BackendOptions["clientKey"];

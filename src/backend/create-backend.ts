@@ -2,14 +2,15 @@
 import type { OperationTypes } from "../../generated/operations.js";
 import { resolveAuthOptions } from "../auth/auth.js";
 import type { LookupTypes } from "../client/outcome.js";
+import { ConfigurationError, wireText } from "../errors.js";
 import { invalidOption, requireObject } from "../options.js";
 import { type Service, serviceMaker } from "../service.js";
-import { type BackendOptions, parseOptions } from "./backend-options.js";
+import { type BackendOptions, parseOptions, type Settings } from "./backend-options.js";
 import { errorPage, Refusal, reportedAnswer } from "./error-answer.js";
 import { exchangeLimits } from "./exchange-limits.js";
 import { PendingLogins } from "./pending-logins.js";
 import { PersonAuths, type SessionSubject } from "./person-auths.js";
-import { crossOriginHeaders, csrfHeader, isAllowedOrigin, isCrossSite } from "./request-checks.js";
+import { crossOriginHeaders, csrfHeader, isAllowedOrigin, isCrossSite, ownOrigin } from "./request-checks.js";
 import { answerLogout, answerMe, answerSession, type Context, Sessions } from "./sessions.js";
 import { answerCallback, answerLaunch, answerLogin } from "./sign-in-routes.js";
 import { type NodeRequest, toWebRequest } from "./to-node-handler.js";
@@ -133,7 +134,7 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
     }
     if (request.method !== method) throw new Refusal("method_not_allowed", { headers: { allow: method } });
     // Browsers send `Origin` with every POST (Fetch standard, section 3.2); a sandboxed page sends "null".
-    if (method === "POST" && !isAllowed) throw new Refusal("origin_refused");
+    if (method === "POST" && !isAllowed) throw originRefused(origin, request, settings);
     return route.answer(request, context);
   };
 
@@ -188,6 +189,16 @@ function requireRequest(request: unknown): asserts request is Request {
     "must be a web Request",
     "With node:http or Express, use toNodeHandler(backend); elsewhere pass the framework's own, such as context.req.raw.",
   );
+}
+
+/** Browsers send an origin, so a request without one is not reported. */
+function originRefused(origin: string | null, request: Request, settings: Settings): Refusal {
+  if (origin === null) return new Refusal("origin_refused");
+  const own = wireText(ownOrigin(request, settings));
+  const message = `A page of ${wireText(origin)} was refused, because the origin of this backend is ${own}. If a proxy changes that, set publicUrl; if the page may use this backend, add its origin to origins.`;
+  return new Refusal("origin_refused", {
+    cause: new ConfigurationError("option_invalid", message, { option: "publicUrl" }),
+  });
 }
 
 /** Paths below `callback` count as `callback`, so that each deployment can have its own redirect URI. */

@@ -44,13 +44,16 @@ const refusals = {
   body_too_large: [413, "The body is too large. Send at most 64 KiB."],
   body_timeout: [408, "The body did not arrive in time. Send it at once."],
   request_invalid: [400, "The body is invalid. Send a JSON object in UTF-8."],
-  origin_refused: [403, "This origin is not accepted. Add it to the backend's option origins."],
+  origin_refused: [403, "This origin is not accepted. Set the backend's publicUrl (proxy) or origins."],
   tenant_missing: [400, "Name the tenant, as in login?tenant=acme (the option tenant of startSession)."],
   tenant_unknown: [404, "No login is possible for this tenant."],
   login_unconfirmed: [403, "Another site led here. Log in only if you want to use this application."],
   return_to_refused: [400, "return_to must lead to a page of the application, in at most 2048 characters."],
   rate_limited: [429, "Too many launches or logins at once. Try again later."],
-  state_mismatch: [400, "This login was not started in this browser. Log in again."],
+  state_mismatch: [
+    400,
+    "This login is unknown here: another browser began it, or it was lost. Log in again.",
+  ],
   login_expired: [400, "This login took too long. Log in again."],
   // No client is left to read this answer.
   client_gone: [499, "The browser went away."],

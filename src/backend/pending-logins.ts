@@ -3,6 +3,7 @@
  * cookie holds the login itself, sealed, because anyone can begin one. After the code was exchanged, the
  * store holds it.
  */
+import { emit } from "../auth/auth.js";
 import type { PendingLogin } from "../people.js";
 import type { Settings } from "./backend-options.js";
 import { Refusal } from "./error-answer.js";
@@ -64,6 +65,7 @@ export class PendingLogins {
   readonly #settings: Settings;
   readonly #seal: LoginSeal;
   readonly #records: Records<LoginRecord>;
+  #hasReportedUnknown = false;
 
   constructor(settings: Settings) {
     this.#settings = settings;
@@ -96,6 +98,7 @@ export class PendingLogins {
   /** Returns this browser's login (RFC 6749 section 10.12), else the page of another, for an error. */
   async take(request: Request, state: string | undefined): Promise<TakenLogin | string | undefined> {
     const found = await this.#loginsOf(request);
+    if (found.length === 0 && this.#cookiesOf(request).length > 0) this.#reportUnknown();
     const own = found.find(({ started }) => started && areEqual(state ?? "", started.login.state));
     if (own?.started === undefined) return found.at(-1)?.returnTo;
     const { cookie, started, returnTo, expiresAt } = own;
@@ -120,6 +123,14 @@ export class PendingLogins {
         );
       },
     };
+  }
+
+  /** Another replica may have begun the login. It is said once, because anyone can send such a cookie. */
+  #reportUnknown(): void {
+    const { hasOwnStore, onEvent, now } = this.#settings;
+    if (hasOwnStore || this.#hasReportedUnknown) return;
+    this.#hasReportedUnknown = true;
+    emit(onEvent, { type: "login_unknown", at: now() });
   }
 
   /** Passes a completed login to `handOver` once. If that fails, the login stays. */

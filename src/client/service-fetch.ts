@@ -92,7 +92,11 @@ function resolveUnderBase(input: unknown, { baseUrl }: Auth): string {
 
 /** A signal does not hold its controller, and the code that reads the body holds only the signal. */
 const controllers = /* @__PURE__ */ new WeakMap<AbortSignal, AbortController>();
-const collected = /* @__PURE__ */ new FinalizationRegistry<() => void>((forget) => forget());
+/** Cloudflare Workers with a compatibility date before 2025-05-05 have neither FinalizationRegistry nor WeakRef. */
+const collected =
+  typeof FinalizationRegistry === "undefined"
+    ? undefined
+    : /* @__PURE__ */ new FinalizationRegistry<() => void>((forget) => forget());
 
 /** Makes the signal of one request. The time limit may abort it until the head arrives, the caller even after that. */
 function signalOf(limit: AbortSignal, signal: AbortSignal | undefined): AbortSignal {
@@ -105,9 +109,11 @@ function signalOf(limit: AbortSignal, signal: AbortSignal | undefined): AbortSig
 
 /** The signal may outlive its requests, so it must not hold them: no closure here may hold the controller. */
 function follow(signal: AbortSignal, controller: AbortController): void {
-  const request = new WeakRef(controller);
-  collected.register(
-    controller,
-    whenAborted(signal, () => request.deref()?.abort(signal.reason)),
-  );
+  const request = referenceTo(controller);
+  const forget = whenAborted(signal, () => request.deref()?.abort(signal.reason));
+  collected?.register(controller, forget);
+}
+
+function referenceTo(controller: AbortController): Pick<WeakRef<AbortController>, "deref"> {
+  return collected === undefined ? { deref: () => controller } : new WeakRef(controller);
 }

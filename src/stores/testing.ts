@@ -58,6 +58,7 @@ const limitMs = 4_000;
 const lifeMs = 300;
 /** A database may count in seconds, or have a clock of its own. */
 const graceMs = 1_500;
+const mustBeEntry = "It must resolve with { value, version }, both strings.";
 
 function definePromises(promise: (title: string, check: Check) => void): void {
   const kept = (what: string, value: string, name = "") =>
@@ -75,7 +76,7 @@ function definePromises(promise: (title: string, check: Check) => void): void {
       must(
         found?.value === "value" && typeof found.version === "string",
         `${method}() resolved with ${shown(found)}`,
-        "It must resolve with { value, version }, both strings.",
+        mustBeEntry,
       );
     must(
       read?.version === written.version,
@@ -276,7 +277,11 @@ function inTime(store: TokenStore): TokenStore {
   };
   return {
     get: (key) => within("get", () => store.get(key)),
-    set: (key, value, options) => within("set", () => store.set(key, value, options)),
+    async set(key, value, options) {
+      const written: unknown = await within("set", () => store.set(key, value, options));
+      must(Object(written) === written, `set() resolved with ${shown(written)}`, mustBeEntry);
+      return written as StoredValue;
+    },
     delete: (key) => within("delete", () => store.delete(key)),
     // It is longer for a lock, so that a method which hangs under a lock is the one that is named.
     lock: (key, task, options) => within("lock", () => store.lock(key, task, options), limitMs + 500),

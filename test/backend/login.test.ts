@@ -1,6 +1,7 @@
 // GET login, GET callback and POST session make a session from a login, and refuse everything else.
 import { describe, expect, test } from "vitest";
-import { apiClient, isConfigurationError, type TokenStore, unwrap } from "../../src/index.js";
+import type { BackendEvent } from "../../src/backend/index.js";
+import { apiClient, isConfigurationError, memoryStore, type TokenStore, unwrap } from "../../src/index.js";
 import { latch } from "../people/person.js";
 import { rejectionOf } from "../support/wait.js";
 import {
@@ -363,6 +364,22 @@ describe("a callback", () => {
     const answer = await parts.browser.get(url.href);
     expect(answer.headers.get("location")).toBe(`${OWN}/late#login_error=login_expired`);
     expect(parts.tokenRequests()).toBe(0);
+  });
+
+  test.each([
+    { when: "the backend has no store, as with replicas that share nothing", store: undefined, times: 1 },
+    { when: "never if the backend has a store", store: memoryStore(), times: 0 },
+  ])("at a replica that does not know the login is answered 400, and is one event: $when", async (given) => {
+    const events: BackendEvent[] = [];
+    const parts = rig({ onEvent: (event) => void events.push(event) });
+    const unknown = () => events.filter(({ type }) => type === "login_unknown");
+    const url = await started(parts);
+    const replica = parts.another({ store: given.store });
+    expect(await refusalOf(new TestBrowser(replica, OWN).get(url.href))).toBe("400 state_mismatch");
+    expect(unknown()).toEqual([]);
+    for (let requests = 0; requests < 3; requests++)
+      expect(await refusalOf(replica(parts.browser.request("GET", url.href)))).toBe("400 state_mismatch");
+    expect(unknown()).toEqual(Array(given.times).fill({ type: "login_unknown", at: parts.clock.now() }));
   });
 
   test("in a browser without the login's cookie is answered 400, with a page for people", async () => {

@@ -58,15 +58,18 @@ describe("a route", () => {
   const others = ["https://evil.example", "https://host.example", "http://planner.example"];
   const alike = [`${OWN}:8443`, `${OWN}.evil.example`, `${OWN}/`, OWN.toUpperCase(), `${OWN}, ${OWN}`];
   test.each([undefined, "null", ...others, ...alike])("with a body refuses the origin %s", async (origin) => {
-    const { browser, launchBody, tokenRequests } = rig();
+    const { browser, launchBody, tokenRequests, told } = rig();
     const headers = { "content-type": "application/json", ...(origin !== undefined && { origin }) };
     const body = JSON.stringify(launchBody());
     for (const route of posts) {
       const answer = await browser.send("POST", `/auth/${route}`, { headers, body });
       expect([route, answer.status, await errorOf(answer)]).toEqual([route, 403, "origin_refused"]);
       expect(answer.headers.get("access-control-allow-origin")).toBeNull();
+      expect(((await answer.json()) as { message: string }).message).toContain("publicUrl");
     }
     expect(tokenRequests()).toBe(0);
+    const error = { message: expect.stringContaining(`A page of ${origin} was refused`) };
+    expect(told).toMatchObject(origin ? posts.map((route) => ({ status: 403, route, error })) : []);
   });
 
   test("accepts JSON whatever the case and the parameters of its content type", async () => {

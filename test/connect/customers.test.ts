@@ -124,6 +124,10 @@ test.each([
 test("settings that a function returns without clientId are refused with the option, variant and tenant", async () => {
   const message = `clientId must be a string that is not empty. Look at the ${ofAcme}.`;
   expect(await rejectionOf(overVault(() => ({})))).toMatchObject({ option: "clientId", message });
+  const none = {
+    message: expect.stringContaining("or undefined if the tenant has none. Look at the function"),
+  };
+  expect(await rejectionOf(overVault(() => null))).toMatchObject(none);
 });
 
 test("a vault that hangs is given up after timeoutMs, with an error that is retryable", async () => {

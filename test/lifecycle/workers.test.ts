@@ -1,8 +1,9 @@
 // In worker runtimes promises die with their request: waitUntil gets renewals, and no caller awaits another's promise.
 import { describe, expect, test, vi } from "vitest";
-import { servicePlugin } from "../../src/index.js";
+import { createConnector, type MachineCredential, servicePlugin } from "../../src/index.js";
 import { recordedAuth, scriptedAuth } from "../support/auth.js";
 import { steppedClock } from "../support/clock.js";
+import { credentialOf } from "../support/deployment.js";
 import { tokenAnswer } from "../support/fetch.js";
 import { pkcs8, rsaKey } from "../support/keys.js";
 import { isSettled, settle, stillDigests } from "../support/wait.js";
@@ -11,13 +12,25 @@ import { fakeService, type SeenTokenRequest } from "./fake-service.js";
 const variants = ["A", "B"] as const;
 const refusal = () => Response.json({ error: "invalid_client" }, { status: 400 });
 
-function auths(variant: "A" | "B", waitUntil?: (promise: Promise<unknown>) => void, shareInFlight = true) {
+function auths(
+  variant: "A" | "B",
+  waitUntil?: (promise: Promise<unknown>) => void,
+  shareInFlight = true,
+  limits = {},
+) {
   stillDigests();
   const clock = steppedClock();
   const pending: SeenTokenRequest[] = [];
   const service = fakeService({ variant, now: clock.now, onTokenRequest: (one) => pending.push(one) });
   const { credential, fetch } = service;
-  const { auth, events } = recordedAuth({ credential, fetch, now: clock.now, waitUntil, shareInFlight });
+  const { auth, events } = recordedAuth({
+    credential,
+    fetch,
+    now: clock.now,
+    waitUntil,
+    shareInFlight,
+    ...limits,
+  });
   const answer = async (response?: () => Response) => {
     await settle();
     for (const one of pending.splice(0)) one.answer(response?.() ?? service.token(one.tenantId));
@@ -122,6 +135,55 @@ describe.each(variants)("shareInFlight: false with Variant %s", (variant) => {
     );
     expect(events.filter(({ type }) => type === "token_requested")).toHaveLength(50);
   });
+});
+
+describe.each(variants)("a shared renewal of Variant %s that the runtime has stopped", (variant) => {
+  const limits = { timeoutMs: 100, rateLimitDeadlineMs: 300 };
+
+  /** Asks for a token, and stops that work: no timer fires, and no answer comes. */
+  async function stopped({ auth, pending }: ReturnType<typeof auths>): Promise<void> {
+    vi.stubGlobal("setTimeout", () => 0);
+    auth.getAccessToken();
+    await settle();
+    vi.unstubAllGlobals();
+    expect(pending.splice(0)).toHaveLength(1);
+  }
+
+  test.each(["in the background", "for a caller"])("%s is not waited for for ever", async (kind) => {
+    const parts = auths(variant, undefined, true, limits);
+    if (kind === "in the background") {
+      await inTheWindow(parts);
+      await stopped(parts);
+      parts.clock.advance(60_000);
+    } else await stopped(parts);
+    const startedAt = performance.now();
+    const crowd = Array.from({ length: 20 }, () => parts.auth.getAccessToken());
+    await vi.waitUntil(() => parts.pending.length > 0, { timeout: 3_000 });
+    expect(performance.now() - startedAt).toBeGreaterThan(kind === "in the background" ? 200 : 500);
+    await parts.answer();
+    for (const { value } of await Promise.all(crowd)) expect(value).toMatch(/^token-acme-/);
+    expect(parts.events.filter(({ type }) => type === "token_renewed").length).toBeLessThanOrEqual(2);
+    expect(parts.pending).toHaveLength(0);
+  });
+});
+
+test("a shared detection that the runtime has stopped is not waited for for ever", async () => {
+  const [a, b] = (["A", "B"] as const).map((variant) => credentialOf(variant));
+  let [isStopped, asked] = [true, 0];
+  const answer = { error: "invalid_grant", error_description: "The token request was rejected." };
+  const fetch = async () => {
+    asked++;
+    return isStopped ? new Promise<never>(() => {}) : Response.json(answer, { status: 400 });
+  };
+  const limits = { timeoutMs: 50, rateLimitDeadlineMs: 100 };
+  const connector = createConnector({ credentials: [a, b] as MachineCredential[], fetch, ...limits });
+  const connect = () => connector.connect({ baseUrl: "https://service.example", tenantId: "acme" });
+  vi.stubGlobal("setTimeout", () => 0);
+  connect();
+  while (asked === 0) await settle();
+  vi.unstubAllGlobals();
+  isStopped = false;
+  for (const { variant } of await Promise.all([connect(), connect()])) expect(variant).toBe("A");
 });
 
 test("with shareInFlight: false another caller's key import is not awaited", async () => {

@@ -1,6 +1,6 @@
 // Variant B's refresh token: one request for all callers, stored before use, and never sent again after a lost response.
 import { inspect } from "node:util";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import {
   apiClient,
   createService,
@@ -12,7 +12,7 @@ import {
   type TokenStore,
 } from "../../src/index.js";
 import { LIMIT_MS, skippedWaits } from "../support/clock.js";
-import { rejectionOf } from "../support/wait.js";
+import { rejectionOf, settle } from "../support/wait.js";
 import { client, type LoginServer, latch, loggedIn } from "./person.js";
 
 const hourMs = 3_600_000;
@@ -118,6 +118,20 @@ describe("a refresh", () => {
     await new Promise((resolve) => setImmediate(resolve));
     expect(server.refreshes).toHaveLength(0);
     expect(await resumeAuth(options)).toBeDefined();
+  });
+
+  test("that a worker has stopped is not waited for for ever, and its token is not sent again", async () => {
+    const options = { timeoutMs: 100, rateLimitDeadlineMs: 0 };
+    const { auth, server } = await expiredLogin({ options });
+    server.after = () => new Promise(() => {});
+    // No timer of a stopped worker fires.
+    vi.stubGlobal("setTimeout", () => 0);
+    auth.getAccessToken();
+    for (let turns = 0; server.refreshes.length === 0 && turns < 1_000; turns++) await settle();
+    vi.unstubAllGlobals();
+    for (const _next of [1, 2])
+      expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "store_locked" });
+    expect(sentTokens(server)).toEqual(["refresh-token-1"]);
   });
 
   test("is stored before its token is returned", async () => {

@@ -81,6 +81,12 @@ describe("the recipe for the emulator's clock", async () => {
   await import(await bundleProgram(blockWith("ts", "clock.skipSleep()"), folder, "recipe.mjs"));
 });
 
+test("the login without a browser gets a session", async () => {
+  const file = await bundleProgram(blockWith("ts", "logInWithoutBrowser"), cacheFolder(), "login.mjs");
+  const { logInWithoutBrowser } = (await import(file)) as { logInWithoutBrowser(): Promise<string> };
+  expect(await logInWithoutBrowser()).toMatch(/^[\w-]{43}$/);
+});
+
 describe("the README at the root", () => {
   const readme = read("README.md");
 

@@ -116,6 +116,11 @@ fault("deletes all keys that begin alike", /almost the same.*undefined/, ({ set,
   };
 });
 fault("returns its own object", /caller's own: .*changed by the caller/, naive);
+inSet(
+  "resolves set with nothing",
+  /set\(\) resolved with undefined/,
+  async (writing) => void (await writing),
+);
 inSet("makes the version from the value", /Each write must have a new one/, async (writing, value) => ({
   ...(await writing),
   version: value,
@@ -222,6 +227,11 @@ describe("a store that", () => {
     expect(found.get(name)?.filter((failure) => says.test(failure))).not.toEqual([]);
   });
 
+  test("has an error of the kit for each fault, and none of JavaScript", () => {
+    const all = [...found.values()].flat();
+    expect(all.filter((failure) => /Cannot read properties|is not a function/.test(failure))).toEqual([]);
+  });
+
   test("keeps its promises needs every test of the kit: each of them finds a fault", () => {
     const all = [...found.values()].flat();
     expect(titles.length).toBeGreaterThan(20);
@@ -245,7 +255,7 @@ describe("two handles on the same data are tested against each other, so that th
   });
 });
 
-test.concurrent("the memory, file and encrypted stores keep all promises, and each test closes what it made", async () => {
+test("the memory, file and encrypted stores keep all promises, and each test closes what it made", async () => {
   const key = randomBytes(32);
   const folder = temporaryFolder();
   let files = 0;

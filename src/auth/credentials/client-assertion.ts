@@ -99,7 +99,8 @@ async function sendPluginRequest(
         attempt.fetch(url, { ...init, body: init.body.toString() } as RequestInit),
       // parseBaseUrl has already decided whether plain http is allowed here.
       [allowInsecureRequests]: true,
-      headers: { "user-agent": userAgent },
+      // Older workers name no class in Symbol.toStringTag, and the library takes any object for Headers there.
+      headers: new Headers({ "user-agent": userAgent }),
       signal: attempt.signal,
     },
   );

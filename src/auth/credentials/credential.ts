@@ -217,7 +217,7 @@ export async function readSettings<T extends object>(
   }
   if (typeof read === "object" && read !== null) return read;
   if (read === undefined && typeof settings === "function") throw credentialMissing(target, variant);
-  const message = "The credential's settings must be an object.";
+  const message = "The credential's settings must be an object, or undefined if the tenant has none.";
   throw new ConfigurationError("credential_invalid", message, { variant });
 }
 

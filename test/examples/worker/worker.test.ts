@@ -7,6 +7,8 @@ import { blockWith, root } from "../../readme/pages.js";
 
 const minuteMs = 60_000;
 const runtime = { modules: true, compatibilityDate: "2026-04-01" } as const;
+/** Before 2025-05-05 workers have neither WeakRef nor FinalizationRegistry. */
+const compatibilityDates = [runtime.compatibilityDate, "2024-01-01"];
 
 /** Loads miniflare and starts an empty worker. workerd is a program that there is for some systems only. */
 async function startMiniflare(): Promise<typeof import("miniflare")> {
@@ -61,7 +63,7 @@ async function bundledRecipe(): Promise<string> {
 }
 
 /** The recipe in workerd, and the deployment that it calls. */
-async function deploy() {
+async function deploy(compatibilityDate: string = runtime.compatibilityDate) {
   const plugin = { tenantId: "acme", clientId: "reports" };
   const plugins = [{ ...plugin, type: "service" as const, scopes: ["devices:read"] }];
   const emulator = createEmulator({ variants: ["A"], seed: { plugins } });
@@ -69,14 +71,13 @@ async function deploy() {
   if (loaded === undefined) throw new Error("workerd does not start");
   const miniflare = new loaded.Miniflare({
     ...runtime,
+    compatibilityDate,
     modules: [
       { type: "ESModule", path: "entry.js", contents: ENTRY },
       { type: "ESModule", path: "worker.js", contents: await bundledRecipe() },
     ],
     bindings: {
-      BASE_URL: url,
-      TENANT_ID: "acme",
-      CLIENT_ID: "reports",
+      TENANTS: { acme: { baseUrl: url, clientId: "reports" } },
       PRIVATE_KEY: emulator.testKey(plugin),
     },
   });
@@ -86,10 +87,12 @@ async function deploy() {
   });
   const started = emulator.clock.now();
   /** Sends a request, so many minutes after the start. Returns the bearer of a call that succeeded. */
-  const send = async (path: string, minutes = 0) => {
+  const send = async (path: string, minutes = 0, tenant = "acme") => {
     emulator.clock.set(started + minutes * minuteMs);
     const headers = { "offset-ms": String(minutes * minuteMs) };
-    const response = await miniflare.dispatchFetch(`https://worker.example${path}`, { headers });
+    const response = await miniflare.dispatchFetch(`https://worker.example${path}?tenant=${tenant}`, {
+      headers,
+    });
     return response.text();
   };
   return { emulator, send };
@@ -98,10 +101,11 @@ async function deploy() {
 describe.skipIf(loaded === undefined)("a worker with one connector in each isolate", () => {
   const paths = Array.from({ length: 30 }, (_, index) => `/${index}`);
 
-  test("requests one token for many requests", async () => {
-    const { emulator, send } = await deploy();
+  test.each(compatibilityDates)("requests one token for many requests, as of %s", async (date) => {
+    const { emulator, send } = await deploy(date);
     const bearer = await send("/");
     expect(await Promise.all(paths.map((path) => send(path)))).toEqual(paths.map(() => bearer));
+    expect(await send("/", 0, "unknown")).toBe("false");
     expect(emulator.journal.tokenRequests()).toHaveLength(1);
   });
 
