@@ -153,7 +153,9 @@ describe("doctor, about the connection,", () => {
     expect(findings.reachability?.evidence).toContain("ECONNREFUSED");
     expect(findings.reachability?.remedy).toContain("NO_PROXY");
     const blocked = await doctor(env, ["--base-url", "http://127.0.0.1:1"]);
-    expect(blocked.reachability?.evidence).toContain("before a complete answer came (fetch blocks this port).");
+    expect(blocked.reachability?.evidence).toContain(
+      "before a complete answer came (fetch blocks this port).",
+    );
   });
 
   it.each([
