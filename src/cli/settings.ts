@@ -45,6 +45,7 @@ const settingTable = {
     env: "BIVARIANT_B_AUTHORIZATION_ENDPOINT",
     text: "where people log in: a URL, or a path under the base URL",
   },
+  issuer: { value: "url", env: "BIVARIANT_B_ISSUER", text: "the iss that the callback must have (RFC 9207)" },
   scope: { value: "scopes", env: false, text: "scopes to request, separated by spaces (default: none)" },
   refreshPath: {
     value: "path",
@@ -102,7 +103,7 @@ export const targetSettings: readonly SettingName[] = ["baseUrl", "tenant", "tim
 
 /** The settings with which a machine, or a person who logged in, gets a token. */
 export const identitySettings: readonly SettingName[] = settingNames.filter(
-  (name) => name !== "authorizationEndpoint" && name !== "scope",
+  (name) => !["authorizationEndpoint", "issuer", "scope"].includes(name),
 );
 
 export const loginSettings: readonly SettingName[] = settingNames.filter(

@@ -45,7 +45,7 @@ export async function loginOptions(
   settings: Settings,
   env: Environment,
   onEvent?: (event: ServiceEvent) => void,
-  addresses: Pick<ApiClientSettings, "redirectUri" | "authorizationEndpoint"> = noLogin,
+  addresses: Pick<ApiClientSettings, "redirectUri" | "authorizationEndpoint" | "issuer"> = noLogin,
 ): Promise<LoginOptions> {
   const { tenant, scope, refreshPath, timeoutMs, rateLimitDeadlineMs, allowInsecureHttp } = settings;
   const baseUrl = parseBaseUrl(settings.baseUrl, allowInsecureHttp);

@@ -61,6 +61,8 @@ describe("a login", () => {
     const { login, browser, backend, clock } = rig();
     const back = await login();
     expect([back.status, back.headers.get("location")]).toEqual([303, `${OWN}/page`]);
+    // The address that the browser leaves holds the code (RFC 9700 section 4.2.4).
+    expect(back.headers.get("referrer-policy")).toBe("no-referrer");
     const answer = await browser.post("/auth/session");
     const told = (await answer.json()) as SessionAnswer;
     expect([answer.status, told]).toEqual([

@@ -108,6 +108,17 @@ describe.concurrent("a login", () => {
     await expect(fetch(callbackUrl)).rejects.toThrow();
   });
 
+  it("with --issuer accepts only a callback of that issuer, and sends no code of another", async () => {
+    const deployment = await start({ issuerInCallback: true });
+    const own = deployment.env.BIVARIANT_BASE_URL ?? "";
+    const requests = () =>
+      deployment.emulator.journal.entries().filter(({ path }) => path.endsWith("/token"));
+    const mixedUp = await logIn(deployment, { BIVARIANT_B_ISSUER: "https://another.example" });
+    expect([mixedUp.ended.code, mixedUp.page.status, requests()]).toEqual([3, 400, []]);
+    expect((await logIn(deployment, {}, "--issuer", own)).ended.code).toBe(0);
+    expect(requests()).toHaveLength(1);
+  });
+
   it("that the person denies exits 3 and shows a page", async () => {
     const deployment = await start();
     const running = waitingLogin(deployment.env, "--json");

@@ -63,6 +63,22 @@ describe("a login", () => {
     expect(codes[0]?.redirect_uri).toBe(redirectUri);
   });
 
+  test("does not begin where its code would come back over plain http from another machine", async () => {
+    const begin = (redirectUri: string, options = {}) =>
+      beginLogin({ ...target, credential: apiClient({ ...client, redirectUri }), ...options });
+    for (const elsewhere of ["http://portal.example/callback", "http://127.0.0.1.example/callback"]) {
+      const refusal = { name: "ConfigurationError", option: "redirectUri" };
+      expect(await rejectionOf(begin(elsewhere))).toMatchObject(refusal);
+      expect((await begin(elsewhere, { allowInsecureHttp: true })).login.redirectUri).toBe(elsewhere);
+    }
+    for (const own of [
+      "http://127.0.0.1:8080/callback",
+      "http://localhost/callback",
+      "com.example.app:/callback",
+    ])
+      expect((await begin(own)).login.redirectUri).toBe(own);
+  });
+
   test("has its own state and verifier each time", async () => {
     const credential = apiClient(client);
     const both = [await beginLogin({ ...target, credential }), await beginLogin({ ...target, credential })];

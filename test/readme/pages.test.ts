@@ -141,12 +141,19 @@ test("every npm script that a page names exists", () => {
 
 test("every source file and folder that a page names exists", () => {
   const missing = pages.flatMap((page) =>
-    [...read(page).matchAll(/`((?:[\w-]+\/)+|(?:[\w-]+\/)*[\w-]+\.ts)`/g)]
+    [...read(page).matchAll(/`((?:[\w-]+\/)+|(?:[\w-]+\/)*[\w.-]+\.ts)`/g)]
       .map(([, path = ""]) => path)
       .filter((path) => ![".", dirname(page), "generated"].some((folder) => exists(join(folder, path))))
       .map((path) => `${page}: ${path}`),
   );
   expect(missing).toEqual([]);
+});
+
+test("every requirement in the review of SECURITY.md names a test, or is not met or not applicable", () => {
+  const [, review = ""] = read("SECURITY.md").split("\n## Review");
+  const rows = review.split("\n").filter((line) => /^\| (?!Section)/.test(line));
+  expect(rows.length).toBeGreaterThan(50);
+  expect(rows.filter((row) => !/`test\/[^|]*\|$|\*\*(?:Not|Partly)/.test(row))).toEqual([]);
 });
 
 describe("the tables name every", () => {

@@ -35,7 +35,7 @@ export interface PluginSettings {
   readonly privateKey: PrivateKey | (() => PrivateKey | KeyWithId | Promise<PrivateKey | KeyWithId>);
   /** Default: the JWK's own `kid`, or the RFC 7638 thumbprint if it has none. */
   readonly keyId?: string | undefined;
-  /** Set it only if a proxy rewrites the URL of the request. Default: that exact URL. */
+  /** Set it if a proxy rewrites the URL of the request, or the service demands its issuer. Default: that exact URL. */
   readonly audience?: string | undefined;
 }
 

@@ -91,6 +91,7 @@ async function logIn(settings: Settings, flags: LoginFlags, context: Context): P
       // If it is undefined, the library reports that it is missing.
       authorizationEndpoint: settings.authorizationEndpoint as string,
       redirectUri: listener.redirectUri,
+      issuer: settings.issuer,
     };
     // Wrong settings and an unusable store are reported before the person logs in.
     const person = await loginOptions(settings, env, output.onEvent, addresses);
