@@ -13,9 +13,9 @@ import {
 import { readGrant } from "./auth/stored-grant.js";
 import type { TokenStore } from "./auth/token-store.js";
 import type { Variant } from "./errors.js";
+import { isLoopback } from "./http/default-fetch.js";
 import { invalidOption, requireObject, requireSignal } from "./options.js";
 import { memoryStore } from "./stores/memory.js";
-import { isLoopbackInBrowsers } from "./variants/target.js";
 
 /** The module is loaded lazily, because only a login needs it. */
 const authorization = /* @__PURE__ */ lazy(() => import("./auth/authorization.js"));
@@ -90,7 +90,7 @@ export async function beginLogin(options: LoginOptions): Promise<BegunLogin> {
   const redirectUri = requireText(prepared.redirectUri, "redirectUri", "B");
   const { protocol, hostname } = new URL(redirectUri);
   // RFC 9700 section 2.6 forbids it, since the code could be read on the way.
-  if (protocol === "http:" && !isLoopbackInBrowsers(hostname) && !options.allowInsecureHttp)
+  if (protocol === "http:" && !isLoopback(hostname) && !options.allowInsecureHttp)
     throw invalidOption("redirectUri", "must not be plain http to another machine", "Use https.");
   const { authorizationRequest } = await authorization();
   const { url, state, codeVerifier } = await authorizationRequest({ ...prepared, redirectUri });
