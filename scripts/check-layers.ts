@@ -67,7 +67,7 @@ const FOR_EVERYONE = ["src/version.ts"];
 /** Single files (prefixes of paths) that may use builtins of Node although their layer may not. */
 const NODE_FILES = ["src/stores/file", "src/backend/to-node-handler.ts"];
 /** Layers that load modules which a user names at run time, and a file that hides a package from bundlers. */
-const COMPUTED_IMPORTS = ["src/cli/", "src/generate/", "src/http/default-fetch.ts"];
+const COMPUTED_IMPORTS = ["src/cli/", "src/generate/", "src/http/exchange.ts"];
 /** Folders that are not shipped, so that nothing in src/ may import them. */
 const NOT_SHIPPED = ["test/", "scripts/", "dist/"];
 /** Modules that `from` may not load, not even lazily, because they cost start-up time and size. */

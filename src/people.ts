@@ -13,7 +13,7 @@ import {
 import { readGrant } from "./auth/stored-grant.js";
 import type { TokenStore } from "./auth/token-store.js";
 import type { Variant } from "./errors.js";
-import { isLoopback } from "./http/default-fetch.js";
+import { isLoopback } from "./http/exchange.js";
 import { invalidOption, requireObject, requireSignal } from "./options.js";
 import { memoryStore } from "./stores/memory.js";
 

@@ -1,6 +1,6 @@
 /** The two credentials of Variant B: `serviceAccount` without a user, and `apiClient` with one (section 4.2). */
 import { type Cause, ConfigurationError } from "../../errors.js";
-import { isLoopback } from "../../http/default-fetch.js";
+import { isLoopback } from "../../http/exchange.js";
 import { isUnderBase, type Target, tokenEndpointOfB } from "../../variants/target.js";
 import { withoutUndefined } from "../auth.js";
 import {

@@ -1,8 +1,7 @@
 /** Checks what needs no credential: the address, reachability, TLS, the clock and the variant. */
 import { ServerClock } from "../../auth/server-clock.js";
 import { type Detection, isBivariantError, isConfigurationError, type Variant } from "../../errors.js";
-import { defaultFetch } from "../../http/default-fetch.js";
-import { type Answer, exchange } from "../../http/exchange.js";
+import { type Answer, defaultFetch, exchange } from "../../http/exchange.js";
 import { detectVariant, isTransportError } from "../../index.js";
 import { parseBaseUrl } from "../../variants/target.js";
 import { questionOf } from "../output.js";
