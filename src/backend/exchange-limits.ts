@@ -2,6 +2,7 @@
 import { RecentlyUsed } from "../auth/recently-used.js";
 import { isTokenRequestError } from "../errors.js";
 import { countdown } from "../http/backoff.js";
+import { invalidOption } from "../options.js";
 import type { Settings } from "./backend-options.js";
 import { Refusal } from "./error-answer.js";
 
@@ -28,7 +29,10 @@ export function exchangeLimits({ now, clientKey }: Settings): LimitedExchange {
   /** How long a service took lately to refuse a code. */
   let refusalMs = 100;
   return async (deployment, request, exchange) => {
-    const key = clientKey?.(request)?.slice(0, 256);
+    const given: unknown = clientKey?.(request);
+    if (given !== undefined && typeof given !== "string")
+      throw invalidOption("clientKey", "must return a string or undefined, and not a promise");
+    const key = given?.slice(0, 256);
     const none = { running: 0, leftMs: () => 0 };
     const client = key === undefined ? none : clients.get(`${deployment} ${key}`, () => none);
     const atOnce = (running.get(deployment) ?? 0) + 1;

@@ -9,6 +9,8 @@ const keyName = "bivariant:backend:login-key";
 const keyLifetimeMs = 90 * 24 * 3_600_000;
 /** After this time the key is read again, so that one that was deleted from the store is no longer used. */
 const cachedMs = 60_000;
+/** 256 bits as base64url. */
+const isKey = /^[A-Za-z0-9_-]{43}$/;
 
 export class LoginSeal {
   readonly #settings: Settings;
@@ -38,20 +40,28 @@ export class LoginSeal {
   async #key(): Promise<Uint8Array | undefined> {
     const { store, now } = this.#settings;
     if (this.#cached !== undefined && now() - this.#cached.readAt < cachedMs) return this.#cached.key;
-    const found = await store.get(keyName);
-    if (found === undefined) return undefined;
+    const found = await store.get(keyName).catch((error: unknown) => {
+      if (isStoreError(error) && error.code === "store_corrupt") return undefined;
+      throw error;
+    });
+    if (found === undefined || !isKey.test(found.value)) return undefined;
     this.#cached = { key: base64url.decode(found.value), readAt: now() };
     return this.#cached.key;
   }
 
-  /** If several processes make a key, the first one wins. */
+  /** If several processes make a key, the first one wins. An entry that cannot be read is replaced. */
   async #newKey(): Promise<Uint8Array> {
     const { store, now } = this.#settings;
     const made = randomToken();
-    const options = { ifVersion: null, expiresAt: now() + keyLifetimeMs };
-    await store.set(keyName, made, options).catch((error: unknown) => {
+    const expiresAt = now() + keyLifetimeMs;
+    try {
+      await store.set(keyName, made, { ifVersion: null, expiresAt });
+    } catch (error) {
       if (!isStoreError(error) || error.code !== "store_conflict") throw error;
-    });
+    }
+    const key = await this.#key();
+    if (key !== undefined) return key;
+    await store.set(keyName, made, { expiresAt });
     return (await this.#key()) ?? base64url.decode(made);
   }
 }

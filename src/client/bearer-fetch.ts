@@ -59,6 +59,8 @@ interface BearerAnswer<T> {
   readonly response: Response;
   /** Whether the server that answered got the bearer. It did not if a redirect left the base URL. */
   readonly withBearer: boolean;
+  /** Whether a redirect made a GET of the request. Then the request itself was processed, and is not sent again. */
+  readonly isProcessed: boolean;
   readonly content: T;
   readonly token: AccessToken | undefined;
   /** Whether the request was sent again with a new token. */
@@ -80,8 +82,8 @@ export async function bearerFetch<T>(
   const send = (token?: AccessToken): Promise<BearerAnswer<T>> =>
     request.limit(async (abort) => {
       seen = {};
-      const { response, withBearer } = await follow(request, token, context, abort, seen);
-      return { response, withBearer, content: await request.read(response), token, isReplayed };
+      const { response, ...answered } = await follow(request, token, context, abort, seen);
+      return { response, ...answered, content: await request.read(response), token, isReplayed };
     });
 
   for (;;) {
@@ -93,11 +95,12 @@ export async function bearerFetch<T>(
       if (await request.again?.(undefined, fault)) continue;
       throw mayBeProcessed(fault, method, seen.status);
     }
-    const { response, withBearer } = answer;
+    const { response, withBearer, isProcessed } = answer;
     if (response.ok) {
       if (token !== undefined && withBearer) context.memory.worked.set(operationId ?? "", token);
       return answer;
     }
+    if (isProcessed) return answer;
     if (await request.again?.(response)) continue;
     if (isReplayed || token === undefined || !withBearer) return answer;
     if (!refusesBearer(response.status, token, context)) return answer;
@@ -153,7 +156,7 @@ async function follow(
   { auth, options: { fetch } }: BearerFetchContext,
   signal: AbortSignal,
   seen: { status?: number },
-): Promise<{ response: Response; withBearer: boolean }> {
+): Promise<Pick<BearerAnswer<unknown>, "response" | "withBearer" | "isProcessed">> {
   let hop: Hop = { url, method, headers, body, withBearer: token !== undefined };
   for (let hops = 0; ; hops++) {
     const headers: Record<string, string> = { ...hop.headers };
@@ -162,6 +165,8 @@ async function follow(
     // A redirect may have removed the body, and `init` must not bring it back.
     if (hop.body === undefined || hop.body === null) delete sent.body;
     else sent.body = hop.body;
+    // The Fetch standard requires `duplex` for a stream and allows no other value.
+    if (!canBeSentAgain(hop.body)) Object.assign(sent, { duplex: "half" });
     const response = await fetch(hop.url, sent);
     seen.status = response.status;
     const isRefused = init?.redirect === "error" && response.status >= 300 && response.status < 400;
@@ -174,7 +179,8 @@ async function follow(
       throw new UnexpectedResponseError("response_redirected", message, { status, variant: auth.variant });
     }
     const next = init?.redirect === "manual" ? undefined : nextHop(response, hop, auth.baseUrl);
-    if (next === undefined || hops >= mostRedirects) return { response, withBearer: hop.withBearer };
+    if (next === undefined || hops >= mostRedirects)
+      return { response, withBearer: hop.withBearer, isProcessed: hop.method !== method };
     response.body?.cancel().catch(() => {});
     hop = next;
   }

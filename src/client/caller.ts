@@ -149,7 +149,9 @@ export function createCaller(context: CallerContext): Caller {
   return async (operationId, init = {}) => {
     const operation = operations.byId(operationId);
     if (typeof init !== "object" || init === null) throw invalidOption("init", "must be an object");
-    const { params, envelope, signal } = init;
+    const { params, envelope } = init;
+    // The Fetch standard allows null.
+    const signal = init.signal ?? undefined;
     const { method, contentType, anonymous } = operation;
     if (operation.bodyRequired && init.body === undefined)
       throw invalidOption("body", `is missing, but ${operationId} requires one`);
@@ -157,7 +159,9 @@ export function createCaller(context: CallerContext): Caller {
     const url = requestUrl(operation.path, params ?? {}, auth);
     const body = requestBody(init.body, contentType);
     const headers = headerRecord(init.headers, params?.header, envelopeHeader(envelope));
-    if (body !== undefined) headers["content-type"] ??= contentType ?? "application/json";
+    // The fetch adds the type of a form, with its boundary.
+    if (body !== undefined && !(body instanceof FormData))
+      headers["content-type"] ??= contentType ?? "application/json";
     headers.accept ??= "application/json";
     const startedAt = performance.now();
     const events = begin();

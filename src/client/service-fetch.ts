@@ -4,7 +4,7 @@ import { type ConfigurationError, codeOf } from "../errors.js";
 import { whenAborted, withTimeLimit } from "../http/exchange.js";
 import { invalidOption, requireObject } from "../options.js";
 import { isUnderBase } from "../variants/target.js";
-import { type BearerFetchContext, bearerFetch, canBeSentAgain } from "./bearer-fetch.js";
+import { type BearerFetchContext, bearerFetch } from "./bearer-fetch.js";
 import { headerRecord, token } from "./request.js";
 
 /**
@@ -40,8 +40,7 @@ export function createServiceFetch(context: BearerFetchContext): ServiceFetch {
           body,
           events,
           signal,
-          // The Fetch standard requires `duplex` for a stream and allows no other value.
-          init: canBeSentAgain(body) ? init : ({ duplex: "half", ...init } as RequestInit),
+          init,
           limit: (send) =>
             withTimeLimit((abort) => send(signalOf(abort, signal)), { variant, baseUrl, timeoutMs, signal }),
           read: async () => undefined,

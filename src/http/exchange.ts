@@ -275,6 +275,15 @@ async function pinnedFetch(): Promise<Fetch> {
         all ? done(null, [...addresses]) : done(null, addresses[0].address, addresses[0].family),
     },
   });
-  return async (url, init) =>
-    (await fetch(url, { ...(init as UndiciInit), dispatcher })) as unknown as Response;
+  return async (url, init) => {
+    const sent: RequestInit = { ...init };
+    if (init?.body instanceof FormData) {
+      // undici has a class FormData of its own, and would send the global one as "[object FormData]".
+      const encoded = new Response(init.body);
+      sent.headers = new Headers(init.headers);
+      sent.headers.set("content-type", encoded.headers.get("content-type") ?? "");
+      sent.body = await encoded.arrayBuffer();
+    }
+    return (await fetch(url, { ...(sent as UndiciInit), dispatcher })) as unknown as Response;
+  };
 }

@@ -106,13 +106,18 @@ export function isUnderBase(url: URL, baseUrl: string): boolean {
   return url.pathname === prefix || url.pathname.startsWith(`${prefix}/`);
 }
 
+const mostDecodings = 10;
+
 /**
  * Whether a path has a segment `.` or `..`, as it is or after decoding, once or several times. URL parsers fold `%2e%2e`,
  * gateways fold `..%2f` (nginx) and `..;` (Tomcat), and each of several gateways may decode once.
  */
 export function hasDotSegment(path: string): boolean {
   let decoded = path;
+  let rounds = 0;
   for (let last = ""; decoded !== last; ) {
+    // No honest path is encoded so often, and each round takes as long as the path is.
+    if (++rounds > mostDecodings) return true;
     last = decoded;
     decoded = last.replace(/%([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)));
   }

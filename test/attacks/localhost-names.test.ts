@@ -84,3 +84,15 @@ test("a fetch that a test tool has put in place of the global one is used", asyn
   const auth = createAuth({ ...target, baseUrl: "http://service.localhost", credential: account() });
   expect((await auth.getAccessToken()).value).toBe("t");
 });
+
+test("a form arrives at a name under localhost as it does elsewhere", async () => {
+  const { requests, url } = await recordingServer(() => ({ status: 200, body: "[]" }));
+  const baseUrl = url.replace("127.0.0.1", "service.localhost");
+  const auth = { ...target, variant: "B", baseUrl, invalidate: () => {} } as const;
+  const getAccessToken = async () => ({ value: "t", expiresAt: Date.now() + 60_000 });
+  const body = new FormData();
+  body.set("name", "value");
+  await createService({ ...auth, getAccessToken }).fetch("v1/upload", { method: "POST", body });
+  expect(requests[0]?.headers["content-type"]).toMatch(/^multipart\/form-data; boundary=/);
+  expect(requests[0]?.body).toContain('name="name"\r\n\r\nvalue');
+});

@@ -1,8 +1,9 @@
 // A value of a path parameter leads to another deployment behind the same gateway, with the bearer of this one.
 // Gateways decode and fold `..%2F` before they choose where to pass a request: CWE-22, RFC 3986 section 7.3, and
 // CVE-2021-41773 and CVE-2021-42013 (Apache httpd, the latter by decoding twice); `..;` is Tomcat's.
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createAuth, createService } from "../../src/index.js";
+import { hasDotSegment } from "../../src/variants/target.js";
 import { type ScriptedService, scriptedService } from "../client/scripted-service.js";
 import { account, deployment } from "../support/deployment.js";
 import { describeWithNginx, startNginx } from "../support/nginx.js";
@@ -62,6 +63,13 @@ const folded = [
   ..."%2e%2e|%2E./x|..%2fx|..%5cx|%2e%2e%2fx|%252e%252e%252fx|..%3b/x|%25%32%65%25%32%65/x".split("|"),
 ];
 const objects = [["../x"], ["..", "/../b"], { "/../../b": "x" }, { "x/y": "z" }, { x: "/../b" }];
+
+test("an id that is encoded thousands of times is refused without decoding it thousands of times", () => {
+  const decode = vi.spyOn(String.prototype, "replace");
+  onTestFinished(() => decode.mockRestore());
+  expect(hasDotSegment(`/%${"25".repeat(5_000)}`)).toBe(true);
+  expect(decode.mock.calls.length).toBeLessThan(20);
+});
 
 describe.each(["A", "B"] as const)("Variant %s", (variant) => {
   const { service, call, get, fetch } = scriptedService(variant, undefined, options);

@@ -1,6 +1,7 @@
 // A pending login is in a sealed cookie (RFC 9700 section 4.7.1: used once, and bound to the user agent).
 // These attacks copy it, change it, or use it late or twice.
 import { expect, test } from "vitest";
+import { StoreError, type TokenStore } from "../../src/index.js";
 import { CALLBACK, interrupted, OWN, rig } from "../backend/rig.js";
 import { TestBrowser } from "../backend/test-browser.js";
 
@@ -122,4 +123,23 @@ test("an anonymous callback writes nothing", async () => {
     expect((await stranger.get(`${CALLBACK}?code=made-up-${at}&state=${"s".repeat(43)}`)).status).toBe(400);
   }
   expect(written).toEqual([]);
+});
+
+test.each([
+  { name: "was written under another key of the store", corrupt: true },
+  { name: "holds something else", corrupt: false },
+])("an entry of the key that $name is replaced, and logins work", async ({ corrupt }) => {
+  const keyName = "bivariant:backend:login-key";
+  const wrapStore = (inner: TokenStore): TokenStore => ({
+    ...inner,
+    get: async (key) => {
+      const found = await inner.get(key);
+      if (corrupt && found?.value === "of another key")
+        throw new StoreError("store_corrupt", "The entry is of another key.");
+      return found;
+    },
+  });
+  const parts = rig({ wrapStore });
+  await parts.store.set(keyName, "of another key");
+  expect(await parts.loggedIn()).toMatchObject({ variant: "B" });
 });

@@ -3,6 +3,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createAuth, createService } from "../../src/index.js";
 import { HELD_LIMIT_MS, heldTimeLimit, LIMIT_MS, skippedWaits } from "../support/clock.js";
 import { account } from "../support/deployment.js";
+import { recordingServer } from "../support/recording-server.js";
 import { rejectionOf } from "../support/wait.js";
 import { scriptedService } from "./scripted-service.js";
 
@@ -106,6 +107,44 @@ test.each<{ name: string; answer: Answer; id?: string; init?: object; failure?: 
   const { call, fetch } = troubledService([answer]);
   expect(await call(id, init).catch((error) => error)).toMatchObject(failure);
   expect(fetch.calls).toHaveLength(1);
+});
+
+test.each([429, 401])(
+  "a POST that was redirected to a page by 303 is not sent again for the page's %d",
+  async (status) => {
+    const location = "https://service.example/prefix/v1/page";
+    const seeOther = () => new Response(null, { status: 303, headers: { location } });
+    const options = { retries: 2, timeoutMs: LIMIT_MS, api };
+    const answer = (call: { init?: RequestInit | undefined }) =>
+      call.init?.method === "POST" ? seeOther() : new Response("", { status });
+    const { call, auth, clock, fetch } = scriptedService("A", answer as never, options);
+    skippedWaits(clock);
+    await auth.getAccessToken();
+    clock.advance(60_000);
+    expect(await call("POST", { body: {} })).toMatchObject({ status, retries: 0 });
+    expect(fetch.calls.map(({ init }) => init?.method)).toEqual(["POST", "GET"]);
+  },
+);
+
+test("a call accepts the signal null, as fetch does, also when it waits", async () => {
+  const { call } = troubledService([503]);
+  expect(await call("GET", { signal: null })).toMatchObject({ status: 200, retries: 1 });
+});
+
+test("calls with a stream or a form as their body arrive", async () => {
+  const server = await recordingServer(() => ({ status: 200, body: "[]" }));
+  const { auth } = scriptedService("A");
+  const own = Object.assign(auth, { baseUrl: server.url });
+  const call = createService(own, { api, fetch: globalThis.fetch }).call as never as (
+    id: string,
+    init: object,
+  ) => Promise<unknown>;
+  await call("upload", { body: new Response("streamed").body });
+  const form = new FormData();
+  form.set("name", "value");
+  await call("upload", { body: form });
+  expect(server.requests.map(({ body }) => body)).toEqual(["streamed", expect.stringContaining("value")]);
+  expect(server.requests[1]?.headers["content-type"]).toMatch(/^multipart\/form-data; boundary=/);
 });
 
 test("service.fetch returns a 503 as it is", async () => {
