@@ -77,6 +77,7 @@ export {
   VariantError,
   type VariantErrorCode,
 } from "./errors.js";
+export type { Fetch } from "./http/exchange.js";
 export type { Clock } from "./options.js";
 export {
   type BegunLogin,
@@ -99,4 +100,3 @@ export {
 } from "./service.js";
 export { memoryStore } from "./stores/memory.js";
 export { type DetectVariantOptions, detectVariant } from "./variants/detect.js";
-export type { Fetch } from "./variants/target.js";

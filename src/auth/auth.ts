@@ -322,7 +322,7 @@ export function storeFailed(error: unknown): EventBody {
   return { type: "store_failed", code, ...(typeof reason === "string" && { reason }) };
 }
 
-/** The listeners whose error was shown. */
+/** The listeners whose error was shown. Keyed by the listener, so connectors share no other state through it. */
 const faulty = /* @__PURE__ */ new WeakSet<object>();
 
 /** Calls a listener. Its errors, thrown or rejected, must not fail the caller; the first one is shown. */

@@ -9,8 +9,16 @@ import {
   type Variant,
   wireText,
 } from "../errors.js";
-import { type Answer, exchange, jsonObject, parseJson, recordOf, wasNotSent } from "../http/exchange.js";
-import type { Fetch, Target } from "../variants/target.js";
+import {
+  type Answer,
+  exchange,
+  type Fetch,
+  jsonObject,
+  parseJson,
+  recordOf,
+  wasNotSent,
+} from "../http/exchange.js";
+import type { Target } from "../variants/target.js";
 import {
   type AccessToken,
   createAccessToken,

@@ -184,10 +184,12 @@ function asWebRequest(request: Request | NodeRequest): Request {
 function requireRequest(request: unknown): asserts request is Request {
   const { url, headers } = (request ?? {}) as Partial<Request>;
   if (typeof url === "string" && URL.canParse(url) && typeof headers?.get === "function") return;
+  const remedy =
+    "The handler itself takes only the former: with node:http or Express use toNodeHandler(backend).";
   throw invalidOption(
     "request",
-    "must be a web Request",
-    "With node:http or Express, use toNodeHandler(backend); elsewhere pass the framework's own, such as context.req.raw.",
+    "must be a web Request, or for connect and session one of node:http",
+    remedy,
   );
 }
 

@@ -72,6 +72,7 @@ export interface ErrorAnswer {
 
 export class Refusal extends Error {
   readonly answer: ErrorAnswer;
+  readonly code: string;
 
   /**
    * `message` replaces the usual sentence. It must not repeat anything from the request. `onError` receives
@@ -84,6 +85,7 @@ export class Refusal extends Error {
     const [status, message] = refusals[code];
     super(message, { cause });
     this.answer = { status, code, message, ...options };
+    this.code = code;
   }
 }
 

@@ -7,7 +7,7 @@ import { randomToken } from "./records.js";
 const keyName = "bivariant:backend:login-key";
 /** After this time another key is made. The logins that are then pending must be started again. */
 const keyLifetimeMs = 90 * 24 * 3_600_000;
-/** After this time the key is read again, so that one that was deleted from the store is no longer used. */
+/** After this time the key is read again, so that the use of a key ends when it is deleted from the store. */
 const cachedMs = 60_000;
 /** 256 bits as base64url. */
 const isKey = /^[A-Za-z0-9_-]{43}$/;

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
 import type { ReadableStream as NodeReadableStream } from "node:stream/web";
-import { requireDuration } from "../options.js";
+import { invalidOption, requireDuration } from "../options.js";
 import { type ErrorAnswer, Refusal } from "./error-answer.js";
 
 /** The parts of a request from node:http or HTTP/2 that are needed, declared without the types of Node. */
@@ -93,13 +93,15 @@ async function serve(
  * never aborted, and its body has no time limit: where a client that goes away or is slow must end the work,
  * use `toNodeHandler`.
  *
- * @throws Error for a request without a valid Host or address, which `backend.answer` answers with 400
+ * @throws Error `request_invalid` for a Host, address or header that is not valid; `backend.answer` answers with 400
+ * @throws ConfigurationError `option_invalid` for anything but a request
  * @example
  * app.post("/import", async (req, res) => {
  *   const form = await toWebRequest(req).formData();
  * });
  */
 export function toWebRequest(request: NodeRequest): Request {
+  if (!Array.isArray(request?.rawHeaders)) throw invalidOption("request", "must be a request of node:http");
   return makeRequest(request as Incoming);
 }
 
@@ -130,7 +132,9 @@ function makeRequest(incoming: Incoming, { timeoutMs, signal }: Limits = {}): Re
 }
 
 function invalidAddress(): Refusal {
-  return new Refusal("request_invalid", { message: "The request has no valid address." });
+  return new Refusal("request_invalid", {
+    message: "The request has no valid address, or a header that is not valid.",
+  });
 }
 
 /** Returns path and query. If the target is a whole URL (RFC 9112 section 3.2.2), its host is ignored. */

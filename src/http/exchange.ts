@@ -230,15 +230,11 @@ function systemCode(fault: unknown): string | undefined {
   return undefined;
 }
 
-type Fetch = (url: string, init?: RequestInit) => Promise<Response>;
+export type Fetch = (url: string, init?: RequestInit) => Promise<Response>;
 
 /** Whether a host name stands for this machine (RFC 6761 section 6.3). Systems have `localhost` in their hosts file. */
 export function isLoopback(hostname: string): boolean {
-  return /^(?:localhost|\[::1\]|127(?:\.\d{1,3}){3})$/.test(hostname) || isUnderLocalhost(hostname);
-}
-
-function isUnderLocalhost(hostname: string): boolean {
-  return hostname.endsWith(".localhost");
+  return /^(?:(?:.*\.)?localhost|\[::1\]|127(?:\.\d{1,3}){3})$/.test(hostname);
 }
 
 const atStart = globalThis.fetch;
@@ -256,7 +252,7 @@ export function defaultFetch(): Fetch {
   let pinned: Promise<Fetch> | undefined;
   return async (url, init) => {
     const asksDns = globalThis.fetch === atStart && globalThis.process?.versions?.node !== undefined;
-    if (!asksDns || !url.startsWith("http://") || !isUnderLocalhost(new URL(url).hostname))
+    if (!asksDns || !url.startsWith("http://") || !new URL(url).hostname.endsWith(".localhost"))
       return globalThis.fetch(url, init);
     pinned ??= pinnedFetch();
     return (await pinned)(url, init);
@@ -279,10 +275,8 @@ async function pinnedFetch(): Promise<Fetch> {
     const sent: RequestInit = { ...init };
     if (init?.body instanceof FormData) {
       // undici has a class FormData of its own, and would send the global one as "[object FormData]".
-      const encoded = new Response(init.body);
-      sent.headers = new Headers(init.headers);
-      sent.headers.set("content-type", encoded.headers.get("content-type") ?? "");
-      sent.body = await encoded.arrayBuffer();
+      const { headers, body } = new Request(url, { ...init, signal: null });
+      Object.assign(sent, { headers, body: await new Response(body).arrayBuffer() });
     }
     return (await fetch(url, { ...(sent as UndiciInit), dispatcher })) as unknown as Response;
   };

@@ -1,6 +1,6 @@
 /** Checks the base URL and the tenant id, and makes the token endpoints of both variants from them. */
 import { ConfigurationError, type Variant } from "../errors.js";
-import { defaultFetch, isLoopback } from "../http/exchange.js";
+import { defaultFetch, type Fetch, isLoopback } from "../http/exchange.js";
 import { type ClockOptions, invalidOption, requireClock, requireDuration, requireTypes } from "../options.js";
 
 /** A deployment and a tenant. `baseUrl` has no trailing slash. */
@@ -8,8 +8,6 @@ export interface Target {
   readonly baseUrl: string;
   readonly tenantId: string;
 }
-
-export type Fetch = (url: string, init?: RequestInit) => Promise<Response>;
 
 export interface TargetOptions {
   /** The URL may have a path prefix, but no credentials, query or fragment. */
@@ -114,10 +112,9 @@ const mostDecodings = 10;
  */
 export function hasDotSegment(path: string): boolean {
   let decoded = path;
-  let rounds = 0;
-  for (let last = ""; decoded !== last; ) {
+  for (let last = "", rounds = 0; decoded !== last; rounds++) {
     // No honest path is encoded so often, and each round takes as long as the path is.
-    if (++rounds > mostDecodings) return true;
+    if (rounds === mostDecodings) return true;
     last = decoded;
     decoded = last.replace(/%([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)));
   }

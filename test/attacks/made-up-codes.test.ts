@@ -14,7 +14,7 @@ const poster = ({ browser, launchBody }: Rig) => {
   };
 };
 
-test("a client with 20 refused codes is answered 429 until one is forgiven, and nobody else at that deployment is", async () => {
+test("a client with 20 refused codes is answered 429 until one is forgiven, and no other client of that deployment is", async () => {
   const parts = rig({ clientKey });
   const post = poster(parts);
   for (let refused = 0; refused < 20; refused++) expect((await post("stranger")).status).toBe(401);
@@ -29,6 +29,15 @@ test("a client with 20 refused codes is answered 429 until one is forgiven, and 
   parts.clock.advance(Number(closed.headers.get("retry-after")) * 1_000);
   expect((await post("stranger", true)).status).toBe(200);
 });
+
+test.each([7, Promise.resolve("a")])(
+  "a clientKey that returns %o is reported to onError",
+  async (returned) => {
+    const parts = rig({ clientKey: () => returned as never });
+    expect((await poster(parts)("ada", true)).status).toBe(500);
+    expect(parts.told.at(-1)?.error).toMatchObject({ code: "option_invalid", option: "clientKey" });
+  },
+);
 
 test("launches that succeed, and those that fail because the service is down, never count", async () => {
   let isDown = false;

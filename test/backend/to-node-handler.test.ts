@@ -7,7 +7,7 @@ import { type Backend, remoteAddress, toNodeHandler, toWebRequest } from "../../
 import { csrfHeader } from "../../src/backend/request-checks.js";
 import { latch } from "../people/person.js";
 import { servingOn } from "../support/recording-server.js";
-import { collectGarbage } from "../support/wait.js";
+import { collectGarbage, rejectionOf } from "../support/wait.js";
 import { bearer, OWN, rig } from "./rig.js";
 
 async function serving(listener: RequestListener): Promise<{ url: string; port: number }> {
@@ -288,4 +288,22 @@ test("a backend on node:http answers a body of 10 MB with 413 without reading it
   expect(large instanceof Response ? large.status : large).toSatisfy((seen) =>
     [413, "EPIPE", "ECONNRESET", "UND_ERR_SOCKET"].includes(seen as string),
   );
+});
+
+test.each([
+  { name: "a Host that is not one", request: { headers: { host: "a b" }, rawHeaders: [] } },
+  {
+    name: "a header name that HTTP does not allow",
+    request: { headers: { host: "a" }, rawHeaders: ["a b", "c"] },
+  },
+])("toWebRequest and connect reject $name with request_invalid", async ({ request }) => {
+  const given = { method: "GET", url: "/", ...request };
+  expect(() => toWebRequest(given)).toThrow(expect.objectContaining({ code: "request_invalid" }));
+  expect(await rejectionOf(rig().backend.connect(given))).toMatchObject({ code: "request_invalid" });
+});
+
+test("toWebRequest rejects anything but a request with option_invalid", () => {
+  const refusal = expect.objectContaining({ code: "option_invalid", option: "request" });
+  for (const given of [undefined, null, {}, "GET /"])
+    expect(() => toWebRequest(given as never)).toThrow(refusal);
 });

@@ -1,7 +1,7 @@
 /** Machine and person credentials, and the drivers behind them, which read the settings and send the requests. */
 import { type Cause, ConfigurationError, isConfigurationError, type Variant } from "../../errors.js";
-import { withTimeLimit } from "../../http/exchange.js";
-import type { Fetch, Target } from "../../variants/target.js";
+import { type Fetch, withTimeLimit } from "../../http/exchange.js";
+import type { Target } from "../../variants/target.js";
 import { userAgent } from "../../version.js";
 import { RecentlyUsed } from "../recently-used.js";
 import type { TokenEndpointState } from "../token-endpoint.js";
