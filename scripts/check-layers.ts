@@ -56,8 +56,11 @@ const LAYERS: readonly Layer[] = [
     holds: "src/emulator/",
     may: ["generated/", "jose", "zod", "hono", "@hono/node-server", "yaml", "node:"],
   },
-  { holds: "src/contract/", may: ["generated/", "jose", "zod", "src/emulator/rules.ts"] },
-  { holds: "src/generate/", may: ["openapi-typescript", "typescript", "yaml", "zod", "node:"] },
+  {
+    holds: "src/contract/",
+    may: ["generated/", "genson-js", "jose", "yaml", "zod", "src/emulator/rules.ts"],
+  },
+  { holds: "src/generate/", may: ["json-p3", "openapi-typescript", "typescript", "yaml", "zod", "node:"] },
   { holds: "src/cli/", may: ["*"] },
   { holds: "generated/", may: ["zod"] },
 ];
