@@ -1,0 +1,96 @@
+/** Client assertions (section 2.2), right and wrong, signed with jose and not with the client of this package. */
+import { CompactSign, calculateJwkThumbprint, exportJWK, importJWK, importPKCS8, type JWK } from "jose";
+import { ContractError } from "./errors.js";
+import type { PluginCredential } from "./target.js";
+
+/** A key that can sign, and its kid. */
+export interface Signer {
+  readonly key: CryptoKey;
+  readonly keyId: string;
+  /** The public half, for assertions that misuse it; absent if the key cannot be exported. */
+  readonly publicJwk?: JWK | undefined;
+}
+
+/** What an assertion has other than a right one. A member that is undefined is left out. */
+export interface AssertionChanges {
+  readonly header?: Readonly<Record<string, unknown>>;
+  readonly claims?: Readonly<Record<string, unknown>>;
+  /** Signs with this key instead; `kid` stays that of the plugin. */
+  readonly key?: CryptoKey | Uint8Array;
+  /** Replaces the signature. */
+  readonly signature?: string;
+}
+
+const algorithm = "RS256";
+
+/** Imports the key of a plugin. @throws ContractError `key_invalid` */
+export async function importSigner({
+  privateKey,
+  keyId,
+}: Omit<PluginCredential, "clientId">): Promise<Signer> {
+  try {
+    const key = await importKey(privateKey);
+    const publicJwk = key.extractable ? publicHalf(await exportJWK(key)) : undefined;
+    const ownKid = typeof privateKey === "object" && "kid" in privateKey ? String(privateKey.kid) : undefined;
+    const kid = keyId ?? ownKid ?? (publicJwk && (await calculateJwkThumbprint(publicJwk)));
+    if (kid === undefined) throw new TypeError("a key that cannot be exported needs a keyId");
+    return { key, keyId: kid, publicJwk };
+  } catch (cause) {
+    const message =
+      "A private key cannot be used. Pass an RSA key as PEM (PKCS#8) or JWK, or a CryptoKey for RS256.";
+    throw new ContractError("key_invalid", message, [], cause);
+  }
+}
+
+async function importKey(privateKey: PluginCredential["privateKey"]): Promise<CryptoKey> {
+  if (privateKey instanceof CryptoKey) return privateKey;
+  if (typeof privateKey !== "string")
+    return asKey(await importJWK(privateKey as JWK, algorithm, { extractable: true }));
+  const text = privateKey.trim();
+  if (text.startsWith("{")) return asKey(await importJWK(JSON.parse(text), algorithm, { extractable: true }));
+  return importPKCS8(text, algorithm, { extractable: true });
+}
+
+function asKey(key: CryptoKey | Uint8Array): CryptoKey {
+  if (key instanceof Uint8Array) throw new TypeError("a symmetric key");
+  return key;
+}
+
+function publicHalf({ kty, n, e }: JWK): JWK {
+  return { kty, n, e } as JWK;
+}
+
+/** Signs the claims with the changes. `now` is in seconds. */
+export async function signAssertion(
+  { key, keyId }: Signer,
+  claims: { readonly clientId: string; readonly audience: string; readonly now: number },
+  changes: AssertionChanges = {},
+): Promise<string> {
+  const { clientId, audience, now } = claims;
+  const right = {
+    iss: clientId,
+    sub: clientId,
+    aud: audience,
+    jti: crypto.randomUUID(),
+    iat: now,
+    exp: now + 300,
+  };
+  const payload = new TextEncoder().encode(JSON.stringify({ ...right, ...changes.claims }));
+  const header = { alg: algorithm, kid: keyId, ...changes.header } as { alg: string };
+  const isOdd =
+    changes.signature !== undefined || header.alg === "none" || "crit" in header || "b64" in header;
+  if (!isOdd) return new CompactSign(payload).setProtectedHeader(header).sign(changes.key ?? key);
+  // jose signs nothing of this kind, so the parts are joined here.
+  const encoded = [JSON.stringify(header), payload].map((part) => base64url(part)).join(".");
+  const signed = header.alg === "none" ? "" : await signBytes(key, encoded);
+  return `${encoded}.${changes.signature ?? signed}`;
+}
+
+async function signBytes(key: CryptoKey, text: string): Promise<string> {
+  const signature = await crypto.subtle.sign("RSASSA-PKCS1-v1_5", key, new TextEncoder().encode(text));
+  return base64url(new Uint8Array(signature));
+}
+
+function base64url(part: string | Uint8Array): string {
+  return Buffer.from(part).toString("base64url");
+}

@@ -1,0 +1,96 @@
+/** What a case is: a promise of the description as data, and how it is tried. */
+import type { RuleId } from "../emulator/rules.js";
+import type { Exchange } from "./exchange.js";
+import type { Kit } from "./kit.js";
+import type { DeploymentSettings } from "./settings.js";
+import type { Need } from "./target.js";
+
+/** A promise that a deployment keeps or breaks, or an open fact that it shows. Plain data. */
+export interface ContractCase {
+  /** Stable. That of the rule or unknown, with a suffix where it has several cases. */
+  readonly id: string;
+  /** The rule of the emulator's table that it tries. */
+  readonly rule?: RuleId | undefined;
+  /** The id of the unknown that it learns, as `bivariant unknowns` lists them. */
+  readonly unknown?: string | undefined;
+  readonly variant: "A" | "B";
+  /** The section of the description, or the standard where the description is silent. */
+  readonly section: string;
+  /** What is done and what should come of it, in one sentence. */
+  readonly says: string;
+  /** The members of the target without which it cannot be tried. */
+  readonly needs: readonly Need[];
+  readonly costs: CaseCosts;
+  /**
+   * Whether it may be tried on a live tenant without being named. False for one that could lock, revoke or change
+   * something, or that uses up the rate limit.
+   */
+  readonly safe: boolean;
+}
+
+export interface CaseCosts {
+  /** The requests that it sends at most, if it is tried alone. */
+  readonly requests: number;
+  /** Those among them that take a slot of the token endpoint's rate limit. */
+  readonly slots: number;
+  /** Launches, each of which yields an authorization code of Variant A. */
+  readonly codes: number;
+  /** Logins of a person in Variant B. */
+  readonly logins: number;
+  /** How long it waits. */
+  readonly seconds: number;
+}
+
+/** `holds`, `breaks`, `learnt` (an open fact was observed) or `not tried`. */
+export type Outcome = "holds" | "breaks" | "learnt" | "not tried";
+
+export interface Verdict {
+  readonly result: Outcome;
+  /** What came back, without a value that could be secret; of a case that was not tried, the reason. */
+  readonly observed: string;
+  /** The options that follow from it. */
+  readonly settings?: DeploymentSettings | undefined;
+}
+
+export interface ContractResult extends Omit<ContractCase, "needs" | "costs" | "safe">, Verdict {
+  readonly expected: string;
+  /** The requests that it sent, and those of earlier cases that it relies on, with their answers, redacted. */
+  readonly evidence: readonly Exchange[];
+}
+
+/** A case with its code. */
+export interface CaseDefinition extends ContractCase {
+  readonly expected: string;
+  /** @throws NotTried */
+  readonly run: (kit: Kit) => Promise<Verdict>;
+}
+
+export const holds = (observed: string): Verdict => ({ result: "holds", observed });
+export const breaks = (observed: string): Verdict => ({ result: "breaks", observed });
+export const learnt = (observed: string, settings?: DeploymentSettings): Verdict => ({
+  result: "learnt",
+  observed,
+  settings,
+});
+
+const free: CaseCosts = { requests: 0, slots: 0, codes: 0, logins: 0, seconds: 0 };
+
+type Row = Pick<CaseDefinition, "section" | "says" | "expected" | "run"> &
+  Partial<Pick<CaseDefinition, "rule" | "unknown" | "needs" | "safe">> & {
+    readonly costs?: Partial<CaseCosts>;
+  };
+
+/** Makes cases of rows by id. A row without `rule` and `unknown` is about the one that its id begins with. */
+export function defineCases(
+  variant: "A" | "B",
+  rows: Readonly<Record<string, Row>>,
+): readonly CaseDefinition[] {
+  return Object.entries(rows).map(([id, { costs, ...row }]) => ({
+    id,
+    variant,
+    needs: [],
+    safe: true,
+    ...row,
+    costs: { ...free, ...costs },
+  }));
+}

@@ -1,0 +1,3 @@
+import type { CaseDefinition } from "../case.js";
+
+export const assertionCases: readonly CaseDefinition[] = [];

@@ -1,0 +1,71 @@
+/** Which variants are served, and whether a right request gets the token response of the description. */
+import { breaks, type CaseDefinition, defineCases, holds, learnt, type Verdict } from "../case.js";
+import { askServed, type Kit } from "../kit.js";
+
+async function served(kit: Kit, variant: "A" | "B"): Promise<Verdict> {
+  const { isServed, observed } = await askServed(kit, variant);
+  return learnt(
+    `Variant ${variant} is ${isServed ? "served" : "not served, as far as its token endpoint shows"} (${observed}).`,
+  );
+}
+
+const unknown = "current-variant";
+const askedHow = "Served or not: the description does not show it.";
+
+export const servedCases: readonly CaseDefinition[] = [
+  ...defineCases("A", {
+    "current-variant.a": {
+      unknown,
+      section: "5.11",
+      says: "A token request without a client shows whether Variant A is served.",
+      expected: askedHow,
+      needs: ["tenantId"],
+      costs: { requests: 1, slots: 1 },
+      run: (kit) => served(kit, "A"),
+    },
+    "token-response.a": {
+      section: "2.3",
+      says: "A service plugin gets access_token, token_type Bearer, expires_in as an integer and revo.tenant, without revo.user.",
+      expected: "A success with the fields of section 2.3.",
+      needs: ["tenantId", "plugin"],
+      costs: { requests: 1, slots: 1 },
+      async run(kit) {
+        await kit.tokenOfA();
+        const { fields = {}, status } = await kit.controlOfA();
+        const revo = fields.revo as Record<string, unknown> | undefined;
+        const tenant = revo?.tenant ?? fields["revo.tenant"];
+        const user = revo?.user ?? fields["revo.user"];
+        const problems = [
+          ...(/^bearer$/i.test(String(fields.token_type)) ? [] : ["token_type is not Bearer"]),
+          ...(Number.isInteger(fields.expires_in) ? [] : ["expires_in is not an integer"]),
+          ...(typeof tenant === "string" ? [] : ["revo.tenant is not a string"]),
+          ...(user === undefined || user === null ? [] : ["revo.user is there, although no operator is"]),
+        ];
+        return problems.length > 0
+          ? breaks(`${problems.join("; ")}.`)
+          : holds(`${status} with the fields of section 2.3.`);
+      },
+    },
+  }),
+  ...defineCases("B", {
+    "current-variant.b": {
+      unknown,
+      section: "5.11",
+      says: "A token request without a client shows whether Variant B is served.",
+      expected: askedHow,
+      costs: { requests: 1 },
+      run: (kit) => served(kit, "B"),
+    },
+    "token-response.b": {
+      section: "4.2",
+      says: "A service account gets a JSON object with access_token.",
+      expected: "A success with access_token.",
+      needs: ["serviceAccount"],
+      costs: { requests: 1 },
+      async run(kit) {
+        await kit.tokenOfB();
+        return holds(`${(await kit.controlOfB()).status} with access_token.`);
+      },
+    },
+  }),
+];

@@ -1,0 +1,21 @@
+/** What a run throws, and what ends a single case. */
+
+export type ContractErrorCode = "target_invalid" | "option_invalid" | "case_unknown" | "key_invalid";
+
+/** The error that this entry throws before anything is sent. What a deployment does is a result, never an error. */
+export class ContractError extends Error {
+  override readonly name = "ContractError";
+  readonly code: ContractErrorCode;
+  readonly issues: readonly string[];
+
+  constructor(code: ContractErrorCode, message: string, issues: readonly string[] = [], cause?: unknown) {
+    super(message, cause === undefined ? {} : { cause });
+    this.code = code;
+    this.issues = issues;
+  }
+}
+
+/** Ends a case that cannot be judged. The message is a sentence that says why, and what it would need. */
+export class NotTried extends Error {
+  override readonly name = "NotTried";
+}

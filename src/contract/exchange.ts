@@ -1,0 +1,260 @@
+/** Sends the requests of a run: paced, within a budget, with a 429 waited out, each recorded without its secrets. */
+import { NotTried } from "./errors.js";
+import { inferSchema, type JsonSchema } from "./schema.js";
+
+/** One request and its answer, as reports show them. It holds no token, secret, code, assertion or name. */
+export interface Exchange {
+  /** What the request was for. */
+  readonly note: string;
+  readonly method: string;
+  /** Without the values of its query. */
+  readonly url: string;
+  /** The names of the body's fields, in order. */
+  readonly fields: readonly string[];
+  /** 0 if no answer came. */
+  readonly status: number;
+  readonly contentType?: string | undefined;
+  /** The names of the response headers, sorted. */
+  readonly headers: readonly string[];
+  /** The types in a JSON body, and the values of `error`, `error_description`, `token_type` and `expires_in`. */
+  readonly body: string;
+  readonly milliseconds: number;
+  /** Of a regular request only: what its answer teaches about the operation. */
+  readonly observation?: Observation | undefined;
+}
+
+/** The shape of an answer, without a value that it held. */
+export interface Observation {
+  readonly variant: "A" | "B";
+  /** `bearer` is a call with a bearer that must be refused. */
+  readonly operation: "requestToken" | "refresh" | "listDevices" | "bearer";
+  readonly status: number;
+  readonly contentType?: string | undefined;
+  readonly headers: readonly string[];
+  /** JSON Schema 2020-12 of a JSON body. */
+  readonly schema?: JsonSchema | undefined;
+}
+
+export interface Outgoing {
+  readonly note: string;
+  readonly method?: string | undefined;
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly body?: string | undefined;
+  /** The names of the body's fields, for the report. */
+  readonly fields?: readonly string[] | undefined;
+  /** Given for a regular request, whose answer is worth learning. */
+  readonly observe?: Pick<Observation, "variant" | "operation"> | undefined;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** The body if it is a JSON object. */
+  readonly fields: Readonly<Record<string, unknown>> | undefined;
+  /** A 2xx whose JSON object has an `access_token`. */
+  readonly accessToken: string | undefined;
+  /** Epoch milliseconds by the clock of the run. */
+  readonly receivedAt: number;
+  /** Which of the exchanges of the run it is. */
+  readonly index: number;
+}
+
+export interface ExchangeOptions {
+  readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
+  readonly now: () => number;
+  readonly wait: (ms: number) => Promise<void>;
+  readonly paceMs: number;
+  readonly maxRequests: number;
+  readonly timeoutMs: number;
+  readonly rateLimitDeadlineMs: number;
+  readonly signal: AbortSignal | undefined;
+  /** Values that must not be recorded, even if an answer repeats them. It grows during the run. */
+  readonly secrets: ReadonlySet<string>;
+}
+
+const mostBytes = 1024 * 1024;
+/** "a schedule of a few seconds, doubling, with random jitter" (section 8) */
+const firstBackoffMs = 2_000;
+/** After so many requests without an answer in a row the target counts as down. */
+const mostSilent = 3;
+
+export class Exchanges {
+  readonly all: Exchange[] = [];
+  readonly #options: ExchangeOptions;
+  #silent = 0;
+  #latest = "";
+
+  constructor(options: ExchangeOptions) {
+    this.#options = options;
+  }
+
+  /** How many requests the budget still allows. */
+  get left(): number {
+    return this.#options.maxRequests - this.all.length;
+  }
+
+  /** Why nothing more is sent, if the target no longer answers. */
+  get down(): string | undefined {
+    return this.#silent >= mostSilent ? `The target does not answer (${this.#latest}).` : undefined;
+  }
+
+  /**
+   * Sends one request. `make` is called for each attempt, because a client assertion may be sent once only. A 429 is
+   * waited out, unless `limited` asks for it.
+   *
+   * @throws NotTried if there is no answer, no budget, or a rate limit that does not end in time
+   */
+  async send(make: () => Promise<Outgoing>, limited = false): Promise<Answer> {
+    const { wait, now, rateLimitDeadlineMs } = this.#options;
+    let waitedMs = 0;
+    for (let attempt = 0; ; attempt++) {
+      const answer = await this.#once(await make());
+      if (answer.status !== 429 || limited) return answer;
+      const backoffMs = firstBackoffMs * 2 ** attempt * (1 + Math.random() / 4);
+      const waitMs = retryAfterMs(answer.headers, now()) ?? backoffMs;
+      waitedMs += waitMs;
+      if (waitedMs > rateLimitDeadlineMs)
+        throw new NotTried(`The rate limit did not end within ${rateLimitDeadlineMs / 1000} s.`);
+      await wait(waitMs);
+    }
+  }
+
+  async #once(outgoing: Outgoing): Promise<Answer> {
+    const { note, method = "POST", url, headers = {}, fields = [], observe } = outgoing;
+    const { fetch, now, wait, paceMs, timeoutMs, signal } = this.#options;
+    signal?.throwIfAborted();
+    if (this.down !== undefined) throw new NotTried(this.down);
+    if (this.left <= 0) throw new NotTried("The budget of requests is spent. Raise maxRequests.");
+    if (this.all.length > 0 && paceMs > 0) await wait(paceMs);
+    const asked = { note, method, url: withoutValues(url), fields };
+    const startedAt = performance.now();
+    const milliseconds = () => Math.round(performance.now() - startedAt);
+    const abort = new AbortController();
+    const timer = setTimeout(() => abort.abort(new Error("timeout")), timeoutMs);
+    const stop = () => abort.abort(signal?.reason);
+    signal?.addEventListener("abort", stop, { once: true });
+    try {
+      const init = {
+        method,
+        headers: { accept: "application/json", ...headers },
+        redirect: "manual",
+      } as const;
+      const sent = outgoing.body === undefined ? {} : { body: outgoing.body };
+      const response = await fetch(url, { ...init, ...sent, signal: abort.signal });
+      const text = await readText(response);
+      const { status } = response;
+      const names = [...response.headers.keys()].sort();
+      const contentType = response.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
+      const value = parseJson(text);
+      const schema = value === undefined ? undefined : inferSchema(value);
+      const observation = observe && { ...observe, status, contentType, headers: names, schema };
+      const body = this.#redacted(shownBody(value, text));
+      this.all.push({
+        ...asked,
+        status,
+        contentType,
+        headers: names,
+        body,
+        milliseconds: milliseconds(),
+        observation,
+      });
+      this.#silent = 0;
+      const object = isObject(value) ? value : undefined;
+      const token = status >= 200 && status < 300 ? object?.access_token : undefined;
+      return {
+        status,
+        headers: response.headers,
+        text,
+        fields: object,
+        accessToken: typeof token === "string" && token !== "" ? token : undefined,
+        receivedAt: now(),
+        index: this.all.length - 1,
+      };
+    } catch (fault) {
+      signal?.throwIfAborted();
+      this.#silent++;
+      this.#latest = abort.signal.aborted ? `no answer within ${timeoutMs} ms` : codeOf(fault);
+      this.all.push({ ...asked, status: 0, headers: [], body: this.#latest, milliseconds: milliseconds() });
+      throw new NotTried(`No answer to the request (${this.#latest}).`);
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", stop);
+    }
+  }
+
+  #redacted(text: string): string {
+    const isSecret = [...this.#options.secrets].some((secret) => text.includes(secret));
+    return isSecret ? "not shown: it repeats a secret" : text;
+  }
+}
+
+/** Reads at most 1 MiB; what is longer is cut, because no answer of the description is that long. */
+async function readText(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength;
+    text += decoder.decode(chunk, { stream: true });
+    if (bytes > mostBytes) break;
+  }
+  return text;
+}
+
+/** RFC 9110 section 10.2.3. Undefined if it is absent, past or garbage. */
+export function retryAfterMs(headers: Headers, now: number): number | undefined {
+  const value = headers.get("retry-after")?.trim() ?? "";
+  const ms = /^\d{1,9}$/.test(value) ? Number(value) * 1000 : Date.parse(value) - now;
+  return ms > 0 ? ms : undefined;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The values of a query may be codes. */
+function withoutValues(url: string): string {
+  const { origin, pathname, searchParams } = new URL(url);
+  const names = [...new Set(searchParams.keys())].map((name) => name.slice(0, 40));
+  return `${origin}${pathname}${names.length > 0 ? `?${names.join("&")}` : ""}`;
+}
+
+/** Members with fixed values, which teach something and are no secret (RFC 6749 sections 5.1 and 5.2). */
+const shownMembers: Readonly<Record<string, RegExp>> = {
+  error: /^[\w.:-]{1,60}$/,
+  error_description: /^[\x20-\x7e]{1,200}$/,
+  token_type: /^[\w-]{1,20}$/,
+  expires_in: /^\d{1,9}$/,
+};
+
+function shownBody(value: unknown, text: string): string {
+  if (text === "") return "empty";
+  if (value === undefined) return `${text.length} characters that are not JSON`;
+  if (!isObject(value)) return Array.isArray(value) ? `an array of ${value.length}` : typeof value;
+  const members = Object.entries(value).slice(0, 20);
+  return `{ ${members.map(([name, member]) => `${name.slice(0, 40)}: ${shownMember(name, member)}`).join(", ")} }`;
+}
+
+function shownMember(name: string, value: unknown): string {
+  const isShown = Object.hasOwn(shownMembers, name) && shownMembers[name]?.test(String(value));
+  if (isShown) return JSON.stringify(value);
+  return Array.isArray(value) ? "array" : value === null ? "null" : typeof value;
+}
+
+function codeOf(fault: unknown): string {
+  for (let at = fault; at instanceof Error; at = at.cause) {
+    const { code } = at as NodeJS.ErrnoException;
+    if (typeof code === "string" && /^[A-Z][A-Z0-9_]{1,60}$/.test(code)) return code;
+  }
+  return "the connection failed";
+}

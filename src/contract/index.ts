@@ -1,0 +1,17 @@
+/** `bivariant/contract`: the promises of the description, tried against a deployment. */
+export type { CaseCosts, ContractCase, ContractResult, Outcome } from "./case.js";
+export { describeContract, type TestRunner } from "./describe.js";
+export { ContractError, type ContractErrorCode } from "./errors.js";
+export type { Exchange, Observation } from "./exchange.js";
+export { type ContractOptions, contractCases, runContract } from "./run.js";
+export type { JsonSchema } from "./schema.js";
+export type { DeploymentSettings } from "./settings.js";
+export type {
+  ApiClientCredential,
+  ClientCredential,
+  ContractTarget,
+  LaunchCode,
+  Launched,
+  Need,
+  PluginCredential,
+} from "./target.js";

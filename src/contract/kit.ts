@@ -1,0 +1,306 @@
+/** What a case works with: the target, its credentials, and requests that are shared between cases. */
+import { type AssertionChanges, importSigner, type Signer, signAssertion } from "./assertion.js";
+import { NotTried } from "./errors.js";
+import { type Answer, type Exchange, type ExchangeOptions, Exchanges, type Outgoing } from "./exchange.js";
+import type { ContractTarget, Need, PluginCredential } from "./target.js";
+
+export const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+
+type Fields = Readonly<Record<string, string | undefined>>;
+
+/** A token request with what it has other than a right one. */
+export interface TokenRequest {
+  readonly note: string;
+  /** A field that is undefined is left out. */
+  readonly fields?: Fields;
+  /** Replaces the media type, the other headers stay. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Replaces the encoded body. */
+  readonly body?: string;
+  /** A request as the description shows it, whose answer is worth learning. */
+  readonly isRegular?: boolean;
+  /** A 429 is an answer here. */
+  readonly limited?: boolean;
+}
+
+export interface PluginRequest extends TokenRequest {
+  /** Default: the target's `plugin`. */
+  readonly plugin?: PluginCredential;
+  /** Default: the target's tenant. */
+  readonly tenantId?: string;
+  readonly assertion?: AssertionChanges;
+}
+
+export interface Call {
+  readonly note: string;
+  readonly variant: "A" | "B";
+  /** Such as "GET /v1/devices". Default: the device list. */
+  readonly route?: string;
+  readonly token?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Default: false. Of the device list with a token, or of a bearer that must be refused. */
+  readonly observe?: "listDevices" | "bearer";
+}
+
+export class Kit {
+  readonly target: ContractTarget;
+  readonly exchanges: Exchanges;
+  readonly #options: Omit<ExchangeOptions, "secrets">;
+  readonly #secrets = new Set<string>();
+  readonly #shared = new Map<string, Promise<unknown>>();
+  readonly #signers = new Map<object, Promise<Signer>>();
+  /** The indexes of the exchanges that the current case relies on. */
+  #evidence = new Set<number>();
+  #clockOffsetMs = 0;
+
+  constructor(target: ContractTarget, options: Omit<ExchangeOptions, "secrets">) {
+    this.target = target;
+    this.#options = options;
+    this.exchanges = new Exchanges({ ...options, secrets: this.#secrets });
+    for (const { clientSecret } of [target.serviceAccount, target.apiClient, target.otherApiClient].flatMap(
+      (client) => client ?? [],
+    ))
+      this.keepSecret(clientSecret);
+  }
+
+  /** Begins a case: what follows is its evidence. */
+  begin(): void {
+    this.#evidence = new Set();
+  }
+
+  /** The exchanges that the current case relied on. */
+  evidence(): readonly Exchange[] {
+    const inOrder = [...this.#evidence].sort((a, b) => a - b);
+    return inOrder.flatMap((index) => this.exchanges.all[index] ?? []);
+  }
+
+  /** A value that no report may show. */
+  keepSecret(value: unknown): void {
+    if (typeof value === "string" && value.length >= 6) this.#secrets.add(value);
+  }
+
+  /** A member of the target that the case names among its needs. */
+  need<Name extends Need>(name: Name): NonNullable<ContractTarget[Name]> {
+    const value = this.target[name];
+    if (value === undefined) throw new NotTried(`It needs ${name}.`);
+    return value as NonNullable<ContractTarget[Name]>;
+  }
+
+  /** Seconds since the epoch, by the clock of the server as far as its answers have shown it. */
+  now(): number {
+    return Math.floor((this.#options.now() + this.#clockOffsetMs) / 1000);
+  }
+
+  /** Milliseconds by which the server's clock is ahead. */
+  get clockOffsetMs(): number {
+    return this.#clockOffsetMs;
+  }
+
+  wait(seconds: number): Promise<void> {
+    return this.#options.wait(seconds * 1000);
+  }
+
+  /** Runs a task once for all cases that share it. Its exchanges are evidence of each of them. */
+  async share<T>(key: string, task: () => Promise<T>): Promise<T> {
+    const known = this.#shared.get(key) as Promise<{ value: T; evidence: readonly number[] }> | undefined;
+    const outer = this.#evidence;
+    const running =
+      known ??
+      (async () => {
+        this.#evidence = new Set();
+        const value = await task().finally(() => {
+          for (const index of this.#evidence) outer.add(index);
+        });
+        return { value, evidence: [...this.#evidence] };
+      })();
+    this.#shared.set(key, running);
+    try {
+      const { value, evidence } = await running;
+      for (const index of evidence) outer.add(index);
+      return value;
+    } finally {
+      this.#evidence = outer;
+    }
+  }
+
+  /** Sends one request; see `Exchanges.send`. */
+  async send(make: () => Promise<Outgoing>, limited = false): Promise<Answer> {
+    const before = this.exchanges.all.length;
+    try {
+      const answer = await this.exchanges.send(make, limited);
+      this.keepSecret(answer.accessToken);
+      this.keepSecret(answer.fields?.refresh_token);
+      this.#learnClock(answer);
+      return answer;
+    } finally {
+      for (let index = before; index < this.exchanges.all.length; index++) this.#evidence.add(index);
+    }
+  }
+
+  /** `Date` has whole seconds, and an answer from a cache has an old one (RFC 9111 section 5.1). */
+  #learnClock({ headers, receivedAt }: Answer): void {
+    const date = Date.parse(headers.get("date") ?? "");
+    if (Number.isNaN(date) || headers.has("age")) return;
+    const offsetMs = date - receivedAt;
+    this.#clockOffsetMs = Math.abs(offsetMs) > 3_000 ? offsetMs : 0;
+  }
+
+  /** The URL of a path under the base URL. */
+  url(path: string): string {
+    return this.target.baseUrl + path;
+  }
+
+  tokenUrlOfA(tenantId: string = this.need("tenantId")): string {
+    return this.url(`/api/v1/${tenantId}/external-plugin/oauth/token`);
+  }
+
+  get tokenUrlOfB(): string {
+    return this.url("/v1/auth/token");
+  }
+
+  signer(credential: Omit<PluginCredential, "clientId">): Promise<Signer> {
+    const signer = this.#signers.get(credential) ?? importSigner(credential);
+    this.#signers.set(credential, signer);
+    return signer;
+  }
+
+  /** A client assertion of a plugin, right unless it is changed. */
+  async assertion(plugin: PluginCredential, audience: string, changes?: AssertionChanges): Promise<string> {
+    const assertion = await signAssertion(
+      await this.signer(plugin),
+      { clientId: plugin.clientId, audience, now: this.now() },
+      changes,
+    );
+    this.keepSecret(assertion);
+    return assertion;
+  }
+
+  /** Asks Variant A's token endpoint (section 4.1): client_credentials of the service plugin, unless changed. */
+  requestTokenOfA({
+    plugin = this.need("plugin"),
+    tenantId,
+    assertion,
+    ...request
+  }: PluginRequest): Promise<Answer> {
+    const url = this.tokenUrlOfA(tenantId);
+    return this.send(async () => {
+      const fields: Fields = {
+        grant_type: "client_credentials",
+        client_id: plugin.clientId,
+        client_assertion_type: assertionType,
+        client_assertion: await this.assertion(plugin, url, assertion),
+        ...request.fields,
+      };
+      for (const name of ["code", "code_verifier"]) this.keepSecret(fields[name]);
+      const given = Object.entries(fields).flatMap(([name, value]) =>
+        value === undefined ? [] : [[name, value]],
+      );
+      return {
+        note: request.note,
+        url,
+        headers: { "content-type": "application/x-www-form-urlencoded", ...request.headers },
+        body: request.body ?? new URLSearchParams(given).toString(),
+        fields: given.map(([name = ""]) => name),
+        ...(request.isRegular && { observe: { variant: "A", operation: "requestToken" } }),
+      };
+    }, request.limited);
+  }
+
+  /** Asks Variant B's token endpoint (section 4.2) with these fields as JSON. */
+  requestTokenOfB({
+    url = this.tokenUrlOfB,
+    ...request
+  }: TokenRequest & { readonly url?: string }): Promise<Answer> {
+    const fields = request.fields ?? {};
+    for (const name of ["code", "code_verifier", "client_secret"]) this.keepSecret(fields[name]);
+    return this.send(
+      async () => ({
+        note: request.note,
+        url,
+        headers: { "content-type": "application/json", ...request.headers },
+        body: request.body ?? JSON.stringify(fields),
+        fields: Object.keys(fields).filter((name) => fields[name] !== undefined),
+        ...(request.isRegular && { observe: { variant: "B", operation: "requestToken" } }),
+      }),
+      request.limited,
+    );
+  }
+
+  /** @throws NotTried if the deployment does not serve the variant */
+  async requireServed(variant: "A" | "B"): Promise<void> {
+    const { isServed, observed } = await askServed(this, variant);
+    if (!isServed)
+      throw new NotTried(
+        `Variant ${variant} is not served, as far as its token endpoint shows (${observed}).`,
+      );
+  }
+
+  /** The token of the service plugin, requested once. It is the control of every case that breaks a rule. */
+  async tokenOfA(): Promise<string> {
+    const answer = await this.controlOfA();
+    if (answer.accessToken !== undefined) return answer.accessToken;
+    throw new NotTried(`The credential of the plugin was refused (${shownAnswer(answer)}).`);
+  }
+
+  controlOfA(): Promise<Answer> {
+    return this.share("control A", () =>
+      this.requestTokenOfA({ note: "a right token request of the service plugin", isRegular: true }),
+    );
+  }
+
+  async tokenOfB(): Promise<string> {
+    const answer = await this.controlOfB();
+    if (answer.accessToken !== undefined) return answer.accessToken;
+    throw new NotTried(`The credential of the service account was refused (${shownAnswer(answer)}).`);
+  }
+
+  controlOfB(): Promise<Answer> {
+    const { clientId, clientSecret } = this.need("serviceAccount");
+    const fields = { grant_type: "client_credentials", client_id: clientId, client_secret: clientSecret };
+    return this.share("control B", () =>
+      this.requestTokenOfB({ note: "a right token request of the service account", fields, isRegular: true }),
+    );
+  }
+
+  /** Calls a route, by default the device list of section 4.3. */
+  call({ note, variant, route, token, headers, observe }: Call): Promise<Answer> {
+    const list = variant === "A" ? `/api/v1/${this.need("tenantId")}/devices` : "/v1/devices";
+    const [method = "", path = ""] = (route ?? `GET ${list}`).split(" ");
+    const bearer = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    return this.send(async () => ({
+      note,
+      method,
+      url: this.url(path),
+      headers: { ...bearer, ...headers },
+      ...(observe && { observe: { variant, operation: observe } }),
+    }));
+  }
+}
+
+/** Whether a token endpoint answers a request that holds nothing of anyone as one would. */
+export function askServed(
+  kit: Kit,
+  variant: "A" | "B",
+): Promise<{ readonly isServed: boolean; readonly observed: string }> {
+  const isA = variant === "A";
+  return kit.share(`served ${variant}`, async () => {
+    const answer = await kit.send(async () => ({
+      note: `a token request without a client, to see whether Variant ${variant} is served`,
+      url: isA ? kit.tokenUrlOfA() : kit.tokenUrlOfB,
+      headers: { "content-type": isA ? "application/x-www-form-urlencoded" : "application/json" },
+      body: isA ? "grant_type=bivariant-contract" : "{}",
+      fields: isA ? ["grant_type"] : [],
+    }));
+    const { status, fields } = answer;
+    const isRefusal = status >= 400 && status < 500 && ![403, 404, 405, 410].includes(status);
+    return { isServed: isRefusal && fields !== undefined, observed: shownAnswer(answer) };
+  });
+}
+
+/** Describes an answer in a few words, such as `400 invalid_client`. */
+export function shownAnswer({ status, fields, text }: Answer): string {
+  const error = fields?.error;
+  if (typeof error === "string" && /^[\w.:-]{1,60}$/.test(error)) return `${status} ${error}`;
+  if (text === "") return `${status}, empty`;
+  return `${status}, ${fields === undefined ? "not a JSON object" : "a JSON object"}`;
+}

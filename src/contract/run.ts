@@ -1,0 +1,164 @@
+/** Tries the cases against one deployment, one after the other, and yields each result as it comes. */
+import type { CaseDefinition, ContractCase, ContractResult, Verdict } from "./case.js";
+import { allCases } from "./cases/all.js";
+import { ContractError, NotTried } from "./errors.js";
+import { Kit } from "./kit.js";
+import { type ContractTarget, needed, parseTarget } from "./target.js";
+
+export interface ContractOptions {
+  /**
+   * Ids of cases, or beginnings of ids that end before a dot: `["assertion", "code.lifetime"]`. These are tried even if
+   * they are not safe; no other is. Default: every safe case.
+   */
+  readonly only?: readonly string[] | undefined;
+  /** Leaves out every case that costs a launch, a login or a wait. Default: false. */
+  readonly safe?: boolean | undefined;
+  /** Default: 60, and 1000 for a deployment on this machine. */
+  readonly maxRequests?: number | undefined;
+  /** The pause between two requests. Default: 200, and 0 for a deployment on this machine. */
+  readonly paceMs?: number | undefined;
+  /** Time limit of one request. Default: 10 000. */
+  readonly timeoutMs?: number | undefined;
+  /** How long a 429 is waited out for one request. Default: 60 000. */
+  readonly rateLimitDeadlineMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
+  /** Epoch milliseconds. Default: `Date.now`. */
+  readonly now?: (() => number) | undefined;
+  /** Waits, for a rate limit and for lifetimes to end. An emulator's clock can be moved instead. Default: real time. */
+  readonly wait?: ((ms: number) => Promise<unknown>) | undefined;
+  /** Allows plain http to another machine. Default: false. */
+  readonly allowInsecureHttp?: boolean | undefined;
+}
+
+/** Every case, as data, in the order in which they are tried. */
+export const contractCases: readonly ContractCase[] = allCases.map(
+  ({ run: _, expected: __, ...data }) => data,
+);
+
+/** Cases that wait longer than this are tried only if they are named, or if the option `wait` is given. */
+const longestWaitSeconds = 5;
+
+/**
+ * Tries what the target allows to try. What a deployment does is a result, never an error.
+ *
+ * @throws ContractError before the first request; the reason of `signal`
+ * @see the description, all sections
+ * @example
+ * for await (const { id, result, observed } of runContract({ baseUrl, tenantId, plugin })) console.log(id, result, observed);
+ */
+export async function* runContract(
+  target: ContractTarget,
+  options: ContractOptions = {},
+): AsyncGenerator<ContractResult, void> {
+  const { cases, run } = await prepareRun(target, options);
+  for (const one of cases) {
+    options.signal?.throwIfAborted();
+    yield await run(one);
+  }
+}
+
+export interface PreparedRun {
+  readonly cases: readonly CaseDefinition[];
+  /** Tries one of them. The cases of a run share their tokens, so they are tried one after the other. */
+  readonly run: (definition: CaseDefinition) => Promise<ContractResult>;
+}
+
+/** Checks everything that the caller gives. @throws ContractError */
+export async function prepareRun(target: ContractTarget, options: ContractOptions): Promise<PreparedRun> {
+  const checked = parseTarget(target);
+  const cases = chooseCases(options);
+  const kit = new Kit(checked, exchangeOptions(checked, options));
+  await importKeys(kit);
+  return { cases, run: (definition) => runCase(definition, kit, options) };
+}
+
+/** The cases that `only` names, else all that the option `safe` permits. @throws ContractError `case_unknown` */
+export function chooseCases({
+  only,
+  safe,
+}: Pick<ContractOptions, "only" | "safe">): readonly CaseDefinition[] {
+  if (only === undefined)
+    return allCases.filter(({ costs }) => !safe || costs.codes + costs.logins + costs.seconds === 0);
+  const isNamed = (name: string) => (one: CaseDefinition) => one.id === name || one.id.startsWith(`${name}.`);
+  const unknown = only.filter((name) => !allCases.some(isNamed(name)));
+  if (unknown.length === 0) return allCases.filter((one) => only.some((name) => isNamed(name)(one)));
+  const names = unknown.map((name) => JSON.stringify(name)).join(", ");
+  throw new ContractError("case_unknown", `No case is named ${names}. contractCases lists them.`);
+}
+
+async function runCase(
+  definition: CaseDefinition,
+  kit: Kit,
+  options: ContractOptions,
+): Promise<ContractResult> {
+  const { needs: _, costs: __, safe: ___, run, ...about } = definition;
+  kit.begin();
+  const verdict = await tryCase(definition, kit, options).catch((error: unknown): Verdict => {
+    if (error instanceof NotTried) return { result: "not tried", observed: error.message };
+    throw error;
+  });
+  return { ...about, ...verdict, evidence: kit.evidence() };
+}
+
+async function tryCase(definition: CaseDefinition, kit: Kit, options: ContractOptions): Promise<Verdict> {
+  const { needs, costs, safe, variant } = definition;
+  const missing = needs.filter((name) => kit.target[name] === undefined);
+  if (missing.length > 0)
+    throw new NotTried(`It needs ${missing.map((name) => needed[name]).join(", and ")}.`);
+  const isNamed = options.only !== undefined;
+  if (!safe && !isNamed)
+    throw new NotTried(
+      "It may lock, revoke or change something, or use up the rate limit. Name it to try it.",
+    );
+  if (costs.seconds > longestWaitSeconds && !isNamed && options.wait === undefined)
+    throw new NotTried(`It waits for ${costs.seconds} s. Name it to try it.`);
+  if (kit.exchanges.down !== undefined) throw new NotTried(kit.exchanges.down);
+  if (definition.unknown !== "current-variant") await kit.requireServed(variant);
+  kit.begin();
+  return definition.run(kit);
+}
+
+/** A key that cannot be used is an error of the caller, so it is found before anything is sent. */
+async function importKeys(kit: Kit): Promise<void> {
+  for (const value of Object.values(kit.target))
+    if (typeof value === "object" && "privateKey" in value) await kit.signer(value);
+}
+
+function exchangeOptions(
+  target: ContractTarget,
+  options: ContractOptions,
+): ConstructorParameters<typeof Kit>[1] {
+  const { protocol, hostname } = new URL(target.baseUrl);
+  const isLocal = /^(?:(?:.*\.)?localhost|\[::1\]|127(?:\.\d{1,3}){3})$/.test(hostname);
+  if (protocol === "http:" && !isLocal && !options.allowInsecureHttp) {
+    const message =
+      "baseUrl is plain http to another machine, which would get the credentials. Use https, or allowInsecureHttp.";
+    throw new ContractError("target_invalid", message, ["baseUrl"]);
+  }
+  const { maxRequests = isLocal ? 1_000 : 60, paceMs = isLocal ? 0 : 200 } = options;
+  const { timeoutMs = 10_000, rateLimitDeadlineMs = 60_000, signal, now = Date.now } = options;
+  for (const [name, value] of Object.entries({ maxRequests, paceMs, timeoutMs, rateLimitDeadlineMs }))
+    if (!Number.isSafeInteger(value) || value < (name === "paceMs" || name === "rateLimitDeadlineMs" ? 0 : 1))
+      throw new ContractError("option_invalid", `\`${name}\` must be a whole number, and not negative.`, [
+        name,
+      ]);
+  const fetch = options.fetch ?? ((url: string, init: RequestInit) => globalThis.fetch(url, init));
+  const waiting = options.wait ?? ((ms: number) => sleep(ms, signal));
+  const wait = async (ms: number) => void (await waiting(ms));
+  return { fetch, now, wait, paceMs, maxRequests, timeoutMs, rateLimitDeadlineMs, signal };
+}
+
+function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", stop);
+      resolve();
+    }, ms);
+    signal?.addEventListener("abort", stop, { once: true });
+  });
+}

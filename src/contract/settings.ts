@@ -1,0 +1,4 @@
+/** placeholder, replaced by the branch emu */
+export interface DeploymentSettings {
+  readonly [name: string]: unknown;
+}

@@ -1,0 +1,128 @@
+/** An emulator with everything that a case can need, and the target that lends it. */
+import { generateKeyPairSync } from "node:crypto";
+import {
+  type ContractOptions,
+  type ContractResult,
+  type ContractTarget,
+  type Launched,
+  runContract,
+} from "../../src/contract/index.js";
+import { createEmulator, type Emulator, type EmulatorOptions } from "../../src/emulator/index.js";
+
+const tenantId = "acme";
+const scopes = ["devices:read"];
+const redirectUri = "https://app.example/callback";
+
+/** Made once, because each takes a noticeable part of a second. */
+const keys = [1, 2].map((number) => {
+  const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const kid = `key-${number}`;
+  return {
+    kid,
+    privateKey: privateKey.export({ format: "jwk" }),
+    publicJwk: { ...publicKey.export({ format: "jwk" }), kid },
+  };
+});
+const [first, second] = keys as [(typeof keys)[0], (typeof keys)[0]];
+
+const plugin = (clientId: string, type: "service" | "user_interface", more: object = {}) => ({
+  ...{ clientId, tenantId, type, scopes },
+  ...more,
+});
+
+export interface Rig {
+  readonly emulator: Emulator;
+  readonly target: ContractTarget;
+  /** `wait` moves the emulator's clock, and `fetch` answers in-process. */
+  readonly options: ContractOptions;
+  run(options?: ContractOptions, target?: Partial<ContractTarget>): Promise<Map<string, ContractResult>>;
+}
+
+export function createRig(emulatorOptions: EmulatorOptions = {}): Rig {
+  const emulator = createEmulator({
+    publicUrl: "http://service.localhost",
+    ...emulatorOptions,
+    seed: {
+      plugins: [
+        plugin("reports", "service", { jwks: { keys: keys.map(({ publicJwk }) => publicJwk) } }),
+        plugin("disabled", "service", { enabled: false }),
+        plugin("restricted", "service", { devices: ["device-1"] }),
+        plugin("page", "user_interface"),
+        plugin("other-page", "user_interface"),
+        plugin("page", "user_interface", { tenantId: "umbrella" }),
+      ],
+      operators: [
+        { userId: "ada", tenantId, capabilities: scopes },
+        { userId: "bob", tenantId, capabilities: [] },
+        { userId: "eve", tenantId: "umbrella", capabilities: scopes },
+      ],
+      serviceAccounts: [{ clientId: "nightly", clientSecret: "a secret of the account", tenantId }],
+      apiClients: ["portal", "kiosk"].map((clientId) => ({
+        ...{ clientId, tenantId, redirectUris: [redirectUri] },
+        ...(clientId === "portal" && { clientSecret: "a secret of the portal" }),
+      })),
+    } as never,
+  });
+  const credential = (clientId: string, tenant = tenantId) => ({
+    clientId,
+    privateKey: emulator.testKey({ tenantId: tenant, clientId }),
+  });
+  const launch = (userId: string, clientId: string): Launched => {
+    const { url, authorize } = emulator.launch({ tenantId, clientId, userId });
+    const parameters = Object.fromEntries(new URL(url, "https://page.example").searchParams);
+    return { parameters, initialise: async (message) => authorize(message) };
+  };
+  const authorizationEndpoint = `${emulator.publicUrl}/v1/auth/authorize`;
+  const target: ContractTarget = {
+    baseUrl: emulator.publicUrl,
+    tenantId,
+    plugin: { clientId: "reports", privateKey: first.privateKey, keyId: first.kid },
+    secondKey: { privateKey: second.privateKey, keyId: second.kid },
+    disabledPlugin: credential("disabled"),
+    restrictedPlugin: credential("restricted"),
+    pagePlugin: credential("page"),
+    otherPagePlugin: credential("other-page"),
+    launch: async (clientId) => launch("ada", clientId),
+    limitedLaunch: async () => launch("bob", "page"),
+    secondTenantId: "umbrella",
+    secondTenantPlugin: credential("page", "umbrella"),
+    closedRoute: "GET /api/v1/acme/tenant-settings",
+    otherScopeRoute: "POST /api/v1/acme/schedules/7/executions",
+    deviceRoute: "GET /api/v1/acme/devices/device-2",
+    async narrow() {
+      emulator.updatePlugin({ clientId: "reports", tenantId, scopes: [] });
+      return async () => emulator.updatePlugin({ clientId: "reports", tenantId, scopes });
+    },
+    async disable() {
+      emulator.updatePlugin({ clientId: "reports", tenantId, enabled: false });
+      return async () => emulator.updatePlugin({ clientId: "reports", tenantId, enabled: true });
+    },
+    serviceAccount: { clientId: "nightly", clientSecret: "a secret of the account" },
+    apiClient: {
+      clientId: "portal",
+      clientSecret: "a secret of the portal",
+      redirectUri,
+      authorizationEndpoint,
+    },
+    otherApiClient: { clientId: "kiosk", redirectUri, authorizationEndpoint },
+    login: async (url) => emulator.login({ url, userId: "ada" }).callbackUrl,
+    denyLogin: async (url) => emulator.login({ url, userId: "ada", decision: "deny" }).callbackUrl,
+  };
+  const options: ContractOptions = {
+    fetch: emulator.fetch,
+    now: () => emulator.clock.now(),
+    wait: async (ms) => emulator.clock.advance(ms),
+    maxRequests: 1_000,
+  };
+  return {
+    emulator,
+    target,
+    options,
+    async run(more = {}, changed = {}) {
+      const results = new Map<string, ContractResult>();
+      for await (const result of runContract({ ...target, ...changed }, { ...options, ...more }))
+        results.set(result.id, result);
+      return results;
+    },
+  };
+}
