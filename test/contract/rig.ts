@@ -11,6 +11,8 @@ import { createEmulator, type Emulator, type EmulatorOptions } from "../../src/e
 
 const tenantId = "acme";
 const scopes = ["devices:read"];
+/** Small, so that a run meets it and waits. */
+const rateLimit = { requests: 30, windowSeconds: 60 };
 const redirectUri = "https://app.example/callback";
 
 /** Made once, because each takes a noticeable part of a second. */
@@ -41,6 +43,7 @@ export interface Rig {
 export function createRig(emulatorOptions: EmulatorOptions = {}): Rig {
   const emulator = createEmulator({
     publicUrl: "http://service.localhost",
+    rateLimit,
     ...emulatorOptions,
     seed: {
       plugins: [
@@ -97,6 +100,7 @@ export function createRig(emulatorOptions: EmulatorOptions = {}): Rig {
       emulator.updatePlugin({ clientId: "reports", tenantId, enabled: false });
       return async () => emulator.updatePlugin({ clientId: "reports", tenantId, enabled: true });
     },
+    rateLimit,
     serviceAccount: { clientId: "nightly", clientSecret: "a secret of the account" },
     apiClient: {
       clientId: "portal",

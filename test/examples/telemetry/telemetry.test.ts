@@ -1,4 +1,4 @@
-// The telemetry of README.md, run with pino and OpenTelemetry's SDK, whose exporters keep spans and metrics in memory.
+// The telemetry of src/client/README.md, run with pino and OpenTelemetry's SDK, whose exporters keep spans and metrics in memory.
 import { context, metrics, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
 import * as metricsSdk from "@opentelemetry/sdk-metrics";

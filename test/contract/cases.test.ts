@@ -1,0 +1,57 @@
+/** The cases as data, and as a run against an emulator that keeps every promise. */
+import { describe, expect, test } from "vitest";
+import { unknowns } from "../../generated/unknowns.js";
+import { contractCases } from "../../src/contract/index.js";
+import { rules } from "../../src/emulator/index.js";
+import { createRig } from "./rig.js";
+
+const everything = contractCases.map(({ id }) => id);
+
+describe("the table of cases", () => {
+  test("ids are unique, and each names a rule or an unknown that exists", () => {
+    expect(new Set(everything).size).toBe(everything.length);
+    for (const { rule, unknown, id } of contractCases) {
+      if (rule !== undefined) expect(rules, id).toHaveProperty([rule]);
+      if (unknown !== undefined)
+        expect(
+          unknowns.map((one) => one.id),
+          id,
+        ).toContain(unknown);
+    }
+  });
+
+  test("it is plain data", () => {
+    expect(JSON.parse(JSON.stringify(contractCases))).toEqual(contractCases);
+  });
+
+  test("a case costs no more requests than it says, when it is tried alone", {
+    timeout: 60_000,
+  }, async () => {
+    const { run } = createRig({ rateLimit: false });
+    for (const { id, costs } of contractCases) {
+      const result = (await run({ only: [id] })).get(id);
+      // The question whether the variant is served comes before, and is not the case's own.
+      expect.soft(result?.evidence.length, id).toBeLessThanOrEqual(Math.max(costs.requests, 1));
+    }
+  });
+});
+
+describe("against an emulator that keeps every promise", () => {
+  test("every case holds or learns, with everything that a target can lend", async () => {
+    const { run } = createRig();
+    const results = await run({ only: everything });
+    const others = [...results.values()].filter(({ result }) => result !== "holds" && result !== "learnt");
+    expect(others.map(({ id, result, observed }) => `${id}: ${result}: ${observed}`)).toEqual([]);
+    expect(results.size).toBe(everything.length);
+  });
+
+  test("a safe run takes at most 60 requests and changes nothing", async () => {
+    const { run, emulator } = createRig({ rateLimit: false });
+    const before = JSON.stringify(emulator.journal.entries().length);
+    const results = await run({ safe: true, maxRequests: 60 });
+    expect(before).toBe("0");
+    expect(emulator.journal.entries().length).toBeLessThanOrEqual(60);
+    const spent = [...results.values()].filter(({ observed }) => /budget/.test(observed));
+    expect(spent.map(({ id }) => id)).toEqual([]);
+  });
+});
