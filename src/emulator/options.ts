@@ -11,6 +11,7 @@ import {
 } from "./api/routes.js";
 import type { RuleSettings } from "./checks.js";
 import { EmulatorError, isJson, parseInput } from "./errors.js";
+import { canHaveContent } from "./faults/faults.js";
 import { TOKEN_PATH_B } from "./paths.js";
 import { type EmulatorSeed, parseSeed } from "./seed/seed.js";
 
@@ -102,10 +103,7 @@ export interface EmulatorOptions {
    * one, any other as a string. Default: "string".
    */
   readonly userIdType?: "string" | "number" | undefined;
-  /**
-   * The body of every error of Variant B's token endpoint (section 7.3). Default, or null: `error` and
-   * `error_description` of RFC 6749 section 5.2.
-   */
+  /** The body of each error of Variant B's token endpoint. Default, or null: as in RFC 6749 section 5.2. */
   readonly clientErrorBody?: Readonly<Record<string, unknown>> | null | undefined;
   /** The one status of all those errors. Default, or null: that of the broken rule, 400, 401, 413 or 415. */
   readonly clientErrorStatus?: number | null | undefined;
@@ -164,12 +162,7 @@ const publicUrl = z
   .string()
   .refine(isBaseUrl, "must be http or https, without credentials, query or fragment");
 const status = z.number().int().min(400).max(499);
-const successStatus = z
-  .number()
-  .int()
-  .min(200)
-  .max(299)
-  .refine((value) => value !== 204 && value !== 205, "must allow a body");
+const successStatus = z.int().min(200).max(299).refine(canHaveContent, "must allow a body");
 const json = z.custom<unknown>(isJson, "must be JSON");
 const rateLimit = z.strictObject({
   requests: z.number().int().min(1),
@@ -321,11 +314,8 @@ const table: Readonly<Record<OptionId, readonly [section: string, says: string]>
   tokenResponseExtras: ["4.2", "Additional fields of Variant B's token response, for example expires_in."],
   successStatus: ["4.1, 4.2", "The status of a success of both token endpoints."],
   userIdType: ["2.3", "The JSON type of userId, where the user id is a whole number: string or number."],
-  clientErrorBody: [
-    "7.3",
-    "The body of every error of Variant B's token endpoint. Null: as in RFC 6749 section 5.2.",
-  ],
-  clientErrorStatus: ["7.3", "The status of all those errors. Null: that of the broken rule."],
+  clientErrorBody: ["7.3", "The body of Variant B's token errors. Null: as in RFC 6749 section 5.2."],
+  clientErrorStatus: ["7.3", "The status of Variant B's token errors. Null: that of the broken rule."],
   issuerInCallback: ["4.2", "Whether Variant B's callback carries iss, the public URL (RFC 9207)."],
   api: ["4.3", "The operations of documents of your own. The option routes can replace them."],
   routes: ["4.3", "Routes besides the two device lists. A declared route can replace an invented one."],

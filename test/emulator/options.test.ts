@@ -1,7 +1,9 @@
 // Options and arguments: each choice is in the option table with its real default, data is copied, and a wrong
 // value is refused at once with a typed error that changes nothing.
 import { describe, expect, onTestFinished, test } from "vitest";
+import { deploymentSettings } from "../../src/contract/settings.js";
 import { createEmulator, type Emulator, type EmulatorOptions, options } from "../../src/emulator/index.js";
+import { apiClient, connect, serviceAccount } from "../../src/index.js";
 import {
   accessTokenIn,
   ada,
@@ -40,6 +42,25 @@ describe("the option table", () => {
       return { refused: await refused.text(), body: { ...body, access_token: "" }, publicUrl };
     };
     expect(await answers(given)).toEqual(await answers({}));
+  });
+
+  test("has the names of a settings file, which connect and apiClient take too, and four that are not the deployment's", async () => {
+    const names = Object.keys(options).map((id) => id.split(".")[0] ?? "");
+    const own = ["admin", "api", "publicUrl", "routes"];
+    const settings: Record<string, unknown> = { refreshTokens: { idleSeconds: 60 }, bearerStatuses: [403] };
+    for (const [id, { default: value }] of Object.entries(options))
+      if (!id.includes(".") && !own.includes(id)) settings[id] = value;
+    expect(Object.keys(deploymentSettings.parse(settings)).sort()).toEqual(
+      [...new Set(names), "bearerStatuses"].filter((name) => !own.includes(name)).sort(),
+    );
+    for (const name of own) expect(deploymentSettings.safeParse({ [name]: null }).success).toBe(false);
+    const { fetch, publicUrl: baseUrl, ...emulator } = createEmulator(settings);
+    emulator.registerServiceAccount({ tenantId: "acme", clientId: "worker", clientSecret: "not a secret" });
+    const credentials = [serviceAccount({ clientId: "worker", clientSecret: "not a secret" })];
+    const service = await connect({ ...settings, baseUrl, tenantId: "acme", credentials, fetch });
+    expect(await service.call("listDevices")).toMatchObject({ status: 200 });
+    const addresses = { redirectUri: "https://portal.example/", authorizationEndpoint: "/v1/auth/authorize" };
+    expect(() => apiClient({ ...settings, ...addresses, clientId: "portal" })).not.toThrow();
   });
 });
 
