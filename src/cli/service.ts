@@ -44,6 +44,7 @@ export async function openService(
           tenantId: tenant,
           variant,
           api,
+          bearerStatuses: settings.bearerStatuses,
           timeoutMs,
           rateLimitDeadlineMs,
           allowInsecureHttp,
@@ -62,7 +63,7 @@ export async function openService(
   let service = connected as Service;
   if (login !== undefined && connected?.variant !== "A") {
     if (login.found instanceof Error) throw login.found;
-    service = createService(login.found, { api }) as Service;
+    service = createService(login.found, { api, bearerStatuses: settings.bearerStatuses }) as Service;
     secrets.push(...login.options.secrets);
   }
   checkVariant?.(service.variant);

@@ -59,6 +59,7 @@ const settingTable = {
   storeKeyFile: { value: "path", text: "file with its key, 32 bytes as base64 (default: <store file>.key)" },
   storeKey: { isSecret: true, text: "the key of the store file itself" },
   login: { env: false, text: "use the stored login, even if a secret or a plugin is configured" },
+  settings: { value: "path", text: "JSON file with what is known of the deployment, such as bearerStatuses" },
   timeoutMs: { value: "ms", env: false, least: 1, text: "time limit of one HTTP request (default: 10000)" },
   rateLimitDeadlineMs: {
     value: "ms",
@@ -83,7 +84,10 @@ type ValueOf<Name> = Name extends "variant"
       ? number
       : string;
 
-export type Settings = { readonly [Name in SettingName]?: ValueOf<Name> };
+export type Settings = { readonly [Name in SettingName]?: ValueOf<Name> } & {
+  /** From the settings file only. */
+  readonly bearerStatuses?: readonly number[] | undefined;
+};
 
 function flagOf(name: SettingName): string | undefined {
   const { isSecret }: Setting = settingTable[name];

@@ -11,6 +11,7 @@ import {
 } from "./api/routes.js";
 import type { RuleSettings } from "./checks.js";
 import { EmulatorError, isJson, parseInput } from "./errors.js";
+import { canHaveContent } from "./faults/faults.js";
 import { TOKEN_PATH_B } from "./paths.js";
 import { type EmulatorSeed, parseSeed } from "./seed/seed.js";
 
@@ -74,6 +75,8 @@ export interface EmulatorOptions {
    * (description, section 3). Default: true.
    */
   readonly unauthenticatedAttemptSpendsCode?: boolean | undefined;
+  /** Whether an exchange attempt that is answered 429 spends the code too, which is not shown. Default: false. */
+  readonly rateLimitedAttemptSpendsCode?: boolean | undefined;
   /** Whether an assertion without `kid` is refused; if not, it counts as a wrong kid (section 2.2). Default: true. */
   readonly requireKid?: boolean | undefined;
   /**
@@ -93,14 +96,36 @@ export interface EmulatorOptions {
   readonly revoShape?: "nested" | "flat" | undefined;
   /** Fields of Variant B's token response besides the two that are shown (section 4.2). Default: none. */
   readonly tokenResponseExtras?: Readonly<Record<string, unknown>> | undefined;
+  /** The status of a success of both token endpoints: 200 to 299, not 204 or 205. Default: 200. */
+  readonly successStatus?: number | undefined;
+  /**
+   * The JSON type of `userId` in `revo.user` (section 2.3): with "number" a user id that is a whole number is sent as
+   * one, any other as a string. Default: "string".
+   */
+  readonly userIdType?: "string" | "number" | undefined;
+  /** The body of each error of Variant B's token endpoint. Default, or null: as in RFC 6749 section 5.2. */
+  readonly clientErrorBody?: Readonly<Record<string, unknown>> | null | undefined;
+  /** The one status of all those errors. Default, or null: that of the broken rule, 400, 401, 413 or 415. */
+  readonly clientErrorStatus?: number | null | undefined;
   /**
    * The status for a bearer that is missing, expired, of another tenant or of a disabled plugin, which is not
-   * shown. Unless it is 401, the body is `{ error: "invalid_token" }`, because an empty 403 has other causes
-   * (section 7.2). Default: 401.
+   * shown. Default: 401.
    */
   readonly bearerStatus?: number | undefined;
+  /**
+   * The JSON body of an answer that refuses a bearer, also with `pluginTokenRefusedStatus`. Default, or null: none at
+   * 401, otherwise `{ error: "invalid_token" }`, because an empty 403 has other causes (section 7.2).
+   */
+  readonly bearerBody?: unknown;
+  /** Ignored: the option of `connect`, so that one settings file serves both. */
+  readonly bearerStatuses?: readonly number[] | undefined;
   /** The status for a plugin token on a route that accepts none (section 7.2). Default: `bearerStatus`. */
   readonly pluginTokenRefusedStatus?: number | undefined;
+  /**
+   * The JSON body of the 403 for a person without the capability, which is not among the "exactly three causes" of an
+   * empty one (section 7.2). Default, or null: none.
+   */
+  readonly missingCapabilityBody?: unknown;
   /**
    * For each value of `X-Envelope` the member that then holds the raw body, such as `{ data: "data" }`. The
    * description shows neither (section 4.3). By default the header changes nothing.
@@ -137,6 +162,8 @@ const publicUrl = z
   .string()
   .refine(isBaseUrl, "must be http or https, without credentials, query or fragment");
 const status = z.number().int().min(400).max(499);
+const successStatus = z.int().min(200).max(299).refine(canHaveContent, "must allow a body");
+const json = z.custom<unknown>(isJson, "must be JSON");
 const rateLimit = z.strictObject({
   requests: z.number().int().min(1),
   windowSeconds: z.number().positive(),
@@ -156,7 +183,7 @@ const refreshPath = z
   .refine((path) => !OTHER_PATHS.test(path), "must not be a path of the emulator's pages or of Variant A");
 /** "a JSON object with access_token (string) ... refresh_token (string)" (section 4.2): extras do not change these. */
 const tokenResponseExtras = z
-  .record(z.string(), z.custom<unknown>(isJson, "must be JSON"))
+  .record(z.string(), json)
   .refine((extras) => !("access_token" in extras || "refresh_token" in extras), "must not name a token");
 
 /** Every option, how it is checked, and its default. `options` describes what each of them decides. */
@@ -175,14 +202,22 @@ const schema = z.strictObject({
   launchState: z.enum(["opaque_code", "launch-parameter"]).default("launch-parameter"),
   issuerInCallback: z.boolean().default(false),
   unauthenticatedAttemptSpendsCode: z.boolean().default(true),
+  rateLimitedAttemptSpendsCode: z.boolean().default(false),
   requireKid: z.boolean().default(true),
   refusedPluginError: z.enum(["invalid_grant", "invalid_client"]).default("invalid_grant"),
   malformedError: z.enum(["invalid_grant", "invalid_request"]).default("invalid_grant"),
   fixedTextFullStop: z.boolean().default(true),
   revoShape: z.enum(["nested", "flat"]).default("nested"),
   tokenResponseExtras: tokenResponseExtras.default({}),
+  successStatus: successStatus.default(200),
+  userIdType: z.enum(["string", "number"]).default("string"),
+  clientErrorBody: z.record(z.string(), json).nullable().default(null),
+  clientErrorStatus: status.nullable().default(null),
   bearerStatus: status.default(401),
+  bearerBody: json.default(null),
+  bearerStatuses: z.array(z.number().int().min(400).max(599)).optional(),
   pluginTokenRefusedStatus: status.optional(),
+  missingCapabilityBody: json.default(null),
   envelope: z.record(z.string().min(1), z.string().min(1)).default({}),
   devices: devicesSchema.optional(),
   rules: z.record(z.string(), z.boolean()).default({}) as z.ZodType<RuleSettings>,
@@ -193,12 +228,12 @@ const schema = z.strictObject({
 
 type Defaulted = Exclude<
   keyof EmulatorOptions,
-  "now" | "publicUrl" | "pluginTokenRefusedStatus" | "devices" | "randomSeed"
+  "now" | "publicUrl" | "bearerStatuses" | "pluginTokenRefusedStatus" | "devices" | "randomSeed"
 >;
 
 export type Settings = EmulatorOptions &
   Given<Pick<EmulatorOptions, Defaulted>> & { readonly refreshTokens: Given<RefreshTokenOptions> };
-type Given<Options> = { readonly [Name in keyof Options]-?: NonNullable<Options[Name]> };
+type Given<Options> = { readonly [Name in keyof Options]-?: Exclude<Options[Name], undefined> };
 
 /** Gives options that are undefined their defaults. @throws EmulatorError `option_invalid` */
 export function withDefaults(options: EmulatorOptions): Settings {
@@ -208,9 +243,10 @@ export function withDefaults(options: EmulatorOptions): Settings {
 /** Returns the options that are given; undefined stands for the default. @throws EmulatorError `option_invalid`, `seed_invalid` */
 export function parseEmulatorOptions(input: unknown): EmulatorOptions {
   const settings = withDefaults(input as EmulatorOptions);
-  const { seed, devices, tokenResponseExtras } = settings;
+  const { seed, devices, tokenResponseExtras, bearerBody, clientErrorBody, missingCapabilityBody } = settings;
+  const bodies = { bearerBody, clientErrorBody, missingCapabilityBody };
   // They are copied, so that later changes to the caller's objects have no effect.
-  const copies = { seed: parseSeed(seed), ...structuredClone({ devices, tokenResponseExtras }) };
+  const copies = { seed: parseSeed(seed), ...structuredClone({ devices, tokenResponseExtras, ...bodies }) };
   const given = Object.entries({ ...settings, ...copies }).filter(([name]) => name in (input as object));
   return Object.fromEntries(given);
 }
@@ -245,7 +281,10 @@ export interface Option {
 
 /** Every option but those that decide nothing about the service. The id of an option inside another has a dot. */
 export type OptionId =
-  | Exclude<keyof EmulatorOptions, "now" | "refreshTokens" | "rules" | "seed" | "randomSeed">
+  | Exclude<
+      keyof EmulatorOptions,
+      "now" | "bearerStatuses" | "refreshTokens" | "rules" | "seed" | "randomSeed"
+    >
   | "rateLimit.retryAfter"
   | `refreshTokens.${keyof RefreshTokenOptions}`;
 
@@ -260,6 +299,7 @@ const table: Readonly<Record<OptionId, readonly [section: string, says: string]>
     "3",
     "Whether an exchange with a refused assertion spends the code too.",
   ],
+  rateLimitedAttemptSpendsCode: ["3", "Whether an exchange that is answered 429 spends the code too."],
   requireKid: ["2.2", "Whether an assertion without kid is refused, even with one key in the JWKS."],
   refusedPluginError: ["7.1", "The error for an unregistered or disabled plugin."],
   malformedError: ["7.1", "The error for a token request that cannot be read or lacks a field."],
@@ -272,11 +312,17 @@ const table: Readonly<Record<OptionId, readonly [section: string, says: string]>
   "refreshTokens.lifetimeSeconds": ["5.9", "How long a login can be refreshed, no matter how often."],
   "refreshTokens.idleSeconds": ["5.9", "How long after its last use a login can be refreshed."],
   tokenResponseExtras: ["4.2", "Additional fields of Variant B's token response, for example expires_in."],
+  successStatus: ["4.1, 4.2", "The status of a success of both token endpoints."],
+  userIdType: ["2.3", "The JSON type of userId, where the user id is a whole number: string or number."],
+  clientErrorBody: ["7.3", "The body of Variant B's token errors. Null: as in RFC 6749 section 5.2."],
+  clientErrorStatus: ["7.3", "The status of Variant B's token errors. Null: that of the broken rule."],
   issuerInCallback: ["4.2", "Whether Variant B's callback carries iss, the public URL (RFC 9207)."],
   api: ["4.3", "The operations of documents of your own. The option routes can replace them."],
   routes: ["4.3", "Routes besides the two device lists. A declared route can replace an invented one."],
   narrowingDelayMs: ["2.1", "How long a replaced grant stays in force for issued tokens."],
   bearerStatus: ["7.2", "The status for a bearer that is missing or not valid for the request."],
+  bearerBody: ["7.2", "The body of that answer. Null: none at 401, otherwise invalid_token as error."],
+  missingCapabilityBody: ["7.2", "The body of the 403 for a person without the capability. Null: none."],
   pluginTokenRefusedStatus: [
     "7.2",
     "The status for a plugin token on a route that takes none. By default that of bearerStatus.",

@@ -95,6 +95,62 @@ describe.concurrent("call", () => {
     await refused([...call, "--api", join(folder, "none.js")], env, "neither a module nor a folder");
   });
 
+  it("and doctor take bearerStatuses from the settings file, named by the flag or the variable", async () => {
+    const { env } = await startPlanted((_, response) => response.writeHead(423).end("{}"));
+    const { folder } = await startDeployment();
+    const settings = join(folder, "settings.json");
+    await writeFile(settings, '\ufeff{\n\t"bearerStatuses": [423], "successStatus": 201\n}');
+    const told = "It was not sent once more: that needs a token older than 30 s";
+    expect((await cli(call, env)).stderr).not.toContain(told);
+    expect((await cli([...call, "--settings", settings], env)).stderr).toContain(told);
+    const named = { ...env, BIVARIANT_SETTINGS: settings };
+    expect((await cli(call, named)).stderr).toContain(told);
+    expect((await cli(["doctor"], named)).stdout).toContain(told);
+    expect(await cli(["token"], named)).toMatchObject({ code: 0 });
+  });
+
+  it.each([
+    { name: "that is not JSON", content: "planted-in-file", says: "is not valid JSON: FILE\n" },
+    { name: "that is broken off", content: '{\n"envelope": {"planted": "in-file"', says: "JSON: FILE:2" },
+    { name: "that is empty", content: "", says: "is not valid JSON: FILE" },
+    { name: "with a list", content: "[]", says: "FILE:1: Invalid input: expected object" },
+    {
+      name: "with an unknown name",
+      content: '{\n\n"bearerStatuss": [1] }',
+      says: 'FILE:3: unknown key: "bearerS',
+    },
+    { name: "with a secret as a name", content: '{"planted-in-file-1": 1}', says: "FILE:1: unknown key: …" },
+    { name: "with rules", content: '{"rules": {}}', says: 'FILE:1: unknown key: "rules"' },
+    { name: "with a name twice", content: '{"requireKid":true,\n"requireKid":false}', says: "FILE:2: " },
+    {
+      name: "with a text as a status",
+      content: '{"bearerStatus":\n"planted-in-file"}',
+      says: 'FILE:2: "bearerStatus": Invalid input: expected number',
+    },
+    {
+      name: "with two mistakes",
+      content: '{"bearerStatuses": [401,\n40],\n"refreshPath": "planted-in-file"}',
+      says: /FILE:2: "bearerStatuses\.1": .*\nFILE:3: "refreshPath": must be a path/,
+    },
+    {
+      name: "with an unknown name inside",
+      content: '{"rateLimit": { "requests": 1, "windowSeconds": 1,\n"max": 3 }}',
+      says: 'FILE:2: "rateLimit": unknown key: "max"',
+    },
+    { name: "that is missing", content: undefined, says: "that cannot be read (ENOENT): FILE" },
+    { name: "that is a folder", content: null, says: "that cannot be read (EISDIR): FILE" },
+  ])("exits 2 before it sends anything for a settings file $name", async ({ content, says }) => {
+    const { env, emulator, folder } = await startDeployment();
+    const file = content === null ? folder : join(folder, "settings.json");
+    if (typeof content === "string") await writeFile(file, content);
+    for (const command of [call, ["token"], ["doctor"], ["login"]]) {
+      const result = await refused([...command, "--settings", file], env, "--settings names a file ");
+      expect(result.stderr.replaceAll(file, "FILE")).toMatch(says);
+      expect(leaksOf(result, ["in-file"])).toEqual([]);
+    }
+    expect(emulator.journal.entries()).toEqual([]);
+  });
+
   it("shows the body of a refusal with control characters escaped", async () => {
     const said = JSON.stringify({ why: "no such page\u009b2J\u202e" });
     const { env } = await startPlanted((_, response) => response.writeHead(422).end(said));

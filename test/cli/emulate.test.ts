@@ -115,6 +115,41 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
     expect(leaksOf(result)).toEqual([]);
   });
 
+  const settingsFile = async (settings: object) => seedFile(JSON.stringify(settings, undefined, 2));
+
+  it("becomes the deployment of a settings file, which the exported variables name to the other commands", async () => {
+    const settings = { bearerStatus: 403, bearerBody: "no", bearerStatuses: [403], successStatus: 201 };
+    const file = await settingsFile({ ...settings, variants: ["A"] });
+    const { env, url } = await serving("--settings", file, "--variant", "B");
+    const refused = await fetch(`${url}/v1/devices`);
+    expect([refused.status, await refused.text()]).toEqual([403, '"no"']);
+    expect(env.BIVARIANT_SETTINGS).toBe(file);
+    expect((await call(env)).code).toBe(0);
+    expect((await postGrant(url, "password")).status).toBe(404);
+  });
+
+  it("lets the options of a seed file win over the settings file, also when it is read again", async () => {
+    const settings = await settingsFile({ bearerStatus: 403, bearerBody: "no" });
+    const file = await seedFile("options: { bearerStatus: 404 }\n");
+    const { url, seen } = await serving("--settings", settings, "--seed-file", file, "--watch");
+    const refused = async () => {
+      const answer = await fetch(`${url}/v1/devices`);
+      return [answer.status, await answer.text()];
+    };
+    expect(await refused()).toEqual([404, '"no"']);
+    await writeFile(file, "options: {}\n");
+    await seen(/Read the seed file again/);
+    expect(await refused()).toEqual([403, '"no"']);
+  });
+
+  it("exits 2 for a value in the settings file that only the emulator refuses, with its line", async () => {
+    const file = await settingsFile({ bearerStatus: 403, refreshPath: "/host/planted" });
+    const says = `${file}:3: "refreshPath": must not be a path of the emulator's pages`;
+    const { stderr } = await refused(["emulate", "--settings", file], {}, "--settings names a file", says);
+    expect(stderr).not.toContain("planted");
+    await refused(["emulate", "--settings", await settingsFile({ seed: {} })], {}, 'unknown key: "seed"');
+  });
+
   const document = `openapi: 3.1.0
 paths:
   /api/v1/{tenantId}/alarms/{alarmId}:

@@ -170,6 +170,27 @@ describe.concurrent("a login", () => {
   });
 });
 
+describe("a login whose token has expired", () => {
+  it.each([
+    { inFile: "/v1/auth/refresh", args: [] },
+    { inFile: "/v1/auth/elsewhere", args: ["--refresh-path", "/v1/auth/refresh"] },
+  ])(
+    "is renewed at the refreshPath of the settings file ($inFile), unless $args",
+    async ({ inFile, args }) => {
+      const deployment = await start({ refreshPath: "/v1/auth/refresh" });
+      const settings = join(deployment.folder, "settings.json");
+      await writeFile(settings, JSON.stringify({ refreshPath: inFile }));
+      const env = { ...deployment.env, BIVARIANT_SETTINGS: settings };
+      await logIn(deployment, env);
+      const now = Date.now;
+      const clock = vi.spyOn(Date, "now").mockImplementation(() => now() + 2 * 3_600_000);
+      onTestFinished(() => clock.mockRestore());
+      expect(await cli(["token", ...args], env)).toMatchObject({ code: 0 });
+      expect(deployment.emulator.journal.last()).toMatchObject({ path: "/v1/auth/refresh", status: 200 });
+    },
+  );
+});
+
 describe("a login that is over", () => {
   /** Replaces the deployment by a server that knows no token, and moves the clock forward. */
   async function expired(laterMs: number): Promise<Environment> {

@@ -1,8 +1,18 @@
 // Options and arguments: each choice is in the option table with its real default, data is copied, and a wrong
 // value is refused at once with a typed error that changes nothing.
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createEmulator, type Emulator, options } from "../../src/emulator/index.js";
-import { accessTokenIn, PluginClient, requestAccountToken, START } from "./plugin-client.js";
+import { deploymentSettings } from "../../src/contract/settings.js";
+import { createEmulator, type Emulator, type EmulatorOptions, options } from "../../src/emulator/index.js";
+import { apiClient, connect, serviceAccount } from "../../src/index.js";
+import {
+  accessTokenIn,
+  ada,
+  LaunchedPlugin,
+  PluginClient,
+  reporter,
+  requestAccountToken,
+  START,
+} from "./plugin-client.js";
 
 const wrong = <Wrong>(value: unknown) => value as Wrong;
 const circular: Record<string, unknown> = {};
@@ -33,6 +43,25 @@ describe("the option table", () => {
     };
     expect(await answers(given)).toEqual(await answers({}));
   });
+
+  test("has the names of a settings file, which connect and apiClient take too, and four that are not the deployment's", async () => {
+    const names = Object.keys(options).map((id) => id.split(".")[0] ?? "");
+    const own = ["admin", "api", "publicUrl", "routes"];
+    const settings: Record<string, unknown> = { refreshTokens: { idleSeconds: 60 }, bearerStatuses: [403] };
+    for (const [id, { default: value }] of Object.entries(options))
+      if (!id.includes(".") && !own.includes(id)) settings[id] = value;
+    expect(Object.keys(deploymentSettings.parse(settings)).sort()).toEqual(
+      [...new Set(names), "bearerStatuses"].filter((name) => !own.includes(name)).sort(),
+    );
+    for (const name of own) expect(deploymentSettings.safeParse({ [name]: null }).success).toBe(false);
+    const { fetch, publicUrl: baseUrl, ...emulator } = createEmulator(settings);
+    emulator.registerServiceAccount({ tenantId: "acme", clientId: "worker", clientSecret: "not a secret" });
+    const credentials = [serviceAccount({ clientId: "worker", clientSecret: "not a secret" })];
+    const service = await connect({ ...settings, baseUrl, tenantId: "acme", credentials, fetch });
+    expect(await service.call("listDevices")).toMatchObject({ status: 200 });
+    const addresses = { redirectUri: "https://portal.example/", authorizationEndpoint: "/v1/auth/authorize" };
+    expect(() => apiClient({ ...settings, ...addresses, clientId: "portal" })).not.toThrow();
+  });
 });
 
 describe("an option", () => {
@@ -61,6 +90,14 @@ describe("an option", () => {
     { name: "a token as extra", settings: { tokenResponseExtras: { access_token: "x" } }, issue: /^tokenRe/ },
     { name: "a function as extra", settings: { tokenResponseExtras: { a: () => 1 } }, issue: /^tokenRe/ },
     { name: "a circular extra", settings: { tokenResponseExtras: { a: circular } }, issue: /^tokenRe/ },
+    { name: "a success status of 300", settings: { successStatus: 300 }, issue: /^successStatus/ },
+    { name: "a success status without body", settings: { successStatus: 204 }, issue: /^successStatus/ },
+    { name: "a list as error body", settings: { clientErrorBody: ["hunter2"] }, issue: /^clientErrorBody/ },
+    { name: "an error status of 500", settings: { clientErrorStatus: 500 }, issue: /^clientErrorStatus/ },
+    { name: "a function as body", settings: { bearerBody: () => 1 }, issue: /^bearerBody/ },
+    { name: "a circular body", settings: { missingCapabilityBody: circular }, issue: /^missingCapability/ },
+    { name: "an unknown type of user id", settings: { userIdType: "bigint" }, issue: /^userIdType/ },
+    { name: "a refused status of the client", settings: { bearerStatuses: [200] }, issue: /^bearerStatuses/ },
     { name: "an unknown shape of revo", settings: { revoShape: "deep" }, issue: /^revoShape/ },
     { name: "an unknown plugin error", settings: { refusedPluginError: "unknown" }, issue: /^refusedPlugin/ },
     { name: "a device without an id", settings: { devices: [{ name: "Door" }] }, issue: /^devices/ },
@@ -93,10 +130,12 @@ describe("an option", () => {
   test("that is data is copied: later changes to the caller's object have no effect", async () => {
     const tokenResponseExtras = { deep: { list: [1] } };
     const devices = [{ id: "door", tags: ["a"] }];
+    const bearerBody = { why: ["a"] };
     const account = { clientId: "worker", clientSecret: "not a secret", tenantId: "acme" };
     const seed = { serviceAccounts: [account] };
-    const emulator = createEmulator({ tokenResponseExtras, devices, seed });
+    const emulator = createEmulator({ tokenResponseExtras, devices, bearerBody, seed });
     devices[0]?.tags.push("b");
+    bearerBody.why.push("b");
     tokenResponseExtras.deep.list.push(2);
     emulator.reset();
     const answer = await requestAccountToken(emulator, account);
@@ -104,6 +143,100 @@ describe("an option", () => {
     const authorization = `Bearer ${await accessTokenIn(answer)}`;
     const list = await emulator.fetch("/v1/devices", { headers: { authorization } });
     expect(await list.json()).toEqual([{ id: "door", tags: ["a"] }]);
+    expect(await (await emulator.fetch("/v1/devices")).json()).toEqual({ why: ["a"] });
+  });
+
+  const account = { clientId: "worker", clientSecret: "not a secret", tenantId: "acme" };
+  type Ask = (plugin: LaunchedPlugin) => Promise<Response>;
+  const launchedPlugin: Ask = (plugin) => plugin.exchange(plugin.launchedCode());
+  const askAsAccount: Ask = ({ emulator }) => requestAccountToken(emulator, account);
+  const askWithWrongSecret: Ask = ({ emulator }) =>
+    requestAccountToken(emulator, { ...account, clientSecret: "x" });
+  const callWithoutBearer: Ask = (plugin) => plugin.call(undefined);
+  const callClosedRoute: Ask = async (plugin) =>
+    plugin.call(await plugin.launchedToken(), "/api/v1/acme/tenant-settings");
+  const callWithoutScope: Ask = async (plugin) => {
+    const token = await plugin.launchedToken();
+    plugin.emulator.updatePlugin({ ...reporter, scopes: [] });
+    return plugin.call(token);
+  };
+  const callWithoutCapability: Ask = async (plugin) => {
+    const token = await plugin.launchedToken();
+    plugin.emulator.updateOperator({ ...ada, capabilities: [] });
+    return plugin.call(token);
+  };
+  const why = { why: "not shown" };
+  const found = (pattern: RegExp) => expect.stringMatching(pattern);
+  const answers: { ask: Ask; settings: EmulatorOptions; status: number; body: unknown }[] = [
+    { ask: launchedPlugin, settings: { successStatus: 201 }, status: 201, body: found(/"access_token"/) },
+    { ask: askAsAccount, settings: { successStatus: 202 }, status: 202, body: found(/"access_token"/) },
+    { ask: askWithWrongSecret, settings: {}, status: 401, body: found(/^{"error":"invalid_client"/) },
+    { ask: askWithWrongSecret, settings: { clientErrorBody: why }, status: 401, body: JSON.stringify(why) },
+    { ask: askWithWrongSecret, settings: { clientErrorBody: {} }, status: 401, body: "{}" },
+    { ask: askWithWrongSecret, settings: { clientErrorStatus: 422 }, status: 422, body: found(/"error"/) },
+    { ask: callWithoutBearer, settings: { bearerBody: "no" }, status: 401, body: '"no"' },
+    { ask: callWithoutBearer, settings: { bearerStatus: 403 }, status: 403, body: found(/invalid_token/) },
+    { ask: callWithoutBearer, settings: { bearerStatus: 403, bearerBody: [] }, status: 403, body: "[]" },
+    {
+      ask: callClosedRoute,
+      settings: { pluginTokenRefusedStatus: 404, bearerBody: why },
+      status: 404,
+      body: JSON.stringify(why),
+    },
+    {
+      ask: callWithoutScope,
+      settings: { bearerBody: why, missingCapabilityBody: why },
+      status: 403,
+      body: "",
+    },
+    { ask: callWithoutCapability, settings: { bearerBody: why }, status: 403, body: "" },
+    { ask: callWithoutCapability, settings: { missingCapabilityBody: 7 }, status: 403, body: "7" },
+  ];
+  test.each(answers.map((row) => ({ ...row, name: `${row.ask.name} with ${JSON.stringify(row.settings)}` })))(
+    "chooses an answer that the description leaves open: $name",
+    async ({ ask, settings, status, body }) => {
+      const plugin = new LaunchedPlugin(settings);
+      plugin.emulator.registerServiceAccount(account);
+      const response = await ask(plugin);
+      expect({ status: response.status, body: await response.text() }).toEqual({ status, body });
+      if (status === 401)
+        expect(response.headers.get("www-authenticate") === null).toBe(ask === askWithWrongSecret);
+      if (ask === askWithWrongSecret)
+        expect(plugin.emulator.customerLog.last()?.outcome).toMatchObject({ status });
+    },
+  );
+
+  test.each([
+    { userIdType: "number" as const, userId: "7", sent: 7 },
+    { userIdType: "number" as const, userId: "007", sent: "007" },
+    { userIdType: "number" as const, userId: "7a", sent: "7a" },
+    { userIdType: "string" as const, userId: "7", sent: "7" },
+  ])("userIdType $userIdType sends the user id $userId as $sent", async ({ userIdType, userId, sent }) => {
+    const plugin = new LaunchedPlugin({ userIdType });
+    plugin.emulator.registerOperator({ ...ada, userId });
+    const answer = await plugin.exchange(plugin.launchedCode({ userId }));
+    expect(await answer.json()).toMatchObject({ revo: { user: { userId: sent } } });
+  });
+
+  test.each([
+    { rateLimitedAttemptSpendsCode: true, later: 400 },
+    { rateLimitedAttemptSpendsCode: false, later: 200 },
+  ])(
+    "rateLimitedAttemptSpendsCode $rateLimitedAttemptSpendsCode: the code of an exchange that was answered 429 is later answered $later",
+    async ({ later, ...settings }) => {
+      const plugin = new LaunchedPlugin({ ...settings, rateLimit: { requests: 1, windowSeconds: 60 } });
+      const code = plugin.launchedCode();
+      await plugin.requestToken();
+      expect((await plugin.exchange(code)).status).toBe(429);
+      plugin.now += 60_000;
+      expect((await plugin.exchange(code)).status).toBe(later);
+    },
+  );
+
+  test("bearerStatuses is that of connect: it changes nothing here, so that one object serves both", async () => {
+    const plugin = new PluginClient({ bearerStatuses: [403] });
+    expect((await plugin.call(undefined)).status).toBe(401);
+    expect(Object.keys(options)).not.toContain("bearerStatuses");
   });
 
   test("that is a clock and breaks later is reported by its name", () => {

@@ -1,6 +1,8 @@
 /** The compiler accepts a credential or an Auth only for the functions that can use it. */
 import type { KeyObject } from "node:crypto";
 import { createBackend } from "../../src/backend/index.js";
+import type { DeploymentSettings } from "../../src/contract/settings.js";
+import { createEmulator, type EmulatorOptions } from "../../src/emulator/index.js";
 import {
   type Auth,
   apiClient,
@@ -18,6 +20,18 @@ import { createVariantBClient } from "../../src/variant-b.js";
 import { type Equal, proof } from "./proof.js";
 
 const target = { baseUrl: "https://customer.example", tenantId: "acme" };
+/** One flat settings object serves the client and the emulator, whose options have all of its names. */
+export function takesSettings(settings: DeploymentSettings): void {
+  createEmulator(settings);
+  createEmulator().reset(settings);
+  void connect({ ...settings, ...target, credentials: [plugin] });
+  apiClient({ ...settings, clientId: "c", authorizationEndpoint: "/v1/auth/authorize" });
+  proof<Equal<Exclude<keyof DeploymentSettings, keyof EmulatorOptions>, never>>();
+  // @ts-expect-error an unknown name
+  const misspelt: DeploymentSettings = { bearerStatuss: [403] };
+  void misspelt;
+}
+
 const plugin = servicePlugin({ clientId: "c", privateKey: "pem" });
 const account = serviceAccount(async ({ tenantId }) => ({ clientId: tenantId, clientSecret: "s" }));
 const page = userInterfacePlugin({ clientId: "c", privateKey: "pem" });

@@ -3,7 +3,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { existsSync, statSync } from "node:fs";
 import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { type Command, Option } from "commander";
 import {
@@ -22,8 +22,9 @@ import { collect, invalidFlag, wholeNumber } from "../arguments.js";
 import type { Output, Paint } from "../output.js";
 import type { Context } from "../run.js";
 import { exportLines } from "../settings.js";
+import { readSettingsFile } from "../settings-file.js";
 
-type TextFlag = "publicUrl" | "seedFile" | "tenant" | "aClientId" | "bClientId" | "pageUrl";
+type TextFlag = "publicUrl" | "settings" | "seedFile" | "tenant" | "aClientId" | "bClientId" | "pageUrl";
 type DocumentFlag = "variantA" | "variantB";
 
 interface EmulateFlags extends Readonly<Partial<Record<TextFlag | DocumentFlag, string>>> {
@@ -49,6 +50,7 @@ export function defineEmulate(command: Command, { output, signal }: Context): vo
     .addOption(new Option("--port <number>", "port to listen on").argParser(port).default(0, "a free one"))
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .option("--public-url <url>", "base URL that clients use, if it differs (behind a proxy, with a prefix)")
+    .option("--settings <path>", "JSON file with options, as bivariant contract writes it")
     // These flags conflict with a seed file, because both say what is registered.
     .addOption(seedFile.conflicts(["tenant", "aClientId", "bClientId", "scope", "pageUrl"]))
     .option("--watch", "read the seed file again whenever it changes")
@@ -77,8 +79,11 @@ export function defineEmulate(command: Command, { output, signal }: Context): vo
       if (watch && seedFile === undefined)
         throw invalidFlag("--watch", "needs the file to watch: pass --seed-file too.");
       const api = await documentedApi(flags);
+      const settings =
+        flags.settings === undefined ? {} : await readSettingsFile(flags.settings, createEmulator);
       const seed = seedFile === undefined ? defaultSeed(flags, api) : undefined;
-      await serve(flags, () => ({ ...emulatorOptions(flags, seed), ...(api && { api }) }), output, signal);
+      const readOptions = () => ({ ...settings, ...emulatorOptions(flags, seed), ...(api && { api }) });
+      await serve(flags, readOptions, output, signal);
     })
     .addHelpText(
       "after",
@@ -89,6 +94,9 @@ and secrets are made for this run, in a private temporary folder that is deleted
 Without a seed file these are registered: emulated-plugin and emulated-account (for call and token), emulated-client and
 the operator ada (for login and the host page). A seed file holds plugins, serviceAccounts, apiClients, operators, clock,
 faults and options, each as createEmulator takes them. The variables are those of the first registration of each kind.
+
+A settings file holds options too, as a JSON object, with those of connect and apiClient among them. It is read once. The
+options of a seed file win over it, and flags win over both.
 
 With --variant-a or --variant-b the operations of an OpenAPI document are served: each answers the example of its document,
 or else a value that its schema allows. openapi-typescript is not needed.
@@ -183,7 +191,7 @@ function ruleLines(paint: Paint): string[] {
 
 /** Serves until it is asked to stop; then its port is free and its files are deleted. @throws EmulatorError */
 async function serve(
-  { port, host, watch, seedFile = "" }: EmulateFlags,
+  { port, host, watch, seedFile = "", settings }: EmulateFlags,
   readOptions: () => EmulatorOptions,
   output: Output,
   interruption: AbortSignal,
@@ -203,13 +211,15 @@ async function serve(
     ({ close } = await emulator.listen({ port, host }));
     // The mode of this folder is 0700.
     folder = await mkdtemp(join(tmpdir(), "bivariant-"));
-    await announce(emulator, options, folder, output);
+    const place = folder;
+    const announceOptions = (now: EmulatorOptions) => announce(emulator, now, place, settings, output);
+    await announceOptions(options);
     const { variants = ["A", "B"] } = options;
     output.note(`Serving Variant ${variants.join(" and Variant ")}.`);
     if (watch) output.note(`Watching ${seedFile}.`);
     output.note("Press Ctrl-C to stop. The files above are then deleted.");
     const printTraffic = trafficPrinter(emulator, output);
-    const reload = reloader(emulator, readOptions, options, folder, output);
+    const reload = reloader(emulator, readOptions, options, announceOptions, output);
     const reloadIfChanged = watch ? fileWatcher(seedFile, before, reload) : undefined;
     while (!signal.aborted) {
       await wait(lookEveryMs, undefined, { signal }).catch(() => {});
@@ -260,7 +270,7 @@ function reloader(
   emulator: Emulator,
   readOptions: () => EmulatorOptions,
   first: EmulatorOptions,
-  folder: string,
+  announceAgain: (options: EmulatorOptions) => Promise<void>,
   output: Output,
 ): () => Promise<void> {
   let current = first;
@@ -277,7 +287,7 @@ function reloader(
       output.note(`Not read again, the old state stays:\n${(error as Error).message}`);
       return;
     }
-    const problem = await announce(emulator, options, folder, output).catch((error: Error) => error);
+    const problem = await announceAgain(options).catch((error: Error) => error);
     output.note("Read the seed file again. Everything else starts anew.");
     if (problem) output.note(`Its files cannot be written:\n${problem.message}`);
     // Clients depend on these, so a running emulator does not change them.
@@ -291,6 +301,7 @@ async function announce(
   emulator: Emulator,
   options: EmulatorOptions,
   folder: string,
+  settings: string | undefined,
   output: Output,
 ): Promise<void> {
   const { variants = ["A", "B"], seed = {}, admin } = options;
@@ -309,6 +320,7 @@ async function announce(
   const tenant = (plugin ?? account ?? client ?? seed.operators?.[0])?.tenantId;
   const environment: Record<string, string> = { BIVARIANT_BASE_URL: emulator.publicUrl };
   if (tenant !== undefined) environment.BIVARIANT_TENANT = tenant;
+  if (settings !== undefined) environment.BIVARIANT_SETTINGS = resolve(settings);
   if (plugin !== undefined) environment.BIVARIANT_A_CLIENT_ID = plugin.clientId;
   if (keyFile !== undefined) environment.BIVARIANT_A_PRIVATE_KEY_FILE = keyFile;
   if (account !== undefined) {

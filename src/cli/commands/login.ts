@@ -12,6 +12,7 @@ import { hasOwnLoginClient } from "../credentials.js";
 import type { Environment } from "../output.js";
 import type { Context } from "../run.js";
 import { addSettings, loginSettings, namesOf, readSettings, type Settings } from "../settings.js";
+import { withSettingsFile } from "../settings-file.js";
 import {
   cliPerson,
   createLoginStore,
@@ -44,7 +45,7 @@ export function defineLogin(command: Command, context: Context): void {
     .option("--logout", "delete the stored login instead");
   addSettings(command, loginSettings, env)
     .action(async (flags: LoginFlags) => {
-      const settings = readSettings(command, env);
+      const settings = await withSettingsFile(readSettings(command, env));
       await (flags.logout ? logOut(settings, context) : logIn(settings, flags, context));
     })
     .addHelpText(

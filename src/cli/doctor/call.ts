@@ -69,7 +69,8 @@ export async function examineCall(input: DoctorInput, earlier: Earlier): Promise
         });
     const issued = await auth.getAccessToken({ signal }).catch((error) => waitAndRetry(auth, error, input));
     token = tokenFinding(auth, issued, input);
-    const outcome = await createService(auth, { fetch, timeoutMs, ...clock }).call("listDevices", { signal });
+    const service = createService(auth, { fetch, timeoutMs, bearerStatuses: input.bearerStatuses, ...clock });
+    const outcome = await service.call("listDevices", { signal });
     if (outcome.ok) return [token, pass("api_call", `listDevices was answered ${outcome.status}.`)];
     return [token, explainRefusal("api_call", outcome.error, refused)];
   } catch (error) {

@@ -10,6 +10,7 @@ export interface DoctorInput {
   /** If the user named a variant, only the credential of that variant is given below. */
   readonly variant: Variant | undefined;
   readonly allowInsecureHttp: boolean | undefined;
+  readonly bearerStatuses: readonly number[] | undefined;
   /** Says that no credential is configured, if that is so. */
   readonly noCredential: string;
   /** Undefined if no credential is configured; an error if it is incomplete or cannot be read. */

@@ -181,27 +181,31 @@ function checkCall(
 }
 
 /**
- * Refuses a bearer with the status from the options, because it is "not shown" (description, section 7.2).
- * With another status than 401 the answer has a body, because an empty 403 "has exactly three causes".
+ * Refuses a bearer with the status and the body from the options, because they are "not shown" (description, section
+ * 7.2). With another status than 401 there is always a body, because an empty 403 "has exactly three causes".
  */
 function refuse(
   { clock, customerLog, settings }: Deployment,
   refusal: Refusal,
   { tenantId, clientId }: { readonly tenantId: string | undefined; readonly clientId?: string },
 ): Response {
-  const { bearerStatus, pluginTokenRefusedStatus = bearerStatus } = settings;
+  const { bearerStatus, bearerBody, pluginTokenRefusedStatus = bearerStatus } = settings;
   const isOptIn = refusal.rule === "route.opt-in";
   const isBearer = isOptIn || refusal.rule.startsWith("bearer.");
   const chosen = isOptIn ? pluginTokenRefusedStatus : bearerStatus;
   const status = isBearer ? chosen : answerTo(refusal).status;
   customerLog.record(clock(), { tenantId, clientId }, { ...refusal, answer: { status } });
-  if (isBearer && status !== 401) return Response.json({ error: "invalid_token" }, { status });
-  const headers = new Headers({ "content-length": "0" });
+  const headers = new Headers();
   if (status === 401) {
     // RFC 6750 section 3.1: the answer to a request without authentication information has no error code.
     const isAbsent = refusal.rule === "bearer.present";
     headers.set("www-authenticate", isAbsent ? "Bearer" : 'Bearer error="invalid_token"');
   }
+  const bodyOfBearer = bearerBody ?? (status === 401 ? null : { error: "invalid_token" });
+  const bodyOfScope = refusal.rule === "route.operator" ? settings.missingCapabilityBody : null;
+  const body = isBearer ? bodyOfBearer : bodyOfScope;
+  if (body !== null) return Response.json(body, { status, headers });
+  headers.set("content-length", "0");
   return new Response(null, { status, headers });
 }
 

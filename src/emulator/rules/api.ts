@@ -95,7 +95,7 @@ export const apiRules = {
   },
   "response.forbidden-empty": {
     section: "7.2",
-    says: "The body of a 403 of the API is empty, unless the option bearerStatus chose it for a refused bearer.",
+    says: "The body of a 403 of the API is empty, unless an option chose another answer to a refused bearer or a missing capability.",
     answer: { status: 403 },
     remedy: "Check the three causes of the description; the answer does not name one.",
   },

@@ -1,7 +1,7 @@
 // Variant A's token endpoint: it checks the rules in order, then issues a token. Every refusal is opaque.
 import { answerTo, type Checks, firstRefusal, type Refusal, unless } from "../checks.js";
 import { recordTokenRequest } from "../flow/flow.js";
-import { NOT_STORED } from "../http/messages.js";
+import { NOT_STORED, readBody } from "../http/messages.js";
 import type { RequestNote } from "../journal.js";
 import {
   asGrant,
@@ -28,7 +28,7 @@ const FIXED_DESCRIPTION = "The token request was rejected";
 /** "Wrong grant for the plugin type" (section 7.1). */
 const GRANT_OF_TYPE = { service: "client_credentials", user_interface: "authorization_code" } as const;
 
-/** Answers one POST with 200, 429, or 400 and the opaque body. */
+/** Answers one POST with a token, 429, or 400 and the opaque body. */
 export async function answerTokenRequest(
   deployment: Deployment,
   tenantId: string,
@@ -37,7 +37,13 @@ export async function answerTokenRequest(
 ): Promise<Response> {
   const { clock, customerLog, plugins, settings } = deployment;
   const limited = checkRate(deployment, tenantId);
-  if (limited !== undefined) return limited;
+  if (limited !== undefined) {
+    if (!settings.rateLimitedAttemptSpendsCode) return limited;
+    const body = await readBody(request);
+    const form = new URLSearchParams("text" in body ? body.text : "");
+    for (const code of form.getAll("code")) spendCode(deployment, code);
+    return limited;
+  }
   const read = await readForm(deployment, request);
   const answered = recordTokenRequest(deployment, read);
   if (!("rule" in read)) {
@@ -245,6 +251,9 @@ function redeemCode(
   return refusal ?? operators.find(tenantId, userId) ?? { ...unknown, actual: "a code of a former operator" };
 }
 
+/** Has the same digits as a number. */
+const WHOLE_NUMBER = /^(0|[1-9]\d{0,14})$/;
+
 /** The answer has the shape of section 2.3: `user` is "absent for a service plugin", and the roles are the caller's. */
 function issueToken(
   { accessTokens, clock, settings }: Deployment,
@@ -256,7 +265,8 @@ function issueToken(
   const { userId, firstname, lastname, roles = plugin.roles } = operator ?? {};
   const issued = { tenantId, clientId, userId, scopes: grant.scopes };
   const expiresAt = now + settings.tokenLifetimeSeconds * 1000;
-  const user = operator && { userId, firstname, lastname };
+  const isNumber = settings.userIdType === "number" && WHOLE_NUMBER.test(userId ?? "");
+  const user = operator && { userId: isNumber ? Number(userId) : userId, firstname, lastname };
   const body = {
     access_token: accessTokens.mint({ variant: "A", ...issued, expiresAt }, expiresAt, now),
     token_type: "Bearer",
@@ -265,5 +275,5 @@ function issueToken(
       ? { revo: { tenant: tenantId, user, roles } }
       : { "revo.tenant": tenantId, "revo.user": user, "revo.roles": roles }),
   };
-  return Response.json(body, { headers: NOT_STORED });
+  return Response.json(body, { status: settings.successStatus, headers: NOT_STORED });
 }

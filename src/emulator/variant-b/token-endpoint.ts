@@ -19,7 +19,7 @@ import { shown, shownUri } from "../shown.js";
 import type { Authorization, AuthorizationCode, Deployment, IssuedToken, RefreshToken } from "../state.js";
 
 /**
- * Answers one POST with 200 or an error of RFC 6749 section 5.2. `grants` are those of the path: "Exchange of a
+ * Answers one POST with tokens or an error of RFC 6749 section 5.2. `grants` are those of the path: "Exchange of a
  * refresh_token ... (path and body): not shown".
  */
 export async function answerClientRequest(
@@ -35,13 +35,16 @@ export async function answerClientRequest(
   if (!("rule" in read)) Object.assign(note, { grant: read.grant, ...caller });
   const outcome = "rule" in read ? read : grantTokens(deployment, read);
   if ("rule" in outcome) {
-    customerLog.record(clock(), caller, outcome);
-    // Error bodies are not shown. This one has the shape of RFC 6749 section 5.2 and quotes the rule.
+    // Errors are not shown. By default they have the shape of RFC 6749 section 5.2 and quote the rule.
     const { answer, says } = rules[outcome.rule];
-    const body = { error: answer.error, error_description: `Refused by the rule: ${says}` };
-    return answered(Response.json(body, { status: answer.status, headers: NOT_STORED }), outcome.rule);
+    const status = settings.clientErrorStatus ?? answer.status;
+    customerLog.record(clock(), caller, { ...outcome, answer: { ...answer, status } });
+    const standard = { error: answer.error, error_description: `Refused by the rule: ${says}` };
+    const body = settings.clientErrorBody ?? standard;
+    return answered(Response.json(body, { status, headers: NOT_STORED }), outcome.rule);
   }
-  return answered(Response.json({ ...outcome, ...settings.tokenResponseExtras }, { headers: NOT_STORED }));
+  const tokens = { ...outcome, ...settings.tokenResponseExtras };
+  return answered(Response.json(tokens, { status: settings.successStatus, headers: NOT_STORED }));
 }
 
 const text = z.string().min(1);

@@ -1,0 +1,45 @@
+/** The settings file: what was learnt about a deployment, for client, emulator and command line alike. */
+import { type DeploymentSettings, deploymentSettings } from "../contract/settings.js";
+import { EmulatorError, parseInput } from "../emulator/errors.js";
+import { parseFile } from "../emulator/seed/parse-file.js";
+import { invalidFlag, readFileOf } from "./arguments.js";
+import type { Settings } from "./settings.js";
+
+/**
+ * Reads the file that --settings names. `check` may refuse more, with an EmulatorError that names the member.
+ *
+ * @throws ConfigurationError `option_invalid`: each mistake with its line and its member, and without its value
+ */
+export async function readSettingsFile(
+  path: string,
+  check: (settings: DeploymentSettings) => unknown = () => {},
+): Promise<DeploymentSettings> {
+  const text = await readFileOf("--settings", path);
+  try {
+    JSON.parse(text);
+  } catch (error) {
+    // The parser's message quotes the text. Only the position is taken from it.
+    const offset = /at position (\d+)/.exec((error as Error).message)?.[1];
+    const line = offset === undefined ? "" : `:${text.slice(0, Number(offset)).split("\n").length}`;
+    throw invalidFlag("--settings", `names a file that is not valid JSON: ${path}${line}`);
+  }
+  try {
+    return parseFile(text, path, (content) => {
+      const settings = parseInput(deploymentSettings, content, "option_invalid", path);
+      check(settings);
+      return settings;
+    });
+  } catch (error) {
+    if (!(error instanceof EmulatorError)) throw error;
+    // A name in quotes is that of the member; without them it would be shown as a flag.
+    const issues = error.issues.map((issue) => issue.replace(/(?<=:\d+: )([\w.…-]+)(?=: )/, '"$1"'));
+    throw invalidFlag("--settings", `names a file with mistakes:\n${issues.join("\n")}`);
+  }
+}
+
+/** Adds what the client takes from the settings file, if one is named. A flag or its variable wins. */
+export async function withSettingsFile(settings: Settings): Promise<Settings> {
+  if (settings.settings === undefined) return settings;
+  const { refreshPath, bearerStatuses } = await readSettingsFile(settings.settings);
+  return { ...(refreshPath !== undefined && { refreshPath }), ...settings, bearerStatuses };
+}

@@ -1,0 +1,75 @@
+// Parses a YAML or JSON file of a user, and reports each mistake in it with its line.
+import { createRequire } from "node:module";
+import type * as Yaml from "yaml";
+import type { Document } from "yaml";
+import { EmulatorError, ISSUE_PATH, isName } from "../errors.js";
+
+/**
+ * Returns what `check` makes of the content. `name` is the file name for messages.
+ *
+ * @throws EmulatorError `seed_invalid`: each issue of the EmulatorError that `check` throws, as `name:line: issue`
+ */
+export function parseFile<Content>(
+  text: string,
+  name: string,
+  check: (content: unknown) => Content,
+): Content {
+  const { LineCounter, parseDocument } = loadYaml();
+  const lineCounter = new LineCounter();
+  // The parser's own warnings and messages quote the text, which may be a secret. logLevel "silent" would also hide
+  // that there is a second document.
+  const quiet = { prettyErrors: false, stringKeys: true, logLevel: "error" } as const;
+  const document = parseDocument(text, { lineCounter, ...quiet });
+  const at = (offset: number) => `${name}:${Math.max(1, lineCounter.linePos(offset).line)}`;
+  const faults = [...document.errors, ...document.warnings].map(
+    ({ pos, code }) => `${at(pos[0])}: not valid YAML: ${code.toLowerCase().replaceAll("_", " ")}`,
+  );
+  if (document.contents === null) faults.push(`${name}:1: the file is empty; write {} to register nothing`);
+  if (faults.length > 0) throw invalid(faults);
+  try {
+    return check(document.toJS());
+  } catch (error) {
+    if (!(error instanceof EmulatorError)) throw invalid([`${name}:1: the file cannot be read`]);
+    throw invalid(
+      error.issues.map((issue) => `${at(offsetOf(document, issue))}: ${withoutUnknownNames(issue)}`),
+    );
+  }
+}
+
+/** Returns the offset of the deepest part of an issue's path that the document has. */
+function offsetOf(document: Document, issue: string): number {
+  const { isNode } = loadYaml();
+  const path = ISSUE_PATH.exec(issue)?.[1]?.split(".") ?? [];
+  const unknown = /Unrecognized keys?: (?:"([^"]+)"|…)/.exec(issue);
+  if (unknown !== null) path.push(unknown[1] ?? "…");
+  for (let depth = path.length; depth > 0; depth--) {
+    const parents = path.slice(0, depth - 1);
+    const name = path[depth - 1] ?? "";
+    const node = document.getIn([...parents, name], true) ?? keyIn(document, parents, name);
+    if (isNode(node) && node.range) return node.range[0];
+  }
+  return 0;
+}
+
+/** Finds a key, which may lack a value. For "…" it is the first key with a name that issues do not quote. */
+function keyIn(document: Document, path: string[], name: string): unknown {
+  const { isMap, isScalar } = loadYaml();
+  const parent = document.getIn(path, true);
+  if (!isMap(parent)) return undefined;
+  const isMeant = (key: string) => (name === "…" ? !isName(key) : key === name);
+  return parent.items.find(({ key }) => isScalar(key) && isMeant(String(key.value)))?.key;
+}
+
+/** A secret in the wrong place may look like a rule. Keys are quoted only if they are plain words: see `isName`. */
+function withoutUnknownNames(issue: string): string {
+  return issue.replace(/Unrecognized (keys?)/, "unknown $1").replace(/"[^"]*"(?= is not a rule)/, "this");
+}
+
+function invalid(issues: string[]): EmulatorError {
+  return new EmulatorError("seed_invalid", issues.join("\n"), { issues });
+}
+
+/** Loads the parser only with the first seed file, because loading takes 25 ms. */
+function loadYaml(): typeof Yaml {
+  return createRequire(import.meta.url)("yaml") as typeof Yaml;
+}
