@@ -38,3 +38,33 @@ export function observedOf(answer: Answer): string {
     ? `${shownAnswer(answer)}.`
     : `${answer.status} with an access token.`;
 }
+
+/** Ages are tried so far from a plausible lifetime, in seconds, because a server's clock has whole seconds. */
+const marginSeconds = 6;
+
+/**
+ * Finds, by halving, how long something works. Each plausible lifetime (in seconds, ascending) is tried just before
+ * and just after its end. `seconds` is absent if it lies between two of them.
+ */
+export async function findLifetime(
+  plausible: readonly number[],
+  worksAfter: (seconds: number) => Promise<boolean>,
+): Promise<{ readonly observed: string; readonly seconds: number | undefined }> {
+  const ages = plausible.flatMap((seconds) => [seconds - marginSeconds, seconds + marginSeconds]);
+  let works = -1;
+  let fails = ages.length;
+  while (fails - works > 1) {
+    const middle = Math.floor((works + fails) / 2);
+    if (await worksAfter(ages[middle] ?? 0)) works = middle;
+    else fails = middle;
+  }
+  const seconds = plausible[works / 2];
+  const [least, most] = [ages[works], ages[fails]];
+  const bounds = [least && `more than ${least} s`, most && `at most ${most} s`].filter(Boolean);
+  return { observed: seconds === undefined ? bounds.join(" and ") : `${seconds} s`, seconds };
+}
+
+/** Whether a call got past the bearer token. */
+export function isAccepted({ status }: Answer): boolean {
+  return status >= 200 && status < 300;
+}
