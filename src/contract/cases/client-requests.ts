@@ -85,12 +85,17 @@ function lifetimeIn(fields: Answer["fields"]): DeploymentSettings {
   return isShown ? { tokenLifetimeSeconds: seconds } : {};
 }
 
+/** RFC 6749 section 5.2. */
+function isErrorCode(value: unknown): boolean {
+  return typeof value === "string" && /^[ !#-[\]-~]+$/.test(value);
+}
+
 /** What several refusals of the token endpoint have in common. */
 function errorsOf(answers: readonly Answer[]): Verdict {
   const [first] = answers;
   if (first === undefined) throw new NotTried("No request was refused.");
   const isOneStatus = answers.every(({ status }) => status === first.status);
-  const isStandard = answers.every(({ fields }) => /^[ !#-[\]-~]+$/.test(String(fields?.error)));
+  const isStandard = answers.every(({ fields }) => isErrorCode(fields?.error));
   const example = JSON.stringify(first.fields && exampleOf(first.fields));
   const isOneShape = answers.every(({ fields }) => JSON.stringify(fields && exampleOf(fields)) === example);
   const shape = isStandard

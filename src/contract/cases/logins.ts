@@ -24,13 +24,13 @@ function shownBy(kit: Kit, { status, headers }: Answer, redirectUri: string): Sh
   const registered = kit.need("apiClient");
   const location = headers.get("location") ?? "";
   if (status < 300 || status > 399 || !URL.canParse(location, registered.authorizationEndpoint)) {
-    const observed = `a page with ${status}`;
+    const observed = `${status} and a page`;
     const isRefused = status >= 400 && status < 500;
     return { isCallback: false, isRefused, isFault: status >= 500, likeness: observed, observed };
   }
   const { href, origin, pathname, searchParams, hash } = new URL(location, registered.authorizationEndpoint);
   const isCallback = [redirectUri, registered.redirectUri].some(
-    (uri) => href.startsWith(uri) || location.startsWith(uri),
+    (uri) => isAt(location, uri) || (URL.canParse(uri) && isAt(href, new URL(uri).href)),
   );
   const error = searchParams.get("error") ?? new URLSearchParams(hash.slice(1)).get("error");
   const named = error !== null && /^[\w.:-]{1,60}$/.test(error) ? ` with ${error}` : "";
@@ -38,6 +38,11 @@ function shownBy(kit: Kit, { status, headers }: Answer, redirectUri: string): Sh
   // What follows the first segment may name the login in progress.
   const likeness = `${observed} ${origin}/${pathname.split("/")[1]}`;
   return { isCallback, isRefused: error !== null, isFault: false, likeness, observed };
+}
+
+/** Whether a URL is the other one, but for what was added to its query or fragment. */
+function isAt(url: string, other: string): boolean {
+  return url.startsWith(other) && /^([?&#]|$)/.test(url.slice(other.length));
 }
 
 /** Requests that break one rule, by what they have other than a right one. */
