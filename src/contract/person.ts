@@ -66,6 +66,11 @@ export function otherClient(kit: Kit): Fields {
   return authenticationOf(kit.need("otherApiClient"));
 }
 
+/** A redirect URI that is not registered. */
+export function otherRedirectUri(kit: Kit): Fields {
+  return { redirect_uri: `${kit.need("apiClient").redirectUri}/bivariant-contract` };
+}
+
 type CodeOfLogin = Pick<Login, "code" | "verifier">;
 
 /** Exchanges a code (section 4.2); without changes, as the description shows it. */
@@ -175,8 +180,15 @@ const likelyPaths = ["refresh", "token/refresh", "refresh-token", "refresh_token
   .map((name) => `/v1/auth/${name}`)
   .concat("/v1/auth/refresh/token", "/v1/auth/session/refresh", "/v1/token/refresh", "/v1/oauth/token");
 
-/** The most requests that it takes to find the path: two to the token path, the sibling, and the likely ones. */
-export const mostPathRequests: number = likelyPaths.length + 3;
+interface Costs {
+  readonly requests: number;
+  readonly logins: number;
+}
+
+/** Alone: a session, the path (two requests to the token path, one to each other), its tries, and one request. */
+export const refreshCosts: Costs = { requests: likelyPaths.length + 8, logins: 2 };
+/** The same, and a new session whose tokens are used twice. */
+export const reuseCosts: Costs = { requests: likelyPaths.length + 13, logins: 3 };
 
 /**
  * The paths that may redeem refresh tokens. They are asked with a made-up token, so that a real one goes only where

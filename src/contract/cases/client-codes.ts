@@ -8,32 +8,34 @@ import {
   exchangeTwice,
   firstRefresh,
   logIn,
-  mostPathRequests,
   newSession,
   otherClient,
+  otherRedirectUri,
   randomText,
   refreshSession,
+  reuseCosts,
   sharedSession,
   tryExchange,
 } from "../person.js";
-import { findLifetime, isAccepted, refusedByB } from "./judge.js";
+import { byB, findLifetime, isAccepted, open, refusals } from "./judge.js";
 
-const refused = "A 4xx without a token. Variant B's errors are not shown.";
 const needs = ["apiClient", "login"] as const;
 /** A session, and one exchange that should be refused: of a code that is left, or of a new login. */
 const costs = { requests: 4, logins: 3 };
+const ofTheClient = { ...byB, needs, costs, control: sharedSession };
+const fact = { section: "4.2", expected: open, needs, costs };
 
-/** An exchange that is right but for the changes is refused. */
-function refusedExchange(
-  note: string,
-  changes: (kit: Kit) => Fields,
-): Pick<CaseDefinition, "expected" | "needs" | "run"> & { readonly costs: typeof costs } {
-  return {
-    expected: refused,
-    needs,
-    costs,
-    run: async (kit) => refusedByB(await tryExchange(kit, note, changes(kit))),
-  };
+/** An exchange that is right but for a change. */
+function exchange(note: string, change: Fields | ((kit: Kit) => Fields)) {
+  const send = (kit: Kit, note: string): Promise<Answer> =>
+    tryExchange(kit, note, typeof change === "function" ? change(kit) : change);
+  return { note, send };
+}
+
+/** @throws NotTried if the client has none */
+function withSecret(kit: Kit, client_secret: string | undefined): Fields {
+  if (kit.need("apiClient").clientSecret !== undefined) return { client_secret };
+  throw new NotTried("It needs an API client with a client secret.");
 }
 
 /** A code is exchanged twice, and then the tokens of the first exchange are used. */
@@ -47,15 +49,9 @@ export function reuseCode(
     const second = await exchangeCode(kit, session, "the second exchange of a code", {});
     const call = await callAfterwards(kit, session.accessToken);
     const note = "a refresh after the second exchange of the code";
-    return { second, call, refresh: await refreshSession(kit, session, { path, note, changes: {} }) };
+    return { second, call, refresh: await refreshSession(kit, session, { path, note }) };
   });
 }
-
-/** What it costs alone: the path of the refresh, a session, and four requests more. */
-export const reuseCosts: { readonly requests: number; readonly logins: number } = {
-  requests: mostPathRequests + 9,
-  logins: 3,
-};
 
 export async function requireAccepted(kit: Kit, token: string): Promise<void> {
   const answer = await kit.call({ note: "the device list with the token of a login", variant: "B", token });
@@ -67,12 +63,43 @@ export function callAfterwards(kit: Kit, token: string): Promise<Answer> {
   return kit.call({ note: "the device list with a token that was revoked", variant: "B", token });
 }
 
-export const clientCodeCases: readonly CaseDefinition[] = defineCases("B", {
+const codeRules = refusals(ofTheClient, {
+  "client-code.known": {
+    note: "the exchange of a made-up code",
+    send: (kit, note) => exchangeCode(kit, { code: randomText(), verifier: randomText() }, note, {}),
+  },
+  "client-code.verifier.wrong": {
+    note: "a code exchange with another code_verifier",
+    send: async (kit) => (await exchangeTwice(kit)).wrong,
+  },
+  "client-code.verifier.length": {
+    note: "a code_verifier of 42 characters whose challenge was sent",
+    send: async (kit, note) => exchangeCode(kit, await logIn(kit, randomText().slice(1)), note, {}),
+  },
+  "client-request.fields.verifier": exchange("a code exchange without code_verifier", {
+    code_verifier: undefined,
+  }),
+  "client-code.client": {
+    ...exchange("the exchange of a code by another client", otherClient),
+    needs: [...needs, "otherApiClient"],
+  },
+  "client-code.redirect-uri": exchange("a code exchange with another redirect_uri", otherRedirectUri),
+  "api-client.authentication": exchange("a code exchange with a made-up client_secret", (kit) =>
+    withSecret(kit, randomText()),
+  ),
+  "client-code.unspent": {
+    note: "the second exchange of a code",
+    costs: reuseCosts,
+    safe: false,
+    send: async (kit) => (await reuseCode(kit)).second,
+  },
+});
+
+const facts = defineCases("B", {
   "token-response.code": {
-    section: "4.2",
+    ...fact,
     says: "A right code exchange returns access_token and refresh_token, both strings.",
     expected: "A success with access_token and refresh_token.",
-    needs,
     costs: { requests: 3, logins: 2 },
     async run(kit) {
       const { answer, refreshToken } = await sharedSession(kit);
@@ -80,123 +107,31 @@ export const clientCodeCases: readonly CaseDefinition[] = defineCases("B", {
       return holds(`${answer.status} with access_token and refresh_token.`);
     },
   },
-  "client-code.known": {
-    rule: "client-code.known",
-    section: "4.2, 5.8",
-    says: "A made-up code is refused.",
-    expected: refused,
-    needs,
-    costs,
-    async run(kit) {
-      await sharedSession(kit);
-      const madeUp = { code: randomText(), verifier: randomText() };
-      return refusedByB(await exchangeCode(kit, madeUp, "the exchange of a made-up code", {}));
-    },
-  },
-  "client-code.verifier.wrong": {
-    rule: "client-code.verifier",
-    section: "4.2, 5.8 (RFC 7636 section 4.6)",
-    says: "A code exchange with another code_verifier is refused.",
-    expected: refused,
-    needs,
-    costs,
-    async run(kit) {
-      await sharedSession(kit);
-      return refusedByB((await exchangeTwice(kit)).wrong);
-    },
-  },
-  "client-code.verifier.length": {
-    rule: "client-code.verifier",
-    section: "4.2, 5.8 (RFC 7636 section 4.1)",
-    says: "A code_verifier of 42 characters is refused, although its challenge was sent.",
-    expected: refused,
-    needs,
-    costs,
-    async run(kit) {
-      await sharedSession(kit);
-      const login = await logIn(kit, randomText().slice(1));
-      return refusedByB(await exchangeCode(kit, login, "an exchange with a verifier of 42 characters", {}));
-    },
-  },
-  "client-request.fields.verifier": {
-    rule: "client-request.fields",
-    section: "4.2 (RFC 7636 section 4.5)",
-    says: "A code exchange without code_verifier is refused.",
-    ...refusedExchange("a code exchange without code_verifier", () => ({ code_verifier: undefined })),
-  },
-  "client-code.client": {
-    rule: "client-code.client",
-    section: "4.2 (RFC 6749 section 5.2)",
-    says: "A code is refused to another client than the one it was handed out to.",
-    ...refusedExchange("the exchange of a code by another client", otherClient),
-    needs: [...needs, "otherApiClient"],
-  },
-  "client-code.redirect-uri": {
-    rule: "client-code.redirect-uri",
-    section: "4.2 (RFC 6749 section 4.1.3)",
-    says: "A code exchange with another redirect_uri than that of the authorization request is refused.",
-    ...refusedExchange("a code exchange with another redirect_uri", (kit) => ({
-      redirect_uri: `${kit.need("apiClient").redirectUri}/bivariant-contract`,
-    })),
-  },
-  "api-client.authentication": {
-    rule: "api-client.authentication",
-    section: "2.5, 4.2 (RFC 6749 section 3.2.1)",
-    says: "The code exchange of a confidential client with a wrong client_secret is refused. It is sent once.",
-    ...refusedExchange("a code exchange with a made-up client_secret", (kit) => {
-      requireSecret(kit);
-      return { client_secret: randomText() };
-    }),
-  },
   "code-exchange-secret": {
     unknown: "code-exchange-secret",
-    section: "4.2",
+    ...fact,
     says: "The code exchange of a confidential client without client_secret shows whether it must carry one.",
-    expected: "A success or a refusal: the description does not show it.",
-    needs,
-    costs,
     async run(kit) {
-      requireSecret(kit);
-      const changes = { client_secret: undefined };
-      const answer = await tryExchange(kit, "a code exchange without client_secret", changes);
-      const without = answer.accessToken === undefined ? "is refused without it" : "works without it too";
+      const changes = withSecret(kit, undefined);
+      const { accessToken } = await tryExchange(kit, "a code exchange without client_secret", changes);
+      const without = accessToken === undefined ? "is refused without it" : "works without it too";
       return learnt(`A code exchange works with client_secret and ${without}.`);
     },
   },
   "variant-b-code-rules.failure": {
     unknown: "variant-b-code-rules",
-    section: "4.2",
+    ...fact,
     says: "A right code exchange after one with a wrong verifier shows whether a failed attempt spends the code.",
-    expected: "A success or a refusal: the description says so only for Variant A.",
-    needs,
     costs: { requests: 3, logins: 2 },
     async run(kit) {
-      await sharedSession(kit);
       const { right } = await exchangeTwice(kit);
       if (right === undefined) throw new NotTried("The exchange with a wrong verifier did not fail.");
-      return learnt(
-        right.accessToken === undefined
-          ? "A failed exchange spends the code."
-          : "A failed exchange keeps the code.",
-      );
+      return learnt(`A failed exchange ${right.accessToken === undefined ? "spends" : "keeps"} the code.`);
     },
-  },
-  "client-code.unspent": {
-    rule: "client-code.unspent",
-    section: "not shown (RFC 6749 section 4.1.2)",
-    says: "The second exchange of a code is refused.",
-    expected: refused,
-    needs,
-    costs: reuseCosts,
-    safe: false,
-    run: async (kit) => refusedByB((await reuseCode(kit)).second),
   },
 });
 
-function requireSecret(kit: Kit): void {
-  if (kit.need("apiClient").clientSecret === undefined)
-    throw new NotTried("It needs an API client with a client secret.");
-}
+export const clientCodeCases: readonly CaseDefinition[] = [...codeRules, ...facts];
 
 /** Exchanges the code of a new login after so many seconds. */
 async function exchangeAfter(kit: Kit, seconds: number): Promise<Answer> {
@@ -205,37 +140,30 @@ async function exchangeAfter(kit: Kit, seconds: number): Promise<Answer> {
   return exchangeCode(kit, login, `the exchange of a code that is ${seconds} s old`, {});
 }
 
-const plausibleLifetimes = [30, 60, 120, 300, 600];
-
 /** Cases that wait, which are tried last, because the tokens of the others expire meanwhile. */
-export const waitingClientCodeCases: readonly CaseDefinition[] = defineCases("B", {
-  "client-code.lifetime": {
-    rule: "client-code.lifetime",
-    section: "not shown (RFC 6749 section 4.1.2)",
-    says: "A code is refused after 610 s: RFC 6749 recommends at most ten minutes.",
-    expected: refused,
-    needs,
-    costs: { requests: 4, logins: 3, seconds: 610 },
-    async run(kit) {
-      await sharedSession(kit);
-      return refusedByB(await exchangeAfter(kit, 610));
+export const waitingClientCodeCases: readonly CaseDefinition[] = [
+  ...refusals(ofTheClient, {
+    "client-code.lifetime": {
+      note: "a code of more than ten minutes, the most that RFC 6749 recommends,",
+      costs: { requests: 4, logins: 3, seconds: 610 },
+      send: (kit) => exchangeAfter(kit, 610),
     },
-  },
-  "variant-b-code-rules.lifetime": {
-    unknown: "variant-b-code-rules",
-    section: "4.2",
-    says: "Codes of growing age show how long one can be exchanged.",
-    expected: "Any lifetime: the description does not show it.",
-    needs,
-    costs: { requests: 7, logins: 6, seconds: 1_700 },
-    async run(kit) {
-      await sharedSession(kit);
-      const isTaken = async (age: number) => (await exchangeAfter(kit, age)).accessToken !== undefined;
-      const { observed, seconds } = await findLifetime(plausibleLifetimes, isTaken);
-      return learnt(
-        `A code can be exchanged for ${observed}.`,
-        seconds ? { codeLifetimeSeconds: seconds } : {},
-      );
+  }),
+  ...defineCases("B", {
+    "variant-b-code-rules.lifetime": {
+      unknown: "variant-b-code-rules",
+      ...fact,
+      says: "Codes of growing age show how long one can be exchanged.",
+      costs: { requests: 7, logins: 6, seconds: 1_700 },
+      async run(kit) {
+        await sharedSession(kit);
+        const isTaken = async (age: number) => (await exchangeAfter(kit, age)).accessToken !== undefined;
+        const { observed, seconds } = await findLifetime([30, 60, 120, 300, 600], isTaken);
+        return learnt(
+          `A code can be exchanged for ${observed}.`,
+          seconds ? { codeLifetimeSeconds: seconds } : {},
+        );
+      },
     },
-  },
-});
+  }),
+];
