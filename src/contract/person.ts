@@ -31,9 +31,9 @@ export async function authorizationUrl(kit: Kit, verifier: string, changes: Fiel
 
 /** What the person brings back. @throws NotTried if the hook fails */
 export async function callbackOf(kit: Kit, hook: "login" | "denyLogin", url: URL): Promise<URLSearchParams> {
-  const callback = await kit
-    .need(hook)(url.href)
-    .catch(() => "");
+  const follow = kit.need(hook);
+  // The hook may be plain JavaScript, which throws at once or returns no promise.
+  const callback = await (async () => follow(url.href))().catch(() => "");
   if (!URL.canParse(callback)) throw new NotTried(`\`${hook}\` of the target failed, or returned no URL.`);
   const { searchParams } = new URL(callback);
   if (searchParams.get("state") === url.searchParams.get("state")) return searchParams;

@@ -43,8 +43,16 @@ test("each code is tried once if a failed exchange spends the code, and every ca
   expect(codes.length - new Set(codes).size, "only the case about it sends a code again").toBe(1);
 });
 
-test("a login that fails is the reason why its cases are not tried", async () => {
-  const login = async () => Promise.reject(new Error("the browser crashed"));
+test.each([
+  { name: "rejects", login: () => Promise.reject(new Error("the browser crashed")) },
+  {
+    name: "throws at once",
+    login: () => {
+      throw new Error("no browser");
+    },
+  },
+  { name: "returns no URL", login: (() => undefined) as never },
+])("a login that $name is the reason why its cases are not tried", async ({ login }) => {
   const result = (await rig.run({ only: ["client-code.known"] }, { login })).get("client-code.known");
   expect(result).toMatchObject({
     result: "not tried",
