@@ -6,7 +6,7 @@ import type { ContractTarget, Need, PluginCredential } from "./target.js";
 
 export const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
-type Fields = Readonly<Record<string, string | undefined>>;
+export type Fields = Readonly<Record<string, string | undefined>>;
 
 /** A token request with what it has other than a right one. */
 export interface TokenRequest {
@@ -29,6 +29,14 @@ export interface PluginRequest extends TokenRequest {
   /** Default: the target's tenant. */
   readonly tenantId?: string;
   readonly assertion?: AssertionChanges;
+}
+
+export interface ClientRequest extends TokenRequest {
+  /** Default: POST. */
+  readonly method?: string;
+  /** Default: the token endpoint. */
+  readonly url?: string;
+  readonly operation?: "requestToken" | "refresh";
 }
 
 export interface Call {
@@ -209,18 +217,22 @@ export class Kit {
   /** Asks Variant B's token endpoint (section 4.2) with these fields as JSON. */
   requestTokenOfB({
     url = this.tokenUrlOfB,
+    method,
+    operation = "requestToken",
     ...request
-  }: TokenRequest & { readonly url?: string }): Promise<Answer> {
+  }: ClientRequest): Promise<Answer> {
     const fields = request.fields ?? {};
-    for (const name of ["code", "code_verifier", "client_secret"]) this.keepSecret(fields[name]);
+    const secrets = ["code", "code_verifier", "client_secret", "refresh_token"];
+    for (const name of secrets) this.keepSecret(fields[name]);
     return this.send(
       async () => ({
         note: request.note,
+        method,
         url,
         headers: { "content-type": "application/json", ...request.headers },
         body: request.body ?? JSON.stringify(fields),
         fields: Object.keys(fields).filter((name) => fields[name] !== undefined),
-        ...(request.isRegular && { observe: { variant: "B", operation: "requestToken" } }),
+        ...(request.isRegular && { observe: { variant: "B", operation } }),
       }),
       request.limited,
     );

@@ -1,3 +1,197 @@
-import type { CaseDefinition } from "../case.js";
+/** Variant B's token request (section 4.2) by a service account, and what its answers show. */
+import { type CaseDefinition, defineCases, learnt, type Verdict } from "../case.js";
+import { NotTried } from "../errors.js";
+import type { Answer } from "../exchange.js";
+import type { ClientRequest, Kit } from "../kit.js";
+import { randomText } from "../person.js";
+import type { DeploymentSettings } from "../settings.js";
+import { byB, findLifetime, isAccepted, open, refusals } from "./judge.js";
 
-export const clientRequestCases: readonly CaseDefinition[] = [];
+type RightFields = ReturnType<typeof rightFields>;
+
+function rightFields(kit: Kit): Record<"grant_type" | "client_id" | "client_secret", string> {
+  const { clientId, clientSecret } = kit.need("serviceAccount");
+  return { grant_type: "client_credentials", client_id: clientId, client_secret: clientSecret };
+}
+
+/** A token request that is right but for a change. Cases that share it send it once. */
+function request(what: string, change: (right: RightFields) => Omit<ClientRequest, "note">) {
+  const send = (kit: Kit, note: string): Promise<Answer> =>
+    kit.share(note, () => kit.requestTokenOfB({ note, ...change(rightFields(kit)) }));
+  return { note: `a token request ${what}`, send };
+}
+
+const wrongGrant = request("with a made-up grant_type", (right) => ({
+  fields: { ...right, grant_type: "bivariant-contract" },
+}));
+const wrongType = request("declared as text/plain", (fields) => ({
+  fields,
+  headers: { "content-type": "text/plain" },
+}));
+const wrongSecret = request("with a made-up client_secret", (right) => ({
+  fields: { ...right, client_secret: randomText() },
+}));
+const wrongClient = request("of a made-up client", (right) => ({
+  fields: { ...right, client_id: randomText() },
+}));
+
+function basic({ client_id, client_secret }: RightFields): string {
+  return `Basic ${btoa([client_id, client_secret].map(encodeURIComponent).join(":"))}`;
+}
+
+const needs = ["serviceAccount"] as const;
+const ofTheAccount = { ...byB, needs, costs: { requests: 2 }, control: (kit: Kit) => kit.tokenOfB() };
+
+/** What stands for a value of the wire in settings: an example of its type. */
+function exampleOf(value: unknown, depth = 0): unknown {
+  if (typeof value === "string") return "";
+  if (typeof value === "number") return 0;
+  if (typeof value === "boolean") return false;
+  if (Array.isArray(value)) return [];
+  if (value === null || typeof value !== "object" || depth > 4) return value === null ? null : {};
+  const members = Object.entries(value).map(([name, member]) => [name, exampleOf(member, depth + 1)]);
+  return Object.fromEntries(members);
+}
+
+/** The values of these are no secrets (RFC 6749 section 5.1), and every other value becomes an example. */
+function keptField([name, value]: [string, unknown]): [string, unknown] {
+  const isKept = name === "token_type" ? /^[\w-]{1,20}$/ : name === "expires_in" ? /^\d{1,9}$/ : undefined;
+  return [name, isKept?.test(String(value)) ? value : exampleOf(value)];
+}
+
+function lifetimeIn(fields: Answer["fields"]): DeploymentSettings {
+  const seconds = fields?.expires_in;
+  const isShown = typeof seconds === "number" && Number.isInteger(seconds) && seconds > 0;
+  return isShown ? { tokenLifetimeSeconds: seconds } : {};
+}
+
+/** RFC 6749 section 5.2. */
+function isErrorCode(value: unknown): boolean {
+  return typeof value === "string" && /^[ !#-[\]-~]+$/.test(value);
+}
+
+/** What several refusals of the token endpoint have in common. */
+function errorsOf(answers: readonly Answer[]): Verdict {
+  const [first] = answers;
+  if (first === undefined) throw new NotTried("No request was refused.");
+  const isOneStatus = answers.every(({ status }) => status === first.status);
+  const isStandard = answers.every(({ fields }) => isErrorCode(fields?.error));
+  const example = JSON.stringify(first.fields && exampleOf(first.fields));
+  const isOneShape = answers.every(({ fields }) => JSON.stringify(fields && exampleOf(fields)) === example);
+  const shape = isStandard
+    ? "A JSON object as in RFC 6749 section 5.2"
+    : isOneShape && example !== undefined
+      ? `Of the shape ${example.slice(0, 200)}`
+      : "Without a shape in common";
+  return learnt(`${shape}, with ${[...new Set(answers.map(({ status }) => status))].join(", ")}.`, {
+    ...(isOneStatus && { clientErrorStatus: first.status }),
+    ...(!isStandard && isOneShape && example !== undefined && { clientErrorBody: JSON.parse(example) }),
+  });
+}
+
+/** Plausible lifetimes of an access token. */
+const tokenLifetimes = [300, 600, 900, 1800, 3600, 7200, 14_400, 28_800, 43_200, 86_400];
+
+async function isAcceptedAfter(kit: Kit, seconds: number): Promise<boolean> {
+  const note = "a new token of the service account";
+  const { accessToken } = await kit.requestTokenOfB({ note, fields: rightFields(kit) });
+  if (accessToken === undefined)
+    throw new NotTried("A later token request of the service account was refused.");
+  await kit.wait(seconds);
+  return isAccepted(
+    await kit.call({ note: `a call with a token of ${seconds} s`, variant: "B", token: accessToken }),
+  );
+}
+
+const requestRules = refusals(ofTheAccount, {
+  "client-request.method": request("by PUT", (fields) => ({ fields, method: "PUT" })),
+  "client-request.media-type": wrongType,
+  "client-request.body-size": {
+    ...request("of more than 1 MiB", (right) => ({ fields: { ...right, padding: "x".repeat(2 ** 20) } })),
+    // A firewall may count it as an attack, and lock the caller out.
+    safe: false,
+  },
+  "client-request.json": request("in an array", (fields) => ({ fields, body: JSON.stringify([fields]) })),
+  "client-request.one-authentication": request(
+    "with the secret in the body and in an Authorization header",
+    (fields) => ({ fields, headers: { authorization: basic(fields) } }),
+  ),
+  "client-request.grant-type": wrongGrant,
+  "client-request.fields": request("without client_id", (right) => ({
+    fields: { ...right, client_id: undefined },
+  })),
+  "client.authentication": {
+    note: "a token request with a wrong client_secret or an unknown client_id",
+    costs: { requests: 3 },
+    async send(kit) {
+      const answer = await wrongSecret.send(kit, wrongSecret.note);
+      return answer.accessToken === undefined ? wrongClient.send(kit, wrongClient.note) : answer;
+    },
+  },
+});
+
+const fact = { section: "4.2", expected: open, needs, costs: { requests: 1 } };
+
+const facts = defineCases("B", {
+  "token-success-status.b": {
+    ...fact,
+    unknown: "token-success-status",
+    says: "A right token request shows the status of a success.",
+    async run(kit) {
+      await kit.tokenOfB();
+      const { status } = await kit.controlOfB();
+      return learnt(`A success is answered with ${status}.`, { successStatus: status });
+    },
+  },
+  "variant-b-token-fields": {
+    ...fact,
+    unknown: "variant-b-token-fields",
+    says: "A right token request shows the fields of the answer besides access_token.",
+    async run(kit) {
+      await kit.tokenOfB();
+      const { fields = {} } = await kit.controlOfB();
+      const others = Object.entries(fields).filter(([name]) => !/^(access|refresh)_token$/.test(name));
+      const names = others.slice(0, 20).map(([name]) => name.slice(0, 40));
+      return learnt(names.length === 0 ? "No other field." : `Also ${names.join(", ")}.`, {
+        tokenResponseExtras: Object.fromEntries(others.map(keptField)),
+        ...lifetimeIn(fields),
+      });
+    },
+  },
+  "variant-b-errors": {
+    ...fact,
+    unknown: "variant-b-errors",
+    section: "7.3",
+    says: "The refusals of a made-up grant_type, of text/plain and of a wrong secret show status and body of an error.",
+    costs: { requests: 4 },
+    async run(kit) {
+      await kit.tokenOfB();
+      const answers: Answer[] = [];
+      for (const { send, note } of [wrongGrant, wrongType, wrongSecret]) answers.push(await send(kit, note));
+      return errorsOf(answers.filter(({ accessToken }) => accessToken === undefined));
+    },
+  },
+});
+
+export const clientRequestCases: readonly CaseDefinition[] = [...requestRules, ...facts];
+
+/** Cases that wait, which are tried last, because the tokens of the others expire meanwhile. */
+export const waitingClientRequestCases: readonly CaseDefinition[] = defineCases("B", {
+  "tokenLifetimeSeconds.b": {
+    ...fact,
+    section: "5.9, 8",
+    says: "expires_in, or else calls with a token of growing age, show how long an access token is accepted.",
+    expected: "An hour by default.",
+    costs: { requests: 13, seconds: 250_000 },
+    async run(kit) {
+      await kit.tokenOfB();
+      const shown = lifetimeIn((await kit.controlOfB()).fields);
+      if (shown.tokenLifetimeSeconds !== undefined)
+        return learnt(`expires_in is ${shown.tokenLifetimeSeconds}.`, shown);
+      if (!(await isAcceptedAfter(kit, 0)))
+        throw new NotTried("The device list refuses the service account, whatever the age of its token.");
+      const { observed, seconds } = await findLifetime(tokenLifetimes, (age) => isAcceptedAfter(kit, age));
+      return learnt(`A token is accepted for ${observed}.`, seconds ? { tokenLifetimeSeconds: seconds } : {});
+    },
+  },
+});

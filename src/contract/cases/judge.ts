@@ -1,8 +1,8 @@
 /** Judges answers: what counts as a refusal of each endpoint. */
 import { type RuleId, rules } from "../../emulator/rules.js";
-import { breaks, holds, type Verdict } from "../case.js";
+import { breaks, type CaseCosts, type CaseDefinition, defineCases, holds, type Verdict } from "../case.js";
 import type { Answer } from "../exchange.js";
-import { shownAnswer } from "../kit.js";
+import { type Kit, shownAnswer } from "../kit.js";
 
 /** The answer of the emulator's table to a request that breaks the rule, in words. */
 export function expectedAnswer(rule: RuleId, errors: readonly string[] = errorsOf(rule)): string {
@@ -37,4 +37,71 @@ export function observedOf(answer: Answer): string {
   return answer.accessToken === undefined
     ? `${shownAnswer(answer)}.`
     : `${answer.status} with an access token.`;
+}
+
+/** Whether a call got past the bearer token. */
+export function isAccepted({ status }: Answer): boolean {
+  return status >= 200 && status < 300;
+}
+
+interface Group<Control, Sent> extends Pick<CaseDefinition, "needs"> {
+  readonly costs: Partial<CaseCosts>;
+  /** Makes sure that a right request succeeds. @throws NotTried */
+  readonly control: (kit: Kit) => Promise<Control>;
+  readonly judge: (sent: Sent) => Verdict;
+  readonly expected: string;
+}
+
+interface Refusal<Control, Sent> extends Partial<Pick<CaseDefinition, "needs" | "safe">> {
+  /** The request that breaks the rule: "a token request by PUT". */
+  readonly note: string;
+  readonly costs?: Partial<CaseCosts>;
+  readonly send: (kit: Kit, note: string, control: Control) => Promise<Sent>;
+}
+
+/** Cases of Variant B, each about a request that the rule refuses whose id is the case's, or begins it. */
+export function refusals<Control, Sent>(
+  { control, judge, ...group }: Group<Control, Sent>,
+  rows: Readonly<Record<string, Refusal<Control, Sent>>>,
+): readonly CaseDefinition[] {
+  const all = Object.entries(rows).map(([id, { note, send, ...row }]) => {
+    const rule = (Object.hasOwn(rules, id) ? id : id.slice(0, id.lastIndexOf("."))) as RuleId;
+    const says = `${note.charAt(0).toUpperCase()}${note.slice(1)} is refused.`;
+    const run = async (kit: Kit) => judge(await send(kit, note, await control(kit)));
+    return [id, { rule, section: rules[rule].section, says, ...group, ...row, run }];
+  });
+  return defineCases("B", Object.fromEntries(all));
+}
+
+/** How the token endpoint's answers to such requests are judged. */
+export const byB: Pick<Group<unknown, Answer>, "judge" | "expected"> = {
+  judge: refusedByB,
+  expected: "A 4xx without a token: Variant B's errors are not shown (section 7.3).",
+};
+
+/** What is expected where the description shows nothing. */
+export const open = "Any answer: the description leaves it open.";
+
+/** Ages are tried so far from a plausible lifetime, in seconds, because a server's clock has whole seconds. */
+const marginSeconds = 6;
+
+/**
+ * Finds, by halving, how long something works. Each plausible lifetime (in seconds, ascending) is tried just before
+ * and just after its end. `seconds` is undefined if the lifetime lies between two of them.
+ */
+export async function findLifetime(
+  plausible: readonly number[],
+  worksAfter: (seconds: number) => Promise<boolean>,
+): Promise<{ readonly observed: string; readonly seconds: number | undefined }> {
+  const ages = plausible.flatMap((seconds) => [seconds - marginSeconds, seconds + marginSeconds]);
+  let works = -1;
+  let fails = ages.length;
+  while (fails - works > 1) {
+    const middle = Math.floor((works + fails) / 2);
+    if (await worksAfter(ages[middle] ?? 0)) works = middle;
+    else fails = middle;
+  }
+  const seconds = plausible[works / 2];
+  const observed = `more than ${ages[works] ?? 0} s and at most ${ages[fails] ?? "any number of"} s`;
+  return { observed: seconds === undefined ? observed : `${seconds} s`, seconds };
 }

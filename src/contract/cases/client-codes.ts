@@ -1,0 +1,169 @@
+/** Variant B's authorization codes (sections 4.2 and 5.8), and what a code exchange shows. */
+import { breaks, type CaseDefinition, defineCases, holds, learnt } from "../case.js";
+import { NotTried } from "../errors.js";
+import type { Answer } from "../exchange.js";
+import { type Fields, type Kit, shownAnswer } from "../kit.js";
+import {
+  exchangeCode,
+  exchangeTwice,
+  firstRefresh,
+  logIn,
+  newSession,
+  otherClient,
+  otherRedirectUri,
+  randomText,
+  refreshSession,
+  reuseCosts,
+  sharedSession,
+  tryExchange,
+} from "../person.js";
+import { byB, findLifetime, isAccepted, open, refusals } from "./judge.js";
+
+const needs = ["apiClient", "login"] as const;
+/** A session, and one exchange that should be refused: of a code that is left, or of a new login. */
+const costs = { requests: 4, logins: 3 };
+const ofTheClient = { ...byB, needs, costs, control: sharedSession };
+const fact = { section: "4.2", expected: open, needs, costs };
+
+/** An exchange that is right but for a change. */
+function exchange(note: string, change: Fields | ((kit: Kit) => Fields)) {
+  const send = (kit: Kit, note: string): Promise<Answer> =>
+    tryExchange(kit, note, typeof change === "function" ? change(kit) : change);
+  return { note, send };
+}
+
+/** @throws NotTried if the client has none */
+function withSecret(kit: Kit, client_secret: string | undefined): Fields {
+  if (kit.need("apiClient").clientSecret !== undefined) return { client_secret };
+  throw new NotTried("It needs an API client with a client secret.");
+}
+
+/** A code is exchanged twice, and then the tokens of the first exchange are used. */
+export function reuseCode(
+  kit: Kit,
+): Promise<{ readonly second: Answer; readonly call: Answer; readonly refresh: Answer }> {
+  return kit.share("reused code", async () => {
+    const { path } = await firstRefresh(kit);
+    const session = await newSession(kit);
+    await requireAccepted(kit, session.accessToken);
+    const second = await exchangeCode(kit, session, "the second exchange of a code", {});
+    const call = await callAfterwards(kit, session.accessToken);
+    const note = "a refresh after the second exchange of the code";
+    return { second, call, refresh: await refreshSession(kit, session, { path, note }) };
+  });
+}
+
+export async function requireAccepted(kit: Kit, token: string): Promise<void> {
+  const answer = await kit.call({ note: "the device list with the token of a login", variant: "B", token });
+  if (!isAccepted(answer))
+    throw new NotTried(`The device list refuses the person's token (${shownAnswer(answer)}).`);
+}
+
+export function callAfterwards(kit: Kit, token: string): Promise<Answer> {
+  return kit.call({ note: "the device list with a token that was revoked", variant: "B", token });
+}
+
+const codeRules = refusals(ofTheClient, {
+  "client-code.known": {
+    note: "the exchange of a made-up code",
+    send: (kit, note) => exchangeCode(kit, { code: randomText(), verifier: randomText() }, note, {}),
+  },
+  "client-code.verifier.wrong": {
+    note: "a code exchange with another code_verifier",
+    send: async (kit) => (await exchangeTwice(kit)).wrong,
+  },
+  "client-code.verifier.length": {
+    note: "a code_verifier of 42 characters whose challenge was sent",
+    send: async (kit, note) => exchangeCode(kit, await logIn(kit, randomText().slice(1)), note, {}),
+  },
+  "client-request.fields.verifier": exchange("a code exchange without code_verifier", {
+    code_verifier: undefined,
+  }),
+  "client-code.client": {
+    ...exchange("the exchange of a code by another client", otherClient),
+    needs: [...needs, "otherApiClient"],
+  },
+  "client-code.redirect-uri": exchange("a code exchange with another redirect_uri", otherRedirectUri),
+  "api-client.authentication": exchange("a code exchange with a made-up client_secret", (kit) =>
+    withSecret(kit, randomText()),
+  ),
+  "client-code.unspent": {
+    note: "the second exchange of a code",
+    costs: reuseCosts,
+    safe: false,
+    send: async (kit) => (await reuseCode(kit)).second,
+  },
+});
+
+const facts = defineCases("B", {
+  "token-response.code": {
+    ...fact,
+    says: "A right code exchange returns access_token and refresh_token, both strings.",
+    expected: "A success with access_token and refresh_token.",
+    costs: { requests: 3, logins: 2 },
+    async run(kit) {
+      const { answer, refreshToken } = await sharedSession(kit);
+      if (refreshToken === undefined) return breaks(`${answer.status} without refresh_token.`);
+      return holds(`${answer.status} with access_token and refresh_token.`);
+    },
+  },
+  "code-exchange-secret": {
+    unknown: "code-exchange-secret",
+    ...fact,
+    says: "The code exchange of a confidential client without client_secret shows whether it must carry one.",
+    async run(kit) {
+      const changes = withSecret(kit, undefined);
+      const { accessToken } = await tryExchange(kit, "a code exchange without client_secret", changes);
+      const without = accessToken === undefined ? "is refused without it" : "works without it too";
+      return learnt(`A code exchange works with client_secret and ${without}.`);
+    },
+  },
+  "variant-b-code-rules.failure": {
+    unknown: "variant-b-code-rules",
+    ...fact,
+    says: "A right code exchange after one with a wrong verifier shows whether a failed attempt spends the code.",
+    costs: { requests: 3, logins: 2 },
+    async run(kit) {
+      const { right } = await exchangeTwice(kit);
+      if (right === undefined) throw new NotTried("The exchange with a wrong verifier did not fail.");
+      return learnt(`A failed exchange ${right.accessToken === undefined ? "spends" : "keeps"} the code.`);
+    },
+  },
+});
+
+export const clientCodeCases: readonly CaseDefinition[] = [...codeRules, ...facts];
+
+/** Exchanges the code of a new login after so many seconds. */
+async function exchangeAfter(kit: Kit, seconds: number): Promise<Answer> {
+  const login = await logIn(kit);
+  await kit.wait(seconds);
+  return exchangeCode(kit, login, `the exchange of a code that is ${seconds} s old`, {});
+}
+
+/** Cases that wait, which are tried last, because the tokens of the others expire meanwhile. */
+export const waitingClientCodeCases: readonly CaseDefinition[] = [
+  ...refusals(ofTheClient, {
+    "client-code.lifetime": {
+      note: "a code of more than ten minutes, the most that RFC 6749 recommends,",
+      costs: { requests: 4, logins: 3, seconds: 610 },
+      send: (kit) => exchangeAfter(kit, 610),
+    },
+  }),
+  ...defineCases("B", {
+    "variant-b-code-rules.lifetime": {
+      unknown: "variant-b-code-rules",
+      ...fact,
+      says: "Codes of growing age show how long one can be exchanged.",
+      costs: { requests: 7, logins: 6, seconds: 1_700 },
+      async run(kit) {
+        await sharedSession(kit);
+        const isTaken = async (age: number) => (await exchangeAfter(kit, age)).accessToken !== undefined;
+        const { observed, seconds } = await findLifetime([30, 60, 120, 300, 600], isTaken);
+        return learnt(
+          `A code can be exchanged for ${observed}.`,
+          seconds ? { codeLifetimeSeconds: seconds } : {},
+        );
+      },
+    },
+  }),
+];

@@ -1,0 +1,164 @@
+/** Variant B's refresh tokens (section 5.9), of which only the existence is shown. */
+import { breaks, type CaseDefinition, defineCases, learnt, type Verdict } from "../case.js";
+import { NotTried } from "../errors.js";
+import type { Answer } from "../exchange.js";
+import type { Kit } from "../kit.js";
+import {
+  firstRefresh,
+  newSession,
+  otherClient,
+  randomText,
+  refreshAt,
+  refreshCosts,
+  refreshSession,
+  reuseCosts,
+  sharedSession,
+} from "../person.js";
+import { callAfterwards, requireAccepted, reuseCode } from "./client-codes.js";
+import { byB, isAccepted, observedOf, open, refusals, refusedByB } from "./judge.js";
+
+const needs = ["apiClient", "login"] as const;
+const costs = refreshCosts;
+
+/** The refresh token of a new login is used twice, and then the newer tokens are. @throws NotTried */
+function reuseRefreshToken(
+  kit: Kit,
+): Promise<{ readonly again: Answer; readonly newest: Answer; readonly call: Answer }> {
+  return kit.share("reused refresh token", async () => {
+    const { path, isRotated } = await firstRefresh(kit);
+    if (!isRotated) throw new NotTried("Refresh tokens are not rotated, so none is spent.");
+    const session = await newSession(kit);
+    const spent = session.refreshToken ?? "";
+    await requireAccepted(kit, session.accessToken);
+    await refreshSession(kit, session, { path, note: "the refresh of a new login" });
+    const note = "the second use of a refresh token";
+    const again = await refreshAt(kit, { path, refreshToken: spent, note });
+    const call = await callAfterwards(kit, session.accessToken);
+    const newest = await refreshSession(kit, session, { path, note: "the newest refresh token" });
+    return { again, newest, call };
+  });
+}
+
+/** Of two tokens of one login the first is judged, if the other shows that the login was revoked. */
+function revoked(judged: Answer, other: Answer): Verdict {
+  if (!isAccepted(judged)) return refusedByB(judged);
+  if (!isAccepted(other)) return breaks(observedOf(judged));
+  throw new NotTried("Nothing shows that the reuse revoked the login. The description does not ask for it.");
+}
+
+const ofTheClient = { ...byB, needs, costs, control: firstRefresh };
+const fact = { section: "5.9", expected: open, needs, costs };
+/** Reuse may end in a revocation. */
+const whole = { costs: reuseCosts, safe: false };
+
+const refreshRules = refusals(ofTheClient, {
+  "refresh.known": {
+    note: "a refresh with a made-up token",
+    send: (kit, note, { path }) => refreshAt(kit, { path, refreshToken: randomText(), note }),
+  },
+  "refresh.scope": {
+    note: "a refresh with a scope of another form, which was never granted,",
+    send: async (kit, note, { path }) =>
+      refreshSession(kit, await sharedSession(kit), { path, note, changes: { scope: "bivariant:contract" } }),
+  },
+  "refresh.client": {
+    note: "a refresh by another client",
+    needs: [...needs, "otherApiClient"],
+    send: async (kit, note, { path }) =>
+      refreshSession(kit, await sharedSession(kit), { path, note, changes: otherClient(kit) }),
+  },
+  "refresh.reuse": {
+    note: "a refresh token that a newer one replaced",
+    ...whole,
+    send: async (kit) => (await reuseRefreshToken(kit)).again,
+  },
+});
+
+const revocations = refusals<unknown, readonly [judged: Answer, other: Answer]>(
+  {
+    ...ofTheClient,
+    judge: ([judged, other]) => revoked(judged, other),
+    expected: "A 4xx, if the login was revoked.",
+  },
+  {
+    "refresh.revoked": {
+      ...whole,
+      note: "a refresh after the second exchange of the code",
+      send: async (kit) => [(await reuseCode(kit)).refresh, (await reuseCode(kit)).call],
+    },
+    "bearer.revoked.code-reuse": {
+      ...whole,
+      note: "an access token after the second exchange of the code",
+      send: async (kit) => [(await reuseCode(kit)).call, (await reuseCode(kit)).refresh],
+    },
+    "bearer.revoked.refresh-reuse": {
+      ...whole,
+      note: "an access token after the second use of a refresh token",
+      send: async (kit) => [(await reuseRefreshToken(kit)).call, (await reuseRefreshToken(kit)).newest],
+    },
+  },
+);
+
+const facts = defineCases("B", {
+  "refresh-request": {
+    unknown: "refresh-request",
+    ...fact,
+    section: "4.2",
+    says: "Made-up refresh tokens, and at last a real one, show the path that redeems them.",
+    async run(kit) {
+      const { path, answer } = await firstRefresh(kit);
+      const observed = `${path} answers ${answer.status} to the fields of RFC 6749 section 6 as JSON.`;
+      return learnt(observed, { refreshPath: path });
+    },
+  },
+  "refreshTokens.rotation": {
+    ...fact,
+    says: "A refresh shows whether a new refresh token replaces the old one.",
+    async run(kit) {
+      const { isRotated } = await firstRefresh(kit);
+      const observed = `A refresh returns ${isRotated ? "a new" : "no new"} refresh token.`;
+      return learnt(observed, { refreshTokens: { rotation: isRotated } });
+    },
+  },
+  "refreshTokens.reuseDetection": {
+    ...fact,
+    says: "The newest tokens show whether the reuse of an older refresh token revokes the login.",
+    ...whole,
+    async run(kit) {
+      const { newest, call } = await reuseRefreshToken(kit);
+      const reuseDetection = !isAccepted(newest) || !isAccepted(call);
+      const observed = `The reuse of a refresh token ${reuseDetection ? "revokes" : "does not revoke"} the login.`;
+      return learnt(observed, { refreshTokens: { reuseDetection } });
+    },
+  },
+});
+
+export const refreshCases: readonly CaseDefinition[] = [...refreshRules, ...revocations, ...facts];
+
+const day = 86_400;
+
+/** Refreshes a new login every so many days, until a refresh is refused or so many days are over. */
+function refreshFor(everyDays: number, forDays: number) {
+  return async (kit: Kit, note: string, { path }: { readonly path: string }): Promise<Answer> => {
+    const session = await newSession(kit);
+    for (let days = everyDays; ; days += everyDays) {
+      await kit.wait(everyDays * day);
+      const answer = await refreshSession(kit, session, { path, note });
+      if (answer.accessToken === undefined || days >= forDays) return answer;
+    }
+  };
+}
+
+/** Cases that wait, which are tried last, because the tokens of the others expire meanwhile. */
+export const waitingRefreshCases: readonly CaseDefinition[] = refusals(ofTheClient, {
+  "refresh.idle": {
+    note: "a refresh token that was not used for 31 days",
+    costs: { ...reuseCosts, seconds: 31 * day },
+    send: refreshFor(31, 31),
+  },
+  "refresh.lifetime": {
+    note: "a refresh 91 days after the login, although there was one every week,",
+    costs: { requests: reuseCosts.requests + 13, logins: 3, seconds: 91 * day },
+    send: refreshFor(7, 91),
+  },
+});

@@ -1,0 +1,123 @@
+/** Logins, codes and refresh tokens of Variant B at deployments that differ from the emulator's defaults. */
+import { afterEach, expect, test } from "vitest";
+import { contractCases } from "../../src/contract/index.js";
+import { createRig } from "./rig.js";
+
+/** Shared, because its keys take seconds to make. Options are given by a reset. */
+const rig = createRig();
+const { emulator, target } = rig;
+afterEach(() => emulator.reset({ refreshPath: undefined, codeLifetimeSeconds: undefined }));
+
+/** Answers in place of the emulator, or passes the request on. */
+type Front = (url: URL, body: Record<string, string>, type: string | null) => Response | undefined;
+
+/** Runs cases through a front that sees every request, and keeps what was sent. */
+async function runBehind(only: readonly string[], front: Front = () => undefined) {
+  const sent: { readonly path: string; readonly body: Record<string, string> }[] = [];
+  const fetch = async (url: string, init: RequestInit): Promise<Response> => {
+    const body = init.method === "POST" ? JSON.parse(String(init.body)) : {};
+    sent.push({ path: new URL(url).pathname, body });
+    const type = new Headers(init.headers).get("content-type");
+    return front(new URL(url), body, type) ?? emulator.fetch(url, init);
+  };
+  return { results: await rig.run({ only, fetch }), sent };
+}
+
+const refusal = () => Response.json({ error: "invalid_grant" }, { status: 400 });
+
+test("each code is tried once if a failed exchange spends the code, and every case still holds", async () => {
+  const tried = new Set<string>();
+  const only = contractCases.filter(({ id, safe }) => /^(client-code|api-client)\b/.test(id) && safe);
+  const ids = [...only.map(({ id }) => id), "variant-b-code-rules.failure"];
+  const { results, sent } = await runBehind(ids, (_, { code }) => {
+    if (code === undefined || !tried.has(code)) {
+      tried.add(code ?? "");
+      return undefined;
+    }
+    return refusal();
+  });
+  const failed = [...results.values()].filter(({ result }) => result !== "holds" && result !== "learnt");
+  expect(failed.map(({ id, observed }) => `${id}: ${observed}`)).toEqual([]);
+  expect(results.get("variant-b-code-rules.failure")?.observed).toBe("A failed exchange spends the code.");
+  const codes = sent.flatMap(({ body: { code } }) => code ?? []);
+  expect(codes.length - new Set(codes).size, "only the case about it sends a code again").toBe(1);
+});
+
+test.each([
+  { name: "rejects", login: () => Promise.reject(new Error("the browser crashed")) },
+  {
+    name: "throws at once",
+    login: () => {
+      throw new Error("no browser");
+    },
+  },
+  { name: "returns no URL", login: (() => undefined) as never },
+])("a login that $name is the reason why its cases are not tried", async ({ login }) => {
+  const result = (await rig.run({ only: ["client-code.known"] }, { login })).get("client-code.known");
+  expect(result).toMatchObject({
+    result: "not tried",
+    observed: "`login` of the target failed, or returned no URL.",
+  });
+});
+
+const to = (location: string) => new Response(null, { status: 302, headers: { location } });
+
+test.each([
+  { name: "another page than a right request", answer: () => to("/error"), result: "holds" },
+  { name: "the login page, as a right request is", answer: () => to("/sign-in/2?hint=1"), result: "breaks" },
+  { name: "the redirect URI", answer: () => to("https://app.example/callback?error=x"), result: "breaks" },
+  { name: "a fault of the server", answer: () => new Response("", { status: 500 }), result: "breaks" },
+])("a made-up client that is answered with $name: $result", async ({ answer, result }) => {
+  const only = ["authorization.client"];
+  const { results } = await runBehind(only, ({ pathname, searchParams }) => {
+    if (pathname !== "/v1/auth/authorize") return undefined;
+    return searchParams.get("client_id") === "portal" ? to("/sign-in/1") : answer();
+  });
+  expect(results.get("authorization.client")).toMatchObject({ result });
+});
+
+test("a login page on the host of the redirect URI is no callback", async () => {
+  const only = ["authorization.client"];
+  const fetch = async (url: string, init: RequestInit) =>
+    url.includes("/v1/auth/authorize") ? to("https://app.example/sign-in") : emulator.fetch(url, init);
+  const apiClient = target.apiClient && { ...target.apiClient, redirectUri: "https://app.example/" };
+  const results = await rig.run({ only, fetch }, { apiClient });
+  expect(results.get("authorization.client")?.observed).toBe("302 to another page.");
+});
+
+test("a refresh token is sent to no path but that of the refresh, and no secret is in the results", async () => {
+  emulator.reset({ refreshPath: "/v1/auth/renew" });
+  const { results, sent } = await runBehind(["refresh-request", "refresh.scope", "client-code.client"]);
+  expect(results.get("refresh-request")?.settings).toEqual({ refreshPath: "/v1/auth/renew" });
+  const [real] = sent.filter(({ body }) => body.scope !== undefined).map(({ body }) => body.refresh_token);
+  expect(sent.filter(({ body }) => body.refresh_token === real).map(({ path }) => path)).toEqual([
+    "/v1/auth/renew",
+  ]);
+  const secrets = sent.flatMap(({ body }) =>
+    ["code", "code_verifier", "refresh_token", "client_secret"].flatMap((name) => body[name] ?? []),
+  );
+  const shown = JSON.stringify([...results.values()]);
+  expect(secrets.filter((secret) => shown.includes(secret))).toEqual([]);
+  expect(secrets.length).toBeGreaterThan(10);
+});
+
+test("a lifetime between two plausible ones is observed, and no setting follows from it", async () => {
+  const id = "variant-b-code-rules.lifetime";
+  emulator.reset({ codeLifetimeSeconds: 100 });
+  const result = (await rig.run({ only: [id] })).get(id);
+  expect(result?.observed).toBe("A code can be exchanged for more than 66 s and at most 114 s.");
+  expect(result?.settings).toEqual({});
+});
+
+test("of an error body that no standard describes only the shape is learnt", async () => {
+  const odd = { message: "not for you, ada", details: { attempts: 3 } };
+  const { results } = await runBehind(["variant-b-errors"], (_, body, type) => {
+    const isRight = type === "application/json" && body.client_secret === "a secret of the account";
+    return isRight && body.grant_type === "client_credentials"
+      ? undefined
+      : Response.json(odd, { status: 422 });
+  });
+  const settings = results.get("variant-b-errors")?.settings;
+  const clientErrorBody = { message: "", details: { attempts: 0 } };
+  expect(settings).toEqual({ clientErrorStatus: 422, clientErrorBody });
+});
