@@ -304,7 +304,7 @@ export function askServed(
       fields: isA ? ["grant_type"] : [],
     }));
     const { status, fields } = answer;
-    const isRefusal = status >= 400 && status < 500 && ![403, 404, 405, 410].includes(status);
+    const isRefusal = status >= 400 && status < 500 && ![404, 405, 410].includes(status);
     return { isServed: isRefusal && fields !== undefined, observed: shownAnswer(answer) };
   });
 }
