@@ -1,7 +1,7 @@
 /** The client assertion of Variant A (section 2.2): what must not be accepted, and what the description leaves open. */
 import { exportJWK, exportSPKI, importJWK, type JWK } from "jose";
 import type { AssertionChanges } from "../assertion.js";
-import { breaks, type CaseDefinition, defineCases, learnt } from "../case.js";
+import { breaks, type CaseDefinition, defineCases, learnt, type Verdict } from "../case.js";
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
 import { type Kit, shownAnswer } from "../kit.js";
@@ -12,6 +12,7 @@ import { defineRefusals, type RefusedRequest, wrongKey } from "./token-requests.
 type WrongAssertion = readonly [
   what: string,
   changes: (kit: Kit) => AssertionChanges | Promise<AssertionChanges>,
+  isExtra?: "extra",
 ];
 
 const claims = (changed: AssertionChanges["claims"]): AssertionChanges => ({ claims: changed ?? {} });
@@ -21,9 +22,15 @@ const wrongAssertions: Readonly<Record<string, WrongAssertion>> = {
   "assertion.algorithm.none": ["alg none and no signature", () => header({ alg: "none" })],
   "assertion.algorithm.hs256": ["HS256, keyed with the public key as PEM", signedWithPublicKey],
   "assertion.algorithm.rs384": ["RS384 by the registered key", (kit) => signedWith(kit, "RS384")],
+  "assertion.algorithm.ps256": ["PS256 by the registered key", (kit) => signedWith(kit, "PS256"), "extra"],
   "assertion.critical-header.unknown": [
     "crit that names an extension which does not exist",
     () => header({ crit: ["bivariant-contract"], "bivariant-contract": true }),
+  ],
+  "assertion.critical-header.b64": [
+    "b64 false in crit",
+    () => header({ crit: ["b64"], b64: false }),
+    "extra",
   ],
   "assertion.key-header": [
     "the public key as jwk in its header",
@@ -40,7 +47,19 @@ const wrongAssertions: Readonly<Record<string, WrongAssertion>> = {
     "an array that holds the token URL as aud",
     (kit) => claims({ aud: [kit.tokenUrlOfA()] }),
   ],
+  "assertion.audience.trailing-slash": [
+    "the token URL and a slash as aud",
+    (kit) => claims({ aud: `${kit.tokenUrlOfA()}/` }),
+    "extra",
+  ],
+  "assertion.audience.placeholder": [
+    "aud that still holds {tenantId}",
+    (kit) => claims({ aud: kit.tokenUrlOfA("{tenantId}") }),
+    "extra",
+  ],
   "assertion.issued-at.ahead": ["iat 90 s ahead", (kit) => claims({ iat: kit.now() + 90 })],
+  "assertion.issued-at.missing": ["no iat", () => claims({ iat: undefined }), "extra"],
+  "assertion.expiry.missing": ["no exp", () => claims({ exp: undefined }), "extra"],
   "assertion.expiry.past": [
     "exp 100 s in the past and iat 200 s in the past",
     (kit) => claims({ iat: kit.now() - 200, exp: kit.now() - 100 }),
@@ -48,34 +67,12 @@ const wrongAssertions: Readonly<Record<string, WrongAssertion>> = {
   "assertion.lifetime": ["exp 301 s after iat", (kit) => claims({ iat: kit.now(), exp: kit.now() + 301 })],
   "assertion.not-before": ["nbf 90 s ahead", (kit) => claims({ nbf: kit.now() + 90 })],
   "assertion.id.missing": ["no jti", () => claims({ jti: undefined })],
+  "assertion.id.number": ["a number as jti", () => claims({ jti: Math.random() }), "extra"],
 };
 
-const moreWrongAssertions: Readonly<Record<string, WrongAssertion>> = {
-  "assertion.algorithm.ps256": ["PS256 by the registered key", (kit) => signedWith(kit, "PS256")],
-  "assertion.critical-header.b64": ["b64 false in crit", () => header({ crit: ["b64"], b64: false })],
-  "assertion.audience.trailing-slash": [
-    "the token URL and a slash as aud",
-    (kit) => claims({ aud: `${kit.tokenUrlOfA()}/` }),
-  ],
-  "assertion.audience.placeholder": [
-    "aud that still holds {tenantId}",
-    (kit) => claims({ aud: kit.tokenUrlOfA("{tenantId}") }),
-  ],
-  "assertion.issued-at.missing": ["no iat", () => claims({ iat: undefined })],
-  "assertion.expiry.missing": ["no exp", () => claims({ exp: undefined })],
-  "assertion.id.number": ["a number as jti", () => claims({ jti: Math.random() })],
-};
-
-function asRefused(assertions: Readonly<Record<string, WrongAssertion>>, isExtra: boolean) {
-  const requests = Object.entries(assertions).map(([id, [what, changes]]): [string, RefusedRequest] => [
-    id,
-    {
-      what: `an assertion with ${what}`,
-      request: (kit) => ({ assertion: () => changes(kit) }),
-      isExtra,
-    },
-  ]);
-  return Object.fromEntries(requests);
+function asRefused([what, changes, extra]: WrongAssertion): RefusedRequest {
+  const request = (kit: Kit) => ({ assertion: () => changes(kit) });
+  return { what: `an assertion with ${what}`, request, isExtra: extra !== undefined };
 }
 
 async function publicJwk(kit: Kit): Promise<JWK> {
@@ -119,32 +116,30 @@ function useAssertion(kit: Kit, ageSeconds: number, secondsLeft: number): Promis
   });
 }
 
-/** That of the case clock-drift, which costs nothing more, or a new one if it was refused. */
-async function usedAssertion(kit: Kit): Promise<UsedAssertion> {
-  const aged = await useAssertion(kit, 120, 150);
-  return accepted(aged.answer.accessToken === undefined ? await useAssertion(kit, 0, 300) : aged);
-}
-
-function accepted(assertion: UsedAssertion): UsedAssertion {
-  const { answer } = assertion;
-  if (answer.accessToken !== undefined) return assertion;
-  throw new NotTried(`The assertion was refused when it was new (${shownAnswer(answer)}).`);
-}
-
+const ofPlugin = { needs: ["tenantId", "plugin"], costs: { requests: 3, slots: 3 } } as const;
 const replay = {
+  ...ofPlugin,
   rule: "assertion.replay",
   section: "2.2, 7.1",
   expected: expectedAnswer("assertion.replay"),
-  needs: ["tenantId", "plugin"],
-  costs: { requests: 4, slots: 4 },
 } as const;
 
-async function replayed(kit: Kit, { exp }: UsedAssertion["used"], changes: AssertionChanges) {
-  const answer = await kit.requestTokenOfA({ note: "a jti that was used", assertion: changes });
+/** Sends a used jti again, in another assertion if its exp is another. */
+async function replayed(kit: Kit, { used, answer }: UsedAssertion, earlierSeconds = 0): Promise<Verdict> {
+  if (answer.accessToken === undefined)
+    throw new NotTried(`The assertion was refused when it was new (${shownAnswer(answer)}).`);
+  const assertion = claims({ ...used, exp: used.exp - earlierSeconds });
+  const again = await kit.requestTokenOfA({ note: "a jti that was used", assertion });
   // After 30 s of tolerance it would be refused for its exp, which says nothing about its jti.
-  const mayBeExpired = answer.accessToken === undefined && kit.now() > exp + 25;
+  const mayBeExpired = again.accessToken === undefined && kit.now() > used.exp + 25;
   if (mayBeExpired) throw new NotTried("It expired before the answer came.");
-  return refusedByA(answer, "assertion.replay");
+  return refusedByA(again, "assertion.replay");
+}
+
+/** That of the case clock-drift, which costs nothing more, or a new one if it was refused. */
+async function usedAssertion(kit: Kit): Promise<UsedAssertion> {
+  const aged = await useAssertion(kit, 120, 150);
+  return aged.answer.accessToken === undefined ? useAssertion(kit, 0, 150) : aged;
 }
 
 export const assertionCases: readonly CaseDefinition[] = [
@@ -161,8 +156,7 @@ export const assertionCases: readonly CaseDefinition[] = [
       errors: ["invalid_client", ...malformedErrors],
     },
     "assertion.signature": wrongKey,
-    ...asRefused(wrongAssertions, false),
-    ...asRefused(moreWrongAssertions, true),
+    ...Object.fromEntries(Object.entries(wrongAssertions).map(([id, row]) => [id, asRefused(row)])),
   }),
   ...defineCases("A", {
     "assertion.key-id": {
@@ -170,26 +164,19 @@ export const assertionCases: readonly CaseDefinition[] = [
       section: "2.2",
       says: "With two keys in the JWKS, an assertion whose kid names the key that did not sign is refused.",
       expected: expectedAnswer("assertion.key-id"),
+      ...ofPlugin,
       needs: ["tenantId", "plugin", "secondKey"],
-      costs: { requests: 3, slots: 3 },
       async run(kit) {
         await kit.tokenOfA();
-        const plugin = kit.need("plugin");
-        const { keyId } = await kit.signer(kit.need("secondKey"));
-        const answer = await kit.requestTokenOfA({
-          note: "the kid of the other key",
-          assertion: header({ kid: keyId }),
-        });
+        const second = { clientId: kit.need("plugin").clientId, ...kit.need("secondKey") };
+        const { keyId: kid } = await kit.signer(kit.need("secondKey"));
+        const assertion = header({ kid });
+        const answer = await kit.requestTokenOfA({ note: "the kid of the other key", assertion });
         if (answer.accessToken === undefined) return refusedByA(answer, "assertion.key-id");
         // With one key in the JWKS it is right to accept any kid.
-        const second = { clientId: plugin.clientId, ...kit.need("secondKey") };
-        const control = await kit.requestTokenOfA({
-          note: "the other key, to see that it is registered",
-          plugin: second,
-        });
-        if (control.accessToken === undefined)
-          throw new NotTried(`The second key is not registered (${shownAnswer(control)}).`);
-        return breaks(observedOf(answer));
+        const control = await kit.requestTokenOfA({ note: "the other key and its kid", plugin: second });
+        if (control.accessToken !== undefined) return breaks(observedOf(answer));
+        throw new NotTried(`The second key is not registered (${shownAnswer(control)}).`);
       },
     },
     "key-id-rules": {
@@ -197,13 +184,13 @@ export const assertionCases: readonly CaseDefinition[] = [
       section: "2.2",
       says: "With one key in the JWKS, an assertion without kid is refused or accepted.",
       expected: "The description leaves it open.",
-      needs: ["tenantId", "plugin"],
-      costs: { requests: 3, slots: 3 },
+      ...ofPlugin,
       async run(kit) {
         await kit.tokenOfA();
         const { secondKey, restrictedPlugin } = kit.target;
         const plugin = secondKey === undefined ? kit.need("plugin") : restrictedPlugin;
-        if (plugin === undefined) throw new NotTried("It needs a service plugin with one key in its JWKS.");
+        const needs = "It needs a service plugin with one key in its JWKS";
+        if (plugin === undefined) throw new NotTried(`${needs}, as restrictedPlugin.`);
         const ask = (note: string, kid: string | undefined) =>
           kit.requestTokenOfA({ note, plugin, assertion: header({ kid }) });
         const without = await ask("an assertion without kid", undefined);
@@ -212,9 +199,7 @@ export const assertionCases: readonly CaseDefinition[] = [
         const wrong = await ask("a kid that is not registered", "bivariant-contract");
         if (wrong.accessToken !== undefined)
           return learnt("A wrong kid is accepted, but not an absent one.", { requireKid: true });
-        throw new NotTried(
-          `A wrong kid is refused too (${shownAnswer(wrong)}). It needs a plugin with one key in its JWKS.`,
-        );
+        throw new NotTried(`${needs}, because a wrong kid is refused too (${shownAnswer(wrong)}).`);
       },
     },
     "clock-drift": {
@@ -222,8 +207,7 @@ export const assertionCases: readonly CaseDefinition[] = [
       section: "7.1",
       says: "An assertion of a clock that is 120 s slow is accepted or refused.",
       expected: "Section 2.2 permits it, the table of section 7.1 does not.",
-      needs: ["tenantId", "plugin"],
-      costs: { requests: 2, slots: 2 },
+      ...ofPlugin,
       async run(kit) {
         const { answer } = await useAssertion(kit, 120, 150);
         return learnt(`An assertion issued 120 s ago: ${observedOf(answer)}`);
@@ -232,27 +216,23 @@ export const assertionCases: readonly CaseDefinition[] = [
     "assertion.replay.same-assertion": {
       ...replay,
       says: "An assertion is refused when it is sent a second time.",
-      async run(kit) {
-        const { used } = await usedAssertion(kit);
-        return replayed(kit, used, claims(used));
-      },
+      costs: { requests: 4, slots: 4 },
+      run: async (kit) => replayed(kit, await usedAssertion(kit)),
     },
     "assertion.replay.same-id": {
       ...replay,
       says: "A new assertion with a jti that was used is refused.",
-      async run(kit) {
-        const { used } = await usedAssertion(kit);
-        return replayed(kit, used, claims({ ...used, exp: used.exp - 1 }));
-      },
+      costs: { requests: 4, slots: 4 },
+      run: async (kit) => replayed(kit, await usedAssertion(kit), 1),
     },
     "assertion.replay.after-expiry": {
       ...replay,
-      says: "An assertion is refused a second time also while exp is past and the clock tolerance still accepts it.",
+      says: "An assertion is refused a second time also while only the clock tolerance still accepts its exp.",
       costs: { requests: 3, slots: 3, seconds: 22 },
       async run(kit) {
-        const { used } = accepted(await useAssertion(kit, 0, 10));
+        const used = await useAssertion(kit, 0, 10);
         await kit.wait(22);
-        return replayed(kit, used, claims(used));
+        return replayed(kit, used);
       },
     },
   }),

@@ -88,9 +88,11 @@ async function refusals(kit: Kit): Promise<readonly Answer[]> {
   if (refused.length === 0) throw new NotTried("Nothing was refused.");
   return refused;
 }
+
+/** What is the same in all cases that look at answers to shared requests. */
 const ofRefusals = { needs: ["tenantId", "plugin"], costs: { requests: 4, slots: 4 } } as const;
 const ofControl = { needs: ["tenantId", "plugin"], costs: { requests: 1, slots: 1 } } as const;
-const notShown = "The description leaves it open.";
+const openIn = (section: string) => ({ section, expected: "The description leaves it open." });
 
 const fixedText = /^The token request was rejected\.?$/;
 
@@ -200,10 +202,9 @@ export const tokenRequestCases: readonly CaseDefinition[] = [
     },
     "error-opacity": {
       unknown: "error-opacity",
-      section: "7.1",
-      says: "The error for a plugin that is not registered is invalid_grant or invalid_client.",
-      expected: notShown,
+      ...openIn("7.1"),
       ...ofRefusals,
+      says: "The error for a plugin that is not registered is invalid_grant or invalid_client.",
       async run(kit) {
         const answer = await answerTo(kit, unregisteredPlugin);
         const refusedPluginError = oneOf(refusedPluginErrors, answer);
@@ -212,10 +213,9 @@ export const tokenRequestCases: readonly CaseDefinition[] = [
     },
     "malformed-request-error": {
       unknown: "malformed-request-error",
-      section: "7.1",
-      says: "The error for a token request that lacks client_id is invalid_grant or invalid_request.",
-      expected: notShown,
+      ...openIn("7.1"),
       ...ofRefusals,
+      says: "The error for a token request that lacks client_id is invalid_grant or invalid_request.",
       async run(kit) {
         const answer = await answerTo(kit, withoutClientId);
         const malformedError = oneOf(malformedErrors, answer);
@@ -224,10 +224,9 @@ export const tokenRequestCases: readonly CaseDefinition[] = [
     },
     "error-description-full-stop": {
       unknown: "error-description-full-stop",
-      section: "7.1",
-      says: "The fixed error_description ends with a full stop or without one.",
-      expected: notShown,
+      ...openIn("7.1"),
       ...ofRefusals,
+      says: "The fixed error_description ends with a full stop or without one.",
       async run(kit) {
         const [answer] = await refusals(kit);
         const text = String(answer?.fields?.error_description);
@@ -238,10 +237,9 @@ export const tokenRequestCases: readonly CaseDefinition[] = [
     },
     "revo-spelling": {
       unknown: "revo-spelling",
-      section: "2.3",
-      says: "The token response has revo as an object, or the keys revo.tenant and revo.roles.",
-      expected: notShown,
+      ...openIn("2.3"),
       ...ofControl,
+      says: "The token response has revo as an object, or the keys revo.tenant and revo.roles.",
       async run(kit) {
         await kit.tokenOfA();
         const { fields = {} } = await kit.controlOfA();
@@ -253,10 +251,9 @@ export const tokenRequestCases: readonly CaseDefinition[] = [
     },
     "token-success-status.a": {
       unknown: "token-success-status",
-      section: "4.1",
-      says: "A right token request of Variant A is answered with some 2xx.",
-      expected: notShown,
+      ...openIn("4.1"),
       ...ofControl,
+      says: "A right token request of Variant A is answered with some 2xx.",
       async run(kit) {
         await kit.tokenOfA();
         const { status: successStatus } = await kit.controlOfA();
