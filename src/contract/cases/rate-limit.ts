@@ -61,13 +61,14 @@ interface RateLimit {
 }
 
 const mostRequests = 300;
+const mostRounds = 5;
 /** Without Retry-After a request per second shows when a slot frees. */
 const mostPolls = 120;
 
-/** Meets the limit once. The numbers are right if the window was empty before. */
-async function measure(kit: Kit, most: number): Promise<RateLimit> {
+/** Meets the limit once, if it is met. The numbers are right if the window was empty before. */
+async function measure(kit: Kit, most: number): Promise<RateLimit | undefined> {
   const { admitted: requests, startedAt, refused } = await askUntilRefused(kit, most);
-  if (refused === undefined) throw new NotTried(`The limit was not met within ${most} requests.`);
+  if (refused === undefined) return undefined;
   const waitMs = retryAfterMs(refused.headers, refused.receivedAt + kit.clockOffsetMs);
   if (waitMs !== undefined) {
     // Retry-After is rounded up to a second, hence the floor; 50 ms are for the way of the answers.
@@ -90,10 +91,11 @@ async function learnLimit(kit: Kit): Promise<Verdict> {
   const sentBefore = kit.exchanges.all.length;
   let latest: RateLimit | undefined;
   let quietSeconds = kit.target.rateLimit?.windowSeconds ?? 60;
-  while (kit.exchanges.all.length - sentBefore < most) {
+  for (let round = 0; round < mostRounds; round++) {
     // Half a second, so that a date that was rounded up by almost a second is so in one of two measurements only.
     await kit.wait(quietSeconds + 1.5);
     const found = await measure(kit, most - (kit.exchanges.all.length - sentBefore));
+    if (found === undefined) break;
     const { requests, windowSeconds: seconds } = found;
     const longest = Math.max(seconds, latest?.windowSeconds ?? 0);
     const windowSeconds = Math.min(seconds, latest?.windowSeconds ?? 0);
@@ -105,7 +107,11 @@ async function learnLimit(kit: Kit): Promise<Verdict> {
     quietSeconds = latest === undefined ? seconds : 2 * longest;
     latest = found;
   }
-  throw new NotTried(`The limit was met, but its numbers were not the same twice within ${most} requests.`);
+  throw new NotTried(
+    latest === undefined
+      ? `No 429 came within ${most} requests.`
+      : `429 came, but not twice after as many requests and in as many seconds, within ${most} requests.`,
+  );
 }
 
 const known = {
