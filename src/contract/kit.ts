@@ -15,8 +15,8 @@ export interface TokenRequest {
   readonly fields?: Fields;
   /** Replaces the media type, the other headers stay. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Replaces the encoded body. */
-  readonly body?: string;
+  /** Replaces the encoded body, or makes another of it. */
+  readonly body?: string | ((encoded: string) => string);
   /** A request as the description shows it, whose answer is worth learning. */
   readonly isRegular?: boolean;
   /** A 429 is an answer here. */
@@ -28,7 +28,8 @@ export interface PluginRequest extends TokenRequest {
   readonly plugin?: PluginCredential;
   /** Default: the target's tenant. */
   readonly tenantId?: string;
-  readonly assertion?: AssertionChanges;
+  /** A function is called for each attempt, so that times count from the attempt that is answered. */
+  readonly assertion?: AssertionChanges | (() => AssertionChanges | Promise<AssertionChanges>);
 }
 
 export interface ClientRequest extends TokenRequest {
@@ -196,7 +197,11 @@ export class Kit {
         grant_type: "client_credentials",
         client_id: plugin.clientId,
         client_assertion_type: assertionType,
-        client_assertion: await this.assertion(plugin, url, assertion),
+        client_assertion: await this.assertion(
+          plugin,
+          url,
+          typeof assertion === "function" ? await assertion() : assertion,
+        ),
         ...request.fields,
       };
       for (const name of ["code", "code_verifier"]) this.keepSecret(fields[name]);
@@ -207,7 +212,7 @@ export class Kit {
         note: request.note,
         url,
         headers: { "content-type": "application/x-www-form-urlencoded", ...request.headers },
-        body: request.body ?? new URLSearchParams(given).toString(),
+        body: bodyOf(request, new URLSearchParams(given).toString()),
         fields: given.map(([name = ""]) => name),
         ...(request.isRegular && { observe: { variant: "A", operation: "requestToken" } }),
       };
@@ -230,7 +235,7 @@ export class Kit {
         method,
         url,
         headers: { "content-type": "application/json", ...request.headers },
-        body: request.body ?? JSON.stringify(fields),
+        body: bodyOf(request, JSON.stringify(fields)),
         fields: Object.keys(fields).filter((name) => fields[name] !== undefined),
         ...(request.isRegular && { observe: { variant: "B", operation } }),
       }),
@@ -287,6 +292,10 @@ export class Kit {
       ...(observe && { observe: { variant, operation: observe } }),
     }));
   }
+}
+
+function bodyOf({ body }: TokenRequest, encoded: string): string {
+  return typeof body === "function" ? body(encoded) : (body ?? encoded);
 }
 
 /** Whether a token endpoint answers a request that holds nothing of anyone as one would. */

@@ -4,6 +4,9 @@ import { breaks, type CaseCosts, type CaseDefinition, defineCases, holds, type V
 import type { Answer } from "../exchange.js";
 import { type Kit, shownAnswer } from "../kit.js";
 
+/** A request that cannot be read or lacks a field is one or the other: see the unknown malformed-request-error. */
+export const malformedErrors = ["invalid_grant", "invalid_request"] as const;
+
 /** The answer of the emulator's table to a request that breaks the rule, in words. */
 export function expectedAnswer(rule: RuleId, errors: readonly string[] = errorsOf(rule)): string {
   const { status } = rules[rule].answer;

@@ -1,23 +1,284 @@
-/** Variant A's token request (section 4.1): its form, and what its refusals show (section 7.1). */
-import { type CaseDefinition, defineCases } from "../case.js";
-import { expectedAnswer, refusedByA } from "./judge.js";
+/** Variant A's token request (section 4.1): its form, which plugin may ask (section 3), and what its answers show (section 7.1). */
+import { type RuleId, rules } from "../../emulator/rules.js";
+import { breaks, type CaseDefinition, defineCases, holds, learnt } from "../case.js";
+import { NotTried } from "../errors.js";
+import type { Answer } from "../exchange.js";
+import { type Kit, type PluginRequest, shownAnswer } from "../kit.js";
+import type { Need } from "../target.js";
+import { expectedAnswer, malformedErrors, observedOf, refusedByA } from "./judge.js";
 
-/** A request that cannot be read or lacks a field is one or the other: see the unknown malformed-request-error. */
-const malformed = ["invalid_grant", "invalid_request"];
+/** A token request that breaks one rule. */
+export interface RefusedRequest {
+  /** What is sent. */
+  readonly what: string;
+  readonly request: (kit: Kit) => Omit<PluginRequest, "note">;
+  /** The errors that the description allows. Default: that of the rule. */
+  readonly errors?: readonly string[];
+  readonly needs?: readonly Need[];
+  /** Told apart from another case by few servers only, so a slot of the rate limit is spent on it only if it is named. */
+  readonly isExtra?: boolean;
+}
 
-export const tokenRequestCases: readonly CaseDefinition[] = defineCases("A", {
-  "token-request.media-type": {
-    rule: "token-request.media-type",
-    section: "4.1",
-    says: "A token request whose Content-Type is application/json is refused.",
-    expected: expectedAnswer("token-request.media-type", malformed),
-    needs: ["tenantId", "plugin"],
-    costs: { requests: 2, slots: 2 },
-    async run(kit) {
-      await kit.tokenOfA();
-      const headers = { "content-type": "application/json" };
-      const answer = await kit.requestTokenOfA({ note: "a form declared as JSON", headers });
-      return refusedByA(answer, "token-request.media-type", malformed);
+/** Defines the cases of requests that must be refused. The first two parts of an id are the rule. */
+export function defineRefusals(
+  requests: Readonly<Record<string, RefusedRequest>>,
+): readonly CaseDefinition[] {
+  const rows = Object.entries(requests).map(([id, request]) => {
+    const { what, errors, needs = [], isExtra = false } = request;
+    const rule = id.split(".").slice(0, 2).join(".") as RuleId;
+    const row = {
+      rule,
+      section: rules[rule].section,
+      says: `${what.charAt(0).toUpperCase()}${what.slice(1)} is refused.`,
+      expected: expectedAnswer(rule, errors),
+      needs: ["tenantId", "plugin", ...needs] as const,
+      costs: { requests: 2, slots: 2 },
+      safe: !isExtra,
+      run: async (kit: Kit) => refusedByA(await answerTo(kit, request), rule, errors),
+    };
+    return [id, row] as const;
+  });
+  return defineCases("A", Object.fromEntries(rows));
+}
+
+/** Sends the request, once in a run, after a right one of the service plugin has shown that its refusal proves something. */
+function answerTo(kit: Kit, { what, request }: RefusedRequest): Promise<Answer> {
+  return kit.share(`refused: ${what}`, async () => {
+    await kit.tokenOfA();
+    return kit.requestTokenOfA({ note: what, ...request(kit) });
+  });
+}
+
+/** RFC 6749 section 5.2 has invalid_client for a failed authentication, and invalid_request for a second one. */
+const authenticationErrors = [...malformedErrors, "invalid_client"];
+/** The table of section 7.1 and the sentence above it contradict each other: see the unknown error-opacity. */
+const refusedPluginErrors = ["invalid_grant", "invalid_client"] as const;
+
+const withoutClientId: RefusedRequest = {
+  what: "a token request without client_id",
+  request: () => ({ fields: { client_id: undefined } }),
+  errors: malformedErrors,
+};
+const unregisteredPlugin: RefusedRequest = {
+  what: "a token request of a plugin that is not registered",
+  request: (kit) => ({ plugin: { ...kit.need("plugin"), clientId: "bivariant-contract-unregistered" } }),
+  errors: refusedPluginErrors,
+};
+const refreshToken: RefusedRequest = {
+  what: "a token request with grant_type refresh_token",
+  request: () => ({ fields: { grant_type: "refresh_token", refresh_token: "made-up" } }),
+};
+export const wrongKey: RefusedRequest = {
+  what: "an assertion whose signature is of another key",
+  request: () => ({ assertion: { signature: madeUpSignature() } }),
+};
+
+/** As long as that of a key of 2048 bits. Without the key no server can tell it from the signature of another. */
+function madeUpSignature(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(256));
+  bytes[0] = 0; // A signature is less than the modulus (RFC 8017 section 8.2.2).
+  return Buffer.from(bytes).toString("base64url");
+}
+
+/** What the cases about every failure look at. One that is not refused breaks a case of its own. */
+async function refusals(kit: Kit): Promise<readonly Answer[]> {
+  const answers: Answer[] = [];
+  for (const one of [unregisteredPlugin, refreshToken, wrongKey]) answers.push(await answerTo(kit, one));
+  const refused = answers.filter(({ accessToken }) => accessToken === undefined);
+  if (refused.length === 0) throw new NotTried("Nothing was refused.");
+  return refused;
+}
+
+/** What is the same in all cases that look at answers to shared requests. */
+const ofRefusals = { needs: ["tenantId", "plugin"], costs: { requests: 4, slots: 4 } } as const;
+const ofControl = { needs: ["tenantId", "plugin"], costs: { requests: 1, slots: 1 } } as const;
+const openIn = (section: string) => ({ section, expected: "The description leaves it open." });
+
+const fixedText = /^The token request was rejected\.?$/;
+const fixedBody = /^\{"error_description":"The token request was rejected\.?"\}$/;
+
+export const tokenRequestCases: readonly CaseDefinition[] = [
+  ...defineCases("A", {
+    "token-request.method": {
+      rule: "token-request.method",
+      section: "4.1",
+      says: "GET on the token endpoint gets no token.",
+      expected: "405; the description shows POST alone, so 400 and 404 will do.",
+      needs: ["tenantId"],
+      costs: { requests: 1, slots: 1 },
+      async run(kit) {
+        const note = "GET instead of POST";
+        const answer = await kit.send(async () => ({ note, method: "GET", url: kit.tokenUrlOfA() }));
+        return ([400, 404, 405].includes(answer.status) ? holds : breaks)(observedOf(answer));
+      },
     },
-  },
-});
+  }),
+  ...defineRefusals({
+    "token-request.media-type": {
+      what: "a token request whose Content-Type is application/json",
+      request: () => ({ headers: { "content-type": "application/json" } }),
+      errors: malformedErrors,
+    },
+    "token-request.body-size": {
+      what: "a token request of 1 MiB",
+      request: () => ({ body: (form) => `${form}&padding=${"x".repeat(1024 * 1024)}` }),
+      errors: malformedErrors,
+    },
+    "token-request.duplicate-parameter": {
+      what: "a token request with grant_type twice",
+      request: () => ({ body: (form) => `${form}&grant_type=client_credentials` }),
+      errors: malformedErrors,
+    },
+    "token-request.one-authentication.header": {
+      what: "a token request with an Authorization header besides the assertion",
+      request: () => ({ headers: { authorization: `Basic ${btoa("bivariant-contract:made-up")}` } }),
+      errors: authenticationErrors,
+    },
+    "token-request.one-authentication.secret": {
+      what: "a token request with client_secret besides the assertion",
+      request: () => ({ fields: { client_secret: "made-up" } }),
+      errors: authenticationErrors,
+    },
+    "token-request.grant-type.refresh-token": refreshToken,
+    "token-request.grant-type.made-up": {
+      what: "a token request with a made-up grant_type",
+      request: () => ({ fields: { grant_type: "bivariant-contract" } }),
+      isExtra: true,
+    },
+    "token-request.assertion-type": {
+      what: "a token request whose client_assertion_type is that of SAML",
+      request: () => ({
+        fields: { client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:saml2-bearer" },
+      }),
+    },
+    "token-request.client-id": withoutClientId,
+    "plugin.registered": unregisteredPlugin,
+    "plugin.enabled": {
+      what: "a token request of a disabled plugin",
+      request: (kit) => ({ plugin: kit.need("disabledPlugin") }),
+      errors: refusedPluginErrors,
+      needs: ["disabledPlugin"],
+    },
+    "plugin.grant": {
+      what: "a token request of a user-interface plugin with client_credentials",
+      request: (kit) => ({ plugin: kit.need("pagePlugin") }),
+      needs: ["pagePlugin"],
+    },
+  }),
+  ...defineCases("A", {
+    "token-request.opacity": {
+      rule: "token-request.opacity",
+      section: "7.1",
+      says: "Every refusal has error, the same fixed error_description, and no other field.",
+      expected: 'error_description is "The token request was rejected.", with or without the full stop.',
+      ...ofRefusals,
+      async run(kit) {
+        const besidesError = ({ fields }: Answer) => JSON.stringify({ ...fields, error: undefined });
+        const bodies = new Set((await refusals(kit)).map(besidesError));
+        const isOpaque = bodies.size === 1 && fixedBody.test([...bodies].join());
+        const plugin = await answerTo(kit, unregisteredPlugin);
+        const key = await answerTo(kit, wrongKey);
+        const told = isSameAnswer(plugin, key)
+          ? "A missing plugin cannot be told from a wrong key"
+          : `A missing plugin can be told from a wrong key: ${shownAnswer(plugin)}, ${shownAnswer(key)}`;
+        if (isOpaque) return holds(`${told}.`);
+        return breaks(`A refusal has another text or field, or the texts of two differ. ${told}.`);
+      },
+    },
+    "token-request.failure-status": {
+      rule: "token-request.failure-status",
+      section: "7.1",
+      says: "Every refusal of a token request is answered 400.",
+      expected: "400, whatever the reason.",
+      ...ofRefusals,
+      async run(kit) {
+        const statuses = new Set((await refusals(kit)).map(({ status }) => status));
+        const isRight = statuses.size === 1 && statuses.has(400);
+        return (isRight ? holds : breaks)(`The statuses were ${[...statuses].join(", ")}.`);
+      },
+    },
+    "error-opacity": {
+      unknown: "error-opacity",
+      ...openIn("7.1"),
+      ...ofRefusals,
+      says: "The error for a plugin that is not registered is invalid_grant or invalid_client.",
+      async run(kit) {
+        const answer = await answerTo(kit, unregisteredPlugin);
+        const refusedPluginError = oneOf(refusedPluginErrors, answer);
+        return learnt(`An unregistered plugin gets ${shownAnswer(answer)}.`, { refusedPluginError });
+      },
+    },
+    "malformed-request-error": {
+      unknown: "malformed-request-error",
+      ...openIn("7.1"),
+      ...ofRefusals,
+      says: "The error for a token request that lacks client_id is invalid_grant or invalid_request.",
+      async run(kit) {
+        const answer = await answerTo(kit, withoutClientId);
+        const malformedError = oneOf(malformedErrors, answer);
+        return learnt(`A request without client_id gets ${shownAnswer(answer)}.`, { malformedError });
+      },
+    },
+    "error-description-full-stop": {
+      unknown: "error-description-full-stop",
+      ...openIn("7.1"),
+      ...ofRefusals,
+      says: "The fixed error_description ends with a full stop or without one.",
+      async run(kit) {
+        const [answer] = await refusals(kit);
+        const text = String(answer?.fields?.error_description);
+        if (!fixedText.test(text)) throw new NotTried("error_description is not the fixed text.");
+        const fixedTextFullStop = text.endsWith(".");
+        return learnt(`The text has ${fixedTextFullStop ? "a" : "no"} full stop.`, { fixedTextFullStop });
+      },
+    },
+    "revo-spelling": {
+      unknown: "revo-spelling",
+      ...openIn("2.3"),
+      ...ofControl,
+      says: "The token response has revo as an object, or the keys revo.tenant and revo.roles.",
+      async run(kit) {
+        await kit.tokenOfA();
+        const { fields = {} } = await kit.controlOfA();
+        const isFlat = Object.keys(fields).some((name) => name.startsWith("revo."));
+        if (!isFlat && typeof fields.revo !== "object") throw new NotTried("The token response has no revo.");
+        const revoShape = isFlat ? "flat" : "nested";
+        return learnt(isFlat ? "The keys have a dot: revo.tenant." : "revo is an object.", { revoShape });
+      },
+    },
+    "token-success-status.a": {
+      unknown: "token-success-status",
+      ...openIn("4.1"),
+      ...ofControl,
+      says: "A right token request of Variant A is answered with some 2xx.",
+      async run(kit) {
+        await kit.tokenOfA();
+        const { status: successStatus } = await kit.controlOfA();
+        return learnt(`A token comes with ${successStatus}.`, { successStatus });
+      },
+    },
+    "token-lifetime.a": {
+      section: "2.3, 8",
+      says: "expires_in of Variant A is the lifetime of its tokens, 3600 in the reference response.",
+      expected: "A whole number of seconds.",
+      ...ofControl,
+      async run(kit) {
+        await kit.tokenOfA();
+        const tokenLifetimeSeconds = (await kit.controlOfA()).fields?.expires_in;
+        if (typeof tokenLifetimeSeconds !== "number" || !Number.isSafeInteger(tokenLifetimeSeconds))
+          throw new NotTried("expires_in is not a whole number.");
+        return learnt(`expires_in is ${tokenLifetimeSeconds}.`, { tokenLifetimeSeconds });
+      },
+    },
+  }),
+];
+
+/** Compares what a caller sees: status, body, and the names of the headers. */
+function isSameAnswer(one: Answer, other: Answer): boolean {
+  const [a, b] = [one, other].map(({ status, text, headers }) => [status, text, ...headers.keys()].join());
+  return a === b;
+}
+
+function oneOf<Name extends string>(names: readonly Name[], { fields }: Answer): Name | undefined {
+  return names.find((name) => name === fields?.error);
+}

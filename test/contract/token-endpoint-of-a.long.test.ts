@@ -1,0 +1,105 @@
+/** What the tables of rules and options do not see of Variant A's token endpoint. */
+import { describe, expect, test } from "vitest";
+import { contractCases } from "../../src/contract/index.js";
+import { type RuleId, rules } from "../../src/emulator/index.js";
+import { createRig, type Rig } from "./rig.js";
+
+type Front = (rig: Rig) => (url: string, init: RequestInit) => Promise<Response>;
+
+const limit = { requests: 4, windowSeconds: 60 };
+const isTokenRequest = (url: string) => url.endsWith("/external-plugin/oauth/token");
+
+/** A limit whose slots all free at once, counted in windows that begin at `start` of the instant. */
+const fixedWindow =
+  (start: (now: number, last: number) => number): Front =>
+  ({ emulator }) => {
+    let began = 0;
+    let used = 0;
+    return async (url, init) => {
+      const at = start(emulator.clock.now(), began);
+      if (at !== began) [began, used] = [at, 0];
+      if (isTokenRequest(url) && ++used > limit.requests) return new Response(null, { status: 429 });
+      return emulator.fetch(url, init);
+    };
+  };
+
+const fronts: readonly (readonly [title: string, rateLimit: boolean, front: Front, breaks: string])[] = [
+  [
+    "a limit that tenants share",
+    true,
+    ({ emulator }) =>
+      (url, init) =>
+        emulator.fetch(url.replace("/umbrella/external-plugin/", "/acme/external-plugin/"), init),
+    "rate-limit.tenant",
+  ],
+  [
+    "a window that begins with the minute",
+    false,
+    fixedWindow((now) => now - (now % 60_000)),
+    "rate-limit.sliding",
+  ],
+  [
+    "a window that begins with the first request",
+    false,
+    fixedWindow((now, last) => (now - last >= 60_000 ? now : last)),
+    "rate-limit.sliding",
+  ],
+];
+
+test.each(fronts)("%s breaks the case of that promise", async (_, isLimited, front, id) => {
+  const rig = createRig({ rateLimit: isLimited && limit });
+  const results = await rig.run({ only: [id], fetch: front(rig) }, { rateLimit: limit });
+  expect(results.get(id)?.result).toBe("breaks");
+});
+
+describe("the numbers of the rate limit", () => {
+  test.each([
+    { requests: 5, windowSeconds: 10, retryAfter: "seconds" },
+    { requests: 5, windowSeconds: 10, retryAfter: "date" },
+    { requests: 3, windowSeconds: 45, retryAfter: false },
+    { requests: 20, windowSeconds: 300, retryAfter: "seconds" },
+  ] as const)("are learnt after other requests took slots: %j", async (rateLimit) => {
+    const { run, emulator, target } = createRig({ rateLimit });
+    await emulator.fetch(`${target.baseUrl}/api/v1/acme/external-plugin/oauth/token`, { method: "POST" });
+    emulator.clock.advance(1_500);
+    const results = await run({ only: ["rate-limit-numbers"] }, { rateLimit: undefined });
+    expect(results.get("rate-limit-numbers")).toMatchObject({ result: "learnt", settings: { rateLimit } });
+  });
+
+  test("are not tried, with the count, where 300 requests meet no limit", async () => {
+    const { run } = createRig({ rateLimit: false });
+    const result = (await run({ only: ["rate-limit-numbers"] })).get("rate-limit-numbers");
+    expect(result).toMatchObject({ result: "not tried", observed: "No 429 came within 300 requests." });
+  });
+});
+
+/** Rules without a switch, and how a front spoils the refusals. Without a row they become a token. */
+const spoilt: Partial<Record<RuleId, (body: Record<string, unknown>) => Response>> = {
+  "token-request.opacity": (body) => Response.json({ ...body, trace: "bad signature" }, { status: 400 }),
+  "token-request.failure-status": (body) => Response.json(body, { status: 401 }),
+};
+const asToken = () => Response.json({ access_token: "a made-up token", token_type: "Bearer" });
+const fixed = (Object.keys(rules) as RuleId[]).filter(
+  (rule) => /^(token-request|plugin|assertion)\./.test(rule) && rules[rule].off === undefined,
+);
+
+test.each(fixed)("a server that does not keep %s breaks its cases", async (rule) => {
+  const { run, emulator } = createRig({ rateLimit: false });
+  const own = contractCases.filter((one) => one.rule === rule).map(({ id }) => id);
+  // The first answer shows that Variant A is served.
+  let answers = 0;
+  const fetch = async (url: string, init: RequestInit) => {
+    const answer = await emulator.fetch(url, init);
+    if (!isTokenRequest(url) || answer.status < 400 || answers++ === 0) return answer;
+    return (spoilt[rule] ?? asToken)(answer.status === 405 ? {} : await answer.json());
+  };
+  const results = await run({ only: own, fetch });
+  expect([...results.values()].map(({ result }) => result)).toEqual(own.map(() => "breaks"));
+});
+
+test("a wrong kid that is accepted breaks nothing while the second key is not registered", async () => {
+  const { run, target } = createRig({ rateLimit: false });
+  const oneKey = { plugin: target.restrictedPlugin, secondKey: target.secondKey };
+  const results = await run({ only: ["assertion.key-id"] }, oneKey);
+  expect(results.get("assertion.key-id")?.observed).toContain("The second key is not registered");
+});
