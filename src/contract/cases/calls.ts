@@ -1,20 +1,13 @@
 /** Calls of the API in both variants: bearers, routes, paths and bodies (sections 4.3, 5, 7.2 and 9). */
-import {
-  breaks,
-  type CaseDefinition,
-  type ContractCase,
-  defineCases,
-  holds,
-  learnt,
-  type Verdict,
-} from "../case.js";
+import { type RuleId, rules } from "../../emulator/rules.js";
+import { breaks, type CaseDefinition, defineCases, holds, learnt, type Verdict } from "../case.js";
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
 import { askServed, type Kit, lifetimeOf, shownAnswer } from "../kit.js";
 import { exampleOf, inferSchema } from "../schema.js";
 import type { DeploymentSettings } from "../settings.js";
 import type { Need } from "../target.js";
-import { codeOf, control, exchange, madeUp } from "./codes.js";
+import { codeOf, control, controlNeeds, exchange, madeUp } from "./codes.js";
 
 type Variant = "A" | "B";
 
@@ -26,11 +19,6 @@ const credential: Readonly<Record<Variant, readonly Need[]>> = {
 
 const isSuccess = ({ status }: Answer) => status >= 200 && status < 300;
 const isRefusal = ({ status }: Answer) => status >= 400 && status < 500;
-
-/** The status of a refusal is not shown, so any 4xx will do. */
-function refused(answer: Answer): Verdict {
-  return (isRefusal(answer) ? holds : breaks)(`${shownAnswer(answer)}.`);
-}
 
 /** Undefined if the body is not JSON. */
 function jsonOf({ text }: Answer): unknown {
@@ -63,32 +51,34 @@ async function badBearer(
 ): Promise<Answer> {
   await deviceList(kit, variant);
   return kit.share(`bearer ${variant} ${kind}`, async () => {
-    const observe = "bearer";
-    if (kind === "missing") return kit.call({ note: "the device list without a bearer", variant, observe });
-    if (kind === "unknown") return kit.call({ ...(await unknownBearer(kit, variant)), variant, observe });
-    const note = "the device list of another tenant";
-    const route = `GET /api/v1/${kit.need("secondTenantId")}/devices`;
-    return kit.call({ note, variant, token: await tokenOf(kit, variant), route, observe });
+    const token = {
+      missing: async () => undefined,
+      unknown: () => unknownToken(kit, variant),
+      foreign: () => tokenOf(kit, variant),
+    };
+    const route = kind === "foreign" ? { route: `GET /api/v1/${kit.need("secondTenantId")}/devices` } : {};
+    const note = `the device list with a bearer that is ${kind}`;
+    return kit.call({ note, variant, token: await token[kind](), ...route, observe: "bearer" });
   });
 }
 
 /** A token that the variant did not issue: for Variant A one of Variant B, if both are there, else a made-up one. */
-async function unknownBearer(kit: Kit, variant: Variant): Promise<{ note: string; token: string }> {
+async function unknownToken(kit: Kit, variant: Variant): Promise<string> {
   const isBoth = variant === "A" && kit.target.serviceAccount !== undefined;
-  const other = isBoth && (await askServed(kit, "B")).isServed && (await kit.controlOfB()).accessToken;
-  if (other) return { note: "the device list with a bearer of Variant B", token: other };
-  return { note: "the device list with a bearer that is made up", token: madeUp() };
+  if (!isBoth || !(await askServed(kit, "B")).isServed) return madeUp();
+  return (await kit.controlOfB()).accessToken ?? madeUp();
 }
 
+type RouteName = "closedRoute" | "otherScopeRoute" | "deviceRoute";
+
 /** Calls a route of the target. One that is not a GET would be executed by a deployment that checks nothing. */
-function callRoute(kit: Kit, name: "closedRoute" | "otherScopeRoute" | "deviceRoute"): Promise<Answer> {
+function callRoute(kit: Kit, name: RouteName, token = () => kit.tokenOfA()): Promise<Answer> {
   const route = kit.need(name);
   if (!route.startsWith("GET ") && !kit.isNamed)
     throw new NotTried("The route is not a GET, so it could change something. Name the case to try it.");
   return kit.share(name, async () => {
     await deviceList(kit, "A");
-    const token = name === "deviceRoute" ? await restrictedToken(kit) : await kit.tokenOfA();
-    return kit.call({ note: `${name} of the target`, variant: "A", route, token });
+    return kit.call({ note: `the ${name} of the target`, variant: "A", route, token: await token() });
   });
 }
 
@@ -102,17 +92,25 @@ async function restrictedToken(kit: Kit): Promise<string> {
   throw new NotTried(`The credential of the restricted plugin was refused (${shownAnswer(answer)}).`);
 }
 
+/** A path that the description does not show. */
+function callUnversioned(kit: Kit): Promise<Answer> {
+  return kit.share("unversioned path", async () => {
+    await deviceList(kit, "A");
+    const route = `GET /api/${kit.need("tenantId")}/devices`;
+    return kit.call({ note: "the device list without v1", variant: "A", route, token: await kit.tokenOfA() });
+  });
+}
+
 /** Calls the device list for an operator without the capability for it. */
-function limitedCall(kit: Kit): Promise<Answer> {
+function callLimited(kit: Kit): Promise<Answer> {
   return kit.share("limited operator", async () => {
     const { list } = await control(kit);
     if (!isSuccess(list))
       throw new NotTried(`An operator with the capability was refused too (${shownAnswer(list)}).`);
     const launched = await kit
       .need("limitedLaunch")()
-      .catch(() => {
-        throw new NotTried("The host refused to launch the plugin.");
-      });
+      .catch(() => undefined);
+    if (launched === undefined) throw new NotTried("The host refused to launch the plugin.");
     const answer = await exchange(kit, "a right exchange of a limited operator", await codeOf(kit, launched));
     const token = answer.accessToken;
     if (token === undefined) throw new NotTried(`A right exchange was refused (${shownAnswer(answer)}).`);
@@ -120,194 +118,309 @@ function limitedCall(kit: Kit): Promise<Answer> {
   });
 }
 
+async function callExpired(kit: Kit, variant: Variant): Promise<Answer> {
+  const token = await tokenOf(kit, variant);
+  const right = await kit.call({ note: "the device list before the token expires", variant, token });
+  if (!isSuccess(right)) throw new NotTried(`A right bearer was refused (${shownAnswer(right)}).`);
+  await kit.wait(lifetimeOf(await (variant === "A" ? kit.controlOfA() : kit.controlOfB())) + 35);
+  return kit.call({ note: "the device list with an expired bearer", variant, token, observe: "bearer" });
+}
+
 /** Seconds after a change at which its effect is looked for: "within minutes" (section 2.1). */
 const lookedAt = [0, 1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 150, 180, 240, 300, 360, 420, 480, 540, 600];
 
-const changeCosts = { requests: lookedAt.length + 2, slots: 1, seconds: 600 };
-/** With those of the control: two launches, two exchanges and two calls. */
-const limitedCosts = { requests: 4, slots: 2, codes: 2 };
-
 interface Change {
+  /** The first call whose answer was looked for, else the last one. */
   readonly answer: Answer;
-  /** Undefined if the calls were not refused within the time. */
+  /** Undefined if that answer did not come. */
   readonly seconds: number | undefined;
 }
 
-/** Changes the registration, calls the device list until it is refused, and undoes the change. */
-function changed(kit: Kit, name: "narrow" | "disable"): Promise<Change> {
-  return kit.share(name, async () => {
-    const right = { note: "a token request before the change", isRegular: true };
-    const token = (await kit.requestTokenOfA(right)).accessToken;
-    const before = await kit.call({ note: "the device list before the change", variant: "A", token });
-    if (!isSuccess(before))
-      throw new NotTried(`The device list was refused before the change (${shownAnswer(before)}).`);
-    const undo = await kit
-      .need(name)()
-      .catch(() => {
-        throw new NotTried(`The hook \`${name}\` of the target failed.`);
-      });
-    try {
-      return await lookUntilRefused(kit, token);
-    } finally {
-      await undo().catch(() => {
-        throw new NotTried(
-          `The change by \`${name}\` could not be undone. Correct the registration by hand.`,
-        );
-      });
-    }
-  });
-}
-
-async function lookUntilRefused(kit: Kit, token: string | undefined): Promise<Change> {
-  for (let index = 0; ; index++) {
+/** Calls the device list until its answer is the one that is looked for. */
+async function look(kit: Kit, token: string | undefined, isFound: typeof isRefusal): Promise<Change> {
+  for (let index = 0, before = 0; ; index++) {
     const seconds = lookedAt[index] ?? 0;
-    if (index > 0) await kit.wait(seconds - (lookedAt[index - 1] ?? 0));
+    if (index > 0) await kit.wait(seconds - before);
+    before = seconds;
     const note = `the device list ${seconds} s after the change`;
     const answer = await kit.call({ note, variant: "A", token });
-    if (isRefusal(answer)) return { answer, seconds };
+    if (isFound(answer)) return { answer, seconds };
     if (index === lookedAt.length - 1) return { answer, seconds: undefined };
   }
 }
 
-/** The calls for which section 7.2 names an empty 403. */
-const forbidden = {
-  scope: {
-    rule: "route.scope",
-    section: "5.6, 7.2",
-    says: "A plugin token is refused on a route whose scope it lacks.",
-    needs: ["otherScopeRoute"],
-    costs: { requests: 3 },
-    call: (kit) => callRoute(kit, "otherScopeRoute"),
-  },
-  device: {
-    rule: "route.device",
-    section: "2.1, 7.2",
-    says: "A plugin that is restricted to devices is refused on a route that names another.",
-    needs: ["restrictedPlugin", "deviceRoute"],
-    costs: { requests: 4 },
-    call: (kit) => callRoute(kit, "deviceRoute"),
-  },
-  narrowed: {
-    rule: "route.narrowed",
-    section: "2.1, 7.2",
-    says: "A token is refused within minutes after the customer took the scope of the route from the plugin.",
-    needs: ["narrow"],
-    costs: changeCosts,
-    call: async (kit) => (await changed(kit, "narrow")).answer,
-    safe: false,
-  },
-} as const satisfies Record<string, Forbidden>;
-
-interface Forbidden {
-  readonly rule: "route.scope" | "route.device" | "route.narrowed";
-  readonly section: string;
-  readonly says: string;
-  readonly needs: readonly Need[];
-  readonly costs: Partial<ContractCase["costs"]>;
-  readonly call: (kit: Kit) => Promise<Answer>;
-  readonly safe?: false;
+/**
+ * Changes the registration, looks for the refusal of a token, and undoes the change. `later` is a call with a token
+ * that was issued meanwhile, after the first one works again.
+ */
+function change(
+  kit: Kit,
+  name: "narrow" | "disable",
+): Promise<Change & { readonly later?: Answer | undefined }> {
+  return kit.share(name, async () => {
+    const token = (await kit.requestTokenOfA({ note: "a right token request before the change" }))
+      .accessToken;
+    const before = await kit.call({ note: "the device list before the change", variant: "A", token });
+    if (!isSuccess(before)) throw new NotTried(`A right bearer was refused (${shownAnswer(before)}).`);
+    const undo = await kit
+      .need(name)()
+      .catch(() => undefined);
+    if (undo === undefined) throw new NotTried(`The hook \`${name}\` of the target failed.`);
+    let found: Change;
+    let issued: Answer | undefined;
+    try {
+      found = await look(kit, token, isRefusal);
+      if (name === "narrow") issued = await kit.requestTokenOfA({ note: "a token request while narrowed" });
+    } finally {
+      await undo().catch(() => {
+        throw new NotTried(`What \`${name}\` changed could not be undone. Correct the registration by hand.`);
+      });
+    }
+    const narrow = issued?.accessToken;
+    if (narrow === undefined || (await look(kit, token, isSuccess)).seconds === undefined) return found;
+    const note = "the device list with a token issued while narrowed";
+    return { ...found, later: await kit.call({ note, variant: "A", token: narrow }) };
+  });
 }
 
-const forbiddenCases = Object.entries<Forbidden>(forbidden).flatMap(
-  ([name, { rule, says, call, ...row }]) => {
-    const common = { ...row, needs: [...credential.A, ...row.needs] };
-    return defineCases("A", {
-      [rule]: {
-        ...common,
-        rule,
-        says,
-        expected: "The call is refused with 403.",
-        async run(kit) {
-          const answer = await call(kit);
-          return (answer.status === 403 ? holds : breaks)(`${shownAnswer(answer)}.`);
-        },
-      },
-      [`response.forbidden-empty.${name}`]: {
-        ...common,
-        rule: "response.forbidden-empty",
-        says: `The body of that 403 is empty. ${says}`,
-        expected: "A 403 with an empty body.",
-        async run(kit) {
-          const answer = await call(kit);
-          if (answer.status !== 403) throw new NotTried(`No 403 came (${shownAnswer(answer)}).`);
-          return (answer.text === "" ? holds : breaks)(`${shownAnswer(answer)}.`);
-        },
-      },
-    });
-  },
-);
+async function callNarrow(kit: Kit): Promise<Answer> {
+  const { later } = await change(kit, "narrow");
+  if (later !== undefined) return later;
+  throw new NotTried("There was no token while the plugin was narrowed, or its scope did not come back.");
+}
 
-const bearerCases = (["A", "B"] as const).flatMap((variant) => {
-  const suffix = variant.toLowerCase();
-  const needs = credential[variant];
-  const refusal = "The call is refused with a 4xx, which the description does not show.";
-  return defineCases(variant, {
-    [`device-body.${suffix}`]: {
-      unknown: "device-body",
-      section: "4.3",
-      says: "The shape of the device list is learnt.",
-      expected: "JSON of a shape that the description does not show.",
-      needs,
-      costs: { requests: 2 },
-      async run(kit) {
-        const answer = await deviceList(kit, variant);
-        return learnt(`${answer.status} with ${shapeOf(jsonOf(answer))}.`);
-      },
-    },
-    [`response.raw.${suffix}`]: {
-      rule: "response.raw",
-      section: "4.3, 9",
-      says: "The device list is JSON if no X-Envelope is sent.",
-      expected: "A success with a JSON body.",
-      needs,
-      costs: { requests: 2 },
-      async run(kit) {
-        const answer = await deviceList(kit, variant);
-        const shape = shapeOf(jsonOf(answer));
-        return (shape === notJson ? breaks : holds)(`${answer.status} with ${shape}.`);
-      },
-    },
-    [`bearer.present.${suffix}`]: {
-      rule: "bearer.present",
-      section: "5.1",
-      says: "A call without a bearer is refused.",
-      expected: refusal,
-      needs,
-      costs: { requests: 3 },
-      run: async (kit) => refused(await badBearer(kit, variant, "missing")),
-    },
-    [`bearer.known.${suffix}`]: {
-      rule: "bearer.known",
-      section: "5.1",
-      says:
-        variant === "A"
-          ? "A call with a bearer of Variant B, or if there is none with a made-up one, is refused."
-          : "A call with a made-up bearer is refused.",
-      expected: refusal,
-      needs,
-      costs: { requests: 5 },
-      run: async (kit) => refused(await badBearer(kit, variant, "unknown")),
-    },
-    [`refused-bearer-status.${suffix}`]: {
-      unknown: "refused-bearer-status",
-      section: "5, 7.2",
-      says: "The status and the body of a refused bearer are learnt, and whether all of them are the same.",
-      expected: "A status that the description does not show.",
-      needs,
-      costs: { requests: 6 },
-      run: (kit) => learnBearerStatus(kit, variant),
-    },
-    [`envelope.${suffix}`]: {
-      unknown: "envelope",
-      section: "4.3, 9",
-      says: "The device list is called with values of X-Envelope, and the answers are compared with the raw one.",
-      expected: "Raw or wrapped: the description does not show the values.",
-      needs,
-      costs: { requests: 5 },
-      run: (kit) => learnEnvelope(kit, variant),
-    },
-  });
+/** A call that must be refused. */
+interface RefusedCall {
+  /** Follows "is refused:" in what the case says. */
+  readonly what: string;
+  readonly call: (kit: Kit) => Promise<Answer>;
+  /** Default: those of the service plugin. */
+  readonly needs?: readonly Need[];
+  readonly costs?: Partial<CaseDefinition["costs"]>;
+  readonly safe?: false;
+  /** One of the three causes of an empty 403 (section 7.2). */
+  readonly isForbidden?: true;
+}
+
+const changing = { costs: { requests: 45, slots: 2, seconds: 1200 }, safe: false } as const;
+const limited = {
+  needs: [...controlNeeds, "limitedLaunch"],
+  costs: { requests: 5, slots: 3, codes: 2 },
+} as const;
+
+const bearerCalls = (variant: Variant): Readonly<Record<string, RefusedCall>> => ({
+  [`bearer.present.${variant}`]: {
+    what: "the device list without a bearer",
+    call: (kit) => badBearer(kit, variant, "missing"),
+  },
+  [`bearer.known.${variant}`]: {
+    what: "the device list with a bearer that the variant did not issue",
+    call: (kit) => badBearer(kit, variant, "unknown"),
+  },
 });
+
+const expiredCall = (variant: Variant): Readonly<Record<string, RefusedCall>> => ({
+  [`bearer.lifetime.${variant}`]: {
+    what: "a bearer 35 s after expires_in, or after one hour if the token response has none",
+    call: (kit) => callExpired(kit, variant),
+    costs: { requests: 3, seconds: 3635 },
+  },
+});
+
+const routeCalls: Readonly<Record<string, RefusedCall>> = {
+  "bearer.tenant": {
+    what: "the device list of another tenant",
+    call: (kit) => badBearer(kit, "A", "foreign"),
+    needs: [...credential.A, "secondTenantId"],
+  },
+  "route.opt-in": {
+    what: "a route that accepts no plugin token",
+    call: (kit) => callRoute(kit, "closedRoute"),
+    needs: [...credential.A, "closedRoute"],
+  },
+  "route.device": {
+    what: "a route that names a device outside the restriction of the plugin",
+    call: (kit) => callRoute(kit, "deviceRoute", () => restrictedToken(kit)),
+    needs: [...credential.A, "restrictedPlugin", "deviceRoute"],
+    isForbidden: true,
+  },
+  // Its rule may be route.scope or route.narrowed: the registration lacks the scope too.
+  "route-scope": {
+    what: "a route whose scope the plugin was not granted",
+    call: (kit) => callRoute(kit, "otherScopeRoute"),
+    needs: [...credential.A, "otherScopeRoute"],
+    isForbidden: true,
+  },
+  "route.operator": {
+    what: "the device list for an operator without the capability",
+    call: callLimited,
+    ...limited,
+  },
+  "bearer.plugin-enabled": {
+    what: "the token of a plugin that the customer disabled after it was issued",
+    call: async (kit) => (await change(kit, "disable")).answer,
+    needs: [...credential.A, "disable"],
+    ...changing,
+  },
+  "route.narrowed": {
+    what: "a token within minutes after the customer took the scope of the route from the plugin",
+    call: async (kit) => (await change(kit, "narrow")).answer,
+    needs: [...credential.A, "narrow"],
+    ...changing,
+    isForbidden: true,
+  },
+  "route.scope": {
+    what: "a token that lacks the scope of the route, although the plugin has it again",
+    call: callNarrow,
+    needs: [...credential.A, "narrow"],
+    ...changing,
+    isForbidden: true,
+  },
+};
+
+function refusals(variant: Variant, calls: Readonly<Record<string, RefusedCall>>): CaseDefinition[] {
+  return Object.entries(calls).flatMap(([id, { what, call, isForbidden, ...about }]) => {
+    const rule = id.includes(".") ? (id.split(".", 2).join(".") as RuleId) : undefined;
+    const common = { needs: credential[variant], costs: { requests: 5, slots: 1 }, ...about };
+    const isRight = (answer: Answer) => (isForbidden ? answer.status === 403 : isRefusal(answer));
+    const refused = {
+      ...common,
+      rule,
+      section: rule === undefined ? "5.6, 7.2" : rules[rule].section,
+      says: `This is refused: ${what}.`,
+      expected: isForbidden ? "A 403." : "A 4xx. The description does not show which.",
+      async run(kit: Kit) {
+        const answer = await call(kit);
+        return (isRight(answer) ? holds : breaks)(`${shownAnswer(answer)}.`);
+      },
+    };
+    const emptied = {
+      ...common,
+      rule: "response.forbidden-empty" as const,
+      section: "7.2",
+      says: `The 403 has no body: ${what}.`,
+      expected: "A 403 with an empty body.",
+      async run(kit: Kit) {
+        const answer = await call(kit);
+        if (answer.status !== 403) throw new NotTried(`There was no 403 (${shownAnswer(answer)}).`);
+        return (answer.text === "" ? holds : breaks)(`${shownAnswer(answer)}.`);
+      },
+    };
+    const rows = { [id.toLowerCase()]: refused };
+    if (isForbidden) rows[`response.forbidden-empty.${id.replace("route.", "")}`] = emptied;
+    return defineCases(variant, rows);
+  });
+}
+
+/** What is learnt, or judged in another way than as a refusal. */
+type Other = readonly [
+  section: string,
+  says: string,
+  run: (kit: Kit) => Promise<Verdict>,
+  more?: Partial<Pick<CaseDefinition, "rule"> & Pick<RefusedCall, "needs" | "costs" | "safe">>,
+];
+
+const otherCalls: Readonly<Record<Variant, Readonly<Record<string, Other>>>> = {
+  A: {
+    ...bodyCalls("A"),
+    "plugin-token-refusal-status": [
+      "7.2",
+      "A plugin token gets some status on a route that accepts none.",
+      async (kit) => {
+        const answer = await callRoute(kit, "closedRoute");
+        if (!isRefusal(answer)) throw new NotTried(`The token was not refused (${shownAnswer(answer)}).`);
+        return learnt(`${shownAnswer(answer)}.`, { pluginTokenRefusedStatus: answer.status });
+      },
+      { needs: [...credential.A, "closedRoute"] },
+    ],
+    "response.forbidden-empty.bearer": [
+      "7.2",
+      "A refused bearer does not get an empty 403, which has exactly three other causes.",
+      async (kit) => {
+        const answers = [await badBearer(kit, "A", "missing"), await badBearer(kit, "A", "unknown")];
+        const isEmpty = answers.some(({ status, text }) => status === 403 && text === "");
+        return (isEmpty ? breaks : holds)(`${answers.map(shownAnswer).join(" and ")}.`);
+      },
+      { rule: "response.forbidden-empty" },
+    ],
+    "path.version": [
+      "9",
+      "The device list is not served without the segment v1.",
+      notServed,
+      { rule: "path.version" },
+    ],
+    "path.known": ["4.3", "A path that nobody declared is not served.", notServed, { rule: "path.known" }],
+    "forbidden-causes": [
+      "7.2",
+      "A plugin launched by an operator without the capability gets an empty 403, or another refusal.",
+      async (kit) => {
+        const answer = await callLimited(kit);
+        if (!isRefusal(answer)) throw new NotTried(`The call was not refused (${shownAnswer(answer)}).`);
+        const body = answer.text === "" ? null : exampleOf(jsonOf(answer));
+        const isKnown = answer.status === 403 && body !== undefined;
+        return learnt(`${shownAnswer(answer)}.`, isKnown ? { missingCapabilityBody: body } : undefined);
+      },
+      limited,
+    ],
+    "narrowing-delay": [
+      "2.1",
+      "A narrowing of the grant takes effect at once, or within minutes.",
+      async (kit) => {
+        const { seconds } = await change(kit, "narrow");
+        if (seconds === undefined) throw new NotTried("The narrowing took no effect within ten minutes.");
+        return learnt(`It took effect within ${seconds} s.`, { narrowingDelayMs: seconds * 1000 });
+      },
+      { needs: [...credential.A, "narrow"], ...changing },
+    ],
+  },
+  B: bodyCalls("B"),
+};
+
+function bodyCalls(variant: Variant): Readonly<Record<string, Other>> {
+  return {
+    [`device-body.${variant}`]: [
+      "4.3",
+      "The device list has a shape.",
+      async (kit) => learnt(`The body is ${shapeOf(await deviceList(kit, variant))}.`),
+    ],
+    [`response.raw.${variant}`]: [
+      "4.3, 9",
+      "The device list is JSON if no X-Envelope is sent.",
+      async (kit) => {
+        const answer = await deviceList(kit, variant);
+        return (jsonOf(answer) === undefined ? breaks : holds)(`The body is ${shapeOf(answer)}.`);
+      },
+      { rule: "response.raw" },
+    ],
+    [`refused-bearer-status.${variant}`]: [
+      "5, 7.2",
+      "Refused bearers have a status and a body, all the same or not.",
+      (kit) => learnBearerStatus(kit, variant),
+    ],
+    [`envelope.${variant}`]: [
+      "4.3, 9",
+      "Some value of X-Envelope wraps the device list.",
+      (kit) => learnEnvelope(kit, variant),
+    ],
+  };
+}
+
+function others(variant: Variant): CaseDefinition[] {
+  return Object.entries(otherCalls[variant]).flatMap(([id, [section, says, run, more = {}]]) =>
+    defineCases(variant, {
+      [id.toLowerCase()]: {
+        unknown: more.rule === undefined ? id.split(".")[0] : undefined,
+        section,
+        says,
+        expected: more.rule === undefined ? "The description does not show it." : says,
+        needs: credential[variant],
+        costs: { requests: 6, slots: 1 },
+        run,
+        ...more,
+      },
+    }),
+  );
+}
 
 async function learnBearerStatus(kit: Kit, variant: Variant): Promise<Verdict> {
   const unknown = await badBearer(kit, variant, "unknown");
@@ -352,177 +465,26 @@ async function learnEnvelope(kit: Kit, variant: Variant): Promise<Verdict> {
   return learnt(`Of ${values.join(", ")}: ${found.join(", ") || "none wraps the body"}.`, { envelope });
 }
 
-const notJson = "a body that is not JSON";
-
-function shapeOf(value: unknown): string {
-  if (value === undefined) return notJson;
-  if (!Array.isArray(value)) return typeof value === "object" ? "a JSON object" : `a JSON ${typeof value}`;
-  return `a JSON array${value.length > 0 ? ` of type ${typeof value[0]}` : ", which is empty"}`;
+function shapeOf(answer: Answer): string {
+  const value = jsonOf(answer);
+  if (value === undefined) return "not JSON";
+  if (!Array.isArray(value)) return `JSON, of type ${typeof value}`;
+  return value.length > 0 ? `an array of type ${typeof value[0]}` : "an empty array";
 }
 
-/** A path that the description does not show: the device list without the segment v1. */
-function callUnversioned(kit: Kit): Promise<Answer> {
-  return kit.share("unversioned path", async () => {
-    await deviceList(kit, "A");
-    const route = `GET /api/${kit.need("tenantId")}/devices`;
-    return kit.call({ note: "the device list without v1", variant: "A", route, token: await kit.tokenOfA() });
-  });
-}
-
-function notServed(answer: Answer): Verdict {
+async function notServed(kit: Kit): Promise<Verdict> {
+  const answer = await callUnversioned(kit);
   const isServed = answer.status >= 500 || (isSuccess(answer) && jsonOf(answer) !== undefined);
   return (isServed ? breaks : holds)(`${shownAnswer(answer)}.`);
 }
 
-const routeCases = defineCases("A", {
-  "bearer.tenant": {
-    rule: "bearer.tenant",
-    section: "1, 4.1, 5.7",
-    says: "A bearer is refused on the device list of another tenant.",
-    expected: "The call is refused with a 4xx, which the description does not show.",
-    needs: [...credential.A, "secondTenantId"],
-    costs: { requests: 3 },
-    run: async (kit) => refused(await badBearer(kit, "A", "foreign")),
-  },
-  "route.opt-in": {
-    rule: "route.opt-in",
-    section: "5.5, 7.2",
-    says: "A plugin token is refused on a route that accepts none.",
-    expected: "The call is refused with a 4xx, which the description does not show.",
-    needs: [...credential.A, "closedRoute"],
-    costs: { requests: 3 },
-    run: async (kit) => refused(await callRoute(kit, "closedRoute")),
-  },
-  "plugin-token-refusal-status": {
-    unknown: "plugin-token-refusal-status",
-    section: "7.2",
-    says: "The status for a plugin token on a route that accepts none is learnt.",
-    expected: "A status that the description does not show.",
-    needs: [...credential.A, "closedRoute"],
-    costs: { requests: 3 },
-    async run(kit) {
-      const answer = await callRoute(kit, "closedRoute");
-      if (!isRefusal(answer)) throw new NotTried(`The token was not refused (${shownAnswer(answer)}).`);
-      return learnt(`${shownAnswer(answer)}.`, { pluginTokenRefusedStatus: answer.status });
-    },
-  },
-  "response.forbidden-empty.bearer": {
-    rule: "response.forbidden-empty",
-    section: "7.2",
-    says: "A refused bearer does not get an empty 403, which has exactly three other causes.",
-    expected: "Another status than 403, or a body.",
-    needs: credential.A,
-    costs: { requests: 6 },
-    async run(kit) {
-      const answers = [await badBearer(kit, "A", "missing"), await badBearer(kit, "A", "unknown")];
-      const isEmpty = answers.some(({ status, text }) => status === 403 && text === "");
-      return (isEmpty ? breaks : holds)(`${answers.map(shownAnswer).join(" and ")}.`);
-    },
-  },
-  "path.version": {
-    rule: "path.version",
-    section: "9",
-    says: "The device list is not served at a path without the segment v1.",
-    expected: "The path is not found.",
-    needs: credential.A,
-    costs: { requests: 3 },
-    run: async (kit) => notServed(await callUnversioned(kit)),
-  },
-  "path.known": {
-    rule: "path.known",
-    section: "4.3",
-    says: "A path that nobody declared, the device list without v1, is not served.",
-    expected: "The path is not found.",
-    needs: credential.A,
-    costs: { requests: 3 },
-    run: async (kit) => notServed(await callUnversioned(kit)),
-  },
-  "route.operator": {
-    rule: "route.operator",
-    section: "1",
-    says: "The device list is refused to a plugin that an operator without the capability launched.",
-    expected: "The call is refused with a 4xx, which the description does not show.",
-    needs: ["tenantId", "pagePlugin", "launch", "limitedLaunch"],
-    costs: limitedCosts,
-    run: async (kit) => refused(await limitedCall(kit)),
-  },
-  "forbidden-causes": {
-    unknown: "forbidden-causes",
-    section: "7.2",
-    says: "The answer to a plugin that an operator without the capability launched is learnt.",
-    expected: "An empty 403, although section 7.2 names three other causes, or another answer.",
-    needs: ["tenantId", "pagePlugin", "launch", "limitedLaunch"],
-    costs: limitedCosts,
-    async run(kit) {
-      const answer = await limitedCall(kit);
-      if (!isRefusal(answer)) throw new NotTried(`The call was not refused (${shownAnswer(answer)}).`);
-      const body = answer.text === "" ? null : exampleOf(jsonOf(answer));
-      const isKnown = answer.status === 403 && body !== undefined;
-      return learnt(`${shownAnswer(answer)}.`, isKnown ? { missingCapabilityBody: body } : undefined);
-    },
-  },
-  "bearer.plugin-enabled": {
-    rule: "bearer.plugin-enabled",
-    section: "2.1, 3",
-    says: "A token is refused after the customer disabled its plugin.",
-    expected: "The call is refused with a 4xx, which the description does not show.",
-    needs: [...credential.A, "disable"],
-    costs: changeCosts,
-    safe: false,
-    async run(kit) {
-      const { answer, seconds = lookedAt.at(-1) } = await changed(kit, "disable");
-      const { result } = refused(answer);
-      return { result, observed: `${shownAnswer(answer)}, ${seconds} s after the change.` };
-    },
-  },
-  "narrowing-delay": {
-    unknown: "narrowing-delay",
-    section: "2.1",
-    says: "The time until a narrowing of the grant takes effect is learnt, up to ten minutes.",
-    expected: "At once, or within minutes: both are stated.",
-    needs: [...credential.A, "narrow"],
-    costs: changeCosts,
-    safe: false,
-    async run(kit) {
-      const { seconds } = await changed(kit, "narrow");
-      if (seconds === undefined) throw new NotTried("The narrowing took no effect within ten minutes.");
-      return learnt(`It took effect within ${seconds} s.`, { narrowingDelayMs: seconds * 1000 });
-    },
-  },
-});
-
-const lifetimeCases = (["A", "B"] as const).flatMap((variant) =>
-  defineCases(variant, {
-    [`bearer.lifetime.${variant.toLowerCase()}`]: {
-      rule: "bearer.lifetime",
-      section: "5.7, 5.9, 8",
-      says: "A bearer is refused 35 s after expires_in has passed, or after an hour if the answer has none.",
-      expected: "The call is refused with a 4xx, which the description does not show.",
-      needs: credential[variant],
-      costs: { requests: 3, seconds: 3635 },
-      async run(kit) {
-        const token = await tokenOf(kit, variant);
-        const right = await kit.call({ note: "the device list before the token expires", variant, token });
-        if (!isSuccess(right))
-          throw new NotTried(`The device list was refused to a right bearer (${shownAnswer(right)}).`);
-        await kit.wait(lifetimeOf(await (variant === "A" ? kit.controlOfA() : kit.controlOfB())) + 35);
-        return refused(
-          await kit.call({
-            note: "the device list with an expired bearer",
-            variant,
-            token,
-            observe: "bearer",
-          }),
-        );
-      },
-    },
-  }),
-);
-
 /** What changes the registration comes last. */
 export const callCases: readonly CaseDefinition[] = [
-  ...bearerCases,
-  ...routeCases,
-  ...forbiddenCases,
-  ...lifetimeCases,
-];
+  ...others("A"),
+  ...others("B"),
+  ...refusals("A", bearerCalls("A")),
+  ...refusals("B", bearerCalls("B")),
+  ...refusals("A", routeCalls),
+  ...refusals("A", expiredCall("A")),
+  ...refusals("B", expiredCall("B")),
+].sort((a, b) => Number(b.safe) - Number(a.safe));

@@ -1,56 +1,34 @@
-/** Launches and authorization codes of Variant A (sections 2.4, 3, 4.1, 5.3 and 6). */
-import {
-  breaks,
-  type CaseDefinition,
-  type ContractCase,
-  defineCases,
-  holds,
-  learnt,
-  type Verdict,
-} from "../case.js";
+/** Launches and authorization codes of Variant A (sections 2.3, 2.4, 3, 4.1, 5.3 and 6). */
+import { type RuleId, rules } from "../../emulator/rules.js";
+import { breaks, type CaseDefinition, defineCases, holds, learnt, type Verdict } from "../case.js";
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
 import { type Kit, type PluginRequest, shownAnswer } from "../kit.js";
 import type { LaunchCode, Launched, Need, PkceInit } from "../target.js";
-import { expectedAnswer, refusedByA } from "./judge.js";
+import { expectedAnswer, observedOf, refusedByA } from "./judge.js";
 
-/** A request that lacks a field or cannot be read: see the unknown malformed-request-error. */
-const malformed = ["invalid_grant", "invalid_request"];
-
-/** 256 random bits in 43 characters: a verifier (RFC 7636 section 4.1), or a code or token that nobody issued. */
+/** 256 random bits in 43 characters, as those of a verifier, a challenge, and a code or token that nobody issued. */
 export function madeUp(): string {
   return Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("base64url");
 }
 
-async function challengeOf(verifier: string): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier));
-  return Buffer.from(digest).toString("base64url");
-}
-
-/** @throws NotTried */
+/** @throws NotTried if the host refuses */
 async function launch(kit: Kit, clientId = kit.need("pagePlugin").clientId): Promise<Launched> {
-  const launched = await launchOrNot(kit, clientId);
+  const launched = await kit
+    .need("launch")(clientId)
+    .catch(() => undefined);
   if (launched === undefined) throw new NotTried("The host refused to launch the plugin.");
   return launched;
 }
 
-async function launchOrNot(kit: Kit, clientId: string): Promise<Launched | undefined> {
-  return kit
-    .need("launch")(clientId)
-    .then(
-      (launched) => kept(kit, launched),
-      () => undefined,
-    );
-}
-
-function kept(kit: Kit, launched: Launched): Launched {
-  for (const name of ["opaque_code", "state"]) kit.keepSecret(launched.parameters[name]);
-  return launched;
-}
-
 /** Posts plugin:pkce-init. Undefined if the host refuses it. */
-async function initialise(kit: Kit, launched: Launched, init: PkceInit): Promise<LaunchCode | undefined> {
-  const sent = await launched.initialise(init).catch(() => undefined);
+async function initialise(
+  kit: Kit,
+  launched: Launched,
+  init: Partial<PkceInit> = {},
+): Promise<LaunchCode | undefined> {
+  for (const name of ["opaque_code", "state"]) kit.keepSecret(launched.parameters[name]);
+  const sent = await launched.initialise({ codeChallenge: madeUp(), ...init }).catch(() => undefined);
   for (const secret of [sent?.code, sent?.state]) kit.keepSecret(secret);
   return sent;
 }
@@ -67,8 +45,9 @@ export async function codeOf(
   verifier: string = madeUp(),
 ): Promise<Code & { readonly sent: LaunchCode }> {
   kit.keepSecret(verifier);
-  const codeChallenge = await challengeOf(verifier);
-  const sent = await initialise(kit, kept(kit, launched), { codeChallenge });
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier));
+  const codeChallenge = Buffer.from(digest).toString("base64url");
+  const sent = await initialise(kit, launched, { codeChallenge });
   if (sent === undefined) throw new NotTried("The host refused to authorise a launch.");
   return { code: sent.code, verifier, sent };
 }
@@ -86,10 +65,12 @@ export function exchange(
 
 interface Control {
   readonly launched: Launched;
-  readonly code: Code & { readonly sent: LaunchCode };
+  readonly sent: LaunchCode;
   readonly answer: Answer;
   /** The device list for the operator who launched. */
   readonly list: Answer;
+  /** A second exchange of the code. It comes at once, because another case may wait. */
+  readonly again: Answer;
 }
 
 /** A launch as the description shows it, up to a call. It is the control of every case here. @throws NotTried */
@@ -102,153 +83,101 @@ export function control(kit: Kit): Promise<Control> {
     if (token === undefined) throw new NotTried(`A right exchange was refused (${shownAnswer(answer)}).`);
     const note = "the device list for the operator who launched";
     const list = await kit.call({ note, variant: "A", token, observe: "listDevices" });
-    return { launched, code, answer, list };
+    const again = await exchange(kit, "a code that was exchanged before", code);
+    return { launched, sent: code.sent, answer, list, again };
   });
 }
 
-/** What the control and a case itself cost, in launches and requests. */
-const costs = (codes: number, requests: number, seconds = 0): Partial<ContractCase["costs"]> => ({
-  codes: codes + 1,
-  requests: requests + 2,
-  slots: requests + 1,
-  seconds,
-});
-const needs: readonly Need[] = ["tenantId", "pagePlugin", "launch"];
-const hostRefuses = "The host does not hand out a code.";
+export const controlNeeds: readonly Need[] = ["tenantId", "pagePlugin", "launch"];
+const controlCosts = { requests: 3, slots: 2, codes: 1 };
+/** At most, with those of the control. */
+const costs = { requests: 5, slots: 4, codes: 2 };
 
-function refusedByHost(sent: LaunchCode | undefined): Verdict {
-  return sent === undefined ? holds("The host refused.") : breaks("The host handed out a code.");
+interface More {
+  readonly needs?: readonly Need[];
+  readonly costs?: Partial<CaseDefinition["costs"]>;
 }
 
-const launchCases = defineCases("A", {
-  "launch-parameters": {
-    unknown: "launch-parameters",
-    section: "2.4",
-    says: "The launch parameters include opaque_code; their names are listed.",
-    expected: "opaque_code, and others that the description does not show.",
-    needs,
-    costs: costs(0, 0),
-    async run(kit) {
-      const { parameters } = (await control(kit)).launched;
-      const names = Object.keys(parameters)
-        .sort()
-        .map((name) => name.slice(0, 40));
-      const observed = `The launch parameters are ${names.join(", ") || "none"}.`;
-      return names.includes("opaque_code") ? learnt(observed) : breaks(observed);
+/** What the host must refuse. */
+type RefusedLaunch = readonly [
+  what: string,
+  attempt: (kit: Kit, control: Control) => Promise<LaunchCode | undefined>,
+  more?: More,
+];
+
+const refusedLaunches: Readonly<Partial<Record<RuleId, RefusedLaunch>>> = {
+  "launch.plugin": [
+    "the launch of a service plugin",
+    async (kit) => {
+      const launched = await kit
+        .need("launch")(kit.need("plugin").clientId)
+        .catch(() => undefined);
+      return launched && initialise(kit, launched);
     },
-  },
-  "state-origin": {
-    unknown: "state-origin",
-    section: "6",
-    says: "The state of host:auth-code is compared with the launch parameters.",
-    expected: "A launch parameter that has the same value: the description does not show which.",
-    needs,
-    costs: costs(0, 0),
-    async run(kit) {
-      const { launched, code } = await control(kit);
-      const { parameters } = launched;
-      const { state } = code.sent;
-      if (state === undefined) return learnt("host:auth-code has no state.");
-      const origin = ["state", "opaque_code", ...Object.keys(parameters)].find(
-        (name) => parameters[name] === state,
-      );
-      if (origin === undefined) return learnt("The state equals no launch parameter.");
-      const launchState = { state: "launch-parameter", opaque_code: "opaque_code" } as const;
-      const known = origin === "state" || origin === "opaque_code";
-      const observed = `The state equals the launch parameter ${origin.slice(0, 40)}.`;
-      return learnt(observed, known ? { launchState: launchState[origin] } : undefined);
-    },
-  },
-  "launch.plugin": {
-    rule: "launch.plugin",
-    section: "1, 5.3",
-    says: "A service plugin cannot be launched.",
-    expected: hostRefuses,
-    needs: [...needs, "plugin"],
-    costs: costs(1, 0),
-    async run(kit) {
-      await control(kit);
-      const launched = await launchOrNot(kit, kit.need("plugin").clientId);
-      const codeChallenge = await challengeOf(madeUp());
-      return refusedByHost(launched && (await initialise(kit, launched, { codeChallenge })));
-    },
-  },
-  "launch.known": {
-    rule: "launch.known",
-    section: "2.4, 5.3",
-    says: "An opaque_code that is made up is not authorised.",
-    expected: hostRefuses,
-    needs,
-    costs: costs(1, 0),
-    async run(kit) {
-      await control(kit);
-      const init = { codeChallenge: await challengeOf(madeUp()), opaqueCode: madeUp() };
-      return refusedByHost(await initialise(kit, await launch(kit), init));
-    },
-  },
-  "launch.unused": {
-    rule: "launch.unused",
-    section: "not shown (2.4: opaque_code identifies this launch)",
-    says: "A launch that was authorised is not authorised again.",
-    expected: hostRefuses,
-    needs,
-    costs: costs(0, 0),
-    async run(kit) {
-      const { launched } = await control(kit);
-      return refusedByHost(await initialise(kit, launched, { codeChallenge: await challengeOf(madeUp()) }));
-    },
-  },
-  "launch.challenge": {
-    rule: "launch.challenge",
-    section: "5.3 (RFC 7636 section 4.2)",
-    says: "A launch is not authorised for a challenge of 42 characters, which no S256 challenge has.",
-    expected: hostRefuses,
-    needs,
-    costs: costs(1, 0),
-    async run(kit) {
-      await control(kit);
-      const codeChallenge = (await challengeOf(madeUp())).slice(1);
-      return refusedByHost(await initialise(kit, await launch(kit), { codeChallenge }));
-    },
-  },
-  "launch.lifetime": {
-    rule: "launch.lifetime",
-    section: "not shown (RFC 6749 section 4.1.2 recommends ten minutes for a code)",
-    says: "A launch is not authorised 11 minutes after its start. The limit of ten minutes is an assumption.",
-    expected: hostRefuses,
-    needs,
-    costs: costs(1, 0, 660),
-    async run(kit) {
-      await control(kit);
+    { needs: ["plugin"] },
+  ],
+  "launch.known": [
+    "an opaque_code that is made up",
+    async (kit) => initialise(kit, await launch(kit), { opaqueCode: madeUp() }),
+  ],
+  "launch.unused": [
+    "a launch that was authorised before",
+    async (kit, { launched }) => initialise(kit, launched),
+  ],
+  "launch.challenge": [
+    "a challenge of 42 characters",
+    async (kit) => initialise(kit, await launch(kit), { codeChallenge: madeUp().slice(1) }),
+  ],
+  // The description shows no limit. RFC 6749 section 4.1.2 recommends ten minutes for a code.
+  "launch.lifetime": [
+    "a launch that began 11 minutes ago",
+    async (kit) => {
       const launched = await launch(kit);
       await kit.wait(660);
-      return refusedByHost(await initialise(kit, launched, { codeChallenge: await challengeOf(madeUp()) }));
+      return initialise(kit, launched);
     },
-  },
-});
+    { costs: { seconds: 660 } },
+  ],
+};
 
-/** Seconds after host:auth-code at which codes are exchanged: ten before and after the two minutes (section 3). */
-const youngAge = 110;
-const oldAge = 130;
+const launchCases = Object.entries(refusedLaunches).flatMap(([id, [what, attempt, more = {}]]) =>
+  defineCases("A", {
+    [id]: {
+      rule: id as RuleId,
+      section: rules[id as RuleId].section,
+      says: `The host refuses ${what}.`,
+      expected: "The host does not hand out a code.",
+      needs: [...controlNeeds, ...(more.needs ?? [])],
+      costs: { ...costs, ...more.costs },
+      async run(kit) {
+        const sent = await attempt(kit, await control(kit));
+        return sent === undefined ? holds("The host refused.") : breaks("The host handed out a code.");
+      },
+    },
+  }),
+);
 
-/** Two codes of one age, one exchanged before the two minutes have passed and one after. */
+/** Seconds. The exchanges are ten seconds before and after the two minutes of a code's life (section 3). */
+const ages = { young: 110, old: 130 };
+
 function agedCodes(kit: Kit): Promise<{ readonly young: Answer; readonly old: Answer }> {
   return kit.share("aged codes", async () => {
     const launches = [await launch(kit), await launch(kit)] as const;
     const codes = [await codeOf(kit, launches[0]), await codeOf(kit, launches[1])] as const;
     const since = kit.now();
-    await kit.wait(youngAge);
-    const young = await exchange(kit, `a code ${youngAge} s old`, codes[0]);
-    if (kit.now() - since > youngAge + 5) throw new NotTried("The exchange of a young code came too late.");
-    await kit.wait(oldAge - youngAge);
-    return { young, old: await exchange(kit, `a code ${oldAge} s old`, codes[1]) };
+    await kit.wait(ages.young);
+    const young = await exchange(kit, "a code 110 s old", codes[0]);
+    if (kit.now() - since > ages.young + 5) throw new NotTried("A rate limit delayed the exchange.");
+    await kit.wait(ages.old - ages.young);
+    return { young, old: await exchange(kit, "a code 130 s old", codes[1]) };
   });
 }
 
-/** An exchange with another verifier, and then one with the right verifier of the same code. */
+const agedCosts = { requests: 5, slots: 4, codes: 3, seconds: ages.old };
+
+/** An exchange with the verifier of another launch, and then one of the same code with the right verifier. */
 function wrongVerifier(kit: Kit): Promise<readonly [wrong: Answer, right: Answer]> {
   return kit.share("wrong verifier", async () => {
-    await control(kit);
     const code = await codeOf(kit, await launch(kit));
     const other = { ...code, verifier: madeUp() };
     const answer = await exchange(kit, "a code with the verifier of another launch", other);
@@ -256,203 +185,193 @@ function wrongVerifier(kit: Kit): Promise<readonly [wrong: Answer, right: Answer
   });
 }
 
-const exchangeCases = defineCases("A", {
-  "code.known": {
-    rule: "code.known",
-    section: "4.1, 7.1",
-    says: "A code that is made up is refused.",
-    expected: expectedAnswer("code.known"),
-    needs,
-    costs: costs(0, 1),
-    async run(kit) {
-      await control(kit);
-      const answer = await exchange(kit, "a code that is made up", { code: madeUp(), verifier: madeUp() });
-      return refusedByA(answer, "code.known");
-    },
-  },
-  "code.tenant": {
-    rule: "code.tenant",
-    section: "4.1, 7.1",
-    says: "A code is refused at the token endpoint of another tenant.",
-    expected: expectedAnswer("code.tenant"),
-    needs: [...needs, "secondTenantId", "secondTenantPlugin"],
-    costs: costs(1, 1),
-    async run(kit) {
-      await control(kit);
+/** What the token endpoint must refuse. */
+type RefusedCode = readonly [
+  what: string,
+  attempt: (kit: Kit, what: string) => Promise<Answer>,
+  more?: More & { readonly errors?: readonly string[] },
+];
+
+/** A request that lacks a field or cannot be read is one or the other: see the unknown malformed-request-error. */
+const malformed = { errors: ["invalid_grant", "invalid_request"] };
+
+const refusedCodes: Readonly<Record<string, RefusedCode>> = {
+  "code.known": [
+    "a code that is made up",
+    (kit, what) => exchange(kit, what, { code: madeUp(), verifier: madeUp() }),
+  ],
+  "code.tenant": [
+    "a code at the token endpoint of another tenant",
+    async (kit, what) => {
       const elsewhere = { plugin: kit.need("secondTenantPlugin"), tenantId: kit.need("secondTenantId") };
-      const code = await codeOf(kit, await launch(kit));
-      const answer = await exchange(kit, "a code at another tenant's endpoint", code, elsewhere);
-      if (answer.fields?.error === "invalid_client")
-        throw new NotTried("The credential of the other tenant's plugin was refused (400 invalid_client).");
-      return refusedByA(answer, "code.tenant");
+      const answer = await exchange(kit, what, await codeOf(kit, await launch(kit)), elsewhere);
+      if (answer.fields?.error !== "invalid_client") return answer;
+      throw new NotTried("The credential of the other tenant's plugin was refused (400 invalid_client).");
     },
-  },
-  "code.plugin": {
-    rule: "code.plugin",
-    section: "4.1, 7.1 (RFC 6749 section 5.2)",
-    says: "A code that was handed out to another plugin is refused.",
-    expected: expectedAnswer("code.plugin"),
-    needs: [...needs, "otherPagePlugin"],
-    costs: costs(1, 1),
-    async run(kit) {
-      await control(kit);
-      const code = await codeOf(kit, await launch(kit, kit.need("otherPagePlugin").clientId));
-      return refusedByA(await exchange(kit, "a code of another plugin", code), "code.plugin");
+    { needs: ["secondTenantId", "secondTenantPlugin"] },
+  ],
+  "code.plugin": [
+    "a code that was handed out to another plugin",
+    async (kit, what) =>
+      exchange(kit, what, await codeOf(kit, await launch(kit, kit.need("otherPagePlugin").clientId))),
+    { needs: ["otherPagePlugin"] },
+  ],
+  "code.unspent": ["a code that was exchanged before", async (kit) => (await control(kit)).again],
+  "code.unspent.failed": [
+    "a code after an exchange that failed, even with the right verifier",
+    async (kit) => (await wrongVerifier(kit))[1],
+  ],
+  "code.lifetime": ["a code 130 s old", async (kit) => (await agedCodes(kit)).old, { costs: agedCosts }],
+  "code.verifier": [
+    "a code with the verifier of another launch",
+    async (kit) => (await wrongVerifier(kit))[0],
+  ],
+  "code.verifier.missing": [
+    "a code without a verifier",
+    async (kit, what) =>
+      exchange(kit, what, { ...(await codeOf(kit, await launch(kit))), verifier: undefined }),
+    malformed,
+  ],
+  "code.verifier.short": [
+    "a code with a verifier of 42 characters, whose challenge was sent",
+    async (kit, what) => exchange(kit, what, await codeOf(kit, await launch(kit), madeUp().slice(1))),
+    malformed,
+  ],
+};
+
+const exchangeCases = Object.entries(refusedCodes).flatMap(([id, [what, attempt, more = {}]]) => {
+  const rule = id.split(".", 2).join(".") as RuleId;
+  return defineCases("A", {
+    [id]: {
+      rule,
+      section: rules[rule].section,
+      says: `The token endpoint refuses ${what}.`,
+      expected: expectedAnswer(rule, more.errors),
+      needs: [...controlNeeds, ...(more.needs ?? [])],
+      costs: { ...costs, ...more.costs },
+      async run(kit) {
+        await control(kit);
+        return refusedByA(await attempt(kit, what), rule, more.errors);
+      },
     },
-  },
-  "code.unspent": {
-    rule: "code.unspent",
-    section: "3, 7.1",
-    says: "A code that was exchanged is refused the second time.",
-    expected: expectedAnswer("code.unspent"),
-    needs,
-    costs: costs(0, 1),
-    async run(kit) {
-      const { code } = await control(kit);
-      return refusedByA(await exchange(kit, "a code once more", code), "code.unspent");
-    },
-  },
-  "code.unspent.failed": {
-    rule: "code.unspent",
-    section: "3",
-    says: "A code is refused after an exchange that failed, even with the right verifier.",
-    expected: expectedAnswer("code.unspent"),
-    needs,
-    costs: costs(1, 2),
-    run: async (kit) => refusedByA((await wrongVerifier(kit))[1], "code.unspent"),
-  },
-  "code.lifetime": {
-    rule: "code.lifetime",
-    section: "3, 8",
-    says: "A code 130 s old is refused.",
-    expected: expectedAnswer("code.lifetime"),
-    needs,
-    costs: costs(2, 2, oldAge),
-    async run(kit) {
-      await control(kit);
-      return refusedByA((await agedCodes(kit)).old, "code.lifetime");
-    },
-  },
-  "code.lifetime.within": {
-    section: "3, 8",
-    says: "A code 110 s old is exchanged.",
-    expected: "A success with an access token.",
-    needs,
-    costs: costs(2, 2, oldAge),
-    async run(kit) {
-      await control(kit);
-      const { young } = await agedCodes(kit);
-      return young.accessToken === undefined
-        ? breaks(`${shownAnswer(young)}.`)
-        : holds(`${young.status} with an access token.`);
-    },
-  },
-  "code.verifier": {
-    rule: "code.verifier",
-    section: "4.1 (RFC 7636 section 4.6)",
-    says: "A code is refused with the verifier of another launch.",
-    expected: expectedAnswer("code.verifier"),
-    needs,
-    costs: costs(1, 2),
-    run: async (kit) => refusedByA((await wrongVerifier(kit))[0], "code.verifier"),
-  },
-  "code.verifier.missing": {
-    rule: "code.verifier",
-    section: "4.1",
-    says: "A code is refused without a verifier.",
-    expected: expectedAnswer("code.verifier", malformed),
-    needs,
-    costs: costs(1, 1),
-    async run(kit) {
-      await control(kit);
-      const code = await codeOf(kit, await launch(kit));
-      const answer = await exchange(kit, "a code without a verifier", { ...code, verifier: undefined });
-      return refusedByA(answer, "code.verifier", malformed);
-    },
-  },
-  "code.verifier.short": {
-    rule: "code.verifier",
-    section: "4.1 (RFC 7636 section 4.1)",
-    says: "A code is refused with a verifier of 42 characters, although its challenge was sent.",
-    expected: expectedAnswer("code.verifier", malformed),
-    needs,
-    costs: costs(1, 1),
-    async run(kit) {
-      await control(kit);
-      const code = await codeOf(kit, await launch(kit), madeUp().slice(1));
-      const answer = await exchange(kit, "a code with a verifier of 42 characters", code);
-      return refusedByA(answer, "code.verifier", malformed);
-    },
-  },
+  });
 });
 
 /** The operator in a token response, in either spelling (section 2.3). */
-function userOf({ fields = {} }: Answer): Readonly<Record<string, unknown>> | undefined {
-  const user = (fields.revo as { user?: unknown } | undefined)?.user ?? fields["revo.user"];
-  return typeof user === "object" && user !== null ? (user as Record<string, unknown>) : undefined;
+function userOf({ fields = {} }: Answer): Readonly<Record<string, unknown>> {
+  return Object(Object(fields.revo).user ?? fields["revo.user"]);
+}
+
+function typeOf(value: unknown): string {
+  return value === undefined ? "absent" : value === null ? "null" : typeof value;
 }
 
 const userMembers = ["userId", "firstname", "lastname"];
-const answerCases = defineCases("A", {
-  "token-response.a.operator": {
-    section: "2.3",
-    says: "The token response of a launched plugin names the operator in revo.user.",
-    expected: "revo.user with userId, firstname and lastname.",
-    needs,
-    costs: costs(0, 0),
+
+/** What a right launch shows. */
+const shownByLaunch: Readonly<Record<string, readonly [string, string, (control: Control) => Verdict]>> = {
+  "launch-parameters": [
+    "2.4",
+    "The launch parameters include opaque_code, and maybe others.",
+    ({ launched: { parameters } }) => {
+      const names = Object.keys(parameters).sort();
+      const observed = `The launch parameters are ${names.map((name) => name.slice(0, 40)).join(", ")}.`;
+      return names.includes("opaque_code") ? learnt(observed) : breaks(observed);
+    },
+  ],
+  "state-origin": [
+    "6",
+    "The state of host:auth-code equals a launch parameter, or another value.",
+    ({ launched: { parameters }, sent: { state } }) => {
+      const names = ["state", "opaque_code", ...Object.keys(parameters)];
+      const origin = state === undefined ? undefined : names.find((name) => parameters[name] === state);
+      if (origin === undefined)
+        return learnt(state === undefined ? "There is no state." : "The state equals no launch parameter.");
+      const observed = `The state equals the launch parameter ${origin.slice(0, 40)}.`;
+      if (origin === "state") return learnt(observed, { launchState: "launch-parameter" });
+      return learnt(observed, origin === "opaque_code" ? { launchState: origin } : undefined);
+    },
+  ],
+  "token-response.a.operator": [
+    "2.3",
+    "The token response of a launched plugin has revo.user with userId, firstname and lastname.",
+    ({ answer }) => {
+      const missing = userMembers.filter((name) => (userOf(answer)[name] ?? null) === null);
+      const observed = missing.length > 0 ? `revo.user lacks ${missing.join(", ")}.` : "It has all three.";
+      return (missing.length > 0 ? breaks : holds)(observed);
+    },
+  ],
+  "user-id-type": [
+    "2.3",
+    "The members of revo.user, and tenantId in host:auth-code, have JSON types.",
+    ({ answer, sent }) => {
+      const user = userOf(answer);
+      const types = userMembers.map((name) => `${name}: ${typeOf(user[name])}`).join(", ");
+      const observed = `In revo.user ${types}; in host:auth-code tenantId: ${typeOf(sent.tenantId)}.`;
+      const type = typeOf(user.userId);
+      return learnt(observed, type === "string" || type === "number" ? { userIdType: type } : undefined);
+    },
+  ],
+};
+
+const shownCases = Object.entries(shownByLaunch).flatMap(([id, [section, says, judge]]) =>
+  defineCases("A", {
+    [id]: {
+      unknown: id.includes(".") ? undefined : id,
+      section,
+      says,
+      expected: says,
+      needs: controlNeeds,
+      costs: controlCosts,
+      run: async (kit) => judge(await control(kit)),
+    },
+  }),
+);
+
+const notShown = "A refusal or a success: the description can be read either way.";
+
+/** A right exchange after another attempt. */
+async function isSpent(kit: Kit, code: Code): Promise<{ isSpent: boolean; observed: string }> {
+  const answer = await exchange(kit, "a right exchange after another attempt", code);
+  const isSpent = answer.accessToken === undefined;
+  return { isSpent, observed: `The code was ${isSpent ? "" : "not "}spent. ${observedOf(answer)}` };
+}
+
+const attemptCases = defineCases("A", {
+  "code-lifetime.within": {
+    section: "3, 8",
+    says: "The token endpoint exchanges a code 110 s old.",
+    expected: "A success with an access token.",
+    needs: controlNeeds,
+    costs: { ...agedCosts, requests: 2, slots: 2, codes: 2 },
     async run(kit) {
-      const user = userOf((await control(kit)).answer);
-      if (user === undefined) return breaks("revo.user is not there.");
-      const missing = userMembers.filter((name) => user[name] === undefined || user[name] === null);
-      return missing.length > 0
-        ? breaks(`revo.user lacks ${missing.join(", ")}.`)
-        : holds("revo.user has userId, firstname and lastname.");
+      const { young } = await agedCodes(kit);
+      return (young.accessToken === undefined ? breaks : holds)(observedOf(young));
     },
   },
-  "user-id-type": {
-    unknown: "user-id-type",
-    section: "2.3",
-    says: "The JSON types of the operator's members and of tenantId in host:auth-code are learnt.",
-    expected: "Types that the description does not show.",
-    needs,
-    costs: costs(0, 0),
-    async run(kit) {
-      const { answer, code } = await control(kit);
-      const user = userOf(answer) ?? {};
-      const types = userMembers.map((name) => `${name}: ${typeOf(user[name])}`);
-      const observed = `In revo.user ${types.join(", ")}; in host:auth-code tenantId: ${typeOf(code.sent.tenantId)}.`;
-      const userIdType = typeOf(user.userId);
-      return learnt(
-        observed,
-        userIdType === "string" || userIdType === "number" ? { userIdType } : undefined,
-      );
-    },
-  },
-  "code.unauthenticated-attempt": {
+  "code-unauthenticated-attempt": {
     section: "3",
-    says: "A code is exchanged after an attempt whose assertion had a wrong signature.",
-    expected: "A refusal or a success: section 3 can be read either way.",
-    needs,
-    costs: costs(1, 2),
+    says: "An attempt whose assertion has a wrong signature spends the code, or leaves it.",
+    expected: notShown,
+    needs: controlNeeds,
+    costs,
     async run(kit) {
       await control(kit);
       const code = await codeOf(kit, await launch(kit));
-      const note = "a code with an assertion whose signature is wrong";
-      const first = await exchange(kit, note, code, { assertion: { signature: madeUp() } });
+      const wrong = { assertion: { signature: madeUp() } };
+      const first = await exchange(kit, "a code with a wrong signature", code, wrong);
       if (first.accessToken !== undefined) throw new NotTried("A wrong signature was accepted.");
-      const second = await exchange(kit, "the same code with a right assertion", code);
-      const isSpent = second.accessToken === undefined;
-      const observed = `The code was ${isSpent ? "spent" : "not spent"} (${first.status}, then ${second.status}).`;
-      return learnt(observed, { unauthenticatedAttemptSpendsCode: isSpent });
+      const second = await isSpent(kit, code);
+      return learnt(second.observed, { unauthenticatedAttemptSpendsCode: second.isSpent });
     },
   },
   "rate-limit-and-code": {
     unknown: "rate-limit-and-code",
     section: "3, 8",
-    says: "A code is exchanged again after an attempt that was answered 429.",
-    expected: "A refusal or a success: the description does not show whether a 429 spends the code.",
-    needs: [...needs, "plugin", "rateLimit"],
-    costs: costs(1, 52, 90),
+    says: "An attempt that is answered 429 spends the code, or leaves it.",
+    expected: notShown,
+    needs: [...controlNeeds, "plugin", "rateLimit"],
+    costs: { requests: 55, slots: 54, codes: 2, seconds: 91 },
     safe: false,
     async run(kit) {
       const { requests, windowSeconds } = kit.need("rateLimit");
@@ -460,23 +379,21 @@ const answerCases = defineCases("A", {
         throw new NotTried("It would take more than 50 requests, or longer than a code lives.");
       await control(kit);
       const code = await codeOf(kit, await launch(kit));
-      for (let left = requests; left > 0; left--) {
-        const note = "a token request to use up the rate limit";
-        if ((await kit.requestTokenOfA({ note, limited: true })).status === 429) break;
-      }
+      const note = "a token request to use up the rate limit";
+      for (let sent = 0, status = 0; sent < requests && status !== 429; sent++)
+        status = (await kit.requestTokenOfA({ note, limited: true })).status;
       const first = await exchange(kit, "a code over the rate limit", code, { limited: true });
       if (first.status !== 429) throw new NotTried(`The rate limit was not met (${shownAnswer(first)}).`);
       await kit.wait(windowSeconds + 1);
-      const second = await exchange(kit, "the same code after the window", code);
-      const isSpent = second.accessToken === undefined;
-      const observed = `The code was ${isSpent ? "spent" : "not spent"} by a 429 (then ${shownAnswer(second)}).`;
-      return learnt(observed, { rateLimitedAttemptSpendsCode: isSpent });
+      const second = await isSpent(kit, code);
+      return learnt(second.observed, { rateLimitedAttemptSpendsCode: second.isSpent });
     },
   },
 });
 
-function typeOf(value: unknown): string {
-  return value === undefined ? "absent" : value === null ? "null" : typeof value;
-}
-
-export const codeCases: readonly CaseDefinition[] = [...launchCases, ...exchangeCases, ...answerCases];
+export const codeCases: readonly CaseDefinition[] = [
+  ...shownCases,
+  ...launchCases,
+  ...exchangeCases,
+  ...attemptCases,
+];
