@@ -414,7 +414,7 @@ function others(variant: Variant): CaseDefinition[] {
         says,
         expected: more.rule === undefined ? "The description does not show it." : says,
         needs: credential[variant],
-        costs: { requests: 6, slots: 1 },
+        costs: { requests: 7, slots: 1 },
         run,
         ...more,
       },
@@ -445,11 +445,12 @@ function bodyOfBearer(answer: Answer): DeploymentSettings {
 }
 
 async function learnEnvelope(kit: Kit, variant: Variant): Promise<Verdict> {
-  const { target } = kit;
-  if (variant === "B" && credential.A.every((name) => target[name] !== undefined))
-    if ((await askServed(kit, "A")).isServed) throw new NotTried("It is tried with Variant A.");
+  // One variant is enough, unless the case is named.
+  const isBoth = variant === "B" && credential.A.every((name) => kit.target[name] !== undefined);
+  if (isBoth && !kit.isNamed && (await askServed(kit, "A")).isServed)
+    throw new NotTried("It is tried with Variant A. Name the case to try it.");
   const raw = JSON.stringify(inferSchema(jsonOf(await deviceList(kit, variant))));
-  const { envelopes: values = ["true", "full", "data"] } = target;
+  const { envelopes: values = ["true", "full", "data"] } = kit.target;
   const envelope: Record<string, string> = {};
   for (const value of values) {
     const note = "the device list with X-Envelope";
