@@ -189,97 +189,80 @@ async function callNarrow(kit: Kit): Promise<Answer> {
   throw new NotTried("There was no token while the plugin was narrowed, or its scope did not come back.");
 }
 
-/** A call that must be refused. */
-interface RefusedCall {
-  /** Follows "is refused:" in what the case says. */
-  readonly what: string;
-  readonly call: (kit: Kit) => Promise<Answer>;
-  /** Default: those of the service plugin. */
-  readonly needs?: readonly Need[];
+/** A call that must be refused: what, how, and what it needs (by default the service plugin) and costs. */
+type RefusedCall = readonly [what: string, call: (kit: Kit) => Promise<Answer>, more?: More];
+
+interface More extends Partial<Pick<CaseDefinition, "rule" | "needs" | "safe">> {
   readonly costs?: Partial<CaseDefinition["costs"]>;
-  readonly safe?: false;
   /** One of the three causes of an empty 403 (section 7.2). */
   readonly isForbidden?: true;
 }
 
 const changing = { costs: { requests: 45, slots: 2, seconds: 1200 }, safe: false } as const;
+const narrowing: More = { ...changing, needs: [...credential.A, "narrow"] };
 const limited = {
   needs: [...controlNeeds, "limitedLaunch"],
   costs: { requests: 5, slots: 3, codes: 2 },
 } as const;
 
 const bearerCalls = (variant: Variant): Readonly<Record<string, RefusedCall>> => ({
-  [`bearer.present.${variant}`]: {
-    what: "the device list without a bearer",
-    call: (kit) => badBearer(kit, variant, "missing"),
-  },
-  [`bearer.known.${variant}`]: {
-    what: "the device list with a bearer that the variant did not issue",
-    call: (kit) => badBearer(kit, variant, "unknown"),
-  },
-});
-
-const expiredCall = (variant: Variant): Readonly<Record<string, RefusedCall>> => ({
-  [`bearer.lifetime.${variant}`]: {
-    what: "a bearer 35 s after expires_in, or after one hour if the token response has none",
-    call: (kit) => callExpired(kit, variant),
-    costs: { requests: 3, seconds: 3635 },
-  },
+  [`bearer.present.${variant}`]: [
+    "the device list without a bearer",
+    (kit) => badBearer(kit, variant, "missing"),
+  ],
+  [`bearer.known.${variant}`]: [
+    "the device list with a bearer that the variant did not issue",
+    (kit) => badBearer(kit, variant, "unknown"),
+  ],
+  [`bearer.lifetime.${variant}`]: [
+    "a bearer 35 s after expires_in, or after one hour if the token response has none",
+    (kit) => callExpired(kit, variant),
+    { costs: { requests: 3, seconds: 3635 } },
+  ],
 });
 
 const routeCalls: Readonly<Record<string, RefusedCall>> = {
-  "bearer.tenant": {
-    what: "the device list of another tenant",
-    call: (kit) => badBearer(kit, "A", "foreign"),
-    needs: [...credential.A, "secondTenantId"],
-  },
-  "route.opt-in": {
-    what: "a route that accepts no plugin token",
-    call: (kit) => callRoute(kit, "closedRoute"),
-    needs: [...credential.A, "closedRoute"],
-  },
-  "route.device": {
-    what: "a route that names a device outside the restriction of the plugin",
-    call: (kit) => callRoute(kit, "deviceRoute", () => restrictedToken(kit)),
-    needs: [...credential.A, "restrictedPlugin", "deviceRoute"],
-    isForbidden: true,
-  },
+  "bearer.tenant": [
+    "the device list of another tenant",
+    (kit) => badBearer(kit, "A", "foreign"),
+    { needs: [...credential.A, "secondTenantId"] },
+  ],
+  "route.opt-in": [
+    "a route that accepts no plugin token",
+    (kit) => callRoute(kit, "closedRoute"),
+    { needs: [...credential.A, "closedRoute"] },
+  ],
+  "route.device": [
+    "a route that names a device outside the restriction of the plugin",
+    (kit) => callRoute(kit, "deviceRoute", () => restrictedToken(kit)),
+    { needs: [...credential.A, "restrictedPlugin", "deviceRoute"], isForbidden: true },
+  ],
   // Its rule may be route.scope or route.narrowed: the registration lacks the scope too.
-  "route-scope": {
-    what: "a route whose scope the plugin was not granted",
-    call: (kit) => callRoute(kit, "otherScopeRoute"),
-    needs: [...credential.A, "otherScopeRoute"],
-    isForbidden: true,
-  },
-  "route.operator": {
-    what: "the device list for an operator without the capability",
-    call: callLimited,
-    ...limited,
-  },
-  "bearer.plugin-enabled": {
-    what: "the token of a plugin that the customer disabled after it was issued",
-    call: async (kit) => (await change(kit, "disable")).answer,
-    needs: [...credential.A, "disable"],
-    ...changing,
-  },
-  "route.narrowed": {
-    what: "a token within minutes after the customer took the scope of the route from the plugin",
-    call: async (kit) => (await change(kit, "narrow")).answer,
-    needs: [...credential.A, "narrow"],
-    ...changing,
-    isForbidden: true,
-  },
-  "route.scope": {
-    what: "a token that lacks the scope of the route, although the plugin has it again",
-    call: callNarrow,
-    needs: [...credential.A, "narrow"],
-    ...changing,
-    isForbidden: true,
-  },
+  "route-scope": [
+    "a route whose scope the plugin was not granted",
+    (kit) => callRoute(kit, "otherScopeRoute"),
+    { needs: [...credential.A, "otherScopeRoute"], isForbidden: true },
+  ],
+  "route.operator": ["the device list for an operator without the capability", callLimited, limited],
+  "bearer.plugin-enabled": [
+    "the token of a plugin that the customer disabled after it was issued",
+    async (kit) => (await change(kit, "disable")).answer,
+    { ...changing, needs: [...credential.A, "disable"] },
+  ],
+  "route.narrowed": [
+    "a token within minutes after the customer took the scope of the route from the plugin",
+    async (kit) => (await change(kit, "narrow")).answer,
+    { ...narrowing, isForbidden: true },
+  ],
+  "route.scope": [
+    "a token that lacks the scope of the route, although the plugin has it again",
+    callNarrow,
+    { ...narrowing, isForbidden: true },
+  ],
 };
 
 function refusals(variant: Variant, calls: Readonly<Record<string, RefusedCall>>): CaseDefinition[] {
-  return Object.entries(calls).flatMap(([id, { what, call, isForbidden, ...about }]) => {
+  return Object.entries(calls).flatMap(([id, [what, call, { isForbidden, ...about } = {}]]) => {
     const rule = id.includes(".") ? (id.split(".", 2).join(".") as RuleId) : undefined;
     const common = { needs: credential[variant], costs: { requests: 5, slots: 1 }, ...about };
     const isRight = (answer: Answer) => (isForbidden ? answer.status === 403 : isRefusal(answer));
@@ -313,12 +296,7 @@ function refusals(variant: Variant, calls: Readonly<Record<string, RefusedCall>>
 }
 
 /** What is learnt, or judged in another way than as a refusal. */
-type Other = readonly [
-  section: string,
-  says: string,
-  run: (kit: Kit) => Promise<Verdict>,
-  more?: Partial<Pick<CaseDefinition, "rule"> & Pick<RefusedCall, "needs" | "costs" | "safe">>,
-];
+type Other = readonly [section: string, says: string, run: (kit: Kit) => Promise<Verdict>, more?: More];
 
 const otherCalls: Readonly<Record<Variant, Readonly<Record<string, Other>>>> = {
   A: {
@@ -370,7 +348,7 @@ const otherCalls: Readonly<Record<Variant, Readonly<Record<string, Other>>>> = {
         if (seconds === undefined) throw new NotTried("The narrowing took no effect within ten minutes.");
         return learnt(`It took effect within ${seconds} s.`, { narrowingDelayMs: seconds * 1000 });
       },
-      { needs: [...credential.A, "narrow"], ...changing },
+      narrowing,
     ],
   },
   B: bodyCalls("B"),
@@ -483,9 +461,7 @@ async function notServed(kit: Kit): Promise<Verdict> {
 export const callCases: readonly CaseDefinition[] = [
   ...others("A"),
   ...others("B"),
+  ...refusals("A", routeCalls),
   ...refusals("A", bearerCalls("A")),
   ...refusals("B", bearerCalls("B")),
-  ...refusals("A", routeCalls),
-  ...refusals("A", expiredCall("A")),
-  ...refusals("B", expiredCall("B")),
 ].sort((a, b) => Number(b.safe) - Number(a.safe));

@@ -52,6 +52,10 @@ export async function codeOf(
   return { code: sent.code, verifier, sent };
 }
 
+async function newCode(kit: Kit, clientId?: string, verifier?: string): Promise<Code> {
+  return codeOf(kit, await launch(kit, clientId), verifier);
+}
+
 /** Exchanges a code by the user-interface plugin, unless another is given (section 4.1). */
 export function exchange(
   kit: Kit,
@@ -93,19 +97,24 @@ const controlCosts = { requests: 3, slots: 2, codes: 1 };
 /** At most, with those of the control. */
 const costs = { requests: 5, slots: 4, codes: 2 };
 
-interface More {
-  readonly needs?: readonly Need[];
-  readonly costs?: Partial<CaseDefinition["costs"]>;
-}
+/** What is attempted, how, and what it needs and costs besides the control. */
+type Rows<Attempt> = Readonly<
+  Record<
+    string,
+    readonly [
+      what: string,
+      attempt: Attempt,
+      more?: {
+        readonly needs?: readonly Need[];
+        readonly costs?: Partial<CaseDefinition["costs"]>;
+        readonly errors?: readonly string[];
+      },
+    ]
+  >
+>;
 
 /** What the host must refuse. */
-type RefusedLaunch = readonly [
-  what: string,
-  attempt: (kit: Kit, control: Control) => Promise<LaunchCode | undefined>,
-  more?: More,
-];
-
-const refusedLaunches: Readonly<Partial<Record<RuleId, RefusedLaunch>>> = {
+const refusedLaunches: Rows<(kit: Kit, control: Control) => Promise<LaunchCode | undefined>> = {
   "launch.plugin": [
     "the launch of a service plugin",
     async (kit) => {
@@ -178,24 +187,18 @@ const agedCosts = { requests: 5, slots: 4, codes: 3, seconds: ages.old };
 /** An exchange with the verifier of another launch, and then one of the same code with the right verifier. */
 function wrongVerifier(kit: Kit): Promise<readonly [wrong: Answer, right: Answer]> {
   return kit.share("wrong verifier", async () => {
-    const code = await codeOf(kit, await launch(kit));
+    const code = await newCode(kit);
     const other = { ...code, verifier: madeUp() };
     const answer = await exchange(kit, "a code with the verifier of another launch", other);
     return [answer, await exchange(kit, "the same code with the right verifier", code)];
   });
 }
 
-/** What the token endpoint must refuse. */
-type RefusedCode = readonly [
-  what: string,
-  attempt: (kit: Kit, what: string) => Promise<Answer>,
-  more?: More & { readonly errors?: readonly string[] },
-];
-
 /** A request that lacks a field or cannot be read is one or the other: see the unknown malformed-request-error. */
 const malformed = { errors: ["invalid_grant", "invalid_request"] };
 
-const refusedCodes: Readonly<Record<string, RefusedCode>> = {
+/** What the token endpoint must refuse. */
+const refusedCodes: Rows<(kit: Kit, what: string) => Promise<Answer>> = {
   "code.known": [
     "a code that is made up",
     (kit, what) => exchange(kit, what, { code: madeUp(), verifier: madeUp() }),
@@ -204,7 +207,7 @@ const refusedCodes: Readonly<Record<string, RefusedCode>> = {
     "a code at the token endpoint of another tenant",
     async (kit, what) => {
       const elsewhere = { plugin: kit.need("secondTenantPlugin"), tenantId: kit.need("secondTenantId") };
-      const answer = await exchange(kit, what, await codeOf(kit, await launch(kit)), elsewhere);
+      const answer = await exchange(kit, what, await newCode(kit), elsewhere);
       if (answer.fields?.error !== "invalid_client") return answer;
       throw new NotTried("The credential of the other tenant's plugin was refused (400 invalid_client).");
     },
@@ -212,8 +215,7 @@ const refusedCodes: Readonly<Record<string, RefusedCode>> = {
   ],
   "code.plugin": [
     "a code that was handed out to another plugin",
-    async (kit, what) =>
-      exchange(kit, what, await codeOf(kit, await launch(kit, kit.need("otherPagePlugin").clientId))),
+    async (kit, what) => exchange(kit, what, await newCode(kit, kit.need("otherPagePlugin").clientId)),
     { needs: ["otherPagePlugin"] },
   ],
   "code.unspent": ["a code that was exchanged before", async (kit) => (await control(kit)).again],
@@ -228,13 +230,12 @@ const refusedCodes: Readonly<Record<string, RefusedCode>> = {
   ],
   "code.verifier.missing": [
     "a code without a verifier",
-    async (kit, what) =>
-      exchange(kit, what, { ...(await codeOf(kit, await launch(kit))), verifier: undefined }),
+    async (kit, what) => exchange(kit, what, { ...(await newCode(kit)), verifier: undefined }),
     malformed,
   ],
   "code.verifier.short": [
     "a code with a verifier of 42 characters, whose challenge was sent",
-    async (kit, what) => exchange(kit, what, await codeOf(kit, await launch(kit), madeUp().slice(1))),
+    async (kit, what) => exchange(kit, what, await newCode(kit, undefined, madeUp().slice(1))),
     malformed,
   ],
 };
@@ -357,7 +358,7 @@ const attemptCases = defineCases("A", {
     costs,
     async run(kit) {
       await control(kit);
-      const code = await codeOf(kit, await launch(kit));
+      const code = await newCode(kit);
       const wrong = { assertion: { signature: madeUp() } };
       const first = await exchange(kit, "a code with a wrong signature", code, wrong);
       if (first.accessToken !== undefined) throw new NotTried("A wrong signature was accepted.");
@@ -378,7 +379,7 @@ const attemptCases = defineCases("A", {
       if (requests > 50 || windowSeconds > 90)
         throw new NotTried("It would take more than 50 requests, or longer than a code lives.");
       await control(kit);
-      const code = await codeOf(kit, await launch(kit));
+      const code = await newCode(kit);
       const note = "a token request to use up the rate limit";
       for (let sent = 0, status = 0; sent < requests && status !== 429; sent++)
         status = (await kit.requestTokenOfA({ note, limited: true })).status;
