@@ -4,10 +4,12 @@ import { breaks, type CaseDefinition, defineCases, holds, learnt, type Verdict }
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
 import { askServed, type Kit, lifetimeOf, shownAnswer } from "../kit.js";
+import { randomText } from "../person.js";
 import { exampleOf, inferSchema } from "../schema.js";
 import type { DeploymentSettings } from "../settings.js";
 import type { Need } from "../target.js";
-import { codeOf, control, controlNeeds, exchange, madeUp } from "./codes.js";
+import { codeOf, control, controlNeeds, exchange } from "./codes.js";
+import { isAccepted } from "./judge.js";
 
 type Variant = "A" | "B";
 
@@ -17,7 +19,6 @@ const credential: Readonly<Record<Variant, readonly Need[]>> = {
   B: ["serviceAccount"],
 };
 
-const isSuccess = ({ status }: Answer) => status >= 200 && status < 300;
 const isRefusal = ({ status }: Answer) => status >= 400 && status < 500;
 
 /** Undefined if the body is not JSON. */
@@ -39,7 +40,7 @@ async function deviceList(kit: Kit, variant: Variant): Promise<Answer> {
     const token = await tokenOf(kit, variant);
     return kit.call({ note: "the device list with a right bearer", variant, token, observe: "listDevices" });
   });
-  if (isSuccess(answer)) return answer;
+  if (isAccepted(answer)) return answer;
   throw new NotTried(`The device list was refused to a right bearer (${shownAnswer(answer)}).`);
 }
 
@@ -65,8 +66,8 @@ async function badBearer(
 /** A token that the variant did not issue: for Variant A one of Variant B, if both are there, else a made-up one. */
 async function unknownToken(kit: Kit, variant: Variant): Promise<string> {
   const isBoth = variant === "A" && kit.target.serviceAccount !== undefined;
-  if (!isBoth || !(await askServed(kit, "B")).isServed) return madeUp();
-  return (await kit.controlOfB()).accessToken ?? madeUp();
+  if (!isBoth || !(await askServed(kit, "B")).isServed) return randomText();
+  return (await kit.controlOfB()).accessToken ?? randomText();
 }
 
 type RouteName = "closedRoute" | "otherScopeRoute" | "deviceRoute";
@@ -105,7 +106,7 @@ function callUnversioned(kit: Kit): Promise<Answer> {
 function callLimited(kit: Kit): Promise<Answer> {
   return kit.share("limited operator", async () => {
     const { list } = await control(kit);
-    if (!isSuccess(list))
+    if (!isAccepted(list))
       throw new NotTried(`An operator with the capability was refused too (${shownAnswer(list)}).`);
     const launched = await kit
       .need("limitedLaunch")()
@@ -121,7 +122,7 @@ function callLimited(kit: Kit): Promise<Answer> {
 async function callExpired(kit: Kit, variant: Variant): Promise<Answer> {
   const token = await tokenOf(kit, variant);
   const right = await kit.call({ note: "the device list before the token expires", variant, token });
-  if (!isSuccess(right)) throw new NotTried(`A right bearer was refused (${shownAnswer(right)}).`);
+  if (!isAccepted(right)) throw new NotTried(`A right bearer was refused (${shownAnswer(right)}).`);
   await kit.wait(lifetimeOf(await (variant === "A" ? kit.controlOfA() : kit.controlOfB())) + 35);
   return kit.call({ note: "the device list with an expired bearer", variant, token, observe: "bearer" });
 }
@@ -161,7 +162,7 @@ function change(
     const token = (await kit.requestTokenOfA({ note: "a right token request before the change" }))
       .accessToken;
     const before = await kit.call({ note: "the device list before the change", variant: "A", token });
-    if (!isSuccess(before)) throw new NotTried(`A right bearer was refused (${shownAnswer(before)}).`);
+    if (!isAccepted(before)) throw new NotTried(`A right bearer was refused (${shownAnswer(before)}).`);
     const undo = await kit
       .need(name)()
       .catch(() => undefined);
@@ -177,7 +178,7 @@ function change(
       });
     }
     const narrow = issued?.accessToken;
-    if (narrow === undefined || (await look(kit, token, isSuccess)).seconds === undefined) return found;
+    if (narrow === undefined || (await look(kit, token, isAccepted)).seconds === undefined) return found;
     const note = "the device list with a token issued while narrowed";
     return { ...found, later: await kit.call({ note, variant: "A", token: narrow }) };
   });
@@ -438,7 +439,7 @@ async function learnEnvelope(kit: Kit, variant: Variant): Promise<Verdict> {
     const wrapped = Object.entries(answer.fields ?? {}).find(
       ([, member]) => JSON.stringify(inferSchema(member)) === raw,
     );
-    if (isSuccess(answer) && wrapped !== undefined) envelope[value] = wrapped[0];
+    if (isAccepted(answer) && wrapped !== undefined) envelope[value] = wrapped[0];
   }
   const found = Object.entries(envelope).map(([value, member]) => `${value} wraps the body in ${member}`);
   return learnt(`Of ${values.join(", ")}: ${found.join(", ") || "none wraps the body"}.`, { envelope });
@@ -453,7 +454,7 @@ function shapeOf(answer: Answer): string {
 
 async function notServed(kit: Kit): Promise<Verdict> {
   const answer = await callUnversioned(kit);
-  const isServed = answer.status >= 500 || (isSuccess(answer) && jsonOf(answer) !== undefined);
+  const isServed = answer.status >= 500 || (isAccepted(answer) && jsonOf(answer) !== undefined);
   return (isServed ? breaks : holds)(`${shownAnswer(answer)}.`);
 }
 

@@ -4,13 +4,9 @@ import { breaks, type CaseDefinition, defineCases, holds, learnt, type Verdict }
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
 import { type Kit, type PluginRequest, shownAnswer } from "../kit.js";
+import { challengeOf, randomText } from "../person.js";
 import type { LaunchCode, Launched, Need, PkceInit } from "../target.js";
 import { expectedAnswer, observedOf, refusedByA } from "./judge.js";
-
-/** 256 random bits in 43 characters, as those of a verifier, a challenge, and a code or token that nobody issued. */
-export function madeUp(): string {
-  return Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("base64url");
-}
 
 /** @throws NotTried if the host refuses */
 async function launch(kit: Kit, clientId = kit.need("pagePlugin").clientId): Promise<Launched> {
@@ -28,7 +24,7 @@ async function initialise(
   init: Partial<PkceInit> = {},
 ): Promise<LaunchCode | undefined> {
   for (const name of ["opaque_code", "state"]) kit.keepSecret(launched.parameters[name]);
-  const sent = await launched.initialise({ codeChallenge: madeUp(), ...init }).catch(() => undefined);
+  const sent = await launched.initialise({ codeChallenge: randomText(), ...init }).catch(() => undefined);
   for (const secret of [sent?.code, sent?.state]) kit.keepSecret(secret);
   return sent;
 }
@@ -42,12 +38,10 @@ interface Code {
 export async function codeOf(
   kit: Kit,
   launched: Launched,
-  verifier: string = madeUp(),
+  verifier: string = randomText(),
 ): Promise<Code & { readonly sent: LaunchCode }> {
   kit.keepSecret(verifier);
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier));
-  const codeChallenge = Buffer.from(digest).toString("base64url");
-  const sent = await initialise(kit, launched, { codeChallenge });
+  const sent = await initialise(kit, launched, { codeChallenge: await challengeOf(verifier) });
   if (sent === undefined) throw new NotTried("The host refused to authorise a launch.");
   return { code: sent.code, verifier, sent };
 }
@@ -127,7 +121,7 @@ const refusedLaunches: Rows<(kit: Kit, control: Control) => Promise<LaunchCode |
   ],
   "launch.known": [
     "an opaque_code that is made up",
-    async (kit) => initialise(kit, await launch(kit), { opaqueCode: madeUp() }),
+    async (kit) => initialise(kit, await launch(kit), { opaqueCode: randomText() }),
   ],
   "launch.unused": [
     "a launch that was authorised before",
@@ -135,7 +129,7 @@ const refusedLaunches: Rows<(kit: Kit, control: Control) => Promise<LaunchCode |
   ],
   "launch.challenge": [
     "a challenge of 42 characters",
-    async (kit) => initialise(kit, await launch(kit), { codeChallenge: madeUp().slice(1) }),
+    async (kit) => initialise(kit, await launch(kit), { codeChallenge: randomText().slice(1) }),
   ],
   // The description shows no limit. RFC 6749 section 4.1.2 recommends ten minutes for a code.
   "launch.lifetime": [
@@ -188,7 +182,7 @@ const agedCosts = { requests: 5, slots: 4, codes: 3, seconds: ages.old };
 function wrongVerifier(kit: Kit): Promise<readonly [wrong: Answer, right: Answer]> {
   return kit.share("wrong verifier", async () => {
     const code = await newCode(kit);
-    const other = { ...code, verifier: madeUp() };
+    const other = { ...code, verifier: randomText() };
     const answer = await exchange(kit, "a code with the verifier of another launch", other);
     return [answer, await exchange(kit, "the same code with the right verifier", code)];
   });
@@ -201,7 +195,7 @@ const malformed = { errors: ["invalid_grant", "invalid_request"] };
 const refusedCodes: Rows<(kit: Kit, what: string) => Promise<Answer>> = {
   "code.known": [
     "a code that is made up",
-    (kit, what) => exchange(kit, what, { code: madeUp(), verifier: madeUp() }),
+    (kit, what) => exchange(kit, what, { code: randomText(), verifier: randomText() }),
   ],
   "code.tenant": [
     "a code at the token endpoint of another tenant",
@@ -235,7 +229,7 @@ const refusedCodes: Rows<(kit: Kit, what: string) => Promise<Answer>> = {
   ],
   "code.verifier.short": [
     "a code with a verifier of 42 characters, whose challenge was sent",
-    async (kit, what) => exchange(kit, what, await newCode(kit, undefined, madeUp().slice(1))),
+    async (kit, what) => exchange(kit, what, await newCode(kit, undefined, randomText().slice(1))),
     malformed,
   ],
 };
@@ -359,7 +353,7 @@ const attemptCases = defineCases("A", {
     async run(kit) {
       await control(kit);
       const code = await newCode(kit);
-      const wrong = { assertion: { signature: madeUp() } };
+      const wrong = { assertion: { signature: randomText() } };
       const first = await exchange(kit, "a code with a wrong signature", code, wrong);
       if (first.accessToken !== undefined) throw new NotTried("A wrong signature was accepted.");
       const second = await isSpent(kit, code);
