@@ -54,6 +54,8 @@ export interface Call {
 export class Kit {
   readonly target: ContractTarget;
   readonly exchanges: Exchanges;
+  /** Whether the cases are named, so that they may do what a run of its own accord must not. */
+  readonly isNamed: boolean;
   readonly #options: Omit<ExchangeOptions, "secrets">;
   readonly #secrets = new Set<string>();
   readonly #shared = new Map<string, Promise<unknown>>();
@@ -62,8 +64,9 @@ export class Kit {
   #evidence = new Set<number>();
   #clockOffsetMs = 0;
 
-  constructor(target: ContractTarget, options: Omit<ExchangeOptions, "secrets">) {
+  constructor(target: ContractTarget, options: Omit<ExchangeOptions, "secrets">, isNamed: boolean) {
     this.target = target;
+    this.isNamed = isNamed;
     this.#options = options;
     this.exchanges = new Exchanges({ ...options, secrets: this.#secrets });
     for (const { clientSecret } of [target.serviceAccount, target.apiClient, target.otherApiClient].flatMap(
@@ -260,7 +263,7 @@ export class Kit {
   }
 
   controlOfA(): Promise<Answer> {
-    return this.share("control A", () =>
+    return this.#shareToken("control A", () =>
       this.requestTokenOfA({ note: "a right token request of the service plugin", isRegular: true }),
     );
   }
@@ -274,9 +277,18 @@ export class Kit {
   controlOfB(): Promise<Answer> {
     const { clientId, clientSecret } = this.need("serviceAccount");
     const fields = { grant_type: "client_credentials", client_id: clientId, client_secret: clientSecret };
-    return this.share("control B", () =>
+    return this.#shareToken("control B", () =>
       this.requestTokenOfB({ note: "a right token request of the service account", fields, isRegular: true }),
     );
+  }
+
+  /** Shares a token request until half a minute before its token expires: some cases wait for hours. */
+  async #shareToken(key: string, request: () => Promise<Answer>): Promise<Answer> {
+    const answer = await this.share(key, request);
+    const isLive = this.#options.now() < answer.receivedAt + (lifetimeOf(answer) - 30) * 1000;
+    if (answer.accessToken === undefined || isLive) return answer;
+    this.#shared.delete(key);
+    return this.share(key, request);
   }
 
   /** Calls a route, by default the device list of section 4.3. */
@@ -296,6 +308,12 @@ export class Kit {
 
 function bodyOf({ body }: TokenRequest, encoded: string): string {
   return typeof body === "function" ? body(encoded) : (body ?? encoded);
+}
+
+/** Seconds. Both variants name one hour where the answer names nothing (section 8). */
+export function lifetimeOf({ fields }: Answer): number {
+  const seconds = Number(fields?.expires_in);
+  return seconds > 0 ? seconds : 3600;
 }
 
 /** Whether a token endpoint answers a request that holds nothing of anyone as one would. */

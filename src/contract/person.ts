@@ -10,16 +10,21 @@ export function randomText(): string {
   return base64url.encode(crypto.getRandomValues(new Uint8Array(32)));
 }
 
+/** S256 (RFC 7636 section 4.2). */
+export async function challengeOf(verifier: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier));
+  return base64url.encode(new Uint8Array(digest));
+}
+
 /** A right authorization request (RFC 6749 section 4.1.1, RFC 7636 section 4.3), but for the changes. */
 export async function authorizationUrl(kit: Kit, verifier: string, changes: Fields = {}): Promise<URL> {
   const { authorizationEndpoint, clientId, redirectUri } = kit.need("apiClient");
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier));
   const parameters: Fields = {
     response_type: "code",
     client_id: clientId,
     redirect_uri: redirectUri,
     state: randomText(),
-    code_challenge: base64url.encode(new Uint8Array(digest)),
+    code_challenge: await challengeOf(verifier),
     code_challenge_method: "S256",
     ...changes,
   };

@@ -68,7 +68,7 @@ export interface PreparedRun {
 export async function prepareRun(target: ContractTarget, options: ContractOptions): Promise<PreparedRun> {
   const checked = parseTarget(target);
   const cases = chooseCases(options);
-  const kit = new Kit(checked, exchangeOptions(checked, options));
+  const kit = new Kit(checked, exchangeOptions(checked, options), options.only !== undefined);
   await importKeys(kit);
   return { cases, run: (definition) => runCase(definition, kit, options) };
 }

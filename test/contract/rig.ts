@@ -13,6 +13,8 @@ const tenantId = "acme";
 const scopes = ["devices:read"];
 /** Small, so that a run meets it and waits. */
 const rateLimit = { requests: 30, windowSeconds: 60 };
+/** An operator with every capability; a whole number, so that the option userIdType matters. */
+const ada = "1815";
 const redirectUri = "https://app.example/callback";
 
 /** Made once, because each takes a noticeable part of a second. */
@@ -55,7 +57,7 @@ export function createRig(emulatorOptions: EmulatorOptions = {}): Rig {
         plugin("page", "user_interface", { tenantId: "umbrella" }),
       ],
       operators: [
-        { userId: "ada", tenantId, capabilities: scopes },
+        { userId: ada, tenantId, capabilities: scopes, firstname: "Ada", lastname: "Lovelace" },
         { userId: "bob", tenantId, capabilities: [] },
         { userId: "eve", tenantId: "umbrella", capabilities: scopes },
       ],
@@ -85,7 +87,7 @@ export function createRig(emulatorOptions: EmulatorOptions = {}): Rig {
     restrictedPlugin: credential("restricted"),
     pagePlugin: credential("page"),
     otherPagePlugin: credential("other-page"),
-    launch: async (clientId) => launch("ada", clientId),
+    launch: async (clientId) => launch(ada, clientId),
     limitedLaunch: async () => launch("bob", "page"),
     secondTenantId: "umbrella",
     secondTenantPlugin: credential("page", "umbrella"),
@@ -109,8 +111,8 @@ export function createRig(emulatorOptions: EmulatorOptions = {}): Rig {
       authorizationEndpoint,
     },
     otherApiClient: { clientId: "kiosk", redirectUri, authorizationEndpoint },
-    login: async (url) => emulator.login({ url, userId: "ada" }).callbackUrl,
-    denyLogin: async (url) => emulator.login({ url, userId: "ada", decision: "deny" }).callbackUrl,
+    login: async (url) => emulator.login({ url, userId: ada }).callbackUrl,
+    denyLogin: async (url) => emulator.login({ url, userId: ada, decision: "deny" }).callbackUrl,
   };
   const options: ContractOptions = {
     fetch: emulator.fetch,

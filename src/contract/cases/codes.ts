@@ -1,3 +1,394 @@
-import type { CaseDefinition } from "../case.js";
+/** Launches and authorization codes of Variant A (sections 2.3, 2.4, 3, 4.1, 5.3 and 6). */
+import { type RuleId, rules } from "../../emulator/rules.js";
+import { breaks, type CaseDefinition, defineCases, holds, learnt, type Verdict } from "../case.js";
+import { NotTried } from "../errors.js";
+import type { Answer } from "../exchange.js";
+import { type Kit, type PluginRequest, shownAnswer } from "../kit.js";
+import { challengeOf, randomText } from "../person.js";
+import type { LaunchCode, Launched, Need, PkceInit } from "../target.js";
+import { expectedAnswer, observedOf, refusedByA } from "./judge.js";
 
-export const codeCases: readonly CaseDefinition[] = [];
+/** @throws NotTried if the host refuses */
+async function launch(kit: Kit, clientId = kit.need("pagePlugin").clientId): Promise<Launched> {
+  const launched = await kit
+    .need("launch")(clientId)
+    .catch(() => undefined);
+  if (launched === undefined) throw new NotTried("The host refused to launch the plugin.");
+  return launched;
+}
+
+/** Posts plugin:pkce-init. Undefined if the host refuses it. */
+async function initialise(
+  kit: Kit,
+  launched: Launched,
+  init: Partial<PkceInit> = {},
+): Promise<LaunchCode | undefined> {
+  for (const name of ["opaque_code", "state"]) kit.keepSecret(launched.parameters[name]);
+  const sent = await launched.initialise({ codeChallenge: randomText(), ...init }).catch(() => undefined);
+  for (const secret of [sent?.code, sent?.state]) kit.keepSecret(secret);
+  return sent;
+}
+
+interface Code {
+  readonly code: string;
+  readonly verifier: string | undefined;
+}
+
+/** The code of a launch that nothing is wrong with. @throws NotTried */
+export async function codeOf(
+  kit: Kit,
+  launched: Launched,
+  verifier: string = randomText(),
+): Promise<Code & { readonly sent: LaunchCode }> {
+  kit.keepSecret(verifier);
+  const sent = await initialise(kit, launched, { codeChallenge: await challengeOf(verifier) });
+  if (sent === undefined) throw new NotTried("The host refused to authorise a launch.");
+  return { code: sent.code, verifier, sent };
+}
+
+async function newCode(kit: Kit, clientId?: string, verifier?: string): Promise<Code> {
+  return codeOf(kit, await launch(kit, clientId), verifier);
+}
+
+/** Exchanges a code by the user-interface plugin, unless another is given (section 4.1). */
+export function exchange(
+  kit: Kit,
+  note: string,
+  { code, verifier }: Code,
+  more: Partial<PluginRequest> = {},
+): Promise<Answer> {
+  const fields = { grant_type: "authorization_code", code, code_verifier: verifier };
+  return kit.requestTokenOfA({ note, plugin: kit.need("pagePlugin"), ...more, fields });
+}
+
+interface Control {
+  readonly launched: Launched;
+  readonly sent: LaunchCode;
+  readonly answer: Answer;
+  /** The device list for the operator who launched. */
+  readonly list: Answer;
+  /** A second exchange of the code. It comes at once, because another case may wait. */
+  readonly again: Answer;
+}
+
+/** A launch as the description shows it, up to a call. It is the control of every case here. @throws NotTried */
+export function control(kit: Kit): Promise<Control> {
+  return kit.share("control launch", async () => {
+    const launched = await launch(kit);
+    const code = await codeOf(kit, launched);
+    const answer = await exchange(kit, "a right exchange of a code", code, { isRegular: true });
+    const token = answer.accessToken;
+    if (token === undefined) throw new NotTried(`A right exchange was refused (${shownAnswer(answer)}).`);
+    const note = "the device list for the operator who launched";
+    const list = await kit.call({ note, variant: "A", token, observe: "listDevices" });
+    const again = await exchange(kit, "a code that was exchanged before", code);
+    return { launched, sent: code.sent, answer, list, again };
+  });
+}
+
+export const controlNeeds: readonly Need[] = ["tenantId", "pagePlugin", "launch"];
+const controlCosts = { requests: 3, slots: 2, codes: 1 };
+/** At most, with those of the control. */
+const costs = { requests: 5, slots: 4, codes: 2 };
+
+/** What is attempted, how, and what it needs and costs besides the control. */
+type Rows<Attempt> = Readonly<
+  Record<
+    string,
+    readonly [
+      what: string,
+      attempt: Attempt,
+      more?: {
+        readonly needs?: readonly Need[];
+        readonly costs?: Partial<CaseDefinition["costs"]>;
+        readonly errors?: readonly string[];
+      },
+    ]
+  >
+>;
+
+/** What the host must refuse. */
+const refusedLaunches: Rows<(kit: Kit, control: Control) => Promise<LaunchCode | undefined>> = {
+  "launch.plugin": [
+    "the launch of a service plugin",
+    async (kit) => {
+      const launched = await kit
+        .need("launch")(kit.need("plugin").clientId)
+        .catch(() => undefined);
+      return launched && initialise(kit, launched);
+    },
+    { needs: ["plugin"] },
+  ],
+  "launch.known": [
+    "an opaque_code that is made up",
+    async (kit) => initialise(kit, await launch(kit), { opaqueCode: randomText() }),
+  ],
+  "launch.unused": [
+    "a launch that was authorised before",
+    async (kit, { launched }) => initialise(kit, launched),
+  ],
+  "launch.challenge": [
+    "a challenge of 42 characters",
+    async (kit) => initialise(kit, await launch(kit), { codeChallenge: randomText().slice(1) }),
+  ],
+  // The description shows no limit. RFC 6749 section 4.1.2 recommends ten minutes for a code.
+  "launch.lifetime": [
+    "a launch that began 11 minutes ago",
+    async (kit) => {
+      const launched = await launch(kit);
+      await kit.wait(660);
+      return initialise(kit, launched);
+    },
+    { costs: { seconds: 660 } },
+  ],
+};
+
+const launchCases = Object.entries(refusedLaunches).flatMap(([id, [what, attempt, more = {}]]) =>
+  defineCases("A", {
+    [id]: {
+      rule: id as RuleId,
+      section: rules[id as RuleId].section,
+      says: `The host refuses ${what}.`,
+      expected: "The host does not hand out a code.",
+      needs: [...controlNeeds, ...(more.needs ?? [])],
+      costs: { ...costs, ...more.costs },
+      async run(kit) {
+        const sent = await attempt(kit, await control(kit));
+        return sent === undefined ? holds("The host refused.") : breaks("The host handed out a code.");
+      },
+    },
+  }),
+);
+
+/** Seconds. The exchanges are ten seconds before and after the two minutes of a code's life (section 3). */
+const ages = { young: 110, old: 130 };
+
+function agedCodes(kit: Kit): Promise<{ readonly young: Answer; readonly old: Answer }> {
+  return kit.share("aged codes", async () => {
+    const launches = [await launch(kit), await launch(kit)] as const;
+    const codes = [await codeOf(kit, launches[0]), await codeOf(kit, launches[1])] as const;
+    const since = kit.now();
+    await kit.wait(ages.young);
+    const young = await exchange(kit, "a code 110 s old", codes[0]);
+    if (kit.now() - since > ages.young + 5) throw new NotTried("A rate limit delayed the exchange.");
+    await kit.wait(ages.old - ages.young);
+    return { young, old: await exchange(kit, "a code 130 s old", codes[1]) };
+  });
+}
+
+const agedCosts = { requests: 5, slots: 4, codes: 3, seconds: ages.old };
+
+/** An exchange with the verifier of another launch, and then one of the same code with the right verifier. */
+function wrongVerifier(kit: Kit): Promise<readonly [wrong: Answer, right: Answer]> {
+  return kit.share("wrong verifier", async () => {
+    const code = await newCode(kit);
+    const other = { ...code, verifier: randomText() };
+    const answer = await exchange(kit, "a code with the verifier of another launch", other);
+    return [answer, await exchange(kit, "the same code with the right verifier", code)];
+  });
+}
+
+/** A request that lacks a field or cannot be read is one or the other: see the unknown malformed-request-error. */
+const malformed = { errors: ["invalid_grant", "invalid_request"] };
+
+/** What the token endpoint must refuse. */
+const refusedCodes: Rows<(kit: Kit, what: string) => Promise<Answer>> = {
+  "code.known": [
+    "a code that is made up",
+    (kit, what) => exchange(kit, what, { code: randomText(), verifier: randomText() }),
+  ],
+  "code.tenant": [
+    "a code at the token endpoint of another tenant",
+    async (kit, what) => {
+      const elsewhere = { plugin: kit.need("secondTenantPlugin"), tenantId: kit.need("secondTenantId") };
+      const answer = await exchange(kit, what, await newCode(kit), elsewhere);
+      if (answer.fields?.error !== "invalid_client") return answer;
+      throw new NotTried("The credential of the other tenant's plugin was refused (400 invalid_client).");
+    },
+    { needs: ["secondTenantId", "secondTenantPlugin"] },
+  ],
+  "code.plugin": [
+    "a code that was handed out to another plugin",
+    async (kit, what) => exchange(kit, what, await newCode(kit, kit.need("otherPagePlugin").clientId)),
+    { needs: ["otherPagePlugin"] },
+  ],
+  "code.unspent": ["a code that was exchanged before", async (kit) => (await control(kit)).again],
+  "code.unspent.failed": [
+    "a code after an exchange that failed, even with the right verifier",
+    async (kit) => (await wrongVerifier(kit))[1],
+  ],
+  "code.lifetime": ["a code 130 s old", async (kit) => (await agedCodes(kit)).old, { costs: agedCosts }],
+  "code.verifier": [
+    "a code with the verifier of another launch",
+    async (kit) => (await wrongVerifier(kit))[0],
+  ],
+  "code.verifier.missing": [
+    "a code without a verifier",
+    async (kit, what) => exchange(kit, what, { ...(await newCode(kit)), verifier: undefined }),
+    malformed,
+  ],
+  "code.verifier.short": [
+    "a code with a verifier of 42 characters, whose challenge was sent",
+    async (kit, what) => exchange(kit, what, await newCode(kit, undefined, randomText().slice(1))),
+    malformed,
+  ],
+};
+
+const exchangeCases = Object.entries(refusedCodes).flatMap(([id, [what, attempt, more = {}]]) => {
+  const rule = id.split(".", 2).join(".") as RuleId;
+  return defineCases("A", {
+    [id]: {
+      rule,
+      section: rules[rule].section,
+      says: `The token endpoint refuses ${what}.`,
+      expected: expectedAnswer(rule, more.errors),
+      needs: [...controlNeeds, ...(more.needs ?? [])],
+      costs: { ...costs, ...more.costs },
+      async run(kit) {
+        await control(kit);
+        return refusedByA(await attempt(kit, what), rule, more.errors);
+      },
+    },
+  });
+});
+
+/** The operator in a token response, in either spelling (section 2.3). */
+function userOf({ fields = {} }: Answer): Readonly<Record<string, unknown>> {
+  return Object(Object(fields.revo).user ?? fields["revo.user"]);
+}
+
+function typeOf(value: unknown): string {
+  return value === undefined ? "absent" : value === null ? "null" : typeof value;
+}
+
+const userMembers = ["userId", "firstname", "lastname"];
+
+/** What a right launch shows. */
+const shownByLaunch: Readonly<Record<string, readonly [string, string, (control: Control) => Verdict]>> = {
+  "launch-parameters": [
+    "2.4",
+    "The launch parameters include opaque_code, and maybe others.",
+    ({ launched: { parameters } }) => {
+      const names = Object.keys(parameters).sort();
+      const observed = `The launch parameters are ${names.map((name) => name.slice(0, 40)).join(", ")}.`;
+      return names.includes("opaque_code") ? learnt(observed) : breaks(observed);
+    },
+  ],
+  "state-origin": [
+    "6",
+    "The state of host:auth-code equals a launch parameter, or another value.",
+    ({ launched: { parameters }, sent: { state } }) => {
+      const names = ["state", "opaque_code", ...Object.keys(parameters)];
+      const origin = state === undefined ? undefined : names.find((name) => parameters[name] === state);
+      if (origin === undefined)
+        return learnt(state === undefined ? "There is no state." : "The state equals no launch parameter.");
+      const observed = `The state equals the launch parameter ${origin.slice(0, 40)}.`;
+      if (origin === "state") return learnt(observed, { launchState: "launch-parameter" });
+      return learnt(observed, origin === "opaque_code" ? { launchState: origin } : undefined);
+    },
+  ],
+  "token-response.a.operator": [
+    "2.3",
+    "The token response of a launched plugin has revo.user with userId, firstname and lastname.",
+    ({ answer }) => {
+      const missing = userMembers.filter((name) => (userOf(answer)[name] ?? null) === null);
+      const observed = missing.length > 0 ? `revo.user lacks ${missing.join(", ")}.` : "It has all three.";
+      return (missing.length > 0 ? breaks : holds)(observed);
+    },
+  ],
+  "user-id-type": [
+    "2.3",
+    "The members of revo.user, and tenantId in host:auth-code, have JSON types.",
+    ({ answer, sent }) => {
+      const user = userOf(answer);
+      const types = userMembers.map((name) => `${name}: ${typeOf(user[name])}`).join(", ");
+      const observed = `In revo.user ${types}; in host:auth-code tenantId: ${typeOf(sent.tenantId)}.`;
+      const type = typeOf(user.userId);
+      return learnt(observed, type === "string" || type === "number" ? { userIdType: type } : undefined);
+    },
+  ],
+};
+
+const shownCases = Object.entries(shownByLaunch).flatMap(([id, [section, says, judge]]) =>
+  defineCases("A", {
+    [id]: {
+      unknown: id.includes(".") ? undefined : id,
+      section,
+      says,
+      expected: says,
+      needs: controlNeeds,
+      costs: controlCosts,
+      run: async (kit) => judge(await control(kit)),
+    },
+  }),
+);
+
+const notShown = "A refusal or a success: the description can be read either way.";
+
+/** A right exchange after another attempt. */
+async function isSpent(kit: Kit, code: Code): Promise<{ isSpent: boolean; observed: string }> {
+  const answer = await exchange(kit, "a right exchange after another attempt", code);
+  const isSpent = answer.accessToken === undefined;
+  return { isSpent, observed: `The code was ${isSpent ? "" : "not "}spent. ${observedOf(answer)}` };
+}
+
+const attemptCases = defineCases("A", {
+  "code-lifetime.within": {
+    section: "3, 8",
+    says: "The token endpoint exchanges a code 110 s old.",
+    expected: "A success with an access token.",
+    needs: controlNeeds,
+    costs: { ...agedCosts, requests: 2, slots: 2, codes: 2 },
+    async run(kit) {
+      const { young } = await agedCodes(kit);
+      return (young.accessToken === undefined ? breaks : holds)(observedOf(young));
+    },
+  },
+  "code-unauthenticated-attempt": {
+    section: "3",
+    says: "An attempt whose assertion has a wrong signature spends the code, or leaves it.",
+    expected: notShown,
+    needs: controlNeeds,
+    costs,
+    async run(kit) {
+      await control(kit);
+      const code = await newCode(kit);
+      const wrong = { assertion: { signature: randomText() } };
+      const first = await exchange(kit, "a code with a wrong signature", code, wrong);
+      if (first.accessToken !== undefined) throw new NotTried("A wrong signature was accepted.");
+      const second = await isSpent(kit, code);
+      return learnt(second.observed, { unauthenticatedAttemptSpendsCode: second.isSpent });
+    },
+  },
+  "rate-limit-and-code": {
+    unknown: "rate-limit-and-code",
+    section: "3, 8",
+    says: "An attempt that is answered 429 spends the code, or leaves it.",
+    expected: notShown,
+    needs: [...controlNeeds, "plugin", "rateLimit"],
+    costs: { requests: 55, slots: 54, codes: 2, seconds: 91 },
+    safe: false,
+    async run(kit) {
+      const { requests, windowSeconds } = kit.need("rateLimit");
+      if (requests > 50 || windowSeconds > 90)
+        throw new NotTried("It would take more than 50 requests, or longer than a code lives.");
+      await control(kit);
+      const code = await newCode(kit);
+      const note = "a token request to use up the rate limit";
+      for (let sent = 0, status = 0; sent < requests && status !== 429; sent++)
+        status = (await kit.requestTokenOfA({ note, limited: true })).status;
+      const first = await exchange(kit, "a code over the rate limit", code, { limited: true });
+      if (first.status !== 429) throw new NotTried(`The rate limit was not met (${shownAnswer(first)}).`);
+      await kit.wait(windowSeconds + 1);
+      const second = await isSpent(kit, code);
+      return learnt(second.observed, { rateLimitedAttemptSpendsCode: second.isSpent });
+    },
+  },
+});
+
+export const codeCases: readonly CaseDefinition[] = [
+  ...shownCases,
+  ...launchCases,
+  ...exchangeCases,
+  ...attemptCases,
+];
