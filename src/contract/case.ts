@@ -26,6 +26,8 @@ export interface ContractCase {
    * something, or that uses up the rate limit.
    */
   readonly safe: boolean;
+  /** Whether it is tried only if it is named, because it tells little for the requests that it costs. */
+  readonly extra: boolean;
 }
 
 export interface CaseCosts {
@@ -52,7 +54,7 @@ export interface Verdict {
   readonly settings?: DeploymentSettings | undefined;
 }
 
-export interface ContractResult extends Omit<ContractCase, "needs" | "costs" | "safe">, Verdict {
+export interface ContractResult extends Omit<ContractCase, "needs" | "costs" | "safe" | "extra">, Verdict {
   readonly expected: string;
   /** The requests that it sent, and those of earlier cases that it relies on, with their answers, redacted. */
   readonly evidence: readonly Exchange[];
@@ -90,6 +92,7 @@ export function defineCases(
     variant,
     needs: [],
     safe: true,
+    extra: false,
     ...row,
     costs: { ...free, ...costs },
   }));

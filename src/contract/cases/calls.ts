@@ -429,7 +429,7 @@ async function learnEnvelope(kit: Kit, variant: Variant): Promise<Verdict> {
   if (isBoth && !kit.isNamed && (await askServed(kit, "A")).isServed)
     throw new NotTried("It is tried with Variant A. Name the case to try it.");
   const raw = JSON.stringify(inferSchema(jsonOf(await deviceList(kit, variant))));
-  const { envelopes: values = ["true", "full", "data"] } = kit.target;
+  const { envelopes: values = ["true", "full"] } = kit.target;
   const envelope: Record<string, string> = {};
   for (const value of values) {
     const note = "the device list with X-Envelope";

@@ -15,8 +15,6 @@ export interface RefusedRequest {
   /** The errors that the description allows. Default: that of the rule. */
   readonly errors?: readonly string[];
   readonly needs?: readonly Need[];
-  /** Told apart from another case by few servers only, so a slot of the rate limit is spent on it only if it is named. */
-  readonly isExtra?: boolean;
 }
 
 /** Defines the cases of requests that must be refused. The first two parts of an id are the rule. */
@@ -24,7 +22,7 @@ export function defineRefusals(
   requests: Readonly<Record<string, RefusedRequest>>,
 ): readonly CaseDefinition[] {
   const rows = Object.entries(requests).map(([id, request]) => {
-    const { what, errors, needs = [], isExtra = false } = request;
+    const { what, errors, needs = [] } = request;
     const rule = id.split(".").slice(0, 2).join(".") as RuleId;
     const row = {
       rule,
@@ -33,7 +31,6 @@ export function defineRefusals(
       expected: expectedAnswer(rule, errors),
       needs: ["tenantId", "plugin", ...needs] as const,
       costs: { requests: 2, slots: 2 },
-      safe: !isExtra,
       run: async (kit: Kit) => refusedByA(await answerTo(kit, request), rule, errors),
     };
     return [id, row] as const;
@@ -143,7 +140,6 @@ export const tokenRequestCases: readonly CaseDefinition[] = [
     "token-request.grant-type.made-up": {
       what: "a token request with a made-up grant_type",
       request: () => ({ fields: { grant_type: "bivariant-contract" } }),
-      isExtra: true,
     },
     "token-request.assertion-type": {
       what: "a token request whose client_assertion_type is that of SAML",
