@@ -56,7 +56,7 @@ export class Kit {
   readonly exchanges: Exchanges;
   /** Whether the cases are named, so that they may do what a run of its own accord must not. */
   readonly isNamed: boolean;
-  readonly #options: Omit<ExchangeOptions, "secrets">;
+  readonly #options: Omit<ExchangeOptions, "secrets" | "ids">;
   readonly #secrets = new Set<string>();
   readonly #shared = new Map<string, Promise<unknown>>();
   readonly #signers = new Map<object, Promise<Signer>>();
@@ -64,11 +64,11 @@ export class Kit {
   #evidence = new Set<number>();
   #clockOffsetMs = 0;
 
-  constructor(target: ContractTarget, options: Omit<ExchangeOptions, "secrets">, isNamed: boolean) {
+  constructor(target: ContractTarget, options: Omit<ExchangeOptions, "secrets" | "ids">, isNamed: boolean) {
     this.target = target;
     this.isNamed = isNamed;
     this.#options = options;
-    this.exchanges = new Exchanges({ ...options, secrets: this.#secrets });
+    this.exchanges = new Exchanges({ ...options, secrets: this.#secrets, ids: idsIn(target) });
     for (const { clientSecret } of [target.serviceAccount, target.apiClient, target.otherApiClient].flatMap(
       (client) => client ?? [],
     ))
@@ -240,7 +240,8 @@ export class Kit {
         headers: { "content-type": "application/json", ...request.headers },
         body: bodyOf(request, JSON.stringify(fields)),
         fields: Object.keys(fields).filter((name) => fields[name] !== undefined),
-        ...(request.isRegular && { observe: { variant: "B", operation } }),
+        // Errors are worth learning too: Variant B's are not shown (section 7.3).
+        ...(method === undefined && { observe: { variant: "B", operation } }),
       }),
       request.limited,
     );
@@ -314,6 +315,12 @@ function bodyOf({ body }: TokenRequest, encoded: string): string {
 export function lifetimeOf({ fields }: Answer): number {
   const seconds = Number(fields?.expires_in);
   return seconds > 0 ? seconds : 3600;
+}
+
+/** The ids of tenants and clients that the target names. */
+function idsIn({ tenantId, secondTenantId, ...target }: ContractTarget): ReadonlySet<string> {
+  const clients = Object.values(target).flatMap((value) => Object(value).clientId ?? []);
+  return new Set([...clients, ...[tenantId, secondTenantId].flatMap((id) => id ?? [])]);
 }
 
 /** Whether a token endpoint answers a request that holds nothing of anyone as one would. */

@@ -118,6 +118,6 @@ test("of an error body that no standard describes only the shape is learnt", asy
       : Response.json(odd, { status: 422 });
   });
   const settings = results.get("variant-b-errors")?.settings;
-  const clientErrorBody = { message: "", details: { attempts: 0 } };
+  const clientErrorBody = { message: "string", details: { attempts: 0 } };
   expect(settings).toEqual({ clientErrorStatus: 422, clientErrorBody });
 });

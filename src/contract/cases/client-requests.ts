@@ -4,6 +4,7 @@ import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
 import type { ClientRequest, Kit } from "../kit.js";
 import { randomText } from "../person.js";
+import { exampleOf } from "../schema.js";
 import type { DeploymentSettings } from "../settings.js";
 import { byB, findLifetime, isAccepted, open, refusals } from "./judge.js";
 
@@ -41,23 +42,6 @@ function basic({ client_id, client_secret }: RightFields): string {
 
 const needs = ["serviceAccount"] as const;
 const ofTheAccount = { ...byB, needs, costs: { requests: 2 }, control: (kit: Kit) => kit.tokenOfB() };
-
-/** What stands for a value of the wire in settings: an example of its type. */
-function exampleOf(value: unknown, depth = 0): unknown {
-  if (typeof value === "string") return "";
-  if (typeof value === "number") return 0;
-  if (typeof value === "boolean") return false;
-  if (Array.isArray(value)) return [];
-  if (value === null || typeof value !== "object" || depth > 4) return value === null ? null : {};
-  const members = Object.entries(value).map(([name, member]) => [name, exampleOf(member, depth + 1)]);
-  return Object.fromEntries(members);
-}
-
-/** The values of these are no secrets (RFC 6749 section 5.1), and every other value becomes an example. */
-function keptField([name, value]: [string, unknown]): [string, unknown] {
-  const isKept = name === "token_type" ? /^[\w-]{1,20}$/ : name === "expires_in" ? /^\d{1,9}$/ : undefined;
-  return [name, isKept?.test(String(value)) ? value : exampleOf(value)];
-}
 
 function lifetimeIn(fields: Answer["fields"]): DeploymentSettings {
   const seconds = fields?.expires_in;
@@ -150,10 +134,11 @@ const facts = defineCases("B", {
     async run(kit) {
       await kit.tokenOfB();
       const { fields = {} } = await kit.controlOfB();
-      const others = Object.entries(fields).filter(([name]) => !/^(access|refresh)_token$/.test(name));
-      const names = others.slice(0, 20).map(([name]) => name.slice(0, 40));
+      const { access_token: _, refresh_token: __, ...others } = fields;
+      const tokenResponseExtras = Object(exampleOf(others));
+      const names = Object.keys(tokenResponseExtras).slice(0, 20);
       return learnt(names.length === 0 ? "No other field." : `Also ${names.join(", ")}.`, {
-        tokenResponseExtras: Object.fromEntries(others.map(keptField)),
+        tokenResponseExtras,
         ...lifetimeIn(fields),
       });
     },
