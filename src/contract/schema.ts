@@ -8,6 +8,8 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** Deeper values are described as an object or an array, without what is in it. */
 const mostLevels = 12;
+/** A value whose schema is larger has the schema `{}`, which allows anything. */
+const mostCharacters = 50_000;
 /** An object with more members is a map. So is one with these many members of one shape or of one simple type. */
 const mostMembers = 200;
 const alikeShapes = 6;
@@ -27,13 +29,15 @@ const othersName = "?";
  * inferSchema([{ id: "door" }]); // { type: "array", items: { type: "object", properties: { id: { type: "string" } }, ... } }
  */
 export function inferSchema(value: unknown, ids: ReadonlySet<string> = new Set()): JsonSchema {
-  return fromGenson(createSchema(withoutNames(value, ids, 0)) as Inferred);
+  const schema = fromGenson(createSchema(withoutNames(value, ids, mostLevels)) as Inferred);
+  return JSON.stringify(schema).length > mostCharacters ? {} : schema;
 }
 
 /** Merges the schemas of several answers: a member that one of them lacks is not required. */
 export function mergeObserved(schemas: readonly JsonSchema[]): JsonSchema {
   const known = schemas.flatMap((schema) => toGenson(schema, 0) ?? []);
-  return known.length === 0 ? {} : fromGenson(merge(known));
+  const isOpen = schemas.some((schema) => Object.keys(Object(schema)).length === 0);
+  return isOpen || known.length === 0 ? {} : fromGenson(merge(known));
 }
 
 /** Whether the name may be shown: a field's name, and not a date, an address, or an id. */
@@ -45,11 +49,11 @@ export function isFieldName(name: string, ids: ReadonlySet<string> = new Set()):
 }
 
 /** Replaces names that may be values, with `mapName` or `othersName`, and bounds the depth. */
-function withoutNames(value: unknown, ids: ReadonlySet<string>, level: number): unknown {
+function withoutNames(value: unknown, ids: ReadonlySet<string>, levels: number): unknown {
   if (typeof value !== "object" || value === null) return value;
-  const inside = (member: unknown) => withoutNames(member, ids, level + 1);
-  if (Array.isArray(value)) return level < mostLevels ? value.map(inside) : [];
-  if (level >= mostLevels) return {};
+  const inside = (member: unknown) => withoutNames(member, ids, levels - 1);
+  if (Array.isArray(value)) return levels > 0 ? value.map(inside) : [];
+  if (levels === 0) return {};
   const members = Object.entries(value);
   const stems = sharedStems(Object.keys(value));
   // Neither of `{ ada: { userId: "ada" } }` nor of `{ room1: {}, room2: {} }`.

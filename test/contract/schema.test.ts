@@ -128,8 +128,15 @@ describe("the schema of samples", () => {
     expect(mergeObserved([schema, schema])).toEqual(schema);
   });
 
+  test("a sample whose schema would be very large may be anything, also beside other samples", () => {
+    const tree = (levels: number): unknown =>
+      levels === 0 ? 1 : { left: tree(levels - 1), right: tree(levels - 1) };
+    expect(inferSchema(tree(12))).toEqual({});
+    expect(mergeObserved([inferSchema(tree(3)), inferSchema(tree(12))])).toEqual({});
+  });
+
   test("a schema from a file that is not one of these is ignored", () => {
-    const foreign = [null, "a", {}, { type: "file" }, { anyOf: [] }, { $ref: "#/a" }];
+    const foreign = ["a", { type: "file" }, { anyOf: [] }, { $ref: "#/a" }];
     expect(mergeObserved(foreign as never)).toEqual({});
     expect(mergeObserved([...foreign, { type: "string", const: "a secret" }] as never)).toEqual(string);
   });
