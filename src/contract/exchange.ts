@@ -72,6 +72,8 @@ export interface ExchangeOptions {
   readonly signal: AbortSignal | undefined;
   /** Values that must not be recorded, even if an answer repeats them. It grows during the run. */
   readonly secrets: ReadonlySet<string>;
+  /** Ids of tenants and clients, which as names of members are values. */
+  readonly ids: ReadonlySet<string>;
 }
 
 const mostBytes = 1024 * 1024;
@@ -148,9 +150,9 @@ export class Exchanges {
       const names = [...response.headers.keys()].sort();
       const contentType = response.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
       const value = parseJson(text);
-      const schema = value === undefined ? undefined : inferSchema(value);
+      const schema = value === undefined ? undefined : inferSchema(value, this.#options.ids);
       const observation = observe && { ...observe, status, contentType, headers: names, schema };
-      const body = this.#redacted(shownBody(value, text));
+      const body = this.#redacted(shownBody(value, text, schema));
       this.all.push({
         ...asked,
         status,
@@ -237,12 +239,15 @@ const shownMembers: Readonly<Record<string, RegExp>> = {
   expires_in: /^\d{1,9}$/,
 };
 
-function shownBody(value: unknown, text: string): string {
+/** A name that may be a value is not in the schema. */
+function shownBody(value: unknown, text: string, schema: JsonSchema | undefined): string {
   if (text === "") return "empty";
   if (value === undefined) return `${text.length} characters that are not JSON`;
   if (!isObject(value)) return Array.isArray(value) ? `an array of ${value.length}` : typeof value;
-  const members = Object.entries(value).slice(0, 20);
-  return `{ ${members.map(([name, member]) => `${name.slice(0, 40)}: ${shownMember(name, member)}`).join(", ")} }`;
+  const named = Object.entries(value).filter(([name]) => Object.hasOwn(Object(schema?.properties), name));
+  if (named.length === 0) return `an object with ${Object.keys(value).length} members`;
+  const members = named.slice(0, 20);
+  return `{ ${members.map(([name, member]) => `${name}: ${shownMember(name, member)}`).join(", ")} }`;
 }
 
 function shownMember(name: string, value: unknown): string {

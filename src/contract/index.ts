@@ -3,6 +3,7 @@ export type { CaseCosts, ContractCase, ContractResult, Outcome } from "./case.js
 export { describeContract, type TestRunner } from "./describe.js";
 export { ContractError, type ContractErrorCode } from "./errors.js";
 export type { Exchange, Observation } from "./exchange.js";
+export { type Learnt, learnFrom } from "./learn.js";
 export { type ContractOptions, contractCases, runContract } from "./run.js";
 export type { JsonSchema } from "./schema.js";
 export type { DeploymentSettings } from "./settings.js";

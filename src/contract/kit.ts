@@ -53,7 +53,7 @@ export interface Call {
 export class Kit {
   readonly target: ContractTarget;
   readonly exchanges: Exchanges;
-  readonly #options: Omit<ExchangeOptions, "secrets">;
+  readonly #options: Omit<ExchangeOptions, "secrets" | "ids">;
   readonly #secrets = new Set<string>();
   readonly #shared = new Map<string, Promise<unknown>>();
   readonly #signers = new Map<object, Promise<Signer>>();
@@ -61,10 +61,10 @@ export class Kit {
   #evidence = new Set<number>();
   #clockOffsetMs = 0;
 
-  constructor(target: ContractTarget, options: Omit<ExchangeOptions, "secrets">) {
+  constructor(target: ContractTarget, options: Omit<ExchangeOptions, "secrets" | "ids">) {
     this.target = target;
     this.#options = options;
-    this.exchanges = new Exchanges({ ...options, secrets: this.#secrets });
+    this.exchanges = new Exchanges({ ...options, secrets: this.#secrets, ids: idsIn(target) });
     for (const { clientSecret } of [target.serviceAccount, target.apiClient, target.otherApiClient].flatMap(
       (client) => client ?? [],
     ))
@@ -232,7 +232,8 @@ export class Kit {
         headers: { "content-type": "application/json", ...request.headers },
         body: request.body ?? JSON.stringify(fields),
         fields: Object.keys(fields).filter((name) => fields[name] !== undefined),
-        ...(request.isRegular && { observe: { variant: "B", operation } }),
+        // Errors are worth learning too: Variant B's are not shown (section 7.3).
+        ...(method === undefined && { observe: { variant: "B", operation } }),
       }),
       request.limited,
     );
@@ -287,6 +288,12 @@ export class Kit {
       ...(observe && { observe: { variant, operation: observe } }),
     }));
   }
+}
+
+/** The ids of tenants and clients that the target names. */
+function idsIn({ tenantId, secondTenantId, ...target }: ContractTarget): ReadonlySet<string> {
+  const clients = Object.values(target).flatMap((value) => Object(value).clientId ?? []);
+  return new Set([...clients, ...[tenantId, secondTenantId].flatMap((id) => id ?? [])]);
 }
 
 /** Whether a token endpoint answers a request that holds nothing of anyone as one would. */

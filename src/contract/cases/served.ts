@@ -6,6 +6,7 @@ async function served(kit: Kit, variant: "A" | "B"): Promise<Verdict> {
   const { isServed, observed } = await askServed(kit, variant);
   return learnt(
     `Variant ${variant} is ${isServed ? "served" : "not served, as far as its token endpoint shows"} (${observed}).`,
+    { variants: isServed ? [variant] : [] },
   );
 }
 

@@ -1,0 +1,323 @@
+/** What a run teaches: an overlay for the documents of this package, and the settings of the deployment. */
+import { stringify } from "yaml";
+import { unknowns } from "../../generated/unknowns.js";
+import type { ContractResult } from "./case.js";
+import type { Observation } from "./exchange.js";
+import { exampleFor, exampleOf, type JsonSchema, mergeObserved } from "./schema.js";
+import type { DeploymentSettings } from "./settings.js";
+
+export interface Learnt {
+  /**
+   * An OAI Overlay 1.0.0 in YAML for both documents of this package. `x-observed` marks what it adds. It removes the
+   * `x-not-shown` marks of what was answered.
+   */
+  readonly overlay: string;
+  /** The options that follow, under their own names, sorted. Bodies are examples, without a value of the deployment. */
+  readonly settings: DeploymentSettings;
+  /** The ids of the unknowns that were answered, as `bivariant unknowns` lists them. */
+  readonly answered: readonly string[];
+  /** Sentences about settings that are left out, because cases learnt different values. */
+  readonly conflicts: readonly string[];
+}
+
+/**
+ * Merges what the cases of a run observed. The results may come from `bivariant contract --json`. The same results
+ * always give the same text.
+ *
+ * @example
+ * const { overlay, settings } = learnFrom(results);
+ * await writeFile("learnt.yaml", overlay); // bivariant generate --overlay learnt.yaml
+ * const emulator = createEmulator(settings);
+ */
+export function learnFrom(results: Iterable<ContractResult>): Learnt {
+  const all = [...results];
+  const answers = all.filter(({ result }) => result === "learnt");
+  const observations = all.flatMap(({ evidence = [] }) => evidence.flatMap(observationOf));
+  const devices = examplesOfDevices(schemaOf(observations.filter(isDeviceList)));
+  const options = answers.flatMap(optionsOf).filter(({ name }) => name !== "devices");
+  if (devices !== undefined) options.push({ id: "device-body", name: "devices", value: devices });
+  // Only both answers together say which variants are served.
+  const asked = answers.filter(({ unknown }) => unknown === "current-variant").map(({ variant }) => variant);
+  const isKnown =
+    new Set(asked).size === 2 && options.some(({ name, value }) => name === "variants" && `${value}`);
+  const { settings, conflicts } = mergeOptions(options.filter(({ name }) => isKnown || name !== "variants"));
+  const actions = [
+    ...marksOf(answers),
+    ...(["A", "B"] as const).flatMap((variant) => [
+      ...limitsOf(variant, answers),
+      ...responsesOf(variant, observations, answers),
+      ...schemasOf(variant, observations, answers, settings),
+    ]),
+  ];
+  const nothing: Action = { target: "$", description: "Nothing was observed.", update: {} };
+  const overlay = {
+    overlay: "1.0.0",
+    info: { title: "What a contract test observed", version: "1" },
+    actions: actions.length > 0 ? actions : [nothing],
+  };
+  return {
+    overlay: stringify(overlay, { aliasDuplicateObjects: false, lineWidth: 0 }),
+    settings,
+    answered: unknowns.map(({ id }) => id).filter((id) => answers.some(({ unknown }) => unknown === id)),
+    conflicts,
+  };
+}
+
+interface Action {
+  readonly target: string;
+  readonly description?: string;
+  readonly "x-variant"?: Variant;
+  readonly update?: object;
+  readonly remove?: true;
+}
+
+type Variant = "A" | "B";
+
+const observed = { "x-observed": true };
+
+/** Settings whose members are options of their own, so that several cases may learn one each. */
+const groups: readonly string[] = ["envelope", "refreshTokens"];
+/** Settings that collect what several cases learn. */
+const lists: readonly string[] = ["bearerStatuses", "variants"];
+const bodies = /^(?:bearerBody|clientErrorBody|missingCapabilityBody|tokenResponseExtras)$/;
+
+interface LearntOption {
+  /** The case that learnt it. */
+  readonly id: string;
+  readonly name: string;
+  readonly value: unknown;
+}
+
+function optionsOf({ id, settings = {} }: ContractResult): readonly LearntOption[] {
+  const given = Object.entries(settings).filter(([, value]) => value !== undefined);
+  return given.map(([name, value]) => ({
+    id,
+    name,
+    value: bodies.test(name) ? exampleOf(value) : value,
+  }));
+}
+
+/** An option of which cases learnt different values is left out. */
+function mergeOptions(learnt: readonly LearntOption[]): Pick<Learnt, "settings" | "conflicts"> {
+  const settings: Record<string, unknown> = {};
+  const conflicts: string[] = [];
+  for (const name of [...new Set(learnt.map((option) => option.name))].sort()) {
+    const own = learnt.filter((option) => option.name === name);
+    const values = own.map(({ value }) => value);
+    const isList = lists.includes(name);
+    const group = groups.includes(name) ? Object.assign({}, ...values) : undefined;
+    const merged = isList ? [...new Set(values.flat())].sort() : (group ?? values[0]);
+    const text = JSON.stringify(merged);
+    const agrees = (value: unknown) =>
+      JSON.stringify(group ? { ...group, ...Object(value) } : value) === text;
+    if (isList || values.every(agrees)) settings[name] = merged;
+    else {
+      const who = own.map(({ id, value }) => `${JSON.stringify(value).slice(0, 100)} by ${id}`);
+      conflicts.push(`${name} was learnt as ${who.join(", ")}.`);
+    }
+  }
+  return { settings, conflicts };
+}
+
+function isAnswered(answers: readonly ContractResult[], id: string, variant: Variant): boolean {
+  return answers.some((answer) => answer.unknown === id && answer.variant === variant);
+}
+
+function marksOf(answers: readonly ContractResult[]): readonly Action[] {
+  return unknowns.flatMap(({ id, variants }) =>
+    variants
+      .filter((variant) => isAnswered(answers, id, variant))
+      .map((variant) => ({
+        target: `$..['x-not-shown'][?@.id=='${id}']`,
+        "x-variant": variant,
+        remove: true as const,
+      })),
+  );
+}
+
+/** `info.x-limits` of a document. Each variant has its own lifetimes. */
+function limitsOf(variant: Variant, answers: readonly ContractResult[]): readonly Action[] {
+  const own: DeploymentSettings = Object.assign(
+    {},
+    ...answers.flatMap((answer) => (answer.variant === variant ? [answer.settings] : [])),
+  );
+  const { tokenLifetimeSeconds, codeLifetimeSeconds, rateLimit } = own;
+  const row = (id: string) => `$.info['x-limits'][?@.id=='${id}']`;
+  const actions: Action[] = [];
+  const change = (target: string, update: object) =>
+    actions.push({ target, "x-variant": variant, update: { ...update, ...observed } });
+  if (tokenLifetimeSeconds !== undefined)
+    change(row("access-token-lifetime"), { value: tokenLifetimeSeconds });
+  if (codeLifetimeSeconds !== undefined && variant === "A")
+    change(row("authorization-code-lifetime"), { value: codeLifetimeSeconds });
+  if (codeLifetimeSeconds !== undefined && variant === "B") {
+    const about = { id: "authorization-code-lifetime", section: "4.2", appliesTo: "authorization code" };
+    change("$.info['x-limits']", { ...about, value: codeLifetimeSeconds, unit: "seconds" });
+  }
+  if (rateLimit && variant === "A") {
+    const { requests, windowSeconds } = rateLimit;
+    change(row("token-rate-limit"), { maximum: requests, unit: "requests", windowSeconds });
+  }
+  return actions;
+}
+
+const responses = {
+  A: {
+    token: "$.paths['/api/v1/{tenantId}/external-plugin/oauth/token'].post.responses",
+    devices: "$.paths['/api/v1/{tenantId}/devices'].get.responses",
+  },
+  B: { token: "$.paths['/v1/auth/token'].post.responses", devices: "$.paths['/v1/devices'].get.responses" },
+};
+
+/** Where the documents describe responses. */
+const described: { readonly [name: string]: string } = {
+  "A token 200": `${responses.A.token}['200']`,
+  "A token 400": `${responses.A.token}['400']`,
+  "A token 429": "$.components.responses.RateLimited",
+  "A devices 200": `${responses.A.devices}['200']`,
+  "A devices 403": "$.components.responses.Forbidden",
+  "B token 200": `${responses.B.token}['200']`,
+  "B devices 200": `${responses.B.devices}['200']`,
+};
+/** This one is described as empty, and not for a refused bearer. */
+const withoutBody = "A devices 403";
+
+/** Statuses, headers, and the bodies of errors. */
+function responsesOf(
+  variant: Variant,
+  observations: readonly Observation[],
+  answers: readonly ContractResult[],
+): readonly Action[] {
+  const actions: Action[] = [];
+  for (const place of ["token", "devices"] as const) {
+    const operations = place === "token" ? ["requestToken"] : ["listDevices", "bearer"];
+    const here = observations.filter((one) => one.variant === variant && operations.includes(one.operation));
+    const statuses = [...new Set(here.map(({ status }) => status))].sort((a, b) => a - b);
+    for (const status of statuses) {
+      const own = here.filter((one) => one.status === status);
+      const name = `${variant} ${place} ${status}`;
+      const schema = place === "token" ? "TokenResponse" : "DeviceList";
+      const target = described[name];
+      const hasBody = target === undefined || name === withoutBody;
+      const content = hasBody ? contentOf(own, status < 300 ? schema : undefined) : {};
+      const update = { ...headersOf(own), ...content };
+      const added = { [status]: { description: "Observed by a contract test.", ...observed, ...update } };
+      if (target === undefined)
+        actions.push({ target: responses[variant][place], "x-variant": variant, update: added });
+      else if (Object.keys(update).length > 0) actions.push({ target, "x-variant": variant, update });
+    }
+    // The description shows no status of a success: the documents say 200.
+    const isOther = statuses.some((status) => status < 300) && !statuses.includes(200);
+    if (place === "token" && isOther && isAnswered(answers, "token-success-status", variant))
+      actions.push({ target: described[`${variant} token 200`] ?? "", "x-variant": variant, remove: true });
+  }
+  return actions;
+}
+
+/** Headers of HTTP itself, of caches, proxies and browsers (RFC 9110, 9111, 6265, 6750, Fetch), which describe nothing. */
+const usualHeader =
+  /^(?:accept-|access-control-|age$|allow$|alt-svc$|cache-|cdn-|cf-|connection$|content-|cross-origin-|date$|etag$|expect-ct$|expires$|keep-alive$|last-modified$|link$|location$|nel$|origin-agent|permissions-policy|pragma$|proxy-|referrer-policy$|report|retry-after$|server|set-cookie|strict-transport|timing-allow|trailer$|transfer-|upgrade$|vary$|via$|warning$|www-authenticate$|x-(?:cache|content-type|dns|download|frame|permitted|powered|xss)|$)/;
+
+function headersOf(answers: readonly Observation[]): { readonly headers?: object } {
+  const names = new Set(answers.flatMap(({ headers }) => headers).map((name) => name.toLowerCase()));
+  const shown = [...names].filter((name) => /^[a-z][a-z0-9-]{0,60}$/.test(name) && !usualHeader.test(name));
+  if (shown.length === 0) return {};
+  const header = { ...observed, schema: { type: "string" } };
+  return { headers: Object.fromEntries(shown.sort().map((name) => [name, header])) };
+}
+
+/** The bodies by media type: of a success the named schema, of an error what was observed. */
+function contentOf(answers: readonly Observation[], name: string | undefined): { readonly content?: object } {
+  const types = new Set(answers.flatMap(({ contentType }) => contentType ?? []));
+  const shown = [...types].filter((type) => /^[\w.+-]{1,60}\/[\w.+-]{1,60}$/.test(type)).sort();
+  const content = shown.map((type) => {
+    if (name !== undefined) return [type, { schema: { $ref: `#/components/schemas/${name}` } }];
+    const schema = schemaOf(answers.filter(({ contentType }) => contentType === type));
+    return [type, { schema: { ...observed, ...(schema ?? { type: "string" }) } }];
+  });
+  return content.length === 0 ? {} : { content: Object.fromEntries(content) };
+}
+
+const schemaPath = (name: string) => `$.components.schemas.${name}`;
+
+/** The fields of token answers and errors besides those of the description, and the device list. */
+function schemasOf(
+  variant: Variant,
+  observations: readonly Observation[],
+  answers: readonly ContractResult[],
+  { revoShape }: DeploymentSettings,
+): readonly Action[] {
+  const own = observations.filter((one) => one.variant === variant);
+  const successes = own.filter(({ status }) => status < 300);
+  const token = membersOf(schemaOf(successes.filter(({ operation }) => /token|refresh/i.test(operation))));
+  const actions: Action[] = [];
+  const change = (target: string, action: Pick<Action, "update" | "remove">) =>
+    actions.push({ target, "x-variant": variant, ...action });
+  const addFields = (target: string, members: Members, known: readonly string[]) => {
+    const others = Object.entries(members).filter(([name]) => !known.includes(name));
+    const properties = Object.fromEntries(others.map(([name, schema]) => [name, { ...observed, ...schema }]));
+    if (others.length > 0) change(target, { update: { properties } });
+  };
+  if (variant === "A") {
+    const revo = membersOf(token.revo);
+    const user = membersOf(revo.user ?? token["revo.user"]);
+    const roles = (revo.roles ?? token["revo.roles"])?.items as JsonSchema | undefined;
+    const flat = ["revo.tenant", "revo.user", "revo.roles"];
+    const known = ["access_token", "token_type", "expires_in", "revo", ...flat];
+    addFields(schemaPath("TokenResponse"), token, known);
+    addFields(`${schemaPath("TokenResponse")}.properties.revo`, revo, ["tenant", "user", "roles"]);
+    addFields(schemaPath("TokenUser"), user, ["userId", "firstname", "lastname"]);
+    addFields(`${schemaPath("TokenRoles")}.items`, membersOf(roles), ["name", "group"]);
+    const refusals = own.filter(({ operation, status }) => operation === "requestToken" && status === 400);
+    addFields(schemaPath("TokenError"), membersOf(schemaOf(refusals)), ["error", "error_description"]);
+    const other = { nested: flat, flat: ["revo"] }[String(revoShape)] ?? [];
+    for (const name of other)
+      change(`${schemaPath("TokenResponse")}.properties['${name}']`, { remove: true });
+    const type = user.userId?.type;
+    if (isAnswered(answers, "user-id-type", variant) && (type === "string" || type === "integer")) {
+      // The described type is a list, which an update would add to.
+      change(`${schemaPath("TokenUser")}.properties.userId`, { remove: true });
+      change(`${schemaPath("TokenUser")}.properties`, { update: { userId: { ...observed, type } } });
+    }
+  } else addFields(schemaPath("TokenResponse"), token, ["access_token", "refresh_token"]);
+  const devices = schemaOf(own.filter(isDeviceList));
+  if (devices !== undefined) change(schemaPath("DeviceList"), { update: { ...observed, ...devices } });
+  return actions;
+}
+
+type Members = Readonly<Record<string, JsonSchema>>;
+
+/** The members of an object, also of one that may be null. */
+function membersOf(schema: JsonSchema | undefined): Members {
+  const parts: readonly JsonSchema[] = Array.isArray(schema?.anyOf) ? schema.anyOf : schema ? [schema] : [];
+  return Object(parts.find(({ properties }) => properties !== undefined)?.properties);
+}
+
+/** Undefined if there was no JSON, or one that cannot be described. */
+function schemaOf(observations: readonly Observation[]): JsonSchema | undefined {
+  const schemas = observations.flatMap(({ schema }) => (schema === undefined ? [] : [schema]));
+  const merged = mergeObserved(schemas);
+  return Object.keys(merged).length === 0 ? undefined : merged;
+}
+
+const isDeviceList = ({ operation, status }: Observation) => operation === "listDevices" && status < 300;
+
+/** Three invented devices, if each has a text as its id, which the emulator needs. */
+function examplesOfDevices(schema: JsonSchema | undefined): readonly object[] | undefined {
+  const item = schema?.items as JsonSchema | undefined;
+  const needed = Array.isArray(item?.required) ? item.required : [];
+  if (schema?.type !== "array" || !needed.includes("id") || membersOf(item).id?.type !== "string")
+    return undefined;
+  return ([0, 1, 2] as const).map((index) => ({
+    ...Object(exampleFor(item ?? {}, index)),
+    id: `device-${index + 1}`,
+  }));
+}
+
+/** Answers of a fault or a redirect describe nothing. A file may hold anything. */
+function observationOf({ observation }: { readonly observation?: Observation | undefined }): Observation[] {
+  if (typeof observation !== "object" || observation === null) return [];
+  const { status, headers } = observation;
+  const isAnswer = (status >= 200 && status < 300) || (status >= 400 && status < 500);
+  return isAnswer && Number.isInteger(status) && Array.isArray(headers) ? [observation] : [];
+}

@@ -1,0 +1,239 @@
+// What a run teaches: the overlay for the documents of this package, and the settings of the deployment.
+import { readFileSync } from "node:fs";
+import { query } from "json-p3";
+import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
+import { type ContractResult, learnFrom, type Observation } from "../../src/contract/index.js";
+import { inferSchema } from "../../src/contract/schema.js";
+import { createEmulator } from "../../src/emulator/index.js";
+import { createRig } from "./rig.js";
+
+type Variant = "A" | "B";
+
+interface Action {
+  readonly target: string;
+  readonly "x-variant": Variant;
+}
+
+const documents = {
+  A: parse(readFileSync("openapi/variant-a.yaml", "utf8")),
+  B: parse(readFileSync("openapi/variant-b.yaml", "utf8")),
+};
+
+/** A result with answers, of which the body is given as a value. */
+function result(
+  one: Partial<Omit<ContractResult, "evidence">>,
+  ...answers: (Partial<Observation> & { readonly body?: unknown })[]
+): ContractResult {
+  const { variant = "A" } = one;
+  return {
+    ...{ id: "a-case", variant, section: "1", says: "", expected: "", result: "learnt", observed: "" },
+    ...one,
+    evidence: answers.map(({ body, ...answer }) => ({
+      ...{
+        note: "",
+        method: "GET",
+        url: "",
+        fields: [],
+        status: 200,
+        headers: [],
+        body: "",
+        milliseconds: 1,
+      },
+      observation: {
+        ...{ variant, operation: "listDevices", status: 200, headers: ["content-type"] },
+        ...(body !== undefined && { contentType: "application/json", schema: inferSchema(body) }),
+        ...answer,
+      },
+    })),
+  };
+}
+
+const actionsOf = (results: Iterable<ContractResult>): readonly Action[] =>
+  parse(learnFrom(results).overlay).actions;
+
+const requestToken = { operation: "requestToken" } as const;
+const tokenOfA = { access_token: "t", token_type: "Bearer", expires_in: 900 };
+
+/** What a run observed, one thing after the other. `learnt.example.yaml` is the overlay. */
+const results: readonly ContractResult[] = [
+  result({ unknown: "device-body" }, { body: [{ id: "a" }] }, { body: [{ id: "b", room: null }] }),
+  result({ variant: "B" }, { body: { items: [], next: "x" } }),
+  // Headers of HTTP itself are left out.
+  result({}, { headers: ["date", "retry-after", "server", "x-request-id", "ratelimit-limit", "!"] }),
+  result(
+    {},
+    { operation: "bearer", status: 401 },
+    { operation: "bearer", status: 403, body: { error: "x" } },
+  ),
+  result(
+    { unknown: "token-success-status" },
+    {
+      ...{ ...requestToken, status: 201 },
+      body: {
+        ...tokenOfA,
+        scope: "x",
+        revo: { tenant: "x", user: { email: "x" }, roles: [{ id: 1 }], site: 1 },
+      },
+    },
+  ),
+  result({ unknown: "revo-spelling", settings: { revoShape: "nested" } }),
+  result(
+    { unknown: "user-id-type", settings: { userIdType: "number" } },
+    { ...requestToken, status: 201, body: { revo: { user: { userId: 7 } } } },
+  ),
+  result({ settings: { tokenLifetimeSeconds: 900, rateLimit: { requests: 5, windowSeconds: 60 } } }),
+  result({ variant: "B", settings: { codeLifetimeSeconds: 30 } }),
+  // Of Variant B both statuses were seen, so that both are described.
+  result(
+    { variant: "B", unknown: "token-success-status" },
+    { ...requestToken, status: 201, body: { access_token: "x", token_type: "x" } },
+    { ...requestToken, body: { access_token: "x" } },
+    { operation: "refresh", body: { access_token: "x", expires_in: 1 } },
+  ),
+  result(
+    { variant: "B", unknown: "variant-b-errors" },
+    { ...requestToken, status: 400, body: { code: 1 } },
+    { ...requestToken, status: 400, body: { code: 2, hint: "x" } },
+    { ...requestToken, status: 401, contentType: "text/html" },
+  ),
+];
+
+const nothing: readonly ContractResult[] = [
+  result({ unknown: "device-body", result: "not tried" }),
+  result({ unknown: "variant-b-errors" }),
+  result({ unknown: "'] | $.info" }),
+  result({}, { status: 503, body: {} }, { status: 302 }),
+];
+
+describe("the overlay", () => {
+  test("holds statuses, headers, bodies, fields and limits, and removes the marks of what was answered", async () => {
+    await expect(learnFrom(results).overlay).toMatchFileSnapshot("learnt.example.yaml");
+  });
+
+  test("has no action that matches nothing in the document of its variant", () => {
+    for (const { target, "x-variant": variant } of actionsOf(results))
+      expect(query(target, documents[variant]).length, target).toBeGreaterThan(0);
+  });
+
+  test("removes the other spelling, if revo is flat", () => {
+    const [action] = actionsOf([result({ settings: { revoShape: "flat" } })]);
+    expect(action).toMatchObject({
+      target: "$.components.schemas.TokenResponse.properties['revo']",
+      remove: true,
+    });
+  });
+
+  test("changes nothing for what was not answered, is not in the document, or is a fault or a redirect", () => {
+    expect(actionsOf(nothing)).toEqual([{ target: "$", description: expect.any(String), update: {} }]);
+  });
+
+  test("is the same for the same results in another order, or stored as JSON", () => {
+    const learnt = learnFrom(results);
+    expect(learnFrom(results.toReversed())).toEqual(learnt);
+    expect(learnFrom(new Set(JSON.parse(JSON.stringify([...results, ...results]))))).toEqual(learnt);
+  });
+});
+
+describe("the settings hold", () => {
+  const settingsOf = (...results: ContractResult[]) => learnFrom(results).settings;
+
+  test("what all cases learnt, with groups and lists merged, under sorted names", () => {
+    const settings = settingsOf(
+      result({ settings: { successStatus: 201, refreshTokens: { rotation: true }, bearerStatuses: [403] } }),
+      result({ settings: { successStatus: 201, refreshTokens: { reuseDetection: false } } }),
+      result({ settings: { bearerStatuses: [401], requireKid: undefined, envelope: {} } }),
+    );
+    expect(JSON.stringify(settings)).toBe(
+      '{"bearerStatuses":[401,403],"envelope":{},"refreshTokens":{"rotation":true,"reuseDetection":false},"successStatus":201}',
+    );
+  });
+
+  test("no option of which cases learnt different values: the conflict says who learnt what", () => {
+    const { settings, conflicts } = learnFrom([
+      result({ id: "status.a", settings: { successStatus: 201, requireKid: false } }),
+      result({ id: "status.b", variant: "B", settings: { successStatus: 200 } }),
+      result({ id: "status.c", variant: "B", settings: { successStatus: 200 } }),
+    ]);
+    expect(settings).toEqual({ requireKid: false });
+    expect(conflicts).toEqual([
+      "successStatus was learnt as 201 by status.a, 200 by status.b, 200 by status.c.",
+    ]);
+  });
+
+  test.each([
+    ["A", ["A"], []],
+    ["B", [], ["B"]],
+    ["A,B", ["A"], ["B"]],
+    [undefined, ["A"], undefined],
+  ])("the variants %s, if both were asked", (expected, ofA, ofB) => {
+    const unknown = "current-variant";
+    const results = [
+      result({ unknown, settings: { variants: ofA as ["A"] } }),
+      ...(ofB === undefined ? [] : [result({ unknown, variant: "B", settings: { variants: ofB as ["B"] } })]),
+    ];
+    expect(settingsOf(...results).variants?.join()).toBe(expected);
+  });
+
+  test("bodies without what they held, except an error code and a lifetime", () => {
+    const settings = settingsOf(
+      result({ settings: { bearerBody: { error: "invalid_token", "ada@example.com": { door: "Front" } } } }),
+      result({ settings: { tokenResponseExtras: { expires_in: 900, owner: "Ada", error: "Ada" } } }),
+    );
+    expect(settings.bearerBody).toEqual({ error: "invalid_token" });
+    expect(settings.tokenResponseExtras).toEqual({ expires_in: 900, owner: "string", error: "string" });
+  });
+
+  test("invented devices of the shape, which the emulator takes and from which the same are learnt", () => {
+    const devices = [
+      { id: "Front door", battery: 3, room: null },
+      { id: "Back door", room: { name: "Hall" } },
+    ];
+    const settings = settingsOf(result({}, { body: devices }));
+    expect(settings.devices).toEqual([
+      { id: "device-1", battery: 0, room: { name: "string" } },
+      { id: "device-2", battery: 0, room: null },
+      { id: "device-3", room: { name: "string" } },
+    ]);
+    expect(settingsOf(result({}, { body: settings.devices }))).toEqual(settings);
+    expect(() => createEmulator(settings)).not.toThrow();
+  });
+
+  test.each([
+    ["a number as id", [{ id: 1 }]],
+    ["a device without id", [{ id: "a" }, { name: "b" }]],
+    ["an object keyed by tenant", { acme: [{ id: "a" }] }],
+    ["an empty list", []],
+  ])("no devices for %s", (_, body) => {
+    expect(settingsOf(result({}, { body })).devices).toBeUndefined();
+  });
+});
+
+test("results, overlay and settings of a run hold no value of the deployment, even where values are names", async () => {
+  const planted = {
+    device: "Canary front door",
+    email: "canary.ada@example.com",
+    operator: "canary-operator",
+    body: "canary body",
+  };
+  const rig = createRig({
+    devices: {
+      acme: [
+        { id: "canary-device-1", name: planted.device, owners: { [planted.email]: { since: "canary" } } },
+        {
+          id: "canary-device-2",
+          name: planted.device,
+          acme: { reports: { "canary text": planted.operator } },
+        },
+      ],
+    },
+    bearerStatus: 403,
+    bearerBody: { detail: planted.body, by: { [planted.email]: true } },
+    clientErrorBody: { detail: planted.body, [planted.email]: { clientId: planted.operator } },
+    tokenResponseExtras: { owner: planted.operator, [planted.email]: true },
+  });
+  const results = [...(await rig.run()).values()];
+  const outputs = JSON.stringify([results, learnFrom(results)]);
+  for (const value of [...Object.values(planted), "canary", "a secret of the", "eyJhbGciOi"])
+    expect(outputs.toLowerCase().includes(value.toLowerCase()), value).toBe(false);
+});

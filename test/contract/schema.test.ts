@@ -1,0 +1,170 @@
+// Schemas of samples: each sample is valid, nothing in them is a value, and hostile samples end.
+import { Ajv2020 } from "ajv/dist/2020.js";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { exampleFor, inferSchema, type JsonSchema, mergeObserved } from "../../src/contract/schema.js";
+
+const ajv = new Ajv2020({ strict: false, validateFormats: false });
+const isValid = (schema: JsonSchema, value: unknown) => ajv.validate(schema, value);
+const examplesOf = (schema: JsonSchema) => ([0, 1, 2] as const).map((index) => exampleFor(schema, index));
+const string = { type: "string" };
+const door = (id: string) => ({ id, battery: 3 });
+const mapOf = (additionalProperties: object) => ({ type: "object", additionalProperties });
+const objectOf = (properties: object, required = Object.keys(properties).sort()) => ({
+  ...{ type: "object", properties, ...(required.length > 0 && { required }) },
+});
+const deep = (levels: number): unknown => JSON.parse("[".repeat(levels) + "]".repeat(levels));
+const many = (count: number, make: (index: number) => unknown) =>
+  Object.fromEntries(
+    Array.from({ length: count }, (_, index) => [
+      `name${"abcdefghij"[index % 10]}x${"y".repeat(Math.floor(index / 10))}`.slice(0, 40),
+      make(index),
+    ]),
+  );
+
+/** Samples of one operation, and the schema of all of them. */
+const samples: readonly {
+  readonly name: string;
+  readonly values: readonly unknown[];
+  readonly schema: object;
+}[] = [
+  {
+    name: "a member that one answer lacks is not required",
+    values: [[{ id: "a", name: "b" }], [{ id: "c" }]],
+    schema: { type: "array", items: objectOf({ id: string, name: string }, ["id"]) },
+  },
+  {
+    name: "an integer, a number and null become number or null",
+    values: [[1], [1.5], [null]],
+    schema: { type: "array", items: { type: ["null", "number"] } },
+  },
+  {
+    name: "an empty list adds nothing to a list with items",
+    values: [[], ["a"]],
+    schema: { type: "array", items: string },
+  },
+  { name: "only empty lists leave the items open", values: [[], []], schema: { type: "array" } },
+  {
+    name: "items of several types are alternatives",
+    values: [["a", 1, { id: "b" }]],
+    schema: { type: "array", items: { anyOf: [{ type: ["integer", "string"] }, objectOf({ id: string })] } },
+  },
+  {
+    name: "names are sorted",
+    values: [{ b: 1, a: 1 }],
+    schema: objectOf({ a: { type: "integer" }, b: { type: "integer" } }),
+  },
+  ...[
+    ["e-mail addresses", "ada@example.com", "eve@example.com"],
+    ["dates", "2026-01-02", "2026-01-03"],
+    ["numbered ids", "d-48151", "d-62342"],
+    ["UUIDs", "c0ffee00-1111-4222-8333-444455556666", "decade00-1111-4222-8333-444455556666"],
+    ["numbers at the end", "device-1", "device-2"],
+    ["numbered names", "room1", "room2"],
+    ["texts", "Front door", "Back door"],
+  ].map(([kind, ...names]) => ({
+    name: `an object keyed by ${kind} is a map`,
+    values: [Object.fromEntries(names.map((name) => [name, { battery: 3 }]))],
+    schema: mapOf(objectOf({ battery: { type: "integer" } })),
+  })),
+  {
+    name: "an object whose members repeat their names is a map",
+    values: [{ front: door("front"), back: door("back") }],
+    schema: mapOf(objectOf({ battery: { type: "integer" }, id: string })),
+  },
+  {
+    name: "many members of one shape are a map",
+    values: [Object.fromEntries([..."abcdef"].map((name) => [name, door("x")]))],
+    schema: mapOf(objectOf({ battery: { type: "integer" }, id: string })),
+  },
+  {
+    name: "many members of one shape in several answers are a map",
+    values: [..."abcdef"].map((name) => ({ [name]: door("x") })),
+    schema: mapOf(objectOf({ battery: { type: "integer" }, id: string })),
+  },
+  {
+    name: "a map in one answer and fields in another are a map",
+    values: [{ "2026-01-02": 1 }, { today: 2.5 }],
+    schema: mapOf({ type: "number" }),
+  },
+  {
+    name: "among fields of several types a name that may be a value is not shown",
+    values: [{ id: "a", size: 1, "Front door": true }],
+    schema: {
+      ...objectOf({ id: string, size: { type: "integer" } }),
+      additionalProperties: { type: "boolean" },
+    },
+  },
+  {
+    name: "members named __proto__ and valueOf are not shown",
+    values: [JSON.parse('{ "__proto__": true, "id": "a", "valueOf": false }')],
+    schema: { ...objectOf({ id: string }), additionalProperties: { type: "boolean" } },
+  },
+  {
+    name: "thousands of members are a map",
+    values: [many(5_000, (index) => (index % 2 === 0 ? 1 : "a"))],
+    schema: mapOf({ type: ["integer", "string"] }),
+  },
+];
+
+describe("the schema of samples", () => {
+  test.each(samples)("$name", ({ values, schema }) => {
+    const merged = mergeObserved(values.map((value) => inferSchema(value)));
+    expect(merged).toEqual(schema);
+    for (const value of values) expect(isValid(merged, value)).toBe(true);
+  });
+
+  test("a known id is not shown as the name of a member", () => {
+    const schema = inferSchema({ acme: [door("a")] }, new Set(["acme"]));
+    expect(schema).toEqual(
+      mapOf({ type: "array", items: objectOf({ battery: { type: "integer" }, id: string }) }),
+    );
+  });
+
+  test("a sample that is nested 100,000 levels deep has a small schema", () => {
+    const value = deep(100_000);
+    const schema = inferSchema(value);
+    expect(JSON.stringify(schema).length).toBeLessThan(500);
+    expect(mergeObserved([schema, schema])).toEqual(schema);
+  });
+
+  test("a sample whose schema would be very large may be anything, also beside other samples", () => {
+    const tree = (levels: number): unknown =>
+      levels === 0 ? 1 : { left: tree(levels - 1), right: tree(levels - 1) };
+    expect(inferSchema(tree(12))).toEqual({});
+    expect(mergeObserved([inferSchema(tree(3)), inferSchema(tree(12))])).toEqual({});
+  });
+
+  test("a schema from a file that is not one of these is ignored", () => {
+    const foreign = ["a", { type: "file" }, { anyOf: [] }, { $ref: "#/a" }];
+    expect(mergeObserved(foreign as never)).toEqual({});
+    expect(mergeObserved([...foreign, { type: "string", const: "a secret" }] as never)).toEqual(string);
+  });
+
+  test("every sample is valid against the merged schema, whatever the order of the samples", () => {
+    fc.assert(
+      fc.property(fc.array(fc.jsonValue({ maxDepth: 4 }), { minLength: 1, maxLength: 5 }), (values) => {
+        const schemas = values.map((value) => inferSchema(value));
+        const merged = mergeObserved(schemas);
+        for (const value of values) expect(isValid(merged, value)).toBe(true);
+        expect(mergeObserved([merged, ...schemas])).toEqual(merged);
+        expect(mergeObserved(schemas.toReversed())).toEqual(merged);
+        expect(mergeObserved(JSON.parse(JSON.stringify(schemas)))).toEqual(merged);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test("examples are valid, and their schema has the same examples", () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 4 }), (value) => {
+        const schema = inferSchema(value);
+        const examples = examplesOf(schema);
+        for (const example of examples) expect(isValid(schema, example)).toBe(true);
+        const again = mergeObserved(examples.map((example) => inferSchema(example)));
+        expect(examplesOf(again)).toEqual(examples);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
