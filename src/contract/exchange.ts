@@ -145,9 +145,11 @@ export class Exchanges {
     const stop = () => abort.abort(signal?.reason);
     signal?.addEventListener("abort", stop, { once: true });
     try {
+      // A server may refuse a large body unread, and close the connection. No later request must meet it.
+      const isLarge = (outgoing.body?.length ?? 0) > 65_536;
       const init = {
         method,
-        headers: { accept: "application/json", ...headers },
+        headers: { accept: "application/json", ...headers, ...(isLarge && { connection: "close" }) },
         redirect: "manual",
       } as const;
       const sent = outgoing.body === undefined ? {} : { body: outgoing.body };

@@ -86,6 +86,17 @@ test("a run says how long it waits, and why", async () => {
   expect(reasons).toEqual(new Set(["pace", "rate_limit"]));
 });
 
+test("a large body closes its connection, so that no later request meets one that the server has closed", async () => {
+  const rig = createRig();
+  const connections: unknown[] = [];
+  const fetch = async (url: string, init: RequestInit) => {
+    connections.push((init.headers as Record<string, string>).connection);
+    return rig.emulator.fetch(url, init);
+  };
+  await rig.run({ only: ["client-request.body-size"], fetch });
+  expect(connections).toEqual([undefined, undefined, "close"]);
+});
+
 describe("a comparison with an earlier run", () => {
   const one = (changes: Partial<ComparedResult> = {}): ComparedResult => ({
     ...{ id: "assertion.kid", variant: "A", result: "learnt", observed: "Refused.", settings: undefined },
