@@ -108,7 +108,16 @@ export async function readSecret(
     new ConfigurationError("credential_invalid", message, { option: file, variant });
   if (value !== undefined && path !== undefined)
     throw invalid(`The ${what} is set twice, by ${namesOf(name)} and by ${names}. Remove one.`);
-  if (path === undefined) return value;
+  return path === undefined ? value : readSecretFile(path, what, names, invalid);
+}
+
+/** `names` says where the path is set. `invalid` makes the error from its message. */
+export async function readSecretFile(
+  path: string,
+  what: string,
+  names: string,
+  invalid: (message: string) => ConfigurationError,
+): Promise<string> {
   const chunks: Buffer[] = [];
   try {
     // Reading stops one byte after the limit, because a device such as /dev/zero has no end.

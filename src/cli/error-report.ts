@@ -57,7 +57,7 @@ export function exitCodeOf(error: unknown): ExitCode {
 
 /** Checks the name, because importing the classes would load the emulator and the generator every time. */
 function isToolError(error: unknown): error is Error & ToolError {
-  return error instanceof Error && (error.name === "EmulatorError" || error.name === "GenerateError");
+  return error instanceof Error && ["EmulatorError", "GenerateError", "ContractError"].includes(error.name);
 }
 
 interface ToolError {

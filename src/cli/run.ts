@@ -30,6 +30,8 @@ const descriptions = {
   keys: "Make a key for a plugin, print its JWKS, and write its registration sheet.",
   emulate: "Serve an emulated deployment until Ctrl-C.",
   generate: "Generate types, operation table, zod schemas and unknowns from OpenAPI 3.1 documents.",
+  contract:
+    "Try the promises of the description on a deployment, and report what holds, breaks and was learnt.",
   unknowns: "List what the description of the service does not show.",
 } as const;
 
@@ -46,6 +48,7 @@ const loaders: Readonly<Record<CommandName, () => Promise<Define>>> = {
   keys: async () => (await import("./commands/keys.js")).defineKeys,
   emulate: async () => (await import("./commands/emulate.js")).defineEmulate,
   generate: async () => (await import("./commands/generate.js")).defineGenerate,
+  contract: async () => (await import("./commands/contract.js")).defineContract,
   unknowns: async () => (await import("./commands/unknowns.js")).defineUnknowns,
 };
 

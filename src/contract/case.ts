@@ -1,5 +1,6 @@
 /** What a case is: a promise of the description as data, and how it is tried. */
 import type { RuleId } from "../emulator/rules.js";
+import type { NotTriedReason } from "./errors.js";
 import type { Exchange } from "./exchange.js";
 import type { Kit } from "./kit.js";
 import type { DeploymentSettings } from "./settings.js";
@@ -50,6 +51,8 @@ export interface Verdict {
   readonly result: Outcome;
   /** What came back, without a value that could be secret; of a case that was not tried, the reason. */
   readonly observed: string;
+  /** Of a case that was not tried. */
+  readonly reason?: NotTriedReason | undefined;
   /** The options that follow from it. */
   readonly settings?: DeploymentSettings | undefined;
 }

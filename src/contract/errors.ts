@@ -1,6 +1,11 @@
 /** What a run throws, and what ends a single case. */
 
-export type ContractErrorCode = "target_invalid" | "option_invalid" | "case_unknown" | "key_invalid";
+export type ContractErrorCode =
+  | "target_invalid"
+  | "option_invalid"
+  | "case_unknown"
+  | "key_invalid"
+  | "baseline_invalid";
 
 /** The error that this entry throws before anything is sent. What a deployment does is a result, never an error. */
 export class ContractError extends Error {
@@ -15,7 +20,27 @@ export class ContractError extends Error {
   }
 }
 
+/**
+ * Why a case was not tried: the target lacks what it needs; it must be named; there was no answer; the target no longer
+ * answers at all; a credential was refused; its variant is not served; the rate limit did not end; the budget is spent.
+ */
+export type NotTriedReason =
+  | "needs"
+  | "unnamed"
+  | "no_answer"
+  | "down"
+  | "refused"
+  | "not_served"
+  | "rate_limited"
+  | "budget";
+
 /** Ends a case that cannot be judged. The message is a sentence that says why, and what it would need. */
 export class NotTried extends Error {
   override readonly name = "NotTried";
+  readonly reason: NotTriedReason | undefined;
+
+  constructor(message: string, reason?: NotTriedReason) {
+    super(message);
+    this.reason = reason;
+  }
 }

@@ -1,6 +1,7 @@
 /** Sends the requests of a run: paced, within a budget, with a 429 waited out, each recorded without its secrets. */
 import { NotTried } from "./errors.js";
 import { inferSchema, type JsonSchema } from "./schema.js";
+import type { Secrets } from "./secrets.js";
 
 /** One request and its answer, as reports show them. It holds no token, secret, code, assertion or name. */
 export interface Exchange {
@@ -61,17 +62,20 @@ export interface Answer {
   readonly index: number;
 }
 
+/** What a run waits for: its own pace, a rate limit, or an instant that a case needs. */
+export type WaitReason = "pace" | "rate_limit" | "case";
+
 export interface ExchangeOptions {
   readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
   readonly now: () => number;
-  readonly wait: (ms: number) => Promise<void>;
+  readonly wait: (ms: number, reason: WaitReason) => Promise<void>;
   readonly paceMs: number;
   readonly maxRequests: number;
   readonly timeoutMs: number;
   readonly rateLimitDeadlineMs: number;
   readonly signal: AbortSignal | undefined;
   /** Values that must not be recorded, even if an answer repeats them. It grows during the run. */
-  readonly secrets: ReadonlySet<string>;
+  readonly secrets: Secrets;
   /** Ids of tenants and clients, which as names of members are values. */
   readonly ids: ReadonlySet<string>;
 }
@@ -118,18 +122,21 @@ export class Exchanges {
       const waitMs = retryAfterMs(answer.headers, now()) ?? backoffMs;
       waitedMs += waitMs;
       if (waitedMs > rateLimitDeadlineMs)
-        throw new NotTried(`The rate limit did not end within ${rateLimitDeadlineMs / 1000} s.`);
-      await wait(waitMs);
+        throw new NotTried(
+          `The rate limit did not end within ${rateLimitDeadlineMs / 1000} s.`,
+          "rate_limited",
+        );
+      await wait(waitMs, "rate_limit");
     }
   }
 
   async #once(outgoing: Outgoing): Promise<Answer> {
     const { note, method = "POST", url, headers = {}, fields = [], observe } = outgoing;
-    const { fetch, now, wait, paceMs, timeoutMs, signal } = this.#options;
+    const { fetch, now, wait, paceMs, timeoutMs, signal, secrets } = this.#options;
     signal?.throwIfAborted();
-    if (this.down !== undefined) throw new NotTried(this.down);
-    if (this.left <= 0) throw new NotTried("The budget of requests is spent. Raise maxRequests.");
-    if (this.all.length > 0 && paceMs > 0) await wait(paceMs);
+    if (this.down !== undefined) throw new NotTried(this.down, "down");
+    if (this.left <= 0) throw new NotTried("The budget of requests is spent. Raise maxRequests.", "budget");
+    if (this.all.length > 0 && paceMs > 0) await wait(paceMs, "pace");
     const asked = { note, method, url: withoutValues(url), fields };
     const startedAt = performance.now();
     const milliseconds = () => Math.round(performance.now() - startedAt);
@@ -138,21 +145,29 @@ export class Exchanges {
     const stop = () => abort.abort(signal?.reason);
     signal?.addEventListener("abort", stop, { once: true });
     try {
+      // A server may refuse a large body unread, and close the connection. No later request must meet it.
+      const isLarge = (outgoing.body?.length ?? 0) > 65_536;
       const init = {
         method,
-        headers: { accept: "application/json", ...headers },
+        headers: { accept: "application/json", ...headers, ...(isLarge && { connection: "close" }) },
         redirect: "manual",
       } as const;
       const sent = outgoing.body === undefined ? {} : { body: outgoing.body };
       const response = await fetch(url, { ...init, ...sent, signal: abort.signal });
       const text = await readText(response);
       const { status } = response;
-      const names = [...response.headers.keys()].sort();
-      const contentType = response.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
       const value = parseJson(text);
-      const schema = value === undefined ? undefined : inferSchema(value, this.#options.ids);
+      const object = isObject(value) ? value : undefined;
+      for (const name of ["access_token", "refresh_token"]) secrets.keep(object?.[name]);
+      const names = [...response.headers.keys()].filter((name) => !secrets.areIn(name)).sort();
+      const type = response.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
+      const contentType = type === undefined || secrets.areIn(type) ? undefined : type;
+      const inferred = value === undefined ? undefined : inferSchema(value, this.#options.ids);
+      // A server can repeat a secret as the name of a member, too.
+      const schema = secrets.areIn(JSON.stringify(inferred) ?? "") ? undefined : inferred;
       const observation = observe && { ...observe, status, contentType, headers: names, schema };
-      const body = this.#redacted(shownBody(value, text, schema));
+      const shown = shownBody(value, text, schema);
+      const body = secrets.areIn(shown) ? "not shown: it repeats a secret" : shown;
       this.all.push({
         ...asked,
         status,
@@ -163,7 +178,6 @@ export class Exchanges {
         observation,
       });
       this.#silent = 0;
-      const object = isObject(value) ? value : undefined;
       const token = status >= 200 && status < 300 ? object?.access_token : undefined;
       return {
         status,
@@ -179,16 +193,11 @@ export class Exchanges {
       this.#silent++;
       this.#latest = abort.signal.aborted ? `no answer within ${timeoutMs} ms` : codeOf(fault);
       this.all.push({ ...asked, status: 0, headers: [], body: this.#latest, milliseconds: milliseconds() });
-      throw new NotTried(`No answer to the request (${this.#latest}).`);
+      throw new NotTried(`No answer to the request (${this.#latest}).`, "no_answer");
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener("abort", stop);
     }
-  }
-
-  #redacted(text: string): string {
-    const isSecret = [...this.#options.secrets].some((secret) => text.includes(secret));
-    return isSecret ? "not shown: it repeats a secret" : text;
   }
 }
 

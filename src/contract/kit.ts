@@ -2,6 +2,7 @@
 import { type AssertionChanges, importSigner, type Signer, signAssertion } from "./assertion.js";
 import { NotTried } from "./errors.js";
 import { type Answer, type Exchange, type ExchangeOptions, Exchanges, type Outgoing } from "./exchange.js";
+import { Secrets } from "./secrets.js";
 import type { ContractTarget, Need, PluginCredential } from "./target.js";
 
 export const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
@@ -57,7 +58,7 @@ export class Kit {
   /** Whether the cases are named, so that they may do what a run of its own accord must not. */
   readonly isNamed: boolean;
   readonly #options: Omit<ExchangeOptions, "secrets" | "ids">;
-  readonly #secrets = new Set<string>();
+  readonly secrets: Secrets = new Secrets();
   readonly #shared = new Map<string, Promise<unknown>>();
   readonly #signers = new Map<object, Promise<Signer>>();
   /** The indexes of the exchanges that the current case relies on. */
@@ -68,7 +69,7 @@ export class Kit {
     this.target = target;
     this.isNamed = isNamed;
     this.#options = options;
-    this.exchanges = new Exchanges({ ...options, secrets: this.#secrets, ids: idsIn(target) });
+    this.exchanges = new Exchanges({ ...options, secrets: this.secrets, ids: idsIn(target) });
     for (const { clientSecret } of [target.serviceAccount, target.apiClient, target.otherApiClient].flatMap(
       (client) => client ?? [],
     ))
@@ -88,7 +89,7 @@ export class Kit {
 
   /** A value that no report may show. */
   keepSecret(value: unknown): void {
-    if (typeof value === "string" && value.length >= 6) this.#secrets.add(value);
+    this.secrets.keep(value);
   }
 
   /** A member of the target that the case names among its needs. */
@@ -109,7 +110,7 @@ export class Kit {
   }
 
   wait(seconds: number): Promise<void> {
-    return this.#options.wait(seconds * 1000);
+    return this.#options.wait(seconds * 1000, "case");
   }
 
   /** Runs a task once for all cases that share it. Its exchanges are evidence of each of them. */
@@ -140,8 +141,6 @@ export class Kit {
     const before = this.exchanges.all.length;
     try {
       const answer = await this.exchanges.send(make, limited);
-      this.keepSecret(answer.accessToken);
-      this.keepSecret(answer.fields?.refresh_token);
       this.#learnClock(answer);
       return answer;
     } finally {
@@ -253,6 +252,7 @@ export class Kit {
     if (!isServed)
       throw new NotTried(
         `Variant ${variant} is not served, as far as its token endpoint shows (${observed}).`,
+        "not_served",
       );
   }
 
@@ -260,7 +260,7 @@ export class Kit {
   async tokenOfA(): Promise<string> {
     const answer = await this.controlOfA();
     if (answer.accessToken !== undefined) return answer.accessToken;
-    throw new NotTried(`The credential of the plugin was refused (${shownAnswer(answer)}).`);
+    throw new NotTried(`The credential of the plugin was refused (${shownAnswer(answer)}).`, "refused");
   }
 
   controlOfA(): Promise<Answer> {
@@ -272,7 +272,10 @@ export class Kit {
   async tokenOfB(): Promise<string> {
     const answer = await this.controlOfB();
     if (answer.accessToken !== undefined) return answer.accessToken;
-    throw new NotTried(`The credential of the service account was refused (${shownAnswer(answer)}).`);
+    throw new NotTried(
+      `The credential of the service account was refused (${shownAnswer(answer)}).`,
+      "refused",
+    );
   }
 
   controlOfB(): Promise<Answer> {

@@ -2,6 +2,7 @@
 import type { CaseDefinition, ContractCase, ContractResult, Verdict } from "./case.js";
 import { allCases } from "./cases/all.js";
 import { ContractError, NotTried } from "./errors.js";
+import type { WaitReason } from "./exchange.js";
 import { Kit } from "./kit.js";
 import { type ContractTarget, needed, parseTarget } from "./target.js";
 
@@ -27,6 +28,8 @@ export interface ContractOptions {
   readonly now?: (() => number) | undefined;
   /** Waits, for a rate limit and for lifetimes to end. An emulator's clock can be moved instead. Default: real time. */
   readonly wait?: ((ms: number) => Promise<unknown>) | undefined;
+  /** Called before each wait, so that a person can be told. */
+  readonly onWait?: ((waiting: { readonly ms: number; readonly reason: WaitReason }) => void) | undefined;
   /** Allows plain http to another machine. Default: false. */
   readonly allowInsecureHttp?: boolean | undefined;
 }
@@ -92,28 +95,39 @@ async function runCase(
   kit: Kit,
   options: ContractOptions,
 ): Promise<ContractResult> {
-  const { needs: _, costs: __, safe: ___, run, ...about } = definition;
+  const { needs: _, costs: __, safe: ___, extra: ____, run, ...about } = definition;
   kit.begin();
   const verdict = await tryCase(definition, kit, options).catch((error: unknown): Verdict => {
-    if (error instanceof NotTried) return { result: "not tried", observed: error.message };
+    if (error instanceof NotTried)
+      return { result: "not tried", observed: error.message, reason: error.reason };
     throw error;
   });
-  return { ...about, ...verdict, evidence: kit.evidence() };
+  return { ...about, ...withoutSecrets(verdict, kit), evidence: kit.evidence() };
+}
+
+/** What was observed may quote an error of the server, which may repeat what it got. */
+function withoutSecrets(verdict: Verdict, { secrets }: Kit): Verdict {
+  const isShown = !secrets.areIn(JSON.stringify([verdict.observed, verdict.settings]));
+  if (isShown) return verdict;
+  return { ...verdict, observed: "Not shown: the answer repeats a secret.", settings: undefined };
 }
 
 async function tryCase(definition: CaseDefinition, kit: Kit, options: ContractOptions): Promise<Verdict> {
-  const { needs, costs, safe, variant } = definition;
+  const { needs, costs, safe, extra, variant } = definition;
   const missing = needs.filter((name) => kit.target[name] === undefined);
   if (missing.length > 0)
-    throw new NotTried(`It needs ${missing.map((name) => needed[name]).join(", and ")}.`);
+    throw new NotTried(`It needs ${missing.map((name) => needed[name]).join(", and ")}.`, "needs");
   const isNamed = options.only !== undefined;
   if (!safe && !isNamed)
     throw new NotTried(
       "It may lock, revoke or change something, or use up the rate limit. Name it to try it.",
+      "unnamed",
     );
+  if (extra && !isNamed)
+    throw new NotTried("It tells little for the requests it costs. Name it to try it.", "unnamed");
   if (costs.seconds > longestWaitSeconds && !isNamed && options.wait === undefined)
-    throw new NotTried(`It waits for ${costs.seconds} s. Name it to try it.`);
-  if (kit.exchanges.down !== undefined) throw new NotTried(kit.exchanges.down);
+    throw new NotTried(`It waits for ${costs.seconds} s. Name it to try it.`, "unnamed");
+  if (kit.exchanges.down !== undefined) throw new NotTried(kit.exchanges.down, "down");
   if (definition.unknown !== "current-variant") await kit.requireServed(variant);
   kit.begin();
   return definition.run(kit);
@@ -145,7 +159,10 @@ function exchangeOptions(
       ]);
   const fetch = options.fetch ?? ((url: string, init: RequestInit) => globalThis.fetch(url, init));
   const waiting = options.wait ?? ((ms: number) => sleep(ms, signal));
-  const wait = async (ms: number) => void (await waiting(ms));
+  const wait = async (ms: number, reason: WaitReason) => {
+    options.onWait?.({ ms, reason });
+    await waiting(ms);
+  };
   return { fetch, now, wait, paceMs, maxRequests, timeoutMs, rateLimitDeadlineMs, signal };
 }
 

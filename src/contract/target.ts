@@ -122,7 +122,7 @@ const apiClient = z.strictObject({
 const tenantId = z.string().regex(/^[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/, "must be a segment of a path");
 
 const schema = z.strictObject({
-  baseUrl: z.url({ protocol: /^https?$/ }).refine((url) => {
+  baseUrl: z.url({ protocol: /^https?$/, abort: true }).refine((url) => {
     const { username, password, search, hash } = new URL(url);
     return `${username}${password}${search}${hash}` === "";
   }, "must have no credentials, query or fragment"),

@@ -2,6 +2,13 @@
 import { createSign } from "node:crypto";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import {
+  type ContractResult,
+  htmlReport,
+  junitReport,
+  learnFrom,
+  runContract,
+} from "../../src/contract/index.js";
+import {
   apiClient,
   completeLogin,
   connect,
@@ -307,7 +314,7 @@ function valuesIn(body: string): string[] {
   return [body, ...values, ...values.map((value) => value.slice(0, value.length / 2))];
 }
 
-describe.each(tokenEchoes)("what a token endpoint echoes in $name is in no output", ({ answer }) => {
+describe.each(tokenEchoes)("what a token endpoint echoes in $name is in no output", ({ name, answer }) => {
   /** Runs once for each value that the endpoint can echo: a request has at most six fields. */
   async function eachEcho(run: (fetch: ScriptedFetch) => Promise<unknown[]>): Promise<void> {
     for (let which = 0; which < 13; which++) {
@@ -328,6 +335,36 @@ describe.each(tokenEchoes)("what a token endpoint echoes in $name is in no outpu
       return [await redeemed.catch((error: unknown) => error)];
     });
   });
+
+  // The results of a run show error, error_description and the names of fields and headers, and nothing else.
+  if (/^a cut|beside it|^field names|^headers/.test(name))
+    test("of a contract run, in its results and reports", async () => {
+      await eachEcho(async (hostile) => {
+        let isFirst = true;
+        const fetch = async (url: string, init: RequestInit) => {
+          const answer = await hostile(url, init);
+          const sent = String(init.body);
+          if (!sent.includes("canary")) return Response.json({ error: "invalid_request" }, { status: 400 });
+          const isControl = isFirst && sent.includes("client_assertion");
+          isFirst &&= !isControl;
+          return isControl ? Response.json({ access_token: accessToken, expires_in: 3600 }) : answer;
+        };
+        const about = { baseUrl: target.baseUrl, startedAt: 0, requests: 0, seconds: 0 };
+        const results: ContractResult[] = [];
+        const lent = {
+          ...target,
+          plugin: { clientId: "canary-plugin", privateKey: await cryptoKey(rsaKey()) },
+          serviceAccount: { clientId: "canary-account", clientSecret },
+        };
+        const only = ["token-request.media-type", "token-response.b"];
+        const options = { only, fetch, paceMs: 0, rateLimitDeadlineMs: 0 };
+        for await (const result of runContract(lent, options)) results.push(result);
+        expect(results.map(({ evidence }) => evidence.length > 0)).toEqual([true, true]);
+        const { overlay, settings } = learnFrom(results);
+        const reports = [htmlReport(results, about), junitReport(results, about), overlay, settings];
+        return [...reports, JSON.stringify(results)];
+      });
+    });
 
   test("of a login or a refresh", async () => {
     await eachEcho(async (hostile) => {

@@ -78,7 +78,7 @@ describe("arguments", () => {
 
 describe("help", () => {
   const commands = ["demo", "detect", "token", "call", "login", "doctor", "keys new", "keys jwks", "emulate"];
-  it.each([...commands, "keys registration", "generate", "unknowns"])(
+  it.each([...commands, "keys registration", "generate", "contract", "unknowns"])(
     "of %s has an example",
     async (command) => {
       const { code, stdout, stderr } = await cli([...command.split(" "), "--help"]);

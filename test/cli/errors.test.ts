@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { errorJson, errorLines, exitCodeOf } from "../../src/cli/error-report.js";
 import { painter } from "../../src/cli/output.js";
+import { ContractError } from "../../src/contract/index.js";
 import { EmulatorError } from "../../src/emulator/index.js";
 import {
   ApiError,
@@ -24,6 +25,7 @@ const table = [
   { error: new ConfigurationError("key_invalid", "m"), exit: 2 },
   { error: new StoreError("store_unavailable", "m"), exit: 2 },
   { error: new EmulatorError("listen_failed", "m"), exit: 2 },
+  { error: new ContractError("case_unknown", "m"), exit: 2 },
   { error: new TokenRequestError("m", { variant: "A", status: 400 }), exit: 3 },
   { error: new RateLimitedError("m", { retryAt }), exit: 3 },
   { error: new RelaunchRequiredError("launch_refused", "m"), exit: 3 },

@@ -26,7 +26,7 @@ beforeAll(async () => {
   await writeFile(join(deployment.folder, "jwks.json"), JSON.stringify(jwks));
 });
 
-const commands = ["demo", "detect", "token", "call", "login", "doctor", "emulate", "generate", "unknowns"];
+const commands = "demo detect token call login doctor emulate generate contract unknowns".split(" ");
 const keyCommands = ["keys", "keys new", "keys jwks", "keys registration"];
 const helps = ["", ...commands, ...keyCommands].map((command) => `${command} --help`.trim());
 
@@ -35,6 +35,7 @@ const runs = [
   "doctor --variant B --tenant x | keys jwks | call listDevices | call nothing | call listDevices --api none.js",
   "keys registration --scope a:read | keys new --out FOLDER/jwks.json | token --a-private-key-file none.pem",
   "token --a-client-id other | token --a-key-id other --audience https://x.example/t | login --port x",
+  "contract | contract --list | contract --only x | contract --a-client-id other --baseline FOLDER/jwks.json",
   "frobnicate | generate | generate --out x | detect --timeout-ms x | emulate --seed-file none.yaml",
 ].flatMap((line) => line.split(" | "));
 

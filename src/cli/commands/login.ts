@@ -190,12 +190,20 @@ interface Callback {
   show(page: LoginPage): Promise<void>;
 }
 
+export interface CallbackListener {
+  readonly redirectUri: string;
+  /** Resolves with the first callback that has this state. Others, such as forged ones, change nothing. */
+  callback(state: string, signal: AbortSignal): Promise<Callback>;
+  /** Resolves when the port is free again. */
+  close(): Promise<void>;
+}
+
 /**
  * Listens on the loopback address that the browser comes back to (RFC 8252 section 7.3).
  *
  * @throws ConfigurationError `option_invalid` if the port cannot be used
  */
-async function listenForCallback(port: number) {
+export async function listenForCallback(port: number): Promise<CallbackListener> {
   const server = createServer({ requestTimeout: 10_000, headersTimeout: 10_000 });
   let accept: ((url: URL, response: ServerResponse) => boolean) | undefined;
   server.on("request", ({ method, url = "", headers }, response) => {
@@ -216,8 +224,7 @@ async function listenForCallback(port: number) {
   const redirectUri = `http://${host}:${(server.address() as AddressInfo).port}${path}`;
   return {
     redirectUri,
-    /** Resolves with the first callback that has this state. Others, such as forged ones, change nothing. */
-    callback: (state: string, signal: AbortSignal) =>
+    callback: (state, signal) =>
       new Promise<Callback>((resolve, reject) => {
         signal.addEventListener("abort", () => reject(signal.reason), { once: true });
         accept = (url, response) => {
@@ -230,8 +237,7 @@ async function listenForCallback(port: number) {
         };
         if (signal.aborted) reject(signal.reason);
       }),
-    /** Resolves when the port is free again. */
-    async close(): Promise<void> {
+    async close() {
       const closed = once(server, "close");
       server.close();
       server.closeAllConnections();
@@ -244,17 +250,20 @@ function show(page: LoginPage, response: ServerResponse): Promise<void> {
   if (response.destroyed) return Promise.resolve();
   return new Promise((resolve) => {
     response.once("close", resolve);
-    response.writeHead(page === loginPages.done ? 200 : 400, pageHeaders).end(htmlOf(page));
+    response
+      .writeHead(page === loginPages.failed || page === loginPages.denied ? 400 : 200, pageHeaders)
+      .end(htmlOf(page));
   });
 }
 
 /** The title and the sentence below it. */
 type LoginPage = readonly [string, string];
 
-const loginPages = {
+export const loginPages = {
   done: ["You are logged in", "You can close this window and go back to the terminal."],
   failed: ["The login failed", "The terminal shows the reason. Run bivariant login again."],
   denied: ["The login was denied", "Nothing was granted. To try again, run bivariant login."],
+  arrived: ["The answer has arrived", "You can close this window and go back to the terminal."],
   another: ["This is not the expected login", "Open the address that the terminal shows."],
 } as const;
 

@@ -53,4 +53,7 @@ const extras: ReadonlySet<string> = new Set([
   "path.known",
 ]);
 
-export const allCases: readonly CaseDefinition[] = inOrder.map((one) => ({ ...one, extra: extras.has(one.id) }));
+export const allCases: readonly CaseDefinition[] = inOrder.map((one) => ({
+  ...one,
+  extra: extras.has(one.id),
+}));

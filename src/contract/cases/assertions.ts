@@ -26,10 +26,7 @@ const wrongAssertions: Readonly<Record<string, WrongAssertion>> = {
     "crit that names an extension which does not exist",
     () => header({ crit: ["bivariant-contract"], "bivariant-contract": true }),
   ],
-  "assertion.critical-header.b64": [
-    "b64 false in crit",
-    () => header({ crit: ["b64"], b64: false }),
-  ],
+  "assertion.critical-header.b64": ["b64 false in crit", () => header({ crit: ["b64"], b64: false })],
   "assertion.key-header": [
     "the public key as jwk in its header",
     async (kit) => header({ jwk: await publicJwk(kit) }),

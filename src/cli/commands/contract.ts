@@ -1,0 +1,308 @@
+/** `bivariant contract`: the promises of the description, tried on a deployment, with reports for people and machines. */
+import { readFile } from "node:fs/promises";
+import { type Command, Option } from "commander";
+import {
+  type ComparedResult,
+  ContractError,
+  type ContractResult,
+  type ContractTarget,
+  compareRuns,
+  contractCases,
+  htmlReport,
+  junitReport,
+  learnFrom,
+  type Movement,
+  parseBaseline,
+  type RunAbout,
+  runContract,
+} from "../../contract/index.js";
+import { chooseCases } from "../../contract/run.js";
+import { countResults, groupNotTried, summaryText } from "../../contract/summary.js";
+import { needed } from "../../contract/target.js";
+import { defaultFetch } from "../../http/exchange.js";
+import { collect, invalidFlag, wholeNumber } from "../arguments.js";
+import { readTarget, withPerson } from "../contract-target.js";
+import { type ExitCode, exitCodes } from "../error-report.js";
+import type { Output, Paint } from "../output.js";
+import { proxyFetch } from "../proxy-fetch.js";
+import { checkWritable, writeWhole } from "../report-files.js";
+import type { Context } from "../run.js";
+import { addSettings, identitySettings, readSettings, type Settings } from "../settings.js";
+import { withSettingsFile } from "../settings-file.js";
+
+interface Flags {
+  readonly port: number;
+  readonly target?: string;
+  readonly login?: true;
+  readonly only?: readonly string[];
+  readonly safe?: true;
+  readonly maxRequests?: number;
+  readonly list?: true;
+  readonly junit?: string;
+  readonly html?: string;
+  readonly learn?: string;
+  readonly baseline?: string;
+}
+
+const settingNames = [
+  ...identitySettings.filter((name) => !/^(?:variant|login|audience|store.*)$/.test(name)),
+  "authorizationEndpoint",
+] as const;
+
+export function defineContract(command: Command, context: Context): void {
+  const { env, output } = context;
+  command
+    .argument("[baseUrl]", "address of the deployment; the same as --base-url")
+    .option(
+      "--target <file>",
+      "JSON file with what else may be used, such as a second key or a second tenant",
+    )
+    .option("--login", "a person logs in at this machine, once for each case that needs it")
+    .addOption(
+      new Option("--port <number>", "port of the loopback address that the browser comes back to")
+        .argParser(wholeNumber(0, 65_535, "a port number"))
+        .default(0, "a free one"),
+    )
+    .option("--only <id>", "try this case or group, even if it is not safe; may be repeated", collect)
+    .option("--safe", "leave out every case that costs a launch, a login or a wait")
+    .option(
+      "--max-requests <number>",
+      "budget of requests (default: 60)",
+      wholeNumber(1, 100_000, "a whole number"),
+    )
+    .option("--list", "print the cases with what they need and cost, and send nothing")
+    .option("--junit <file>", "write the results as JUnit XML")
+    .option("--html <file>", "write the results as a page for people, with the evidence")
+    .option("--learn <file>", "write what was learnt as an OpenAPI Overlay, and beside it as a settings file")
+    .option("--baseline <file>", "compare with the output of an earlier --json; exit 1 if something moved");
+  addSettings(command, settingNames, env)
+    .action(async (given: string | undefined, flags: Flags) => {
+      if (flags.list) return listCases(output, flags);
+      if (given !== undefined && command.getOptionValueSource("baseUrl") === "cli")
+        throw invalidFlag("--base-url", "repeats the argument. Remove one.");
+      const settings = await withSettingsFile(readSettings(command, env));
+      const baseUrl = given ?? settings.baseUrl;
+      await tryContract({ ...settings, ...(baseUrl !== undefined && { baseUrl }) }, flags, context);
+    })
+    .addHelpText(
+      "after",
+      `
+Examples:
+  $ bivariant contract https://customer.example --tenant acme --html report.html
+  $ bivariant contract --json > before.json
+  $ bivariant contract --baseline before.json --junit contract.xml
+  $ bivariant contract --only assertion --only code.lifetime --target target.json
+
+Requests are paced, and a 429 is waited out. A case that could lock, revoke or change something, that uses up the rate
+limit or waits long is tried only if --only names it. --list shows all cases.
+
+--target takes a JSON object with members of ContractTarget, for example
+  { "secondKey": { "privateKeyFile": "second.pem" }, "closedRoute": "GET /api/v1/acme/tenant-settings" }
+where privateKeyFile and clientSecretFile are paths relative to the file. A launch, a denied capability or a registration
+that is changed during the run need a program: see runContract of bivariant/contract.
+
+--login needs --b-login-client-id and --authorization-endpoint. Register the redirect URI http://127.0.0.1/callback.
+
+With --json: { "results": [{ "id", "rule"?, "unknown"?, "variant", "section", "says", "result", "expected", "observed", "reason"?,
+"settings"?, "evidence" }], "summary", "moved"? }. Nothing that is printed or written holds a secret.
+
+Exits 0 if everything that was tried holds, 1 if something breaks or moved, 3 if the credentials were refused, 4 if no
+variant is served, 5 if the target does not answer. On Ctrl-C the reports so far are written.`,
+    );
+}
+
+function listCases(output: Output, { only, safe }: Flags): void {
+  const chosen = new Set(chooseCases({ only, safe }).map(({ id }) => id));
+  const cases = contractCases.filter(({ id }) => chosen.has(id));
+  const lines = () => [
+    ...cases.flatMap(({ id, variant, section, says, needs, costs, safe }) => {
+      const spent = Object.entries(costs).filter(([, amount]) => amount > 0);
+      const cost = spent.map(([name, amount]) => `${amount} ${amount === 1 ? name.slice(0, -1) : name}`);
+      return [
+        `${output.paint("bold", id)} (Variant ${variant}, ${section})`,
+        `  ${says}`,
+        ...(needs.length > 0 ? [`  Needs ${needs.map((name) => needed[name]).join(", and ")}.`] : []),
+        `  Costs at most ${cost.join(", ") || "nothing"}.${safe ? "" : " Tried only if --only names it."}`,
+      ];
+    }),
+    "",
+    `${cases.length} cases.`,
+  ];
+  if (output.json) output.value(cases);
+  else output.lines(lines());
+}
+
+async function tryContract(settings: Settings, flags: Flags, context: Context): Promise<void> {
+  const { output, signal, finish } = context;
+  const { only, safe, baseline, target: file, login, port } = flags;
+  // Everything that can be wrong is checked before the first request.
+  const chosen = new Set(chooseCases({ only, safe }).map(keyOf));
+  const before = baseline === undefined ? undefined : await readBaseline(baseline);
+  const reports = reportsOf(flags);
+  for (const report of reports) await checkWritable(report.flag, report.path);
+  const lent = await readTarget(settings, file);
+  const person = login ? await withPerson(lent, port, context) : undefined;
+  const target = person?.target ?? lent;
+  const trying = output.during("trying the cases", () => collectResults(target, settings, flags, context));
+  const { results, about } = await trying.finally(() => person?.close());
+  const all = new Set(contractCases.map(keyOf));
+  const comparable = before?.filter((one) => chosen.has(keyOf(one)) || !all.has(keyOf(one)));
+  const moved = comparable && !about.interrupted ? compareRuns(comparable, results) : undefined;
+  for (const { flag, path, make } of reports) await writeWhole(flag, path, make(results, about));
+  const { requests, seconds, interrupted } = about;
+  const summary = { ...countResults(results), requests, seconds, interrupted };
+  if (output.json) output.value({ results, summary, moved });
+  else
+    output.lines([
+      "",
+      ...notTriedLines(results, target, output.paint),
+      ...movedLines(moved, baseline, output.paint),
+      ...(flags.learn === undefined ? [] : learnFrom(results).conflicts),
+      ...reports.map(({ path }) => `Written: ${path}`),
+      output.paint("bold", summaryText(results, about)),
+    ]);
+  if (interrupted && !output.json) output.note("Interrupted.");
+  finish(interrupted ? signal.reason : exitCodeOfRun(results, moved));
+}
+
+const keyOf = ({ id, variant }: Pick<ComparedResult, "id" | "variant">) => `${variant} ${id}`;
+
+/** Runs the cases and prints them. On Ctrl-C it resolves with what was found until then. */
+async function collectResults(
+  target: ContractTarget,
+  { timeoutMs, rateLimitDeadlineMs, allowInsecureHttp }: Settings,
+  { only, safe, maxRequests }: Flags,
+  { output, env, signal }: Context,
+): Promise<{ readonly results: readonly ContractResult[]; readonly about: RunAbout }> {
+  const results: ContractResult[] = [];
+  const startedAt = Date.now();
+  const fetch = proxyFetch(env) ?? defaultFetch();
+  let requests = 0;
+  const running = runContract(target, {
+    ...{ only, safe, maxRequests, timeoutMs, rateLimitDeadlineMs, allowInsecureHttp, signal },
+    fetch(url, init) {
+      requests++;
+      return fetch(url, init);
+    },
+    onWait({ ms, reason }) {
+      if (ms >= 1_000) output.note(`Waiting ${Math.ceil(ms / 1_000)} s ${waits[reason]}.`);
+    },
+  });
+  try {
+    for await (const result of running) {
+      results.push(result);
+      if (!output.json && result.result !== "not tried") output.lines(resultLines(result, output.paint));
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+  const seconds = Math.round((Date.now() - startedAt) / 100) / 10;
+  const { baseUrl, tenantId } = target;
+  const interrupted = signal.aborted ? true : undefined;
+  return { results, about: { baseUrl, tenantId, startedAt, requests, seconds, interrupted } };
+}
+
+const waits = {
+  pace: "between two requests",
+  rate_limit: "for the rate limit",
+  case: "for a time that a case needs",
+} as const;
+
+/** What a server sends must not move the cursor of a terminal. */
+const printable = (text: string) => text.replace(/\p{C}/gu, "?");
+
+const colours = { holds: "green", breaks: "red", learnt: "yellow", "not tried": "dim" } as const;
+
+function resultLines({ id, result, observed, expected }: ContractResult, paint: Paint): string[] {
+  const line = `${paint(colours[result], result.padEnd(6))}  ${id.padEnd(30)}  ${printable(observed)}`;
+  return result === "breaks" ? [line, `        expected: ${expected}`] : [line];
+}
+
+/** Cases that need several things are counted for each of them. All ids are in the other reports. */
+function notTriedLines(results: readonly ContractResult[], target: ContractTarget, paint: Paint): string[] {
+  const lacking = results.filter(({ reason }) => reason === "needs").map(keyOf);
+  const needs = contractCases.flatMap((one) =>
+    lacking.includes(keyOf(one)) ? one.needs.filter((name) => target[name] === undefined) : [],
+  );
+  const counted = [...new Set(needs)].map(
+    (need) => [needs.filter((one) => one === need).length, need] as const,
+  );
+  const others = groupNotTried(results.filter(({ reason }) => reason !== "needs"));
+  const line = (count: number, text: string) => `${String(count).padStart(4)}  ${text}`;
+  return [
+    ...(counted.length === 0 ? [] : ["Not tried, because they need:"]),
+    ...counted.sort(([left], [right]) => right - left).map(([count, need]) => line(count, needed[need])),
+    ...(others.length === 0 ? [] : ["Not tried:"]),
+    ...others.flatMap(({ says, cases }) => [
+      line(cases.length, `${printable(says)}${cases[0]?.reason === "unnamed" ? " (--only)" : ""}`),
+      `      ${cases.map(({ id }) => paint("dim", id)).join(" ")}`,
+    ]),
+    "",
+  ];
+}
+
+function movedLines(moved: readonly Movement[] | undefined, baseline = "", paint: Paint): string[] {
+  if (moved === undefined) return [];
+  if (moved.length === 0) return [`Nothing moved since ${baseline}.`];
+  const shown = (when: string, one: ComparedResult | undefined) => {
+    const settings = one?.settings === undefined ? "" : ` ${JSON.stringify(one.settings)}`;
+    return one ? [printable(`    ${when}  ${one.result}: ${one.observed}${settings}`)] : [];
+  };
+  return [
+    `Moved since ${baseline}:`,
+    ...moved.flatMap(({ id, variant, kind, before, after }) => [
+      `  ${paint("bold", id)} (Variant ${variant})${kind === "moved" ? "" : `, ${kind}`}`,
+      ...shown("before", before),
+      ...shown("now   ", after),
+    ]),
+    "",
+  ];
+}
+
+interface Report {
+  readonly flag: string;
+  readonly path: string;
+  readonly make: (results: readonly ContractResult[], about: RunAbout) => string;
+}
+
+function reportsOf({ junit, html, learn }: Flags): readonly Report[] {
+  const one = (flag: string, path: string | undefined, make: Report["make"]): readonly Report[] =>
+    path === undefined ? [] : [{ flag, path, make }];
+  const settingsPath = learn?.replace(/(?:\.[^./\\]*)?$/, ".settings.json");
+  const settings: Report["make"] = (results) => `${JSON.stringify(learnFrom(results).settings, null, 2)}\n`;
+  return [
+    ...one("--junit", junit, junitReport),
+    ...one("--html", html, htmlReport),
+    ...one("--learn", learn, (results) => learnFrom(results).overlay),
+    ...one("--learn", settingsPath, settings),
+  ];
+}
+
+/** @throws ConfigurationError, ContractError with the path */
+async function readBaseline(path: string): Promise<readonly ComparedResult[]> {
+  const text = await readFile(path, "utf8").catch(({ code }: NodeJS.ErrnoException) => {
+    throw invalidFlag("--baseline", `names a file that cannot be read (${code}): ${path}`);
+  });
+  try {
+    return parseBaseline(text);
+  } catch (error) {
+    if (!(error instanceof ContractError)) throw error;
+    throw new ContractError(error.code, `${error.message} Check the path in --baseline: ${path}`, []);
+  }
+}
+
+/** Judges a run for scripts. Cases that need no credential say nothing about one that was refused. */
+function exitCodeOfRun(results: readonly ContractResult[], moved: readonly Movement[] | undefined): ExitCode {
+  if (countResults(results).breaks > 0 || (moved ?? []).length > 0) return exitCodes.checkSaidNo;
+  const has = (...reasons: ContractResult["reason"][]) =>
+    results.some(({ reason }) => reason !== undefined && reasons.includes(reason));
+  const judged = results.filter(
+    ({ result, unknown }) => result !== "not tried" && unknown !== "current-variant",
+  );
+  if (has("down") || (judged.length === 0 && has("no_answer"))) return exitCodes.network;
+  const withCredential = judged.filter(({ id }) =>
+    contractCases.some((one) => one.id === id && one.needs.some((name) => name !== "tenantId")),
+  );
+  if (withCredential.length === 0 && has("refused", "rate_limited")) return exitCodes.tokenRefused;
+  return judged.length === 0 && has("not_served") ? exitCodes.variant : exitCodes.done;
+}

@@ -1,0 +1,67 @@
+/** A run as JUnit XML, which CI systems show as tests. */
+import type { ContractResult } from "./case.js";
+import type { Exchange } from "./exchange.js";
+import { countResults, type RunAbout } from "./summary.js";
+
+/**
+ * One suite for each variant, one test for each case. A case that breaks is a failure, one that was not tried is
+ * skipped, and what was learnt is in the output of its test. Times are in seconds.
+ *
+ * @example
+ * await writeFile("contract.xml", junitReport(results, { baseUrl, startedAt, requests, seconds }));
+ */
+export function junitReport(results: readonly ContractResult[], about: RunAbout): string {
+  const counted = new Set<Exchange>();
+  const suites = (["A", "B"] as const).flatMap((variant) => {
+    const ofVariant = results.filter((one) => one.variant === variant);
+    if (ofVariant.length === 0) return [];
+    const cases = ofVariant.map((one) => testCase(one, counted));
+    const name = `Variant ${variant} of ${about.baseUrl}`;
+    return [
+      `  <testsuite name="${xml(name)}" ${counts(ofVariant)} timestamp="${new Date(about.startedAt).toISOString().slice(0, 19)}">`,
+      ...cases,
+      "  </testsuite>",
+    ];
+  });
+  return `${[
+    '<?xml version="1.0" encoding="UTF-8"?>',
+    `<testsuites name="bivariant contract" ${counts(results)} time="${about.seconds.toFixed(3)}">`,
+    ...suites,
+    "</testsuites>",
+  ].join("\n")}\n`;
+}
+
+function counts(results: readonly ContractResult[]): string {
+  const { breaks, "not tried": notTried } = countResults(results);
+  return `tests="${results.length}" failures="${breaks}" errors="0" skipped="${notTried}"`;
+}
+
+/** An exchange that several cases rely on counts for the first. */
+function testCase(one: ContractResult, counted: Set<Exchange>): string {
+  const { id, variant, says, expected, observed, result, evidence } = one;
+  const own = evidence.filter((exchange) => !counted.has(exchange));
+  for (const exchange of own) counted.add(exchange);
+  const seconds = own.reduce((sum, { milliseconds }) => sum + milliseconds, 0) / 1000;
+  const [group = id] = id.split(".");
+  const lines = [
+    `    <testcase classname="${xml(`${variant}.${group}`)}" name="${xml(`${id}: ${says}`)}" time="${seconds.toFixed(3)}">`,
+  ];
+  if (result === "not tried") lines.push(`      <skipped message="${xml(observed)}"/>`);
+  if (result === "breaks")
+    lines.push(
+      `      <failure message="${xml(observed)}">${xml(`Expected: ${expected}\nObserved: ${observed}`)}</failure>`,
+    );
+  const output = [...(result === "learnt" ? [`Learnt: ${observed}`] : []), ...evidence.map(exchangeLine)];
+  if (output.length > 0) lines.push(`      <system-out>${xml(output.join("\n"))}</system-out>`);
+  return [...lines, "    </testcase>"].join("\n");
+}
+
+function exchangeLine({ note, method, url, status, body, milliseconds }: Exchange): string {
+  return `${method} ${url} (${note}): ${status === 0 ? "no answer" : status}, ${body}, ${milliseconds} ms`;
+}
+
+/** Escapes markup, and replaces characters that XML 1.0 does not allow (section 2.2). */
+function xml(text: string): string {
+  const allowed = text.replace(/[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu, "\ufffd");
+  return allowed.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
+}

@@ -1,0 +1,42 @@
+/** What all reports of a run need: its counts, and why cases were not tried. */
+import type { ContractResult, Outcome } from "./case.js";
+
+/** The run that a report is about. */
+export interface RunAbout {
+  readonly baseUrl: string;
+  readonly tenantId?: string | undefined;
+  /** When the run began, in epoch milliseconds. */
+  readonly startedAt: number;
+  readonly requests: number;
+  readonly seconds: number;
+  /** The run ended before its last case. */
+  readonly interrupted?: boolean | undefined;
+}
+
+export function countResults(results: readonly ContractResult[]): Readonly<Record<Outcome, number>> {
+  const counts = { holds: 0, breaks: 0, learnt: 0, "not tried": 0 };
+  for (const { result } of results) counts[result]++;
+  return counts;
+}
+
+/** The cases that were not tried by what they said they need, the most frequent first. */
+export function groupNotTried(
+  results: readonly ContractResult[],
+): readonly { readonly says: string; readonly cases: readonly ContractResult[] }[] {
+  const groups = new Map<string, ContractResult[]>();
+  for (const one of results)
+    if (one.result === "not tried") groups.set(one.observed, [...(groups.get(one.observed) ?? []), one]);
+  return [...groups]
+    .map(([says, cases]) => ({ says, cases }))
+    .sort((left, right) => right.cases.length - left.cases.length);
+}
+
+/** `52 hold, 0 break, 12 learnt, 30 not tried; 57 requests, 1.4 s` */
+export function summaryText(results: readonly ContractResult[], { requests, seconds }: RunAbout): string {
+  return `${countsText(results)}; ${requests} ${requests === 1 ? "request" : "requests"}, ${seconds.toFixed(1)} s`;
+}
+
+export function countsText(results: readonly ContractResult[]): string {
+  const { holds, breaks, learnt, "not tried": notTried } = countResults(results);
+  return `${holds} hold, ${breaks} break, ${learnt} learnt, ${notTried} not tried`;
+}

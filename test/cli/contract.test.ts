@@ -1,0 +1,364 @@
+// `bivariant contract`: its lines, reports and exit codes, for deployments of every kind and for bad input.
+import { mkdtemp, readdir, readFile, writeFile } from "node:fs/promises";
+import type { RequestListener } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it, test } from "vitest";
+import { withPerson } from "../../src/cli/contract-target.js";
+import { Output } from "../../src/cli/output.js";
+import {
+  type CliDeployment,
+  clientSecret,
+  leaksOf,
+  startDeployment,
+  startLoginDeployment,
+} from "./cli-deployment.js";
+import { cli, type Environment, refused, startCli } from "./command-line.js";
+import { closedUrl, listen } from "./servers.js";
+
+const mediaType = "token-request.media-type";
+const few = ["current-variant", "token-response.b", mediaType].flatMap((id) => ["--only", id]);
+
+let deployment: CliDeployment;
+let tolerant: CliDeployment;
+let down: string;
+beforeAll(async () => {
+  deployment = await startDeployment();
+  tolerant = await startDeployment({ rules: { [mediaType]: false } });
+  down = await closedUrl();
+});
+
+const newFolder = () => mkdtemp(join(tmpdir(), "contract-test-"));
+const contract = (args: readonly string[] = [], env: Environment = deployment.env) =>
+  cli(["contract", ...args], env);
+
+describe("bivariant contract", () => {
+  it("prints a line for each case, and what the run took", async () => {
+    const { code, stdout, stderr } = await contract(few);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(
+      /^learnt {2}current-variant\.a {13,}Variant A is served \(400 unsupported_grant_type\)\.$/m,
+    );
+    expect(stdout).toMatch(/^holds {3}token-response\.b {2,}200 with access_token\.$/m);
+    expect(stdout).toMatch(/\n2 hold, 0 break, 2 learnt, 0 not tried; 5 requests, \d\.\d s\n$/);
+  });
+
+  it("exits 1 and prints what was expected if a case breaks", async () => {
+    const { code, stdout } = await contract(few, tolerant.env);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(
+      /^breaks {2}token-request\.media-type {2,}200 with an access token\.\n +expected: The/m,
+    );
+  });
+
+  it("groups what was not tried by what it would need", async () => {
+    const { code, stdout } = await contract(few, { BIVARIANT_BASE_URL: deployment.env.BIVARIANT_BASE_URL });
+    expect(code).toBe(0);
+    expect(stdout).toContain("Not tried, because they need:\n   2  the id of a tenant\n");
+    expect(stdout).toContain("\n   1  a service account with its client secret\n");
+  });
+
+  it("takes the address as an argument, which wins over its variable", async () => {
+    const env = { ...deployment.env, BIVARIANT_BASE_URL: down };
+    expect(await contract([String(deployment.env.BIVARIANT_BASE_URL), ...few], env)).toMatchObject({
+      code: 0,
+    });
+  });
+
+  it("--json prints the results with their evidence, and a summary", async () => {
+    const { stdout } = await contract([...few, "--json"]);
+    const { results, summary } = JSON.parse(stdout);
+    expect(results).toHaveLength(4);
+    expect(results.at(-1)).toMatchObject({
+      ...{ id: mediaType, rule: mediaType, variant: "A", section: "4.1", result: "holds" },
+      expected: expect.any(String),
+      observed: "400 invalid_grant.",
+      evidence: [{ status: 200 }, { status: 400, body: expect.stringContaining("invalid_grant") }],
+    });
+    expect(summary).toEqual({
+      holds: 2,
+      breaks: 0,
+      learnt: 2,
+      "not tried": 0,
+      requests: 5,
+      seconds: expect.any(Number),
+    });
+  });
+
+  it("--list prints every case with its needs and costs, and sends nothing", async () => {
+    const { code, stdout } = await contract(["--list"], { BIVARIANT_BASE_URL: down });
+    expect(code).toBe(0);
+    expect(stdout).toContain(`${mediaType} (Variant A, 4.1)\n  A token request whose Content-Type`);
+    expect(stdout).toContain("\n  Costs at most 2 requests, 2 slots.");
+    const { stdout: json } = await contract(["--list", "--json", "--only", mediaType], {});
+    expect(JSON.parse(json)).toMatchObject([{ id: mediaType, needs: ["tenantId", "plugin"], safe: true }]);
+  });
+
+  it("writes its reports whole, and no secret into any output", async () => {
+    const folder = await newFolder();
+    const files = ["junit.xml", "page.html", "learnt.yaml"].map((name) => join(folder, name));
+    const [junit = "", html = "", learnt = ""] = files;
+    await writeFile(html, "an older report");
+    const ended = await contract([...few, "--junit", junit, "--html", html, "--learn", learnt]);
+    expect(ended.code).toBe(0);
+    const written = await readdir(folder);
+    expect(written.sort()).toEqual(["junit.xml", "learnt.settings.json", "learnt.yaml", "page.html"]);
+    const texts = await Promise.all(written.map((name) => readFile(join(folder, name), "utf8")));
+    expect(texts[3]).toContain("<h1>Contract of");
+    for (const text of texts) {
+      const pageHash = /sha256-\S{44}/;
+      expect(leaksOf({ stdout: ended.stdout, stderr: text.replace(pageHash, "") })).toEqual([]);
+    }
+  });
+});
+
+describe("--baseline", () => {
+  let before: string;
+  beforeAll(async () => {
+    before = join(await newFolder(), "before.json");
+    await writeFile(before, (await contract([...few, "--json"])).stdout);
+  });
+
+  it("exits 0 if nothing moved, also among the cases that --only names", async () => {
+    for (const args of [few, ["--only", "current-variant"]]) {
+      const { code, stdout } = await contract([...args, "--baseline", before]);
+      expect(code).toBe(0);
+      expect(stdout).toContain(`Nothing moved since ${before}.`);
+    }
+  });
+
+  it("exits 1 and prints the former and the present answer if something moved", async () => {
+    const only = ["--only", "token-response.b", "--baseline", before];
+    const secretFile = join(await newFolder(), "wrong");
+    await writeFile(secretFile, "a wrong client secret");
+    const { code, stdout } = await contract(only, {
+      ...deployment.env,
+      BIVARIANT_B_CLIENT_SECRET_FILE: secretFile,
+    });
+    expect(code).toBe(1);
+    expect(stdout).toContain(
+      "  token-response.b (Variant B)\n    before  holds: 200 with access_token.\n    now     not tried: ",
+    );
+    expect(stdout).not.toContain("current-variant");
+  });
+});
+
+describe("a deployment", () => {
+  const answering =
+    (status: number, body = "", headers: Record<string, string> = {}): RequestListener =>
+    (request, response) => {
+      request.resume().on("end", () => response.writeHead(status, headers).end(body));
+    };
+  const json = { "content-type": "application/json" };
+  const page = answering(200, "<!doctype html><title>Log in</title>", { "content-type": "text/html" });
+
+  test.each<{ name: string; server: RequestListener; code: number; says: string }>([
+    { name: "that never answers", server: () => {}, code: 5, says: "no answer within 60 ms" },
+    {
+      name: "whose rate limit does not end",
+      server: answering(429, "", { "retry-after": "2" }),
+      code: 3,
+      says: "The rate limit did not end within 1 s.",
+    },
+    { name: "behind a login page", server: page, code: 4, says: "is not served" },
+    {
+      name: "behind a redirect to a login",
+      server: answering(302, "", { location: "https://login.example/" }),
+      code: 4,
+      says: "is not served",
+    },
+    {
+      name: "that is another API",
+      server: answering(404, '{"error":"not_found"}', json),
+      code: 4,
+      says: "is not served",
+    },
+    {
+      name: "that echoes every request",
+      server: (request, response) => void request.pipe(response.writeHead(200, json)),
+      code: 4,
+      says: "is not served",
+    },
+  ])("$name exits $code", async ({ server, code, says }) => {
+    const { url } = await listen(server);
+    const args = ["--base-url", url, "--timeout-ms", "60", "--rate-limit-deadline-ms", "1000"];
+    const ended = await contract(args);
+    expect(ended.code).toBe(code);
+    expect(ended.stdout).toContain(says);
+    expect(ended.stdout).toMatch(/0 hold, 0 break, \d learnt/);
+    expect(leaksOf(ended)).toEqual([]);
+  });
+
+  test("that is down exits 5", async () => {
+    const { code, stdout } = await contract([], { ...deployment.env, BIVARIANT_BASE_URL: down });
+    expect(code).toBe(5);
+    expect(stdout).toContain("(ECONNREFUSED)");
+  });
+
+  test.each([
+    {
+      variant: "A",
+      client: "BIVARIANT_A_CLIENT_ID",
+      says: "The credential of the plugin was refused (400 invalid_",
+    },
+    {
+      variant: "B",
+      client: "BIVARIANT_B_CLIENT_ID",
+      says: "The credential of the service account was refused (401",
+    },
+  ] as const)(
+    "that refuses the credential of Variant $variant exits 3",
+    async ({ variant, client, says }) => {
+      const { env } = await startDeployment({ variants: [variant] });
+      const { code, stdout } = await contract([], { ...env, [client]: "someone-else" });
+      expect(stdout).toContain(says);
+      expect(code).toBe(3);
+    },
+  );
+
+  test("that refuses one of two credentials exits 0, and says which", async () => {
+    const { code, stdout } = await contract([], { ...deployment.env, BIVARIANT_A_CLIENT_ID: "someone-else" });
+    expect(code).toBe(0);
+    expect(stdout).toContain("The credential of the plugin was refused");
+  });
+});
+
+test("on Ctrl-C the reports so far are written, and it exits 130", async () => {
+  const folder = await newFolder();
+  let asked = 0;
+  const { url } = await listen((request, response) => {
+    if (++asked > 1) return running.interrupt();
+    request.resume().on("end", () => {
+      response.writeHead(400, { "content-type": "application/json" }).end('{"error":"invalid_request"}');
+    });
+  });
+  const args = [
+    "contract",
+    url,
+    "--json",
+    "--html",
+    join(folder, "page.html"),
+    "--learn",
+    join(folder, "learnt.yaml"),
+  ];
+  const running = startCli(args, deployment.env);
+  const { code, stdout } = await running.ended;
+  expect(code).toBe(130);
+  expect(JSON.parse(stdout)).toMatchObject({
+    results: [{ id: "current-variant.a", result: "learnt" }],
+    summary: { learnt: 1, interrupted: true },
+  });
+  expect(await readFile(join(folder, "page.html"), "utf8")).toContain("The run was interrupted.");
+  expect(await readdir(folder)).toHaveLength(3);
+});
+
+describe("before anything is sent, it refuses", () => {
+  const target = async (content: unknown) => {
+    const file = join(await newFolder(), "target.json");
+    await writeFile(file, typeof content === "string" ? content : JSON.stringify(content));
+    return ["--target", file];
+  };
+  test.each<{ name: string; args: () => Promise<readonly string[]>; says: readonly string[] }>([
+    {
+      name: "an unknown case",
+      args: async () => ["--only", "nothing"],
+      says: ['No case is named "nothing"'],
+    },
+    {
+      name: "a baseline that cannot be read",
+      args: async () => ["--baseline", "none.json"],
+      says: ["--baseline names a file that cannot be read (ENOENT): none.json"],
+    },
+    {
+      name: "a baseline of another tool",
+      args: async () => ["--baseline", "package.json"],
+      says: ["error baseline_invalid: The baseline is not the result of a contract run", "package.json"],
+    },
+    ...["--html", "--junit", "--learn"].map((flag) => ({
+      name: `${flag} in a folder that does not exist`,
+      args: async () => [flag, "none/report"],
+      says: [`${flag} names a file that cannot be written (ENOENT): none/report`],
+    })),
+    {
+      name: "a report that is a folder",
+      args: async () => ["--html", "src"],
+      says: ["--html names a file that cannot be written (it is not a file): src"],
+    },
+    {
+      name: "an address that is given twice",
+      args: async () => [down, "--base-url", down],
+      says: ["--base-url repeats the argument. Remove one."],
+    },
+    { name: "an address that is none", args: async () => ["nowhere"], says: ["target_invalid", "baseUrl"] },
+    {
+      name: "--login without an API client",
+      args: async () => ["--login"],
+      says: ["--login needs an API client"],
+    },
+    { name: "a target file that is not JSON", args: () => target("{"), says: ["that is not valid JSON"] },
+    { name: "a target file that is a list", args: () => target([]), says: ["that is not a JSON object"] },
+    {
+      name: "a target file with an unknown member",
+      args: () => target({ secondTenant: "umbrella" }),
+      says: ["target_invalid", "secondTenant"],
+    },
+    {
+      name: "a target file with a secret that cannot be read",
+      args: () => target({ secondKey: { privateKeyFile: "none.pem" } }),
+      says: ["cannot be read (ENOENT). Set secondKey.privateKeyFile in the target file"],
+    },
+    {
+      name: "a target file with a member of the settings",
+      args: () => target({ serviceAccount: { clientId: "other", clientSecret: "another secret" } }),
+      says: [
+        "--target names a file with serviceAccount, which --b-client-id or BIVARIANT_B_CLIENT_ID sets too",
+      ],
+    },
+  ])("$name", async ({ args, says }) => {
+    let requests = 0;
+    const { url } = await listen(() => requests++);
+    const env = { ...deployment.env, BIVARIANT_BASE_URL: url };
+    const ended = await refused(["contract", ...(await args())], env, ...says);
+    expect(leaksOf(ended, ["another secret"])).toEqual([]);
+    expect(requests).toBe(0);
+  });
+});
+
+test("a target file lends credentials, with their secrets in files beside it", async () => {
+  const { env, folder } = deployment;
+  const file = join(folder, "target.json");
+  const serviceAccount = { clientId: "account", clientSecretFile: "secret" };
+  await writeFile(file, JSON.stringify({ serviceAccount, closedRoute: "GET /api/v1/acme/tenant-settings" }));
+  const only = ["--only", "token-response.b", "--target", file];
+  const ended = await contract(only, { BIVARIANT_BASE_URL: env.BIVARIANT_BASE_URL });
+  expect(ended.stdout).toContain("1 hold, 0 break");
+  expect(leaksOf(ended, [clientSecret])).toEqual([]);
+});
+
+test("with --login a person opens the printed address, and the browser's way back is the answer", async () => {
+  const { emulator, env } = await startLoginDeployment();
+  const written: string[] = [];
+  const stream = { write: (text: string) => written.push(text) };
+  const output = new Output({ stdout: stream, stderr: stream }, {}, false);
+  const apiClient = {
+    clientId: "portal",
+    redirectUri: "http://127.0.0.1/callback",
+    authorizationEndpoint: `${env.BIVARIANT_BASE_URL}/v1/auth/authorize`,
+  };
+  const lent = { baseUrl: String(env.BIVARIANT_BASE_URL), apiClient };
+  const { signal } = new AbortController();
+  const person = await withPerson(lent, 0, { output, signal });
+  for (const state of ["first", "second"]) {
+    const url = new URL(apiClient.authorizationEndpoint);
+    url.search = new URLSearchParams({
+      ...{ response_type: "code", client_id: "portal", code_challenge: "x".repeat(43), state },
+      ...{ code_challenge_method: "S256", redirect_uri: String(person.target.apiClient?.redirectUri) },
+    }).toString();
+    const answered = person.target.login?.(url.href);
+    expect(written.join("")).toContain(`state=${state}`);
+    const { callbackUrl } = emulator.login({ url: url.href, userId: "ada" });
+    expect((await fetch(callbackUrl)).status).toBe(200);
+    expect(await answered).toBe(callbackUrl);
+  }
+  await person.close();
+});

@@ -1,0 +1,80 @@
+/** Whatever an emulator is told about the open facts, a run finds out, and no case breaks for it. */
+import { expect, test } from "vitest";
+import { contractCases, type DeploymentSettings, learnFrom } from "../../src/contract/index.js";
+import { type EmulatorOptions, type OptionId, options } from "../../src/emulator/index.js";
+import { createRig } from "./rig.js";
+
+const everything = contractCases.map(({ id }) => id);
+
+interface Row {
+  readonly given: EmulatorOptions;
+  /** Default: what was given. */
+  readonly learnt?: DeploymentSettings;
+}
+
+const same = (...all: readonly EmulatorOptions[]): Row[] => all.map((given) => ({ given }));
+
+/** For each option its values, or some of them where there is no end of values. */
+const rows: Partial<Record<OptionId, readonly Row[]>> = {
+  variants: same({ variants: ["A"] }, { variants: ["B"] }, { variants: ["A", "B"] }),
+  rateLimit: same({ rateLimit: { requests: 12, windowSeconds: 30, retryAfter: "seconds" } }),
+  "rateLimit.retryAfter": same(
+    { rateLimit: { requests: 12, windowSeconds: 60, retryAfter: "date" } },
+    { rateLimit: { requests: 12, windowSeconds: 60, retryAfter: false } },
+  ),
+  tokenLifetimeSeconds: same({ tokenLifetimeSeconds: 600 }, { tokenLifetimeSeconds: 3600 }),
+  unauthenticatedAttemptSpendsCode: same(
+    { unauthenticatedAttemptSpendsCode: false },
+    { unauthenticatedAttemptSpendsCode: true },
+  ),
+  requireKid: same({ requireKid: false }, { requireKid: true }),
+  refusedPluginError: same({ refusedPluginError: "invalid_client" }, { refusedPluginError: "invalid_grant" }),
+  malformedError: same({ malformedError: "invalid_request" }, { malformedError: "invalid_grant" }),
+  fixedTextFullStop: same({ fixedTextFullStop: false }, { fixedTextFullStop: true }),
+  revoShape: same({ revoShape: "flat" }, { revoShape: "nested" }),
+  launchState: same({ launchState: "opaque_code" }, { launchState: "launch-parameter" }),
+  refreshPath: same({ refreshPath: "/v1/auth/refresh" }, { refreshPath: "/v1/auth/token" }),
+  "refreshTokens.rotation": same(
+    { refreshTokens: { rotation: false } },
+    { refreshTokens: { rotation: true } },
+  ),
+  "refreshTokens.reuseDetection": same(
+    { refreshTokens: { reuseDetection: false } },
+    { refreshTokens: { reuseDetection: true } },
+  ),
+  tokenResponseExtras: [
+    { given: { tokenResponseExtras: { expires_in: 3600, token_type: "Bearer" } } },
+    {
+      given: { tokenResponseExtras: { region: "north", quota: 7 } },
+      learnt: { tokenResponseExtras: { region: "", quota: 0 } },
+    },
+  ],
+  issuerInCallback: same({ issuerInCallback: true }, { issuerInCallback: false }),
+  narrowingDelayMs: same({ narrowingDelayMs: 0 }, { narrowingDelayMs: 120_000 }),
+  bearerStatus: [
+    { given: { bearerStatus: 403 }, learnt: { bearerStatus: 403, bearerStatuses: [403] } },
+    { given: { bearerStatus: 401 }, learnt: { bearerStatus: 401, bearerStatuses: [401] } },
+  ],
+  pluginTokenRefusedStatus: same({ pluginTokenRefusedStatus: 403 }, { pluginTokenRefusedStatus: 404 }),
+  envelope: same({ envelope: { full: "data" } }, { envelope: { true: "result" } }),
+};
+
+/** Options that choose no open fact: an address, who may use the page, and what cannot be learnt without its name. */
+const chooseNothing: readonly OptionId[] = ["publicUrl", "admin", "api", "routes", "devices"];
+
+test.each(Object.values(rows).flat())(
+  "$given is learnt",
+  async ({ given, learnt = given as DeploymentSettings }) => {
+    const { run } = createRig(given);
+    const limit = given.rateLimit ? { rateLimit: undefined } : {};
+    const results = await run({ only: everything }, limit);
+    const broken = [...results.values()].filter(({ result }) => result === "breaks");
+    expect(broken.map(({ id, observed }) => `${id}: ${observed}`)).toEqual([]);
+    expect(learnFrom(results.values()).settings).toMatchObject(learnt);
+  },
+);
+
+test("every option that settles an open fact is in the table", () => {
+  const known = [...Object.keys(rows), ...chooseNothing];
+  expect(Object.keys(options).filter((id) => !known.includes(id))).toEqual([]);
+});

@@ -1,0 +1,147 @@
+// The reports of a run: the page for people, JUnit XML for CI, and the comparison with an earlier run.
+import { createHash } from "node:crypto";
+import { describe, expect, it, test } from "vitest";
+import {
+  type ComparedResult,
+  compareRuns,
+  htmlReport,
+  junitReport,
+  parseBaseline,
+} from "../../src/contract/index.js";
+import { about, results } from "./results.js";
+import { createRig } from "./rig.js";
+
+describe("the page", () => {
+  const page = htmlReport(results, about);
+
+  it("holds nothing that a browser would load, run or send", () => {
+    const links = [...page.matchAll(/(?:href|src|action|srcset)="([^"]*)"/g)].map(([, link]) => link);
+    expect(new Set(links)).toEqual(new Set(["data:,", "#variant-A", "#variant-B"]));
+    expect(page).not.toMatch(/<script|<form|<img|<iframe| style=| on\w+=|@import|url\(/i);
+  });
+
+  it("permits its own stylesheet by hash, and nothing else", () => {
+    const [, style = ""] = /<style>([\s\S]*?)<\/style>/.exec(page) ?? [];
+    const hash = createHash("sha256").update(style).digest("base64");
+    expect(page).toContain(`content="default-src 'none'; style-src 'sha256-${hash}';`);
+  });
+
+  it("shows markup and control characters of a server as text", () => {
+    expect(page).toContain("&#60;script&#62;alert(1)&#60;/script&#62;");
+    expect(page).toContain("\\u{202e}");
+    expect(page).not.toContain("\u202e");
+  });
+
+  it("gives each variant a verdict, opens the cases that break, and groups what was not tried", () => {
+    expect(page).toMatch(/Variant A<\/a> <span class="mark bad">breaks<\/span>.*1 hold, 1 break, 1 learnt/);
+    expect(page).toMatch(/Variant B<\/a> <span class="mark ">not tried<\/span>/);
+    expect(page.match(/<details open>/g)).toHaveLength(1);
+    expect(page).toContain("What was not tried, and why (2)");
+    expect(page.match(/<p>It needs a person who logs in\.<\/p>/g)).toHaveLength(1);
+    expect(page).toContain("&#34;requireKid&#34;: false");
+  });
+
+  it("says that a run was interrupted", () => {
+    expect(page).not.toContain("interrupted");
+    expect(htmlReport(results, { ...about, interrupted: true })).toContain("The run was interrupted.");
+  });
+});
+
+describe("the JUnit file", () => {
+  const xml = junitReport(results, about);
+
+  it("has a failure for a case that breaks and a skip for one that was not tried", () => {
+    expect(xml).toContain(
+      `<testsuites name="bivariant contract" tests="5" failures="1" errors="0" skipped="2"`,
+    );
+    expect(xml).toContain('<testsuite name="Variant B of https://customer.example" tests="2" failures="0"');
+    expect(xml.match(/<failure message="200 with an access token\.">/g)).toHaveLength(1);
+    expect(xml.match(/<skipped message="It needs a person who logs in\."\/>/g)).toHaveLength(2);
+    expect(xml).toContain("Learnt: A wrong kid is accepted.");
+  });
+
+  it("counts the time of a shared exchange once", () => {
+    expect([...xml.matchAll(/<testcase.* time="([\d.]+)">/g)].map(([, time]) => time)).toEqual([
+      "0.012",
+      "0.000",
+      "0.000",
+      "0.000",
+      "0.000",
+    ]);
+  });
+
+  it("escapes markup, and replaces characters that XML does not allow", () => {
+    expect(xml).toContain("&#60;script&#62;alert(1)&#60;/script&#62;");
+    expect(xml).toContain("\ufffd");
+    expect(xml).not.toContain("\u0007");
+  });
+});
+
+test("a run says how long it waits, and why", async () => {
+  const rig = createRig({ rateLimit: { requests: 1, windowSeconds: 60 } });
+  const reasons = new Set<string>();
+  const onWait = ({ ms, reason }: { ms: number; reason: string }) => void (ms > 0 && reasons.add(reason));
+  const results = await rig.run({ only: ["token-request.media-type"], paceMs: 10, onWait });
+  expect([...results.values()].map(({ result }) => result)).toEqual(["holds"]);
+  expect(reasons).toEqual(new Set(["pace", "rate_limit"]));
+});
+
+test("a large body closes its connection, so that no later request meets one that the server has closed", async () => {
+  const rig = createRig();
+  const connections: unknown[] = [];
+  const fetch = async (url: string, init: RequestInit) => {
+    connections.push((init.headers as Record<string, string>).connection);
+    return rig.emulator.fetch(url, init);
+  };
+  await rig.run({ only: ["client-request.body-size"], fetch });
+  expect(connections).toEqual([undefined, undefined, "close"]);
+});
+
+describe("a comparison with an earlier run", () => {
+  const one = (changes: Partial<ComparedResult> = {}): ComparedResult => ({
+    ...{ id: "assertion.kid", variant: "A", result: "learnt", observed: "Refused.", settings: undefined },
+    ...changes,
+  });
+  const settings = { requireKid: false };
+
+  it.each([
+    { name: "an equal case", before: one(), after: one(), kinds: [] },
+    { name: "another result", before: one(), after: one({ result: "breaks" }), kinds: ["moved"] },
+    { name: "another observation", before: one(), after: one({ observed: "Accepted." }), kinds: ["moved"] },
+    { name: "other settings", before: one(), after: one({ settings }), kinds: ["moved"] },
+    {
+      name: "a case that was tried neither time, for different reasons",
+      before: one({ result: "not tried", observed: "It needs a key." }),
+      after: one({ result: "not tried", observed: "No answer." }),
+      kinds: [],
+    },
+    {
+      name: "a case that could not be tried any more",
+      before: one(),
+      after: one({ result: "not tried" }),
+      kinds: ["moved"],
+    },
+    {
+      name: "a case of the other variant",
+      before: one(),
+      after: one({ variant: "B" }),
+      kinds: ["new", "gone"],
+    },
+  ])("reports $kinds for $name", ({ before, after, kinds }) => {
+    expect(compareRuns([before], [after]).map(({ kind }) => kind)).toEqual(kinds);
+  });
+
+  it("of a run with itself, through JSON, moves nothing", () => {
+    const before = parseBaseline(JSON.stringify({ results, summary: {} }));
+    expect(compareRuns(before, results)).toEqual([]);
+  });
+
+  test.each([
+    { name: "no JSON", text: "<testsuites/>" },
+    { name: "the JSON of another tool", text: '{"numTotalTests":3}' },
+    { name: "a list", text: "[]" },
+    { name: "results of another tool", text: '{"results":[{"id":"x","status":"passed"}]}' },
+  ])("with $name fails", ({ text }) => {
+    expect(() => parseBaseline(text)).toThrow(expect.objectContaining({ code: "baseline_invalid" }));
+  });
+});
