@@ -10,6 +10,8 @@ interface Row {
   readonly given: EmulatorOptions;
   /** Default: what was given. */
   readonly learnt?: DeploymentSettings;
+  /** Cases of promises that the option breaks. */
+  readonly breaks?: readonly string[];
 }
 
 const same = (...all: readonly EmulatorOptions[]): Row[] => all.map((given) => ({ given }));
@@ -23,6 +25,44 @@ const rows: Partial<Record<OptionId, readonly Row[]>> = {
     { rateLimit: { requests: 12, windowSeconds: 60, retryAfter: false } },
   ),
   tokenLifetimeSeconds: same({ tokenLifetimeSeconds: 600 }, { tokenLifetimeSeconds: 3600 }),
+  // Two minutes are described for Variant A, and nothing for Variant B.
+  codeLifetimeSeconds: [
+    { given: { codeLifetimeSeconds: 60 }, breaks: ["code-lifetime.within"] },
+    { given: { codeLifetimeSeconds: 120 } },
+    { given: { codeLifetimeSeconds: 600 }, breaks: ["code.lifetime"] },
+  ],
+  successStatus: same({ successStatus: 201 }, { successStatus: 200 }),
+  userIdType: same({ userIdType: "number" }, { userIdType: "string" }),
+  rateLimitedAttemptSpendsCode: same(
+    { rateLimitedAttemptSpendsCode: true },
+    { rateLimitedAttemptSpendsCode: false },
+  ),
+  clientErrorBody: [
+    {
+      given: { clientErrorBody: { message: "refused", code: 7 } },
+      learnt: { clientErrorBody: { message: "string", code: 0 } },
+    },
+  ],
+  clientErrorStatus: same({ clientErrorStatus: 400 }, { clientErrorStatus: 403 }),
+  bearerBody: [
+    { given: { bearerBody: { reason: "expired" } }, learnt: { bearerBody: { reason: "string" } } },
+    {
+      given: { bearerBody: { reason: "expired" }, bearerStatus: 403 },
+      learnt: { bearerBody: { reason: "string" }, bearerStatus: 403, bearerStatuses: [403] },
+    },
+  ],
+  missingCapabilityBody: [
+    {
+      given: { missingCapabilityBody: { hint: "ask" } },
+      learnt: { missingCapabilityBody: { hint: "string" } },
+    },
+  ],
+  devices: [
+    {
+      given: { devices: [{ id: "door", open: true }] },
+      learnt: { devices: ["device-1", "device-2", "device-3"].map((id) => ({ id, open: true })) },
+    },
+  ],
   unauthenticatedAttemptSpendsCode: same(
     { unauthenticatedAttemptSpendsCode: false },
     { unauthenticatedAttemptSpendsCode: true },
@@ -46,7 +86,7 @@ const rows: Partial<Record<OptionId, readonly Row[]>> = {
     { given: { tokenResponseExtras: { expires_in: 3600, token_type: "Bearer" } } },
     {
       given: { tokenResponseExtras: { region: "north", quota: 7 } },
-      learnt: { tokenResponseExtras: { region: "", quota: 0 } },
+      learnt: { tokenResponseExtras: { region: "string", quota: 0 } },
     },
   ],
   issuerInCallback: same({ issuerInCallback: true }, { issuerInCallback: false }),
@@ -59,17 +99,24 @@ const rows: Partial<Record<OptionId, readonly Row[]>> = {
   envelope: same({ envelope: { full: "data" } }, { envelope: { true: "result" } }),
 };
 
-/** Options that choose no open fact: an address, who may use the page, and what cannot be learnt without its name. */
-const chooseNothing: readonly OptionId[] = ["publicUrl", "admin", "api", "routes", "devices"];
+/** Options that choose no open fact: an address, who may use the page, operations, and what only weeks would show. */
+const chooseNothing: readonly OptionId[] = [
+  "publicUrl",
+  "admin",
+  "api",
+  "routes",
+  "refreshTokens.lifetimeSeconds",
+  "refreshTokens.idleSeconds",
+];
 
 test.each(Object.values(rows).flat())(
   "$given is learnt",
-  async ({ given, learnt = given as DeploymentSettings }) => {
+  async ({ given, learnt = given as DeploymentSettings, breaks = [] }) => {
     const { run } = createRig(given);
     const limit = given.rateLimit ? { rateLimit: undefined } : {};
     const results = await run({ only: everything }, limit);
     const broken = [...results.values()].filter(({ result }) => result === "breaks");
-    expect(broken.map(({ id, observed }) => `${id}: ${observed}`)).toEqual([]);
+    expect(broken.map(({ id }) => id)).toEqual(breaks);
     expect(learnFrom(results.values()).settings).toMatchObject(learnt);
   },
 );

@@ -29,8 +29,9 @@ const keys = [1, 2].map((number) => {
 });
 const [first, second] = keys as [(typeof keys)[0], (typeof keys)[0]];
 
+/** All plugins but one have the second key alone: the emulator would take its time to make others. */
 const plugin = (clientId: string, type: "service" | "user_interface", more: object = {}) => ({
-  ...{ clientId, tenantId, type, scopes },
+  ...{ clientId, tenantId, type, scopes, jwks: { keys: [second.publicJwk] } },
   ...more,
 });
 
@@ -68,10 +69,7 @@ export function createRig(emulatorOptions: EmulatorOptions = {}): Rig {
       })),
     } as never,
   });
-  const credential = (clientId: string, tenant = tenantId) => ({
-    clientId,
-    privateKey: emulator.testKey({ tenantId: tenant, clientId }),
-  });
+  const credential = (clientId: string) => ({ clientId, privateKey: second.privateKey, keyId: second.kid });
   const launch = (userId: string, clientId: string): Launched => {
     const { url, authorize } = emulator.launch({ tenantId, clientId, userId });
     const parameters = Object.fromEntries(new URL(url, "https://page.example").searchParams);
@@ -90,7 +88,7 @@ export function createRig(emulatorOptions: EmulatorOptions = {}): Rig {
     launch: async (clientId) => launch(ada, clientId),
     limitedLaunch: async () => launch("bob", "page"),
     secondTenantId: "umbrella",
-    secondTenantPlugin: credential("page", "umbrella"),
+    secondTenantPlugin: credential("page"),
     closedRoute: "GET /api/v1/acme/tenant-settings",
     otherScopeRoute: "POST /api/v1/acme/schedules/7/executions",
     deviceRoute: "GET /api/v1/acme/devices/device-2",

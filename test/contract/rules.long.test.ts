@@ -37,3 +37,14 @@ test("every rule has a case, unless it cannot be seen", () => {
   const without = (Object.keys(rules) as RuleId[]).filter((rule) => !covered.has(rule));
   expect(without.sort()).toEqual(Object.keys(unseen).sort());
 });
+
+test("a case costs no more requests than it says, when it is tried alone", {
+  timeout: 60_000,
+}, async () => {
+  const { run } = createRig({ rateLimit: false });
+  for (const { id, costs } of contractCases) {
+    const result = (await run({ only: [id] })).get(id);
+    // The question whether the variant is served comes before, and is not the case's own.
+    expect.soft(result?.evidence.length, id).toBeLessThanOrEqual(Math.max(costs.requests, 1));
+  }
+});
