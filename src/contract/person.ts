@@ -18,7 +18,8 @@ export async function challengeOf(verifier: string): Promise<string> {
 
 /** A right authorization request (RFC 6749 section 4.1.1, RFC 7636 section 4.3), but for the changes. */
 export async function authorizationUrl(kit: Kit, verifier: string, changes: Fields = {}): Promise<URL> {
-  const { authorizationEndpoint, clientId, redirectUri } = kit.need("apiClient");
+  const client = kit.need("apiClient");
+  const { authorizationEndpoint, clientId, redirectUri, authorizationParameters } = client;
   const parameters: Fields = {
     response_type: "code",
     client_id: clientId,
@@ -26,6 +27,7 @@ export async function authorizationUrl(kit: Kit, verifier: string, changes: Fiel
     state: randomText(),
     code_challenge: await challengeOf(verifier),
     code_challenge_method: "S256",
+    ...authorizationParameters,
     ...changes,
   };
   const url = new URL(authorizationEndpoint);

@@ -22,6 +22,8 @@ export interface ApiClientCredential {
   readonly clientSecret?: string | undefined;
   readonly redirectUri: string;
   readonly authorizationEndpoint: string;
+  /** Further parameters that the authorization endpoint insists on, such as `{ scope: "devices:read" }`. */
+  readonly authorizationParameters?: Readonly<Record<string, string>> | undefined;
 }
 
 /** What the host posted back to the page: `host:auth-code` (section 6). */
@@ -116,6 +118,7 @@ const apiClient = z.strictObject({
   clientSecret: text.optional(),
   redirectUri: z.url(),
   authorizationEndpoint: z.url(),
+  authorizationParameters: z.record(z.string(), z.string()).optional(),
 });
 
 /** A tenant id becomes a segment of a path. */

@@ -160,23 +160,41 @@ export interface JsonToFormOptions {
 
 /**
  * A front that undoes Variant B's two differences from RFC 6749 and changes nothing else: it posts the JSON fields to
- * `target` as a form, and adds the grant_type that a code exchange lacks (section 4.2).
+ * `target` as a form, and adds the grant_type that a code exchange lacks (section 4.2). A body that is not a JSON object
+ * is posted as it is.
  */
 export function jsonToForm({ target, seen, only }: JsonToFormOptions): RequestListener {
   return async (request, response) => {
     if (request.method !== "POST" || request.url !== "/v1/auth/token") return response.writeHead(404).end();
-    const fields = JSON.parse(await text(request)) as Record<string, string>;
-    seen.push({ contentType: request.headers["content-type"], fields });
-    const form = new URLSearchParams(fields);
-    if (form.has("code") && !form.has("grant_type")) form.set("grant_type", "authorization_code");
-    const answer = await fetch(target, { method: "POST", body: form });
-    const body = (await answer.json()) as Record<string, unknown>;
+    const contentType = request.headers["content-type"];
+    const body = await text(request);
+    const fields = contentType === "application/json" ? fieldsOf(body) : undefined;
+    seen.push({ contentType, fields });
+    const form = fields && new URLSearchParams(fields);
+    if (form?.has("code") && !form.has("grant_type")) form.set("grant_type", "authorization_code");
+    const { authorization } = request.headers;
+    const headers = {
+      "content-type": form ? "application/x-www-form-urlencoded" : (contentType ?? ""),
+      ...(authorization !== undefined && { authorization }),
+    };
+    const answer = await fetch(target, { method: "POST", headers, body: form?.toString() ?? body });
+    const answered = (await answer.json()) as Record<string, unknown>;
     const kept = answer.ok ? only?.() : undefined;
-    const shown = Object.entries(body).filter(([name]) => kept === undefined || kept.includes(name));
+    const shown = Object.entries(answered).filter(([name]) => kept === undefined || kept.includes(name));
     response
       .writeHead(answer.status, { "content-type": "application/json" })
       .end(JSON.stringify(Object.fromEntries(shown)));
   };
+}
+
+function fieldsOf(body: string): Record<string, string> | undefined {
+  try {
+    const fields: unknown = JSON.parse(body);
+    const isObject = typeof fields === "object" && fields !== null && !Array.isArray(fields);
+    return isObject ? (fields as Record<string, string>) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** A login takes seven steps, so this limit is well above. */

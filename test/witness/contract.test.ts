@@ -1,0 +1,171 @@
+/**
+ * The contract kit judges oidc-provider, which we did not write, dressed as Variant A and as Variant B. What it finds is
+ * on these lists, which were written from oidc-provider's documentation and source before the first run.
+ */
+import { generateKeyPairSync } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ContractResult, type ContractTarget, runContract } from "../../src/contract/index.js";
+import {
+  jsonToForm,
+  type LoginProvider,
+  type Served,
+  serve,
+  startLoginProvider,
+  startTokenServer,
+  type TokenServer,
+  walkToCallback,
+} from "./provider.js";
+
+const clientId = "nightly-report";
+const tenantId = "acme";
+
+/** Results of all cases that were tried, by id: what breaks, what was learnt, and the rest, which holds. */
+async function judge(target: ContractTarget) {
+  const results: ContractResult[] = [];
+  for await (const result of runContract(target)) results.push(result);
+  const observed = (wanted: ContractResult["result"]) =>
+    Object.fromEntries(
+      results.filter(({ result }) => result === wanted).map(({ id, observed }) => [id, observed]),
+    );
+  return {
+    breaks: observed("breaks"),
+    learnt: observed("learnt"),
+    holds: observed("holds"),
+  };
+}
+
+describe("oidc-provider at Variant A's token path", () => {
+  let server: TokenServer;
+  const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  beforeAll(async () => {
+    const jwk = { ...publicKey.export({ format: "jwk" }), kid: "key-2026", use: "sig", alg: "RS256" };
+    server = await startTokenServer({
+      tokenPath: `/api/v1/${tenantId}/external-plugin/oauth/token`,
+      method: "private_key_jwt",
+      client: { client_id: clientId, jwks: { keys: [jwk] }, token_endpoint_auth_signing_alg: "RS256" },
+    });
+  });
+  afterAll(() => server.close());
+
+  /** A failed client authentication is 401 (RFC 6749 section 5.2), and every failure of Variant A 400. */
+  const unauthorized = "401 invalid_client.";
+  const accepted = "200 with an access token.";
+  const differences = {
+    // It issues tokens without our members.
+    "token-response.a": "revo.tenant is not a string.",
+    // Parameters of authentication methods that are not configured are ignored.
+    "token-request.one-authentication.secret": accepted,
+    // The grant is known to the server, so a client that may not use it sends an invalid_request.
+    "token-request.grant-type.refresh-token": "400 invalid_request.",
+    // client_id is optional beside an assertion, whose sub names the client (RFC 7521 section 4.2).
+    "token-request.client-id": accepted,
+    "plugin.registered": unauthorized,
+    // error_description says what is wrong.
+    "token-request.opacity": expect.stringContaining("error_description is not the same fixed text"),
+    "token-request.failure-status": expect.stringContaining("401"),
+    "assertion.present": unauthorized,
+    "assertion.signature": unauthorized,
+    "assertion.algorithm.none": unauthorized,
+    "assertion.algorithm.hs256": unauthorized,
+    "assertion.algorithm.rs384": unauthorized,
+    "assertion.critical-header.unknown": unauthorized,
+    // Keys in the header are ignored.
+    "assertion.key-header": accepted,
+    "assertion.issuer": unauthorized,
+    // sub names the client, so another one contradicts client_id.
+    "assertion.subject": "400 invalid_request.",
+    // The issuer, the endpoint's URL, or a list with one of them will do.
+    "assertion.audience.base-url": accepted,
+    "assertion.audience.other-tenant": unauthorized,
+    "assertion.audience.array": accepted,
+    // iat is looked at only where exp is absent, and no lifetime is too long.
+    "assertion.issued-at.ahead": accepted,
+    "assertion.lifetime": accepted,
+    "assertion.expiry.past": unauthorized,
+    "assertion.not-before": unauthorized,
+    "assertion.id.missing": unauthorized,
+    "assertion.replay.same-assertion": unauthorized,
+    "assertion.replay.same-id": unauthorized,
+  };
+
+  test("the differences are those on the list, and no others", async () => {
+    const plugin = { clientId, privateKey: privateKey.export({ format: "jwk" }), keyId: "key-2026" };
+    const { breaks, learnt, holds } = await judge({ baseUrl: server.url, tenantId, plugin });
+    expect(breaks).toEqual(differences);
+    expect(learnt).toMatchObject({
+      "token-lifetime.a": "expires_in is 600.",
+      "key-id-rules": "An assertion without kid is accepted.",
+      "clock-drift": expect.stringContaining("200"),
+    });
+    expect(Object.keys(holds)).toContain("token-request.one-authentication.header");
+  });
+});
+
+describe("oidc-provider behind Variant B's JSON body", () => {
+  const clientSecret = "a secret of the client";
+  const redirectUri = "https://app.example/callback";
+  const scope = "devices:read";
+  let machines: TokenServer;
+  let people: LoginProvider;
+  const fronts: Served[] = [];
+  let consents = true;
+
+  const frontOf = async (target: string) => {
+    const front = await serve();
+    front.handle(jsonToForm({ target, seen: [] }));
+    fronts.push(front);
+    return front.url;
+  };
+
+  beforeAll(async () => {
+    machines = await startTokenServer({
+      tokenPath: "/oauth/token",
+      method: "client_secret_post",
+      client: { client_id: clientId, client_secret: clientSecret },
+    });
+    const client = { redirect_uris: [redirectUri], token_endpoint_auth_method: "client_secret_post" };
+    people = await startLoginProvider({
+      clients: ["portal", "kiosk"].map((id) => ({ ...client, client_id: id, client_secret: clientSecret })),
+      scope,
+      accountId: "ada",
+      consents: () => consents,
+    });
+  });
+  afterAll(() => Promise.all([machines.close(), people.close(), ...fronts.map((front) => front.close())]));
+
+  test("a machine gets what the description says, and nothing else is accepted", async () => {
+    const baseUrl = await frontOf(`${machines.url}/oauth/token`);
+    const { breaks, learnt } = await judge({ baseUrl, serviceAccount: { clientId, clientSecret } });
+    expect(breaks).toEqual({});
+    expect(learnt).toMatchObject({
+      "variant-b-token-fields": "Also expires_in, token_type.",
+      "variant-b-errors": "A JSON object as in RFC 6749 section 5.2, with 400, 401.",
+    });
+  });
+
+  test("a login differs where the list says, and nowhere else", async () => {
+    const { authorizationEndpoint, tokenEndpoint } = people;
+    const baseUrl = await frontOf(tokenEndpoint);
+    const client = { clientSecret, redirectUri, authorizationEndpoint, authorizationParameters: { scope } };
+    const apiClient = (id: string) => ({ clientId: id, ...client });
+    const walk = (consent: boolean) => (url: string) => {
+      consents = consent;
+      return walkToCallback(url, redirectUri);
+    };
+    const target = { baseUrl, apiClient: apiClient("portal"), otherApiClient: apiClient("kiosk") };
+    const { breaks, learnt, holds } = await judge({
+      ...target,
+      login: walk(true),
+      denyLogin: walk(false),
+    });
+    expect(breaks).toEqual({
+      // No limit of its own: Node's parser has one of 16 KiB for all headers.
+      "authorization.length": expect.stringMatching(/^30[23] to another page/),
+      // Scopes that the server does not know are ignored.
+      "authorization.scope": expect.stringMatching(/^30[23] to another page/),
+    });
+    // It sends iss (RFC 9207).
+    expect(learnt).toMatchObject({ "authorization-endpoint.issuer": "The callback carries iss." });
+    expect(Object.keys(holds)).toContain("client-code.verifier.wrong");
+  });
+});
