@@ -4,7 +4,12 @@
  */
 import { generateKeyPairSync } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ContractResult, type ContractTarget, runContract } from "../../src/contract/index.js";
+import {
+  type ContractResult,
+  type ContractTarget,
+  contractCases,
+  runContract,
+} from "../../src/contract/index.js";
 import {
   jsonToForm,
   type LoginProvider,
@@ -19,19 +24,16 @@ import {
 const clientId = "nightly-report";
 const tenantId = "acme";
 
-/** Results of all cases that were tried, by id: what breaks, what was learnt, and the rest, which holds. */
-async function judge(target: ContractTarget) {
+/** The observations of every case of the variant that waits for nothing and changes nothing, by result and id. */
+async function judge(variant: "A" | "B", target: ContractTarget) {
+  const tried = contractCases.filter((one) => one.variant === variant && one.safe && one.costs.seconds === 0);
   const results: ContractResult[] = [];
-  for await (const result of runContract(target)) results.push(result);
+  for await (const result of runContract(target, { only: tried.map(({ id }) => id) })) results.push(result);
   const observed = (wanted: ContractResult["result"]) =>
     Object.fromEntries(
       results.filter(({ result }) => result === wanted).map(({ id, observed }) => [id, observed]),
     );
-  return {
-    breaks: observed("breaks"),
-    learnt: observed("learnt"),
-    holds: observed("holds"),
-  };
+  return { breaks: observed("breaks"), learnt: observed("learnt"), holds: observed("holds") };
 }
 
 describe("oidc-provider at Variant A's token path", () => {
@@ -61,14 +63,17 @@ describe("oidc-provider at Variant A's token path", () => {
     "token-request.client-id": accepted,
     "plugin.registered": unauthorized,
     // error_description says what is wrong.
-    "token-request.opacity": expect.stringContaining("error_description is not the same fixed text"),
+    "token-request.opacity": expect.stringContaining("A refusal has another text or field"),
     "token-request.failure-status": expect.stringContaining("401"),
     "assertion.present": unauthorized,
     "assertion.signature": unauthorized,
     "assertion.algorithm.none": unauthorized,
     "assertion.algorithm.hs256": unauthorized,
     "assertion.algorithm.rs384": unauthorized,
+    "assertion.algorithm.ps256": unauthorized,
     "assertion.critical-header.unknown": unauthorized,
+    // Its JOSE library understands b64 (RFC 7797).
+    "assertion.critical-header.b64": accepted,
     // Keys in the header are ignored.
     "assertion.key-header": accepted,
     "assertion.issuer": unauthorized,
@@ -78,19 +83,24 @@ describe("oidc-provider at Variant A's token path", () => {
     "assertion.audience.base-url": accepted,
     "assertion.audience.other-tenant": unauthorized,
     "assertion.audience.array": accepted,
+    "assertion.audience.trailing-slash": unauthorized,
+    "assertion.audience.placeholder": unauthorized,
     // iat is looked at only where exp is absent, and no lifetime is too long.
     "assertion.issued-at.ahead": accepted,
+    "assertion.issued-at.missing": accepted,
+    "assertion.expiry.missing": unauthorized,
     "assertion.lifetime": accepted,
     "assertion.expiry.past": unauthorized,
     "assertion.not-before": unauthorized,
     "assertion.id.missing": unauthorized,
+    "assertion.id.number": unauthorized,
     "assertion.replay.same-assertion": unauthorized,
     "assertion.replay.same-id": unauthorized,
   };
 
   test("the differences are those on the list, and no others", async () => {
     const plugin = { clientId, privateKey: privateKey.export({ format: "jwk" }), keyId: "key-2026" };
-    const { breaks, learnt, holds } = await judge({ baseUrl: server.url, tenantId, plugin });
+    const { breaks, learnt, holds } = await judge("A", { baseUrl: server.url, tenantId, plugin });
     expect(breaks).toEqual(differences);
     expect(learnt).toMatchObject({
       "token-lifetime.a": "expires_in is 600.",
@@ -135,7 +145,7 @@ describe("oidc-provider behind Variant B's JSON body", () => {
 
   test("a machine gets what the description says, and nothing else is accepted", async () => {
     const baseUrl = await frontOf(`${machines.url}/oauth/token`);
-    const { breaks, learnt } = await judge({ baseUrl, serviceAccount: { clientId, clientSecret } });
+    const { breaks, learnt } = await judge("B", { baseUrl, serviceAccount: { clientId, clientSecret } });
     expect(breaks).toEqual({});
     expect(learnt).toMatchObject({
       "variant-b-token-fields": "Also expires_in, token_type.",
@@ -153,7 +163,7 @@ describe("oidc-provider behind Variant B's JSON body", () => {
       return walkToCallback(url, redirectUri);
     };
     const target = { baseUrl, apiClient: apiClient("portal"), otherApiClient: apiClient("kiosk") };
-    const { breaks, learnt, holds } = await judge({
+    const { breaks, learnt, holds } = await judge("B", {
       ...target,
       login: walk(true),
       denyLogin: walk(false),
