@@ -8,15 +8,8 @@ import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import {
-  type Document,
-  follow,
-  isObject,
-  type JsonObject,
-  pointerTo,
-  readDocument,
-  walkDocument,
-} from "../src/generate/document.js";
+import { type Document, follow, readDocument, walkDocument } from "../src/generate/document.js";
+import { isObject, type JsonObject, pointerTo } from "../src/generate/source-file.js";
 
 /** One line for each problem, with file and place. */
 export async function checkFolder(folder: string): Promise<string[]> {
@@ -84,8 +77,8 @@ function checkExamples(document: Document): string[] {
       problems.push(`${document.file}#${schema}: ${error instanceof Error ? error.message : error}`);
     }
   };
-  walkDocument(document.root, (value, pointer) => {
-    for (const example of listExamples(document, value, pointer)) check(example);
+  walkDocument(document.root, (value, place) => {
+    for (const example of listExamples(document, value, place())) check(example);
   });
   return problems;
 }

@@ -1,110 +1,195 @@
-/** Reads and checks an OpenAPI document, makes JSON pointers into it (RFC 6901), and follows its references. */
-import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
-import { basename } from "node:path";
+/** Checks an OpenAPI document, and follows its references. */
 import { unescape as percentDecoded } from "node:querystring";
-import { isCollection, isNode, LineCounter, parseDocument } from "yaml";
-
-export type GenerateErrorCode =
-  | "option_invalid"
-  | "document_unreadable"
-  | "document_not_yaml"
-  | "document_version_unsupported"
-  | "document_invalid"
-  | "document_swapped"
-  | "reference_missing"
-  | "reference_external"
-  | "reference_circular"
-  | "operation_id_missing"
-  | "operation_id_duplicate"
-  | "status_invalid"
-  | "scope_invalid"
-  | "example_invalid"
-  | "schema_unsupported"
-  | "not_shown_invalid"
-  | "peer_missing"
-  | "peer_unsuitable";
-
-export interface GenerateErrorDetails {
-  /** File name of the document. */
-  readonly document?: string | undefined;
-  /** JSON pointer (RFC 6901) into the document. */
-  readonly pointer?: string | undefined;
-  /** Line and column, from 1: "12:5". */
-  readonly position?: string | undefined;
-  readonly cause?: unknown;
-}
-
-/** The error that this entry throws. Its message starts with the place: file, line, column and JSON pointer. */
-export class GenerateError extends Error {
-  override readonly name = "GenerateError";
-  readonly code: GenerateErrorCode;
-  readonly document: string | undefined;
-  readonly pointer: string | undefined;
-
-  constructor(code: GenerateErrorCode, message: string, { cause, ...place }: GenerateErrorDetails = {}) {
-    const file = [place.document, place.position].filter(Boolean).join(":");
-    const at = [file, place.pointer].filter(Boolean).join("#");
-    super(at === "" ? message : `${at}: ${message}`, cause === undefined ? {} : { cause });
-    this.code = code;
-    this.document = place.document;
-    this.pointer = place.pointer;
-  }
-}
+import {
+  GenerateError,
+  type GenerateErrorCode,
+  isObject,
+  type JsonObject,
+  keysOf,
+  pointerTo,
+  readSourceFile,
+  type SourceFile,
+} from "./source-file.js";
 
 export type Variant = "A" | "B";
 
 export const VARIANTS: readonly Variant[] = ["A", "B"];
 
-export type JsonObject = { readonly [key: string]: unknown };
-
-export interface Document {
+export interface Document extends SourceFile {
   readonly variant: Variant;
-  /** File name without folders, so that the output is the same wherever it is generated. */
-  readonly file: string;
-  /** Hash of the text without byte order mark and with LF line ends. */
-  readonly sha256: string;
-  readonly root: JsonObject;
-  /** Line and column of a pointer, or of the deepest place above it that the text has. */
-  readonly positionOf: (pointer: string) => string | undefined;
+  readonly origins: Origins;
+  /** Results of `mergedSchema`, which many operations ask for again. */
+  readonly mergedSchemas: WeakMap<object, JsonObject>;
 }
 
+/** One action of an overlay. */
+export interface Action {
+  readonly overlay: SourceFile;
+  /** JSON pointer of the action in the overlay. */
+  readonly pointer: string;
+}
+
+/** What wrote each member of a container; for an array also the index that an item has in the text of the document. */
+type Writers = Record<string | number, Action | number | undefined>;
+
+/** Records which values of a document were written by overlays, and where the others are in the text of the document. */
+export class Origins {
+  /** The overlays that changed the document, in the order of their first change. */
+  readonly overlays: Set<SourceFile> = new Set<SourceFile>();
+  readonly #writers = new WeakMap<object, Writers>();
+  readonly #removed: (readonly [pointer: string, action: Action])[] = [];
+
+  /** Must be called before the value at `key` of `container` is set, or is appended where `key` is the length. */
+  write(container: object, key: string | number, action: Action): void {
+    this.overlays.add(action.overlay);
+    this.#writersIn(container)[key] = action;
+  }
+
+  /** Must be called before the value at `key` of `container` is removed. */
+  remove(container: object, key: string | number, pointer: string, action: Action): void {
+    this.overlays.add(action.overlay);
+    this.#removed.push([pointer, action]);
+    const writers = this.#writersIn(container);
+    if (Array.isArray(writers)) writers.splice(Number(key), 1);
+    else delete writers[key];
+  }
+
+  /** The action that wrote this member itself, not one around it. */
+  writerOf(container: object, key: string | number): Action | undefined {
+    const writer = this.#writers.get(container)?.[key];
+    return typeof writer === "number" ? undefined : writer;
+  }
+
+  /** The last action that wrote the place or something around it, and the pointer that the place has in the text. */
+  trace(root: unknown, pointer: string): { readonly action: Action | undefined; readonly inText: string } {
+    let value = root;
+    let action: Action | undefined;
+    let inText = "";
+    for (const key of keysOf(pointer)) {
+      const container: object = Object(value);
+      const writer = this.#writers.get(container)?.[key];
+      if (typeof writer === "object") action = writer;
+      inText = pointerTo(inText, typeof writer === "number" ? writer : key);
+      value = Object.hasOwn(container, key) ? (container as JsonObject)[key] : undefined;
+    }
+    return { action, inText };
+  }
+
+  /** The last action that removed the place or something around it. */
+  removerOf(pointer: string): Action | undefined {
+    return this.#removed.findLast(([removed]) => `${pointer}/`.startsWith(`${removed}/`))?.[1];
+  }
+
+  #writersIn(container: object): Writers {
+    const known = this.#writers.get(container);
+    if (known !== undefined) return known;
+    const writers: Writers = Array.isArray(container) ? [...container.keys()] : Object.create(null);
+    this.#writers.set(container, writers);
+    return writers;
+  }
+}
+
+/** Names the place in the document, or the action of an overlay that wrote the place. */
 export function documentError(
   document: Document,
   code: GenerateErrorCode,
   pointer: string,
   message: string,
 ): GenerateError {
-  const position = document.positionOf(pointer);
-  return new GenerateError(code, message, { document: document.file, position, pointer });
+  const { action, inText } = document.origins.trace(document.root, pointer);
+  if (action !== undefined) return actionError(action, code, `${message} (${document.file}#${pointer})`);
+  return new GenerateError(code, message, {
+    document: document.file,
+    position: document.positionOf(inText),
+    pointer,
+  });
+}
+
+export function actionError(
+  { overlay, pointer }: Action,
+  code: GenerateErrorCode,
+  message: string,
+): GenerateError {
+  return new GenerateError(code, message, {
+    document: overlay.file,
+    position: overlay.positionOf(pointer),
+    pointer,
+  });
 }
 
 /** Reads the document at `path`: YAML or JSON, OpenAPI 3.1, in which every reference resolves. */
 export async function readDocument(variant: Variant, path: string): Promise<Document> {
-  const read = await readFile(path, "utf8").catch((cause: unknown) => {
-    throw new GenerateError("document_unreadable", "the file cannot be read", { document: path, cause });
-  });
-  // A checkout on Windows must have the same hash.
-  const text = read.replace(/^\uFEFF/, "").replaceAll("\r\n", "\n");
-  const file = basename(path);
-  const sha256 = createHash("sha256").update(text).digest("hex");
-  const document: Document = { variant, file, sha256, ...parseText(text, file) };
-  const version = document.root.openapi;
-  if (typeof version !== "string" || !/^3\.1\.\d+$/.test(version)) {
-    const found = version === undefined ? "the key `openapi` is missing" : `found ${JSON.stringify(version)}`;
-    const message = `the document must be OpenAPI 3.1: ${found}`;
-    throw documentError(document, "document_version_unsupported", "/openapi", message);
-  }
+  const document = await openDocument(variant, path);
+  checkDocument(document);
+  return document;
+}
+
+/** Reads a document of which `checkDocument` must check the rest, after the overlays. */
+export async function openDocument(variant: Variant, path: string): Promise<Document> {
+  const source = await readSourceFile(path);
+  const document = { ...source, variant, origins: new Origins(), mergedSchemas: new WeakMap() };
+  checkVersion(document);
+  return document;
+}
+
+/** @throws GenerateError for a document of another version or variant, or with a reference that leads nowhere */
+export function checkDocument(document: Document): void {
+  checkVersion(document);
   refuseOtherVariant(document);
-  walkDocument(document.root, (value, pointer) => {
+  const checkReferences = referenceChecker(document);
+  walkDocument(document.root, (value, place) => {
     // Most code would read such a property as the prototype.
     if (isObject(value.properties) && Object.hasOwn(value.properties, "__proto__")) {
       const message = "a property named __proto__ cannot be expressed";
-      throw documentError(document, "schema_unsupported", pointer, message);
+      throw documentError(document, "schema_unsupported", place(), message);
     }
-    if (typeof value.$ref === "string") follow(document, value, pointer);
+    if (typeof value.$ref === "string") follow(document, value, place());
+    checkReferences(value, place);
   });
-  return document;
+}
+
+function checkVersion(document: Document): void {
+  const version = document.root.openapi;
+  if (typeof version === "string" && /^3\.1\.\d+$/.test(version)) return;
+  const found = version === undefined ? "the key `openapi` is missing" : `found ${JSON.stringify(version)}`;
+  const message = `the document must be OpenAPI 3.1: ${found}`;
+  throw documentError(document, "document_version_unsupported", "/openapi", message);
+}
+
+/** More references than any document has from one schema to the next, and fewer than the stack can hold. */
+const MOST_STEPS = 500;
+
+/**
+ * Refuses a schema that applies itself to the same value again: it never ends (JSON Schema 2020-12, section 9.4.1). A
+ * schema that applies itself to a part of the value, such as a tree, is allowed.
+ */
+function referenceChecker(document: Document): (value: JsonObject, place: () => string) => void {
+  const done = new Set<unknown>();
+  const open = new Set<unknown>();
+  const visit = (value: unknown, place: () => string): void => {
+    if (!isObject(value) || done.has(value)) return;
+    if (open.has(value)) {
+      const message = "the schema applies itself to the same value, by $ref, allOf, anyOf or oneOf";
+      throw documentError(document, "reference_circular", place(), message);
+    }
+    if (open.size > MOST_STEPS) {
+      const message = `more than ${MOST_STEPS} schemas lead from one to the next by $ref, allOf, anyOf or oneOf`;
+      throw documentError(document, "document_too_large", place(), message);
+    }
+    open.add(value);
+    if (typeof value.$ref === "string") {
+      const target = referenceTarget(document, value.$ref, place());
+      visit(atPointer(document.root, target), () => target);
+    }
+    for (const key of ["allOf", "anyOf", "oneOf"]) {
+      const list = value[key];
+      if (!Array.isArray(list)) continue;
+      for (const [index, part] of list.entries()) visit(part, () => pointerTo(place(), key, index));
+    }
+    open.delete(value);
+    done.add(value);
+  };
+  return visit;
 }
 
 /** Only a document of the variant has this path (sections 4.1 and 4.2), or only paths that start so (section 9). */
@@ -120,57 +205,6 @@ function refuseOtherVariant(document: Document): void {
   if (found === undefined) return;
   const message = `${found} is a path of Variant ${other}, but this document was passed as that of Variant ${variant}. Are the two documents swapped?`;
   throw documentError(document, "document_swapped", pointerTo("/paths", found), message);
-}
-
-function parseText(text: string, file: string): Pick<Document, "root" | "positionOf"> {
-  const lineCounter = new LineCounter();
-  let position: string | undefined;
-  const positionAt = (offset: number) => {
-    const { line, col } = lineCounter.linePos(offset);
-    return `${line}:${col}`;
-  };
-  try {
-    const yaml = parseDocument(text, { lineCounter });
-    // The parser only warns about an unknown tag and ignores it, so the value would be wrong.
-    const [problem] = [...yaml.errors, ...yaml.warnings];
-    if (problem !== undefined) {
-      position = positionAt(problem.pos[0]);
-      throw problem;
-    }
-    const root: unknown = yaml.toJS();
-    if (!isObject(root)) throw new TypeError("the top level must be a mapping");
-    const positionOf = (pointer: string) => {
-      let found: unknown = yaml.contents;
-      for (const key of keysOf(pointer)) {
-        // A status is a number in YAML unless it is quoted.
-        const child = isCollection(found)
-          ? (found.get(key, true) ?? found.get(Number(key), true))
-          : undefined;
-        if (!isNode(child)) break;
-        found = child;
-      }
-      return isNode(found) && found.range ? positionAt(found.range[0]) : undefined;
-    };
-    return { root, positionOf };
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    const message = `the file is not a YAML document: ${reason}`;
-    throw new GenerateError("document_not_yaml", message, { document: file, position, cause });
-  }
-}
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-export function pointerTo(base: string, ...keys: readonly (string | number)[]): string {
-  const encode = (key: string | number) => String(key).replaceAll("~", "~0").replaceAll("/", "~1");
-  return [base, ...keys.map(encode)].join("/");
-}
-
-function keysOf(pointer: string): string[] {
-  const tokens = pointer.split("/").slice(1);
-  return tokens.map((token) => token.replaceAll("~1", "/").replaceAll("~0", "~"));
 }
 
 export function atPointer(root: unknown, pointer: string): unknown {
@@ -212,42 +246,46 @@ export function referenceTarget(document: Document, reference: string, pointer: 
   const target = percentDecoded(reference.slice(1));
   if (atPointer(document.root, target) === undefined) {
     const message = `${reference} does not exist in this document`;
+    const remover = document.origins.removerOf(target);
+    if (remover !== undefined) {
+      const still = `${document.file}#${pointer} refers to it`;
+      throw actionError(remover, "reference_missing", `${message}, because this action removes it: ${still}`);
+    }
     throw documentError(document, "reference_missing", pointer, message);
   }
   return target;
 }
 
 /** The values of these keys are instances, in which "$ref" and "x-not-shown" would be ordinary keys. */
-const INSTANCE_KEYS: ReadonlySet<string> = new Set(["example", "examples", "default", "const", "enum"]);
+export const INSTANCE_KEYS: ReadonlySet<string> = new Set([
+  "example",
+  "examples",
+  "default",
+  "const",
+  "enum",
+]);
 /** These maps of schemas are not objects of the specification themselves, so they are not visited. */
 const SCHEMA_MAPS: ReadonlySet<string> = new Set(["properties", "patternProperties", "$defs", "schemas"]);
 /** The keys of these maps are names that the author chose, so even a key "example" is not an instance here. */
-const NAMED_BY_AUTHOR: ReadonlySet<string> = new Set([
+export const NAMED_BY_AUTHOR: ReadonlySet<string> = new Set([
   ...SCHEMA_MAPS,
   ...["responses", "parameters", "requestBodies", "headers", "paths", "pathItems", "content"],
 ]);
 
 /** Visits every object of a document that is part of the description; skips instances such as examples. */
-export function walkDocument(root: unknown, visit: (value: JsonObject, pointer: string) => void): void {
-  const ancestors = new Set<unknown>();
-  const walkObject = (value: JsonObject, pointer: string, parentKey: string): void => {
+export function walkDocument(root: unknown, visit: (value: JsonObject, place: () => string) => void): void {
+  const walk = (value: unknown, place: () => string, parentKey: string): void => {
+    if (typeof value !== "object" || value === null) return;
+    if (Array.isArray(value)) {
+      for (const [index, item] of value.entries()) walk(item, () => pointerTo(place(), index), "");
+      return;
+    }
     const isNamed = NAMED_BY_AUTHOR.has(parentKey);
-    if (!SCHEMA_MAPS.has(parentKey)) visit(value, pointer);
+    if (!SCHEMA_MAPS.has(parentKey)) visit(value as JsonObject, place);
     for (const [key, child] of Object.entries(value)) {
       if (INSTANCE_KEYS.has(key) && !isNamed) continue;
-      walk(child, pointerTo(pointer, key), isNamed ? "" : key);
+      walk(child, () => pointerTo(place(), key), isNamed ? "" : key);
     }
   };
-  const walk = (value: unknown, pointer: string, parentKey = ""): void => {
-    if (typeof value !== "object" || value === null) return;
-    if (ancestors.has(value)) {
-      const message = "a YAML alias refers to a node that contains it";
-      throw new GenerateError("reference_circular", message, { pointer });
-    }
-    ancestors.add(value);
-    if (isObject(value)) walkObject(value, pointer, parentKey);
-    else for (const [index, item] of Object.entries(value)) walk(item, pointerTo(pointer, index));
-    ancestors.delete(value);
-  };
-  walk(root, "");
+  walk(root, () => "", "");
 }

@@ -9,13 +9,14 @@ import {
   REGISTERED_STATUSES,
   type Response,
 } from "./operations.js";
-import { fileHeader, literal, prettyLiteral, propertyName } from "./source-text.js";
+import type { ProvenanceNotes } from "./provenance.js";
+import { fileHeader, literal, prettyLiteral, propertyName, UNCHECKED } from "./source-text.js";
 
 /** X-Envelope is an option of each call; OpenAPI ignores the other three as parameters (3.1, Parameter Object). */
 const IGNORED_HEADERS: readonly string[] = ["x-envelope", "accept", "content-type", "authorization"];
 
 /** Emits only direct lookups, because with a thousand operations conditional types take the compiler seconds. */
-function callTypes(variant: Variant, operations: readonly Operation[]): string {
+function callTypes(variant: Variant, operations: readonly Operation[], notes: ProvenanceNotes): string {
   const inits = operations.map(
     (operation) => `  ${propertyName(operation.id)}: ${initType(variant, operation)};\n`,
   );
@@ -23,7 +24,9 @@ function callTypes(variant: Variant, operations: readonly Operation[]): string {
     const key = literal(operation.id);
     const answer = (response: Response) => bodyType(variant, operation, response);
     const otherBody = operation.responses.find((response) => response.key === "default");
+    const note = notes.get(operation.source);
     return [
+      ...(note === undefined ? [] : [`  /** ${note} */\n`]),
       `  ${propertyName(operation.id)}: {\n`,
       `    args: [init${initRequired(variant, operation) ? "" : "?"}: Inits${variant}[${key}]];\n`,
       `    success: ${statusTable(operation, isSuccess, answer)};\n`,
@@ -119,11 +122,15 @@ function bodyType(variant: Variant, operation: Operation, response: Response): s
   return `${variant}.operations[${literal(operation.id)}]["responses"][${key}]["content"][${literal(response.content.mediaType)}]`;
 }
 
-export function emitOperations(documents: readonly Document[], lists: OperationLists): string {
+export function emitOperations(
+  documents: readonly Document[],
+  lists: OperationLists,
+  notes: Readonly<Record<Variant, ProvenanceNotes>>,
+): string {
   const body = [
     FIXED_TYPES,
     otherStatuses(lists),
-    ...VARIANTS.map((variant) => callTypes(variant, lists[variant])),
+    ...VARIANTS.map((variant) => callTypes(variant, lists[variant], notes[variant])),
     bothTypes(lists),
     ...VARIANTS.map((variant) => pathTypes(variant, lists[variant])),
     TABLE_TYPES,
@@ -136,7 +143,7 @@ export function emitOperations(documents: readonly Document[], lists: OperationL
     (variant) => `import type * as ${variant} from "./variant-${variant.toLowerCase()}.js";\n`,
   );
   return [
-    fileHeader("The operations of both variants: runtime table and lookup types.", documents),
+    UNCHECKED + fileHeader("The operations of both variants: runtime table and lookup types.", documents),
     imports.join(""),
     body,
   ].join("\n");

@@ -1,5 +1,6 @@
 /** Emits unknowns.ts: what the documents mark with `x-not-shown`, one entry per id. */
-import { type Document, documentError, isObject, pointerTo, type Variant, walkDocument } from "./document.js";
+import { type Document, documentError, type Variant, walkDocument } from "./document.js";
+import { isObject, pointerTo } from "./source-file.js";
 import { fileHeader, prettyLiteral } from "./source-text.js";
 
 interface Unknown {
@@ -40,9 +41,10 @@ export function emitUnknowns(documents: readonly Document[]): string {
 function collect(document: Document, unknowns: Map<string, Unknown>): void {
   const invalid = (pointer: string, message: string): Error =>
     documentError(document, "not_shown_invalid", pointer, message);
-  walkDocument(document.root, (value, pointer) => {
+  walkDocument(document.root, (value, pointerOf) => {
     const marks = value["x-not-shown"];
     if (marks === undefined) return;
+    const pointer = pointerOf();
     const place = pointerTo(pointer, "x-not-shown");
     if (!Array.isArray(marks)) throw invalid(place, "must be a list of { id, section, says, untilTold? }");
     for (const [index, mark] of marks.entries()) {

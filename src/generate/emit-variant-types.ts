@@ -1,21 +1,34 @@
 /** Emits variant-a.ts and variant-b.ts: the document as TypeScript types, by openapi-typescript. */
-import { type Document, GenerateError } from "./document.js";
-import { fileHeader } from "./source-text.js";
+import type { Document } from "./document.js";
+import type { ProvenanceNotes } from "./provenance.js";
+import { GenerateError, isObject } from "./source-file.js";
+import { fileHeader, UNCHECKED } from "./source-text.js";
 
 /** One command installs both packages, because one does not work without the other. */
 const INSTALL = "npm install --save-dev --save-exact openapi-typescript@7.13.0 typescript@5.9";
 
-export async function emitVariantTypes(document: Document): Promise<string> {
+export async function emitVariantTypes(document: Document, notes: ProvenanceNotes): Promise<string> {
   checkCompiler(await loadPeer("typescript", () => import("typescript")));
   const peer = await loadPeer("openapi-typescript", () => import("openapi-typescript"));
   const { default: openapiTS, astToString } = peer;
   // It gets a copy because the bundler inside openapi-typescript changes its input.
-  const nodes = await openapiTS(JSON.stringify(document.root), { silent: true }).catch((cause: unknown) => {
+  const text = JSON.stringify(
+    document.root,
+    notes.size === 0 ? undefined : (_, value) => noted(value, notes),
+  );
+  const nodes = await openapiTS(text, { silent: true }).catch((cause: unknown) => {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new GenerateError("document_invalid", reason, { document: document.file, cause });
   });
   const header = fileHeader(`Types of Variant ${document.variant}, by openapi-typescript.`, [document]);
-  return `${header}\n${astToString(nodes).trimEnd()}\n`;
+  return `${UNCHECKED}${header}\n${astToString(nodes).trimEnd()}\n`;
+}
+
+/** openapi-typescript writes descriptions as comments. */
+function noted(value: unknown, notes: ProvenanceNotes): unknown {
+  const note = notes.get(value);
+  if (note === undefined || !isObject(value)) return value;
+  return { ...value, description: [value.description ?? [], note].flat().join("\n\n") };
 }
 
 /** Imports an optional peer dependency. */

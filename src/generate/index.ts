@@ -1,30 +1,40 @@
 /** `bivariant/generate`: OpenAPI documents to generated code, and the check that the two agree. */
 import { existsSync } from "node:fs";
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join, relative, sep } from "node:path";
-import { type Document, GenerateError, isObject, readDocument, type Variant } from "./document.js";
+import type { Document, Variant } from "./document.js";
 import { emitOperations } from "./emit-operations.js";
 import { emitSchemas } from "./emit-schemas.js";
 import { emitUnknowns } from "./emit-unknowns.js";
 import { emitVariantTypes } from "./emit-variant-types.js";
 import { emitEmulation } from "./emulation.js";
 import { listOperations } from "./operations.js";
+import { readDocuments } from "./overlay.js";
+import { provenanceNotes } from "./provenance.js";
+import { GenerateError, isObject } from "./source-file.js";
 
-export { GenerateError, type GenerateErrorCode, type GenerateErrorDetails } from "./document.js";
+export { GenerateError, type GenerateErrorCode, type GenerateErrorDetails } from "./source-file.js";
 
-/** The path of the document of each variant, at least of one. Default of the other: the document of this package. */
+/** The path of the document of each variant. Default of each: the document of this package. */
 export type DocumentPaths = { readonly [V in Variant]?: string | undefined };
 
+/** At least one document or one overlay is needed. */
 export interface GenerateOptions {
-  readonly documents: DocumentPaths;
+  readonly documents?: DocumentPaths | undefined;
+  /**
+   * Paths of overlays (OpenAPI Overlay 1.0 or 1.1), applied in this order. An action changes the document that
+   * `x-variant: A` or `x-variant: B` names, at the action or at the overlay, else the one whose file name `extends` has,
+   * else each document that its target matches.
+   */
+  readonly overlays?: readonly string[] | undefined;
   /** Folder of the generated files; `generate` creates it. */
   readonly out: string;
 }
 
 /**
  * Generates types, operation table, schemas, unknowns and lock from the OpenAPI 3.1 documents of both variants. The same
- * documents and versions always result in the same bytes. If a document is refused, nothing is written.
+ * documents, overlays and versions always result in the same bytes. All files are written or, after an error, none.
  *
  * @returns the names of the files written, sorted
  * @throws {GenerateError} with `code`, and with `document` and `pointer` where one place is the cause
@@ -33,9 +43,42 @@ export interface GenerateOptions {
  */
 export async function generate(options: GenerateOptions): Promise<readonly string[]> {
   const files = await render(checked(options));
-  await mkdir(options.out, { recursive: true });
-  await Promise.all([...files].map(([name, content]) => writeFile(join(options.out, name), content)));
+  await replaceFiles(options.out, files);
   return [...files.keys()].sort();
+}
+
+/** Writes all files, or leaves the folder as it was. @throws GenerateError `out_unwritable` */
+async function replaceFiles(folder: string, files: ReadonlyMap<string, string>): Promise<void> {
+  // Its value is the topmost folder that did not exist.
+  const made = await mkdir(folder, { recursive: true }).catch((cause) =>
+    Promise.reject(unwritable(folder, cause)),
+  );
+  // In the same folder, because a rename works only within one file system.
+  const staging = await mkdtemp(join(folder, ".generating-")).catch((cause) =>
+    Promise.reject(unwritable(folder, cause)),
+  );
+  const replaced: { readonly target: string; readonly old: string | undefined }[] = [];
+  try {
+    for (const [name, content] of files) await writeFile(join(staging, name), content);
+    for (const name of files.keys()) {
+      const target = join(folder, name);
+      const old = existsSync(target) ? join(staging, `${name}.old`) : undefined;
+      if (old !== undefined) await copyFile(target, old);
+      await rename(join(staging, name), target);
+      replaced.push({ target, old });
+    }
+  } catch (cause) {
+    for (const { target, old } of replaced) await (old === undefined ? rm(target) : rename(old, target));
+    await rm(made ?? staging, { recursive: true });
+    throw unwritable(folder, cause);
+  }
+  await rm(staging, { recursive: true });
+}
+
+function unwritable(folder: string, cause: unknown): GenerateError {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  const says = `${folder} cannot be written, and nothing in it was changed: ${code ?? message}`;
+  return new GenerateError("out_unwritable", says, { cause });
 }
 
 /** File names relative to the folder, sorted. Without drift all three are empty. */
@@ -79,16 +122,27 @@ async function filesBelow(folder: string): Promise<string[]> {
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep).join("/"));
 }
 
+type Sources = Pick<GenerateOptions, "documents" | "overlays">;
+
 /** @throws GenerateError `option_invalid` */
-function checked(options: unknown): DocumentPaths {
-  const { documents, out }: { readonly documents?: unknown; readonly out?: unknown } = Object(options);
+function checked(options: unknown): Sources {
+  const {
+    documents = {},
+    overlays = [],
+    out,
+  }: { readonly [Key in keyof GenerateOptions]?: unknown } = Object(options);
+  const isPath = (path: unknown) => typeof path === "string" && path !== "";
+  if (!Array.isArray(overlays) || !overlays.every(isPath)) {
+    throw new GenerateError("option_invalid", "`overlays` must be an array of paths.");
+  }
   const given = isObject(documents) ? Object.values(documents).filter((path) => path !== undefined) : [];
   const known = isObject(documents) && Object.keys(documents).every((key) => key === "A" || key === "B");
-  if (!known || given.length === 0 || !given.every((path) => typeof path === "string" && path !== "")) {
-    const message = "`documents` must be { A: path, B: path }, or have one of the two.";
+  if (!known || !given.every(isPath) || given.length + overlays.length === 0) {
+    const message =
+      "`documents` must be { A: path, B: path }, or have one of the two. With `overlays` it may be left out.";
     throw new GenerateError("option_invalid", message);
   }
-  if (typeof out === "string" && out !== "") return documents;
+  if (isPath(out)) return { documents, overlays };
   throw new GenerateError("option_invalid", "`out` must be the path of the folder for the generated files.");
 }
 
@@ -98,16 +152,17 @@ function shippedDocument(variant: Variant): string {
   return join(dirname(manifest), "openapi", `variant-${variant.toLowerCase()}.yaml`);
 }
 
-async function render(paths: DocumentPaths): Promise<ReadonlyMap<string, string>> {
-  const read = (variant: Variant) => readDocument(variant, paths[variant] ?? shippedDocument(variant));
-  const [A, B] = await Promise.all([read("A"), read("B")]);
+async function render({ documents = {}, overlays = [] }: Sources): Promise<ReadonlyMap<string, string>> {
+  const paths = { A: documents.A ?? shippedDocument("A"), B: documents.B ?? shippedDocument("B") };
+  const { A, B } = await readDocuments(paths, overlays);
   const lists = { A: listOperations(A), B: listOperations(B) };
+  const notes = { A: provenanceNotes(A), B: provenanceNotes(B) };
   // This comes first because it reports a missing package.
-  const [typesA, typesB] = [await emitVariantTypes(A), await emitVariantTypes(B)];
+  const [typesA, typesB] = [await emitVariantTypes(A, notes.A), await emitVariantTypes(B, notes.B)];
   return new Map([
     ["emulation.ts", emitEmulation({ A, B }, lists)],
     ["lock.json", emitLock([A, B])],
-    ["operations.ts", emitOperations([A, B], lists)],
+    ["operations.ts", emitOperations([A, B], lists, notes)],
     ["schemas.ts", emitSchemas({ A, B }, lists)],
     ["unknowns.ts", emitUnknowns([A, B])],
     ["variant-a.ts", typesA],
@@ -116,16 +171,18 @@ async function render(paths: DocumentPaths): Promise<ReadonlyMap<string, string>
 }
 
 /** Incremented whenever the generator writes different output for the same documents. */
-const GENERATOR_VERSION = 3;
+const GENERATOR_VERSION = 4;
 
 /** Besides the documents, the output depends on these versions. */
 const GENERATING_PACKAGES = ["openapi-typescript", "typescript", "zod"];
 
 function emitLock(documents: readonly Document[]): string {
   const versionOf = (name: string): string => createRequire(import.meta.url)(`${name}/package.json`).version;
+  const overlays = new Set(documents.flatMap(({ origins }) => [...origins.overlays]));
   const lock = {
     note: "Generated by `bivariant generate`: do not edit. sha256 is of the text without byte order mark, lines ending in LF.",
     documents: Object.fromEntries(documents.map(({ variant, file, sha256 }) => [variant, { file, sha256 }])),
+    ...(overlays.size > 0 && { overlays: [...overlays].map(({ file, sha256 }) => ({ file, sha256 })) }),
     generators: {
       bivariant: GENERATOR_VERSION,
       ...Object.fromEntries(GENERATING_PACKAGES.map((name) => [name, versionOf(name)])),

@@ -1,7 +1,8 @@
 /** Lists the operations of a document for the emitters, with all references followed. */
-import { type Document, documentError, follow, isObject, type JsonObject, pointerTo } from "./document.js";
+import { type Document, documentError, follow } from "./document.js";
 import { checkType } from "./rewrite-schema.js";
 import { mergedSchema } from "./sample.js";
+import { isObject, type JsonObject, pointerTo } from "./source-file.js";
 
 export const METHODS = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"] as const;
 
@@ -33,6 +34,8 @@ export interface Response {
 }
 
 export interface Operation {
+  /** The Operation Object of the document. */
+  readonly source: JsonObject;
   readonly id: string;
   readonly method: (typeof METHODS)[number];
   readonly path: string;
@@ -52,6 +55,7 @@ export type OperationLists = Readonly<Record<Document["variant"], readonly Opera
 
 export function listOperations(document: Document): Operation[] {
   const operations = new Map<string, Operation>();
+  const pointers = new Map<string, string>();
   const paths = isObject(document.root.paths) ? document.root.paths : {};
   for (const [path, value] of Object.entries(paths)) {
     if (!path.startsWith("/")) continue;
@@ -71,13 +75,18 @@ export function listOperations(document: Document): Operation[] {
       const earlier = operations.get(id);
       if (earlier !== undefined) {
         const message = `${method} ${path} has the operationId ${JSON.stringify(id)} of ${earlier.method} ${earlier.path}`;
-        throw documentError(document, "operation_id_duplicate", pointerTo(pointer, "operationId"), message);
+        const places = [pointer, pointers.get(id) ?? ""].map((place) => pointerTo(place, "operationId"));
+        const { root, origins } = document;
+        const written = places.find((place) => origins.trace(root, place).action !== undefined);
+        throw documentError(document, "operation_id_duplicate", written ?? places[0] ?? "", message);
       }
       const own = [source.parameters, pointerTo(pointer, "parameters")] as const;
       const parameters = readParameters(document, [shared, own]);
       checkPathParameters(document, pointer, path, parameters);
       const body = readBody(document, source.requestBody, pointerTo(pointer, "requestBody"));
+      pointers.set(id, pointer);
       operations.set(id, {
+        source,
         id,
         method,
         path,

@@ -1,9 +1,8 @@
 /** Makes an example value from a JSON Schema (2020-12): always the same one, and of bounded size. */
-import { atPointer, type Document, isObject, type JsonObject, referenceTarget } from "./document.js";
+import { atPointer, type Document, referenceTarget } from "./document.js";
+import { isObject, type JsonObject } from "./source-file.js";
 
 const MOST_VALUES = 1000;
-/** How deep `allOf`, `oneOf`, `anyOf` and references may be nested in one schema. */
-const MOST_PARTS = 12;
 const MOST_ITEMS = 20;
 const MOST_PADDING = 1000;
 
@@ -21,8 +20,10 @@ const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? v
 const isNotNull = (schema: unknown) => !isObject(schema) || schema.type !== "null";
 
 /** Merges the reference, the `allOf` and the first alternative of `oneOf` and `anyOf` into a schema. */
-export function mergedSchema(document: Document, source: unknown, depth = 0): JsonObject {
-  if (!isObject(source) || depth > MOST_PARTS) return {};
+export function mergedSchema(document: Document, source: unknown): JsonObject {
+  if (!isObject(source)) return {};
+  const known = document.mergedSchemas.get(source);
+  if (known !== undefined) return known;
   const { $ref, allOf, oneOf, anyOf, ...own } = source;
   const target = typeof $ref === "string" && atPointer(document.root, referenceTarget(document, $ref, ""));
   const choices = [oneOf, anyOf].map((list) => listOf(list).find(isNotNull));
@@ -30,12 +31,15 @@ export function mergedSchema(document: Document, source: unknown, depth = 0): Js
   // The example of one of several parts is not an example of the whole.
   const isPart = parts.length > 1 || own.properties !== undefined;
   const merged = parts.map((part) => {
-    const { example, examples, default: preset, ...rest } = mergedSchema(document, part, depth + 1);
+    const { example, examples, default: preset, ...rest } = mergedSchema(document, part);
     return isPart ? rest : { example, examples, default: preset, ...rest };
   });
   const all = [...merged, own];
   const properties = Object.assign({}, ...all.map((part) => part.properties));
-  return Object.assign({}, ...all, { properties, required: all.flatMap(({ required }) => listOf(required)) });
+  const required = [...new Set(all.flatMap((part) => listOf(part.required)))];
+  const whole: JsonObject = Object.assign({}, ...all, { properties, required });
+  document.mergedSchemas.set(source, whole);
+  return whole;
 }
 
 /** Returns undefined if the schema allows anything, or if no bounded value is found. Ignores patterns and tuples. */

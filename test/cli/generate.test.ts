@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { unknowns } from "../../generated/unknowns.js";
-import { cli, refused } from "./command-line.js";
+import { cli, refused, startCli } from "./command-line.js";
 
 const folder = mkdtempSync(join(tmpdir(), "bivariant-generate-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -43,6 +43,43 @@ describe("bivariant generate", () => {
     await refused(["generate", "--out", out], {}, "--variant-a or --variant-b is needed");
   });
 
+  it("applies overlays, and with --watch generates again after each change until Ctrl-C", async () => {
+    const overlay = join(folder, "mine.yaml");
+    const write = (title: string, target = "$.info") =>
+      writeFileSync(
+        overlay,
+        JSON.stringify({
+          ...{ overlay: "1.1.0", info: { title: "Mine", version: "1" } },
+          actions: [{ target, update: { title }, "x-variant": "A" }],
+        }),
+      );
+    write("One");
+    const args = ["generate", "--overlay", overlay, "--out", join(folder, "watched")];
+    const lock = () => readFileSync(join(folder, "watched", "lock.json"), "utf8");
+    const running = startCli([...args, "--watch", "--json"]);
+    await running.seen(/"files".*\n/);
+    const first = lock();
+    expect(JSON.parse(first).overlays).toMatchObject([{ file: "mine.yaml" }]);
+    write("One", "$.none");
+    await running.seen(/"overlay_unmatched"/);
+    expect(lock()).toBe(first);
+    write("Two");
+    await running.seen(/"files"[\s\S]*"error"[\s\S]*"files"/);
+    expect(lock()).not.toBe(first);
+    running.interrupt();
+    const { code, stdout } = await running.ended;
+    expect(code).toBe(0);
+    expect(
+      stdout
+        .trim()
+        .split("\n")
+        .map((line) => Object.keys(JSON.parse(line))),
+    ).toEqual([["out", "files"], ["error"], ["out", "files"]]);
+    write("Two", "$.none");
+    await refused(args, {}, "overlay_unmatched", "mine.yaml:1:");
+    await refused([...args, "--watch", "--check"], {}, "--watch");
+  });
+
   it("exits 2 for an invalid document, with the code and the document", async () => {
     const path = join(folder, "broken.yaml");
     writeFileSync(path, "openapi: 3.0.0\n");
@@ -51,6 +88,7 @@ describe("bivariant generate", () => {
     expect(code).toBe(2);
     const error = { code: "document_version_unsupported", document: "broken.yaml" };
     expect(JSON.parse(stdout).error).toMatchObject(error);
+    await refused(["generate", ...documents.with(-1, path)], {}, "out_unwritable", "broken.yaml", "EEXIST");
   });
 });
 

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test, vi } from "vitest";
 import { loadPeer } from "../../src/generate/emit-variant-types.js";
@@ -187,6 +187,40 @@ describe("checkGenerated", () => {
   });
 });
 
+describe("generate into a folder where not every file can be written", () => {
+  const folders: { name: string; says: string; prepare: (out: string) => Promise<unknown> }[] = [
+    { name: "below a file", says: "ENOTDIR", prepare: (out) => writeFile(dirname(out), "") },
+    { name: "that is a file", says: "EEXIST", prepare: (out) => writeFile(out, "old") },
+    {
+      name: "with a folder in the place of a file",
+      says: "EISDIR",
+      prepare: (out) => mkdir(join(out, "unknowns.ts"), { recursive: true }),
+    },
+    {
+      name: "with old files and a folder in the place of a file",
+      says: "EISDIR",
+      prepare: async (out) => {
+        await mkdir(join(out, "schemas.ts"), { recursive: true });
+        for (const name of ["emulation.ts", "lock.json"]) await writeFile(join(out, name), "old");
+      },
+    },
+  ];
+  test.each(folders)("leaves everything as it was: $name", async ({ says, prepare }) => {
+    const { documents, out } = await sample(openapi(ONE_OPERATION));
+    const folder = join(dirname(out), "made", "generated");
+    await mkdir(join(dirname(out), "made"), { recursive: true });
+    if (says === "ENOTDIR") await rm(dirname(folder), { recursive: true });
+    await prepare(folder);
+    const before = await readdir(dirname(out), { recursive: true });
+    const promise = generate({ documents, out: folder });
+    await expect(promise).rejects.toMatchObject({ name: "GenerateError", code: "out_unwritable" });
+    await expect(promise).rejects.toThrow(new RegExp(`generated cannot be written.*${says}`));
+    expect(await readdir(dirname(out), { recursive: true })).toEqual(before);
+    const old = join(folder, "lock.json");
+    if (existsSync(old)) expect(await readFile(old, "utf8")).toBe("old");
+  });
+});
+
 const get = (operation: object) => openapi({ "/things": { get: operation } });
 const answer = (schema: object, components: object = {}) =>
   openapi(
@@ -224,6 +258,53 @@ const refused = [
     "a YAML alias that refers to a node that contains it",
     "reference_circular",
     "openapi: 3.1.0\nx-loop: &loop\n  self: *loop\n",
+  ),
+  refusal(
+    "a YAML alias in an alias in an alias, and so on, that expands to a thousand million values",
+    "document_too_large",
+    `openapi: 3.1.0\n${Array.from({ length: 10 }, (_, level) => `x-${level}: &a${level} [${level === 0 ? "x" : Array(9).fill(`*a${level - 1}`)}]`).join("\n")}`,
+  ),
+  refusal(
+    "a chain of YAML aliases, each to a copy of the one before",
+    "document_too_large",
+    `openapi: 3.1.0\nx-0: &a0 [${Array(20_000).fill("x")}]\n${Array.from({ length: 150 }, (_, level) => `x-${level + 1}: &a${level + 1} [*a${level}]`).join("\n")}`,
+  ),
+  ...[
+    [
+      "YAML",
+      (levels: number) => `openapi: 3.1.0\nx-deep: ${"{ a: ".repeat(levels)}1${" }".repeat(levels)}`,
+    ] as const,
+    [
+      "YAML blocks",
+      (levels: number) => Array.from({ length: levels }, (_, at) => `${" ".repeat(at)}a:`).join("\n"),
+    ] as const,
+    ["JSON", (levels: number) => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`] as const,
+  ].flatMap(([name, text]) =>
+    [201, 1500, 9000].map((levels) =>
+      refusal(`${levels} levels of ${name}`, "document_too_large", text(levels)),
+    ),
+  ),
+  refusal(
+    "a JSON key given twice",
+    "document_not_yaml",
+    '{ "openapi": "3.1.0", "info": { "title": "\\"a\\": b" }, "paths": {}, "paths": {} }',
+  ),
+  refusal("two YAML documents in one file", "document_not_yaml", "openapi: 3.1.0\n---\nopenapi: 3.1.0\n"),
+  refusal("an empty file", "document_not_yaml", ""),
+  ...["allOf", "anyOf", "oneOf"].map((key) =>
+    refusal(
+      `schemas that apply each other to the same value by ${key}`,
+      "reference_circular",
+      answer(
+        {},
+        {
+          schemas: {
+            Pet: { [key]: [{ $ref: "#/components/schemas/Dog" }] },
+            Dog: { allOf: [{ $ref: "#/components/schemas/Pet" }, { type: "object" }] },
+          },
+        },
+      ),
+    ),
   ),
   refusal(
     "a property named __proto__",
@@ -356,6 +437,14 @@ const refused = [
   }),
 ];
 
+test("a schema that contains itself in a property, an item or a choice is no circle", async () => {
+  const tree = { $ref: "#/components/schemas/Tree" };
+  const choice = { oneOf: [{ type: "null" }, { type: "array", items: tree }] };
+  const Tree = { type: "object", properties: { left: tree, both: choice }, additionalProperties: tree };
+  const { documents, out } = await sample(answer(tree, { schemas: { Tree } }));
+  expect(await generate({ documents, out })).toEqual(FILES);
+});
+
 test("names in `security` of Variant B may be roles, of which the description says nothing", async () => {
   const { documents, out } = await sample({}, get({ operationId: "a", security: [{ login: ["editor"] }] }));
   await generate({ documents: { B: documents.B }, out });
@@ -369,7 +458,7 @@ describe("a refused document", () => {
     expect(error).toBeInstanceOf(GenerateError);
     const refusal = error as GenerateError;
     expect(refusal.code).toBe(code);
-    if (code !== "reference_circular") expect(refusal.document).toBe("a.yaml");
+    expect(refusal.document).toBe("a.yaml");
     if (pointer !== undefined) expect(refusal.pointer).toContain(pointer);
     expect(existsSync(out)).toBe(false);
   });

@@ -1,6 +1,6 @@
 /** `bivariant emulate`: an emulated deployment on this machine, until it is stopped. */
 import { createHash, randomBytes } from "node:crypto";
-import { existsSync, statSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -19,6 +19,7 @@ import {
 } from "../../emulator/index.js";
 import type { DocumentedApi } from "../../generate/emulation.js";
 import { collect, invalidFlag, wholeNumber } from "../arguments.js";
+import { fileWatcher, lookEveryMs, stateOfFiles } from "../file-watcher.js";
 import type { Output, Paint } from "../output.js";
 import type { Context } from "../run.js";
 import { exportLines } from "../settings.js";
@@ -205,7 +206,7 @@ async function serve(
   let close = async () => {};
   try {
     // The state is taken before the file is read, so that a change in between is noticed.
-    const before = stateOfFile(seedFile);
+    const before = stateOfFiles([seedFile]);
     const options = readOptions();
     const emulator = createEmulator(options);
     ({ close } = await emulator.listen({ port, host }));
@@ -220,7 +221,7 @@ async function serve(
     output.note("Press Ctrl-C to stop. The files above are then deleted.");
     const printTraffic = trafficPrinter(emulator, output);
     const reload = reloader(emulator, readOptions, options, announceOptions, output);
-    const reloadIfChanged = watch ? fileWatcher(seedFile, before, reload) : undefined;
+    const reloadIfChanged = watch ? fileWatcher([seedFile], before, reload) : undefined;
     while (!signal.aborted) {
       await wait(lookEveryMs, undefined, { signal }).catch(() => {});
       printTraffic();
@@ -231,37 +232,6 @@ async function serve(
     if (folder !== undefined) await rm(folder, { recursive: true, force: true });
     await close();
     for (const name of ["SIGTERM", "SIGHUP"]) process.off(name, stop);
-  }
-}
-
-/** A watched file must stay the same for this time, because an editor may save it in several steps. */
-const lookEveryMs = 100;
-
-/**
- * Each call of the result looks at the file and calls `changed` once for each burst of changes since `before`.
- * It checks the path, to notice a rename or a change behind a link too.
- */
-function fileWatcher(file: string, before: string, changed: () => Promise<void>): () => Promise<void> {
-  let reported = before;
-  let seen = before;
-  return async () => {
-    const now = stateOfFile(file);
-    if (now === seen && now !== reported) {
-      reported = now;
-      await changed();
-    }
-    seen = now;
-  };
-}
-
-/** Identifies the content of a file. It omits ctime, which changes with the mode and the links too. */
-function stateOfFile(file: string): string {
-  try {
-    const { dev, ino, size, mtimeNs } = statSync(file, { bigint: true });
-    return [dev, ino, size, mtimeNs].join(" ");
-  } catch {
-    // No error here: the next `readOptions` reports why the file cannot be read.
-    return "absent";
   }
 }
 

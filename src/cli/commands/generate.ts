@@ -1,30 +1,39 @@
 /** `bivariant generate`: code from the OpenAPI documents of both variants. */
-import type { Command } from "commander";
-import { checkGenerated, generate } from "../../generate/index.js";
-import { invalidFlag } from "../arguments.js";
-import { exitCodes } from "../error-report.js";
+import { setTimeout as wait } from "node:timers/promises";
+import { type Command, Option } from "commander";
+import { checkGenerated, type GenerateOptions, generate } from "../../generate/index.js";
+import { collect, invalidFlag } from "../arguments.js";
+import { errorJson, exitCodes, reportError } from "../error-report.js";
+import { fileWatcher, lookEveryMs, stateOfFiles } from "../file-watcher.js";
+import type { Output } from "../output.js";
 import type { Context } from "../run.js";
 
 interface Flags {
   readonly variantA?: string;
   readonly variantB?: string;
+  readonly overlay?: readonly string[];
   readonly out: string;
   readonly check?: true;
+  readonly watch?: true;
 }
 
-export function defineGenerate(command: Command, { output, finish }: Context): void {
+export function defineGenerate(command: Command, { output, signal, finish }: Context): void {
   command
     .option("--variant-a <path>", "document of Variant A (default: the one of this package)")
     .option("--variant-b <path>", "document of Variant B (default: the one of this package)")
+    .option("--overlay <path>", "OpenAPI Overlay 1.0 or 1.1 to apply; may be repeated", collect)
     .requiredOption("--out <folder>", "folder for the generated files")
     .option("--check", "write nothing; exit 1 if the files in the folder are not what would be generated")
-    .action(async ({ variantA, variantB, out, check }: Flags) => {
-      if (variantA === undefined && variantB === undefined)
+    .addOption(
+      new Option("--watch", "generate again whenever a document or an overlay changes").conflicts("check"),
+    )
+    .action(async ({ variantA, variantB, overlay: overlays = [], out, check, watch }: Flags) => {
+      if (variantA === undefined && variantB === undefined && overlays.length === 0)
         throw invalidFlag(
           "--variant-a",
-          "or --variant-b is needed: pass your document of at least one variant.",
+          "or --variant-b is needed: pass your document of at least one variant, or an --overlay.",
         );
-      const options = { documents: { A: variantA, B: variantB }, out };
+      const options = { documents: { A: variantA, B: variantB }, overlays, out };
       if (check) {
         const drift = await output.during("generating to compare", () => checkGenerated(options));
         const lines = (["missing", "different", "extra"] as const).flatMap((kind) =>
@@ -35,9 +44,9 @@ export function defineGenerate(command: Command, { output, finish }: Context): v
         if (lines.length > 0) finish(exitCodes.checkSaidNo);
         return;
       }
-      const files = await output.during("generating", () => generate(options));
-      if (output.json) output.value({ out, files });
-      else output.lines(files.map((file) => `${out}/${file}`));
+      if (!watch) return generateOnce(options, output, 2);
+      const files = [variantA, variantB, ...overlays].filter((path) => path !== undefined);
+      await generateAndWatch(options, files, output, signal);
     })
     .addHelpText(
       "after",
@@ -45,12 +54,45 @@ export function defineGenerate(command: Command, { output, finish }: Context): v
 Requires openapi-typescript and typescript 5.9 in the same project:
   $ npm install --save-dev openapi-typescript@7.13.0 typescript@5.9
 
-Example:
+Examples:
   $ cp node_modules/bivariant/openapi/*.yaml . && edit variant-a.yaml variant-b.yaml
   $ bivariant generate --variant-a variant-a.yaml --variant-b variant-b.yaml --out generated
+  $ bivariant generate --overlay learnt.yaml --overlay mine.yaml --out generated --watch
 
 Then: connect({ ..., api: await import("./generated/operations.js") }).
 
-With --json: { "out", "files" }, or with --check { "missing", "different", "extra" }.`,
+An overlay is strict: an action that matches nothing is an error. Nothing is written unless all files are. --watch prints
+an error and goes on; Ctrl-C ends it with 0.
+
+With --json: { "out", "files" }, or with --check { "missing", "different", "extra" }. With --watch each line is one such
+object, or an { "error" }.`,
     );
+}
+
+async function generateOnce(options: GenerateOptions, output: Output, indent: 0 | 2): Promise<void> {
+  const { out } = options;
+  const files = await output.during("generating", () => generate(options));
+  if (output.json) output.value({ out, files }, indent);
+  else output.lines(files.map((file) => `${out}/${file}`));
+}
+
+async function generateAndWatch(
+  options: GenerateOptions,
+  files: readonly string[],
+  output: Output,
+  signal: AbortSignal,
+): Promise<void> {
+  const attempt = () =>
+    generateOnce(options, output, 0).catch((error: unknown) => {
+      if (output.json) output.value(errorJson(error), 0);
+      else reportError(output, error);
+    });
+  // The state is taken before the files are read, so that a change in between is noticed.
+  const generateIfChanged = fileWatcher(files, stateOfFiles(files), attempt);
+  await attempt();
+  output.note(`Watching ${files.join(", ")}. Press Ctrl-C to stop.`);
+  while (!signal.aborted) {
+    await wait(lookEveryMs, undefined, { signal }).catch(() => {});
+    await generateIfChanged();
+  }
 }

@@ -1,0 +1,289 @@
+/**
+ * Reads overlays and applies them to the documents: OpenAPI Initiative, Overlay Specification 1.0 and 1.1, with JSONPath
+ * by RFC 9535. Stricter than the specification in one point: an action that matches nothing is an error.
+ */
+import { basename } from "node:path";
+import { JSONPathEnvironment, type JSONPathQuery } from "json-p3";
+import { z } from "zod";
+import {
+  type Action,
+  actionError,
+  checkDocument,
+  type Document,
+  openDocument,
+  type Variant,
+} from "./document.js";
+import {
+  isObject,
+  type JsonObject,
+  MOST_LEVELS,
+  MOST_VALUES,
+  pointerTo,
+  readSourceFile,
+  type SourceFile,
+  TOO_DEEP,
+  TOO_MANY,
+} from "./source-file.js";
+
+/** Members that start with x- are extensions, and any other unknown member is a mistake. */
+function extensible<Shape extends z.ZodRawShape>(shape: Shape) {
+  const strict = z.strictObject(shape);
+  const isKnown = ([key]: [string, unknown]) => !key.startsWith("x-") || key in shape;
+  const dropExtensions = (value: unknown) =>
+    isObject(value) ? Object.fromEntries(Object.entries(value).filter(isKnown)) : value;
+  return z.preprocess(dropExtensions, strict);
+}
+
+/** json-p3 has a lower limit, which it reports by an error while it evaluates. */
+const JSONPATH = new JSONPathEnvironment({ maxRecursionDepth: MOST_LEVELS + 1 });
+
+const JsonPath = z.string().transform((text, context) => {
+  try {
+    return JSONPATH.compile(text);
+  } catch (error) {
+    context.addIssue(`is not a JSONPath (RFC 9535): ${(error as Error).message}`);
+    return z.NEVER;
+  }
+});
+
+const VariantName = z.enum(["A", "B"], "`x-variant` must be A or B").optional();
+
+const ActionObject = extensible({
+  target: JsonPath,
+  description: z.string().optional(),
+  update: z.unknown().optional(),
+  copy: JsonPath.optional(),
+  remove: z.boolean().default(false),
+  "x-variant": VariantName,
+}).refine(
+  ({ remove, update, copy }) => remove || (update === undefined) !== (copy === undefined),
+  "an action needs `remove: true`, `update` or `copy`, one of them",
+);
+
+/** Overlay Specification 1.1, section "Overlay Object". */
+const OverlayObject = extensible({
+  overlay: z.string().regex(/^1\.[01]\.\d+$/, "the version of the specification must be 1.0.0 or 1.1.0"),
+  info: extensible({ title: z.string(), version: z.string(), description: z.string().optional() }),
+  extends: z.string().optional(),
+  actions: z.array(ActionObject).min(1, "at least one action is needed"),
+  "x-variant": VariantName,
+});
+
+interface ActionMembers {
+  readonly target: JSONPathQuery;
+  readonly update?: unknown;
+  readonly copy?: JSONPathQuery | undefined;
+  readonly remove: boolean;
+  readonly "x-variant"?: Variant | undefined;
+}
+
+type OverlayAction = Action & ActionMembers;
+
+interface Overlay {
+  readonly source: SourceFile;
+  /** Overlay 1.0: no single values as targets, and an array is appended to an array as one item. */
+  readonly isFirstVersion: boolean;
+  readonly extends?: string | undefined;
+  readonly actions: readonly ActionMembers[];
+  readonly "x-variant"?: Variant | undefined;
+}
+
+/**
+ * Reads both documents, applies the overlays one after the other, and checks the result.
+ *
+ * @throws {GenerateError}
+ */
+export async function readDocuments(
+  paths: Readonly<Record<Variant, string>>,
+  overlayPaths: readonly string[],
+): Promise<Readonly<Record<Variant, Document>>> {
+  const [A, B] = await Promise.all([openDocument("A", paths.A), openDocument("B", paths.B)]);
+  const overlays = await Promise.all(overlayPaths.map(readOverlay));
+  applyOverlays(overlays, [A, B]);
+  for (const document of [A, B]) checkDocument(document);
+  return { A, B };
+}
+
+/** @throws GenerateError `overlay_invalid`, and as `readSourceFile` does */
+export async function readOverlay(path: string): Promise<Overlay> {
+  const source = await readSourceFile(path);
+  const invalid = (pointer: string, message: string) =>
+    actionError({ overlay: source, pointer }, "overlay_invalid", message);
+  const { data, error } = OverlayObject.safeParse(source.root);
+  const [issue] = error?.issues ?? [];
+  if (data === undefined) {
+    const [unknown = []] = issue?.code === "unrecognized_keys" ? issue.keys : [];
+    throw invalid(pointerTo("", ...((issue?.path ?? []) as string[]).concat(unknown)), issue?.message ?? "");
+  }
+  const isFirstVersion = data.overlay.startsWith("1.0.");
+  const copy = data.actions.findIndex((action) => action.copy !== undefined);
+  if (!isFirstVersion || copy === -1) return { ...data, source, isFirstVersion };
+  throw invalid(pointerTo("/actions", copy, "copy"), "`copy` needs `overlay: 1.1.0`");
+}
+
+/** @throws GenerateError `overlay_unmatched`, `overlay_conflict`, `document_too_large` */
+export function applyOverlays(overlays: readonly Overlay[], documents: readonly Document[]): void {
+  // The actions `copy` of a small overlay could double the document again and again.
+  const budget = { values: MOST_VALUES };
+  for (const overlay of overlays) {
+    for (const [index, object] of overlay.actions.entries()) {
+      const action = { ...object, overlay: overlay.source, pointer: pointerTo("/actions", index) };
+      const candidates = documentsFor(overlay, action, documents);
+      const matched = candidates.filter((document) => {
+        const targets = select(document, action.target);
+        const change = changesOf(document, action, overlay.isFirstVersion, budget);
+        if (action.remove) change.remove(targets);
+        else if (targets.length > 0) change.update(targets);
+        return targets.length > 0;
+      });
+      if (matched.length > 0) continue;
+      const names = candidates.map(({ file }) => file).join(" and in ");
+      throw actionError(action, "overlay_unmatched", `${action.target} matches nothing in ${names}`);
+    }
+  }
+}
+
+/** By `x-variant`, else by `extends`, else both. */
+function documentsFor(
+  overlay: Overlay,
+  action: OverlayAction,
+  documents: readonly Document[],
+): readonly Document[] {
+  const { "x-variant": variant = overlay["x-variant"] } = action;
+  if (variant !== undefined) return documents.filter((document) => document.variant === variant);
+  // A URI reference, of which a user renames or moves the folders.
+  const base = overlay.extends && basename(overlay.extends.replace(/[?#].*/, ""));
+  const extended = documents.filter(({ file }) => base === undefined || file === base);
+  if (extended.length > 0) return extended;
+  const names = documents.map(({ file }) => file).join(" and ");
+  const message = `\`extends\` names ${base}, but the documents are ${names}. Leave it out, or name a variant: \`x-variant: A\``;
+  throw actionError({ overlay: overlay.source, pointer: "/extends" }, "overlay_unmatched", message);
+}
+
+type Container = Record<string | number, unknown>;
+
+/** A value that `target` selects, and where it is. The document itself has no container. */
+interface Target {
+  readonly value: unknown;
+  readonly container: Container | undefined;
+  readonly key: string | number;
+  readonly pointer: string;
+}
+
+function kindOf(value: unknown): "an array" | "an object" | "a single value" {
+  if (Array.isArray(value)) return "an array";
+  return isObject(value) ? "an object" : "a single value";
+}
+
+/** Each place once: a query such as `$.tags[0,0]` selects one twice. */
+function select(document: Document, query: JSONPathQuery): readonly Target[] {
+  const root = document.root as Container;
+  const found = new Map<string, Target>();
+  for (const { location, value } of query.query(root as never)) {
+    const pointer = pointerTo("", ...location);
+    const above = location.slice(0, -1).reduce((parent, key) => parent[key] as Container, root);
+    const container = location.length === 0 ? undefined : above;
+    found.set(pointer, { value, container, key: location.at(-1) ?? "", pointer });
+  }
+  return [...found.values()];
+}
+
+/** What one action does with its targets in one document. `budget` is how many values may still be written. */
+function changesOf(
+  document: Document,
+  action: OverlayAction,
+  isFirstVersion: boolean,
+  budget: { values: number },
+) {
+  const conflict = (pointer: string, message: string): Error => {
+    const place = pointer === "" ? document.file : `${document.file}#${pointer}`;
+    return actionError(action, "overlay_conflict", `${message} (${place})`);
+  };
+
+  const remove = (targets: readonly Target[]): void => {
+    // From the back, because an index changes when an item before it is removed.
+    const fromBack = [...targets].sort((a, b) => (Number(b.key) || 0) - (Number(a.key) || 0));
+    for (const { container, key, pointer } of fromBack) {
+      if (container === undefined) throw conflict(pointer, "the whole document cannot be removed");
+      document.origins.remove(container, key, pointer, action);
+      if (Array.isArray(container)) container.splice(Number(key), 1);
+      else delete container[key];
+    }
+  };
+
+  const refusePrototype = (value: unknown): void => {
+    if (isObject(value) && Object.hasOwn(value, "__proto__")) {
+      throw conflict("", "a member named __proto__ is refused");
+    }
+  };
+
+  /** Each target gets a value of its own, which later actions can change alone. */
+  const clone = (value: unknown, level: number): unknown => {
+    budget.values -= 1;
+    const problem = level > MOST_LEVELS ? TOO_DEEP : budget.values < 0 ? TOO_MANY : undefined;
+    if (problem !== undefined) throw actionError(action, "document_too_large", problem);
+    refusePrototype(value);
+    if (Array.isArray(value)) return value.map((item) => clone(item, level + 1));
+    if (!isObject(value)) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, clone(item, level + 1)]));
+  };
+
+  const write = (container: object, key: string | number, value: unknown, pointer: string): void => {
+    const copy = clone(value, pointer.split("/").length);
+    document.origins.write(container, key, action);
+    (container as Container)[key] = copy;
+  };
+
+  const append = (list: unknown[], items: readonly unknown[], pointer: string): void => {
+    for (const item of items) write(list, list.length, item, pointer);
+  };
+
+  /** The pairs of kinds of section "Action Object"; every other one is an error. */
+  const merge = (target: Container, update: JsonObject, pointer: string): void => {
+    refusePrototype(update);
+    for (const [key, value] of Object.entries(update)) {
+      const place = pointerTo(pointer, key);
+      const old = Object.hasOwn(target, key) ? target[key] : undefined;
+      const kind = kindOf(value);
+      if (old === undefined) write(target, key, value, place);
+      else if (kind !== kindOf(old)) throw conflict(place, `${kind} cannot be written onto ${kindOf(old)}`);
+      else if (kind === "an object") merge(old as Container, value as JsonObject, place);
+      else if (kind === "an array") append(old as unknown[], value as unknown[], place);
+      else write(target, key, value, place);
+    }
+  };
+
+  const valueToWrite = (): unknown => {
+    if (action.copy === undefined) return action.update;
+    const [source, other] = select(document, action.copy);
+    if (source === undefined) {
+      const message = `\`copy\` matches nothing in ${document.file}: ${action.copy}`;
+      throw actionError(action, "overlay_unmatched", message);
+    }
+    if (other === undefined) return clone(source.value, 0);
+    throw conflict("", `\`copy\` must select one value, but ${action.copy} selects several`);
+  };
+
+  const update = (targets: readonly Target[]): void => {
+    const value = valueToWrite();
+    const [kind, ...others] = new Set(targets.map((target) => kindOf(target.value)));
+    if (others.length > 0) {
+      const kinds = [kind, ...others].join(" and ");
+      throw conflict("", `the target must select values of one kind, but selects ${kinds}`);
+    }
+    for (const { value: old, container, key, pointer } of targets) {
+      if (kind === "an array") {
+        append(old as unknown[], Array.isArray(value) && !isFirstVersion ? value : [value], pointer);
+      } else if (kindOf(value) !== kind) {
+        throw conflict(pointer, `${kindOf(value)} cannot be written onto ${kind}`);
+      } else if (kind === "an object") {
+        merge(old as Container, value as JsonObject, pointer);
+      } else if (isFirstVersion) {
+        const message = "a single value as target needs `overlay: 1.1.0`; or update the object that holds it";
+        throw conflict(pointer, message);
+      } else if (container !== undefined) write(container, key, value, pointer);
+    }
+  };
+
+  return { remove, update };
+}

@@ -1,0 +1,582 @@
+// Overlays: what each kind of action does, which document it changes, what is refused and where, and what the generated
+// code says of it. The expected documents are written by hand from the Overlay Specification 1.0 and 1.1.
+import { execFile } from "node:child_process";
+import { readFile, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, test } from "vitest";
+import { parse, stringify } from "yaml";
+import { checkGenerated, GenerateError, type GenerateErrorCode, generate } from "../../src/generate/index.js";
+import { readDocuments } from "../../src/generate/overlay.js";
+import { ONE_OPERATION, openapi, sample } from "./sample-documents.js";
+
+type Json = Readonly<Record<string, unknown>>;
+
+const town = {
+  openapi: "3.1.0",
+  info: { title: "Town", version: "1" },
+  servers: [
+    { url: "https://dev.service.example", description: "Dev" },
+    { url: "https://service.example", description: "Live" },
+    { url: "https://old.service.example", description: "Dev" },
+  ],
+  tags: [{ name: "a" }],
+  paths: {
+    "/houses": {
+      get: {
+        operationId: "listHouses",
+        summary: "All houses",
+        tags: ["a", "b", "c"],
+        responses: { 200: { description: "Houses." }, 500: { description: "Broken." } },
+      },
+    },
+    "/streets": {
+      get: { operationId: "listStreets", responses: { 200: { description: "Streets." } } },
+      post: { operationId: "addStreet", responses: { 201: { description: "Added." } } },
+    },
+  },
+  components: {
+    schemas: {
+      House: {
+        type: "object",
+        properties: { id: { type: "integer", examples: [7] }, name: { type: "string" } },
+      },
+    },
+  },
+};
+
+const overlay = (actions: readonly object[], more: Json = {}): Json => ({
+  ...{ overlay: "1.1.0", info: { title: "Changes", version: "1" }, ...more, actions },
+});
+
+/** Writes the documents and the overlays, and returns what generating from them needs. */
+async function files(overlays: readonly (Json | string)[], a: object | string = town, b?: object | string) {
+  const { documents, out } = await sample(a, b);
+  const paths = overlays.map((_, index) => join(dirname(out), `${["first", "second"][index]}.yaml`));
+  for (const [index, path] of paths.entries()) {
+    const content = overlays[index] ?? "";
+    await writeFile(path, typeof content === "string" ? content : stringify(content));
+  }
+  return { documents, overlays: paths, out };
+}
+
+/** Both documents after the overlays. */
+async function overlaid(...args: Parameters<typeof files>): Promise<{ A: object; B: object }> {
+  const { documents, overlays } = await files(...args);
+  const { A, B } = await readDocuments(documents, overlays);
+  return { A: A.root, B: B.root };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: an edit may put anything anywhere
+type Editable = any;
+
+/** A copy of `value` that `edit` has changed. */
+function edited<T>(value: T, edit: (copy: Editable) => void): T {
+  const copy = structuredClone(value);
+  edit(copy);
+  return copy;
+}
+
+const HOUSES = "$.paths['/houses'].get";
+interface Change {
+  readonly target: string;
+  readonly "x-variant"?: string;
+  readonly copy?: string;
+  readonly update?: unknown;
+  readonly remove?: true;
+}
+const action = (
+  name: string,
+  actions: readonly Change[],
+  edit: (copy: Editable) => void,
+  version = "1.1.0",
+) => ({
+  ...{ name, actions, version, expected: edited(town, edit) },
+});
+const applied = [
+  action("update of the whole document", [{ target: "$", update: { info: { "x-a": 1 } } }], (it) => {
+    it.info["x-a"] = 1;
+  }),
+  action(
+    "update with an object that the document does not have",
+    [{ target: "$.info", update: { license: { name: "MIT" } } }],
+    (it) => {
+      it.info.license = { name: "MIT" };
+    },
+    "1.0.0",
+  ),
+  action(
+    "update of texts that the document has and has not",
+    [{ target: HOUSES, update: { summary: "Houses", description: "All." } }],
+    (it) => {
+      Object.assign(it.paths["/houses"].get, { summary: "Houses", description: "All." });
+    },
+    "1.0.3",
+  ),
+  action(
+    "update of every operation that a wildcard selects, each with a value of its own",
+    [
+      { target: "$.paths.*.get", update: { "x-deep": { list: [1] }, tags: ["d"] } },
+      { target: `${HOUSES}['x-deep']`, update: { list: [2] } },
+    ],
+    (it) => {
+      Object.assign(it.paths["/houses"].get, { "x-deep": { list: [1, 2] }, tags: ["a", "b", "c", "d"] });
+      Object.assign(it.paths["/streets"].get, { "x-deep": { list: [1] }, tags: ["d"] });
+    },
+  ),
+  action("update that appends an item to an array", [{ target: "$.tags", update: { name: "b" } }], (it) => {
+    it.tags.push({ name: "b" });
+  }),
+  action(
+    "update that concatenates arrays in 1.1",
+    [{ target: "$.tags", update: [{ name: "b" }, { name: "c" }] }],
+    (it) => {
+      it.tags.push({ name: "b" }, { name: "c" });
+    },
+  ),
+  action(
+    "update that in 1.0 appends an array as one item",
+    [
+      { target: "$.info", update: { "x-a": [] } },
+      { target: "$.info['x-a']", update: [1] },
+    ],
+    (it) => {
+      it.info["x-a"] = [[1]];
+    },
+    "1.0.0",
+  ),
+  action("update of a place that is selected twice", [{ target: "$['tags','tags']", update: 1 }], (it) => {
+    it.tags.push(1);
+  }),
+  action(
+    "update of a text and of an item of an array in 1.1",
+    [
+      { target: "$.info.title", update: "New" },
+      { target: `${HOUSES}.tags[?@ == 'b']`, update: "B" },
+    ],
+    (it) => {
+      it.info.title = "New";
+      it.paths["/houses"].get.tags = ["a", "B", "c"];
+    },
+  ),
+  action(
+    "remove of a property that a filter below finds",
+    [{ target: "$.components..properties[?@.type == 'string']", remove: true }],
+    (it) => {
+      delete it.components.schemas.House.properties.name;
+    },
+    "1.0.0",
+  ),
+  action(
+    "remove of several items of an array",
+    [{ target: "$.servers[?@.description == 'Dev']", remove: true }],
+    (it) => {
+      it.servers = [it.servers[1]];
+    },
+  ),
+  action(
+    "remove of items by index, in any order",
+    [{ target: `${HOUSES}.tags[2,0]`, remove: true }],
+    (it) => {
+      it.paths["/houses"].get.tags = ["b"];
+    },
+  ),
+  action("remove of responses", [{ target: "$.paths..responses['500']", remove: true }], (it) => {
+    delete it.paths["/houses"].get.responses[500];
+  }),
+  action(
+    "remove of an example",
+    [{ target: "$.components.schemas.House.properties['id'].examples", remove: true }],
+    (it) => {
+      delete it.components.schemas.House.properties.id.examples;
+    },
+    "1.0.0",
+  ),
+  action(
+    "remove, and update of the same place afterwards",
+    [
+      { target: "$.servers", remove: true },
+      { target: "$", update: { servers: [{ url: "http://localhost:8080" }] } },
+    ],
+    (it) => {
+      it.servers = [{ url: "http://localhost:8080" }];
+    },
+  ),
+  action(
+    "remove beside an update that it makes void",
+    [{ target: "$.tags", remove: true, update: { name: "b" } }],
+    (it) => {
+      delete it.tags;
+    },
+    "1.0.0",
+  ),
+  action(
+    "copy, with which a path is renamed",
+    [
+      { target: "$.paths", update: { "/buildings": {} } },
+      { target: "$.paths['/buildings']", copy: "$.paths['/houses']" },
+      { target: "$.paths['/houses']", remove: true },
+      { target: "$.paths['/buildings'].get", update: { summary: "Buildings" } },
+    ],
+    (it) => {
+      const { "/houses": houses, ...paths } = it.paths;
+      houses.get.summary = "Buildings";
+      it.paths = { ...paths, "/buildings": houses };
+    },
+  ),
+  action(
+    "copy of an array, of an object into an array, and of a text",
+    [
+      { target: "$.tags", copy: "$.tags" },
+      { target: "$.tags", copy: "$.info" },
+      { target: "$.info.title", copy: `${HOUSES}.summary` },
+    ],
+    (it) => {
+      it.tags.push({ name: "a" }, { ...it.info });
+      it.info.title = "All houses";
+    },
+  ),
+];
+
+describe("an overlay", () => {
+  test.each(applied)("applies an $name", async ({ actions, version, expected }) => {
+    const { A } = await overlaid([overlay(actions, { overlay: version, "x-variant": "A" })]);
+    expect(A).toEqual(expected);
+  });
+
+  test("has the same result as with Redocly's applier", async () => {
+    const rows = applied.filter(({ version }) => version !== "1.0.0");
+    // Each row has a town of its own in one document, because each run of Redocly costs 0.3 s.
+    const at = (path: string, index: number) => path.replace("$", `$['x-${index}']`);
+    const actions = rows.flatMap(({ actions }, index) =>
+      actions.map(({ target, ...more }) => ({
+        ...{ ...more, target: at(target, index) },
+        ...(more.copy !== undefined && { copy: at(more.copy, index) }),
+      })),
+    );
+    const towns = Object.fromEntries(rows.map((_, index) => [`x-${index}`, town]));
+    const { documents, overlays, out } = await files([overlay(actions)], { ...openapi({}), ...towns });
+    const { resolve } = createRequire(import.meta.url);
+    const redocly = join(dirname(resolve("@redocly/cli/package.json")), "bin", "cli.js");
+    const to = join(dirname(out), "bundled.yaml");
+    const env = { ...process.env, REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" };
+    const args = [redocly, "bundle", documents.A, "--overlay", ...overlays, "-o", to];
+    await promisify(execFile)(process.execPath, args, { env });
+    const result = parse(await readFile(to, "utf8"));
+    for (const [index, { name, expected }] of rows.entries())
+      expect(result[`x-${index}`], name).toEqual(expected);
+    expect(result).toEqual((await readDocuments(documents, overlays)).A.root);
+  });
+});
+
+describe("the document that an action changes", () => {
+  const other = { ...openapi(ONE_OPERATION), tags: [] };
+  const rows = [
+    {
+      name: "is the one that x-variant of the action names",
+      more: {},
+      own: { "x-variant": "B" },
+      changes: "B",
+    },
+    {
+      name: "is the one that x-variant of the overlay names",
+      more: { "x-variant": "A" },
+      own: {},
+      changes: "A",
+    },
+    { name: "is the one that extends names", more: { extends: "./some/b.yaml#" }, own: {}, changes: "B" },
+    {
+      name: "is by x-variant if extends names another",
+      ...{ more: { extends: "b.yaml" }, own: { "x-variant": "A" }, changes: "A" },
+    },
+    { name: "is each that the target matches", more: {}, own: {}, changes: "AB" },
+    { name: "is the one that the target matches", more: {}, own: { target: "$.servers" }, changes: "A" },
+  ];
+  test.each(rows)("$name", async ({ more, own, changes }) => {
+    const change = { target: "$.tags", update: { name: "new" }, ...own };
+    const { A, B } = await overlaid([overlay([change], more)], town, other);
+    const changed = (document: object) => JSON.stringify(document).includes('"new"');
+    expect({ A: changed(A), B: changed(B) }).toEqual({ A: changes.includes("A"), B: changes.includes("B") });
+  });
+
+  test("has an alias and its anchor as two values, of which an overlay changes one", async () => {
+    const text = stringify(openapi(ONE_OPERATION)).concat("x-a: &a { list: [1] }\nx-b: *a\n");
+    const json = JSON.stringify(overlay([{ target: "$['x-b'].list", update: 2, "x-variant": "A" }]));
+    expect((await overlaid([json], text)).A).toMatchObject({ "x-a": { list: [1] }, "x-b": { list: [1, 2] } });
+  });
+});
+
+const TITLE = { target: "$.info.title", update: "New" };
+const refused: readonly {
+  readonly name: string;
+  readonly overlay: Json | string;
+  readonly code: GenerateErrorCode;
+  /** Line, column and pointer in the overlay; YAML by `stringify` unless it is a text. */
+  readonly at: string;
+  readonly says?: string;
+}[] = [
+  {
+    name: "a target that matches nothing",
+    ...{
+      overlay: overlay([TITLE, { target: "$.paths['/house'].get", remove: true }]),
+      code: "overlay_unmatched",
+    },
+    ...{ at: "8:5#/actions/1", says: "matches nothing in a.yaml and in b.yaml" },
+  },
+  {
+    name: "a target that matches only in the other variant",
+    ...{ overlay: overlay([{ ...TITLE, target: "$.servers", "x-variant": "B" }]), code: "overlay_unmatched" },
+    ...{ at: "6:5#/actions/0", says: "matches nothing in b.yaml" },
+  },
+  {
+    name: "extends with the name of neither document",
+    ...{ overlay: overlay([TITLE], { extends: "c.yaml" }), code: "overlay_unmatched", at: "5:10#/extends" },
+    says: "c.yaml, but the documents are a.yaml and b.yaml",
+  },
+  ...[
+    { target: "$.info", update: "text" },
+    { target: "$.info", update: ["text"] },
+    { target: "$.info", update: { title: { a: 1 } } },
+    { target: "$", update: { servers: { url: "/" } } },
+    { target: "$", update: { paths: null } },
+    { target: "$.info.title", update: {} },
+    { target: "$.info['title','version']", copy: "$.info" },
+    { target: "$.info['title','version']", copy: "$.info.*" },
+    { target: "$['info','servers']", update: {} },
+    { target: "$", remove: true },
+  ].map((change) => ({
+    name: `a clash, ${JSON.stringify(change)}`,
+    ...({
+      overlay: overlay([change], { "x-variant": "A" }),
+      code: "overlay_conflict",
+      at: "7:5#/actions/0",
+    } as const),
+  })),
+  {
+    name: "a text as target in 1.0",
+    ...{ overlay: overlay([TITLE], { overlay: "1.0.0" }), code: "overlay_conflict", at: "6:5#/actions/0" },
+    says: "needs `overlay: 1.1.0`",
+  },
+  {
+    name: "copy of nothing",
+    ...{
+      overlay: overlay([{ target: "$.info", copy: "$.none" }]),
+      code: "overlay_unmatched",
+      at: "6:5#/actions/0",
+    },
+  },
+  {
+    name: "a JSONPath that does not parse",
+    ...{
+      overlay: overlay([{ ...TITLE, target: "$.a[" }]),
+      code: "overlay_invalid",
+      at: "6:13#/actions/0/target",
+    },
+  },
+  {
+    name: "a JSONPath of another dialect",
+    ...{
+      overlay: overlay([{ ...TITLE, target: "info" }]),
+      code: "overlay_invalid",
+      at: "6:13#/actions/0/target",
+    },
+  },
+  ...(
+    [
+      ["a version that is not known", { overlay: "1.2.0" }, "1:10#/overlay"],
+      ["a document instead of an overlay", { overlay: undefined }, "1:1#/overlay"],
+      ["no title", { info: { version: "1" } }, "3:3#/info/title"],
+      ["an unknown member", { action: [] }, "5:9#/action"],
+      ["extends that is a list", { extends: [] }, "5:10#/extends"],
+      ["a variant C", { "x-variant": "C" }, "5:12#/x-variant"],
+    ] as const
+  ).map(
+    ([name, more, at]) => ({ name, overlay: overlay([TITLE], more), code: "overlay_invalid", at }) as const,
+  ),
+  ...(
+    [
+      ["no action", [], "5:10#/actions"],
+      ["an action without a target", [{ update: {} }], "6:5#/actions/0/target"],
+      ["an action that does nothing", [{ target: "$", remove: false }], "6:5#/actions/0"],
+      ["an action that does two things", [{ ...TITLE, copy: "$.info" }], "6:5#/actions/0"],
+      ["an unknown member of an action", [{ ...TITLE, replace: 1 }], "8:14#/actions/0/replace"],
+      ["a description that is a number", [{ ...TITLE, description: 1 }], "8:18#/actions/0/description"],
+      ["remove that is a text", [{ target: "$.tags", remove: "yes" }], "7:13#/actions/0/remove"],
+    ] as const
+  ).map(([name, actions, at]) => ({ name, overlay: overlay(actions), code: "overlay_invalid", at }) as const),
+  {
+    name: "copy in 1.0",
+    overlay: overlay([{ target: "$.info", copy: "$.info" }], { overlay: "1.0.0" }),
+    ...{ code: "overlay_invalid", at: "7:11#/actions/0/copy", says: "needs `overlay: 1.1.0`" },
+  },
+  {
+    name: "a member named __proto__",
+    overlay: `{"overlay":"1.1.0","info":{"title":"a","version":"1"},
+      "actions":[{"target":"$","update":{"info":{"__proto__":{"a":1}}}}]}`,
+    ...{ code: "overlay_conflict", at: "2:18#/actions/0" },
+  },
+  {
+    name: "copies that double the document again and again",
+    overlay: overlay([
+      { target: "$", update: { "x-many": [1, 2] } },
+      ...Array.from({ length: 30 }, () => ({ target: "$['x-many']", copy: "$['x-many']" })),
+    ]),
+    ...{ code: "document_too_large", at: "45:5#/actions/18" },
+  },
+];
+
+describe("a refused overlay", () => {
+  test.each(refused)(
+    "$name is refused with $code, line and column",
+    async ({ overlay, code, at, says = "" }) => {
+      const { documents, overlays } = await files([overlay]);
+      const error = await readDocuments(documents, overlays).catch((reason: unknown) => reason);
+      expect(error).toMatchObject({ name: "GenerateError", code, document: "first.yaml" });
+      expect((error as Error).message).toContain(`first.yaml:${at}: `);
+      expect((error as Error).message).toContain(says);
+      expect(Object.prototype).not.toHaveProperty("a");
+    },
+  );
+});
+
+const HOUSE = "$.components.schemas.House";
+const schema = { $ref: "#/components/schemas/House" };
+const getHouse = {
+  operationId: "getHouse",
+  responses: { 200: { description: "House.", content: { "application/json": { schema } } } },
+};
+const results: readonly {
+  readonly name: string;
+  readonly changes: readonly Change[];
+  readonly code: GenerateErrorCode;
+  readonly says: string;
+}[] = [
+  {
+    name: "an action that adds a dangling reference",
+    changes: [TITLE, { target: `${HOUSE}.properties`, update: { a: { $ref: "#/components/schemas/None" } } }],
+    code: "reference_missing",
+    says: "first.yaml:9:5#/actions/1: #/components/schemas/None does not exist in this document (a.yaml#/components",
+  },
+  {
+    name: "an action that removes what is referred to",
+    changes: [{ target: HOUSE, remove: true }],
+    code: "reference_missing",
+    says: "first.yaml:7:5#/actions/0: #/components/schemas/House does not exist in this document, because this action",
+  },
+  {
+    name: "an action that gives an operationId twice",
+    changes: [TITLE, TITLE, { target: HOUSES, update: { operationId: "listStreets" } }],
+    code: "operation_id_duplicate",
+    says: "first.yaml:11:5#/actions/2: ",
+  },
+  {
+    name: "the document, for a mistake of its own behind an item that an action removed",
+    changes: [{ target: "$['x-not-shown'][0]", remove: true }],
+    code: "not_shown_invalid",
+    says: "a.yaml:6:5#/x-not-shown/0: needs the strings",
+  },
+];
+
+describe("a document that is invalid after an overlay", () => {
+  test.each(results)("names $name", async ({ changes, code, says }) => {
+    const marks = [{ id: "one", section: "1", says: "One." }];
+    const isOwn = code === "not_shown_invalid";
+    const document = stringify({
+      ...{ openapi: "3.1.0", "x-not-shown": [...marks, ...(isOwn ? [{ id: "two" }] : [])] },
+      ...{ ...town, paths: { ...town.paths, "/house": { get: getHouse } } },
+    });
+    const options = await files([overlay(changes, { "x-variant": "A" })], document);
+    const error = await generate(options).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(GenerateError);
+    expect((error as GenerateError).code).toBe(code);
+    expect((error as Error).message).toContain(says);
+  });
+});
+
+describe("code generated with overlays", () => {
+  const unknown = { id: "house-fields", section: "4", says: "The fields.", untilTold: "They are unknown." };
+  const described = edited(town, (it) => {
+    it.components.schemas.House["x-not-shown"] = [unknown];
+    it.paths["/house"] = { get: getHouse };
+  });
+  const learnt = overlay(
+    [
+      { target: `${HOUSE}['x-not-shown'][?@.id == 'house-fields']`, remove: true },
+      { target: `${HOUSE}.properties`, update: { floors: { type: "integer", "x-observed": true } } },
+      { target: `${HOUSE}.properties`, update: { owner: { "x-observed": true, properties: { name: {} } } } },
+      { target: `${HOUSE}.properties.name`, update: { "x-observed": true } },
+      {
+        target: "$.paths",
+        update: {
+          "/towns": { get: { operationId: "listTowns", responses: { 200: { description: "Towns." } } } },
+        },
+      },
+    ],
+    { "x-variant": "A" },
+  );
+  const mine = overlay(
+    [
+      { target: `${HOUSE}.properties`, update: { colour: { $ref: "#/components/schemas/Colour" } } },
+      { target: "$.components.schemas", update: { Colour: { type: "string", "x-assumed": true } } },
+      { target: `${HOUSE}.properties.id`, update: { description: "The number." } },
+    ],
+    { "x-variant": "A" },
+  );
+
+  test("says of each field and operation where it comes from, unless its document describes it", async () => {
+    const { out, ...options } = await files([learnt, mine], described);
+    await generate({ ...options, out });
+    const types = await readFile(join(out, "variant-a.ts"), "utf8");
+    const origins = [...types.matchAll(/Provenance: (.*)\.[\s\S]*?\*\/\s+"?(\w+)/g)].map(([, says, of]) => [
+      of,
+      says,
+    ]);
+    expect(origins).toEqual([
+      ["get", "overlaid (first.yaml)"],
+      ["id", "overlaid (second.yaml)"],
+      ["name", "observed (first.yaml)"],
+      ["floors", "observed (first.yaml)"],
+      ["owner", "observed (first.yaml)"],
+      ["name", "observed (first.yaml)"],
+      ["colour", "overlaid (second.yaml)"],
+      ["Colour", "assumed (second.yaml)"],
+      ["200", "overlaid (first.yaml)"],
+    ]);
+    expect(types).toContain("The number.\n");
+    const operations = await readFile(join(out, "operations.ts"), "utf8");
+    expect(operations.match(/\/\*\* Provenance: .*\n.*\w/g)).toEqual([
+      "/** Provenance: overlaid (first.yaml). */\n  listTowns",
+    ]);
+    expect(await readFile(join(out, "unknowns.ts"), "utf8")).not.toContain("house-fields");
+    const lock = JSON.parse(await readFile(join(out, "lock.json"), "utf8"));
+    const sha256 = expect.stringMatching(/^[0-9a-f]{64}$/);
+    expect(lock.overlays).toEqual([
+      { file: "first.yaml", sha256 },
+      { file: "second.yaml", sha256 },
+    ]);
+    expect(types).toContain(` * second.yaml sha256 ${lock.overlays[1].sha256}\n`);
+    expect(await checkGenerated({ ...options, out })).toEqual({ missing: [], different: [], extra: [] });
+    expect(await checkGenerated({ documents: options.documents, out })).toMatchObject({ missing: [] });
+  });
+
+  test("names what is assumed until an unknown is told", async () => {
+    const { documents, out } = await files([], described);
+    await generate({ documents, out });
+    expect(await readFile(join(out, "variant-a.ts"), "utf8")).toContain(
+      "Provenance: described; assumed until told: house-fields (unknowns.ts). */\n        House: {",
+    );
+  });
+
+  test("needs no document: the overlay of the README changes those of this package", async () => {
+    const page = await readFile(new URL("../../src/generate/README.md", import.meta.url), "utf8");
+    const { overlays, out } = await files([/```yaml\n(# mine\.yaml[\s\S]*?)```/.exec(page)?.[1] ?? ""]);
+    await generate({ overlays, out });
+    const read = (name: string) => readFile(join(out, name), "utf8");
+    for (const name of ["variant-a.ts", "variant-b.ts"]) {
+      expect(await read(name)).toMatch(/DeviceList: \{[^}]*id: string;\s+\}\[\];/);
+    }
+    expect(await read("operations.ts")).toContain('"/api/v1/{tenantId}/schedules": "listSchedules"');
+    expect(await read("unknowns.ts")).not.toContain("device-body");
+  });
+});
