@@ -1,9 +1,16 @@
-// From a deployment that nobody described to an emulator that is like it.
-import { beforeAll, expect, test } from "vitest";
+// From a deployment that nobody described to typed code, a settings file and an emulator that is like it.
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import ts from "typescript";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ContractResult, contractCases, type Learnt, learnFrom } from "../../src/contract/index.js";
 import { createEmulator, type EmulatorOptions } from "../../src/emulator/index.js";
+import { generate } from "../../src/generate/index.js";
+import { connect, serviceAccount, servicePlugin } from "../../src/index.js";
 import { createRig, type Rig } from "./rig.js";
 
+const root = fileURLToPath(new URL("../..", import.meta.url));
 const refreshPath = "/v1/auth/session/renew";
 /** What the description does not show of this deployment. */
 const deployment: EmulatorOptions = {
@@ -24,6 +31,36 @@ const deployment: EmulatorOptions = {
   tokenResponseExtras: { token_type: "Bearer", expires_in: 3600, session: { region: "eu" } },
 };
 
+/** A program of a user, which the generated types must allow, and which must not compile where a type is wrong. */
+const program = `import type { Service } from "../../../src/index.js";
+import type * as api from "./generated/operations.js";
+import type { components } from "./generated/variant-b.js";
+
+export async function read(service: Service<api.OperationTypes>) {
+  const result = await service.call("listDevices");
+  if (!result.ok) throw new Error("refused");
+  return result.data.map(({ id, name, battery, room, tags, seen }) => {
+    const level: number | null = battery;
+    const days: { readonly [day: string]: number } = seen;
+    return { text: id.toUpperCase() + name.trim(), level, floor: room.floor.toFixed(1), tags: tags.join(), days };
+  });
+}
+
+export async function refusal(service: Service<api.OperationTypes>): Promise<string | undefined> {
+  const result = await service.call("listDevices");
+  if (service.variant !== "B" || result.variant !== "B" || result.status !== 403) return undefined;
+  return result.error.body?.problem.code;
+}
+
+export const session = (token: components["schemas"]["TokenResponse"]): string | undefined => token.session?.region;
+// @ts-expect-error a battery level may be null
+export const low = (service: Service<api.OperationTypes>) => read(service).then(([one]) => one!.level < 10);
+// @ts-expect-error nothing of that name was observed
+export const owner = (token: components["schemas"]["TokenResponse"]) => token.owner;
+`;
+
+let folder: string;
+let rig: Rig;
 let results: readonly ContractResult[];
 let learnt: Learnt;
 
@@ -37,9 +74,18 @@ const verdicts = (all: readonly ContractResult[]) =>
   all.map(({ id, result, observed, settings }) => ({ id, result, observed, settings }));
 
 beforeAll(async () => {
-  results = await runAll(createRig(deployment));
+  // Below node_modules, so that `zod` resolves and no editor or type check reads it.
+  const cache = join(root, "node_modules", ".cache");
+  await mkdir(cache, { recursive: true });
+  folder = await mkdtemp(join(cache, "round-trip-"));
+  rig = createRig(deployment);
+  results = await runAll(rig);
   learnt = learnFrom(results);
+  await writeFile(join(folder, "learnt.yaml"), learnt.overlay);
+  await generate({ overlays: [join(folder, "learnt.yaml")], out: join(folder, "generated") });
 });
+
+afterAll(async () => rm(folder, { recursive: true, force: true }));
 
 test("one run learns what the description does not show", () => {
   expect(results.filter(({ result }) => result === "breaks")).toEqual([]);
@@ -53,6 +99,56 @@ test("one run learns what the description does not show", () => {
   expect(learnt.answered).toEqual(
     expect.arrayContaining(["device-body", "variant-b-errors", "refresh-request"]),
   );
+});
+
+test("the types of the overlay compile with TypeScript 5.9, and the values of a live call have these types", async () => {
+  const app = join(folder, "app.ts");
+  await writeFile(app, program);
+  const { config } = ts.readConfigFile(join(root, "tsconfig.json"), ts.sys.readFile);
+  const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files: [app] }, ts.sys, root);
+  const found = ts.getPreEmitDiagnostics(
+    ts.createProgram([app], { ...options, isolatedDeclarations: false }),
+  );
+  const messages = found.map(
+    ({ file, messageText }) => `${file?.fileName}: ${ts.flattenDiagnosticMessageText(messageText, "\n")}`,
+  );
+  expect(messages).toEqual([]);
+
+  const api = await import(pathToFileURL(join(folder, "generated", "operations.ts")).href);
+  const { read, refusal, session } = await import(pathToFileURL(app).href);
+  const { baseUrl, tenantId, plugin, serviceAccount: account } = rig.target;
+  const credentials = { A: servicePlugin(plugin as never), B: serviceAccount(account as never) };
+  const open = (variant: "A" | "B", fetch: typeof rig.emulator.fetch) =>
+    connect({
+      ...{ ...learnt.settings, api, variant, baseUrl, tenantId: tenantId as string },
+      ...{ credentials: [credentials[variant]], fetch, now: () => rig.emulator.clock.now() },
+    } as never);
+  for (const variant of ["A", "B"] as const)
+    expect(await read(await open(variant, rig.emulator.fetch))).toEqual([
+      { text: "FRONTFront door", level: 80, floor: "1.0", tags: "x", days: { "2026-01-02": 3 } },
+      { text: "BACKBack door", level: null, floor: "0.5", tags: "", days: {} },
+    ]);
+
+  let token: Response | undefined;
+  const withoutBearer = async (url: string | URL | Request, init?: RequestInit) => {
+    const request = new Request(url, init);
+    const isCall = new URL(request.url).pathname === "/v1/devices";
+    if (isCall) request.headers.set("authorization", "Bearer none");
+    const response = await rig.emulator.fetch(request);
+    if (!isCall) token = response.clone();
+    return response;
+  };
+  expect(await refusal(await open("B", withoutBearer))).toBe("E7");
+  expect(session(await token?.json())).toBe("eu");
+});
+
+test("the schemas of the overlay accept what the deployment answers", async () => {
+  const { schemas } = await import(pathToFileURL(join(folder, "generated", "schemas.ts")).href);
+  for (const variant of ["A", "B"] as const)
+    expect(schemas[variant].components.DeviceList().safeParse(deployment.devices).success).toBe(true);
+  const error = { ...deployment.clientErrorBody };
+  expect(schemas.B.operations.requestToken.responses["401"]().safeParse(error).success).toBe(true);
+  expect(schemas.B.operations.requestToken.responses["401"]().safeParse({ fault: 1 }).success).toBe(false);
 });
 
 test("an emulator with the learnt settings is that deployment: a run against it learns the same", async () => {
