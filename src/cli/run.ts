@@ -29,9 +29,9 @@ const descriptions = {
   doctor: "Check a deployment and the credential or login for it, with one token request and one API call.",
   keys: "Make a key for a plugin, print its JWKS, and write its registration sheet.",
   emulate: "Serve an emulated deployment until Ctrl-C.",
+  contract: "Try the promises of the description on a deployment, and report what holds and what breaks.",
   generate: "Generate types, operation table, zod schemas and unknowns from OpenAPI 3.1 documents.",
-  contract:
-    "Try the promises of the description on a deployment, and report what holds, breaks and was learnt.",
+  diff: "Show what changed between two states of the documents, or what differs between the variants.",
   unknowns: "List what the description of the service does not show.",
 } as const;
 
@@ -47,8 +47,9 @@ const loaders: Readonly<Record<CommandName, () => Promise<Define>>> = {
   doctor: async () => (await import("./commands/doctor.js")).defineDoctor,
   keys: async () => (await import("./commands/keys.js")).defineKeys,
   emulate: async () => (await import("./commands/emulate.js")).defineEmulate,
-  generate: async () => (await import("./commands/generate.js")).defineGenerate,
   contract: async () => (await import("./commands/contract.js")).defineContract,
+  generate: async () => (await import("./commands/generate.js")).defineGenerate,
+  diff: async () => (await import("./commands/diff.js")).defineDiff,
   unknowns: async () => (await import("./commands/unknowns.js")).defineUnknowns,
 };
 

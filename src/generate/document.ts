@@ -1,4 +1,6 @@
 /** Checks an OpenAPI document, and follows its references. */
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
 import { unescape as percentDecoded } from "node:querystring";
 import {
   GenerateError,
@@ -117,16 +119,20 @@ export function actionError(
   });
 }
 
-/** Reads the document at `path`: YAML or JSON, OpenAPI 3.1, in which every reference resolves. */
-export async function readDocument(variant: Variant, path: string): Promise<Document> {
+/**
+ * Reads the document at `path`: YAML or JSON, OpenAPI 3.1, in which every reference resolves.
+ * Without a variant it is the one whose paths the document has, else A.
+ */
+export async function readDocument(variant: Variant | undefined, path: string): Promise<Document> {
   const document = await openDocument(variant, path);
   checkDocument(document);
   return document;
 }
 
 /** Reads a document of which `checkDocument` must check the rest, after the overlays. */
-export async function openDocument(variant: Variant, path: string): Promise<Document> {
+export async function openDocument(given: Variant | undefined, path: string): Promise<Document> {
   const source = await readSourceFile(path);
+  const variant = given ?? VARIANTS.find((one) => pathOfVariant(one, source.root) !== undefined) ?? "A";
   const document = { ...source, variant, origins: new Origins(), mergedSchemas: new WeakMap() };
   checkVersion(document);
   return document;
@@ -196,12 +202,23 @@ function referenceChecker(document: Document): (value: JsonObject, place: () => 
 const TOKEN_PATH = { A: /^\/api\/v1\/[^/]+\/external-plugin\/oauth\/token$/, B: /^\/v1\/auth\/token$/ };
 const START = { A: /^\/api\/v1\//, B: /^\/v1\// };
 
+/** The document of this package, which describes what is known of the variant. */
+export function shippedDocument(variant: Variant): string {
+  const manifest = createRequire(import.meta.url).resolve("bivariant/package.json");
+  return join(dirname(manifest), "openapi", `variant-${variant.toLowerCase()}.yaml`);
+}
+
+/** A path that only a document of this variant has. */
+export function pathOfVariant(variant: Variant, root: JsonObject): string | undefined {
+  const paths = isObject(root.paths) ? Object.keys(root.paths).filter((path) => path.startsWith("/")) : [];
+  const isWhole = paths.every((path) => START[variant].test(path));
+  return paths.find((path) => isWhole || TOKEN_PATH[variant].test(path));
+}
+
 function refuseOtherVariant(document: Document): void {
   const { root, variant } = document;
   const other = variant === "A" ? "B" : "A";
-  const paths = isObject(root.paths) ? Object.keys(root.paths).filter((path) => path.startsWith("/")) : [];
-  const isOther = paths.every((path) => START[other].test(path));
-  const found = paths.find((path) => isOther || TOKEN_PATH[other].test(path));
+  const found = pathOfVariant(other, root);
   if (found === undefined) return;
   const message = `${found} is a path of Variant ${other}, but this document was passed as that of Variant ${variant}. Are the two documents swapped?`;
   throw documentError(document, "document_swapped", pointerTo("/paths", found), message);

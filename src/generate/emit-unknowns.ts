@@ -3,7 +3,7 @@ import { type Document, documentError, type Variant, walkDocument } from "./docu
 import { isObject, pointerTo } from "./source-file.js";
 import { fileHeader, prettyLiteral } from "./source-text.js";
 
-interface Unknown {
+export interface Unknown {
   readonly id: string;
   readonly section: string;
   readonly says: string;
@@ -25,9 +25,15 @@ const DECLARATION = `export interface Unknown {
 }
 `;
 
-export function emitUnknowns(documents: readonly Document[]): string {
+/** What the documents mark with `x-not-shown`, by id. */
+export function collectUnknowns(documents: readonly Document[]): ReadonlyMap<string, Unknown> {
   const unknowns = new Map<string, Unknown>();
   for (const document of documents) collect(document, unknowns);
+  return unknowns;
+}
+
+export function emitUnknowns(documents: readonly Document[]): string {
+  const unknowns = collectUnknowns(documents);
   const list = [...unknowns.values()].sort(
     (a, b) => a.section.localeCompare(b.section, "en", { numeric: true }) || (a.id < b.id ? -1 : 1),
   );

@@ -2,8 +2,8 @@
 import { existsSync } from "node:fs";
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { dirname, join, relative, sep } from "node:path";
-import type { Document, Variant } from "./document.js";
+import { join, relative, sep } from "node:path";
+import { type Document, shippedDocument, type Variant } from "./document.js";
 import { emitOperations } from "./emit-operations.js";
 import { emitSchemas } from "./emit-schemas.js";
 import { emitUnknowns } from "./emit-unknowns.js";
@@ -14,7 +14,9 @@ import { readDocuments } from "./overlay.js";
 import { provenanceNotes } from "./provenance.js";
 import { GenerateError, isObject } from "./source-file.js";
 
+export { type Change, type DocumentDiff, diffDocuments, LEVELS, type Level } from "./diff.js";
 export { GenerateError, type GenerateErrorCode, type GenerateErrorDetails } from "./source-file.js";
+export { diffVariants, type OperationDifference } from "./variant-diff.js";
 
 /** The path of the document of each variant. Default of each: the document of this package. */
 export type DocumentPaths = { readonly [V in Variant]?: string | undefined };
@@ -144,12 +146,6 @@ function checked(options: unknown): Sources {
   }
   if (isPath(out)) return { documents, overlays };
   throw new GenerateError("option_invalid", "`out` must be the path of the folder for the generated files.");
-}
-
-/** The document of this package, which describes what is known of the variant. */
-function shippedDocument(variant: Variant): string {
-  const manifest = createRequire(import.meta.url).resolve("bivariant/package.json");
-  return join(dirname(manifest), "openapi", `variant-${variant.toLowerCase()}.yaml`);
 }
 
 async function render({ documents = {}, overlays = [] }: Sources): Promise<ReadonlyMap<string, string>> {

@@ -27,7 +27,8 @@ export type GenerateErrorCode =
   | "not_shown_invalid"
   | "out_unwritable"
   | "peer_missing"
-  | "peer_unsuitable";
+  | "peer_unsuitable"
+  | "diff_failed";
 
 export interface GenerateErrorDetails {
   /** File name of the document or of the overlay. */

@@ -101,3 +101,78 @@ describe("bivariant unknowns", () => {
     expect(JSON.parse(forMachines.stdout)).toEqual(unknowns);
   });
 });
+
+describe("bivariant diff", () => {
+  const old = join(folder, "variant-b.yaml");
+  const revised = join(folder, "later.yaml");
+  const later = readFileSync(old, "utf8")
+    .replace("required: [access_token]", "required: []")
+    .replace("summary: Exchange an", "summary: Exchange `a|b` an");
+  writeFileSync(revised, later);
+
+  it("prints each change with its level, operation, part and line, and exits 1 by --fail-on", async () => {
+    const changed = await cli(["diff", old, revised]);
+    expect(changed.code).toBe(1);
+    expect(changed.stdout).toContain("breaking  Variant B, POST /v1/auth/token, response 200\n");
+    expect(changed.stdout).toMatch(/no longer required: `access_token`\.\n +\S+later\.yaml:\d+\n/);
+    expect(changed.stdout).toMatch(/\n1 breaking, 0 additive, 1 neutral\n$/);
+    const { code, stdout } = await cli(["diff", old, revised, "--fail-on", "never", "--json"]);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ level: "breaking", summary: { breaking: 1, neutral: 1 } });
+  });
+
+  it("prints a table for a pull request, in which nothing from a document becomes markup", async () => {
+    const { code, stdout } = await cli(["diff", old, revised, "--markdown", "--fail-on", "neutral"]);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(
+      /^### 1 breaking, 0 additive, 1 neutral\n\n\| Level \| Where \| Change \| File \|\n/,
+    );
+    expect(stdout).toContain("Exchange 'a\\|b' an");
+    expect((await cli(["diff", old, old, "--markdown"])).stdout).toBe(
+      "### No changes.\n\nNothing differs.\n",
+    );
+  });
+
+  it("keeps the table below the limit of GitHub for a comment", async () => {
+    const [none, many] = [join(folder, "none.json"), join(folder, "many.json")];
+    const info = { openapi: "3.1.0", info: { title: "Many", version: "1" } };
+    const operations = Array.from({ length: 900 }, (_, index) => [
+      `/things/${"x".repeat(60)}/${index}`,
+      { get: { operationId: `get${index}`, responses: { 200: { description: "A thing." } } } },
+    ]);
+    writeFileSync(none, JSON.stringify({ ...info, paths: {} }));
+    writeFileSync(many, JSON.stringify({ ...info, paths: Object.fromEntries(operations) }));
+    const { code, stdout } = await cli(["diff", none, many, "--markdown"]);
+    expect(code).toBe(0);
+    expect(stdout.length).toBeLessThan(65_536);
+    expect(stdout).toMatch(/\n\n\d+ more lines do not fit\.\n$/);
+  });
+
+  it("compares the two variants of an operation", async () => {
+    const { code, stdout } = await cli(["diff", "--variants", "listDevices"]);
+    expect(code).toBe(0);
+    const operation = "  operation\n    A  GET /api/v1/{tenantId}/devices\n    B  GET /v1/devices\n";
+    expect(stdout).toContain(`listDevices\n${operation}`);
+    expect(stdout).toContain("  response 403\n    A  no body\n    B  not described\n");
+    const table = await cli(["diff", "--variants", "--variant-b", old, "--markdown"]);
+    expect(table.stdout).toContain("| `path parameter tenantId` | `required` |  |\n");
+    const found = JSON.parse((await cli(["diff", "--variants", "--json"])).stdout);
+    expect(found).toMatchObject([{ operationId: "requestToken" }, { operationId: "listDevices" }]);
+  });
+
+  it.each([
+    { name: "without documents", args: [], says: "--variants excludes <old> and <new>" },
+    { name: "with one document", args: [old], says: "pass two documents or folders" },
+    { name: "with documents and --variants", args: [old, old, "--variants"], says: "--variants excludes" },
+    { name: "with --variants and a level", args: ["--variants", "--fail-on", "never"], says: "--fail-on" },
+    {
+      name: "with an unknown level",
+      args: [old, old, "--fail-on", "x"],
+      says: "breaking, additive, neutral, never",
+    },
+    { name: "with an unknown operation", args: ["--variants", "x"], says: "requestToken, listDevices" },
+    { name: "with the variants swapped", args: [join(folder, "variant-a.yaml"), old], says: "Variant A" },
+  ])("exits 2 $name", async ({ args, says }) => {
+    await refused(["diff", ...args], {}, says);
+  });
+});

@@ -1,0 +1,318 @@
+// `diffDocuments` and `diffVariants`: the levels of changes, differences of variants, and what is refused.
+import { existsSync, readFileSync } from "node:fs";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { findRedocly, runRedocly } from "../../src/generate/diff.js";
+import {
+  type Change,
+  diffDocuments,
+  diffVariants,
+  type GenerateErrorCode,
+  type Level,
+} from "../../src/generate/index.js";
+import { ONE_OPERATION, openapi } from "./sample-documents.js";
+
+const folder = await mkdtemp(join(tmpdir(), "bivariant-diff-"));
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** Writes files into a folder below the one of this test, and returns its path. */
+async function written(name: string, files: Readonly<Record<string, unknown>>): Promise<string> {
+  await mkdir(join(folder, name), { recursive: true });
+  for (const [file, content] of Object.entries(files)) {
+    const text = typeof content === "string" ? content : JSON.stringify(content, undefined, 1);
+    await writeFile(join(folder, name, file), text);
+  }
+  return join(folder, name);
+}
+
+const text = { type: "string" };
+const object = (properties: object, ...required: string[]) => ({ type: "object", properties, required });
+const json = (schema: object) => ({ "application/json": { schema } });
+const empty = { 200: { description: "Done." } };
+const request = (schema: object, required = true) => ({
+  requestBody: { required, content: json(schema) },
+  responses: empty,
+});
+const response = (schema: object, more: object = {}) => ({
+  responses: { 200: { description: "Done.", content: json(schema) }, ...more },
+});
+const query = (...parameters: readonly object[]) => ({
+  parameters: parameters.map((parameter) => ({ name: "page", in: "query", schema: text, ...parameter })),
+  responses: empty,
+});
+const plain = { responses: empty };
+const scopes = (...names: readonly string[]) => ({ security: [{ bearer: names }], responses: empty });
+
+function probe(name: string, old: object, revised: object, level?: Level, corrected?: "corrected") {
+  return { name, old, revised, level, isCorrected: corrected !== undefined };
+}
+
+const none = {};
+const a = object({ a: text });
+const ab = object({ a: text, b: text });
+const needed = object({ a: text }, "a");
+const wide = object({ a: { enum: ["x", "y"] } });
+const narrow = object({ a: { enum: ["x"] } });
+const nullable = object({ a: { type: ["string", "null"] } });
+const shapeless = { responses: { 200: { description: "Done.", content: { "application/json": {} } } } };
+const described = { type: "array", items: a };
+const accepted = { 202: { description: "Accepted." } };
+const conflict = { 409: { description: "Conflict." } };
+const inPath = (name: string) => ({ path: `/{${name}}`, ...query({ name, in: "path", required: true }) });
+
+/** The level that a client needs, and whether it is not the one of Redocly. */
+const probes = [
+  probe("nothing", response(a), response(a)),
+  probe("an operation that is added", none, { path: "/somewhere/else", ...plain }, "additive"),
+  probe("an operation that is removed", request(ab), none, "breaking"),
+  probe("another operationId", plain, { ...plain, operationId: "other" }, "breaking"),
+  probe("a description", plain, { ...plain, description: "Now." }, "neutral"),
+  probe("a deprecation", plain, { ...plain, deprecated: true }, "neutral"),
+  probe("a server that is removed", { ...plain, servers: [{ url: "/a" }] }, plain, "neutral", "corrected"),
+  probe("a link", plain, { ...plain, externalDocs: { url: "/" } }, "neutral", "corrected"),
+  probe("another name of a path parameter", inPath("id"), inPath("no"), "breaking", "corrected"),
+  probe("an optional parameter", plain, query({}), "additive"),
+  probe("a required parameter", plain, query({ required: true }), "breaking"),
+  probe("a parameter that is optional now", query({ required: true }), query({}), "additive", "corrected"),
+  probe("a parameter that is removed", query({ name: "x" }, {}), query({ name: "x" }), "breaking"),
+  probe("an optional request field", request(a), request(ab), "additive"),
+  probe("a required request field", request(a), request({ ...ab, required: ["b"] }), "breaking"),
+  probe("a request field that is removed", request(ab), request(a), "breaking", "corrected"),
+  probe("a request field that is optional now", request(needed), request(a), "additive", "corrected"),
+  probe("a request value that is removed", request(wide), request(narrow), "breaking"),
+  probe("a request value that is added", request(narrow), request(wide), "additive", "corrected"),
+  probe("null that a request may hold", request(a), request(nullable), "additive", "corrected"),
+  probe("a required request body", plain, request(a), "breaking", "corrected"),
+  probe("an optional request body", plain, request(a, false), "additive"),
+  probe("a response field that is added", response(a), response(ab), "additive"),
+  probe("a response field that is removed", response(ab), response(a), "breaking"),
+  probe("a response field that is optional now", response(needed), response(a), "breaking"),
+  probe("a response field that is required now", response(a), response(needed), "additive", "corrected"),
+  probe("null that a response may hold", response(a), response(nullable), "breaking"),
+  probe("a response value that is added", response(narrow), response(wide), "breaking"),
+  probe("a response that is described now", response({}), response(described), "additive", "corrected"),
+  probe("a response that has no schema now", response(a), shapeless, "breaking", "corrected"),
+  probe("another success", response(a), response(a, accepted), "breaking", "corrected"),
+  probe("another failure", response(a), response(a, conflict), "additive"),
+  probe("a failure that is removed", response(a, conflict), response(a), "breaking"),
+  probe("one more scope", scopes("x:read"), scopes("x:read", "y:read"), "breaking"),
+  probe("one scope less", scopes("x:read", "y:read"), scopes("x:read"), "additive", "corrected"),
+  probe("no plugin token", plain, { ...plain, "x-plugin-enabled": false }, "breaking", "corrected"),
+];
+
+describe("the level of a change", () => {
+  const changesAt = new Map<string, Change[]>();
+
+  // One pair of documents holds all probes, because Redocly takes 0.3 s to start.
+  beforeAll(async () => {
+    const documentOf = (side: "old" | "revised") => {
+      const paths = probes.flatMap(({ [side]: operation }, index) => {
+        const { path = "", ...rest } = operation as { readonly path?: string };
+        const item = { post: { operationId: `probe${index}`, ...rest } };
+        return operation === none ? [] : [[`/${index}${path}`, item] as const];
+      });
+      const bearer = { type: "http", scheme: "bearer" };
+      return openapi(Object.fromEntries(paths), { securitySchemes: { bearer } });
+    };
+    const at = await written("probes", { "old.json": documentOf("old"), "new.json": documentOf("revised") });
+    const { changes } = await diffDocuments(join(at, "old.json"), join(at, "new.json"));
+    for (const change of changes) {
+      const [index = ""] = /\d+/.exec(change.operation ?? "") ?? [];
+      changesAt.set(index, [...(changesAt.get(index) ?? []), change]);
+    }
+  });
+
+  const rows = probes.map((row, index) => ({ ...row, index }));
+  test.each(rows)("is $level for $name", ({ index, level, isCorrected }) => {
+    const [worst] = changesAt.get(String(index)) ?? [];
+    expect(worst?.level).toBe(level);
+    expect(worst?.corrected !== undefined, worst?.corrected).toBe(isCorrected);
+  });
+});
+
+/** Small documents that are recognised as those of a variant. */
+const inA = openapi({
+  "/api/v1/{tenantId}/devices": { get: { operationId: "listDevices", ...response(a) } },
+});
+const inB = openapi({ "/v1/devices": { get: { operationId: "listDevices", ...response(ab) } } });
+
+describe("diffDocuments", () => {
+  test("compares each variant of two folders, and reports a variant that only one of them has", async () => {
+    const old = await written("old", { "variant-a.yaml": inA, "variant-b.json": inB });
+    const revised = await written("new", {
+      "Variant-B.yml": openapi({ "/v1/devices": { get: { operationId: "listDevices", ...response(a) } } }),
+    });
+    const { level, summary, changes } = await diffDocuments(old, revised);
+    expect({ level, summary }).toEqual({
+      level: "breaking",
+      summary: { breaking: 2, additive: 0, neutral: 0 },
+    });
+    expect(changes).toMatchObject([
+      { variant: "A", message: "The document was removed.", file: join(old, "variant-a.yaml") },
+      {
+        variant: "B",
+        operation: "GET /v1/devices",
+        part: "response 200 b",
+        rules: ["property-removed"],
+        file: join(old, "variant-b.json"),
+      },
+    ]);
+    // Without a variant in common there is nothing to start Redocly for.
+    const onlyA = await written("only-a", { "variant-a.yaml": inA });
+    const { changes: exchanged } = await diffDocuments(onlyA, revised);
+    expect(exchanged).toMatchObject([
+      { variant: "A", level: "breaking", message: "The document was removed." },
+      { variant: "B", level: "additive", message: "The document was added." },
+    ]);
+  });
+
+  test("reports each x-not-shown mark that was answered, and each new one, with its line", async () => {
+    const marked = (id: string) => ({ ...inB, "x-not-shown": [{ id, section: "4.3", says: "A shape." }] });
+    const at = await written("marks", { "old.json": marked("device-body"), "new.json": marked("envelope") });
+    const [old, revised] = [join(at, "old.json"), join(at, "new.json")];
+    const part = { variant: "B", part: "x-not-shown", line: expect.any(Number), rules: [] };
+    expect((await diffDocuments(old, revised)).changes).toEqual([
+      { ...part, level: "additive", message: "Answered: device-body. A shape.", file: old },
+      { ...part, level: "neutral", message: "Marked as not shown: envelope. A shape.", file: revised },
+    ]);
+  });
+
+  const yaml = (text: string) => ({ "document.yaml": text });
+  const example = { "text/plain": { schema: text, example: { $ref: "http://127.0.0.1/secret" } } };
+  test.each<{ name: string; files: object; code: GenerateErrorCode; says: string }>([
+    { name: "a file that is missing", files: {}, code: "document_unreadable", says: "no such file" },
+    {
+      name: "a file that is not YAML",
+      files: yaml("a: [1"),
+      code: "document_not_yaml",
+      says: "document.yaml",
+    },
+    {
+      name: "a document of OpenAPI 3.0",
+      files: yaml('openapi: "3.0.3"'),
+      code: "document_version_unsupported",
+      says: ":1:10",
+    },
+    {
+      name: "a document of the other variant",
+      files: { "document.yaml": inA },
+      code: "document_swapped",
+      says: "of Variant B",
+    },
+    {
+      name: "an example that names an address",
+      files: {
+        "document.yaml": openapi({
+          "/v1/a": { get: { operationId: "a", responses: { 200: { description: ".", content: example } } } },
+        }),
+      },
+      code: "reference_external",
+      says: "not followed",
+    },
+  ])("refuses $name", async ({ name, files, code, says }) => {
+    const at = await written(name, { ...files, "variant-b.json": inB });
+    const refused = diffDocuments(join(at, "variant-b.json"), join(at, "document.yaml"));
+    await expect(refused).rejects.toMatchObject({ code, message: expect.stringContaining(says) });
+  });
+
+  test("refuses a folder without documents, and a folder against a document", async () => {
+    const [bare, full] = [await written("bare", {}), await written("full", { "variant-b.json": inB })];
+    await expect(diffDocuments(bare, full)).rejects.toMatchObject({ code: "document_unreadable" });
+    const mixed = diffDocuments(full, join(full, "variant-b.json"));
+    await expect(mixed).rejects.toMatchObject({ code: "option_invalid" });
+  });
+});
+
+describe("the program of Redocly", () => {
+  test("is an optional package: without it the error has the command that installs it", () => {
+    const find = () => {
+      throw Object.assign(new Error("not found"), { code: "MODULE_NOT_FOUND" });
+    };
+    const message = expect.stringContaining("npm install --save-dev --save-exact @redocly/cli@");
+    expect(() => findRedocly(find)).toThrow(expect.objectContaining({ code: "peer_missing", message }));
+  });
+
+  const run = async (source: string, signal?: AbortSignal) => {
+    const at = await written("programs", { "program.cjs": source });
+    return runRedocly(join(at, "program.cjs"), "old.yaml", "new.yaml", signal);
+  };
+
+  test("gets no variable of the environment, so no secret", async () => {
+    const report = await run(
+      'console.log(JSON.stringify({ reportVersion: "1", changes: Object.keys(process.env) }))',
+    );
+    expect(report.changes).toEqual(["REDOCLY_TELEMETRY", "REDOCLY_SUPPRESS_UPDATE_NOTICE"]);
+  });
+
+  test.each([
+    {
+      name: "crashes",
+      source: 'process.stderr.write("║ Node.js 20 ║\\nthe disk is full\\n"); process.exit(2)',
+      says: "the disk is full",
+    },
+    { name: "prints no JSON", source: 'console.log("hello")', says: "it printed no report" },
+    { name: "prints a report of another version", source: 'console.log("{}")', says: "it printed no report" },
+  ])("is reported when it $name", async ({ source, says }) => {
+    const message = expect.stringMatching(new RegExp(`redocly diff failed: [^║]*${says}[^║]*npm install`));
+    await expect(run(source)).rejects.toMatchObject({ code: "diff_failed", message });
+  });
+
+  test("is stopped by the signal", async () => {
+    const stop = new AbortController();
+    const pidFile = join(folder, "pid");
+    const source = `require("fs").writeFileSync(${JSON.stringify(pidFile)}, String(process.pid)); setInterval(() => {}, 1e3)`;
+    const running = expect(run(source, stop.signal)).rejects.toThrow("Ctrl-C");
+    const pid = () => Number(existsSync(pidFile) && readFileSync(pidFile, "utf8"));
+    await expect.poll(pid).toBeGreaterThan(0);
+    stop.abort(new Error("Ctrl-C"));
+    await running;
+    // The signal 0 only asks whether the process exists.
+    const ask = async () => process.kill(pid(), 0);
+    await expect.poll(() => ask().catch(({ code }) => code)).toBe("ESRCH");
+  });
+});
+
+describe("diffVariants", () => {
+  test("lists what differs in input and output of one operation", async () => {
+    const [tokens, ...others] = await diffVariants({}, "requestToken");
+    expect(others).toEqual([]);
+    for (const difference of [
+      {
+        part: "operation",
+        A: "POST /api/v1/{tenantId}/external-plugin/oauth/token",
+        B: "POST /v1/auth/token",
+      },
+      { part: "path parameter tenantId", A: "required", B: undefined },
+      { part: "request", A: "application/x-www-form-urlencoded", B: "application/json" },
+      { part: "request client_assertion", A: "string, required", B: undefined },
+      { part: "request client_secret", A: undefined, B: "string, required in some alternatives" },
+      { part: "response 200 revo.roles[].name", A: "string, optional", B: undefined },
+      { part: "response 200 refresh_token", A: undefined, B: "string, optional" },
+      { part: "response 400", A: "application/json", B: undefined },
+    ])
+      expect(tokens?.differences).toContainEqual(difference);
+    expect(tokens?.differences.map(({ part }) => part)).not.toContain("response 200 access_token");
+  });
+
+  test("compares all operations, and names one that only one variant has", async () => {
+    const withMore = openapi(
+      {
+        ...ONE_OPERATION,
+        "/tree": { get: { operationId: "tree", ...response({ $ref: "#/components/schemas/Tree" }) } },
+      },
+      { schemas: { Tree: object({ child: { $ref: "#/components/schemas/Tree" } }) } },
+    );
+    const at = await written("variants", { "a.json": openapi(ONE_OPERATION), "b.json": withMore });
+    expect(await diffVariants({ A: join(at, "a.json"), B: join(at, "b.json") })).toEqual([
+      { operationId: "listThings", differences: [] },
+      { operationId: "tree", differences: [{ part: "operation", A: undefined, B: "GET /tree" }] },
+    ]);
+    const unknown = diffVariants({}, "nothing");
+    await expect(unknown).rejects.toMatchObject({
+      code: "option_invalid",
+      message: expect.stringContaining("requestToken"),
+    });
+  });
+});
