@@ -31,17 +31,17 @@ export interface Action {
   readonly pointer: string;
 }
 
-/** What wrote each member of a container; for an array also the index that an item has in the text of the document. */
+/** What wrote each member of a container; for an array also the index that an item has in the text. */
 type Writers = Record<string | number, Action | number | undefined>;
 
-/** Records which values of a document were written by overlays, and where the others are in the text of the document. */
+/** Records which values of a document were written by overlays, and where the others are in its text. */
 export class Origins {
   /** The overlays that changed the document, in the order of their first change. */
   readonly overlays: Set<SourceFile> = new Set<SourceFile>();
   readonly #writers = new WeakMap<object, Writers>();
   readonly #removed: (readonly [pointer: string, action: Action])[] = [];
 
-  /** Must be called before the value at `key` of `container` is set, or is appended where `key` is the length. */
+  /** Must be called before the value at `key` is set, or is appended where `key` is the length. */
   write(container: object, key: string | number, action: Action): void {
     this.overlays.add(action.overlay);
     this.#writersIn(container)[key] = action;
@@ -62,7 +62,7 @@ export class Origins {
     return typeof writer === "number" ? undefined : writer;
   }
 
-  /** The last action that wrote the place or something around it, and the pointer that the place has in the text. */
+  /** The last action that wrote the place or something around it, and the pointer of the place in the text. */
   trace(root: unknown, pointer: string): { readonly action: Action | undefined; readonly inText: string } {
     let value = root;
     let action: Action | undefined;
@@ -149,7 +149,6 @@ export function checkDocument(document: Document): void {
       const message = "a property named __proto__ cannot be expressed";
       throw documentError(document, "schema_unsupported", place(), message);
     }
-    if (typeof value.$ref === "string") follow(document, value, place());
     checkReferences(value, place);
   });
 }
@@ -174,6 +173,7 @@ function referenceChecker(document: Document): (value: JsonObject, place: () => 
   const open = new Set<unknown>();
   const visit = (value: unknown, place: () => string): void => {
     if (!isObject(value) || done.has(value)) return;
+    if (value.$ref === undefined && !value.allOf && !value.anyOf && !value.oneOf) return;
     if (open.has(value)) {
       const message = "the schema applies itself to the same value, by $ref, allOf, anyOf or oneOf";
       throw documentError(document, "reference_circular", place(), message);

@@ -1,6 +1,6 @@
 /**
- * Reads overlays and applies them to the documents: OpenAPI Initiative, Overlay Specification 1.0 and 1.1, with JSONPath
- * by RFC 9535. Stricter than the specification in one point: an action that matches nothing is an error.
+ * Reads overlays and applies them to the documents: Overlay Specification 1.0 and 1.1, JSONPath by RFC 9535.
+ * Stricter than the specification in one point: an action that matches nothing is an error.
  */
 import { basename } from "node:path";
 import { JSONPathEnvironment, type JSONPathQuery } from "json-p3";

@@ -27,14 +27,16 @@ interface Context {
   readonly markedBy?: string | undefined;
 }
 
-export function provenanceNotes({ root, origins }: Document): ProvenanceNotes {
+export function provenanceNotes({ root, text, origins }: Document): ProvenanceNotes {
   const notes = new Map<unknown, string>();
+  if (origins.overlays.size === 0 && !/x-(?:observed|assumed|not-shown)/.test(text)) return notes;
   const walk = (value: unknown, parentKey: string, isField: boolean, around: Context): void => {
     if (typeof value !== "object" || value === null) return;
     const isNamed = NAMED_BY_AUTHOR.has(parentKey);
     const writerOf = (key: string) => origins.writerOf(value, key)?.overlay.file;
-    const files = new Set(around.file === undefined ? [] : [around.file]);
-    const field: Field = isField ? { files, unknowns: new Set() } : around.field;
+    const field: Field = isField
+      ? { files: new Set(around.file === undefined ? [] : [around.file]), unknowns: new Set() }
+      : around.field;
     const here: Context = { ...(isNamed ? around : marked(value, around, writerOf)), field };
     for (const [key, child] of Object.entries(value)) {
       const writer = writerOf(key);

@@ -64,6 +64,7 @@ export interface SourceFile {
   readonly file: string;
   /** Hash of the text without byte order mark and with LF line ends. */
   readonly sha256: string;
+  readonly text: string;
   readonly root: JsonObject;
   /** Line and column of a pointer, or of the deepest place above it that the text has. */
   readonly positionOf: (pointer: string) => string | undefined;
@@ -134,7 +135,7 @@ export async function readSourceFile(path: string): Promise<SourceFile> {
   if (!isObject(root)) {
     throw failure("document_not_yaml", "the file is not a YAML document: the top level must be a mapping");
   }
-  return { file, sha256: createHash("sha256").update(text).digest("hex"), root, positionOf };
+  return { file, sha256: createHash("sha256").update(text).digest("hex"), text, root, positionOf };
 }
 
 /** Large documents are JSON, which this parses thirty times faster than the YAML parser does. */
@@ -177,7 +178,8 @@ interface Size {
 const LEAF: Size = { levels: 0, values: 1 };
 
 /**
- * Counts each value as often as it is referred to, but visits it once: a small text can expand to any size with aliases.
+ * Counts each value as often as it is referred to, but visits it once: with aliases a small text can expand
+ * to any size.
  *
  * @throws GenerateError `document_too_large`, `reference_circular`
  */

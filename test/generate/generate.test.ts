@@ -326,6 +326,7 @@ const refused = [
   ),
   refusal("a $ref that is not UTF-8", "reference_missing", answer({ $ref: "#/components/schemas/%FF" })),
   refusal("a $ref to another file", "reference_external", answer({ $ref: "other.yaml#/A" })),
+  refusal("an empty $ref", "reference_external", answer({ $ref: "" })),
   refusal(
     "references in a circle",
     "reference_circular",
