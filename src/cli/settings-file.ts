@@ -1,5 +1,5 @@
 /** The settings file: what was learnt about a deployment, for client, emulator and command line alike. */
-import { type DeploymentSettings, deploymentSettings } from "../contract/settings.js";
+import { type DeploymentSettings, deploymentSettings } from "../contract/learning/settings.js";
 import { EmulatorError, parseInput } from "../emulator/errors.js";
 import { parseFile } from "../emulator/seed/parse-file.js";
 import { invalidFlag, readFileOf } from "./arguments.js";

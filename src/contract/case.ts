@@ -3,7 +3,7 @@ import type { RuleId } from "../emulator/rules.js";
 import type { NotTriedReason } from "./errors.js";
 import type { Exchange } from "./exchange.js";
 import type { Kit } from "./kit.js";
-import type { DeploymentSettings } from "./settings.js";
+import type { DeploymentSettings } from "./learning/settings.js";
 import type { Need } from "./target.js";
 
 /** A promise that a deployment keeps or breaks, or an open fact that it shows. Plain data. */

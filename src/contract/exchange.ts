@@ -1,6 +1,6 @@
 /** Sends the requests of a run: paced, within a budget, with a 429 waited out, each recorded without its secrets. */
 import { NotTried } from "./errors.js";
-import { inferSchema, type JsonSchema } from "./schema.js";
+import { inferSchema, type JsonSchema } from "./learning/schema.js";
 import type { Secrets } from "./secrets.js";
 
 /** One request and its answer, as reports show them. It holds no token, secret, code, assertion or name. */

@@ -13,7 +13,7 @@ import {
   VARIANTS,
   type Variant,
 } from "./document.js";
-import { collectUnknowns } from "./emit-unknowns.js";
+import { collectUnknowns } from "./emit/unknowns.js";
 import { METHODS } from "./operations.js";
 import { GenerateError, isObject, keysOf, pointerTo } from "./source-file.js";
 

@@ -4,11 +4,11 @@ import { copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } fr
 import { createRequire } from "node:module";
 import { join, relative, sep } from "node:path";
 import { type Document, shippedDocument, type Variant } from "./document.js";
-import { emitOperations } from "./emit-operations.js";
-import { emitSchemas } from "./emit-schemas.js";
-import { emitUnknowns } from "./emit-unknowns.js";
-import { emitVariantTypes } from "./emit-variant-types.js";
-import { emitEmulation } from "./emulation.js";
+import { emitEmulation } from "./emit/emulation.js";
+import { emitOperations } from "./emit/operations.js";
+import { emitSchemas } from "./emit/schemas.js";
+import { emitUnknowns } from "./emit/unknowns.js";
+import { emitVariantTypes } from "./emit/variant-types.js";
 import { listOperations } from "./operations.js";
 import { readDocuments } from "./overlay.js";
 import { provenanceNotes } from "./provenance.js";

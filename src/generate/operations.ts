@@ -1,7 +1,7 @@
 /** Lists the operations of a document for the emitters, with all references followed. */
 import { type Document, documentError, follow } from "./document.js";
-import { checkType } from "./rewrite-schema.js";
-import { mergedSchema } from "./sample.js";
+import { checkType } from "./emit/rewrite-schema.js";
+import { mergedSchema } from "./emit/sample.js";
 import { isObject, type JsonObject, pointerTo } from "./source-file.js";
 
 export const METHODS = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"] as const;

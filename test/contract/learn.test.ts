@@ -4,7 +4,7 @@ import { query } from "json-p3";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { type ContractResult, learnFrom, type Observation } from "../../src/contract/index.js";
-import { inferSchema } from "../../src/contract/schema.js";
+import { inferSchema } from "../../src/contract/learning/schema.js";
 import { createEmulator } from "../../src/emulator/index.js";
 import { createRig } from "./rig.js";
 

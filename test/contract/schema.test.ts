@@ -2,7 +2,12 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { exampleFor, inferSchema, type JsonSchema, mergeObserved } from "../../src/contract/schema.js";
+import {
+  exampleFor,
+  inferSchema,
+  type JsonSchema,
+  mergeObserved,
+} from "../../src/contract/learning/schema.js";
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false });
 const isValid = (schema: JsonSchema, value: unknown) => ajv.validate(schema, value);

@@ -6,7 +6,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { beforeAll, describe, expect, test } from "vitest";
 import type { z } from "zod";
-import { readApi } from "../../src/generate/emulation.js";
+import { readApi } from "../../src/generate/emit/emulation.js";
 import { generate } from "../../src/generate/index.js";
 import { type CompiledSample, compiledSample, ONE_OPERATION, openapi, sample } from "./sample-documents.js";
 

@@ -5,7 +5,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test, vi } from "vitest";
-import { loadPeer } from "../../src/generate/emit-variant-types.js";
+import { loadPeer } from "../../src/generate/emit/variant-types.js";
 import {
   checkGenerated,
   type Drift,

@@ -126,7 +126,7 @@ describe("every link between pages", () => {
 });
 
 test("the command that installs what generating needs is that of the error message, on every page", () => {
-  const [, command = ""] = read("src/generate/emit-variant-types.ts").match(/"(npm install .*)"/) ?? [];
+  const [, command = ""] = read("src/generate/emit/variant-types.ts").match(/"(npm install .*)"/) ?? [];
   const named = pages.flatMap((page) => read(page).match(/npm install .*openapi-typescript.*/g) ?? []);
   expect(named.map((line) => line.replace(/ +#.*/, ""))).toEqual(Array(3).fill(command));
 });

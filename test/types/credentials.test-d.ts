@@ -1,7 +1,7 @@
 /** The compiler accepts a credential or an Auth only for the functions that can use it. */
 import type { KeyObject } from "node:crypto";
 import { createBackend } from "../../src/backend/index.js";
-import type { DeploymentSettings } from "../../src/contract/settings.js";
+import type { DeploymentSettings } from "../../src/contract/learning/settings.js";
 import { createEmulator, type EmulatorOptions } from "../../src/emulator/index.js";
 import {
   type Auth,

@@ -16,8 +16,8 @@ import {
   type RunAbout,
   runContract,
 } from "../../contract/index.js";
+import { countResults, groupNotTried, summaryText } from "../../contract/reports/summary.js";
 import { chooseCases } from "../../contract/run.js";
-import { countResults, groupNotTried, summaryText } from "../../contract/summary.js";
 import { needed } from "../../contract/target.js";
 import { defaultFetch } from "../../http/exchange.js";
 import { collect, invalidFlag, wholeNumber } from "../arguments.js";

@@ -17,7 +17,7 @@ import {
   readSeedFile,
   rules,
 } from "../../emulator/index.js";
-import type { DocumentedApi } from "../../generate/emulation.js";
+import type { DocumentedApi } from "../../generate/emit/emulation.js";
 import { collect, invalidFlag, wholeNumber } from "../arguments.js";
 import { fileWatcher, lookEveryMs, stateOfFiles } from "../file-watcher.js";
 import type { Output, Paint } from "../output.js";
@@ -129,7 +129,7 @@ function emulatorOptions(flags: EmulateFlags, seed: EmulatorSeed | undefined): E
 /** @throws GenerateError */
 async function documentedApi({ variantA, variantB }: EmulateFlags): Promise<DocumentedApi | undefined> {
   if (variantA === undefined && variantB === undefined) return undefined;
-  const { readApi } = await import("../../generate/emulation.js");
+  const { readApi } = await import("../../generate/emit/emulation.js");
   return readApi({ A: variantA, B: variantB });
 }
 

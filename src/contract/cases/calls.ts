@@ -4,9 +4,9 @@ import { breaks, type CaseDefinition, defineCases, holds, learnt, type Verdict }
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
 import { askServed, type Kit, lifetimeOf, shownAnswer } from "../kit.js";
+import { exampleOf, inferSchema } from "../learning/schema.js";
+import type { DeploymentSettings } from "../learning/settings.js";
 import { randomText } from "../person.js";
-import { exampleOf, inferSchema } from "../schema.js";
-import type { DeploymentSettings } from "../settings.js";
 import type { Need } from "../target.js";
 import { codeOf, control, controlNeeds, exchange } from "./codes.js";
 import { isAccepted } from "./judge.js";

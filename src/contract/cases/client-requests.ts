@@ -3,9 +3,9 @@ import { type CaseDefinition, defineCases, learnt, type Verdict } from "../case.
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
 import type { ClientRequest, Kit } from "../kit.js";
+import { exampleOf } from "../learning/schema.js";
+import type { DeploymentSettings } from "../learning/settings.js";
 import { randomText } from "../person.js";
-import { exampleOf } from "../schema.js";
-import type { DeploymentSettings } from "../settings.js";
 import { byB, findLifetime, isAccepted, open, refusals } from "./judge.js";
 
 type RightFields = ReturnType<typeof rightFields>;

@@ -1,7 +1,7 @@
 /** Two runs compared: what a deployment does other than before. */
 import { z } from "zod";
-import type { ContractResult } from "./case.js";
-import { ContractError } from "./errors.js";
+import type { ContractResult } from "../case.js";
+import { ContractError } from "../errors.js";
 
 /** The part of a result that is compared. */
 export type ComparedResult = Pick<ContractResult, "id" | "variant" | "result" | "observed" | "settings">;

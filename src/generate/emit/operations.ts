@@ -1,5 +1,5 @@
 /** Emits operations.ts: the runtime table of operations and the lookup types of `call` and `paths`. */
-import { type Document, VARIANTS, type Variant } from "./document.js";
+import { type Document, VARIANTS, type Variant } from "../document.js";
 import {
   METHODS,
   type Operation,
@@ -8,8 +8,8 @@ import {
   PLACES,
   REGISTERED_STATUSES,
   type Response,
-} from "./operations.js";
-import type { ProvenanceNotes } from "./provenance.js";
+} from "../operations.js";
+import type { ProvenanceNotes } from "../provenance.js";
 import { fileHeader, literal, prettyLiteral, propertyName, UNCHECKED } from "./source-text.js";
 
 /** X-Envelope is an option of each call; OpenAPI ignores the other three as parameters (3.1, Parameter Object). */

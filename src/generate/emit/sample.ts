@@ -1,6 +1,6 @@
 /** Makes an example value from a JSON Schema (2020-12): always the same one, and of bounded size. */
-import { atPointer, type Document, referenceTarget } from "./document.js";
-import { isObject, type JsonObject } from "./source-file.js";
+import { atPointer, type Document, referenceTarget } from "../document.js";
+import { isObject, type JsonObject } from "../source-file.js";
 
 const MOST_VALUES = 1000;
 const MOST_ITEMS = 20;

@@ -1,10 +1,10 @@
 /** What an emulator answers for the operations of a document. Emits emulation.ts, or reads documents for `emulate`. */
-import { type Document, follow, readDocument, VARIANTS, type Variant } from "./document.js";
-import { type OperationRow, operationTable } from "./emit-operations.js";
-import { checkSchemas } from "./emit-schemas.js";
-import { type Content, listOperations, type Operation, type OperationLists } from "./operations.js";
+import { type Document, follow, readDocument, VARIANTS, type Variant } from "../document.js";
+import { type Content, listOperations, type Operation, type OperationLists } from "../operations.js";
+import { isObject } from "../source-file.js";
+import { type OperationRow, operationTable } from "./operations.js";
 import { sampleOf } from "./sample.js";
-import { isObject } from "./source-file.js";
+import { checkSchemas } from "./schemas.js";
 import { fileHeader, prettyLiteral } from "./source-text.js";
 
 interface Answer {

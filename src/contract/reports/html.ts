@@ -1,8 +1,8 @@
 /** A run as one HTML page for people: it loads nothing, runs nothing, and is read on a phone and on paper too. */
-import { version } from "../version.js";
-import type { ContractResult } from "./case.js";
-import type { Exchange } from "./exchange.js";
-import { learnFrom } from "./learn.js";
+import { version } from "../../version.js";
+import type { ContractResult } from "../case.js";
+import type { Exchange } from "../exchange.js";
+import { learnFrom } from "../learning/learn.js";
 import { countResults, countsText, groupNotTried, type RunAbout } from "./summary.js";
 
 /**

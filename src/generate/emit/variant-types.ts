@@ -1,7 +1,7 @@
 /** Emits variant-a.ts and variant-b.ts: the document as TypeScript types, by openapi-typescript. */
-import type { Document } from "./document.js";
-import type { ProvenanceNotes } from "./provenance.js";
-import { GenerateError, isObject } from "./source-file.js";
+import type { Document } from "../document.js";
+import type { ProvenanceNotes } from "../provenance.js";
+import { GenerateError, isObject } from "../source-file.js";
 import { fileHeader, UNCHECKED } from "./source-text.js";
 
 /** One command installs both packages, because one does not work without the other. */

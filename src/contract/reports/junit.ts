@@ -1,6 +1,6 @@
 /** A run as JUnit XML, which CI systems show as tests. */
-import type { ContractResult } from "./case.js";
-import type { Exchange } from "./exchange.js";
+import type { ContractResult } from "../case.js";
+import type { Exchange } from "../exchange.js";
 import { countResults, type RunAbout } from "./summary.js";
 
 /**

@@ -5,8 +5,8 @@
  * one of `anyOf` and `oneOf` if both are given, all keywords if `type` is missing, `required` without `properties`.
  * Here each group becomes a member of one `allOf`, and a keyword without an equivalent is an error.
  */
-import { type Document, documentError, referenceTarget } from "./document.js";
-import { isObject, type JsonObject, pointerTo } from "./source-file.js";
+import { type Document, documentError, referenceTarget } from "../document.js";
+import { isObject, type JsonObject, pointerTo } from "../source-file.js";
 
 export type Schema = JsonObject | boolean;
 

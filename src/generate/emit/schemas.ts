@@ -1,9 +1,9 @@
 /** Emits schemas.ts: every schema of both documents as a zod schema that is built at its first use. */
 import { z } from "zod";
-import { atPointer, type Document, documentError, follow, VARIANTS, type Variant } from "./document.js";
-import type { Content, Operation, OperationLists } from "./operations.js";
+import { atPointer, type Document, documentError, follow, VARIANTS, type Variant } from "../document.js";
+import type { Content, Operation, OperationLists } from "../operations.js";
+import { isObject, pointerTo } from "../source-file.js";
 import { expressSchema, type Schema } from "./rewrite-schema.js";
-import { isObject, pointerTo } from "./source-file.js";
 import { fileHeader, literal, prettyLiteral, propertyName } from "./source-text.js";
 
 /** A separate registry keeps the schemas out of zod's global one. */

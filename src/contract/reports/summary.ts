@@ -1,5 +1,5 @@
 /** What all reports of a run need: its counts, and why cases were not tried. */
-import type { ContractResult, Outcome } from "./case.js";
+import type { ContractResult, Outcome } from "../case.js";
 
 /** The run that a report is about. */
 export interface RunAbout {

@@ -1,8 +1,8 @@
 /** What a run teaches: an overlay for the documents of this package, and the settings of the deployment. */
 import { stringify } from "yaml";
-import { unknowns } from "../../generated/unknowns.js";
-import type { ContractResult } from "./case.js";
-import type { Observation } from "./exchange.js";
+import { unknowns } from "../../../generated/unknowns.js";
+import type { ContractResult } from "../case.js";
+import type { Observation } from "../exchange.js";
 import { exampleFor, exampleOf, type JsonSchema, mergeObserved } from "./schema.js";
 import type { DeploymentSettings } from "./settings.js";
 
