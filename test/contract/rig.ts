@@ -29,9 +29,9 @@ const keys = [1, 2].map((number) => {
 });
 const [first, second] = keys as [(typeof keys)[0], (typeof keys)[0]];
 
-/** All plugins but one have the second key alone: the emulator would take its time to make others. */
+/** All plugins but one have the first key alone: the emulator would take its time to make others. */
 const plugin = (clientId: string, type: "service" | "user_interface", more: object = {}) => ({
-  ...{ clientId, tenantId, type, scopes, jwks: { keys: [second.publicJwk] } },
+  ...{ clientId, tenantId, type, scopes, jwks: { keys: [first.publicJwk] } },
   ...more,
 });
 
@@ -69,7 +69,7 @@ export function createRig(emulatorOptions: EmulatorOptions = {}): Rig {
       })),
     } as never,
   });
-  const credential = (clientId: string) => ({ clientId, privateKey: second.privateKey, keyId: second.kid });
+  const credential = (clientId: string) => ({ clientId, privateKey: first.privateKey, keyId: first.kid });
   const launch = (userId: string, clientId: string): Launched => {
     const { url, authorize } = emulator.launch({ tenantId, clientId, userId });
     const parameters = Object.fromEntries(new URL(url, "https://page.example").searchParams);

@@ -1,7 +1,5 @@
 /** What the tables of rules and options do not see of Variant A's token endpoint. */
 import { describe, expect, test } from "vitest";
-import { contractCases } from "../../src/contract/index.js";
-import { type RuleId, rules } from "../../src/emulator/index.js";
 import { createRig, type Rig } from "./rig.js";
 
 type Front = (rig: Rig) => (url: string, init: RequestInit) => Promise<Response>;
@@ -71,30 +69,6 @@ describe("the numbers of the rate limit", () => {
     const result = (await run({ only: ["rate-limit-numbers"] })).get("rate-limit-numbers");
     expect(result).toMatchObject({ result: "not tried", observed: "No 429 came within 300 requests." });
   });
-});
-
-/** Rules without a switch, and how a front spoils the refusals. Without a row they become a token. */
-const spoilt: Partial<Record<RuleId, (body: Record<string, unknown>) => Response>> = {
-  "token-request.opacity": (body) => Response.json({ ...body, trace: "bad signature" }, { status: 400 }),
-  "token-request.failure-status": (body) => Response.json(body, { status: 401 }),
-};
-const asToken = () => Response.json({ access_token: "a made-up token", token_type: "Bearer" });
-const fixed = (Object.keys(rules) as RuleId[]).filter(
-  (rule) => /^(token-request|plugin|assertion)\./.test(rule) && rules[rule].off === undefined,
-);
-
-test.each(fixed)("a server that does not keep %s breaks its cases", async (rule) => {
-  const { run, emulator } = createRig({ rateLimit: false });
-  const own = contractCases.filter((one) => one.rule === rule).map(({ id }) => id);
-  // The first answer shows that Variant A is served.
-  let answers = 0;
-  const fetch = async (url: string, init: RequestInit) => {
-    const answer = await emulator.fetch(url, init);
-    if (!isTokenRequest(url) || answer.status < 400 || answers++ === 0) return answer;
-    return (spoilt[rule] ?? asToken)(answer.status === 405 ? {} : await answer.json());
-  };
-  const results = await run({ only: own, fetch });
-  expect([...results.values()].map(({ result }) => result)).toEqual(own.map(() => "breaks"));
 });
 
 test("a wrong kid that is accepted breaks nothing while the second key is not registered", async () => {
