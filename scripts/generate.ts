@@ -1,6 +1,7 @@
-// Makes generated/ from openapi/. With --check it only prints what would change, and exits with 1 if anything would.
-// An argument may name another folder that holds both.
-import { join } from "node:path";
+// Makes generated/ from openapi/, and the generated code of the example with an overlay. With --check it only prints what would change, and exits with 1 if anything would.
+// An argument may name another folder that holds them.
+import { existsSync } from "node:fs";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { checkGenerated, GenerateError, type GenerateOptions, generate } from "../src/generate/index.js";
@@ -11,14 +12,20 @@ const { values, positionals } = parseArgs({
 });
 const root = positionals[0] ?? fileURLToPath(new URL("..", import.meta.url));
 
-const options: GenerateOptions = {
-  documents: { A: join(root, "openapi", "variant-a.yaml"), B: join(root, "openapi", "variant-b.yaml") },
-  out: join(root, "generated"),
+const documents = {
+  A: join(root, "openapi", "variant-a.yaml"),
+  B: join(root, "openapi", "variant-b.yaml"),
 };
+const example = join(root, "test", "examples", "consumer");
+const overlays = [join(example, "consumer.overlay.yaml")];
+const all: GenerateOptions[] = [{ documents, out: join(root, "generated") }];
+if (existsSync(example)) all.push({ documents, overlays, out: join(example, "generated") });
 
 try {
   if (values.check) await check();
-  else for (const name of await generate(options)) console.log(`generated/${name}`);
+  else
+    for (const options of all)
+      for (const name of await generate(options)) console.log(join(relative(root, options.out), name));
 } catch (error) {
   if (!(error instanceof GenerateError)) throw error;
   console.error(`${error.code}: ${error.message}`);
@@ -26,12 +33,12 @@ try {
 }
 
 async function check(): Promise<void> {
-  const { missing, different, extra } = await checkGenerated(options);
-  const lines = [
-    ...missing.map((name) => `missing: generated/${name}`),
-    ...different.map((name) => `different: generated/${name}`),
-    ...extra.map((name) => `extra: generated/${name}`),
-  ];
+  const lines: string[] = [];
+  for (const options of all) {
+    const drift = await checkGenerated(options);
+    for (const kind of ["missing", "different", "extra"] as const)
+      for (const name of drift[kind]) lines.push(`${kind}: ${join(relative(root, options.out), name)}`);
+  }
   if (lines.length === 0) return console.log("generated/ is up to date");
   console.error([...lines, "Run `npm run generate`, and delete the extra files."].join("\n"));
   process.exitCode = 1;

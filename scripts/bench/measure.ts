@@ -21,11 +21,15 @@ export interface Row {
   readonly name: string;
   /** What is compared with what. */
   readonly title: string;
-  readonly unit: "times" | "kB" | "ms";
+  readonly unit: "times" | "kB" | "ms" | "MiB";
   /** The highest `value` that meets the aim. */
   readonly aim: number;
+  /** @throws NotMeasured when something that the row needs is not there */
   measure(build: Build): Promise<Figures>;
 }
+
+/** Its message is the reason, which is printed instead of the figures. */
+export class NotMeasured extends Error {}
 
 export interface Spread {
   readonly median: number;

@@ -163,7 +163,14 @@ async function render({ documents = {}, overlays = [] }: Sources): Promise<Reado
     ["unknowns.ts", emitUnknowns([A, B])],
     ["variant-a.ts", typesA],
     ["variant-b.ts", typesB],
+    // Without overlays they would be copies of the documents.
+    ...(overlays.length === 0 ? [] : [documentWithOverlays(A), documentWithOverlays(B)]),
   ]);
+}
+
+/** A document as the overlays leave it, for `diffDocuments` and for other tools. */
+function documentWithOverlays({ variant, root }: Document): readonly [name: string, content: string] {
+  return [`variant-${variant.toLowerCase()}.json`, `${JSON.stringify(root, undefined, 2)}\n`];
 }
 
 /** Incremented whenever the generator writes different output for the same documents. */

@@ -279,6 +279,8 @@ const rows: readonly Row[] = [
   row({ type: ["string", "null"], minLength: 2 }),
   row(text({ enum: ["a", null] })),
   row({ type: ["string", "null"], const: null }, ["null"]),
+  // What could end a template, or be read as an escape in it.
+  row({ const: "` $\u007Ba} \\` \\u0060" }),
   row(text({ enum: ["a", "abc"], maxLength: 2 })),
   row({ enum: ["a", 1, true, null] }, ["1"]),
   row({ type: "integer", minimum: 0, exclusiveMaximum: 10, multipleOf: 2 }, ["2", 2.0]),

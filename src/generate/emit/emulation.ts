@@ -5,7 +5,7 @@ import { isObject } from "../source-file.js";
 import { type OperationRow, operationTable } from "./operations.js";
 import { sampleOf } from "./sample.js";
 import { checkSchemas } from "./schemas.js";
-import { fileHeader, prettyLiteral } from "./source-text.js";
+import { fileHeader, jsonText } from "./source-text.js";
 
 interface Answer {
   readonly status: number;
@@ -44,7 +44,7 @@ export function emitEmulation(documents: Readonly<Record<Variant, Document>>, li
   const answers = { A: answersOf(A, lists.A), B: answersOf(B, lists.B) };
   return [
     fileHeader("The answers of an emulator, from the examples and the schemas of both documents.", [A, B]),
-    `export const emulation: Readonly<Record<"A" | "B", Readonly<Record<string, unknown>>>> = ${prettyLiteral(answers)};\n`,
+    `export const emulation: Readonly<Record<"A" | "B", Readonly<Record<string, unknown>>>> = ${jsonText(answers)};\n`,
   ].join("\n");
 }
 

@@ -8,6 +8,12 @@ export function literal(value: unknown): string {
   return JSON.stringify(value);
 }
 
+/** JSON as one token, because TypeScript needs seconds to parse and to check a literal of several megabytes. */
+export function jsonText(value: unknown): string {
+  const json = JSON.stringify(value, undefined, 2);
+  return `JSON.parse(String.raw\`${json.replaceAll("`", "\\u0060").replaceAll("${", "\\u0024{")}\`)`;
+}
+
 /** A property name, quoted where necessary. `__proto__` is in brackets, because it would set the prototype. */
 export function propertyName(name: string): string {
   if (name === "__proto__") return '["__proto__"]';
