@@ -128,6 +128,20 @@ describe("the overlay", () => {
     expect(actionsOf(nothing)).toEqual([{ target: "$", description: expect.any(String), update: {} }]);
   });
 
+  test("keeps what was answered in words, each once, in the document of its variant", () => {
+    const answers = [
+      result({ unknown: "clock-drift", observed: "Refused." }),
+      result({ unknown: "clock-drift", observed: "Accepted." }),
+      result({ unknown: "clock-drift", observed: "Refused." }),
+      result({ unknown: "variant-b-code-rules", variant: "B", observed: "Two minutes." }),
+    ];
+    const words = actionsOf(answers).filter(({ target }) => target === "$.info");
+    expect(words.map((action) => [action["x-variant"], action.update])).toEqual([
+      ["A", { "x-answered": { "clock-drift": "Accepted. Refused." }, "x-observed": true }],
+      ["B", { "x-answered": { "variant-b-code-rules": "Two minutes." }, "x-observed": true }],
+    ]);
+  });
+
   test("is the same for the same results in another order, or stored as JSON", () => {
     const learnt = learnFrom(results);
     expect(learnFrom(results.toReversed())).toEqual(learnt);

@@ -101,6 +101,7 @@ export function createRig(emulatorOptions: EmulatorOptions = {}): Rig {
       return async () => emulator.updatePlugin({ clientId: "reports", tenantId, enabled: true });
     },
     rateLimit,
+    envelopes: ["true", "full"],
     serviceAccount: { clientId: "nightly", clientSecret: "a secret of the account" },
     apiClient: {
       clientId: "portal",

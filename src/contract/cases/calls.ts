@@ -429,7 +429,8 @@ async function learnEnvelope(kit: Kit, variant: Variant): Promise<Verdict> {
   if (isBoth && !kit.isNamed && (await askServed(kit, "A")).isServed)
     throw new NotTried("It is tried with Variant A. Name the case to try it.");
   const raw = JSON.stringify(inferSchema(jsonOf(await deviceList(kit, variant))));
-  const { envelopes: values = ["true", "full"] } = kit.target;
+  const { envelopes } = kit.target;
+  const values = envelopes ?? ["true", "full"];
   const envelope: Record<string, string> = {};
   for (const value of values) {
     const note = "the device list with X-Envelope";
@@ -442,6 +443,8 @@ async function learnEnvelope(kit: Kit, variant: Variant): Promise<Verdict> {
     if (isAccepted(answer) && wrapped !== undefined) envelope[value] = wrapped[0];
   }
   const found = Object.entries(envelope).map(([value, member]) => `${value} wraps the body in ${member}`);
+  if (envelopes === undefined && found.length === 0)
+    throw new NotTried("It needs a value of X-Envelope: neither true nor full wraps the body.", "needs");
   return learnt(`Of ${values.join(", ")}: ${found.join(", ") || "none wraps the body"}.`, { envelope });
 }
 

@@ -123,8 +123,9 @@ function isAnswered(answers: readonly ContractResult[], id: string, variant: Var
   return answers.some((answer) => answer.unknown === id && answer.variant === variant);
 }
 
+/** Takes the marks of what was answered away, and keeps the answers in words. */
 function marksOf(answers: readonly ContractResult[]): readonly Action[] {
-  return unknowns.flatMap(({ id, variants }) =>
+  const marks = unknowns.flatMap(({ id, variants }) =>
     variants
       .filter((variant) => isAnswered(answers, id, variant))
       .map((variant) => ({
@@ -133,6 +134,22 @@ function marksOf(answers: readonly ContractResult[]): readonly Action[] {
         remove: true as const,
       })),
   );
+  const words = (["A", "B"] as const).flatMap((variant): Action[] => {
+    const own = unknowns.flatMap(({ id, variants }) => {
+      const said = answers.filter((answer) => answer.unknown === id && answer.variant === variant);
+      const text = [...new Set(said.map((answer) => answer.observed))].sort().join(" ");
+      return text !== "" && variants.includes(variant) ? [[id, text]] : [];
+    });
+    if (own.length === 0) return [];
+    return [
+      {
+        target: "$.info",
+        "x-variant": variant,
+        update: { "x-answered": Object.fromEntries(own), ...observed },
+      },
+    ];
+  });
+  return [...marks, ...words];
 }
 
 /** `info.x-limits` of a document. Each variant has its own lifetimes. */
