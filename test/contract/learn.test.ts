@@ -13,6 +13,7 @@ type Variant = "A" | "B";
 interface Action {
   readonly target: string;
   readonly "x-variant": Variant;
+  readonly update?: unknown;
 }
 
 const documents = {
