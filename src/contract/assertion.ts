@@ -30,6 +30,10 @@ export async function importSigner({
 }: Omit<PluginCredential, "clientId">): Promise<Signer> {
   try {
     const key = await importKey(privateKey);
+    const { name, hash, modulusLength = 0 } = key.algorithm as Partial<RsaHashedKeyAlgorithm>;
+    const isUsable = key.type === "private" && name === "RSASSA-PKCS1-v1_5" && hash?.name === "SHA-256";
+    if (!isUsable || modulusLength < 2048)
+      throw new TypeError("not a private RSA key of 2048 bits for RS256");
     const publicJwk = key.extractable ? publicHalf(await exportJWK(key)) : undefined;
     const ownKid = typeof privateKey === "object" && "kid" in privateKey ? String(privateKey.kid) : undefined;
     const kid = keyId ?? ownKid ?? (publicJwk && (await calculateJwkThumbprint(publicJwk)));

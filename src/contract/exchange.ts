@@ -52,6 +52,8 @@ export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
+  /** The body if it is JSON, of at most 200 levels. */
+  readonly value: unknown;
   /** The body if it is a JSON object. */
   readonly fields: Readonly<Record<string, unknown>> | undefined;
   /** A 2xx whose JSON object has an `access_token`. */
@@ -183,6 +185,7 @@ export class Exchanges {
         status,
         headers: response.headers,
         text,
+        value,
         fields: object,
         accessToken: typeof token === "string" && token !== "" ? token : undefined,
         receivedAt: now(),
@@ -221,9 +224,19 @@ export function retryAfterMs(headers: Headers, now: number): number | undefined 
   return ms > 0 ? ms : undefined;
 }
 
+/** A body of more levels is a trap for whatever walks it. */
+const mostLevels = 200;
+
+/** Undefined for what is not JSON, or nested too deeply. */
 function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    const value: unknown = JSON.parse(text);
+    let level = [value];
+    for (let depth = 0; level.length > 0; depth++) {
+      if (depth > mostLevels) return undefined;
+      level = level.flatMap((one) => (typeof one === "object" && one !== null ? Object.values(one) : []));
+    }
+    return value;
   } catch {
     return undefined;
   }
@@ -260,8 +273,9 @@ function shownBody(value: unknown, text: string, schema: JsonSchema | undefined)
 }
 
 function shownMember(name: string, value: unknown): string {
-  const isShown = Object.hasOwn(shownMembers, name) && shownMembers[name]?.test(String(value));
-  if (isShown) return JSON.stringify(value);
+  const isText = typeof value === "string" || typeof value === "number";
+  if (isText && Object.hasOwn(shownMembers, name) && shownMembers[name]?.test(`${value}`))
+    return JSON.stringify(value);
   return Array.isArray(value) ? "array" : value === null ? "null" : typeof value;
 }
 

@@ -63,6 +63,7 @@ export class Kit {
   readonly #signers = new Map<object, Promise<Signer>>();
   /** The indexes of the exchanges that the current case relies on. */
   #evidence = new Set<number>();
+  readonly #accepted = new Set<"A" | "B">();
   #clockOffsetMs = 0;
 
   constructor(target: ContractTarget, options: Omit<ExchangeOptions, "secrets" | "ids">, isNamed: boolean) {
@@ -264,9 +265,11 @@ export class Kit {
   }
 
   controlOfA(): Promise<Answer> {
-    return this.#shareToken("control A", () =>
-      this.requestTokenOfA({ note: "a right token request of the service plugin", isRegular: true }),
-    );
+    return this.#shareToken("A", () => this.askControlOfA());
+  }
+
+  askControlOfA(): Promise<Answer> {
+    return this.requestTokenOfA({ note: "a right token request of the service plugin", isRegular: true });
   }
 
   async tokenOfB(): Promise<string> {
@@ -279,20 +282,33 @@ export class Kit {
   }
 
   controlOfB(): Promise<Answer> {
+    return this.#shareToken("B", () => this.askControlOfB());
+  }
+
+  askControlOfB(): Promise<Answer> {
     const { clientId, clientSecret } = this.need("serviceAccount");
     const fields = { grant_type: "client_credentials", client_id: clientId, client_secret: clientSecret };
-    return this.#shareToken("control B", () =>
-      this.requestTokenOfB({ note: "a right token request of the service account", fields, isRegular: true }),
-    );
+    return this.requestTokenOfB({
+      note: "a right token request of the service account",
+      fields,
+      isRegular: true,
+    });
   }
 
   /** Shares a token request until half a minute before its token expires: some cases wait for hours. */
-  async #shareToken(key: string, request: () => Promise<Answer>): Promise<Answer> {
+  async #shareToken(variant: "A" | "B", request: () => Promise<Answer>): Promise<Answer> {
+    const key = `control ${variant}`;
     const answer = await this.share(key, request);
+    if (answer.accessToken !== undefined) this.#accepted.add(variant);
     const isLive = this.#options.now() < answer.receivedAt + (lifetimeOf(answer) - 30) * 1000;
     if (answer.accessToken === undefined || isLive) return answer;
     this.#shared.delete(key);
     return this.share(key, request);
+  }
+
+  /** Whether the machine credential of the variant got a token in this run. */
+  wasAccepted(variant: "A" | "B"): boolean {
+    return this.#accepted.has(variant);
   }
 
   /** Calls a route, by default the device list of section 4.3. */
@@ -342,7 +358,9 @@ export function askServed(
     }));
     const { status, fields } = answer;
     const isRefusal = status >= 400 && status < 500 && ![404, 405, 410].includes(status);
-    return { isServed: isRefusal && fields !== undefined, observed: shownAnswer(answer) };
+    // A token for nobody is a fault of a token endpoint, which the cases then show.
+    const isServed = (isRefusal && fields !== undefined) || answer.accessToken !== undefined;
+    return { isServed, observed: shownAnswer(answer) };
   });
 }
 

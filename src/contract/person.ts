@@ -198,26 +198,31 @@ export const refreshCosts: Costs = { requests: likelyPaths.length + 8, logins: 2
 export const reuseCosts: Costs = { requests: likelyPaths.length + 13, logins: 3 };
 
 /**
- * The paths that may redeem refresh tokens. They are asked with a made-up token, so that a real one goes only where
- * the answer differs from that of a path that is surely none.
+ * The path that redeems refresh tokens. Guessed paths are asked with a made-up client and token, so that a real one goes
+ * only where the answer differs from that of a path that is surely none, and to one path only.
  */
-async function refreshPaths(kit: Kit): Promise<readonly string[]> {
+async function findRefreshPath(kit: Kit): Promise<string> {
   const { refreshPath } = kit.target;
-  if (refreshPath !== undefined) return [refreshPath];
+  if (refreshPath !== undefined) return refreshPath;
   const note = "a made-up refresh token, to find the path of the refresh";
-  const ask = (path: string, changes?: Fields) =>
+  const ask = (path: string, changes: Fields) =>
     refreshAt(kit, { path, refreshToken: randomText(), note, changes });
-  const atTokenPath = await ask(tokenPath);
+  const atTokenPath = await ask(tokenPath, {});
   const otherGrant = await ask(tokenPath, { grant_type: "bivariant-contract" });
-  if (shownAnswer(atTokenPath) !== shownAnswer(otherGrant)) return [tokenPath];
-  const sibling = await ask(siblingPath);
+  if (shownAnswer(atTokenPath) !== shownAnswer(otherGrant)) return tokenPath;
+  const madeUpClient = { client_id: randomText(), client_secret: undefined };
+  const sibling = await ask(siblingPath, madeUpClient);
   const found: string[] = [];
   for (const path of likelyPaths) {
-    const { status, fields } = await ask(path);
+    const { status, fields } = await ask(path, madeUpClient);
     const isRefusal = status >= 400 && status < 500 && ![404, 405, 410].includes(status);
     if (isRefusal && fields !== undefined && status !== sibling.status) found.push(path);
   }
-  return [...found, tokenPath];
+  const [path = tokenPath] = found;
+  if (found.length < 2) return path;
+  throw new NotTried(
+    `Several paths may redeem refresh tokens: ${found.join(", ")}. Name one as \`refreshPath\`.`,
+  );
 }
 
 /** The first refresh of the shared session, and the path at which it worked. @throws NotTried if none did */
@@ -227,11 +232,12 @@ export function firstRefresh(
   return kit.share("first refresh", async () => {
     const session = await sharedSession(kit);
     const { refreshToken } = session;
-    for (const path of await refreshPaths(kit)) {
-      const answer = await refreshSession(kit, session, { path, note: "a right refresh", isRegular: true });
-      if (answer.accessToken !== undefined)
-        return { path, answer, isRotated: session.refreshToken !== refreshToken };
-    }
-    throw new NotTried("No path was found that redeems refresh tokens. Name it as `refreshPath`.");
+    const path = await findRefreshPath(kit);
+    const answer = await refreshSession(kit, session, { path, note: "a right refresh", isRegular: true });
+    if (answer.accessToken === undefined)
+      throw new NotTried(
+        `${path} does not redeem refresh tokens (${shownAnswer(answer)}). Name the path as \`refreshPath\`.`,
+      );
+    return { path, answer, isRotated: session.refreshToken !== refreshToken };
   });
 }

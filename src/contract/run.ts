@@ -100,7 +100,11 @@ async function runCase(
   const verdict = await tryCase(definition, kit, options).catch((error: unknown): Verdict => {
     if (error instanceof NotTried)
       return { result: "not tried", observed: error.message, reason: error.reason };
-    throw error;
+    options.signal?.throwIfAborted();
+    if (error instanceof ContractError) throw error;
+    // What a deployment does is never an error, however odd its answers are.
+    const name = error instanceof Error ? error.name : "a fault";
+    return { result: "not tried", observed: `The answers cannot be judged (${name}).` };
   });
   return { ...about, ...withoutSecrets(verdict, kit), evidence: kit.evidence() };
 }
@@ -166,13 +170,20 @@ function exchangeOptions(
   return { fetch, now, wait, paceMs, maxRequests, timeoutMs, rateLimitDeadlineMs, signal };
 }
 
-function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+/** Timers of more milliseconds than this would end at once. */
+const longestTimerMs = 2 ** 31 - 1;
+
+async function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  for (let left = ms; left > 0; left -= longestTimerMs) await timer(Math.min(left, longestTimerMs), signal);
+}
+
+function timer(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => {
-      clearTimeout(timer);
+      clearTimeout(timeout);
       reject(signal?.reason);
     };
-    const timer = setTimeout(() => {
+    const timeout = setTimeout(() => {
       signal?.removeEventListener("abort", stop);
       resolve();
     }, ms);

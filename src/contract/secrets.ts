@@ -1,27 +1,40 @@
-/** The secrets of a run, and whether a text repeats one of them or a part of one. */
+/** The secrets of a run, and whether a text repeats one of them or a part of one, in any case or usual encoding. */
 
 /** A text that shares so many characters with a secret repeats it. Chance and ordinary words do not come to that. */
 const longestShared = 12;
+/** What is shorter is in every other text. */
+const shortest = 4;
 
 export class Secrets {
-  readonly #parts = new Set<string>();
-  readonly #short = new Set<string>();
+  /** Parts of secrets in lower case, because header names are, by their length. */
+  readonly #parts = new Map<number, Set<string>>();
 
-  /** Remembers a value that no report may show, also as JSON and URLs encode it. Others than texts are ignored. */
+  /** Remembers a value that no report may show. Others than texts are ignored. */
   keep(value: unknown): void {
-    if (typeof value !== "string" || value.length < 6) return;
-    for (const form of new Set([value, JSON.stringify(value).slice(1, -1), encodeURIComponent(value)]))
-      if (form.length < longestShared) this.#short.add(form);
-      else for (const part of partsOf(form)) this.#parts.add(part);
+    if (typeof value !== "string" || value.length < shortest) return;
+    for (const form of formsOf(value)) {
+      const length = Math.min(longestShared, Math.max(shortest, form.length - 2));
+      const parts = this.#parts.get(length) ?? new Set();
+      for (const part of partsOf(form.toLowerCase(), length)) parts.add(part);
+      this.#parts.set(length, parts);
+    }
   }
 
   areIn(text: string): boolean {
-    for (const part of partsOf(text)) if (this.#parts.has(part)) return true;
-    return [...this.#short].some((secret) => text.includes(secret));
+    const lower = text.toLowerCase();
+    for (const [length, parts] of this.#parts)
+      for (const part of partsOf(lower, length)) if (parts.has(part)) return true;
+    return false;
   }
 }
 
-function* partsOf(text: string): Generator<string> {
-  for (let start = 0; start + longestShared <= text.length; start++)
-    yield text.slice(start, start + longestShared);
+/** A value as it is, as JSON and URLs have it, and as base64 and hexadecimal digits. */
+function formsOf(value: string): ReadonlySet<string> {
+  const bytes = Buffer.from(value);
+  const encoded = [bytes.toString("base64"), bytes.toString("base64url"), bytes.toString("hex")];
+  return new Set([value, JSON.stringify(value).slice(1, -1), encodeURIComponent(value), ...encoded]);
+}
+
+function* partsOf(text: string, length: number): Generator<string> {
+  for (let start = 0; start + length <= text.length; start++) yield text.slice(start, start + length);
 }

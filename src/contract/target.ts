@@ -111,7 +111,17 @@ const hook = z.custom<never>((value) => typeof value === "function", "must be a 
 const route = z
   .string()
   .regex(/^[A-Z]+ \/[^\s{}]*$/, 'must be a method and a path, such as "GET /v1/devices"')
+  .refine((text) => staysBelow(text.slice(text.indexOf("/"))), "must not lead out of the base URL")
   .optional();
+
+/** Whether a path has no dot segments, which URL parsers fold even if they are percent-encoded, and names no host. */
+function staysBelow(path: string): boolean {
+  const [segments = ""] = path.split(/[?#]/);
+  return !segments
+    .split(/[/\\]/)
+    .some((segment, at) => /^(?:\.|%2e){1,2}$/i.test(segment) || (at === 1 && segment === ""));
+}
+
 const client = { clientId: text, clientSecret: text };
 const apiClient = z.strictObject({
   ...client,
@@ -126,8 +136,8 @@ const tenantId = z.string().regex(/^[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/, "must be a
 
 const schema = z.strictObject({
   baseUrl: z.url({ protocol: /^https?$/, abort: true }).refine((url) => {
-    const { username, password, search, hash } = new URL(url);
-    return `${username}${password}${search}${hash}` === "";
+    const { username, password } = new URL(url);
+    return `${username}${password}` === "" && !/[?#]/.test(url);
   }, "must have no credentials, query or fragment"),
   tenantId: tenantId.optional(),
   plugin: plugin.optional(),
@@ -150,7 +160,7 @@ const schema = z.strictObject({
   otherApiClient: apiClient.optional(),
   login: hook,
   denyLogin: hook,
-  refreshPath: z.string().startsWith("/").optional(),
+  refreshPath: z.string().startsWith("/").refine(staysBelow, "must not lead out of the base URL").optional(),
   envelopes: z.array(text).optional(),
   rateLimit: z.strictObject({ requests: z.int().min(1), windowSeconds: z.number().positive() }).optional(),
 });

@@ -129,6 +129,12 @@ describe("the overlay", () => {
     expect(actionsOf(nothing)).toEqual([{ target: "$", description: expect.any(String), update: {} }]);
   });
 
+  test("leaves out a setting that no option can have, and names it", () => {
+    const { settings, conflicts } = learnFrom([result({ settings: { tokenLifetimeSeconds: 1e300 } })]);
+    expect(settings).toEqual({});
+    expect(conflicts).toEqual([expect.stringMatching(/^tokenLifetimeSeconds /)]);
+  });
+
   test("keeps what was answered in words, each once, in the document of its variant", () => {
     const answers = [
       result({ unknown: "clock-drift", observed: "Refused." }),

@@ -8,7 +8,7 @@ import { codeCases } from "./codes.js";
 import { loginCases } from "./logins.js";
 import { rateLimitCases } from "./rate-limit.js";
 import { refreshCases, waitingRefreshCases } from "./refresh.js";
-import { servedCases } from "./served.js";
+import { lastCases, servedCases } from "./served.js";
 import { tokenRequestCases } from "./token-requests.js";
 
 const inOrder: readonly CaseDefinition[] = [
@@ -21,6 +21,7 @@ const inOrder: readonly CaseDefinition[] = [
   ...clientCodeCases,
   ...refreshCases,
   ...callCases,
+  ...lastCases,
   ...rateLimitCases,
   ...waitingClientCodeCases,
   ...waitingClientRequestCases,
@@ -44,6 +45,7 @@ const extras: ReadonlySet<string> = new Set([
   "assertion.not-before",
   "assertion.id.number",
   "client-request.body-size",
+  "client-request.json",
   "client-request.one-authentication",
   "authorization.length",
   "authorization.duplicate-parameter",

@@ -21,15 +21,6 @@ const credential: Readonly<Record<Variant, readonly Need[]>> = {
 
 const isRefusal = ({ status }: Answer) => status >= 400 && status < 500;
 
-/** Undefined if the body is not JSON. */
-function jsonOf({ text }: Answer): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 function tokenOf(kit: Kit, variant: Variant): Promise<string> {
   return variant === "A" ? kit.tokenOfA() : kit.tokenOfB();
 }
@@ -335,7 +326,7 @@ const otherCalls: Readonly<Record<Variant, Readonly<Record<string, Other>>>> = {
       async (kit) => {
         const answer = await callLimited(kit);
         if (!isRefusal(answer)) throw new NotTried(`The call was not refused (${shownAnswer(answer)}).`);
-        const body = answer.text === "" ? null : exampleOf(jsonOf(answer));
+        const body = answer.text === "" ? null : exampleOf(answer.value);
         const isKnown = answer.status === 403 && body !== undefined;
         return learnt(`${shownAnswer(answer)}.`, isKnown ? { missingCapabilityBody: body } : undefined);
       },
@@ -367,7 +358,7 @@ function bodyCalls(variant: Variant): Readonly<Record<string, Other>> {
       "The device list is JSON if no X-Envelope is sent.",
       async (kit) => {
         const answer = await deviceList(kit, variant);
-        return (jsonOf(answer) === undefined ? breaks : holds)(`The body is ${shapeOf(answer)}.`);
+        return (answer.value === undefined ? breaks : holds)(`The body is ${shapeOf(answer)}.`);
       },
       { rule: "response.raw" },
     ],
@@ -418,7 +409,7 @@ async function learnBearerStatus(kit: Kit, variant: Variant): Promise<Verdict> {
 
 /** The body by its types, unless it is what the emulator answers with that status. */
 function bodyOfBearer(answer: Answer): DeploymentSettings {
-  const bearerBody = exampleOf(jsonOf(answer));
+  const bearerBody = exampleOf(answer.value);
   const isDefault = answer.status !== 401 && JSON.stringify(bearerBody) === '{"error":"invalid_token"}';
   return bearerBody === undefined || isDefault ? {} : { bearerBody };
 }
@@ -428,7 +419,7 @@ async function learnEnvelope(kit: Kit, variant: Variant): Promise<Verdict> {
   const isBoth = variant === "B" && credential.A.every((name) => kit.target[name] !== undefined);
   if (isBoth && !kit.isNamed && (await askServed(kit, "A")).isServed)
     throw new NotTried("It is tried with Variant A. Name the case to try it.");
-  const raw = JSON.stringify(inferSchema(jsonOf(await deviceList(kit, variant))));
+  const raw = JSON.stringify(inferSchema((await deviceList(kit, variant)).value));
   const { envelopes } = kit.target;
   const values = envelopes ?? ["true", "full"];
   const envelope: Record<string, string> = {};
@@ -440,7 +431,9 @@ async function learnEnvelope(kit: Kit, variant: Variant): Promise<Verdict> {
     const wrapped = Object.entries(answer.fields ?? {}).find(
       ([, member]) => JSON.stringify(inferSchema(member)) === raw,
     );
-    if (isAccepted(answer) && wrapped !== undefined) envelope[value] = wrapped[0];
+    // The name of the member is shown, so it must be a word and not a value.
+    if (isAccepted(answer) && wrapped !== undefined && /^[A-Za-z_]{1,40}$/.test(wrapped[0]))
+      envelope[value] = wrapped[0];
   }
   const found = Object.entries(envelope).map(([value, member]) => `${value} wraps the body in ${member}`);
   if (envelopes === undefined && found.length === 0)
@@ -449,7 +442,7 @@ async function learnEnvelope(kit: Kit, variant: Variant): Promise<Verdict> {
 }
 
 function shapeOf(answer: Answer): string {
-  const value = jsonOf(answer);
+  const value = answer.value;
   if (value === undefined) return "not JSON";
   if (!Array.isArray(value)) return `JSON, of type ${typeof value}`;
   return value.length > 0 ? `an array of type ${typeof value[0]}` : "an empty array";
@@ -457,7 +450,7 @@ function shapeOf(answer: Answer): string {
 
 async function notServed(kit: Kit): Promise<Verdict> {
   const answer = await callUnversioned(kit);
-  const isServed = answer.status >= 500 || (isAccepted(answer) && jsonOf(answer) !== undefined);
+  const isServed = answer.status >= 500 || (isAccepted(answer) && answer.value !== undefined);
   return (isServed ? breaks : holds)(`${shownAnswer(answer)}.`);
 }
 

@@ -26,20 +26,25 @@ export function refusedByA(
 ): Verdict {
   const { status, fields } = answer;
   const isRight =
-    status === rules[rule].answer.status && (errors.length === 0 || errors.includes(String(fields?.error)));
+    status === rules[rule].answer.status &&
+    (errors.length === 0 || errors.some((error) => error === fields?.error)) &&
+    !hasToken(answer);
   return (isRight ? holds : breaks)(observedOf(answer));
 }
 
 /** Codes and bodies of Variant B's refusals are not shown (section 7.3), so any 4xx without a token will do. */
 export function refusedByB(answer: Answer): Verdict {
-  const isRefused = answer.status >= 400 && answer.status < 500;
+  const isRefused = answer.status >= 400 && answer.status < 500 && !hasToken(answer);
   return (isRefused ? holds : breaks)(observedOf(answer));
 }
 
 export function observedOf(answer: Answer): string {
-  return answer.accessToken === undefined
-    ? `${shownAnswer(answer)}.`
-    : `${answer.status} with an access token.`;
+  return hasToken(answer) ? `${answer.status} with an access token.` : `${shownAnswer(answer)}.`;
+}
+
+/** Whatever the status says. */
+function hasToken({ fields }: Answer): boolean {
+  return typeof fields?.access_token === "string";
 }
 
 /** Whether a call got past the bearer token. */

@@ -1,6 +1,7 @@
 /** Which variants are served, and whether a right request gets the token response of the description. */
 import { breaks, type CaseDefinition, defineCases, holds, learnt, type Verdict } from "../case.js";
-import { askServed, type Kit } from "../kit.js";
+import { NotTried } from "../errors.js";
+import { askServed, type Kit, shownAnswer } from "../kit.js";
 
 async function served(kit: Kit, variant: "A" | "B"): Promise<Verdict> {
   const { isServed, observed } = await askServed(kit, variant);
@@ -67,6 +68,42 @@ export const servedCases: readonly CaseDefinition[] = [
         await kit.tokenOfB();
         return holds(`${(await kit.controlOfB()).status} with access_token.`);
       },
+    },
+  }),
+];
+
+/** A refusal proves nothing if everything is refused by then, for example because the client was locked out. */
+function stillAccepted(variant: "A" | "B"): CaseDefinition["run"] {
+  return async (kit) => {
+    const answer = await (variant === "A" ? kit.askControlOfA() : kit.askControlOfB());
+    if (answer.accessToken !== undefined) return holds(`${answer.status} with an access token.`);
+    if (!kit.wasAccepted(variant))
+      throw new NotTried(`The credential was refused (${shownAnswer(answer)}).`, "refused");
+    return breaks(`${shownAnswer(answer)}. The refusals before it may prove nothing.`);
+  };
+}
+
+const last = {
+  section: "4",
+  says: "After all refusals a right token request still succeeds.",
+  expected: "A success, as for the first one.",
+} as const;
+
+export const lastCases: readonly CaseDefinition[] = [
+  ...defineCases("A", {
+    "token-response.a.last": {
+      ...last,
+      needs: ["tenantId", "plugin"],
+      costs: { requests: 1, slots: 1 },
+      run: stillAccepted("A"),
+    },
+  }),
+  ...defineCases("B", {
+    "token-response.b.last": {
+      ...last,
+      needs: ["serviceAccount"],
+      costs: { requests: 1 },
+      run: stillAccepted("B"),
     },
   }),
 ];

@@ -4,7 +4,7 @@ import { unknowns } from "../../../generated/unknowns.js";
 import type { ContractResult } from "../case.js";
 import type { Observation } from "../exchange.js";
 import { exampleFor, exampleOf, type JsonSchema, mergeObserved } from "./schema.js";
-import type { DeploymentSettings } from "./settings.js";
+import { type DeploymentSettings, deploymentSettings } from "./settings.js";
 
 export interface Learnt {
   /**
@@ -110,7 +110,9 @@ function mergeOptions(learnt: readonly LearntOption[]): Pick<Learnt, "settings" 
     const text = JSON.stringify(merged);
     const agrees = (value: unknown) =>
       JSON.stringify(group ? { ...group, ...Object(value) } : value) === text;
-    if (isList || values.every(agrees)) settings[name] = merged;
+    const isTaken = deploymentSettings.safeParse({ [name]: merged }).success;
+    if (!isTaken) conflicts.push(`${name} was learnt as a value that the option cannot have.`);
+    else if (isList || values.every(agrees)) settings[name] = merged;
     else {
       const who = own.map(({ id, value }) => `${JSON.stringify(value).slice(0, 100)} by ${id}`);
       conflicts.push(`${name} was learnt as ${who.join(", ")}.`);

@@ -1,0 +1,130 @@
+/** Deployments that answer as none should, and targets that must be refused before anything is sent. */
+import { generateKeyPairSync } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { ContractError, runContract } from "../../src/contract/index.js";
+import { rejectionOf } from "../support/wait.js";
+import { createRig } from "./rig.js";
+
+const isTokenRequest = (url: string) => url.endsWith("/token");
+const nested = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
+
+/** Runs cases behind a front that answers in place of the emulator where `front` returns a response. */
+async function runBehind(
+  only: readonly string[],
+  front: (url: string, init: RequestInit, count: number) => Response | undefined,
+) {
+  const { run, emulator, options } = createRig({ rateLimit: false });
+  let count = 0;
+  const { wait, ...given } = options;
+  return run({
+    ...given,
+    ...(only.length > 0 && { only }),
+    wait: wait as NonNullable<typeof wait>,
+    fetch: async (url, init) => front(url, init, ++count) ?? emulator.fetch(url, init),
+  });
+}
+
+describe("an answer", () => {
+  test.each([
+    ["of 100,000 levels", `{"error":"invalid_client","x":${nested}}`],
+    ["whose error is an object that cannot be text", `{"error":{"toString":1,"valueOf":1}}`],
+    ["whose expires_in is such an object", `{"expires_in":{"toString":1},"access_token":"t"}`],
+  ])("%s ends no run", async (_, body) => {
+    const refusal = () =>
+      new Response(body, { status: 400, headers: { "content-type": "application/json" } });
+    const results = await runBehind(["token-request", "assertion.form"], (url, _init, count) =>
+      isTokenRequest(url) && count > 2 ? refusal() : undefined,
+    );
+    expect(results.size).toBeGreaterThan(8);
+  });
+
+  test("with a token is no refusal, whatever its status", async () => {
+    const results = await runBehind(["assertion.issuer", "client.authentication"], (url, _init, count) =>
+      isTokenRequest(url) && count !== 1 && count !== 2 && count !== 4 && count !== 5
+        ? Response.json({ error: "invalid_client", access_token: "a token" }, { status: 400 })
+        : undefined,
+    );
+    expect([...results.values()].map(({ id, result }) => [id, result])).toEqual([
+      ["assertion.issuer", "breaks"],
+      ["client.authentication", "breaks"],
+    ]);
+  });
+
+  test("that repeats a secret as the name of a header, in lower case, is shown without it", async () => {
+    const clientSecret = "Sup3rSecretValueOfTheAccount";
+    const { run } = createRig({ rateLimit: false });
+    const headers = { [`x-${clientSecret}`]: "1", "content-type": `application/${clientSecret}` };
+    const fetch = async () => Response.json({ error: "invalid_client" }, { status: 400, headers });
+    const target = { serviceAccount: { clientId: "nightly", clientSecret } };
+    const results = await run({ only: ["token-response.b"], fetch }, target);
+    expect(results.size).toBeGreaterThan(0);
+    expect(JSON.stringify([...results.values()])).not.toMatch(/sup3rsecret/i);
+  });
+});
+
+test("a client that is locked out during a run breaks its last case, because refusals then prove nothing", async () => {
+  const lockedOut = (url: string, _init: RequestInit, count: number) =>
+    isTokenRequest(url) && count > 20
+      ? Response.json(
+          { error: "invalid_client", error_description: "The token request was rejected." },
+          { status: 400 },
+        )
+      : undefined;
+  const results = await runBehind([], lockedOut);
+  expect(results.get("token-response.a.last")?.result).toBe("breaks");
+});
+
+test("a deployment that gives everyone a token is served, and breaks", async () => {
+  const results = await runBehind(["current-variant.a", "assertion.signature"], (url) =>
+    isTokenRequest(url) ? Response.json({ access_token: "a token", token_type: "Bearer" }) : undefined,
+  );
+  expect([...results.values()].map(({ result }) => result)).toEqual(["learnt", "breaks"]);
+});
+
+test("no credential and no refresh token goes to a path that is guessed", async () => {
+  const bodies: string[] = [];
+  const { run, emulator } = createRig({ rateLimit: false, refreshPath: "/v1/auth/renew" });
+  const results = await run({
+    only: ["refresh-request"],
+    async fetch(url, init) {
+      const isKnown = /\/v1\/auth\/(?:token|authorize|renew)$/.test(new URL(url).pathname);
+      if (!isKnown) bodies.push(String(init.body));
+      return emulator.fetch(url, init);
+    },
+  });
+  expect(results.get("refresh-request")?.settings).toEqual({ refreshPath: "/v1/auth/renew" });
+  expect(bodies.length).toBeGreaterThan(5);
+  for (const body of bodies) expect(body).not.toMatch(/secret|portal/);
+});
+
+test("a wait of more than 24 days does not end at once", async () => {
+  const { target, options } = createRig({ rateLimit: false, tokenLifetimeSeconds: 2_592_000 });
+  const { wait: _, ...rest } = options;
+  const signal = AbortSignal.timeout(300);
+  const running = (async () => {
+    for await (const result of runContract(target, { ...rest, only: ["bearer.lifetime.a"], signal }))
+      return result;
+    return undefined;
+  })();
+  await expect(running).rejects.toMatchObject({ name: "TimeoutError" });
+});
+
+describe("a target is refused before anything is sent", () => {
+  const rsa = (modulusLength: number) => generateKeyPairSync("rsa", { modulusLength });
+  const plugin = (privateKey: object) => ({ plugin: { clientId: "reports", privateKey, keyId: "k" } });
+  test.each([
+    ["whose base URL ends with #", () => ({ baseUrl: "http://service.localhost/#" }), "target_invalid"],
+    ["whose base URL ends with ?", () => ({ baseUrl: "http://service.localhost/?" }), "target_invalid"],
+    ["with a route that leaves the base", () => ({ closedRoute: "GET /../other/api" }), "target_invalid"],
+    ["with a refresh path that leaves the base", () => ({ refreshPath: "/%2e%2e/other" }), "target_invalid"],
+    ["with a refresh path of another host", () => ({ refreshPath: "//other.example/" }), "target_invalid"],
+    ["with a key of 1024 bits", () => plugin(rsa(1024).privateKey.export({ format: "jwk" })), "key_invalid"],
+    ["with a public key", () => plugin(rsa(2048).publicKey.export({ format: "jwk" })), "key_invalid"],
+  ])("%s", async (_, changed, code) => {
+    const { target, options } = createRig({ rateLimit: false });
+    const fetch = () => Promise.reject(new Error("nothing may be sent"));
+    const error = await rejectionOf(runContract({ ...target, ...changed() }, { ...options, fetch }).next());
+    expect(error).toBeInstanceOf(ContractError);
+    expect(error).toMatchObject({ code });
+  });
+});
