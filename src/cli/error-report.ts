@@ -13,7 +13,7 @@ import {
   isUnexpectedResponseError,
   isVariantError,
 } from "../errors.js";
-import { evidenceLines, type Output, type Paint, printableJson } from "./output.js";
+import { evidenceLines, type Output, type Paint, printableJson, printableText } from "./output.js";
 import { inFlags, whereToSet } from "./settings.js";
 
 export const exitCodes = {
@@ -75,12 +75,19 @@ export function reportError(output: Output, error: unknown, body?: unknown): voi
 /** Describes an error for people. `body` is that of a refused call, checked to hold no secret. */
 export function errorLines(error: unknown, paint: Paint, body?: unknown): string[] {
   if (isToolError(error)) {
-    const { message, issues = [], cause } = error;
+    const { cause } = error;
+    // They may quote a file that somebody else wrote.
+    const message = printableText(error.message);
+    const issues = (error.issues ?? []).map(printableText);
     const { code = "", message: said = "" } = (cause ?? {}) as Partial<NodeJS.ErrnoException>;
     // What the system says, such as EADDRINUSE: address already in use.
     const isSystem = typeof code === "string" && /^[A-Z][A-Z0-9_]{1,60}$/.test(code);
     const system = isSystem ? [`  ${new RegExp(`${code}: [a-z ]*[a-z]`).exec(said)?.[0] ?? code}`] : [];
-    return [head(error, paint), ...system, ...list(issues.filter((issue) => !message.includes(issue)))];
+    return [
+      head({ code: error.code, message }, paint),
+      ...system,
+      ...list(issues.filter((issue) => !message.includes(issue))),
+    ];
   }
   if (!isBivariantError(error)) {
     // A fault of this program. Its message is not shown, because it may quote anything.

@@ -150,6 +150,11 @@ export function printableJson(value: unknown, indent?: number): string {
   return text.replace(unprintable, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
+/** Replaces the same in a text for people, whose line breaks stay. */
+export function printableText(text: string): string {
+  return text.replace(/[^\P{C}\n\t]/gu, "?");
+}
+
 /** Returns three lines for each request: question, answer and verdict; the reason; the URL. */
 export function evidenceLines(evidence: readonly Evidence[], paint: Paint): string[] {
   if (evidence.length === 0) return ["  (no request was sent)"];

@@ -33,6 +33,15 @@ describe("bivariant generate", () => {
     expect(JSON.parse(drifted.stdout)).toEqual(drift);
   });
 
+  it("shows no control character that an overlay puts into a message", async () => {
+    const overlay = join(folder, "escape.yaml");
+    writeFileSync(overlay, 'overlay: "1.1.0\\u001b[2J"\ninfo: { title: t, version: "1" }\nactions: []\n');
+    const { code, stderr } = await cli(["generate", "--overlay", overlay, "--out", join(folder, "none")]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("escape.yaml");
+    expect(stderr).not.toContain("\u001b");
+  });
+
   it("generates from one document, and takes the other variant from the package", async () => {
     const one = ["generate", "--variant-a", join(folder, "variant-a.yaml"), "--out", join(folder, "one")];
     expect((await cli(one)).code).toBe(0);
