@@ -35,7 +35,8 @@ describe("bivariant generate", () => {
 
   it("shows no control character that an overlay puts into a message", async () => {
     const overlay = join(folder, "escape.yaml");
-    writeFileSync(overlay, 'overlay: "1.1.0\\u001b[2J"\ninfo: { title: t, version: "1" }\nactions: []\n');
+    const action = '{ target: "$.info\\e[2J", update: { x-a: 1 } }';
+    writeFileSync(overlay, `overlay: 1.1.0\ninfo: { title: t, version: "1" }\nactions: [${action}]\n`);
     const { code, stderr } = await cli(["generate", "--overlay", overlay, "--out", join(folder, "none")]);
     expect(code).toBe(2);
     expect(stderr).toContain("escape.yaml");
