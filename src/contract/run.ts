@@ -24,7 +24,7 @@ export interface ContractOptions {
   readonly rateLimitDeadlineMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
-  /** Epoch milliseconds. Default: `Date.now`. */
+  /** Epoch milliseconds. Default: `Date.now`. The time that `wait` was given is added if this does not move by it. */
   readonly now?: (() => number) | undefined;
   /** Waits, for a rate limit and for lifetimes to end. An emulator's clock can be moved instead. Default: real time. */
   readonly wait?: ((ms: number) => Promise<unknown>) | undefined;
@@ -151,7 +151,7 @@ function exchangeOptions(
     throw new ContractError("target_invalid", message, ["baseUrl"]);
   }
   const { maxRequests = isLocal ? 1_000 : 60, paceMs = isLocal ? 0 : 200 } = options;
-  const { timeoutMs = 10_000, rateLimitDeadlineMs = 60_000, signal, now = Date.now } = options;
+  const { timeoutMs = 10_000, rateLimitDeadlineMs = 60_000, signal, now: given = Date.now } = options;
   for (const [name, value] of Object.entries({ maxRequests, paceMs, timeoutMs, rateLimitDeadlineMs }))
     if (!Number.isSafeInteger(value) || value < (name === "paceMs" || name === "rateLimitDeadlineMs" ? 0 : 1))
       throw new ContractError("option_invalid", `\`${name}\` must be a whole number, and not negative.`, [
@@ -159,9 +159,14 @@ function exchangeOptions(
       ]);
   const fetch = options.fetch ?? ((url: string, init: RequestInit) => globalThis.fetch(url, init));
   const waiting = options.wait ?? ((ms: number) => sleep(ms, signal));
+  // A `wait` that moves the server's clock passes no time here, and the next assertion must not be an old one.
+  let skippedMs = 0;
+  const now = () => given() + skippedMs;
   const wait = async (ms: number, reason: WaitReason) => {
     options.onWait?.({ ms, reason });
+    const startedAt = given();
     await waiting(ms);
+    skippedMs += Math.max(0, ms - (given() - startedAt));
   };
   return { fetch, now, wait, paceMs, maxRequests, timeoutMs, rateLimitDeadlineMs, signal };
 }

@@ -26,9 +26,12 @@ describe("the table of cases", () => {
 });
 
 describe("against an emulator that keeps every promise", () => {
-  test("every case holds or learns, with everything that a target can lend", async () => {
+  test.each([
+    { name: "with the emulator's clock as now", options: {} },
+    { name: "with a wait that alone moves the emulator's clock", options: { now: undefined } },
+  ])("every case holds or learns, with everything that a target can lend, $name", async ({ options }) => {
     const { run } = createRig();
-    const results = await run({ only: everything });
+    const results = await run({ only: everything, ...options });
     const others = [...results.values()].filter(({ result }) => result !== "holds" && result !== "learnt");
     expect(others.map(({ id, result, observed }) => `${id}: ${result}: ${observed}`)).toEqual([]);
     expect(results.size).toBe(everything.length);
