@@ -169,8 +169,9 @@ export class Kit {
     return this.url("/v1/auth/token");
   }
 
-  signer(credential: Omit<PluginCredential, "clientId">): Promise<Signer> {
-    const signer = this.#signers.get(credential) ?? importSigner(credential);
+  /** `member` is that of the target, for the error of a key that cannot be used. */
+  signer(credential: Omit<PluginCredential, "clientId">, member?: string): Promise<Signer> {
+    const signer = this.#signers.get(credential) ?? importSigner(credential, member);
     this.#signers.set(credential, signer);
     return signer;
   }
