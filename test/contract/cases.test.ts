@@ -41,6 +41,13 @@ describe("against an emulator that keeps every promise", () => {
     const others = [...results.values()].filter(({ result }) => result !== "holds" && result !== "learnt");
     expect(others.map(({ id, result, observed }) => `${id}: ${result}: ${observed}`)).toEqual([]);
     expect(results.size).toBe(everything.length);
+    expect(results.get("token-request.opacity")?.observed).toBe(
+      "Every refusal has the fixed text. " +
+        "A missing plugin can be told from a wrong key by error: 400 invalid_grant, 400 invalid_client.",
+    );
+    expect(results.get("refused-bearer-status.b")?.observed).toBe(
+      "Unknown bearer: 401, empty; missing bearer: 401, empty.",
+    );
   });
 
   test("a safe run takes at most 60 requests and changes nothing", async () => {
