@@ -148,6 +148,10 @@ describe("the tests of a test runner", () => {
     const define = (target: object, options: object) => () =>
       describeContract({ describe, test }, target as ContractTarget, options);
     expect(define({ baseUrl: "customer.example" }, {})).toThrow(/The target is not valid. baseUrl/);
+    const apiClient = { ...rig.target.apiClient, authorizationEndpoint: "authorize" };
+    expect(define({ ...rig.target, apiClient }, {})).toThrow(
+      /apiClient.authorizationEndpoint: must be a URL, or a path under baseUrl/,
+    );
     expect(define(rig.target, { pace: 1 })).toThrow(
       /^A run has no option `pace`. Its options are only, safe,/,
     );

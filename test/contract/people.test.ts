@@ -94,6 +94,16 @@ test.each([
   expect(results.get("authorization.client")).toMatchObject({ result });
 });
 
+test("the authorization endpoint may be a path under the base URL", async () => {
+  const lent = {
+    ...target.apiClient,
+    authorizationEndpoint: "/v1/auth/authorize",
+  } as typeof target.apiClient;
+  const baseUrl = `${target.baseUrl}/`;
+  const results = await rig.run({ only: ["token-response.code"] }, { baseUrl, apiClient: lent });
+  expect(results.get("token-response.code")?.result).toBe("holds");
+});
+
 test("a login page on the host of the redirect URI is no callback", async () => {
   const only = ["authorization.client"];
   const fetch = async (url: string, init: RequestInit) =>
