@@ -23,11 +23,11 @@ export interface AssertionChanges {
 
 const algorithm = "RS256";
 
-/** Imports the key of a plugin. @throws ContractError `key_invalid` */
-export async function importSigner({
-  privateKey,
-  keyId,
-}: Omit<PluginCredential, "clientId">): Promise<Signer> {
+/** Imports the key of a plugin, which is a member of the target. @throws ContractError `key_invalid` */
+export async function importSigner(
+  { privateKey, keyId }: Omit<PluginCredential, "clientId">,
+  member = "plugin",
+): Promise<Signer> {
   try {
     const key = await importKey(privateKey);
     const { name, hash, modulusLength = 0 } = key.algorithm as Partial<RsaHashedKeyAlgorithm>;
@@ -41,8 +41,9 @@ export async function importSigner({
     return { key, keyId: kid, publicJwk };
   } catch (cause) {
     const message =
-      "A private key cannot be used. Pass an RSA key as PEM (PKCS#8) or JWK, or a CryptoKey for RS256.";
-    throw new ContractError("key_invalid", message, [], cause);
+      `\`${member}.privateKey\` of the target cannot be used. ` +
+      "Pass an RSA key as PEM (PKCS#8) or JWK, or a CryptoKey for RS256 with a keyId if it cannot be exported.";
+    throw new ContractError("key_invalid", message, [`${member}.privateKey`], cause);
   }
 }
 

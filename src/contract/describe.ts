@@ -1,5 +1,5 @@
 /** The cases as tests of vitest, jest or node:test. */
-import { type ContractOptions, chooseCases, type PreparedRun, prepareRun } from "./run.js";
+import { type ContractOptions, prepareRun } from "./run.js";
 import { type ContractTarget, needed } from "./target.js";
 
 type Define = (
@@ -14,10 +14,11 @@ export interface TestRunner {
 }
 
 /**
- * Defines one test for each case. A test fails if its case breaks. A case for which the target lacks something is
- * skipped, and its title says what it needs. The tests share their requests and must not run concurrently.
+ * Defines one test for each case, and one before them that fails if the deployment does not answer or refuses a
+ * credential, because the others are skipped then. A test fails if its case breaks. A case for which the target lacks
+ * something is skipped, and its title says what it needs. The tests share their requests and must not run concurrently.
  *
- * @throws ContractError `case_unknown`
+ * @throws ContractError `target_invalid`, `option_invalid` or `case_unknown`
  * @example
  * import { describe, test } from "vitest";
  * describeContract({ describe, test }, { baseUrl, tenantId, plugin });
@@ -27,10 +28,14 @@ export function describeContract(
   target: ContractTarget,
   options: ContractOptions = {},
 ): void {
-  let prepared: Promise<PreparedRun> | undefined;
+  const { cases, importKeys, checkAccess, run } = prepareRun(target, options);
   describe(`the contract of ${target.baseUrl}`, () => {
-    for (const definition of chooseCases(options)) {
-      const { id, says, needs, expected } = definition;
+    test("the deployment answers, and accepts the credentials that were lent", async () => {
+      await importKeys();
+      await checkAccess();
+    });
+    for (const definition of cases) {
+      const { id, says, needs, expected, variant, section } = definition;
       const missing = needs.filter((name) => target[name] === undefined).map((name) => needed[name]);
       if (missing.length > 0 && test.skip !== undefined) {
         test.skip(`${id}: ${says} (needs ${missing.join(", ")})`, async () => {});
@@ -38,9 +43,11 @@ export function describeContract(
       }
       // It declares no parameter, because jest would then wait for it to be called.
       test(`${id}: ${says}`, async (...[context]: { readonly skip?: (reason: string) => void }[]) => {
-        prepared ??= prepareRun(target, options);
-        const { result, observed } = await (await prepared).run(definition);
-        if (result === "breaks") throw new Error(`${id} breaks. Expected: ${expected} Observed: ${observed}`);
+        const { result, observed } = await run(definition);
+        if (result === "breaks") {
+          const about = `${id} breaks (Variant ${variant}, section ${section}). ${says}`;
+          throw new Error(`${about} Expected: ${expected} Observed: ${observed}`);
+        }
         if (result === "not tried") context?.skip?.(observed);
       });
     }

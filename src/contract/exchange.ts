@@ -92,6 +92,7 @@ export class Exchanges {
   readonly all: Exchange[] = [];
   readonly #options: ExchangeOptions;
   #silent = 0;
+  /** What is said of the latest request without an answer. */
   #latest = "";
 
   constructor(options: ExchangeOptions) {
@@ -105,7 +106,7 @@ export class Exchanges {
 
   /** Why nothing more is sent, if the target no longer answers. */
   get down(): string | undefined {
-    return this.#silent >= mostSilent ? `The target does not answer (${this.#latest}).` : undefined;
+    return this.#silent >= mostSilent ? this.#latest : undefined;
   }
 
   /**
@@ -194,9 +195,10 @@ export class Exchanges {
     } catch (fault) {
       signal?.throwIfAborted();
       this.#silent++;
-      this.#latest = abort.signal.aborted ? `no answer within ${timeoutMs} ms` : codeOf(fault);
-      this.all.push({ ...asked, status: 0, headers: [], body: this.#latest, milliseconds: milliseconds() });
-      throw new NotTried(`No answer to the request (${this.#latest}).`, "no_answer");
+      const reason = abort.signal.aborted ? `no answer within ${timeoutMs} ms` : codeOf(fault);
+      this.#latest = `${new URL(url).origin} does not answer (${reason}).`;
+      this.all.push({ ...asked, status: 0, headers: [], body: reason, milliseconds: milliseconds() });
+      throw new NotTried(this.#latest, "no_answer");
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener("abort", stop);

@@ -114,6 +114,30 @@ export class Kit {
     return this.#options.wait(seconds * 1000, "case");
   }
 
+  /**
+   * Calls a function that the caller lends, which may be plain JavaScript: it may throw at once, or return nothing.
+   *
+   * @throws NotTried with the failure, and with what the function says of it
+   */
+  async ask<T>(failure: string, lent: () => T | Promise<T>): Promise<T> {
+    let value: T | undefined;
+    try {
+      value = (await lent()) ?? undefined;
+    } catch (fault) {
+      throw new NotTried(`${failure}${this.shownFault(fault)}.`);
+    }
+    if (value !== undefined) return value;
+    throw new NotTried(`${failure}: it returned nothing.`);
+  }
+
+  /** What the caller's own function said. Later lines may quote what was typed, and a query may hold a code. */
+  shownFault(fault: unknown): string {
+    const message = fault instanceof Error ? fault.message : typeof fault === "string" ? fault : "";
+    const [line = ""] = message.trim().split(/[\r\n]/, 1);
+    const text = line.replace(/[?#][^\s"'<>]*=[^\s"'<>]*/g, "?...").replace(/\.$/, "");
+    return text === "" || this.secrets.areIn(text) ? "" : `: ${text.slice(0, 200)}`;
+  }
+
   /** Runs a task once for all cases that share it. Its exchanges are evidence of each of them. */
   async share<T>(key: string, task: () => Promise<T>): Promise<T> {
     const known = this.#shared.get(key) as Promise<{ value: T; evidence: readonly number[] }> | undefined;
@@ -170,8 +194,9 @@ export class Kit {
     return this.url("/v1/auth/token");
   }
 
-  signer(credential: Omit<PluginCredential, "clientId">): Promise<Signer> {
-    const signer = this.#signers.get(credential) ?? importSigner(credential);
+  /** `member` is that of the target, for the error of a key that cannot be used. */
+  signer(credential: Omit<PluginCredential, "clientId">, member?: string): Promise<Signer> {
+    const signer = this.#signers.get(credential) ?? importSigner(credential, member);
     this.#signers.set(credential, signer);
     return signer;
   }

@@ -39,9 +39,9 @@ export async function authorizationUrl(kit: Kit, verifier: string, changes: Fiel
 /** What the person brings back. @throws NotTried if the hook fails */
 export async function callbackOf(kit: Kit, hook: "login" | "denyLogin", url: URL): Promise<URLSearchParams> {
   const follow = kit.need(hook);
-  // The hook may be plain JavaScript, which throws at once or returns no promise.
-  const callback = await (async () => follow(url.href))().catch(() => "");
-  if (!URL.canParse(callback)) throw new NotTried(`\`${hook}\` of the target failed, or returned no URL.`);
+  kit.keepSecret(url.searchParams.get("state"));
+  const callback = await kit.ask(`\`${hook}\` of the target failed`, () => follow(url.href));
+  if (!URL.canParse(callback)) throw new NotTried(`\`${hook}\` of the target returned no URL.`);
   const { searchParams } = new URL(callback);
   if (searchParams.get("state") === url.searchParams.get("state")) return searchParams;
   throw new NotTried("The callback does not carry the state of the authorization request.");

@@ -24,7 +24,7 @@ export interface ContractOptions {
   readonly rateLimitDeadlineMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
-  /** Epoch milliseconds. Default: `Date.now`. */
+  /** Epoch milliseconds. Default: `Date.now`. The time that `wait` was given is added if this does not move by it. */
   readonly now?: (() => number) | undefined;
   /** Waits, for a rate limit and for lifetimes to end. An emulator's clock can be moved instead. Default: real time. */
   readonly wait?: ((ms: number) => Promise<unknown>) | undefined;
@@ -54,7 +54,8 @@ export async function* runContract(
   target: ContractTarget,
   options: ContractOptions = {},
 ): AsyncGenerator<ContractResult, void> {
-  const { cases, run } = await prepareRun(target, options);
+  const { cases, run, importKeys } = prepareRun(target, options);
+  await importKeys();
   for (const one of cases) {
     options.signal?.throwIfAborted();
     yield await run(one);
@@ -63,17 +64,74 @@ export async function* runContract(
 
 export interface PreparedRun {
   readonly cases: readonly CaseDefinition[];
+  /** A key that cannot be used is an error of the caller, so it is found before anything is sent. @throws ContractError */
+  readonly importKeys: () => Promise<void>;
+  /** Makes sure that a run can show something. @throws NotTried if nothing answers, or a credential is refused */
+  readonly checkAccess: () => Promise<void>;
   /** Tries one of them. The cases of a run share their tokens, so they are tried one after the other. */
   readonly run: (definition: CaseDefinition) => Promise<ContractResult>;
 }
 
-/** Checks everything that the caller gives. @throws ContractError */
-export async function prepareRun(target: ContractTarget, options: ContractOptions): Promise<PreparedRun> {
+/** Checks everything that the caller gives, except that keys can be used. @throws ContractError */
+export function prepareRun(target: ContractTarget, options: ContractOptions): PreparedRun {
+  checkNames(options);
   const checked = parseTarget(target);
   const cases = chooseCases(options);
   const kit = new Kit(checked, exchangeOptions(checked, options), options.only !== undefined);
-  await importKeys(kit);
-  return { cases, run: (definition) => runCase(definition, kit, options) };
+  return {
+    cases,
+    importKeys: () => importKeys(kit),
+    checkAccess: () => checkAccess(kit, cases),
+    run: (definition) => runCase(definition, kit, options),
+  };
+}
+
+const optionNames: Readonly<Record<keyof ContractOptions, true>> = {
+  only: true,
+  safe: true,
+  maxRequests: true,
+  paceMs: true,
+  timeoutMs: true,
+  rateLimitDeadlineMs: true,
+  signal: true,
+  fetch: true,
+  now: true,
+  wait: true,
+  onWait: true,
+  allowInsecureHttp: true,
+};
+
+function checkNames(options: ContractOptions): void {
+  const unknown = Object.keys(options).filter((name) => !Object.hasOwn(optionNames, name));
+  if (unknown.length === 0) return;
+  const names = unknown.map((name) => `\`${name}\``).join(", ");
+  const message = `A run has no option ${names}. Its options are ${Object.keys(optionNames).join(", ")}.`;
+  throw new ContractError("option_invalid", message, unknown);
+}
+
+/** Of two variants one need not be served; all that is lent for one that is must be accepted. */
+async function checkAccess(kit: Kit, cases: readonly CaseDefinition[]): Promise<void> {
+  const { tenantId, plugin, pagePlugin, serviceAccount, apiClient } = kit.target;
+  const tried = { A: tenantId !== undefined, B: true };
+  const lent = { A: tried.A && Boolean(plugin ?? pagePlugin), B: Boolean(serviceAccount ?? apiClient) };
+  const asked = lent.A || lent.B ? lent : tried;
+  const variants = (["A", "B"] as const).filter(
+    (variant) => asked[variant] && cases.some((one) => one.variant === variant),
+  );
+  const notServed: NotTried[] = [];
+  for (const variant of variants) {
+    try {
+      await kit.requireServed(variant);
+    } catch (error) {
+      if (!(error instanceof NotTried && error.reason === "not_served")) throw error;
+      notServed.push(error);
+      continue;
+    }
+    if (variant === "A" && plugin !== undefined) await kit.tokenOfA();
+    if (variant === "B" && serviceAccount !== undefined) await kit.tokenOfB();
+  }
+  if (notServed.length === 0 || notServed.length < variants.length) return;
+  throw new NotTried(notServed.map(({ message }) => message).join(" "));
 }
 
 /** The cases that `only` names, else all that the option `safe` permits. @throws ContractError `case_unknown` */
@@ -137,10 +195,9 @@ async function tryCase(definition: CaseDefinition, kit: Kit, options: ContractOp
   return definition.run(kit);
 }
 
-/** A key that cannot be used is an error of the caller, so it is found before anything is sent. */
 async function importKeys(kit: Kit): Promise<void> {
-  for (const value of Object.values(kit.target))
-    if (typeof value === "object" && "privateKey" in value) await kit.signer(value);
+  for (const [name, value] of Object.entries(kit.target))
+    if (typeof value === "object" && "privateKey" in value) await kit.signer(value, name);
 }
 
 function exchangeOptions(
@@ -155,7 +212,7 @@ function exchangeOptions(
     throw new ContractError("target_invalid", message, ["baseUrl"]);
   }
   const { maxRequests = isLocal ? 1_000 : 60, paceMs = isLocal ? 0 : 200 } = options;
-  const { timeoutMs = 10_000, rateLimitDeadlineMs = 60_000, signal, now = Date.now } = options;
+  const { timeoutMs = 10_000, rateLimitDeadlineMs = 60_000, signal, now: given = Date.now } = options;
   for (const [name, value] of Object.entries({ maxRequests, paceMs, timeoutMs, rateLimitDeadlineMs }))
     if (!Number.isSafeInteger(value) || value < (name === "paceMs" || name === "rateLimitDeadlineMs" ? 0 : 1))
       throw new ContractError("option_invalid", `\`${name}\` must be a whole number, and not negative.`, [
@@ -163,9 +220,14 @@ function exchangeOptions(
       ]);
   const fetch = options.fetch ?? ((url: string, init: RequestInit) => globalThis.fetch(url, init));
   const waiting = options.wait ?? ((ms: number) => sleep(ms, signal));
+  // A `wait` that moves the server's clock passes no time here, and the next assertion must not be an old one.
+  let skippedMs = 0;
+  const now = () => given() + skippedMs;
   const wait = async (ms: number, reason: WaitReason) => {
     options.onWait?.({ ms, reason });
+    const startedAt = given();
     await waiting(ms);
+    skippedMs += Math.max(0, ms - (given() - startedAt));
   };
   return { fetch, now, wait, paceMs, maxRequests, timeoutMs, rateLimitDeadlineMs, signal };
 }

@@ -21,6 +21,7 @@ export interface ApiClientCredential {
   /** Only of a confidential client. */
   readonly clientSecret?: string | undefined;
   readonly redirectUri: string;
+  /** A URL, or a path under the base URL. */
   readonly authorizationEndpoint: string;
   /** Further parameters that the authorization endpoint insists on, such as `{ scope: "devices:read" }`. */
   readonly authorizationParameters?: Readonly<Record<string, string>> | undefined;
@@ -127,7 +128,12 @@ const apiClient = z.strictObject({
   ...client,
   clientSecret: text.optional(),
   redirectUri: z.url(),
-  authorizationEndpoint: z.url(),
+  authorizationEndpoint: z
+    .string()
+    .refine(
+      (given) => given.startsWith("/") || URL.canParse(given),
+      "must be a URL, or a path under baseUrl",
+    ),
   authorizationParameters: z.record(z.string(), z.string()).optional(),
 });
 
@@ -165,10 +171,27 @@ const schema = z.strictObject({
   rateLimit: z.strictObject({ requests: z.int().min(1), windowSeconds: z.number().positive() }).optional(),
 });
 
-/** Returns the target with its base URL without a trailing slash. @throws ContractError `target_invalid` */
+/**
+ * Returns the target with its base URL without a trailing slash, and with whole URLs of authorization endpoints.
+ *
+ * @throws ContractError `target_invalid`
+ */
 export function parseTarget(input: unknown): ContractTarget {
   const parsed = schema.safeParse(input);
-  if (parsed.success) return { ...parsed.data, baseUrl: parsed.data.baseUrl.replace(/\/+$/, "") };
+  if (parsed.success) {
+    const { apiClient, otherApiClient, ...target } = parsed.data;
+    const baseUrl = target.baseUrl.replace(/\/+$/, "");
+    const complete = (client: typeof apiClient) => {
+      if (!client?.authorizationEndpoint.startsWith("/")) return client;
+      return { ...client, authorizationEndpoint: baseUrl + client.authorizationEndpoint };
+    };
+    return {
+      ...target,
+      baseUrl,
+      apiClient: complete(apiClient),
+      otherApiClient: complete(otherApiClient),
+    };
+  }
   // Neither a message of zod nor these quote a value: it may be a secret.
   const issues = parsed.error.issues.map(({ path, message }) => `${path.join(".") || "target"}: ${message}`);
   throw new ContractError("target_invalid", `The target is not valid. ${issues.join("; ")}.`, issues);

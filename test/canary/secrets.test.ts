@@ -355,11 +355,14 @@ describe.each(tokenEchoes)("what a token endpoint echoes in $name is in no outpu
           ...target,
           plugin: { clientId: "canary-plugin", privateKey: await cryptoKey(rsaKey()) },
           serviceAccount: { clientId: "canary-account", clientSecret },
+          apiClient: { ...client, clientSecret, authorizationEndpoint: "/authorize" },
+          login: (url: string) => Promise.reject(new Error(`${clientSecret} ${url}`)),
         };
-        const only = ["token-request.media-type", "token-response.b"];
+        const only = ["token-request.media-type", "token-response.b", "token-response.code"];
         const options = { only, fetch, paceMs: 0, rateLimitDeadlineMs: 0 };
         for await (const result of runContract(lent, options)) results.push(result);
-        expect(results.map(({ evidence }) => evidence.length > 0)).toEqual([true, true]);
+        expect(results.map(({ evidence }) => evidence.length > 0)).toEqual([true, true, false]);
+        expect(results[2]?.observed).toBe("`login` of the target failed.");
         const { overlay, settings } = learnFrom(results);
         const reports = [htmlReport(results, about), junitReport(results, about), overlay, settings];
         return [...reports, JSON.stringify(results)];

@@ -1,7 +1,13 @@
 /** The cases as data, and as a run against an emulator that keeps every promise. */
 import { describe, expect, test } from "vitest";
 import { unknowns } from "../../generated/unknowns.js";
-import { contractCases } from "../../src/contract/index.js";
+import {
+  type ContractOptions,
+  type ContractTarget,
+  contractCases,
+  describeContract,
+  runContract,
+} from "../../src/contract/index.js";
 import { rules } from "../../src/emulator/index.js";
 import { createRig } from "./rig.js";
 
@@ -26,12 +32,22 @@ describe("the table of cases", () => {
 });
 
 describe("against an emulator that keeps every promise", () => {
-  test("every case holds or learns, with everything that a target can lend", async () => {
+  test.each([
+    { name: "with the emulator's clock as now", options: {} },
+    { name: "with a wait that alone moves the emulator's clock", options: { now: undefined } },
+  ])("every case holds or learns, with everything that a target can lend, $name", async ({ options }) => {
     const { run } = createRig();
-    const results = await run({ only: everything });
+    const results = await run({ only: everything, ...options });
     const others = [...results.values()].filter(({ result }) => result !== "holds" && result !== "learnt");
     expect(others.map(({ id, result, observed }) => `${id}: ${result}: ${observed}`)).toEqual([]);
     expect(results.size).toBe(everything.length);
+    expect(results.get("token-request.opacity")?.observed).toBe(
+      "Every refusal has the fixed text. " +
+        "A missing plugin can be told from a wrong key by error: 400 invalid_grant, 400 invalid_client.",
+    );
+    expect(results.get("refused-bearer-status.b")?.observed).toBe(
+      "Unknown bearer: 401, empty; missing bearer: 401, empty.",
+    );
   });
 
   test("a safe run takes at most 60 requests and changes nothing", async () => {
@@ -42,5 +58,104 @@ describe("against an emulator that keeps every promise", () => {
     expect(emulator.journal.entries().length).toBeLessThanOrEqual(60);
     const spent = [...results.values()].filter(({ observed }) => /budget/.test(observed));
     expect(spent.map(({ id }) => id)).toEqual([]);
+  });
+});
+
+/** Runs the tests that describeContract defines, and returns what became of each. */
+async function runTests(target: ContractTarget, options: ContractOptions): Promise<Map<string, string>> {
+  const outcomes = new Map<string, string>();
+  const bodies: (readonly [
+    title: string,
+    body: (context: { skip(reason: string): void }) => Promise<void>,
+  ])[] = [];
+  const test = Object.assign((title: string, body: () => Promise<void>) => bodies.push([title, body]), {
+    skip: (title: string) => outcomes.set(title, "skipped"),
+  });
+  describeContract({ describe: (_, define) => define(), test }, target, options);
+  for (const [title, body] of bodies) {
+    outcomes.set(title, "passed");
+    const skip = (reason: string) => outcomes.set(title, `skipped: ${reason}`);
+    await body({ skip }).catch((error: Error) => outcomes.set(title, `failed: ${error.message}`));
+  }
+  return outcomes;
+}
+
+const first = "the deployment answers, and accepts the credentials that were lent";
+const only = ["token-response", "assertion.key-id"];
+
+describe("the tests of a test runner", () => {
+  const rig = createRig();
+  const wrong = { clientId: "nobody", clientSecret: "a secret of nobody" };
+  const down = async () => Promise.reject(Object.assign(new Error("refused"), { code: "ECONNREFUSED" }));
+  const notFound = async () => new Response("not found", { status: 404 });
+  const isB = (url: string) => url.includes("/v1/auth/");
+
+  test.each<[string, Partial<ContractTarget>, ContractOptions, string]>([
+    ["passes where everything is accepted", {}, {}, "passed"],
+    [
+      "passes where one variant is not served",
+      {},
+      { fetch: (url, init) => (isB(url) ? notFound() : rig.emulator.fetch(url, init)) },
+      "passed",
+    ],
+    [
+      "fails where nothing answers",
+      {},
+      { fetch: down },
+      "failed: http://service.localhost does not answer (ECONNREFUSED).",
+    ],
+    [
+      "fails where no variant is served",
+      {},
+      { fetch: notFound },
+      "failed: Variant A is not served, as far as its token endpoint shows (404, not a JSON object). " +
+        "Variant B is not served, as far as its token endpoint shows (404, not a JSON object).",
+    ],
+    [
+      "fails where the service account is refused",
+      { serviceAccount: wrong },
+      {},
+      "failed: The credential of the service account was refused (401 invalid_client).",
+    ],
+    [
+      "fails where the plugin is refused",
+      { plugin: rig.target.disabledPlugin },
+      {},
+      "failed: The credential of the plugin was refused (400 invalid_grant).",
+    ],
+    [
+      "fails where a key cannot be used",
+      { secondKey: { privateKey: "no key" } },
+      {},
+      "failed: `secondKey.privateKey` of the target cannot be used. Pass an RSA key as PEM (PKCS#8) or JWK, or a CryptoKey for RS256 with a keyId if it cannot be exported.",
+    ],
+  ])("the first one %s", async (_, lent, options, outcome) => {
+    const outcomes = await runTests({ ...rig.target, ...lent }, { ...rig.options, only, ...options });
+    expect([...outcomes.entries()][0]).toEqual([first, outcome]);
+  });
+
+  test("one whose case breaks says what was done, by which section, and what came back", async () => {
+    const { options, target } = createRig({ rules: { "assertion.key-id": false } });
+    const outcomes = await runTests(target, { ...options, only });
+    expect([...outcomes.values()].filter((outcome) => outcome.startsWith("failed"))).toEqual([
+      "failed: assertion.key-id breaks (Variant A, section 2.2). With two keys in the JWKS, an assertion whose kid " +
+        "names the key that did not sign is refused. Expected: The request is refused with 400 invalid_client. " +
+        "Observed: 200 with an access token.",
+    ]);
+  });
+
+  test("are not defined if the target or an option cannot be used, and neither is a run begun", async () => {
+    const define = (target: object, options: object) => () =>
+      describeContract({ describe, test }, target as ContractTarget, options);
+    expect(define({ baseUrl: "customer.example" }, {})).toThrow(/The target is not valid. baseUrl/);
+    const apiClient = { ...rig.target.apiClient, authorizationEndpoint: "authorize" };
+    expect(define({ ...rig.target, apiClient }, {})).toThrow(
+      /apiClient.authorizationEndpoint: must be a URL, or a path under baseUrl/,
+    );
+    expect(define(rig.target, { pace: 1 })).toThrow(
+      /^A run has no option `pace`. Its options are only, safe,/,
+    );
+    const run = runContract(rig.target, { ...rig.options, pace: 1 } as ContractOptions);
+    await expect(run.next()).rejects.toMatchObject({ code: "option_invalid", issues: ["pace"] });
   });
 });

@@ -13,7 +13,7 @@ test("a host that does not launch ends the cases that need a launch, and no othe
   const results = await run({ only: ["code.known", "bearer.present.a"] }, { launch: failing });
   expect(results.get("code.known")).toMatchObject({
     result: "not tried",
-    observed: "The host refused to launch the plugin.",
+    observed: "The host refused to launch the plugin: the host application is closed.",
   });
   expect(results.get("bearer.present.a")?.result).toBe("holds");
 });
@@ -46,13 +46,15 @@ describe("a case that changes the registration", () => {
     const fetch = (url: string, init: RequestInit) =>
       isChanged ? failing() : (options.fetch?.(url, init) ?? failing());
     const result = (await run({ only: [id], fetch }, { [name]: hook })).get(id);
-    expect(result?.observed).toBe("No answer to the request (the connection failed).");
+    expect(result?.observed).toBe("http://service.localhost does not answer (the connection failed).");
     expect(isChanged).toBe(false);
   });
 
   test.each(changes)("a failure to undo $name is reported", async ({ name, id }) => {
     const result = (await run({ only: [id] }, { [name]: async () => failing })).get(id);
-    expect(result?.observed).toContain("Correct the registration by hand.");
+    expect(result?.observed).toBe(
+      `What \`${name}\` changed could not be undone: the host application is closed. Correct the registration by hand.`,
+    );
   });
 });
 
@@ -60,8 +62,8 @@ test("an operator without a capability who cannot launch, and a hook that fails,
   const lent = { limitedLaunch: failing, narrow: failing };
   const results = await run({ only: ["route.operator", "narrowing-delay"] }, lent);
   expect([...results.values()].map(({ observed }) => observed)).toEqual([
-    "The host refused to launch the plugin.",
-    "The hook `narrow` of the target failed.",
+    "The host refused to launch the plugin: the host application is closed.",
+    "`narrow` of the target failed: the host application is closed.",
   ]);
 });
 

@@ -43,21 +43,39 @@ test("each code is tried once if a failed exchange spends the code, and every ca
   expect(codes.length - new Set(codes).size, "only the case about it sends a code again").toBe(1);
 });
 
+const failed = "`login` of the target failed";
+const fail = (make: (url: string) => string) => (url: string) => Promise.reject(new Error(make(url)));
+
 test.each([
-  { name: "rejects", login: () => Promise.reject(new Error("the browser crashed")) },
+  { name: "rejects", login: fail(() => "no browser.\nfill(secret)"), observed: `${failed}: no browser.` },
   {
     name: "throws at once",
     login: () => {
       throw new Error("no browser");
     },
+    observed: `${failed}: no browser.`,
   },
-  { name: "returns no URL", login: (() => undefined) as never },
-])("a login that $name is the reason why its cases are not tried", async ({ login }) => {
+  { name: "says much", login: fail(() => "x".repeat(300)), observed: `${failed}: ${"x".repeat(200)}.` },
+  { name: "says nothing", login: fail(() => ""), observed: `${failed}.` },
+  {
+    name: "quotes a code",
+    login: fail(() => "at https://app.example/?code=c0de&state=x, late"),
+    observed: `${failed}: at https://app.example/?... late.`,
+  },
+  {
+    name: "quotes a state",
+    login: fail((url) => `state ${new URL(url).searchParams.get("state")}`),
+    observed: `${failed}.`,
+  },
+  { name: "returns nothing", login: (() => undefined) as never, observed: `${failed}: it returned nothing.` },
+  {
+    name: "returns no URL",
+    login: async () => "/callback",
+    observed: "`login` of the target returned no URL.",
+  },
+])("a login that $name is the reason why its cases are not tried", async ({ login, observed }) => {
   const result = (await rig.run({ only: ["client-code.known"] }, { login })).get("client-code.known");
-  expect(result).toMatchObject({
-    result: "not tried",
-    observed: "`login` of the target failed, or returned no URL.",
-  });
+  expect(result).toMatchObject({ result: "not tried", observed });
 });
 
 const to = (location: string) => new Response(null, { status: 302, headers: { location } });
@@ -74,6 +92,16 @@ test.each([
     return searchParams.get("client_id") === "portal" ? to("/sign-in/1") : answer();
   });
   expect(results.get("authorization.client")).toMatchObject({ result });
+});
+
+test("the authorization endpoint may be a path under the base URL", async () => {
+  const lent = {
+    ...target.apiClient,
+    authorizationEndpoint: "/v1/auth/authorize",
+  } as typeof target.apiClient;
+  const baseUrl = `${target.baseUrl}/`;
+  const results = await rig.run({ only: ["token-response.code"] }, { baseUrl, apiClient: lent });
+  expect(results.get("token-response.code")?.result).toBe("holds");
 });
 
 test("a login page on the host of the redirect URI is no callback", async () => {

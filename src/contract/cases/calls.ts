@@ -99,10 +99,7 @@ function callLimited(kit: Kit): Promise<Answer> {
     const { list } = await control(kit);
     if (!isAccepted(list))
       throw new NotTried(`An operator with the capability was refused too (${shownAnswer(list)}).`);
-    const launched = await kit
-      .need("limitedLaunch")()
-      .catch(() => undefined);
-    if (launched === undefined) throw new NotTried("The host refused to launch the plugin.");
+    const launched = await kit.ask("The host refused to launch the plugin", kit.need("limitedLaunch"));
     const answer = await exchange(kit, "a right exchange of a limited operator", await codeOf(kit, launched));
     const token = answer.accessToken;
     if (token === undefined) throw new NotTried(`A right exchange was refused (${shownAnswer(answer)}).`);
@@ -154,18 +151,16 @@ function change(
       .accessToken;
     const before = await kit.call({ note: "the device list before the change", variant: "A", token });
     if (!isAccepted(before)) throw new NotTried(`A right bearer was refused (${shownAnswer(before)}).`);
-    const undo = await kit
-      .need(name)()
-      .catch(() => undefined);
-    if (undo === undefined) throw new NotTried(`The hook \`${name}\` of the target failed.`);
+    const undo = await kit.ask(`\`${name}\` of the target failed`, kit.need(name));
     let found: Change;
     let issued: Answer | undefined;
     try {
       found = await look(kit, token, isRefusal);
       if (name === "narrow") issued = await kit.requestTokenOfA({ note: "a token request while narrowed" });
     } finally {
-      await undo().catch(() => {
-        throw new NotTried(`What \`${name}\` changed could not be undone. Correct the registration by hand.`);
+      await undo().catch((fault) => {
+        const failure = `What \`${name}\` changed could not be undone${kit.shownFault(fault)}`;
+        throw new NotTried(`${failure}. Correct the registration by hand.`);
       });
     }
     const narrow = issued?.accessToken;
@@ -400,8 +395,8 @@ async function learnBearerStatus(kit: Kit, variant: Variant): Promise<Verdict> {
   if (!isRefusal(unknown))
     throw new NotTried(`A bearer of nobody was not refused (${shownAnswer(unknown)}).`);
   const isSame = [missing, ...foreign].every(({ status }) => status === unknown.status);
-  const others = foreign.map((answer) => `, of another tenant: ${shownAnswer(answer)}`).join("");
-  const statuses = `Unknown: ${shownAnswer(unknown)}, missing: ${shownAnswer(missing)}${others}.`;
+  const others = foreign.map((answer) => `; bearer of another tenant: ${shownAnswer(answer)}`).join("");
+  const statuses = `Unknown bearer: ${shownAnswer(unknown)}; missing bearer: ${shownAnswer(missing)}${others}.`;
   const observed = isSame ? statuses : `${statuses} They differ.`;
   const { status } = unknown;
   return learnt(observed, { bearerStatus: status, bearerStatuses: [status], ...bodyOfBearer(unknown) });

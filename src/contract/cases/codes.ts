@@ -9,24 +9,23 @@ import type { LaunchCode, Launched, Need, PkceInit } from "../target.js";
 import { expectedAnswer, observedOf, refusedByA } from "./judge.js";
 
 /** @throws NotTried if the host refuses */
-async function launch(kit: Kit, clientId = kit.need("pagePlugin").clientId): Promise<Launched> {
-  const launched = await kit
-    .need("launch")(clientId)
-    .catch(() => undefined);
-  if (launched === undefined) throw new NotTried("The host refused to launch the plugin.");
-  return launched;
+function launch(kit: Kit, clientId = kit.need("pagePlugin").clientId): Promise<Launched> {
+  return kit.ask("The host refused to launch the plugin", () => kit.need("launch")(clientId));
 }
 
-/** Posts plugin:pkce-init. Undefined if the host refuses it. */
-async function initialise(
-  kit: Kit,
-  launched: Launched,
-  init: Partial<PkceInit> = {},
-): Promise<LaunchCode | undefined> {
+/** Posts plugin:pkce-init. @throws NotTried if the host refuses it */
+async function authorise(kit: Kit, launched: Launched, init: Partial<PkceInit> = {}): Promise<LaunchCode> {
   for (const name of ["opaque_code", "state"]) kit.keepSecret(launched.parameters[name]);
-  const sent = await launched.initialise({ codeChallenge: randomText(), ...init }).catch(() => undefined);
-  for (const secret of [sent?.code, sent?.state]) kit.keepSecret(secret);
+  const sent = await kit.ask("The host refused to authorise a launch", () =>
+    launched.initialise({ codeChallenge: randomText(), ...init }),
+  );
+  for (const secret of [sent.code, sent.state]) kit.keepSecret(secret);
   return sent;
+}
+
+/** The same, where the host should refuse. */
+function initialise(...given: Parameters<typeof authorise>): Promise<LaunchCode | undefined> {
+  return authorise(...given).catch(() => undefined);
 }
 
 interface Code {
@@ -41,8 +40,7 @@ export async function codeOf(
   verifier: string = randomText(),
 ): Promise<Code & { readonly sent: LaunchCode }> {
   kit.keepSecret(verifier);
-  const sent = await initialise(kit, launched, { codeChallenge: await challengeOf(verifier) });
-  if (sent === undefined) throw new NotTried("The host refused to authorise a launch.");
+  const sent = await authorise(kit, launched, { codeChallenge: await challengeOf(verifier) });
   return { code: sent.code, verifier, sent };
 }
 
@@ -112,9 +110,7 @@ const refusedLaunches: Rows<(kit: Kit, control: Control) => Promise<LaunchCode |
   "launch.plugin": [
     "the launch of a service plugin",
     async (kit) => {
-      const launched = await kit
-        .need("launch")(kit.need("plugin").clientId)
-        .catch(() => undefined);
+      const launched = await launch(kit, kit.need("plugin").clientId).catch(() => undefined);
       return launched && initialise(kit, launched);
     },
     { needs: ["plugin"] },

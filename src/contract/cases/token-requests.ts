@@ -174,10 +174,11 @@ export const tokenRequestCases: readonly CaseDefinition[] = [
         const isOpaque = bodies.size === 1 && fixedBody.test([...bodies].join());
         const plugin = await answerTo(kit, unregisteredPlugin);
         const key = await answerTo(kit, wrongKey);
+        const [one, other] = [shownAnswer(plugin), shownAnswer(key)];
         const told = isSameAnswer(plugin, key)
           ? "A missing plugin cannot be told from a wrong key"
-          : `A missing plugin can be told from a wrong key: ${shownAnswer(plugin)}, ${shownAnswer(key)}`;
-        if (isOpaque) return holds(`${told}.`);
+          : `A missing plugin can be told from a wrong key by ${one === other ? "its headers or text" : `error: ${one}, ${other}`}`;
+        if (isOpaque) return holds(`Every refusal has the fixed text. ${told}.`);
         return breaks(`A refusal has another text or field, or the texts of two differ. ${told}.`);
       },
     },
