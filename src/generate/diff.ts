@@ -8,13 +8,13 @@ import {
   type Document,
   documentError,
   follow,
+  METHODS,
   pathOfVariant,
   readDocument,
   VARIANTS,
   type Variant,
 } from "./document.js";
 import { collectUnknowns } from "./emit/unknowns.js";
-import { METHODS } from "./operations.js";
 import { GenerateError, isObject, keysOf, pointerTo } from "./source-file.js";
 
 /** Code that uses the old document fails with the new one, can do more, or notices nothing. Worst first. */

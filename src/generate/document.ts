@@ -17,6 +17,8 @@ export type Variant = "A" | "B";
 
 export const VARIANTS: readonly Variant[] = ["A", "B"];
 
+export const METHODS = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"] as const;
+
 export interface Document extends SourceFile {
   readonly variant: Variant;
   readonly origins: Origins;
@@ -142,6 +144,7 @@ export async function openDocument(given: Variant | undefined, path: string): Pr
 export function checkDocument(document: Document): void {
   checkVersion(document);
   refuseOtherVariant(document);
+  checkKeysOfPaths(document);
   const checkReferences = referenceChecker(document);
   walkDocument(document.root, (value, place) => {
     // Most code would read such a property as the prototype.
@@ -159,6 +162,33 @@ function checkVersion(document: Document): void {
   const found = version === undefined ? "the key `openapi` is missing" : `found ${JSON.stringify(version)}`;
   const message = `the document must be OpenAPI 3.1: ${found}`;
   throw documentError(document, "document_version_unsupported", "/openapi", message);
+}
+
+/** The members of a Path Item Object (OpenAPI 3.1). */
+const PATH_ITEM_KEYS: readonly string[] = [
+  ...METHODS.map((method) => method.toLowerCase()),
+  ...["parameters", "summary", "description", "servers", "$ref"],
+];
+
+/** Of a path without its slash or of a misspelt method no operation would be made, and nothing would say so. */
+function checkKeysOfPaths(document: Document): void {
+  const { paths, components } = document.root;
+  const check = (map: unknown, pointer: string, isPath: (key: string) => boolean): void => {
+    for (const [path, item] of Object.entries(isObject(map) ? map : {})) {
+      const place = pointerTo(pointer, path);
+      if (!isPath(path)) {
+        const message = `${JSON.stringify(path)} is not a path; write ${JSON.stringify(`/${path}`)}. A key of \`paths\` must start with "/" or "x-"`;
+        throw documentError(document, "document_invalid", place, message);
+      }
+      if (path.startsWith("x-") || !isObject(item)) continue;
+      const wrong = Object.keys(item).find((key) => !PATH_ITEM_KEYS.includes(key) && !key.startsWith("x-"));
+      if (wrong === undefined) continue;
+      const message = `${JSON.stringify(wrong)} is not a method. A key of a path must be one of ${PATH_ITEM_KEYS.join(", ")}, or start with "x-"`;
+      throw documentError(document, "document_invalid", pointerTo(place, wrong), message);
+    }
+  };
+  check(paths, "/paths", (key) => /^(?:\/|x-)/.test(key));
+  if (isObject(components)) check(components.pathItems, "/components/pathItems", () => true);
 }
 
 /** More references than any document has from one schema to the next, and fewer than the stack can hold. */

@@ -486,6 +486,21 @@ describe("a refused document", () => {
       at: "3:20#/paths/~1a~1{b}/get: the path parameters must have the same names: /a/{b} names b, `parameters` describes c",
     },
     { name: "a swapped document", text: "paths:\n  /v1/a: { get: 1 }", at: "3:10#/paths/~1v1~1a: " },
+    {
+      name: "a path without its slash",
+      text: "paths:\n  things: {}",
+      at: '3:11#/paths/things: "things" is not a path; write "/things". A key of `paths` must start with',
+    },
+    {
+      name: "a misspelt method",
+      text: "paths:\n  /a: { psot: {} }",
+      at: '3:15#/paths/~1a/psot: "psot" is not a method. A key of a path must be one of get, put, post,',
+    },
+    {
+      name: "a misspelt method of a path that others refer to",
+      text: "components:\n  pathItems: { a: { Get: {} } }",
+      at: "3:26#/components/pathItems/a/Get: ",
+    },
     { name: "text that is not YAML", text: "info: a: b", at: "2:7: the file is not a YAML document" },
   ];
   test.each(places)("the message starts with the line and the column of $name", async ({ text, at }) => {
