@@ -26,10 +26,10 @@ export interface Document extends SourceFile {
   readonly mergedSchemas: WeakMap<object, JsonObject>;
 }
 
-/** One action of an overlay. */
+/** One action of an overlay, or a value in its `update`. */
 export interface Action {
   readonly overlay: SourceFile;
-  /** JSON pointer of the action in the overlay. */
+  /** JSON pointer in the overlay. */
   readonly pointer: string;
 }
 
@@ -64,7 +64,10 @@ export class Origins {
     return typeof writer === "number" ? undefined : writer;
   }
 
-  /** The last action that wrote the place or something around it, and the pointer of the place in the text. */
+  /**
+   * The last action that wrote the place or something around it, and the pointer of the place in the text: in that of
+   * the overlay if there is such an action.
+   */
   trace(root: unknown, pointer: string): { readonly action: Action | undefined; readonly inText: string } {
     let value = root;
     let action: Action | undefined;
@@ -72,8 +75,11 @@ export class Origins {
     for (const key of keysOf(pointer)) {
       const container: object = Object(value);
       const writer = this.#writers.get(container)?.[key];
-      if (typeof writer === "object") action = writer;
       inText = pointerTo(inText, typeof writer === "number" ? writer : key);
+      if (typeof writer === "object") {
+        action = writer;
+        inText = writer.pointer;
+      }
       value = Object.hasOwn(container, key) ? (container as JsonObject)[key] : undefined;
     }
     return { action, inText };
@@ -93,7 +99,7 @@ export class Origins {
   }
 }
 
-/** Names the place in the document, or the action of an overlay that wrote the place. */
+/** Names the place in the document, or in the overlay that wrote it. */
 export function documentError(
   document: Document,
   code: GenerateErrorCode,
@@ -101,7 +107,12 @@ export function documentError(
   message: string,
 ): GenerateError {
   const { action, inText } = document.origins.trace(document.root, pointer);
-  if (action !== undefined) return actionError(action, code, `${message} (${document.file}#${pointer})`);
+  if (action !== undefined) {
+    // What `copy` wrote, and what is missing, are not in the overlay.
+    const isWritten = atPointer(action.overlay.root, inText) !== undefined;
+    const place = isWritten ? { ...action, pointer: inText } : action;
+    return actionError(place, code, `${message} (${document.file}#${pointer})`);
+  }
   return new GenerateError(code, message, {
     document: document.file,
     position: document.positionOf(inText),

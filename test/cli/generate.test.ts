@@ -162,7 +162,7 @@ describe("bivariant diff", () => {
 
   it.each([
     { name: "without documents", args: [], says: "--variants excludes <old> and <new>" },
-    { name: "with one document", args: [old], says: "pass two documents or folders" },
+    { name: "with one document", args: [old], says: "<new> is missing: pass the later state too" },
     { name: "with documents and --variants", args: [old, old, "--variants"], says: "--variants excludes" },
     { name: "with --variants and a level", args: ["--variants", "--fail-on", "never"], says: "--fail-on" },
     {

@@ -512,6 +512,11 @@ describe("a refused document", () => {
     expect(error.message.slice(0, `a.yaml:${at}`.length)).toBe(`a.yaml:${at}`);
   });
 
+  test("the message tells a keyword without an equivalent from one that does not exist", async () => {
+    const { documents, out } = await sample(answer({ if: {} }));
+    await expect(generate({ documents, out })).rejects.toThrow('the keyword "if" cannot be expressed in zod');
+  });
+
   test("the message names the method and path of an operation without operationId", async () => {
     const { documents, out } = await sample(get({ responses: {} }));
     await expect(generate({ documents, out })).rejects.toThrow("GET /things");

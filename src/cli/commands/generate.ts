@@ -64,6 +64,9 @@ Then: connect({ ..., api: await import("./generated/operations.js") }).
 An overlay is strict: an action that matches nothing is an error. Nothing is written unless all files are. --watch prints
 an error and goes on; Ctrl-C ends it with 0.
 
+With overlays the folder also holds variant-a.json and variant-b.json, the documents with the overlays applied, so that
+bivariant diff can compare two such folders.
+
 With --json: { "out", "files" }, or with --check { "missing", "different", "extra" }. With --watch each line is one such
 object, or an { "error" }.`,
     );
