@@ -31,6 +31,9 @@ describe("bivariant generate", () => {
     expect(drifted.code).toBe(1);
     const drift = { missing: ["lock.json"], different: ["operations.ts"], extra: ["stray.ts"] };
     expect(JSON.parse(drifted.stdout)).toEqual(drift);
+    const args = documents.with(-1, join(folder, "not yet"));
+    const { stdout } = await cli(["generate", ...args, "--check"], {}, { columns: 40 });
+    expect(stdout).toContain(`\nRun: bivariant generate ${args.slice(0, -1).join(" ")} '${args.at(-1)}'\n`);
   });
 
   it("generates from one document, and takes the other variant from the package", async () => {
