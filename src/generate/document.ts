@@ -105,17 +105,18 @@ export function documentError(
   code: GenerateErrorCode,
   pointer: string,
   message: string,
+  part?: "key",
 ): GenerateError {
   const { action, inText } = document.origins.trace(document.root, pointer);
   if (action !== undefined) {
     // What `copy` wrote, and what is missing, are not in the overlay.
     const isWritten = atPointer(action.overlay.root, inText) !== undefined;
     const place = isWritten ? { ...action, pointer: inText } : action;
-    return actionError(place, code, `${message} (${document.file}#${pointer})`);
+    return actionError(place, code, `${message} (${document.file}#${pointer})`, part);
   }
   return new GenerateError(code, message, {
     document: document.file,
-    position: document.positionOf(inText),
+    position: document.positionOf(inText, part),
     pointer,
   });
 }
@@ -124,10 +125,11 @@ export function actionError(
   { overlay, pointer }: Action,
   code: GenerateErrorCode,
   message: string,
+  part?: "key",
 ): GenerateError {
   return new GenerateError(code, message, {
     document: overlay.file,
-    position: overlay.positionOf(pointer),
+    position: overlay.positionOf(pointer, part),
     pointer,
   });
 }
@@ -189,13 +191,13 @@ function checkKeysOfPaths(document: Document): void {
       const place = pointerTo(pointer, path);
       if (!isPath(path)) {
         const message = `${JSON.stringify(path)} is not a path; write ${JSON.stringify(`/${path}`)}. A key of \`paths\` must start with "/" or "x-"`;
-        throw documentError(document, "document_invalid", place, message);
+        throw documentError(document, "document_invalid", place, message, "key");
       }
       if (path.startsWith("x-") || !isObject(item)) continue;
       const wrong = Object.keys(item).find((key) => !PATH_ITEM_KEYS.includes(key) && !key.startsWith("x-"));
       if (wrong === undefined) continue;
       const message = `${JSON.stringify(wrong)} is not a method. A key of a path must be one of ${PATH_ITEM_KEYS.join(", ")}, or start with "x-"`;
-      throw documentError(document, "document_invalid", pointerTo(place, wrong), message);
+      throw documentError(document, "document_invalid", pointerTo(place, wrong), message, "key");
     }
   };
   check(paths, "/paths", (key) => /^(?:\/|x-)/.test(key));

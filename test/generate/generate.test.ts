@@ -489,17 +489,17 @@ describe("a refused document", () => {
     {
       name: "a path without its slash",
       text: "paths:\n  things: {}",
-      at: '3:11#/paths/things: "things" is not a path; write "/things". A key of `paths` must start with',
+      at: '3:3#/paths/things: "things" is not a path; write "/things". A key of `paths` must start with',
     },
     {
       name: "a misspelt method",
-      text: "paths:\n  /a: { psot: {} }",
-      at: '3:15#/paths/~1a/psot: "psot" is not a method. A key of a path must be one of get, put, post,',
+      text: "paths:\n  /a:\n    psot:\n      operationId: a",
+      at: '4:5#/paths/~1a/psot: "psot" is not a method. A key of a path must be one of get, put, post,',
     },
     {
       name: "a misspelt method of a path that others refer to",
       text: "components:\n  pathItems: { a: { Get: {} } }",
-      at: "3:26#/components/pathItems/a/Get: ",
+      at: "3:21#/components/pathItems/a/Get: ",
     },
     { name: "text that is not YAML", text: "info: a: b", at: "2:7: the file is not a YAML document" },
   ];

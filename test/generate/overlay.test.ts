@@ -514,7 +514,7 @@ const results: readonly {
       { target: "$.paths['/house']", copy: "$.info['x-a']" },
     ],
     code: "document_invalid",
-    says: "first.yaml:12:11#/actions/1/copy: ",
+    says: "first.yaml:12:5#/actions/1/copy: ",
   },
   {
     name: "the document, for a mistake of its own behind an item that an action removed",
