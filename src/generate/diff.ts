@@ -8,13 +8,15 @@ import {
   type Document,
   documentError,
   follow,
+  METHODS,
   pathOfVariant,
   readDocument,
   VARIANTS,
   type Variant,
 } from "./document.js";
+import { checkSchemas } from "./emit/schemas.js";
 import { collectUnknowns } from "./emit/unknowns.js";
-import { METHODS } from "./operations.js";
+import { listOperations } from "./operations.js";
 import { GenerateError, isObject, keysOf, pointerTo } from "./source-file.js";
 
 /** Code that uses the old document fails with the new one, can do more, or notices nothing. Worst first. */
@@ -111,13 +113,19 @@ async function changesBetween(
   [from, to]: readonly [string, string],
   report: () => Promise<Report>,
 ): Promise<Change[]> {
-  const read = (path: string) =>
-    readDocument(variant, path).catch((cause: unknown) => {
+  const read = async (path: string, check = (_: Document) => {}) => {
+    try {
+      const document = await readDocument(variant, path);
+      check(document);
+      return document;
+    } catch (cause) {
       if (!(cause instanceof GenerateError)) throw cause;
       // Both documents may have the same name, so the error must show the folder too.
       throw new GenerateError(cause.code, cause.message, { document: path, cause });
-    });
-  const [old, revised] = [await read(from), await read(to)];
+    }
+  };
+  // The old document may hold a mistake that the new one mends.
+  const [old, revised] = [await read(from), await read(to, (one) => checkSchemas(one, listOperations(one)))];
   const known = [old, revised].filter((one) => pathOfVariant(one.variant, one.root) !== undefined);
   if (known.length === 2 && old.variant !== revised.variant) {
     const message = `${from} is a document of Variant ${old.variant}, ${to} one of Variant ${revised.variant}. Pass two states of one variant, or compare the variants: diffVariants, or bivariant diff --variants.`;

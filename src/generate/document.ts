@@ -17,6 +17,8 @@ export type Variant = "A" | "B";
 
 export const VARIANTS: readonly Variant[] = ["A", "B"];
 
+export const METHODS = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"] as const;
+
 export interface Document extends SourceFile {
   readonly variant: Variant;
   readonly origins: Origins;
@@ -24,10 +26,10 @@ export interface Document extends SourceFile {
   readonly mergedSchemas: WeakMap<object, JsonObject>;
 }
 
-/** One action of an overlay. */
+/** One action of an overlay, or a value in its `update`. */
 export interface Action {
   readonly overlay: SourceFile;
-  /** JSON pointer of the action in the overlay. */
+  /** JSON pointer in the overlay. */
   readonly pointer: string;
 }
 
@@ -62,7 +64,10 @@ export class Origins {
     return typeof writer === "number" ? undefined : writer;
   }
 
-  /** The last action that wrote the place or something around it, and the pointer of the place in the text. */
+  /**
+   * The last action that wrote the place or something around it, and the pointer of the place in the text: in that of
+   * the overlay if there is such an action.
+   */
   trace(root: unknown, pointer: string): { readonly action: Action | undefined; readonly inText: string } {
     let value = root;
     let action: Action | undefined;
@@ -70,8 +75,11 @@ export class Origins {
     for (const key of keysOf(pointer)) {
       const container: object = Object(value);
       const writer = this.#writers.get(container)?.[key];
-      if (typeof writer === "object") action = writer;
       inText = pointerTo(inText, typeof writer === "number" ? writer : key);
+      if (typeof writer === "object") {
+        action = writer;
+        inText = writer.pointer;
+      }
       value = Object.hasOwn(container, key) ? (container as JsonObject)[key] : undefined;
     }
     return { action, inText };
@@ -91,18 +99,24 @@ export class Origins {
   }
 }
 
-/** Names the place in the document, or the action of an overlay that wrote the place. */
+/** Names the place in the document, or in the overlay that wrote it. */
 export function documentError(
   document: Document,
   code: GenerateErrorCode,
   pointer: string,
   message: string,
+  part?: "key",
 ): GenerateError {
   const { action, inText } = document.origins.trace(document.root, pointer);
-  if (action !== undefined) return actionError(action, code, `${message} (${document.file}#${pointer})`);
+  if (action !== undefined) {
+    // What `copy` wrote, and what is missing, are not in the overlay.
+    const isWritten = atPointer(action.overlay.root, inText) !== undefined;
+    const place = isWritten ? { ...action, pointer: inText } : action;
+    return actionError(place, code, `${message} (${document.file}#${pointer})`, part);
+  }
   return new GenerateError(code, message, {
     document: document.file,
-    position: document.positionOf(inText),
+    position: document.positionOf(inText, part),
     pointer,
   });
 }
@@ -111,10 +125,11 @@ export function actionError(
   { overlay, pointer }: Action,
   code: GenerateErrorCode,
   message: string,
+  part?: "key",
 ): GenerateError {
   return new GenerateError(code, message, {
     document: overlay.file,
-    position: overlay.positionOf(pointer),
+    position: overlay.positionOf(pointer, part),
     pointer,
   });
 }
@@ -142,6 +157,7 @@ export async function openDocument(given: Variant | undefined, path: string): Pr
 export function checkDocument(document: Document): void {
   checkVersion(document);
   refuseOtherVariant(document);
+  checkKeysOfPaths(document);
   const checkReferences = referenceChecker(document);
   walkDocument(document.root, (value, place) => {
     // Most code would read such a property as the prototype.
@@ -159,6 +175,33 @@ function checkVersion(document: Document): void {
   const found = version === undefined ? "the key `openapi` is missing" : `found ${JSON.stringify(version)}`;
   const message = `the document must be OpenAPI 3.1: ${found}`;
   throw documentError(document, "document_version_unsupported", "/openapi", message);
+}
+
+/** The members of a Path Item Object (OpenAPI 3.1). */
+const PATH_ITEM_KEYS: readonly string[] = [
+  ...METHODS.map((method) => method.toLowerCase()),
+  ...["parameters", "summary", "description", "servers", "$ref"],
+];
+
+/** Of a path without its slash or of a misspelt method no operation would be made, and nothing would say so. */
+function checkKeysOfPaths(document: Document): void {
+  const { paths, components } = document.root;
+  const check = (map: unknown, pointer: string, isPath: (key: string) => boolean): void => {
+    for (const [path, item] of Object.entries(isObject(map) ? map : {})) {
+      const place = pointerTo(pointer, path);
+      if (!isPath(path)) {
+        const message = `${JSON.stringify(path)} is not a path; write ${JSON.stringify(`/${path}`)}. A key of \`paths\` must start with "/" or "x-"`;
+        throw documentError(document, "document_invalid", place, message, "key");
+      }
+      if (path.startsWith("x-") || !isObject(item)) continue;
+      const wrong = Object.keys(item).find((key) => !PATH_ITEM_KEYS.includes(key) && !key.startsWith("x-"));
+      if (wrong === undefined) continue;
+      const message = `${JSON.stringify(wrong)} is not a method. A key of a path must be one of ${PATH_ITEM_KEYS.join(", ")}, or start with "x-"`;
+      throw documentError(document, "document_invalid", pointerTo(place, wrong), message, "key");
+    }
+  };
+  check(paths, "/paths", (key) => /^(?:\/|x-)/.test(key));
+  if (isObject(components)) check(components.pathItems, "/components/pathItems", () => true);
 }
 
 /** More references than any document has from one schema to the next, and fewer than the stack can hold. */

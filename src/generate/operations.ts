@@ -1,10 +1,8 @@
 /** Lists the operations of a document for the emitters, with all references followed. */
-import { type Document, documentError, follow } from "./document.js";
+import { type Document, documentError, follow, METHODS } from "./document.js";
 import { checkType } from "./emit/rewrite-schema.js";
 import { mergedSchema } from "./emit/sample.js";
 import { isObject, type JsonObject, pointerTo } from "./source-file.js";
-
-export const METHODS = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"] as const;
 
 export const PLACES = ["path", "query", "header", "cookie"] as const;
 

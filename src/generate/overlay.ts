@@ -60,9 +60,11 @@ const ActionObject = extensible({
   "an action needs `remove: true`, `update` or `copy`, one of them",
 );
 
+const VERSION = 'the version of the specification must be a string: write "1.1.0" or "1.0.0"';
+
 /** Overlay Specification 1.1, section "Overlay Object". */
 const OverlayObject = extensible({
-  overlay: z.string().regex(/^1\.[01]\.\d+$/, "the version of the specification must be 1.0.0 or 1.1.0"),
+  overlay: z.string(VERSION).regex(/^1\.[01]\.\d+$/, VERSION),
   info: extensible({ title: z.string(), version: z.string(), description: z.string().optional() }),
   extends: z.string().optional(),
   actions: z.array(ActionObject).min(1, "at least one action is needed"),
@@ -121,20 +123,28 @@ export async function readOverlay(path: string): Promise<Overlay> {
   throw invalid(pointerTo("/actions", copy, "copy"), "`copy` needs `overlay: 1.1.0`");
 }
 
-/** @throws GenerateError `overlay_unmatched`, `overlay_conflict`, `document_too_large` */
+/**
+ * What several overlays remove may be the same: `remove` may match nothing where it matches in the document before the
+ * overlays.
+ *
+ * @throws GenerateError `overlay_unmatched`, `overlay_conflict`, `document_too_large`
+ */
 export function applyOverlays(overlays: readonly Overlay[], documents: readonly Document[]): void {
   // The actions `copy` of a small overlay could double the document again and again.
   const budget = { values: MOST_VALUES };
+  const removes = overlays.some(({ actions }) => actions.some(({ remove }) => remove));
+  const before = new Map(removes ? documents.map((one) => [one, structuredClone(one.root)]) : []);
   for (const overlay of overlays) {
     for (const [index, object] of overlay.actions.entries()) {
       const action = { ...object, overlay: overlay.source, pointer: pointerTo("/actions", index) };
       const candidates = documentsFor(overlay, action, documents);
       const matched = candidates.filter((document) => {
-        const targets = select(document, action.target);
+        const targets = select(document.root, action.target);
         const change = changesOf(document, action, overlay.isFirstVersion, budget);
         if (action.remove) change.remove(targets);
         else if (targets.length > 0) change.update(targets);
-        return targets.length > 0;
+        if (targets.length > 0 || !action.remove) return targets.length > 0;
+        return select(before.get(document) ?? {}, action.target).length > 0;
       });
       if (matched.length > 0) continue;
       const names = candidates.map(({ file }) => file).join(" and in ");
@@ -176,8 +186,8 @@ function kindOf(value: unknown): "an array" | "an object" | "a single value" {
 }
 
 /** Each place once: a query such as `$.tags[0,0]` selects one twice. */
-function select(document: Document, query: JSONPathQuery): readonly Target[] {
-  const root = document.root as Container;
+function select(document: JsonObject, query: JSONPathQuery): readonly Target[] {
+  const root: Container = document;
   const found = new Map<string, Target>();
   for (const { location, value } of query.query(root as never)) {
     const pointer = pointerTo("", ...location);
@@ -195,9 +205,15 @@ function changesOf(
   isFirstVersion: boolean,
   budget: { values: number },
 ) {
-  const conflict = (pointer: string, message: string): Error => {
+  const { overlay } = action;
+  /** Where the value that is written stands in the overlay. */
+  const source = pointerTo(action.pointer, action.copy === undefined ? "update" : "copy");
+  const below = (from: string, key: string | number) =>
+    action.copy === undefined ? pointerTo(from, key) : from;
+
+  const conflict = (pointer: string, message: string, from = action.pointer): Error => {
     const place = pointer === "" ? document.file : `${document.file}#${pointer}`;
-    return actionError(action, "overlay_conflict", `${message} (${place})`);
+    return actionError({ overlay, pointer: from }, "overlay_conflict", `${message} (${place})`);
   };
 
   const remove = (targets: readonly Target[]): void => {
@@ -228,39 +244,49 @@ function changesOf(
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, clone(item, level + 1)]));
   };
 
-  const write = (container: object, key: string | number, value: unknown, pointer: string): void => {
+  const write = (
+    container: object,
+    key: string | number,
+    value: unknown,
+    pointer: string,
+    from: string,
+  ): void => {
     const copy = clone(value, pointer.split("/").length);
-    document.origins.write(container, key, action);
+    document.origins.write(container, key, { overlay, pointer: from });
     (container as Container)[key] = copy;
   };
 
-  const append = (list: unknown[], items: readonly unknown[], pointer: string): void => {
-    for (const item of items) write(list, list.length, item, pointer);
+  const append = (list: unknown[], items: readonly unknown[], pointer: string, from: string): void => {
+    for (const [index, item] of items.entries()) {
+      write(list, list.length, item, pointer, below(from, index));
+    }
   };
 
   /** The pairs of kinds of section "Action Object"; every other one is an error. */
-  const merge = (target: Container, update: JsonObject, pointer: string): void => {
+  const merge = (target: Container, update: JsonObject, pointer: string, from: string): void => {
     refusePrototype(update);
     for (const [key, value] of Object.entries(update)) {
       const place = pointerTo(pointer, key);
+      const at = below(from, key);
       const old = Object.hasOwn(target, key) ? target[key] : undefined;
       const kind = kindOf(value);
-      if (old === undefined) write(target, key, value, place);
-      else if (kind !== kindOf(old)) throw conflict(place, `${kind} cannot be written onto ${kindOf(old)}`);
-      else if (kind === "an object") merge(old as Container, value as JsonObject, place);
-      else if (kind === "an array") append(old as unknown[], value as unknown[], place);
-      else write(target, key, value, place);
+      if (old === undefined) write(target, key, value, place, at);
+      else if (kind !== kindOf(old))
+        throw conflict(place, `${kind} cannot be written onto ${kindOf(old)}`, at);
+      else if (kind === "an object") merge(old as Container, value as JsonObject, place, at);
+      else if (kind === "an array") append(old as unknown[], value as unknown[], place, at);
+      else write(target, key, value, place, at);
     }
   };
 
   const valueToWrite = (): unknown => {
     if (action.copy === undefined) return action.update;
-    const [source, other] = select(document, action.copy);
-    if (source === undefined) {
+    const [found, other] = select(document.root, action.copy);
+    if (found === undefined) {
       const message = `\`copy\` matches nothing in ${document.file}: ${action.copy}`;
       throw actionError(action, "overlay_unmatched", message);
     }
-    if (other === undefined) return clone(source.value, 0);
+    if (other === undefined) return clone(found.value, 0);
     throw conflict("", `\`copy\` must select one value, but ${action.copy} selects several`);
   };
 
@@ -273,15 +299,17 @@ function changesOf(
     }
     for (const { value: old, container, key, pointer } of targets) {
       if (kind === "an array") {
-        append(old as unknown[], Array.isArray(value) && !isFirstVersion ? value : [value], pointer);
+        const list = old as unknown[];
+        if (Array.isArray(value) && !isFirstVersion) append(list, value, pointer, source);
+        else write(list, list.length, value, pointer, source);
       } else if (kindOf(value) !== kind) {
         throw conflict(pointer, `${kindOf(value)} cannot be written onto ${kind}`);
       } else if (kind === "an object") {
-        merge(old as Container, value as JsonObject, pointer);
+        merge(old as Container, value as JsonObject, pointer, source);
       } else if (isFirstVersion) {
         const message = "a single value as target needs `overlay: 1.1.0`; or update the object that holds it";
         throw conflict(pointer, message);
-      } else if (container !== undefined) write(container, key, value, pointer);
+      } else if (container !== undefined) write(container, key, value, pointer, source);
     }
   };
 

@@ -2,7 +2,16 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
-import { Composer, isCollection, isNode, Lexer, LineCounter, type Document as Node, Parser } from "yaml";
+import {
+  Composer,
+  isCollection,
+  isMap,
+  isNode,
+  Lexer,
+  LineCounter,
+  type Document as Node,
+  Parser,
+} from "yaml";
 
 export type GenerateErrorCode =
   | "option_invalid"
@@ -66,8 +75,8 @@ export interface SourceFile {
   readonly sha256: string;
   readonly text: string;
   readonly root: JsonObject;
-  /** Line and column of a pointer, or of the deepest place above it that the text has. */
-  readonly positionOf: (pointer: string) => string | undefined;
+  /** Line and column of a pointer, or of the deepest place above it that the text has: of the value, or of its key. */
+  readonly positionOf: (pointer: string, part?: "key") => string | undefined;
 }
 
 /** More than any document of people needs, and far less than the stack of the parsers and emitters can hold. */
@@ -116,15 +125,20 @@ export async function readSourceFile(path: string): Promise<SourceFile> {
       throw failure("document_not_yaml", `the file is not a YAML document: ${reason}`, position, cause);
     }
   };
-  const positionOf = (pointer: string) => {
+  const positionOf = (pointer: string, part?: "key") => {
     let found: unknown = parse().contents;
-    for (const key of keysOf(pointer)) {
+    let key: unknown;
+    for (const name of keysOf(pointer)) {
       // A status is a number in YAML unless it is quoted.
-      const child = isCollection(found) ? (found.get(key, true) ?? found.get(Number(key), true)) : undefined;
+      const child = isCollection(found)
+        ? (found.get(name, true) ?? found.get(Number(name), true))
+        : undefined;
       if (!isNode(child)) break;
+      key = isMap(found) ? found.items.find(({ value }) => value === child)?.key : undefined;
       found = child;
     }
-    return isNode(found) && found.range ? positionAt(found.range[0]) : undefined;
+    const node = part === "key" && isNode(key) ? key : found;
+    return isNode(node) && node.range ? positionAt(node.range[0]) : undefined;
   };
   const json = parseJson(text);
   const isJson = json !== undefined && measure(json, failure).keys === keysIn(text);

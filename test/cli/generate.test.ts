@@ -31,6 +31,9 @@ describe("bivariant generate", () => {
     expect(drifted.code).toBe(1);
     const drift = { missing: ["lock.json"], different: ["operations.ts"], extra: ["stray.ts"] };
     expect(JSON.parse(drifted.stdout)).toEqual(drift);
+    const args = documents.with(-1, join(folder, "not yet"));
+    const { stdout } = await cli(["generate", ...args, "--check"], {}, { columns: 40 });
+    expect(stdout).toContain(`\nRun: bivariant generate ${args.slice(0, -1).join(" ")} '${args.at(-1)}'\n`);
   });
 
   it("shows no control character that an overlay puts into a message", async () => {
@@ -172,7 +175,7 @@ describe("bivariant diff", () => {
 
   it.each([
     { name: "without documents", args: [], says: "--variants excludes <old> and <new>" },
-    { name: "with one document", args: [old], says: "pass two documents or folders" },
+    { name: "with one document", args: [old], says: "<new> is missing: pass the later state too" },
     { name: "with documents and --variants", args: [old, old, "--variants"], says: "--variants excludes" },
     { name: "with --variants and a level", args: ["--variants", "--fail-on", "never"], says: "--fail-on" },
     {

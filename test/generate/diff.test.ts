@@ -202,6 +202,20 @@ describe("diffDocuments", () => {
       says: "of Variant B",
     },
     {
+      name: "a misspelt method",
+      files: { "document.yaml": openapi({ "/v1/a": { psot: {} } }) },
+      code: "document_invalid",
+      says: '"psot" is not a method',
+    },
+    {
+      name: "a misspelt type in the later state",
+      files: {
+        "document.yaml": openapi({ "/v1/a": { get: { operationId: "a", ...response({ type: "arry" }) } } }),
+      },
+      code: "schema_unsupported",
+      says: '"arry" is not a type',
+    },
+    {
       name: "an example that names an address",
       files: {
         "document.yaml": openapi({

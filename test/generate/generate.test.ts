@@ -486,6 +486,21 @@ describe("a refused document", () => {
       at: "3:20#/paths/~1a~1{b}/get: the path parameters must have the same names: /a/{b} names b, `parameters` describes c",
     },
     { name: "a swapped document", text: "paths:\n  /v1/a: { get: 1 }", at: "3:10#/paths/~1v1~1a: " },
+    {
+      name: "a path without its slash",
+      text: "paths:\n  things: {}",
+      at: '3:3#/paths/things: "things" is not a path; write "/things". A key of `paths` must start with',
+    },
+    {
+      name: "a misspelt method",
+      text: "paths:\n  /a:\n    psot:\n      operationId: a",
+      at: '4:5#/paths/~1a/psot: "psot" is not a method. A key of a path must be one of get, put, post,',
+    },
+    {
+      name: "a misspelt method of a path that others refer to",
+      text: "components:\n  pathItems: { a: { Get: {} } }",
+      at: "3:21#/components/pathItems/a/Get: ",
+    },
     { name: "text that is not YAML", text: "info: a: b", at: "2:7: the file is not a YAML document" },
   ];
   test.each(places)("the message starts with the line and the column of $name", async ({ text, at }) => {
@@ -495,6 +510,11 @@ describe("a refused document", () => {
       (reason) => reason,
     );
     expect(error.message.slice(0, `a.yaml:${at}`.length)).toBe(`a.yaml:${at}`);
+  });
+
+  test("the message tells a keyword without an equivalent from one that does not exist", async () => {
+    const { documents, out } = await sample(answer({ if: {} }));
+    await expect(generate({ documents, out })).rejects.toThrow('the keyword "if" cannot be expressed in zod');
   });
 
   test("the message names the method and path of an operation without operationId", async () => {

@@ -245,6 +245,12 @@ describe("an overlay", () => {
     expect(A).toEqual(expected);
   });
 
+  test("may remove again what an overlay before it has removed from the document", async () => {
+    const remove = { target: `${HOUSES}.tags[?@ == 'b']`, remove: true };
+    const once = await overlaid([overlay([remove])]);
+    expect(await overlaid([overlay([remove, remove]), overlay([remove])])).toEqual(once);
+  });
+
   test("has the same result as with Redocly's applier", async () => {
     const rows = applied.filter(({ version }) => version !== "1.0.0");
     // Each row has a town of its own in one document, because each run of Redocly costs 0.3 s.
@@ -262,7 +268,8 @@ describe("an overlay", () => {
     const to = join(dirname(out), "bundled.yaml");
     const env = { ...process.env, REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" };
     const args = [redocly, "bundle", documents.A, "--overlay", ...overlays, "-o", to];
-    await promisify(execFile)(process.execPath, args, { env });
+    const limit = { timeout: 60_000, killSignal: "SIGKILL" } as const;
+    await promisify(execFile)(process.execPath, args, { env, ...limit });
     const result = parse(await readFile(to, "utf8"));
     for (const [index, { name, expected }] of rows.entries())
       expect(result[`x-${index}`], name).toEqual(expected);
@@ -337,9 +344,6 @@ const refused: readonly {
   ...[
     { target: "$.info", update: "text" },
     { target: "$.info", update: ["text"] },
-    { target: "$.info", update: { title: { a: 1 } } },
-    { target: "$", update: { servers: { url: "/" } } },
-    { target: "$", update: { paths: null } },
     { target: "$.info.title", update: {} },
     { target: "$.info['title','version']", copy: "$.info" },
     { target: "$.info['title','version']", copy: "$.info.*" },
@@ -353,6 +357,25 @@ const refused: readonly {
       at: "7:5#/actions/0",
     } as const),
   })),
+  ...(
+    [
+      [{ info: { "x-a": 1, title: { a: 1 } } }, "11:11#/actions/0/update/info/title"],
+      [{ servers: { url: "/" } }, "9:9#/actions/0/update/servers"],
+      [{ paths: null }, "8:14#/actions/0/update/paths"],
+    ] as const
+  ).map(([update, at]) => ({
+    name: `a clash inside an update, at its own line, ${JSON.stringify(update)}`,
+    ...({ overlay: overlay([{ target: "$", update }]), code: "overlay_conflict", at } as const),
+  })),
+  {
+    name: "a target that only an earlier action had written and another removed",
+    overlay: overlay([
+      { target: "$.info", update: { "x-a": 1 } },
+      { target: "$.info['x-a']", remove: true },
+      { target: "$.info['x-a']", remove: true },
+    ]),
+    ...{ code: "overlay_unmatched", at: "11:5#/actions/2" },
+  },
   {
     name: "a text as target in 1.0",
     ...{ overlay: overlay([TITLE], { overlay: "1.0.0" }), code: "overlay_conflict", at: "6:5#/actions/0" },
@@ -406,6 +429,11 @@ const refused: readonly {
     ] as const
   ).map(([name, actions, at]) => ({ name, overlay: overlay(actions), code: "overlay_invalid", at }) as const),
   {
+    name: "a version that is a number",
+    overlay: overlay([TITLE], { overlay: 1.1 }),
+    ...{ code: "overlay_invalid", at: "1:10#/overlay", says: 'write "1.1.0"' },
+  },
+  {
     name: "copy in 1.0",
     overlay: overlay([{ target: "$.info", copy: "$.info" }], { overlay: "1.0.0" }),
     ...{ code: "overlay_invalid", at: "7:11#/actions/0/copy", says: "needs `overlay: 1.1.0`" },
@@ -456,7 +484,7 @@ const results: readonly {
     name: "an action that adds a dangling reference",
     changes: [TITLE, { target: `${HOUSE}.properties`, update: { a: { $ref: "#/components/schemas/None" } } }],
     code: "reference_missing",
-    says: "first.yaml:9:5#/actions/1: #/components/schemas/None does not exist in this document (a.yaml#/components",
+    says: "first.yaml:12:9#/actions/1/update/a: #/components/schemas/None does not exist in this document (a.yaml#/components",
   },
   {
     name: "an action that removes what is referred to",
@@ -468,7 +496,25 @@ const results: readonly {
     name: "an action that gives an operationId twice",
     changes: [TITLE, TITLE, { target: HOUSES, update: { operationId: "listStreets" } }],
     code: "operation_id_duplicate",
-    says: "first.yaml:11:5#/actions/2: ",
+    says: "first.yaml:13:20#/actions/2/update/operationId: ",
+  },
+  {
+    name: "a misspelt keyword in an item that an earlier overlay's item moved, by its line in the update",
+    changes: [
+      { target: `${HOUSE}`, update: { allOf: [{}, { properties: { a: { requried: [] } } }] } },
+      { target: `${HOUSE}.allOf[0]`, remove: true },
+    ],
+    code: "schema_unsupported",
+    says: '#/actions/0/update/allOf/1/properties/a/requried: "requried" is not a keyword of JSON Schema 2020-12',
+  },
+  {
+    name: "the `copy` that wrote a misspelt method",
+    changes: [
+      { target: "$.info", update: { "x-a": { psot: {} } } },
+      { target: "$.paths['/house']", copy: "$.info['x-a']" },
+    ],
+    code: "document_invalid",
+    says: "first.yaml:12:5#/actions/1/copy: ",
   },
   {
     name: "the document, for a mistake of its own behind an item that an action removed",

@@ -51,6 +51,8 @@ export function defineDiff(command: Command, { output, signal, finish }: Context
         else output.lines(found.flatMap(variantLines));
         return;
       }
+      if (old !== undefined && revised === undefined && (variants ?? variantA ?? variantB) === undefined)
+        throw invalidFlag("<new>", "is missing: pass the later state too, as in bivariant diff <old> <new>.");
       if (old === undefined || revised === undefined || (variants ?? variantA ?? variantB) !== undefined)
         throw invalidFlag(
           "--variants",
@@ -73,6 +75,7 @@ breaking: code that uses the old document fails with the new one. additive: it c
 
 Examples:
   $ git worktree add ../main main && bivariant diff ../main/openapi openapi --markdown
+  $ bivariant diff ../main/generated generated     # documents with overlays applied, as generate --overlay writes them
   $ bivariant diff --variants requestToken
 
 With --json: { "level", "summary", "changes" }, or with --variants a list of { "operationId", "differences" }.`,

@@ -1,7 +1,7 @@
 /** `bivariant generate`: code from the OpenAPI documents of both variants. */
 import { setTimeout as wait } from "node:timers/promises";
 import { type Command, Option } from "commander";
-import { checkGenerated, type GenerateOptions, generate } from "../../generate/index.js";
+import { checkGenerated, type Drift, type GenerateOptions, generate } from "../../generate/index.js";
 import { collect, invalidFlag } from "../arguments.js";
 import { errorJson, exitCodes, reportError } from "../error-report.js";
 import { fileWatcher, lookEveryMs, stateOfFiles } from "../file-watcher.js";
@@ -41,7 +41,9 @@ export function defineGenerate(command: Command, { output, signal, finish }: Con
         );
         if (output.json) output.value(drift);
         else output.lines(lines.length === 0 ? [`${out} matches the documents.`] : lines);
-        if (lines.length > 0) finish(exitCodes.checkSaidNo);
+        if (lines.length === 0) return;
+        if (!output.json) output.verbatim(remedyOf(options, drift));
+        finish(exitCodes.checkSaidNo);
         return;
       }
       if (!watch) return generateOnce(options, output, 2);
@@ -64,9 +66,29 @@ Then: connect({ ..., api: await import("./generated/operations.js") }).
 An overlay is strict: an action that matches nothing is an error. Nothing is written unless all files are. --watch prints
 an error and goes on; Ctrl-C ends it with 0.
 
+With overlays the folder also holds variant-a.json and variant-b.json, the documents with the overlays applied, so that
+bivariant diff can compare two such folders.
+
 With --json: { "out", "files" }, or with --check { "missing", "different", "extra" }. With --watch each line is one such
 object, or an { "error" }.`,
     );
+}
+
+/** What makes the folder match: unwrapped, because a shell reads it. */
+function remedyOf({ documents, overlays = [], out }: GenerateOptions, drift: Drift): string {
+  const flags = [
+    ["--variant-a", documents?.A],
+    ["--variant-b", documents?.B],
+    ...overlays.map((path) => ["--overlay", path]),
+    ["--out", out],
+  ];
+  const given = flags.flatMap(([flag, path]) => (path === undefined ? [] : `${flag} ${quoted(path)}`));
+  const command = `Run: bivariant generate ${given.join(" ")}`;
+  return drift.extra.length === 0 ? command : `${command}\nand delete what is extra.`;
+}
+
+function quoted(path: string): string {
+  return /^[\w./:@-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
 async function generateOnce(options: GenerateOptions, output: Output, indent: 0 | 2): Promise<void> {

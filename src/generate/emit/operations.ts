@@ -1,7 +1,6 @@
 /** Emits operations.ts: the runtime table of operations and the lookup types of `call` and `paths`. */
-import { type Document, VARIANTS, type Variant } from "../document.js";
+import { type Document, METHODS, VARIANTS, type Variant } from "../document.js";
 import {
-  METHODS,
   type Operation,
   type OperationLists,
   type Parameter,

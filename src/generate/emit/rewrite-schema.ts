@@ -42,13 +42,22 @@ const TYPED: ReadonlySet<string> = new Set([
 
 const COMBINING: readonly string[] = ["$ref", "enum", "const", "type", "anyOf", "oneOf", "allOf", "not"];
 
+/** The other keywords of JSON Schema 2020-12. */
+const UNSUPPORTED: ReadonlySet<string> = new Set([
+  ...["if", "then", "else", "dependentRequired", "dependentSchemas"],
+  ...["unevaluatedItems", "unevaluatedProperties"],
+  ...["$schema", "$vocabulary", "$id", "$anchor", "$dynamicRef", "$dynamicAnchor"],
+]);
+
 export function expressSchema(source: unknown, pointer: string, context: Context): Schema {
   if (typeof source === "boolean") return source;
   if (!isObject(source)) throw unsupported(context, pointer, "a schema must be an object or a boolean");
   const keywords = Object.keys(source).filter((key) => !ANNOTATIONS.has(key) && !key.startsWith("x-"));
   const unknown = keywords.find((key) => !TYPED.has(key) && !COMBINING.includes(key));
   if (unknown !== undefined) {
-    const message = `the keyword ${JSON.stringify(unknown)} cannot be expressed in zod`;
+    const message = UNSUPPORTED.has(unknown)
+      ? `the keyword ${JSON.stringify(unknown)} cannot be expressed in zod`
+      : `${JSON.stringify(unknown)} is not a keyword of JSON Schema 2020-12`;
     throw unsupported(context, pointerTo(pointer, unknown), message);
   }
   checkType(context.document, source, pointer);
