@@ -173,12 +173,16 @@ export class Kit {
     }
   }
 
-  /** `Date` has whole seconds, and an answer from a cache has an old one (RFC 9111 section 5.1). */
+  /**
+   * `Date` has whole seconds, and an answer from a cache has an old one (RFC 9111 section 5.1). What is more than a day
+   * off corrects nothing: a deployment must not get assertions that are valid some other day.
+   */
   #learnClock({ headers, receivedAt }: Answer): void {
     const date = Date.parse(headers.get("date") ?? "");
     if (Number.isNaN(date) || headers.has("age")) return;
     const offsetMs = date - receivedAt;
-    this.#clockOffsetMs = Math.abs(offsetMs) > 3_000 ? offsetMs : 0;
+    const offMs = Math.abs(offsetMs);
+    this.#clockOffsetMs = offMs > 3_000 && offMs < 86_400_000 ? offsetMs : 0;
   }
 
   /** The URL of a path under the base URL. */

@@ -81,6 +81,24 @@ test("a deployment that gives everyone a token is served, and breaks", async () 
   expect([...results.values()].map(({ result }) => result)).toEqual(["learnt", "breaks"]);
 });
 
+test("the Date of a deployment gets no assertion that is valid another year", async () => {
+  const issued: number[] = [];
+  const { run, emulator } = createRig({ rateLimit: false });
+  await run({
+    only: ["token-response.a"],
+    async fetch(url, init) {
+      const assertion = new URLSearchParams(String(init.body)).get("client_assertion") ?? "";
+      const [, claims = ""] = assertion.split(".");
+      if (claims !== "") issued.push(JSON.parse(Buffer.from(claims, "base64url").toString()).iat * 1000);
+      const answer = await emulator.fetch(url, init);
+      answer.headers.set("date", "Sat, 01 Jan 2050 00:00:00 GMT");
+      return answer;
+    },
+  });
+  expect(issued.length).toBeGreaterThan(0);
+  for (const at of issued) expect(Math.abs(at - emulator.clock.now())).toBeLessThan(60_000);
+});
+
 test("no credential and no refresh token goes to a path that is guessed", async () => {
   const bodies: string[] = [];
   const { run, emulator } = createRig({ rateLimit: false, refreshPath: "/v1/auth/renew" });
