@@ -190,8 +190,11 @@ describe("a deployment", () => {
   });
 
   test("that is down exits 5", async () => {
-    const { code, stdout } = await contract([], { ...deployment.env, BIVARIANT_BASE_URL: down });
+    const { code, stdout, stderr } = await contract([], { ...deployment.env, BIVARIANT_BASE_URL: down });
     expect(code).toBe(5);
+    expect(stderr).toBe(
+      `error no_answer: ${down} does not answer. No answer to the request (ECONNREFUSED).\n`,
+    );
     expect(stdout).toContain("(ECONNREFUSED)");
   });
 
@@ -216,10 +219,48 @@ describe("a deployment", () => {
     },
   );
 
-  test("that refuses one of two credentials exits 0, and says which", async () => {
-    const { code, stdout } = await contract([], { ...deployment.env, BIVARIANT_A_CLIENT_ID: "someone-else" });
-    expect(code).toBe(0);
+  test("that refuses one of two credentials exits 3, and says which in every report", async () => {
+    const folder = await newFolder();
+    const [junit, html] = [join(folder, "junit.xml"), join(folder, "page.html")];
+    const env = { ...deployment.env, BIVARIANT_A_CLIENT_ID: "someone-else" };
+    const { code, stdout, stderr } = await contract(["--junit", junit, "--html", html], env);
+    expect(code).toBe(3);
     expect(stdout).toContain("The credential of the plugin was refused");
+    expect(stderr).toMatch(
+      /^error credential_refused: The credential of the plugin "someone-else" was refused \(400 \w+\)\. \d\d cases of Variant A could not be tried for it\.\n$/,
+    );
+    const xml = await readFile(junit, "utf8");
+    expect(xml).toMatch(/<testsuites [^>]* failures="0" errors="1"/);
+    expect(xml).toMatch(
+      /<testcase classname="A.credential"[^>]*>\n +<error message="The credential of the pl/,
+    );
+    const page = await readFile(html, "utf8");
+    expect(page.split("</header>")[0]).toContain('<p class="alarm">The credential of the plugin was refused');
+  });
+
+  test("that refuses every credential exits 3, also if cases of the API client hold", async () => {
+    const emulated = await startDeployment();
+    const redirectUris = ["http://127.0.0.1/callback"];
+    emulated.emulator.registerApiClient({ clientId: "portal", redirectUris });
+    const { code, stdout } = await contract([], {
+      ...emulated.env,
+      BIVARIANT_A_CLIENT_ID: "someone-else",
+      BIVARIANT_B_CLIENT_ID: "someone-else",
+      BIVARIANT_B_LOGIN_CLIENT_ID: "portal",
+      BIVARIANT_B_AUTHORIZATION_ENDPOINT: "/v1/auth/authorize",
+    });
+    expect(stdout).toMatch(/^holds {3}auth/m);
+    expect(code).toBe(3);
+  });
+
+  test("that refuses the API client exits 3", async () => {
+    const { code, stderr } = await contract([], {
+      ...deployment.env,
+      BIVARIANT_B_LOGIN_CLIENT_ID: "nobody",
+      BIVARIANT_B_AUTHORIZATION_ENDPOINT: "/v1/auth/authorize",
+    });
+    expect(stderr).toContain('of the API client "nobody" is refused');
+    expect(code).toBe(3);
   });
 });
 

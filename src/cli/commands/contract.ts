@@ -16,7 +16,12 @@ import {
   type RunAbout,
   runContract,
 } from "../../contract/index.js";
-import { countResults, groupNotTried, summaryText } from "../../contract/reports/summary.js";
+import {
+  countResults,
+  groupNotTried,
+  refusedCredentials,
+  summaryText,
+} from "../../contract/reports/summary.js";
 import { chooseCases } from "../../contract/run.js";
 import { needed } from "../../contract/target.js";
 import { defaultFetch } from "../../http/exchange.js";
@@ -106,7 +111,7 @@ that is changed during the run need a program: see runContract of bivariant/cont
 With --json: { "results": [{ "id", "rule"?, "unknown"?, "variant", "section", "says", "result", "expected", "observed", "reason"?,
 "settings"?, "evidence" }], "summary", "moved"? }. Nothing that is printed or written holds a secret.
 
-Exits 0 if everything that was tried holds, 1 if something breaks or moved, 3 if the credentials were refused, 4 if no
+Exits 0 if everything that was tried holds, 1 if something breaks or moved, 3 if a credential was refused, 4 if no
 variant is served, 5 if the target does not answer. On Ctrl-C the reports so far are written.`,
     );
 }
@@ -151,6 +156,9 @@ async function tryContract(settings: Settings, flags: Flags, context: Context): 
   for (const { flag, path, make } of reports) await writeWhole(flag, path, make(results, about));
   const { requests, seconds, interrupted } = about;
   const summary = { ...countResults(results), requests, seconds, interrupted };
+  const code = exitCodeOfRun(results, moved);
+  for (const problem of problemsOf(results, target, code))
+    output.say(`${output.paintNote("red", "error")} ${printable(problem)}`);
   if (output.json) output.value({ results, summary, moved });
   else
     output.lines([
@@ -162,7 +170,7 @@ async function tryContract(settings: Settings, flags: Flags, context: Context): 
       output.paint("bold", summaryText(results, about)),
     ]);
   if (interrupted && !output.json) output.note("Interrupted.");
-  finish(interrupted ? signal.reason : exitCodeOfRun(results, moved));
+  finish(interrupted ? signal.reason : code);
 }
 
 const keyOf = ({ id, variant }: Pick<ComparedResult, "id" | "variant">) => `${variant} ${id}`;
@@ -291,18 +299,43 @@ async function readBaseline(path: string): Promise<readonly ComparedResult[]> {
   }
 }
 
-/** Judges a run for scripts. Cases that need no credential say nothing about one that was refused. */
+/** What the caller must mend before more can be tried. */
+function problemsOf(results: readonly ContractResult[], target: ContractTarget, code: ExitCode): string[] {
+  const refused = refusedCredentials(results).map(({ text }) => `credential_refused: ${named(text, target)}`);
+  const silent = results.find(({ reason }) => reason === "down" || reason === "no_answer");
+  if (code !== exitCodes.network || silent === undefined) return refused;
+  return [...refused, `no_answer: ${target.baseUrl} does not answer. ${silent.observed}`];
+}
+
+/** Names the client by its id too. */
+function named(text: string, target: ContractTarget): string {
+  const clients = [
+    ["the plugin", target.plugin],
+    ["the restricted plugin", target.restrictedPlugin],
+    ["the other tenant's plugin", target.secondTenantPlugin],
+    ["the service account", target.serviceAccount],
+    ["the API client", target.apiClient],
+  ] as const;
+  return clients.reduce(
+    (before, [role, client]) => before.replace(` ${role} `, ` ${role} ${JSON.stringify(client?.clientId)} `),
+    text,
+  );
+}
+
+/** Judges a run for scripts. What needs no credential, or only an API client, meets no rate limit of tokens. */
 function exitCodeOfRun(results: readonly ContractResult[], moved: readonly Movement[] | undefined): ExitCode {
   if (countResults(results).breaks > 0 || (moved ?? []).length > 0) return exitCodes.checkSaidNo;
-  const has = (...reasons: ContractResult["reason"][]) =>
-    results.some(({ reason }) => reason !== undefined && reasons.includes(reason));
+  const has = (sought: ContractResult["reason"]) => results.some(({ reason }) => reason === sought);
+  if (has("refused")) return exitCodes.tokenRefused;
   const judged = results.filter(
     ({ result, unknown }) => result !== "not tried" && unknown !== "current-variant",
   );
   if (has("down") || (judged.length === 0 && has("no_answer"))) return exitCodes.network;
   const withCredential = judged.filter(({ id }) =>
-    contractCases.some((one) => one.id === id && one.needs.some((name) => name !== "tenantId")),
+    contractCases.some(
+      (one) => one.id === id && one.needs.some((name) => name === "plugin" || name === "serviceAccount"),
+    ),
   );
-  if (withCredential.length === 0 && has("refused", "rate_limited")) return exitCodes.tokenRefused;
+  if (withCredential.length === 0 && has("rate_limited")) return exitCodes.tokenRefused;
   return judged.length === 0 && has("not_served") ? exitCodes.variant : exitCodes.done;
 }

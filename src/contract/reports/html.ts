@@ -3,7 +3,7 @@ import { version } from "../../version.js";
 import type { ContractResult } from "../case.js";
 import type { Exchange } from "../exchange.js";
 import { learnFrom } from "../learning/learn.js";
-import { countResults, countsText, groupNotTried, type RunAbout } from "./summary.js";
+import { countResults, countsText, groupNotTried, type RunAbout, refusedCredentials } from "./summary.js";
 
 /**
  * Makes a self-contained page: the verdict of each variant, each case with what was expected and observed and the
@@ -39,7 +39,11 @@ export function htmlReport(results: readonly ContractResult[], about: RunAbout):
 <header>
 <h1>Contract of <span class="address">${text(baseUrl)}</span></h1>
 <p class="quiet">${text(facts.join(" · "))}</p>
-${interrupted ? '<p class="alarm">The run was interrupted. The cases that are missing here were not tried.</p>\n' : ""}</header>
+${interrupted ? '<p class="alarm">The run was interrupted. The cases that are missing here were not tried.</p>\n' : ""}${refusedCredentials(
+  results,
+)
+  .map(({ text: says }) => `<p class="alarm">${text(says)}</p>\n`)
+  .join("")}</header>
 ${variants.map((variant) => variantLine(variant, results)).join("\n")}
 ${
   Object.keys(settings).length === 0

@@ -1,11 +1,12 @@
 /** A run as JUnit XML, which CI systems show as tests. */
 import type { ContractResult } from "../case.js";
 import type { Exchange } from "../exchange.js";
-import { countResults, type RunAbout } from "./summary.js";
+import { countResults, type RunAbout, refusedCredentials } from "./summary.js";
 
 /**
  * One suite for each variant, one test for each case. A case that breaks is a failure, one that was not tried is
- * skipped, and what was learnt is in the output of its test. Times are in seconds.
+ * skipped, and what was learnt is in the output of its test. Each credential that was refused is a test with an error.
+ * Times are in seconds.
  *
  * @example
  * await writeFile("contract.xml", junitReport(results, { baseUrl, startedAt, requests, seconds }));
@@ -15,7 +16,13 @@ export function junitReport(results: readonly ContractResult[], about: RunAbout)
   const suites = (["A", "B"] as const).flatMap((variant) => {
     const ofVariant = results.filter((one) => one.variant === variant);
     if (ofVariant.length === 0) return [];
-    const cases = ofVariant.map((one) => testCase(one, counted));
+    const refused = refusedCredentials(ofVariant).map(
+      ({ text }) =>
+        `    <testcase classname="${variant}.credential" name="A credential is accepted" time="0.000">
+      <error message="${xml(text)}"/>
+    </testcase>`,
+    );
+    const cases = [...refused, ...ofVariant.map((one) => testCase(one, counted))];
     const name = `Variant ${variant} of ${about.baseUrl}`;
     return [
       `  <testsuite name="${xml(name)}" ${counts(ofVariant)} timestamp="${new Date(about.startedAt).toISOString().slice(0, 19)}">`,
@@ -33,7 +40,8 @@ export function junitReport(results: readonly ContractResult[], about: RunAbout)
 
 function counts(results: readonly ContractResult[]): string {
   const { breaks, "not tried": notTried } = countResults(results);
-  return `tests="${results.length}" failures="${breaks}" errors="0" skipped="${notTried}"`;
+  const errors = refusedCredentials(results).length;
+  return `tests="${results.length + errors}" failures="${breaks}" errors="${errors}" skipped="${notTried}"`;
 }
 
 /** An exchange that several cases rely on counts for the first. */

@@ -31,6 +31,19 @@ export function groupNotTried(
     .sort((left, right) => right.cases.length - left.cases.length);
 }
 
+/** The credentials that were refused: which, why, and how many cases could not be tried for it. */
+export function refusedCredentials(
+  results: readonly ContractResult[],
+): readonly { readonly variant: "A" | "B"; readonly text: string }[] {
+  return (["A", "B"] as const).flatMap((variant) => {
+    const refused = results.filter((one) => one.variant === variant && one.reason === "refused");
+    return groupNotTried(refused).map(({ says, cases: { length } }) => ({
+      variant,
+      text: `${says} ${length} ${length === 1 ? "case" : "cases"} of Variant ${variant} could not be tried for it.`,
+    }));
+  });
+}
+
 /** `52 hold, 0 break, 12 learnt, 30 not tried; 57 requests, 1.4 s` */
 export function summaryText(results: readonly ContractResult[], { requests, seconds }: RunAbout): string {
   return `${countsText(results)}; ${requests} ${requests === 1 ? "request" : "requests"}, ${seconds.toFixed(1)} s`;
