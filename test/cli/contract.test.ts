@@ -128,18 +128,23 @@ describe("--baseline", () => {
   });
 
   it("exits 1 and prints the former and the present answer if something moved", async () => {
-    const only = ["--only", "token-response.b", "--baseline", before];
-    const secretFile = join(await newFolder(), "wrong");
-    await writeFile(secretFile, "a wrong client secret");
-    const { code, stdout } = await contract(only, {
-      ...deployment.env,
-      BIVARIANT_B_CLIENT_SECRET_FILE: secretFile,
-    });
+    const args = ["--only", mediaType, "--baseline", before];
+    const { code, stdout } = await contract(args, tolerant.env);
     expect(code).toBe(1);
     expect(stdout).toContain(
-      "  token-response.b (Variant B)\n    before  holds: 200 with access_token.\n    now     not tried: ",
+      `  ${mediaType} (Variant A)\n    before  holds: 400 invalid_grant.\n    now     breaks: 200`,
     );
+    expect(stdout).toContain("0 not tried; 1 moved; ");
     expect(stdout).not.toContain("current-variant");
+  });
+
+  it("lists apart what this run could not try for what it was lent, and exits 0", async () => {
+    const args = ["--only", "token-response.b", "--baseline", before];
+    const { BIVARIANT_BASE_URL } = deployment.env;
+    const { code, stdout } = await contract(args, { BIVARIANT_BASE_URL });
+    expect(code).toBe(0);
+    expect(stdout).toContain(`Nothing moved since ${before}.\nNo longer tried, `);
+    expect(stdout).toContain("0 moved; ");
   });
 });
 

@@ -16,6 +16,7 @@ import {
   type RunAbout,
   runContract,
 } from "../../contract/index.js";
+import { movedSettings, movementLines, onlyMoved } from "../../contract/reports/baseline.js";
 import {
   countResults,
   groupNotTried,
@@ -149,10 +150,11 @@ async function tryContract(settings: Settings, flags: Flags, context: Context): 
   const person = login ? await withPerson(lent, port, context) : undefined;
   const target = person?.target ?? lent;
   const trying = output.during("trying the cases", () => collectResults(target, settings, flags, context));
-  const { results, about } = await trying.finally(() => person?.close());
+  const { results, about: tried } = await trying.finally(() => person?.close());
   const all = new Set(contractCases.map(keyOf));
   const comparable = before?.filter((one) => chosen.has(keyOf(one)) || !all.has(keyOf(one)));
-  const moved = comparable && !about.interrupted ? compareRuns(comparable, results) : undefined;
+  const moved = comparable && !tried.interrupted ? compareRuns(comparable, results) : undefined;
+  const about = { ...tried, moved };
   for (const { flag, path, make } of reports) await writeWhole(flag, path, make(results, about));
   const { requests, seconds, interrupted } = about;
   const summary = { ...countResults(results), requests, seconds, interrupted };
@@ -251,18 +253,21 @@ function notTriedLines(results: readonly ContractResult[], target: ContractTarge
 
 function movedLines(moved: readonly Movement[] | undefined, baseline = "", paint: Paint): string[] {
   if (moved === undefined) return [];
-  if (moved.length === 0) return [`Nothing moved since ${baseline}.`];
-  const shown = (when: string, one: ComparedResult | undefined) => {
-    const settings = one?.settings === undefined ? "" : ` ${JSON.stringify(one.settings)}`;
-    return one ? [printable(`    ${when}  ${one.result}: ${one.observed}${settings}`)] : [];
+  const cases = onlyMoved(moved);
+  const settings = movedSettings(moved);
+  const ids = (sought: Movement["kind"], title: string) => {
+    const found = moved.filter(({ kind }) => kind === sought).map(({ id }) => id);
+    return found.length === 0 ? [] : [`${title} ${baseline}:`, `  ${found.join(" ")}`];
   };
   return [
-    `Moved since ${baseline}:`,
-    ...moved.flatMap(({ id, variant, kind, before, after }) => [
-      `  ${paint("bold", id)} (Variant ${variant})${kind === "moved" ? "" : `, ${kind}`}`,
-      ...shown("before", before),
-      ...shown("now   ", after),
+    ...(cases.length === 0 ? [`Nothing moved since ${baseline}.`] : [`Moved since ${baseline}:`]),
+    ...(settings.length === 0 ? [] : ["  Settings", ...settings.map((line) => printable(`    ${line}`))]),
+    ...cases.flatMap((one) => [
+      `  ${paint("bold", one.id)} (Variant ${one.variant})${one.kind === "moved" ? "" : `, ${one.kind}`}`,
+      ...movementLines(one).map((line) => printable(`    ${line}`)),
     ]),
+    ...ids("untried", "No longer tried, for what this run was not lent or could not reach, since"),
+    ...ids("tried", "Tried now, and not in"),
     "",
   ];
 }
@@ -324,7 +329,7 @@ function named(text: string, target: ContractTarget): string {
 
 /** Judges a run for scripts. What needs no credential, or only an API client, meets no rate limit of tokens. */
 function exitCodeOfRun(results: readonly ContractResult[], moved: readonly Movement[] | undefined): ExitCode {
-  if (countResults(results).breaks > 0 || (moved ?? []).length > 0) return exitCodes.checkSaidNo;
+  if (countResults(results).breaks > 0 || onlyMoved(moved).length > 0) return exitCodes.checkSaidNo;
   const has = (sought: ContractResult["reason"]) => results.some(({ reason }) => reason === sought);
   if (has("refused")) return exitCodes.tokenRefused;
   const judged = results.filter(

@@ -3,6 +3,7 @@ import { version } from "../../version.js";
 import type { ContractResult } from "../case.js";
 import type { Exchange } from "../exchange.js";
 import { learnFrom } from "../learning/learn.js";
+import { type Movement, movedSettings, movementLines, onlyMoved } from "./baseline.js";
 import { countResults, countsText, groupNotTried, type RunAbout, refusedCredentials } from "./summary.js";
 
 /**
@@ -13,7 +14,7 @@ import { countResults, countsText, groupNotTried, type RunAbout, refusedCredenti
  * await writeFile("contract.html", htmlReport(results, { baseUrl, tenantId, startedAt, requests, seconds }));
  */
 export function htmlReport(results: readonly ContractResult[], about: RunAbout): string {
-  const { baseUrl, tenantId, startedAt, requests, seconds, interrupted } = about;
+  const { baseUrl, tenantId, startedAt, requests, seconds, interrupted, moved } = about;
   const when = new Date(startedAt).toISOString();
   const facts = [
     ...(tenantId === undefined ? [] : [`tenant ${tenantId}`]),
@@ -45,7 +46,7 @@ ${interrupted ? '<p class="alarm">The run was interrupted. The cases that are mi
   .map(({ text: says }) => `<p class="alarm">${text(says)}</p>\n`)
   .join("")}</header>
 ${variants.map((variant) => variantLine(variant, results)).join("\n")}
-${
+${moved === undefined ? "" : movedSection(moved)}${
   Object.keys(settings).length === 0
     ? ""
     : `<details>
@@ -57,6 +58,28 @@ ${
 </main>
 </body>
 </html>
+`;
+}
+
+function movedSection(movements: readonly Movement[]): string {
+  const moved = onlyMoved(movements);
+  const apart = movements.length - moved.length;
+  const shown = [
+    ...movedSettings(moved).map((line) => `<p><code>${text(line)}</code></p>`),
+    ...moved.map(
+      (one) =>
+        `<p><code>${text(one.id)}</code> (Variant ${one.variant})${one.kind === "moved" ? "" : `, ${one.kind}`}</p>\n<ul>${movementLines(
+          one,
+        )
+          .map((line) => `<li>${text(line)}</li>`)
+          .join("")}</ul>`,
+    ),
+    ...(apart === 0 ? [] : [`<p class="quiet">Tried in only one of the two runs: ${apart}.</p>`]),
+  ];
+  return `<section>
+<h2>What moved since the baseline (${moved.length})</h2>
+${shown.join("\n")}
+</section>
 `;
 }
 

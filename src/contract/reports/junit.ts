@@ -1,12 +1,13 @@
 /** A run as JUnit XML, which CI systems show as tests. */
 import type { ContractResult } from "../case.js";
 import type { Exchange } from "../exchange.js";
+import { type Movement, movedSettings, movementLines, onlyMoved } from "./baseline.js";
 import { countResults, type RunAbout, refusedCredentials } from "./summary.js";
 
 /**
  * One suite for each variant, one test for each case. A case that breaks is a failure, one that was not tried is
- * skipped, and what was learnt is in the output of its test. Each credential that was refused is a test with an error.
- * Times are in seconds.
+ * skipped, and what was learnt is in the output of its test. Each credential that was refused is a test with an error. Each
+ * case that moved since a baseline is a failure in a suite of its own. Times are in seconds.
  *
  * @example
  * await writeFile("contract.xml", junitReport(results, { baseUrl, startedAt, requests, seconds }));
@@ -30,18 +31,35 @@ export function junitReport(results: readonly ContractResult[], about: RunAbout)
       "  </testsuite>",
     ];
   });
+  const moved = onlyMoved(about.moved);
   return `${[
     '<?xml version="1.0" encoding="UTF-8"?>',
-    `<testsuites name="bivariant contract" ${counts(results)} time="${about.seconds.toFixed(3)}">`,
+    `<testsuites name="bivariant contract" ${counts(results, moved.length)} time="${about.seconds.toFixed(3)}">`,
     ...suites,
+    ...(moved.length === 0 ? [] : movedSuite(moved)),
     "</testsuites>",
   ].join("\n")}\n`;
 }
 
-function counts(results: readonly ContractResult[]): string {
+function movedSuite(moved: readonly Movement[]): readonly string[] {
+  const settings = movedSettings(moved).join("\n");
+  return [
+    `  <testsuite name="Moved since the baseline" ${counts([], moved.length)}>`,
+    ...moved.map((one) => {
+      const lines = movementLines(one).join("\n");
+      return `    <testcase classname="moved.${one.variant}" name="${xml(`${one.id}: ${one.kind}`)}" time="0.000">
+      <failure message="${xml(lines.replace("\n", "; "))}">${xml(lines)}</failure>
+    </testcase>`;
+    }),
+    ...(settings === "" ? [] : [`    <system-out>${xml(settings)}</system-out>`]),
+    "  </testsuite>",
+  ];
+}
+
+function counts(results: readonly ContractResult[], moved = 0): string {
   const { breaks, "not tried": notTried } = countResults(results);
   const errors = refusedCredentials(results).length;
-  return `tests="${results.length + errors}" failures="${breaks}" errors="${errors}" skipped="${notTried}"`;
+  return `tests="${results.length + errors + moved}" failures="${breaks + moved}" errors="${errors}" skipped="${notTried}"`;
 }
 
 /** An exchange that several cases rely on counts for the first. */

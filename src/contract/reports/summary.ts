@@ -1,5 +1,6 @@
 /** What all reports of a run need: its counts, and why cases were not tried. */
 import type { ContractResult, Outcome } from "../case.js";
+import { type Movement, onlyMoved } from "./baseline.js";
 
 /** The run that a report is about. */
 export interface RunAbout {
@@ -11,6 +12,8 @@ export interface RunAbout {
   readonly seconds: number;
   /** The run ended before its last case. */
   readonly interrupted?: boolean | undefined;
+  /** What `compareRuns` returned, if there is a baseline. */
+  readonly moved?: readonly Movement[] | undefined;
 }
 
 export function countResults(results: readonly ContractResult[]): Readonly<Record<Outcome, number>> {
@@ -44,9 +47,13 @@ export function refusedCredentials(
   });
 }
 
-/** `52 hold, 0 break, 12 learnt, 30 not tried; 57 requests, 1.4 s` */
-export function summaryText(results: readonly ContractResult[], { requests, seconds }: RunAbout): string {
-  return `${countsText(results)}; ${requests} ${requests === 1 ? "request" : "requests"}, ${seconds.toFixed(1)} s`;
+/** `52 hold, 0 break, 12 learnt, 30 not tried; 2 moved; 57 requests, 1.4 s` */
+export function summaryText(
+  results: readonly ContractResult[],
+  { requests, seconds, moved }: RunAbout,
+): string {
+  const compared = moved === undefined ? "" : ` ${onlyMoved(moved).length} moved;`;
+  return `${countsText(results)};${compared} ${requests} ${requests === 1 ? "request" : "requests"}, ${seconds.toFixed(1)} s`;
 }
 
 export function countsText(results: readonly ContractResult[]): string {
