@@ -47,8 +47,24 @@ describe("bivariant contract", () => {
     const { code, stdout } = await contract(few, tolerant.env);
     expect(code).toBe(1);
     expect(stdout).toMatch(
-      /^breaks {2}token-request\.media-type {2,}200 with an access token\.\n +expected: The/m,
+      /^breaks {2}token-request\.media-type {2,}200 with an access token\.\n {8}case {6}A token request whose Content-Type.*\n {8}expected {2}The.*\n {8}observed {2}200 with.*\n {8}section {3}4\.1\n/m,
     );
+  });
+
+  it("begins each observation at one column, on the next line after a long id", async () => {
+    const only = ["current-variant", "assertion.audience.trailing-slash"].flatMap((id) => ["--only", id]);
+    const { stdout } = await contract(only);
+    expect(stdout).toMatch(/^learnt {2}current-variant\.a {15}Variant A/m);
+    expect(stdout).toMatch(/^\w+ +assertion\.audience\.trailing-slash\n {40}\S/m);
+  });
+
+  it("names flags in place of the options of the library", async () => {
+    const { stdout } = await contract([...few, "--max-requests", "2"]);
+    expect(stdout).toContain("The budget of requests is spent. Raise --max-requests.");
+    await refused(["contract", "--only", "nothing"], deployment.env, "--list lists them.");
+    const { BIVARIANT_TENANT } = deployment.env;
+    const insecure = { BIVARIANT_TENANT, BIVARIANT_BASE_URL: "http://customer.example" };
+    await refused(["contract"], insecure, "--base-url is plain http", "or --allow-insecure-http.");
   });
 
   it("groups what was not tried by what it would need", async () => {
@@ -89,7 +105,11 @@ describe("bivariant contract", () => {
     const { code, stdout } = await contract(["--list"], { BIVARIANT_BASE_URL: down });
     expect(code).toBe(0);
     expect(stdout).toContain(`${mediaType} (Variant A, 4.1)\n  A token request whose Content-Type`);
-    expect(stdout).toContain("\n  Costs at most 2 requests, 2 slots.");
+    expect(stdout).toContain("\n  Costs at most 2 requests, 2 slots.\n");
+    expect(stdout).toContain("Not safe. Tried only if --only names it.");
+    expect(stdout).toContain("Extra: it tells little for that. Tried only if --only names it.");
+    expect(stdout).toContain("A slot is a token request");
+    expect(stdout).toContain("--only takes an id, or the group");
     const { stdout: json } = await contract(["--list", "--json", "--only", mediaType], {});
     expect(JSON.parse(json)).toMatchObject([{ id: mediaType, needs: ["tenantId", "plugin"], safe: true }]);
   });
@@ -335,7 +355,11 @@ describe("before anything is sent, it refuses", () => {
       args: async () => [down, "--base-url", down],
       says: ["--base-url repeats the argument. Remove one."],
     },
-    { name: "an address that is none", args: async () => ["nowhere"], says: ["target_invalid", "baseUrl"] },
+    {
+      name: "an address that is none",
+      args: async () => ["nowhere"],
+      says: ["target_invalid", "--base-url: Invalid URL"],
+    },
     {
       name: "--login without an API client",
       args: async () => ["--login"],

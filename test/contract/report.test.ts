@@ -55,7 +55,11 @@ describe("the JUnit file", () => {
       `<testsuites name="bivariant contract" tests="5" failures="1" errors="0" skipped="2"`,
     );
     expect(xml).toContain('<testsuite name="Variant B of https://customer.example" tests="2" failures="0"');
-    expect(xml.match(/<failure message="200 with an access token\.">/g)).toHaveLength(1);
+    expect(
+      xml.match(
+        /<failure message="An assertion without a kid is refused\. Expected: The request is refused with 400 invalid_client\. Observed: 200 with an access token\. Section: 2\.2">/g,
+      ),
+    ).toHaveLength(1);
     expect(xml.match(/<skipped message="It needs a person who logs in\."\/>/g)).toHaveLength(2);
     expect(xml).toContain("Learnt: A wrong kid is accepted.");
   });

@@ -33,7 +33,7 @@ import type { Output, Paint } from "../output.js";
 import { proxyFetch } from "../proxy-fetch.js";
 import { checkWritable, writeWhole } from "../report-files.js";
 import type { Context } from "../run.js";
-import { addSettings, identitySettings, readSettings, type Settings } from "../settings.js";
+import { addSettings, identitySettings, inFlags, readSettings, type Settings } from "../settings.js";
 import { withSettingsFile } from "../settings-file.js";
 
 interface Flags {
@@ -104,8 +104,8 @@ limit or waits long is tried only if --only names it. --list shows all cases.
 
 --target takes a JSON object with members of ContractTarget, for example
   { "secondKey": { "privateKeyFile": "second.pem" }, "closedRoute": "GET /api/v1/acme/tenant-settings" }
-where privateKeyFile and clientSecretFile are paths relative to the file. A launch, a denied capability or a registration
-that is changed during the run need a program: see runContract of bivariant/contract.
+where privateKeyFile and clientSecretFile are paths relative to the file. A launch, a denied capability, and narrowing a grant
+or disabling a plugin during the run need a program: see runContract of bivariant/contract.
 
 --login needs --b-login-client-id and --authorization-endpoint. Register the redirect URI http://127.0.0.1/callback.
 
@@ -121,17 +121,20 @@ function listCases(output: Output, { only, safe }: Flags): void {
   const chosen = new Set(chooseCases({ only, safe }).map(({ id }) => id));
   const cases = contractCases.filter(({ id }) => chosen.has(id));
   const lines = () => [
-    ...cases.flatMap(({ id, variant, section, says, needs, costs, safe }) => {
+    ...cases.flatMap(({ id, variant, section, says, needs, costs, safe, extra }) => {
+      const whyNamed = safe ? (extra ? "Extra: it tells little for that." : undefined) : "Not safe.";
       const spent = Object.entries(costs).filter(([, amount]) => amount > 0);
       const cost = spent.map(([name, amount]) => `${amount} ${amount === 1 ? name.slice(0, -1) : name}`);
       return [
         `${output.paint("bold", id)} (Variant ${variant}, ${section})`,
         `  ${says}`,
         ...(needs.length > 0 ? [`  Needs ${needs.map((name) => needed[name]).join(", and ")}.`] : []),
-        `  Costs at most ${cost.join(", ") || "nothing"}.${safe ? "" : " Tried only if --only names it."}`,
+        `  Costs at most ${cost.join(", ") || "nothing"}.${whyNamed === undefined ? "" : ` ${whyNamed} Tried only if --only names it.`}`,
       ];
     }),
     "",
+    "A slot is a token request that counts for the rate limit of the token endpoint. A case that is not safe could lock, revoke or change something, or use up the rate limit.",
+    "--only takes an id, or the group that ids begin with before a dot: assertion, code.lifetime.",
     `${cases.length} cases.`,
   ];
   if (output.json) output.value(cases);
@@ -200,8 +203,9 @@ async function collectResults(
   });
   try {
     for await (const result of running) {
-      results.push(result);
-      if (!output.json && result.result !== "not tried") output.lines(resultLines(result, output.paint));
+      const isTried = result.result !== "not tried";
+      results.push(isTried ? result : { ...result, observed: inFlags(result.observed) });
+      if (!output.json && isTried) output.lines(resultLines(result, output.paint));
     }
   } catch (error) {
     if (!signal.aborted) throw error;
@@ -223,9 +227,18 @@ const printable = (text: string) => text.replace(/\p{C}/gu, "?");
 
 const colours = { holds: "green", breaks: "red", learnt: "yellow", "not tried": "dim" } as const;
 
-function resultLines({ id, result, observed, expected }: ContractResult, paint: Paint): string[] {
-  const line = `${paint(colours[result], result.padEnd(6))}  ${id.padEnd(30)}  ${printable(observed)}`;
-  return result === "breaks" ? [line, `        expected: ${expected}`] : [line];
+const idWidth = 30;
+
+/** A long id has a line of its own, so that all observations begin at one column. */
+function resultLines(
+  { id, result, observed, says, expected, section }: ContractResult,
+  paint: Paint,
+): string[] {
+  const gap = id.length > idWidth ? `\n${" ".repeat(10 + idWidth)}` : " ".repeat(2 + idWidth - id.length);
+  const line = `${paint(colours[result], result.padEnd(6))}  ${id}${gap}${printable(observed)}`;
+  if (result !== "breaks") return [line];
+  const facts = Object.entries({ case: says, expected, observed: printable(observed), section });
+  return [line, ...facts.map(([name, value]) => `        ${name.padEnd(8)}  ${value}`)];
 }
 
 /** Cases that need several things are counted for each of them. All ids are in the other reports. */

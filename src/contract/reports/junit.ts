@@ -64,7 +64,8 @@ function counts(results: readonly ContractResult[], moved = 0): string {
 
 /** An exchange that several cases rely on counts for the first. */
 function testCase(one: ContractResult, counted: Set<Exchange>): string {
-  const { id, variant, says, expected, observed, result, evidence } = one;
+  const { id, variant, section, says, expected, observed, result, evidence } = one;
+  const facts = [says, `Expected: ${expected}`, `Observed: ${observed}`, `Section: ${section}`];
   const own = evidence.filter((exchange) => !counted.has(exchange));
   for (const exchange of own) counted.add(exchange);
   const seconds = own.reduce((sum, { milliseconds }) => sum + milliseconds, 0) / 1000;
@@ -74,9 +75,7 @@ function testCase(one: ContractResult, counted: Set<Exchange>): string {
   ];
   if (result === "not tried") lines.push(`      <skipped message="${xml(observed)}"/>`);
   if (result === "breaks")
-    lines.push(
-      `      <failure message="${xml(observed)}">${xml(`Expected: ${expected}\nObserved: ${observed}`)}</failure>`,
-    );
+    lines.push(`      <failure message="${xml(facts.join(" "))}">${xml(facts.join("\n"))}</failure>`);
   const output = [...(result === "learnt" ? [`Learnt: ${observed}`] : []), ...evidence.map(exchangeLine)];
   if (output.length > 0) lines.push(`      <system-out>${xml(output.join("\n"))}</system-out>`);
   return [...lines, "    </testcase>"].join("\n");
