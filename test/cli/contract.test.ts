@@ -108,6 +108,7 @@ describe("bivariant contract", () => {
     expect(stdout).toContain("\n  Costs at most 2 requests, 2 slots.\n");
     expect(stdout).toContain("Not safe. Tried only if --only names it.");
     expect(stdout).toContain("Extra: it tells little for that. Tried only if --only names it.");
+    expect(stdout).toContain("250000 seconds. It waits long. Tried only if --only names it.");
     expect(stdout).toContain("A slot is a token request");
     expect(stdout).toContain("--only takes an id, or the group");
     const { stdout: json } = await contract(["--list", "--json", "--only", mediaType], {});

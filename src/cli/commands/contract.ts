@@ -23,7 +23,7 @@ import {
   refusedCredentials,
   summaryText,
 } from "../../contract/reports/summary.js";
-import { chooseCases } from "../../contract/run.js";
+import { chooseCases, longestWaitSeconds } from "../../contract/run.js";
 import { needed } from "../../contract/target.js";
 import { defaultFetch } from "../../http/exchange.js";
 import { collect, invalidFlag, wholeNumber } from "../arguments.js";
@@ -122,14 +122,19 @@ function listCases(output: Output, { only, safe }: Flags): void {
   const cases = contractCases.filter(({ id }) => chosen.has(id));
   const lines = () => [
     ...cases.flatMap(({ id, variant, section, says, needs, costs, safe, extra }) => {
-      const whyNamed = safe ? (extra ? "Extra: it tells little for that." : undefined) : "Not safe.";
+      const whyNamed = [
+        ...(safe ? [] : ["Not safe."]),
+        ...(extra ? ["Extra: it tells little for that."] : []),
+        ...(costs.seconds > longestWaitSeconds ? ["It waits long."] : []),
+      ];
       const spent = Object.entries(costs).filter(([, amount]) => amount > 0);
       const cost = spent.map(([name, amount]) => `${amount} ${amount === 1 ? name.slice(0, -1) : name}`);
+      const note = whyNamed.length === 0 ? [] : [...whyNamed, "Tried only if --only names it."];
       return [
         `${output.paint("bold", id)} (Variant ${variant}, ${section})`,
         `  ${says}`,
         ...(needs.length > 0 ? [`  Needs ${needs.map((name) => needed[name]).join(", and ")}.`] : []),
-        `  Costs at most ${cost.join(", ") || "nothing"}.${whyNamed === undefined ? "" : ` ${whyNamed} Tried only if --only names it.`}`,
+        `  ${[`Costs at most ${cost.join(", ") || "nothing"}.`, ...note].join(" ")}`,
       ];
     }),
     "",
