@@ -67,6 +67,8 @@ interface ToolError {
   readonly pointer?: string;
 }
 
+const messageOf = ({ name, message }: Error) => (name === "ContractError" ? inFlags(message) : message);
+
 export function reportError(output: Output, error: unknown, body?: unknown): void {
   if (output.json) output.value(errorJson(error, body));
   else output.say(errorLines(error, output.paintNote, body).join("\n"));
@@ -75,14 +77,13 @@ export function reportError(output: Output, error: unknown, body?: unknown): voi
 /** Describes an error for people. `body` is that of a refused call, checked to hold no secret. */
 export function errorLines(error: unknown, paint: Paint, body?: unknown): string[] {
   if (isToolError(error)) {
-    const { name, issues = [], cause } = error;
-    const message = name === "ContractError" ? inFlags(error.message) : error.message;
+    const { issues = [], cause } = error;
     const { code = "", message: said = "" } = (cause ?? {}) as Partial<NodeJS.ErrnoException>;
     // What the system says, such as EADDRINUSE: address already in use.
     const isSystem = typeof code === "string" && /^[A-Z][A-Z0-9_]{1,60}$/.test(code);
     const system = isSystem ? [`  ${new RegExp(`${code}: [a-z ]*[a-z]`).exec(said)?.[0] ?? code}`] : [];
     const more = issues.filter((issue) => !error.message.includes(issue));
-    return [head({ code: error.code, message }, paint), ...system, ...list(more)];
+    return [head({ code: error.code, message: messageOf(error) }, paint), ...system, ...list(more)];
   }
   if (!isBivariantError(error)) {
     // A fault of this program. Its message is not shown, because it may quote anything.
@@ -149,6 +150,5 @@ function fieldsOf(error: unknown): object {
   const name = error instanceof Error ? error.name : "not an Error";
   if (!isToolError(error)) return { code: "internal", message: `A fault of this program (${name}).` };
   const { code, issues, document, pointer } = error;
-  const message = name === "ContractError" ? inFlags(error.message) : error.message;
-  return { code, message, name, issues, document, pointer };
+  return { code, message: messageOf(error), name, issues, document, pointer };
 }

@@ -164,7 +164,7 @@ describe("--baseline", () => {
     const { BIVARIANT_BASE_URL } = deployment.env;
     const { code, stdout } = await contract(args, { BIVARIANT_BASE_URL });
     expect(code).toBe(0);
-    expect(stdout).toContain(`Nothing moved since ${before}.\nNo longer tried, `);
+    expect(stdout).toContain(`Nothing moved since ${before}.\nNo longer tried (above is why; `);
     expect(stdout).toContain("0 moved; ");
   });
 });
@@ -253,7 +253,7 @@ describe("a deployment", () => {
     expect(code).toBe(3);
     expect(stdout).toContain("The credential of the plugin was refused");
     expect(stderr).toMatch(
-      /^error credential_refused: The credential of the plugin "someone-else" was refused \(400 \w+\)\. \d\d cases of Variant A could not be tried for it\.\n$/,
+      /^error credential_refused: The credential of the plugin "someone-else" was refused \(400 \w+\)\. \d\d cases of Variant A could not be tried for it\. Check it, and --tenant\.\n$/,
     );
     const xml = await readFile(junit, "utf8");
     expect(xml).toMatch(/<testsuites [^>]* failures="0" errors="1"/);

@@ -138,7 +138,8 @@ function listCases(output: Output, { only, safe }: Flags): void {
       ];
     }),
     "",
-    "A slot is a token request that counts for the rate limit of the token endpoint. A case that is not safe could lock, revoke or change something, or use up the rate limit.",
+    "A slot is a token request that counts for the rate limit of the token endpoint.",
+    "A case that is not safe could lock, revoke or change something, or use up the rate limit.",
     "--only takes an id, or the group that ids begin with before a dot: assertion, code.lifetime.",
     `${cases.length} cases.`,
   ];
@@ -284,7 +285,7 @@ function movedLines(moved: readonly Movement[] | undefined, baseline = "", paint
       `  ${paint("bold", one.id)} (Variant ${one.variant})${one.kind === "moved" ? "" : `, ${one.kind}`}`,
       ...movementLines(one).map((line) => printable(`    ${line}`)),
     ]),
-    ...ids("untried", "No longer tried, for what this run was not lent or could not reach, since"),
+    ...ids("untried", "No longer tried (above is why; it does not count as moved) since"),
     ...ids("tried", "Tried now, and not in"),
     "",
   ];
@@ -324,7 +325,10 @@ async function readBaseline(path: string): Promise<readonly ComparedResult[]> {
 
 /** What the caller must mend before more can be tried. */
 function problemsOf(results: readonly ContractResult[], target: ContractTarget, code: ExitCode): string[] {
-  const refused = refusedCredentials(results).map(({ text }) => `credential_refused: ${named(text, target)}`);
+  const refused = refusedCredentials(results).map(({ variant, text }) => {
+    const check = variant === "A" ? "Check it, and --tenant." : "Check it.";
+    return `credential_refused: ${named(text, target)} ${check}`;
+  });
   const silent = results.find(({ reason }) => reason === "down" || reason === "no_answer");
   if (code !== exitCodes.network || silent === undefined) return refused;
   return [...refused, `no_answer: ${target.baseUrl} does not answer. ${silent.observed}`];

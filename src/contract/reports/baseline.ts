@@ -39,11 +39,9 @@ export function compareRuns(
     if (old === undefined) return now ? [{ id: now.id, variant: now.variant, kind: "new", after: now }] : [];
     const { id, variant } = old;
     if (now === undefined) return [{ id, variant, kind: "gone", before: old }];
-    const wasTried = old.result !== "not tried";
-    const isTried = now.result !== "not tried";
+    const [wasTried, isTried] = [old.result !== "not tried", now.result !== "not tried"];
     const isSame = JSON.stringify(old) === JSON.stringify(now);
-    if (wasTried === isTried)
-      return wasTried && !isSame ? [{ id, variant, kind: "moved", before: old, after: now }] : [];
+    if (isSame || !(wasTried || isTried)) return [];
     const { reason } = isTried ? old : now;
     // What the deployment did can also be why a case is not tried: a right request was refused, or had no answer.
     const isOfRun = reason !== undefined && reason !== "no_answer";

@@ -15,6 +15,10 @@ import { countResults, countsText, groupNotTried, type RunAbout, refusedCredenti
  */
 export function htmlReport(results: readonly ContractResult[], about: RunAbout): string {
   const { baseUrl, tenantId, startedAt, requests, seconds, interrupted, moved } = about;
+  const alarms = [
+    ...(interrupted ? ["The run was interrupted. The cases that are missing here were not tried."] : []),
+    ...refusedCredentials(results).map((refused) => refused.text),
+  ];
   const when = new Date(startedAt).toISOString();
   const facts = [
     ...(tenantId === undefined ? [] : [`tenant ${tenantId}`]),
@@ -40,11 +44,7 @@ export function htmlReport(results: readonly ContractResult[], about: RunAbout):
 <header>
 <h1>Contract of <span class="address">${text(baseUrl)}</span></h1>
 <p class="quiet">${text(facts.join(" · "))}</p>
-${interrupted ? '<p class="alarm">The run was interrupted. The cases that are missing here were not tried.</p>\n' : ""}${refusedCredentials(
-  results,
-)
-  .map(({ text: says }) => `<p class="alarm">${text(says)}</p>\n`)
-  .join("")}</header>
+${alarms.map((says) => `<p class="alarm">${text(says)}</p>\n`).join("")}</header>
 ${variants.map((variant) => variantLine(variant, results)).join("\n")}
 ${moved === undefined ? "" : movedSection(moved)}${
   Object.keys(settings).length === 0
@@ -66,14 +66,11 @@ function movedSection(movements: readonly Movement[]): string {
   const apart = movements.length - moved.length;
   const shown = [
     ...movedSettings(moved).map((line) => `<p><code>${text(line)}</code></p>`),
-    ...moved.map(
-      (one) =>
-        `<p><code>${text(one.id)}</code> (Variant ${one.variant})${one.kind === "moved" ? "" : `, ${one.kind}`}</p>\n<ul>${movementLines(
-          one,
-        )
-          .map((line) => `<li>${text(line)}</li>`)
-          .join("")}</ul>`,
-    ),
+    ...moved.map((one) => {
+      const kind = one.kind === "moved" ? "" : `, ${one.kind}`;
+      const items = movementLines(one).map((line) => `<li>${text(line)}</li>`);
+      return `<p><code>${text(one.id)}</code> (Variant ${one.variant})${kind}</p>\n<ul>${items.join("")}</ul>`;
+    }),
     ...(apart === 0 ? [] : [`<p class="quiet">Tried in only one of the two runs: ${apart}.</p>`]),
   ];
   return `<section>

@@ -6,8 +6,8 @@ import { countResults, type RunAbout, refusedCredentials } from "./summary.js";
 
 /**
  * One suite for each variant, one test for each case. A case that breaks is a failure, one that was not tried is
- * skipped, and what was learnt is in the output of its test. Each credential that was refused is a test with an error. Each
- * case that moved since a baseline is a failure in a suite of its own. Times are in seconds.
+ * skipped, and what was learnt is in the output of its test. Each credential that was refused is a test with an
+ * error. Each case that moved since a baseline is a failure in a suite of its own. Times are in seconds.
  *
  * @example
  * await writeFile("contract.xml", junitReport(results, { baseUrl, startedAt, requests, seconds }));
