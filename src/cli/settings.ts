@@ -208,13 +208,11 @@ const phrases: readonly (readonly [library: string | RegExp, commandLine: string
  */
 export function inFlags(text: string): string {
   const said = phrases.reduce((before, [library, commandLine]) => before.replace(library, commandLine), text);
-  return said.replace(
-    /\{[^{}]*\}|"[^"]*"|\S*\/\S*|(?<![\w.-])(?:[a-z]+[A-Z]\w*|audience)(?!\w)/g,
-    (found) => {
-      const name = settingOfOption[found] ?? found;
-      return (Object.hasOwn(settingTable, name) && flagOf(name as SettingName)) || found;
-    },
-  );
+  const words = /\{[^{}]*\}|"[^"]*"|\S*\/\S*|(?<![\w.-])(?:[a-z]+[A-Z]\w*|audience)(?!\w)/g;
+  return said.replace(words, (found) => {
+    const name = settingOfOption[found] ?? found;
+    return (Object.hasOwn(settingTable, name) && flagOf(name as SettingName)) || found;
+  });
 }
 
 /** Returns the flag and the variable, for example `--tenant or BIVARIANT_TENANT`. */

@@ -236,14 +236,13 @@ const colours = { holds: "green", breaks: "red", learnt: "yellow", "not tried": 
 const idWidth = 30;
 
 /** A long id has a line of its own, so that all observations begin at one column. */
-function resultLines(
-  { id, result, observed, says, expected, section }: ContractResult,
-  paint: Paint,
-): string[] {
+function resultLines(one: ContractResult, paint: Paint): string[] {
+  const { id, result, says, expected, section } = one;
+  const observed = printable(one.observed);
   const gap = id.length > idWidth ? `\n${" ".repeat(10 + idWidth)}` : " ".repeat(2 + idWidth - id.length);
-  const line = `${paint(colours[result], result.padEnd(6))}  ${id}${gap}${printable(observed)}`;
+  const line = `${paint(colours[result], result.padEnd(6))}  ${id}${gap}${observed}`;
   if (result !== "breaks") return [line];
-  const facts = Object.entries({ case: says, expected, observed: printable(observed), section });
+  const facts = Object.entries({ case: says, expected, observed, section });
   return [line, ...facts.map(([name, value]) => `        ${name.padEnd(8)}  ${value}`)];
 }
 
@@ -358,11 +357,10 @@ function exitCodeOfRun(results: readonly ContractResult[], moved: readonly Movem
     ({ result, unknown }) => result !== "not tried" && unknown !== "current-variant",
   );
   if (has("down") || (judged.length === 0 && has("no_answer"))) return exitCodes.network;
-  const withCredential = judged.filter(({ id }) =>
-    contractCases.some(
-      (one) => one.id === id && one.needs.some((name) => name === "plugin" || name === "serviceAccount"),
-    ),
+  const ofTokens = contractCases.filter(
+    ({ needs: all }) => all.includes("plugin") || all.includes("serviceAccount"),
   );
-  if (withCredential.length === 0 && has("rate_limited")) return exitCodes.tokenRefused;
+  const hasJudged = ofTokens.some(({ id }) => judged.some((one) => one.id === id));
+  if (!hasJudged && has("rate_limited")) return exitCodes.tokenRefused;
   return judged.length === 0 && has("not_served") ? exitCodes.variant : exitCodes.done;
 }

@@ -48,10 +48,8 @@ export function refusedCredentials(
 }
 
 /** `52 hold, 0 break, 12 learnt, 30 not tried; 2 moved; 57 requests, 1.4 s` */
-export function summaryText(
-  results: readonly ContractResult[],
-  { requests, seconds, moved }: RunAbout,
-): string {
+export function summaryText(results: readonly ContractResult[], about: RunAbout): string {
+  const { requests, seconds, moved } = about;
   const compared = moved === undefined ? "" : ` ${onlyMoved(moved).length} moved;`;
   return `${countsText(results)};${compared} ${requests} ${requests === 1 ? "request" : "requests"}, ${seconds.toFixed(1)} s`;
 }
