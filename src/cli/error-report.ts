@@ -67,6 +67,8 @@ interface ToolError {
   readonly pointer?: string;
 }
 
+const messageOf = ({ name, message }: Error) => (name === "ContractError" ? inFlags(message) : message);
+
 export function reportError(output: Output, error: unknown, body?: unknown): void {
   if (output.json) output.value(errorJson(error, body));
   else output.say(errorLines(error, output.paintNote, body).join("\n"));
@@ -77,17 +79,14 @@ export function errorLines(error: unknown, paint: Paint, body?: unknown): string
   if (isToolError(error)) {
     const { cause } = error;
     // They may quote a file that somebody else wrote.
-    const message = printableText(error.message);
+    const message = printableText(messageOf(error));
     const issues = (error.issues ?? []).map(printableText);
     const { code = "", message: said = "" } = (cause ?? {}) as Partial<NodeJS.ErrnoException>;
     // What the system says, such as EADDRINUSE: address already in use.
     const isSystem = typeof code === "string" && /^[A-Z][A-Z0-9_]{1,60}$/.test(code);
     const system = isSystem ? [`  ${new RegExp(`${code}: [a-z ]*[a-z]`).exec(said)?.[0] ?? code}`] : [];
-    return [
-      head({ code: error.code, message }, paint),
-      ...system,
-      ...list(issues.filter((issue) => !message.includes(issue))),
-    ];
+    const more = issues.filter((issue) => !printableText(error.message).includes(issue));
+    return [head({ code: error.code, message }, paint), ...system, ...list(more)];
   }
   if (!isBivariantError(error)) {
     // A fault of this program. Its message is not shown, because it may quote anything.
@@ -153,6 +152,6 @@ function fieldsOf(error: unknown): object {
   }
   const name = error instanceof Error ? error.name : "not an Error";
   if (!isToolError(error)) return { code: "internal", message: `A fault of this program (${name}).` };
-  const { code, message, issues, document, pointer } = error;
-  return { code, message, name, issues, document, pointer };
+  const { code, issues, document, pointer } = error;
+  return { code, message: messageOf(error), name, issues, document, pointer };
 }

@@ -110,6 +110,7 @@ function wrapLine(line: string, width: number): string {
   const plain = withoutColour(line);
   if (plain.length <= width || /^ *"\w+": /.test(plain)) return line;
   const [indent = ""] = /^ */.exec(plain) ?? [];
+  if (indent.length > width / 2) return wrapLine(`    ${line.trimStart()}`, width);
   const [fields = ""] = /^ *(?:(?:\d+\.|-|->) )?(?:\S+(?: \S+)* {2,})*/.exec(plain) ?? [];
   const isCommand = /^ *\$ /.test(plain) && fields === indent;
   const hang = isCommand || fields.length > width / 2 ? indent.length + 4 : fields.length;

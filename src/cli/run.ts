@@ -67,7 +67,11 @@ export async function run(argv: readonly string[], process: Process): Promise<Ex
     refuseSecrets(argv);
     // Commander's own help command would print the help of a command that is not loaded.
     const words = argv[0] === "help" ? [...argv.slice(1), "--help"] : argv;
-    await program.parseAsync(words, { from: "user" });
+    const name = words.find((word) => !word.startsWith("-"));
+    const isKnown = name === undefined || Object.hasOwn(descriptions, name);
+    // Commander would print the program's help for a command that does not exist.
+    const parsed = isKnown ? words : words.filter((word) => word !== "--help" && word !== "-h");
+    await program.parseAsync(parsed, { from: "user" });
     return exitCode;
   } catch (error) {
     if (signal.aborted) {

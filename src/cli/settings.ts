@@ -189,6 +189,8 @@ export function whereToSet({ code, option, variant }: ConfigurationError): strin
 /** What the library says to a program, with what the command line says instead. */
 const phrases: readonly (readonly [library: string | RegExp, commandLine: string])[] = [
   [': variant: "A" or variant: "B" (BIVARIANT_VARIANT)', ` with ${namesOf("variant")}`],
+  ["contractCases lists them", "--list lists them"],
+  ["Raise maxRequests", "Raise --max-requests"],
   [" (retryAt)", ""],
   [" until retryAt, if the error has it,", ","],
   [
@@ -206,7 +208,8 @@ const phrases: readonly (readonly [library: string | RegExp, commandLine: string
  */
 export function inFlags(text: string): string {
   const said = phrases.reduce((before, [library, commandLine]) => before.replace(library, commandLine), text);
-  return said.replace(/\{[^{}]*\}|"[^"]*"|\S*\/\S*|(?<![\w-])(?:[a-z]+[A-Z]\w*|audience)(?!\w)/g, (found) => {
+  const words = /\{[^{}]*\}|"[^"]*"|\S*\/\S*|(?<![\w.-])(?:[a-z]+[A-Z]\w*|audience)(?!\w)/g;
+  return said.replace(words, (found) => {
     const name = settingOfOption[found] ?? found;
     return (Object.hasOwn(settingTable, name) && flagOf(name as SettingName)) || found;
   });

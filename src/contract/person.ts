@@ -107,7 +107,10 @@ export interface Session {
 function sessionOf(answer: Answer): Session {
   const { accessToken, fields } = answer;
   if (accessToken === undefined)
-    throw new NotTried(`The code exchange was refused (${shownAnswer(answer)}).`);
+    throw new NotTried(
+      `The code exchange of the API client was refused (${shownAnswer(answer)}).`,
+      "refused",
+    );
   return { answer, accessToken, refreshToken: refreshTokenOf(fields) };
 }
 

@@ -40,7 +40,7 @@ export const contractCases: readonly ContractCase[] = allCases.map(
 );
 
 /** Cases that wait longer than this are tried only if they are named, or if the option `wait` is given. */
-const longestWaitSeconds = 5;
+export const longestWaitSeconds = 5;
 
 /**
  * Tries what the target allows to try. What a deployment does is a result, never an error.

@@ -31,6 +31,8 @@ describe("arguments", () => {
     { args: `token -p${planted}`, says: "There is an unknown option." },
     { args: `token ${planted}`, says: "Too many arguments" },
     { args: planted, says: "There is no such command. See bivariant --help." },
+    { args: `${planted} --help`, says: "There is no such command. See bivariant --help." },
+    { args: "help tokn", says: "There is no such command. Did you mean token?" },
     { args: "call", says: "Missing required argument 'operationId'. See bivariant call --help." },
     { args: `keys new --bit ${planted}`, says: "Did you mean --bits? See bivariant keys new --help." },
     { args: "token --tenant", says: "argument missing" },

@@ -47,8 +47,24 @@ describe("bivariant contract", () => {
     const { code, stdout } = await contract(few, tolerant.env);
     expect(code).toBe(1);
     expect(stdout).toMatch(
-      /^breaks {2}token-request\.media-type {2,}200 with an access token\.\n +expected: The/m,
+      /^breaks {2}token-request\.media-type {2,}200 with an access token\.\n {8}case {6}A token request whose Content-Type.*\n {8}expected {2}The.*\n {8}observed {2}200 with.*\n {8}section {3}4\.1\n/m,
     );
+  });
+
+  it("begins each observation at one column, on the next line after a long id", async () => {
+    const only = ["current-variant", "assertion.audience.trailing-slash"].flatMap((id) => ["--only", id]);
+    const { stdout } = await contract(only);
+    expect(stdout).toMatch(/^learnt {2}current-variant\.a {15}Variant A/m);
+    expect(stdout).toMatch(/^\w+ +assertion\.audience\.trailing-slash\n {40}\S/m);
+  });
+
+  it("names flags in place of the options of the library", async () => {
+    const { stdout } = await contract([...few, "--max-requests", "2"]);
+    expect(stdout).toContain("The budget of requests is spent. Raise --max-requests.");
+    await refused(["contract", "--only", "nothing"], deployment.env, "--list lists them.");
+    const { BIVARIANT_TENANT } = deployment.env;
+    const insecure = { BIVARIANT_TENANT, BIVARIANT_BASE_URL: "http://customer.example" };
+    await refused(["contract"], insecure, "--base-url is plain http", "or --allow-insecure-http.");
   });
 
   it("groups what was not tried by what it would need", async () => {
@@ -89,7 +105,12 @@ describe("bivariant contract", () => {
     const { code, stdout } = await contract(["--list"], { BIVARIANT_BASE_URL: down });
     expect(code).toBe(0);
     expect(stdout).toContain(`${mediaType} (Variant A, 4.1)\n  A token request whose Content-Type`);
-    expect(stdout).toContain("\n  Costs at most 2 requests, 2 slots.");
+    expect(stdout).toContain("\n  Costs at most 2 requests, 2 slots.\n");
+    expect(stdout).toContain("Not safe. Tried only if --only names it.");
+    expect(stdout).toContain("Extra: it tells little for that. Tried only if --only names it.");
+    expect(stdout).toContain("250000 seconds. It waits long. Tried only if --only names it.");
+    expect(stdout).toContain("A slot is a token request");
+    expect(stdout).toContain("--only takes an id, or the group");
     const { stdout: json } = await contract(["--list", "--json", "--only", mediaType], {});
     expect(JSON.parse(json)).toMatchObject([{ id: mediaType, needs: ["tenantId", "plugin"], safe: true }]);
   });
@@ -128,18 +149,23 @@ describe("--baseline", () => {
   });
 
   it("exits 1 and prints the former and the present answer if something moved", async () => {
-    const only = ["--only", "token-response.b", "--baseline", before];
-    const secretFile = join(await newFolder(), "wrong");
-    await writeFile(secretFile, "a wrong client secret");
-    const { code, stdout } = await contract(only, {
-      ...deployment.env,
-      BIVARIANT_B_CLIENT_SECRET_FILE: secretFile,
-    });
+    const args = ["--only", mediaType, "--baseline", before];
+    const { code, stdout } = await contract(args, tolerant.env);
     expect(code).toBe(1);
     expect(stdout).toContain(
-      "  token-response.b (Variant B)\n    before  holds: 200 with access_token.\n    now     not tried: ",
+      `  ${mediaType} (Variant A)\n    before  holds: 400 invalid_grant.\n    now     breaks: 200`,
     );
+    expect(stdout).toContain("0 not tried; 1 moved; ");
     expect(stdout).not.toContain("current-variant");
+  });
+
+  it("lists apart what this run could not try for what it was lent, and exits 0", async () => {
+    const args = ["--only", "token-response.b", "--baseline", before];
+    const { BIVARIANT_BASE_URL } = deployment.env;
+    const { code, stdout } = await contract(args, { BIVARIANT_BASE_URL });
+    expect(code).toBe(0);
+    expect(stdout).toContain(`Nothing moved since ${before}.\nNo longer tried (above is why; `);
+    expect(stdout).toContain("0 moved; ");
   });
 });
 
@@ -190,8 +216,9 @@ describe("a deployment", () => {
   });
 
   test("that is down exits 5", async () => {
-    const { code, stdout } = await contract([], { ...deployment.env, BIVARIANT_BASE_URL: down });
+    const { code, stdout, stderr } = await contract([], { ...deployment.env, BIVARIANT_BASE_URL: down });
     expect(code).toBe(5);
+    expect(stderr).toBe(`error no_answer: ${down} does not answer (ECONNREFUSED).\n`);
     expect(stdout).toContain("(ECONNREFUSED)");
   });
 
@@ -216,10 +243,48 @@ describe("a deployment", () => {
     },
   );
 
-  test("that refuses one of two credentials exits 0, and says which", async () => {
-    const { code, stdout } = await contract([], { ...deployment.env, BIVARIANT_A_CLIENT_ID: "someone-else" });
-    expect(code).toBe(0);
+  test("that refuses one of two credentials exits 3, and says which in every report", async () => {
+    const folder = await newFolder();
+    const [junit, html] = [join(folder, "junit.xml"), join(folder, "page.html")];
+    const env = { ...deployment.env, BIVARIANT_A_CLIENT_ID: "someone-else" };
+    const { code, stdout, stderr } = await contract(["--junit", junit, "--html", html], env);
+    expect(code).toBe(3);
     expect(stdout).toContain("The credential of the plugin was refused");
+    expect(stderr).toMatch(
+      /^error credential_refused: The credential of the plugin "someone-else" was refused \(400 \w+\)\. \d\d cases of Variant A could not be tried for it\. Check it, and --tenant\.\n$/,
+    );
+    const xml = await readFile(junit, "utf8");
+    expect(xml).toMatch(/<testsuites [^>]* failures="0" errors="1"/);
+    expect(xml).toMatch(
+      /<testcase classname="A.credential"[^>]*>\n +<error message="The credential of the pl/,
+    );
+    const page = await readFile(html, "utf8");
+    expect(page.split("</header>")[0]).toContain('<p class="alarm">The credential of the plugin was refused');
+  });
+
+  test("that refuses every credential exits 3, also if cases of the API client hold", async () => {
+    const emulated = await startDeployment();
+    const redirectUris = ["http://127.0.0.1/callback"];
+    emulated.emulator.registerApiClient({ clientId: "portal", redirectUris });
+    const { code, stdout } = await contract([], {
+      ...emulated.env,
+      BIVARIANT_A_CLIENT_ID: "someone-else",
+      BIVARIANT_B_CLIENT_ID: "someone-else",
+      BIVARIANT_B_LOGIN_CLIENT_ID: "portal",
+      BIVARIANT_B_AUTHORIZATION_ENDPOINT: "/v1/auth/authorize",
+    });
+    expect(stdout).toMatch(/^holds {3}auth/m);
+    expect(code).toBe(3);
+  });
+
+  test("that refuses the API client exits 3", async () => {
+    const { code, stderr } = await contract([], {
+      ...deployment.env,
+      BIVARIANT_B_LOGIN_CLIENT_ID: "nobody",
+      BIVARIANT_B_AUTHORIZATION_ENDPOINT: "/v1/auth/authorize",
+    });
+    expect(stderr).toContain('of the API client "nobody" is refused');
+    expect(code).toBe(3);
   });
 });
 
@@ -289,7 +354,11 @@ describe("before anything is sent, it refuses", () => {
       args: async () => [down, "--base-url", down],
       says: ["--base-url repeats the argument. Remove one."],
     },
-    { name: "an address that is none", args: async () => ["nowhere"], says: ["target_invalid", "baseUrl"] },
+    {
+      name: "an address that is none",
+      args: async () => ["nowhere"],
+      says: ["target_invalid", "--base-url: Invalid URL"],
+    },
     {
       name: "--login without an API client",
       args: async () => ["--login"],

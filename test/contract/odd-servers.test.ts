@@ -71,7 +71,7 @@ test("a client that is locked out during a run breaks its last case, because ref
         )
       : undefined;
   const results = await runBehind([], lockedOut);
-  expect(results.get("token-response.a.last")?.result).toBe("breaks");
+  expect(results.get("credential-still-accepted.a")?.result).toBe("breaks");
 });
 
 test("a deployment that gives everyone a token is served, and breaks", async () => {

@@ -55,7 +55,11 @@ describe("the JUnit file", () => {
       `<testsuites name="bivariant contract" tests="5" failures="1" errors="0" skipped="2"`,
     );
     expect(xml).toContain('<testsuite name="Variant B of https://customer.example" tests="2" failures="0"');
-    expect(xml.match(/<failure message="200 with an access token\.">/g)).toHaveLength(1);
+    expect(
+      xml.match(
+        /<failure message="An assertion without a kid is refused\. Expected: The request is refused with 400 invalid_client\. Observed: 200 with an access token\. Section: 2\.2">/g,
+      ),
+    ).toHaveLength(1);
     expect(xml.match(/<skipped message="It needs a person who logs in\."\/>/g)).toHaveLength(2);
     expect(xml).toContain("Learnt: A wrong kid is accepted.");
   });
@@ -122,6 +126,24 @@ describe("a comparison with an earlier run", () => {
       kinds: ["moved"],
     },
     {
+      name: "a case for which less was lent",
+      before: one(),
+      after: one({ result: "not tried", reason: "needs" }),
+      kinds: ["untried"],
+    },
+    {
+      name: "a case for which more was lent",
+      before: one({ result: "not tried", reason: "needs" }),
+      after: one(),
+      kinds: ["tried"],
+    },
+    {
+      name: "a case that has no answer any more",
+      before: one(),
+      after: one({ result: "not tried", reason: "no_answer" }),
+      kinds: ["moved"],
+    },
+    {
       name: "a case of the other variant",
       before: one(),
       after: one({ variant: "B" }),
@@ -129,6 +151,24 @@ describe("a comparison with an earlier run", () => {
     },
   ])("reports $kinds for $name", ({ before, after, kinds }) => {
     expect(compareRuns([before], [after]).map(({ kind }) => kind)).toEqual(kinds);
+  });
+
+  it("is a failing suite of the JUnit file and a section of the page, with the settings that moved", () => {
+    const untried = { id: "assertion.replay", result: "not tried", reason: "needs" } as const;
+    const moved = compareRuns(
+      [one({ settings: { requireKid: true } }), one({ id: untried.id })],
+      [one({ result: "breaks", observed: "<b>", settings }), one(untried)],
+    );
+    const xml = junitReport(results, { ...about, moved });
+    expect(xml).toMatch(/<testsuites [^>]*tests="6" failures="2"/);
+    expect(xml).toContain('<testsuite name="Moved since the baseline" tests="1" failures="1"');
+    expect(xml).toContain('name="assertion.kid: moved"');
+    expect(xml).toContain("requireKid: true -&#62; false");
+    const page = htmlReport(results, { ...about, moved });
+    expect(page).toContain("What moved since the baseline (1)");
+    expect(page).toContain("requireKid: true -&#62; false");
+    expect(page).toContain("now     breaks: &#60;b&#62;");
+    expect(page).toContain("Tried in only one of the two runs: 1.");
   });
 
   it("of a run with itself, through JSON, moves nothing", () => {

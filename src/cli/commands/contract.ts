@@ -16,18 +16,24 @@ import {
   type RunAbout,
   runContract,
 } from "../../contract/index.js";
-import { countResults, groupNotTried, summaryText } from "../../contract/reports/summary.js";
-import { chooseCases } from "../../contract/run.js";
+import { movedSettings, movementLines, onlyMoved } from "../../contract/reports/baseline.js";
+import {
+  countResults,
+  groupNotTried,
+  refusedCredentials,
+  summaryText,
+} from "../../contract/reports/summary.js";
+import { chooseCases, longestWaitSeconds } from "../../contract/run.js";
 import { needed } from "../../contract/target.js";
 import { defaultFetch } from "../../http/exchange.js";
 import { collect, invalidFlag, wholeNumber } from "../arguments.js";
 import { readTarget, withPerson } from "../contract-target.js";
 import { type ExitCode, exitCodes } from "../error-report.js";
-import type { Output, Paint } from "../output.js";
+import { type Output, type Paint, printableText } from "../output.js";
 import { proxyFetch } from "../proxy-fetch.js";
 import { checkWritable, writeWhole } from "../report-files.js";
 import type { Context } from "../run.js";
-import { addSettings, identitySettings, readSettings, type Settings } from "../settings.js";
+import { addSettings, identitySettings, inFlags, readSettings, type Settings } from "../settings.js";
 import { withSettingsFile } from "../settings-file.js";
 
 interface Flags {
@@ -98,15 +104,15 @@ limit or waits long is tried only if --only names it. --list shows all cases.
 
 --target takes a JSON object with members of ContractTarget, for example
   { "secondKey": { "privateKeyFile": "second.pem" }, "closedRoute": "GET /api/v1/acme/tenant-settings" }
-where privateKeyFile and clientSecretFile are paths relative to the file. A launch, a denied capability or a registration
-that is changed during the run need a program: see runContract of bivariant/contract.
+where privateKeyFile and clientSecretFile are paths relative to the file. A launch, a denied capability, and narrowing a grant
+or disabling a plugin during the run need a program: see runContract of bivariant/contract.
 
 --login needs --b-login-client-id and --authorization-endpoint. Register the redirect URI http://127.0.0.1/callback.
 
 With --json: { "results": [{ "id", "rule"?, "unknown"?, "variant", "section", "says", "result", "expected", "observed", "reason"?,
 "settings"?, "evidence" }], "summary", "moved"? }. Nothing that is printed or written holds a secret.
 
-Exits 0 if everything that was tried holds, 1 if something breaks or moved, 3 if the credentials were refused, 4 if no
+Exits 0 if everything that was tried holds, 1 if something breaks or moved, 3 if a credential was refused, 4 if no
 variant is served, 5 if the target does not answer. On Ctrl-C the reports so far are written.`,
     );
 }
@@ -115,17 +121,26 @@ function listCases(output: Output, { only, safe }: Flags): void {
   const chosen = new Set(chooseCases({ only, safe }).map(({ id }) => id));
   const cases = contractCases.filter(({ id }) => chosen.has(id));
   const lines = () => [
-    ...cases.flatMap(({ id, variant, section, says, needs, costs, safe }) => {
+    ...cases.flatMap(({ id, variant, section, says, needs, costs, safe, extra }) => {
+      const whyNamed = [
+        ...(safe ? [] : ["Not safe."]),
+        ...(extra ? ["Extra: it tells little for that."] : []),
+        ...(costs.seconds > longestWaitSeconds ? ["It waits long."] : []),
+      ];
       const spent = Object.entries(costs).filter(([, amount]) => amount > 0);
       const cost = spent.map(([name, amount]) => `${amount} ${amount === 1 ? name.slice(0, -1) : name}`);
+      const note = whyNamed.length === 0 ? [] : [...whyNamed, "Tried only if --only names it."];
       return [
         `${output.paint("bold", id)} (Variant ${variant}, ${section})`,
         `  ${says}`,
         ...(needs.length > 0 ? [`  Needs ${needs.map((name) => needed[name]).join(", and ")}.`] : []),
-        `  Costs at most ${cost.join(", ") || "nothing"}.${safe ? "" : " Tried only if --only names it."}`,
+        `  ${[`Costs at most ${cost.join(", ") || "nothing"}.`, ...note].join(" ")}`,
       ];
     }),
     "",
+    "A slot is a token request that counts for the rate limit of the token endpoint.",
+    "A case that is not safe could lock, revoke or change something, or use up the rate limit.",
+    "--only takes an id, or the group that ids begin with before a dot: assertion, code.lifetime.",
     `${cases.length} cases.`,
   ];
   if (output.json) output.value(cases);
@@ -144,13 +159,17 @@ async function tryContract(settings: Settings, flags: Flags, context: Context): 
   const person = login ? await withPerson(lent, port, context) : undefined;
   const target = person?.target ?? lent;
   const trying = output.during("trying the cases", () => collectResults(target, settings, flags, context));
-  const { results, about } = await trying.finally(() => person?.close());
+  const { results, about: tried } = await trying.finally(() => person?.close());
   const all = new Set(contractCases.map(keyOf));
   const comparable = before?.filter((one) => chosen.has(keyOf(one)) || !all.has(keyOf(one)));
-  const moved = comparable && !about.interrupted ? compareRuns(comparable, results) : undefined;
+  const moved = comparable && !tried.interrupted ? compareRuns(comparable, results) : undefined;
+  const about = { ...tried, moved };
   for (const { flag, path, make } of reports) await writeWhole(flag, path, make(results, about));
   const { requests, seconds, interrupted } = about;
   const summary = { ...countResults(results), requests, seconds, interrupted };
+  const code = exitCodeOfRun(results, moved);
+  for (const problem of problemsOf(results, target, code))
+    output.say(`${output.paintNote("red", "error")} ${printableText(problem)}`);
   if (output.json) output.value({ results, summary, moved });
   else
     output.lines([
@@ -162,7 +181,7 @@ async function tryContract(settings: Settings, flags: Flags, context: Context): 
       output.paint("bold", summaryText(results, about)),
     ]);
   if (interrupted && !output.json) output.note("Interrupted.");
-  finish(interrupted ? signal.reason : exitCodeOfRun(results, moved));
+  finish(interrupted ? signal.reason : code);
 }
 
 const keyOf = ({ id, variant }: Pick<ComparedResult, "id" | "variant">) => `${variant} ${id}`;
@@ -190,8 +209,9 @@ async function collectResults(
   });
   try {
     for await (const result of running) {
-      results.push(result);
-      if (!output.json && result.result !== "not tried") output.lines(resultLines(result, output.paint));
+      const isTried = result.result !== "not tried";
+      results.push(isTried ? result : { ...result, observed: inFlags(result.observed) });
+      if (!output.json && isTried) output.lines(resultLines(result, output.paint));
     }
   } catch (error) {
     if (!signal.aborted) throw error;
@@ -209,13 +229,20 @@ const waits = {
 } as const;
 
 /** What a server sends must not move the cursor of a terminal. */
-const printable = (text: string) => text.replace(/\p{C}/gu, "?");
 
 const colours = { holds: "green", breaks: "red", learnt: "yellow", "not tried": "dim" } as const;
 
-function resultLines({ id, result, observed, expected }: ContractResult, paint: Paint): string[] {
-  const line = `${paint(colours[result], result.padEnd(6))}  ${id.padEnd(30)}  ${printable(observed)}`;
-  return result === "breaks" ? [line, `        expected: ${expected}`] : [line];
+const idWidth = 30;
+
+/** A long id has a line of its own, so that all observations begin at one column. */
+function resultLines(one: ContractResult, paint: Paint): string[] {
+  const { id, result, says, expected, section } = one;
+  const observed = printableText(one.observed);
+  const gap = id.length > idWidth ? `\n${" ".repeat(10 + idWidth)}` : " ".repeat(2 + idWidth - id.length);
+  const line = `${paint(colours[result], result.padEnd(6))}  ${id}${gap}${observed}`;
+  if (result !== "breaks") return [line];
+  const facts = Object.entries({ case: says, expected, observed, section });
+  return [line, ...facts.map(([name, value]) => `        ${name.padEnd(8)}  ${value}`)];
 }
 
 /** Cases that need several things are counted for each of them. All ids are in the other reports. */
@@ -234,7 +261,7 @@ function notTriedLines(results: readonly ContractResult[], target: ContractTarge
     ...counted.sort(([left], [right]) => right - left).map(([count, need]) => line(count, needed[need])),
     ...(others.length === 0 ? [] : ["Not tried:"]),
     ...others.flatMap(({ says, cases }) => [
-      line(cases.length, `${printable(says)}${cases[0]?.reason === "unnamed" ? " (--only)" : ""}`),
+      line(cases.length, `${printableText(says)}${cases[0]?.reason === "unnamed" ? " (--only)" : ""}`),
       `      ${cases.map(({ id }) => paint("dim", id)).join(" ")}`,
     ]),
     "",
@@ -243,18 +270,21 @@ function notTriedLines(results: readonly ContractResult[], target: ContractTarge
 
 function movedLines(moved: readonly Movement[] | undefined, baseline = "", paint: Paint): string[] {
   if (moved === undefined) return [];
-  if (moved.length === 0) return [`Nothing moved since ${baseline}.`];
-  const shown = (when: string, one: ComparedResult | undefined) => {
-    const settings = one?.settings === undefined ? "" : ` ${JSON.stringify(one.settings)}`;
-    return one ? [printable(`    ${when}  ${one.result}: ${one.observed}${settings}`)] : [];
+  const cases = onlyMoved(moved);
+  const settings = movedSettings(moved);
+  const ids = (sought: Movement["kind"], title: string) => {
+    const found = moved.filter(({ kind }) => kind === sought).map(({ id }) => id);
+    return found.length === 0 ? [] : [`${title} ${baseline}:`, `  ${found.join(" ")}`];
   };
   return [
-    `Moved since ${baseline}:`,
-    ...moved.flatMap(({ id, variant, kind, before, after }) => [
-      `  ${paint("bold", id)} (Variant ${variant})${kind === "moved" ? "" : `, ${kind}`}`,
-      ...shown("before", before),
-      ...shown("now   ", after),
+    ...(cases.length === 0 ? [`Nothing moved since ${baseline}.`] : [`Moved since ${baseline}:`]),
+    ...(settings.length === 0 ? [] : ["  Settings", ...settings.map((line) => printableText(`    ${line}`))]),
+    ...cases.flatMap((one) => [
+      `  ${paint("bold", one.id)} (Variant ${one.variant})${one.kind === "moved" ? "" : `, ${one.kind}`}`,
+      ...movementLines(one).map((line) => printableText(`    ${line}`)),
     ]),
+    ...ids("untried", "No longer tried (above is why; it does not count as moved) since"),
+    ...ids("tried", "Tried now, and not in"),
     "",
   ];
 }
@@ -291,18 +321,45 @@ async function readBaseline(path: string): Promise<readonly ComparedResult[]> {
   }
 }
 
-/** Judges a run for scripts. Cases that need no credential say nothing about one that was refused. */
+/** What the caller must mend before more can be tried. */
+function problemsOf(results: readonly ContractResult[], target: ContractTarget, code: ExitCode): string[] {
+  const refused = refusedCredentials(results).map(({ variant, text }) => {
+    const check = variant === "A" ? "Check it, and --tenant." : "Check it.";
+    return `credential_refused: ${named(text, target)} ${check}`;
+  });
+  const silent = results.find(({ reason }) => reason === "down" || reason === "no_answer");
+  if (code !== exitCodes.network || silent === undefined) return refused;
+  return [...refused, `no_answer: ${silent.observed}`];
+}
+
+/** Names the client by its id too. */
+function named(text: string, target: ContractTarget): string {
+  const clients = [
+    ["the plugin", target.plugin],
+    ["the restricted plugin", target.restrictedPlugin],
+    ["the other tenant's plugin", target.secondTenantPlugin],
+    ["the service account", target.serviceAccount],
+    ["the API client", target.apiClient],
+  ] as const;
+  return clients.reduce(
+    (before, [role, client]) => before.replace(` ${role} `, ` ${role} ${JSON.stringify(client?.clientId)} `),
+    text,
+  );
+}
+
+/** Judges a run for scripts. What needs no credential, or only an API client, meets no rate limit of tokens. */
 function exitCodeOfRun(results: readonly ContractResult[], moved: readonly Movement[] | undefined): ExitCode {
-  if (countResults(results).breaks > 0 || (moved ?? []).length > 0) return exitCodes.checkSaidNo;
-  const has = (...reasons: ContractResult["reason"][]) =>
-    results.some(({ reason }) => reason !== undefined && reasons.includes(reason));
+  if (countResults(results).breaks > 0 || onlyMoved(moved).length > 0) return exitCodes.checkSaidNo;
+  const has = (sought: ContractResult["reason"]) => results.some(({ reason }) => reason === sought);
+  if (has("refused")) return exitCodes.tokenRefused;
   const judged = results.filter(
     ({ result, unknown }) => result !== "not tried" && unknown !== "current-variant",
   );
   if (has("down") || (judged.length === 0 && has("no_answer"))) return exitCodes.network;
-  const withCredential = judged.filter(({ id }) =>
-    contractCases.some((one) => one.id === id && one.needs.some((name) => name !== "tenantId")),
+  const ofTokens = contractCases.filter(
+    ({ needs: all }) => all.includes("plugin") || all.includes("serviceAccount"),
   );
-  if (withCredential.length === 0 && has("refused", "rate_limited")) return exitCodes.tokenRefused;
+  const hasJudged = ofTokens.some(({ id }) => judged.some((one) => one.id === id));
+  if (!hasJudged && has("rate_limited")) return exitCodes.tokenRefused;
   return judged.length === 0 && has("not_served") ? exitCodes.variant : exitCodes.done;
 }

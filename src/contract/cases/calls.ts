@@ -81,7 +81,10 @@ async function restrictedToken(kit: Kit): Promise<string> {
     plugin,
   });
   if (answer.accessToken !== undefined) return answer.accessToken;
-  throw new NotTried(`The credential of the restricted plugin was refused (${shownAnswer(answer)}).`);
+  throw new NotTried(
+    `The credential of the restricted plugin was refused (${shownAnswer(answer)}).`,
+    "refused",
+  );
 }
 
 /** A path that the description does not show. */

@@ -199,7 +199,10 @@ const refusedCodes: Rows<(kit: Kit, what: string) => Promise<Answer>> = {
       const elsewhere = { plugin: kit.need("secondTenantPlugin"), tenantId: kit.need("secondTenantId") };
       const answer = await exchange(kit, what, await newCode(kit), elsewhere);
       if (answer.fields?.error !== "invalid_client") return answer;
-      throw new NotTried("The credential of the other tenant's plugin was refused (400 invalid_client).");
+      throw new NotTried(
+        "The credential of the other tenant's plugin was refused (400 invalid_client).",
+        "refused",
+      );
     },
     { needs: ["secondTenantId", "secondTenantPlugin"] },
   ],

@@ -57,7 +57,10 @@ async function visit(kit: Kit, note: string, changes: Fields = {}, more = ""): P
 async function control(kit: Kit): Promise<Shown> {
   const shown = await kit.share("authorization", () => visit(kit, "a right authorization request"));
   if (!shown.isRefused) return shown;
-  throw new NotTried(`The right authorization request is refused: ${shown.observed}.`);
+  throw new NotTried(
+    `The right authorization request of the API client is refused: ${shown.observed}.`,
+    "refused",
+  );
 }
 
 /** An authorization request that is right but for a change. What leads elsewhere than a right one is refused too. */

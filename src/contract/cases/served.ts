@@ -1,6 +1,5 @@
 /** Which variants are served, and whether a right request gets the token response of the description. */
 import { breaks, type CaseDefinition, defineCases, holds, learnt, type Verdict } from "../case.js";
-import { NotTried } from "../errors.js";
 import { askServed, type Kit, shownAnswer } from "../kit.js";
 
 async function served(kit: Kit, variant: "A" | "B"): Promise<Verdict> {
@@ -75,10 +74,9 @@ export const servedCases: readonly CaseDefinition[] = [
 /** A refusal proves nothing if everything is refused by then, for example because the client was locked out. */
 function stillAccepted(variant: "A" | "B"): CaseDefinition["run"] {
   return async (kit) => {
+    if (!kit.wasAccepted(variant)) await (variant === "A" ? kit.tokenOfA() : kit.tokenOfB());
     const answer = await (variant === "A" ? kit.askControlOfA() : kit.askControlOfB());
     if (answer.accessToken !== undefined) return holds(`${answer.status} with an access token.`);
-    if (!kit.wasAccepted(variant))
-      throw new NotTried(`The credential was refused (${shownAnswer(answer)}).`, "refused");
     return breaks(`${shownAnswer(answer)}. The refusals before it may prove nothing.`);
   };
 }
@@ -91,18 +89,18 @@ const last = {
 
 export const lastCases: readonly CaseDefinition[] = [
   ...defineCases("A", {
-    "token-response.a.last": {
+    "credential-still-accepted.a": {
       ...last,
       needs: ["tenantId", "plugin"],
-      costs: { requests: 1, slots: 1 },
+      costs: { requests: 2, slots: 2 },
       run: stillAccepted("A"),
     },
   }),
   ...defineCases("B", {
-    "token-response.b.last": {
+    "credential-still-accepted.b": {
       ...last,
       needs: ["serviceAccount"],
-      costs: { requests: 1 },
+      costs: { requests: 2 },
       run: stillAccepted("B"),
     },
   }),

@@ -4,20 +4,26 @@ import type { ContractResult } from "../case.js";
 import { ContractError } from "../errors.js";
 
 /** The part of a result that is compared. */
-export type ComparedResult = Pick<ContractResult, "id" | "variant" | "result" | "observed" | "settings">;
+export type ComparedResult = Pick<
+  ContractResult,
+  "id" | "variant" | "result" | "observed" | "reason" | "settings"
+>;
 
 export interface Movement {
   readonly id: string;
   readonly variant: "A" | "B";
-  /** `new` and `gone`: only the later or only the earlier run has the case. */
-  readonly kind: "moved" | "new" | "gone";
+  /**
+   * `new` and `gone`: only the later or only the earlier run has the case. `untried` and `tried`: only the earlier or
+   * only the later run tried it, because of what was lent, named or served; that is no sign that the deployment moved.
+   */
+  readonly kind: "moved" | "new" | "gone" | "untried" | "tried";
   readonly before?: ComparedResult | undefined;
   readonly after?: ComparedResult | undefined;
 }
 
 /**
  * Compares two runs by the results, what was observed and the settings that follow. Two cases that were both not tried
- * are equal, whatever the reason.
+ * are equal, whatever the reason; for one that only one of them tried see `kind`.
  *
  * @example
  * const moved = compareRuns(JSON.parse(await readFile("before.json", "utf8")).results, results);
@@ -33,10 +39,40 @@ export function compareRuns(
     if (old === undefined) return now ? [{ id: now.id, variant: now.variant, kind: "new", after: now }] : [];
     const { id, variant } = old;
     if (now === undefined) return [{ id, variant, kind: "gone", before: old }];
-    const isSame =
-      old.result === "not tried" ? now.result === "not tried" : JSON.stringify(old) === JSON.stringify(now);
-    return isSame ? [] : [{ id, variant, kind: "moved", before: old, after: now }];
+    const [wasTried, isTried] = [old.result !== "not tried", now.result !== "not tried"];
+    const isSame = JSON.stringify(old) === JSON.stringify(now);
+    if (isSame || !(wasTried || isTried)) return [];
+    const { reason } = isTried ? old : now;
+    // What the deployment did can also be why a case is not tried: a right request was refused, or had no answer.
+    const isOfRun = reason !== undefined && reason !== "no_answer";
+    const kind = isOfRun ? (isTried ? "tried" : "untried") : "moved";
+    return [{ id, variant, kind, before: old, after: now }];
   });
+}
+
+/** Those that say that the deployment does other than before, or that the cases are others. */
+export function onlyMoved(movements: readonly Movement[] = []): readonly Movement[] {
+  return movements.filter(({ kind }) => kind !== "tried" && kind !== "untried");
+}
+
+/** The settings that moved, such as `bearerStatus: 401 -> 403`: often many cases move for one. */
+export function movedSettings(movements: readonly Movement[]): readonly string[] {
+  const cases = onlyMoved(movements);
+  const before: Record<string, unknown> = Object.assign({}, ...cases.map((one) => one.before?.settings));
+  const after: Record<string, unknown> = Object.assign({}, ...cases.map((one) => one.after?.settings));
+  const shown = (value: unknown) => (value === undefined ? "not learnt" : JSON.stringify(value));
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])]
+    .filter((name) => shown(before[name]) !== shown(after[name]))
+    .map((name) => `${name}: ${shown(before[name])} -> ${shown(after[name])}`);
+}
+
+/** The former and the present answer of a case in one line each. */
+export function movementLines({ before, after }: Movement): readonly string[] {
+  const line = (when: string, one: ComparedResult | undefined) => {
+    const settings = one?.settings === undefined ? "" : ` ${JSON.stringify(one.settings)}`;
+    return one ? [`${when}  ${one.result}: ${one.observed}${settings}`] : [];
+  };
+  return [...line("before", before), ...line("now   ", after)];
 }
 
 const baseline = z.object({
@@ -46,6 +82,7 @@ const baseline = z.object({
       variant: z.enum(["A", "B"]),
       result: z.enum(["holds", "breaks", "learnt", "not tried"]),
       observed: z.string(),
+      reason: z.string().optional(),
       settings: z.record(z.string(), z.unknown()).optional(),
     }),
   ),
@@ -69,6 +106,6 @@ export function parseBaseline(text: string): readonly ComparedResult[] {
 
 const keyOf = ({ variant, id }: ComparedResult) => `${variant} ${id}`;
 
-const compared = ({ id, variant, result, observed, settings }: ComparedResult): ComparedResult => ({
-  ...{ id, variant, result, observed, settings },
+const compared = ({ id, variant, result, observed, reason, settings }: ComparedResult): ComparedResult => ({
+  ...{ id, variant, result, observed, reason, settings },
 });

@@ -3,7 +3,8 @@ import { version } from "../../version.js";
 import type { ContractResult } from "../case.js";
 import type { Exchange } from "../exchange.js";
 import { learnFrom } from "../learning/learn.js";
-import { countResults, countsText, groupNotTried, type RunAbout } from "./summary.js";
+import { type Movement, movedSettings, movementLines, onlyMoved } from "./baseline.js";
+import { countResults, countsText, groupNotTried, type RunAbout, refusedCredentials } from "./summary.js";
 
 /**
  * Makes a self-contained page: the verdict of each variant, each case with what was expected and observed and the
@@ -13,7 +14,11 @@ import { countResults, countsText, groupNotTried, type RunAbout } from "./summar
  * await writeFile("contract.html", htmlReport(results, { baseUrl, tenantId, startedAt, requests, seconds }));
  */
 export function htmlReport(results: readonly ContractResult[], about: RunAbout): string {
-  const { baseUrl, tenantId, startedAt, requests, seconds, interrupted } = about;
+  const { baseUrl, tenantId, startedAt, requests, seconds, interrupted, moved } = about;
+  const alarms = [
+    ...(interrupted ? ["The run was interrupted. The cases that are missing here were not tried."] : []),
+    ...refusedCredentials(results).map((refused) => refused.text),
+  ];
   const when = new Date(startedAt).toISOString();
   const facts = [
     ...(tenantId === undefined ? [] : [`tenant ${tenantId}`]),
@@ -39,9 +44,9 @@ export function htmlReport(results: readonly ContractResult[], about: RunAbout):
 <header>
 <h1>Contract of <span class="address">${text(baseUrl)}</span></h1>
 <p class="quiet">${text(facts.join(" · "))}</p>
-${interrupted ? '<p class="alarm">The run was interrupted. The cases that are missing here were not tried.</p>\n' : ""}</header>
+${alarms.map((says) => `<p class="alarm">${text(says)}</p>\n`).join("")}</header>
 ${variants.map((variant) => variantLine(variant, results)).join("\n")}
-${
+${moved === undefined ? "" : movedSection(moved)}${
   Object.keys(settings).length === 0
     ? ""
     : `<details>
@@ -53,6 +58,25 @@ ${
 </main>
 </body>
 </html>
+`;
+}
+
+function movedSection(movements: readonly Movement[]): string {
+  const moved = onlyMoved(movements);
+  const apart = movements.length - moved.length;
+  const shown = [
+    ...movedSettings(moved).map((line) => `<p><code>${text(line)}</code></p>`),
+    ...moved.map((one) => {
+      const kind = one.kind === "moved" ? "" : `, ${one.kind}`;
+      const items = movementLines(one).map((line) => `<li>${text(line)}</li>`);
+      return `<p><code>${text(one.id)}</code> (Variant ${one.variant})${kind}</p>\n<ul>${items.join("")}</ul>`;
+    }),
+    ...(apart === 0 ? [] : [`<p class="quiet">Tried in only one of the two runs: ${apart}.</p>`]),
+  ];
+  return `<section>
+<h2>What moved since the baseline (${moved.length})</h2>
+${shown.join("\n")}
+</section>
 `;
 }
 

@@ -1,5 +1,6 @@
 /** What all reports of a run need: its counts, and why cases were not tried. */
 import type { ContractResult, Outcome } from "../case.js";
+import { type Movement, onlyMoved } from "./baseline.js";
 
 /** The run that a report is about. */
 export interface RunAbout {
@@ -11,6 +12,8 @@ export interface RunAbout {
   readonly seconds: number;
   /** The run ended before its last case. */
   readonly interrupted?: boolean | undefined;
+  /** What `compareRuns` returned, if there is a baseline. */
+  readonly moved?: readonly Movement[] | undefined;
 }
 
 export function countResults(results: readonly ContractResult[]): Readonly<Record<Outcome, number>> {
@@ -31,9 +34,24 @@ export function groupNotTried(
     .sort((left, right) => right.cases.length - left.cases.length);
 }
 
-/** `52 hold, 0 break, 12 learnt, 30 not tried; 57 requests, 1.4 s` */
-export function summaryText(results: readonly ContractResult[], { requests, seconds }: RunAbout): string {
-  return `${countsText(results)}; ${requests} ${requests === 1 ? "request" : "requests"}, ${seconds.toFixed(1)} s`;
+/** The credentials that were refused: which, why, and how many cases could not be tried for it. */
+export function refusedCredentials(
+  results: readonly ContractResult[],
+): readonly { readonly variant: "A" | "B"; readonly text: string }[] {
+  return (["A", "B"] as const).flatMap((variant) => {
+    const refused = results.filter((one) => one.variant === variant && one.reason === "refused");
+    return groupNotTried(refused).map(({ says, cases: { length } }) => ({
+      variant,
+      text: `${says} ${length} ${length === 1 ? "case" : "cases"} of Variant ${variant} could not be tried for it.`,
+    }));
+  });
+}
+
+/** `52 hold, 0 break, 12 learnt, 30 not tried; 2 moved; 57 requests, 1.4 s` */
+export function summaryText(results: readonly ContractResult[], about: RunAbout): string {
+  const { requests, seconds, moved } = about;
+  const compared = moved === undefined ? "" : ` ${onlyMoved(moved).length} moved;`;
+  return `${countsText(results)};${compared} ${requests} ${requests === 1 ? "request" : "requests"}, ${seconds.toFixed(1)} s`;
 }
 
 export function countsText(results: readonly ContractResult[]): string {
