@@ -350,6 +350,11 @@ describe("before anything is sent, it refuses", () => {
       says: ["--html names a file that cannot be written (it is not a file): src"],
     },
     {
+      name: "two reports at one path",
+      args: async () => ["--junit", "same.settings.json", "--learn", "./same.yaml"],
+      says: ["--learn would overwrite another report: ./same.settings.json"],
+    },
+    {
       name: "an address that is given twice",
       args: async () => [down, "--base-url", down],
       says: ["--base-url repeats the argument. Remove one."],

@@ -1,5 +1,6 @@
 /** `bivariant contract`: the promises of the description, tried on a deployment, with reports for people and machines. */
 import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
 import { type Command, Option } from "commander";
 import {
   type ComparedResult,
@@ -154,6 +155,10 @@ async function tryContract(settings: Settings, flags: Flags, context: Context): 
   const chosen = new Set(chooseCases({ only, safe }).map(keyOf));
   const before = baseline === undefined ? undefined : await readBaseline(baseline);
   const reports = reportsOf(flags);
+  const twice = reports.find(
+    ({ path }, at) => reports.findIndex((one) => resolve(one.path) === resolve(path)) < at,
+  );
+  if (twice !== undefined) throw invalidFlag(twice.flag, `would overwrite another report: ${twice.path}`);
   for (const report of reports) await checkWritable(report.flag, report.path);
   const lent = await readTarget(settings, file);
   const person = login ? await withPerson(lent, port, context) : undefined;
