@@ -1,5 +1,13 @@
 /** Client assertions (section 2.2), right and wrong, signed with jose and not with the client of this package. */
-import { CompactSign, calculateJwkThumbprint, exportJWK, importJWK, importPKCS8, type JWK } from "jose";
+import {
+  CompactSign,
+  type CryptoKey,
+  calculateJwkThumbprint,
+  exportJWK,
+  importJWK,
+  importPKCS8,
+  type JWK,
+} from "jose";
 import { ContractError } from "./errors.js";
 import type { PluginCredential } from "./target.js";
 
@@ -48,7 +56,7 @@ export async function importSigner(
 }
 
 async function importKey(privateKey: PluginCredential["privateKey"]): Promise<CryptoKey> {
-  if (privateKey instanceof CryptoKey) return privateKey;
+  if (privateKey instanceof globalThis.CryptoKey) return privateKey;
   if (typeof privateKey !== "string")
     return asKey(await importJWK(privateKey as JWK, algorithm, { extractable: true }));
   const text = privateKey.trim();
