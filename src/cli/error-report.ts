@@ -78,7 +78,7 @@ export function reportError(output: Output, error: unknown, body?: unknown): voi
 export function errorLines(error: unknown, paint: Paint, body?: unknown): string[] {
   if (isToolError(error)) {
     const { cause } = error;
-    // They may quote a file that somebody else wrote.
+    // They may quote a file from another person.
     const message = printableText(messageOf(error));
     const issues = (error.issues ?? []).map(printableText);
     const { code = "", message: said = "" } = (cause ?? {}) as Partial<NodeJS.ErrnoException>;

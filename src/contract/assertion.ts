@@ -1,5 +1,6 @@
 /** Client assertions (section 2.2), right and wrong, signed with jose and not with the client of this package. */
 import {
+  base64url,
   CompactSign,
   type CryptoKey,
   calculateJwkThumbprint,
@@ -47,11 +48,12 @@ export async function importSigner(
     const kid = keyId ?? ownKid ?? (publicJwk && (await calculateJwkThumbprint(publicJwk)));
     if (kid === undefined) throw new TypeError("a key that cannot be exported needs a keyId");
     return { key, keyId: kid, publicJwk };
-  } catch (cause) {
+  } catch {
+    // The fault stays out: that of a JSON parser quotes the key.
     const message =
       `\`${member}.privateKey\` of the target cannot be used. ` +
       "Pass an RSA key as PEM (PKCS#8) or JWK, or a CryptoKey for RS256 with a keyId if it cannot be exported.";
-    throw new ContractError("key_invalid", message, [`${member}.privateKey`], cause);
+    throw new ContractError("key_invalid", message, [`${member}.privateKey`]);
   }
 }
 
@@ -94,16 +96,12 @@ export async function signAssertion(
     changes.signature !== undefined || header.alg === "none" || "crit" in header || "b64" in header;
   if (!isOdd) return new CompactSign(payload).setProtectedHeader(header).sign(changes.key ?? key);
   // jose signs nothing of this kind, so the parts are joined here.
-  const encoded = [JSON.stringify(header), payload].map((part) => base64url(part)).join(".");
+  const encoded = [JSON.stringify(header), payload].map((part) => base64url.encode(part)).join(".");
   const signed = header.alg === "none" ? "" : await signBytes(key, encoded);
   return `${encoded}.${changes.signature ?? signed}`;
 }
 
 async function signBytes(key: CryptoKey, text: string): Promise<string> {
   const signature = await crypto.subtle.sign("RSASSA-PKCS1-v1_5", key, new TextEncoder().encode(text));
-  return base64url(new Uint8Array(signature));
-}
-
-function base64url(part: string | Uint8Array): string {
-  return Buffer.from(part).toString("base64url");
+  return base64url.encode(new Uint8Array(signature));
 }

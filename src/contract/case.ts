@@ -85,7 +85,7 @@ type Row = Pick<CaseDefinition, "section" | "says" | "expected" | "run"> &
     readonly costs?: Partial<CaseCosts>;
   };
 
-/** Makes cases of rows by id. A row without `rule` and `unknown` is about the one that its id begins with. */
+/** Makes cases of rows by id. */
 export function defineCases(
   variant: "A" | "B",
   rows: Readonly<Record<string, Row>>,

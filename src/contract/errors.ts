@@ -13,8 +13,8 @@ export class ContractError extends Error {
   readonly code: ContractErrorCode;
   readonly issues: readonly string[];
 
-  constructor(code: ContractErrorCode, message: string, issues: readonly string[] = [], cause?: unknown) {
-    super(message, cause === undefined ? {} : { cause });
+  constructor(code: ContractErrorCode, message: string, issues: readonly string[] = []) {
+    super(message);
     this.code = code;
     this.issues = issues;
   }

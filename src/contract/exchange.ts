@@ -113,7 +113,7 @@ export class Exchanges {
    * Sends one request. `make` is called for each attempt, because a client assertion may be sent once only. A 429 is
    * waited out, unless `limited` asks for it.
    *
-   * @throws NotTried if there is no answer, no budget, or a rate limit that does not end in time
+   * @throws NotTried if no answer comes, the budget is spent, or a rate limit does not end in time
    */
   async send(make: () => Promise<Outgoing>, limited = false): Promise<Answer> {
     const { wait, now, rateLimitDeadlineMs } = this.#options;
@@ -255,7 +255,7 @@ function withoutValues(url: string): string {
   return `${origin}${pathname}${names.length > 0 ? `?${names.join("&")}` : ""}`;
 }
 
-/** Members with fixed values, which teach something and are no secret (RFC 6749 sections 5.1 and 5.2). */
+/** Members with fixed values, which teach something and are not secret (RFC 6749 sections 5.1 and 5.2). */
 const shownMembers: Readonly<Record<string, RegExp>> = {
   error: /^[\w.:-]{1,60}$/,
   error_description: /^[\x20-\x7e]{1,200}$/,
@@ -283,7 +283,7 @@ function shownMember(name: string, value: unknown): string {
 
 function codeOf(fault: unknown): string {
   for (let at = fault; at instanceof Error; at = at.cause) {
-    const { code } = at as NodeJS.ErrnoException;
+    const { code } = at as { readonly code?: unknown };
     if (typeof code === "string" && /^[A-Z][A-Z0-9_]{1,60}$/.test(code)) return code;
   }
   return "the connection failed";

@@ -5,7 +5,7 @@ import { type Answer, type Exchange, type ExchangeOptions, Exchanges, type Outgo
 import { Secrets } from "./secrets.js";
 import type { ContractTarget, Need, PluginCredential } from "./target.js";
 
-export const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 export type Fields = Readonly<Record<string, string | undefined>>;
 
@@ -387,7 +387,7 @@ export function askServed(
     }));
     const { status, fields } = answer;
     const isRefusal = status >= 400 && status < 500 && ![404, 405, 410].includes(status);
-    // A token for nobody is a fault of a token endpoint, which the cases then show.
+    // A token without a client is a fault of a token endpoint, which the cases then show.
     const isServed = (isRefusal && fields !== undefined) || answer.accessToken !== undefined;
     return { isServed, observed: shownAnswer(answer) };
   });

@@ -53,7 +53,7 @@ export interface Login {
   readonly callback: URLSearchParams;
 }
 
-/** A person logs in. @throws NotTried if there is no code */
+/** A person logs in. @throws NotTried if the callback has no code */
 export async function logIn(kit: Kit, verifier: string = randomText()): Promise<Login> {
   kit.keepSecret(verifier);
   const callback = await callbackOf(kit, "login", await authorizationUrl(kit, verifier));

@@ -275,7 +275,7 @@ function messageOf({ verdicts, kind, typeName, property, base, revision }: Repor
     : `\`${property}\` changed from ${from} to ${to}.`;
 }
 
-/** One line of text for a terminal or a table, from a document that somebody else may have written. */
+/** One line of text for a terminal or a table, from a document that another person may have written. */
 function bounded(text: string): string {
   const line = text.replace(/[\p{C}\p{Z}]+/gu, " ").trim();
   return line.length > 300 ? `${line.slice(0, 299)}…` : line;

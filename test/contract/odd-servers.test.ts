@@ -1,5 +1,6 @@
 /** Deployments that answer as none should, and targets that must be refused before anything is sent. */
 import { generateKeyPairSync } from "node:crypto";
+import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { ContractError, runContract } from "../../src/contract/index.js";
 import { rejectionOf } from "../support/wait.js";
@@ -28,6 +29,7 @@ describe("an answer", () => {
   test.each([
     ["of 100,000 levels", `{"error":"invalid_client","x":${nested}}`],
     ["whose error is an object that cannot be text", `{"error":{"toString":1,"valueOf":1}}`],
+    ["with a token of a million characters", JSON.stringify({ access_token: "é".repeat(500_000) })],
     ["whose expires_in is such an object", `{"expires_in":{"toString":1},"access_token":"t"}`],
   ])("%s ends no run", async (_, body) => {
     const refusal = () =>
@@ -38,7 +40,7 @@ describe("an answer", () => {
     expect(results.size).toBeGreaterThan(8);
   });
 
-  test("with a token is no refusal, whatever its status", async () => {
+  test("with a token is not a refusal, whatever its status", async () => {
     const results = await runBehind(["assertion.issuer", "client.authentication"], (url, _init, count) =>
       isTokenRequest(url) && count !== 1 && count !== 2 && count !== 4 && count !== 5
         ? Response.json({ error: "invalid_client", access_token: "a token" }, { status: 400 })
@@ -145,4 +147,14 @@ describe("a target is refused before anything is sent", () => {
     expect(error).toBeInstanceOf(ContractError);
     expect(error).toMatchObject({ code });
   });
+});
+
+test("the error of a key that cannot be read shows nothing of the key", async () => {
+  const { target, options } = createRig({ rateLimit: false });
+  const privateKey = '{"kty":"RSA","d":canary-of-the-key}';
+  const error = await rejectionOf(
+    runContract({ ...target, plugin: { clientId: "reports", privateKey } }, options).next(),
+  );
+  expect(error).toMatchObject({ code: "key_invalid" });
+  expect(inspect(error, { depth: 9 }) + JSON.stringify(error)).not.toContain("canary");
 });

@@ -87,7 +87,7 @@ async function restrictedToken(kit: Kit): Promise<string> {
   );
 }
 
-/** A path that the description does not show. */
+/** The device list at a path that the description does not show. */
 function callUnversioned(kit: Kit): Promise<Answer> {
   return kit.share("unversioned path", async () => {
     await deviceList(kit, "A");
@@ -161,7 +161,8 @@ function change(
       found = await look(kit, token, isRefusal);
       if (name === "narrow") issued = await kit.requestTokenOfA({ note: "a token request while narrowed" });
     } finally {
-      await undo().catch((fault) => {
+      // It may be plain JavaScript, which throws at once or returns no promise.
+      await (async () => undo())().catch((fault) => {
         const failure = `What \`${name}\` changed could not be undone${kit.shownFault(fault)}`;
         throw new NotTried(`${failure}. Correct the registration by hand.`);
       });
@@ -317,7 +318,12 @@ const otherCalls: Readonly<Record<Variant, Readonly<Record<string, Other>>>> = {
       notServed,
       { rule: "path.version" },
     ],
-    "path.known": ["4.3", "A path that nobody declared is not served.", notServed, { rule: "path.known" }],
+    "path.known": [
+      "4.3",
+      "The device list without the segment v1, which is not described, is not served.",
+      notServed,
+      { rule: "path.known" },
+    ],
     "forbidden-causes": [
       "7.2",
       "A plugin launched by an operator without the capability gets an empty 403, or another refusal.",
@@ -396,7 +402,7 @@ async function learnBearerStatus(kit: Kit, variant: Variant): Promise<Verdict> {
   const isForeign = variant === "A" && kit.target.secondTenantId !== undefined;
   const foreign = isForeign ? [await badBearer(kit, variant, "foreign")] : [];
   if (!isRefusal(unknown))
-    throw new NotTried(`A bearer of nobody was not refused (${shownAnswer(unknown)}).`);
+    throw new NotTried(`A bearer that the variant did not issue was not refused (${shownAnswer(unknown)}).`);
   const isSame = [missing, ...foreign].every(({ status }) => status === unknown.status);
   const others = foreign.map((answer) => `; bearer of another tenant: ${shownAnswer(answer)}`).join("");
   const statuses = `Unknown bearer: ${shownAnswer(unknown)}; missing bearer: ${shownAnswer(missing)}${others}.`;
@@ -439,8 +445,7 @@ async function learnEnvelope(kit: Kit, variant: Variant): Promise<Verdict> {
   return learnt(`Of ${values.join(", ")}: ${found.join(", ") || "none wraps the body"}.`, { envelope });
 }
 
-function shapeOf(answer: Answer): string {
-  const value = answer.value;
+function shapeOf({ value }: Answer): string {
   if (value === undefined) return "not JSON";
   if (!Array.isArray(value)) return `JSON, of type ${typeof value}`;
   return value.length > 0 ? `an array of type ${typeof value[0]}` : "an empty array";

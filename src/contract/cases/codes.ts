@@ -6,7 +6,7 @@ import type { Answer } from "../exchange.js";
 import { type Kit, type PluginRequest, shownAnswer } from "../kit.js";
 import { challengeOf, randomText } from "../person.js";
 import type { LaunchCode, Launched, Need, PkceInit } from "../target.js";
-import { expectedAnswer, observedOf, refusedByA } from "./judge.js";
+import { expectedAnswer, malformedErrors, observedOf, refusedByA } from "./judge.js";
 
 /** @throws NotTried if the host refuses */
 function launch(kit: Kit, clientId = kit.need("pagePlugin").clientId): Promise<Launched> {
@@ -184,8 +184,7 @@ function wrongVerifier(kit: Kit): Promise<readonly [wrong: Answer, right: Answer
   });
 }
 
-/** A request that lacks a field or cannot be read is one or the other: see the unknown malformed-request-error. */
-const malformed = { errors: ["invalid_grant", "invalid_request"] };
+const malformed = { errors: malformedErrors };
 
 /** What the token endpoint must refuse. */
 const refusedCodes: Rows<(kit: Kit, what: string) => Promise<Answer>> = {
@@ -280,7 +279,9 @@ const shownByLaunch: Readonly<Record<string, readonly [string, string, (control:
       const names = ["state", "opaque_code", ...Object.keys(parameters)];
       const origin = state === undefined ? undefined : names.find((name) => parameters[name] === state);
       if (origin === undefined)
-        return learnt(state === undefined ? "There is no state." : "The state equals no launch parameter.");
+        return learnt(
+          state === undefined ? "There is no state." : "The state differs from every launch parameter.",
+        );
       const observed = `The state equals the launch parameter ${origin.slice(0, 40)}.`;
       if (origin === "state") return learnt(observed, { launchState: "launch-parameter" });
       return learnt(observed, origin === "opaque_code" ? { launchState: origin } : undefined);

@@ -12,7 +12,7 @@ interface Shown {
   readonly isCallback: boolean;
   /** An error page (4xx), or a redirect with an error. */
   readonly isRefused: boolean;
-  /** A 5xx is no refusal. */
+  /** A 5xx is not a refusal. */
   readonly isFault: boolean;
   /** What the answers to two right requests have in common: the status, and where a redirect leads. */
   readonly likeness: string;
@@ -45,7 +45,7 @@ function isAt(url: string, other: string): boolean {
   return url.startsWith(other) && /^([?&#]|$)/.test(url.slice(other.length));
 }
 
-/** Opens the page as a browser does. Nobody logs in. */
+/** Opens the page as a browser does, without logging in. */
 async function visit(kit: Kit, note: string, changes: Fields = {}, more = ""): Promise<Shown> {
   const url = (await authorizationUrl(kit, randomText(), changes)).href + more;
   const headers = { accept: "text/html" };

@@ -45,7 +45,7 @@ async function judgeLimit(
   return judge(requests, windowSeconds).finally(() => kit.wait(windowSeconds + 1));
 }
 
-/** @throws NotTried if the limit is met early or not at all, which is no matter of the case */
+/** @throws NotTried if the limit is met early or not at all, so that the case cannot be judged */
 function requireMet({ admitted, refused }: Burst, requests: number): void {
   if (refused === undefined) throw new NotTried(`The limit was not met after ${admitted} requests.`);
   if (admitted >= requests) return;

@@ -1,4 +1,5 @@
 /** Variant A's token request (section 4.1): its form, which plugin may ask (section 3), and what its answers show (section 7.1). */
+import { base64url } from "jose";
 import { type RuleId, rules } from "../../emulator/rules.js";
 import { breaks, type CaseDefinition, defineCases, holds, learnt } from "../case.js";
 import { NotTried } from "../errors.js";
@@ -74,7 +75,7 @@ export const wrongKey: RefusedRequest = {
 function madeUpSignature(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(256));
   bytes[0] = 0; // A signature is less than the modulus (RFC 8017 section 8.2.2).
-  return Buffer.from(bytes).toString("base64url");
+  return base64url.encode(bytes);
 }
 
 /** What the cases about every failure look at. One that is not refused breaks a case of its own. */

@@ -172,7 +172,8 @@ export function exampleOf(value: unknown): unknown {
   const example = exampleFor(inferSchema(value));
   if (typeof value !== "object" || value === null || Array.isArray(value)) return example;
   const fixed = Object.entries(value).filter(
-    ([name, member]) => Object.hasOwn(fixedTexts, name) && fixedTexts[name]?.test(String(member)),
+    ([name, member]) =>
+      Object.hasOwn(fixedTexts, name) && typeof member !== "object" && fixedTexts[name]?.test(`${member}`),
   );
   return { ...Object(example), ...Object.fromEntries(fixed) };
 }

@@ -14,7 +14,7 @@ export interface Movement {
   readonly variant: "A" | "B";
   /**
    * `new` and `gone`: only the later or only the earlier run has the case. `untried` and `tried`: only the earlier or
-   * only the later run tried it, because of what was lent, named or served; that is no sign that the deployment moved.
+   * only the later run tried it, because of what was lent, named or served; that does not show that the deployment moved.
    */
   readonly kind: "moved" | "new" | "gone" | "untried" | "tried";
   readonly before?: ComparedResult | undefined;
