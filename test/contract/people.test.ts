@@ -104,7 +104,7 @@ test("the authorization endpoint may be a path under the base URL", async () => 
   expect(results.get("token-response.code")?.result).toBe("holds");
 });
 
-test("a login page on the host of the redirect URI is no callback", async () => {
+test("a login page on the host of the redirect URI is not a callback", async () => {
   const only = ["authorization.client"];
   const fetch = async (url: string, init: RequestInit) =>
     url.includes("/v1/auth/authorize") ? to("https://app.example/sign-in") : emulator.fetch(url, init);

@@ -1,4 +1,4 @@
-// From a deployment that nobody described to typed code, a settings file and an emulator that is like it.
+// From a deployment that is not described to typed code, a settings file and an emulator that is like it.
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";

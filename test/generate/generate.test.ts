@@ -438,7 +438,7 @@ const refused = [
   }),
 ];
 
-test("a schema that contains itself in a property, an item or a choice is no circle", async () => {
+test("a schema that contains itself in a property, an item or a choice is not circular", async () => {
   const tree = { $ref: "#/components/schemas/Tree" };
   const choice = { oneOf: [{ type: "null" }, { type: "array", items: tree }] };
   const Tree = { type: "object", properties: { left: tree, both: choice }, additionalProperties: tree };
