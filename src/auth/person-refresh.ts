@@ -6,8 +6,9 @@
  * - the store is read again under the lock of the refresh token, since another process may have renewed;
  * - new tokens are written by compare-and-set, and only then served; a new refresh token replaces the old one;
  * - a grant of another launch or login under the same name is never used: the later one stays, the earlier one is over;
- * - before the refresh token is sent, the store records that. If the answer was lost, even because the process died, the
- *   token is not sent again. The outcome is then unknown, and nothing is deleted;
+ * - before the refresh token is sent, the store records that, and must still hold the record after its `lossWindowMs`. If
+ *   the answer was lost, even because the process died, the token is not sent again. The outcome is then unknown, and
+ *   nothing is deleted;
  * - the process remembers the refresh tokens that it sent, and the store the last one that was replaced, so that none is
  *   sent again after an older copy of the store was restored;
  * - a refusal ends the login only if the store holds no newer refresh token.
@@ -160,6 +161,8 @@ class PersonTokenSource implements TokenSource {
   readonly grant: StoredGrantHandle;
   readonly #context: PersonContext;
   readonly #backoff: RefusalBackoff;
+  /** The version of a record that a refresh token is about to be sent, which it was not, because the store failed. */
+  #notSent: string | undefined;
 
   constructor(context: PersonContext, grant: PersonGrant, isSaved: boolean) {
     this.#context = context;
@@ -170,6 +173,10 @@ class PersonTokenSource implements TokenSource {
 
   get needsPerson(): boolean {
     return this.grant.held.refreshToken === undefined;
+  }
+
+  get #lossWindowMs(): number {
+    return this.#context.options.store.lossWindowMs ?? 0;
   }
 
   async renew(renewal: Renewal): Promise<AccessToken> {
@@ -186,8 +193,9 @@ class PersonTokenSource implements TokenSource {
       try {
         const lock = JSON.stringify(["refresh", await fingerprintOf(refreshToken)]);
         signal.throwIfAborted();
-        const redeem = () => this.#underLock(refreshToken, prepared, renewal);
-        const token = await options.store.lock(lock, redeem, { timeoutMs: 2 * options.timeoutMs });
+        const redeem = (lease?: AbortSignal) => this.#underLock(refreshToken, prepared, renewal, lease);
+        const timeoutMs = 2 * options.timeoutMs + this.#lossWindowMs;
+        const token = await options.store.lock(lock, redeem, { timeoutMs });
         if (token !== undefined) return token;
       } finally {
         leave();
@@ -202,9 +210,11 @@ class PersonTokenSource implements TokenSource {
     refreshToken: string,
     prepared: PreparedPersonCredential,
     renewal: Renewal,
+    lease: AbortSignal | undefined,
   ): Promise<AccessToken | undefined> {
     const { heldValue, refusedValue, isFresh, emit } = renewal;
-    const stored = await this.grant.read(emit);
+    const { grant, version } = await this.grant.read(emit);
+    const stored = { version, grant: version === this.#notSent ? { ...grant, sentAt: undefined } : grant };
     const { token, refreshToken: storedRefreshToken, sentAt, isOutcomeUnknown, replaced } = stored.grant;
     this.#remember(replaced, "replaced");
     if (token.value !== heldValue && token.value !== refusedValue && isFresh(token)) return token;
@@ -217,7 +227,7 @@ class PersonTokenSource implements TokenSource {
     if (outcome === "replaced") throw outcomeUnknown(replacedBefore);
     const isUnknown = isOutcomeUnknown || sentAt !== undefined || outcome === "unanswered";
     if (isUnknown && !prepared.resendLostRefresh) throw outcomeUnknown(noAnswer);
-    return this.#redeem(stored, { refreshToken, mark }, prepared, renewal);
+    return this.#redeem(stored, { refreshToken, mark }, prepared, renewal, lease);
   }
 
   #remember(fingerprint: string | undefined, outcome: "unanswered" | "replaced"): void {
@@ -235,8 +245,9 @@ class PersonTokenSource implements TokenSource {
    */
   async #isUnanswered({ version }: StoredGrant, sentAt: number, { signal }: Renewal): Promise<boolean> {
     const { now, clock, timeoutMs } = this.#context.options;
-    const endsAt = sentAt + timeoutMs + storedWithinMs;
-    const mostChecks = (timeoutMs + storedWithinMs) / checkEveryMs;
+    const longestMs = this.#lossWindowMs + timeoutMs + storedWithinMs;
+    const endsAt = sentAt + longestMs;
+    const mostChecks = longestMs / checkEveryMs;
     for (let checks = 0; now() < endsAt && checks < mostChecks; checks++) {
       await sleep(checkEveryMs, signal, clock);
       if ((await this.grant.version()) !== version) return false;
@@ -244,11 +255,23 @@ class PersonTokenSource implements TokenSource {
     return true;
   }
 
+  /**
+   * Waits until a crash of the store can no longer lose what was just written. Returns whether the store still holds it:
+   * after a crash another process may not know that this one is about to send the refresh token.
+   */
+  async #isKept(version: string): Promise<boolean> {
+    const { clock } = this.#context.options;
+    if (this.#lossWindowMs <= 0) return true;
+    await sleep(this.#lossWindowMs, undefined, clock);
+    return (await this.grant.version()) === version;
+  }
+
   async #redeem(
     stored: StoredGrant,
     { refreshToken, mark }: { readonly refreshToken: string; readonly mark: string },
     prepared: PreparedPersonCredential,
     { signal, keep, emit }: Renewal,
+    lease: AbortSignal | undefined,
   ): Promise<AccessToken | undefined> {
     const endpoint = { ...this.#context, emit };
     const { options } = endpoint;
@@ -256,10 +279,14 @@ class PersonTokenSource implements TokenSource {
     const round = this.#backoff.check(fingerprint);
     const send = prepared.refreshRequest?.(refreshToken);
     signal.throwIfAborted();
+    lease?.throwIfAborted();
     // From here the renewal runs to its end, since a refresh token that was sent may be spent.
     keep();
     const version = await this.grant.write({ ...stored.grant, sentAt: options.now() }, stored.version);
     if (version === undefined || send === undefined) return undefined;
+    this.#notSent = version;
+    if (!(await this.#isKept(version))) return undefined;
+    this.#notSent = undefined;
     emit({ type: "token_requested", clientId: prepared.clientId, attempt: 1 });
     const putBack = () => {
       this.#context.sentRefreshTokens.delete(mark);

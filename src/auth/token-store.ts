@@ -13,6 +13,11 @@ export interface StoredValue {
  * @throws StoreError `store_unavailable`, `store_locked`, `store_corrupt`, `store_conflict`
  */
 export interface TokenStore {
+  /**
+   * The time (milliseconds) after a write in which a crash of the store may still lose it. A refresh token is sent only
+   * after the store has held the note about it for so long. Default: 0, a write that was acknowledged stays.
+   */
+  readonly lossWindowMs?: number | undefined;
   get(key: string): Promise<StoredValue | undefined>;
   /**
    * Writes a value. With `ifVersion` it replaces only that version (`null`: it writes only if nothing is stored) and
@@ -30,11 +35,16 @@ export interface TokenStore {
   ): Promise<StoredValue>;
   delete(key: string): Promise<void>;
   /**
-   * Runs a task while no other task runs under the same key.
+   * Runs a task while no other task runs under the same key. If the lock has a lease, the task gets a signal that is
+   * aborted when the lease is lost: the task then must not write any more.
    *
    * @throws StoreError `store_locked` when the lock was not acquired in time: the task did not run
    */
-  lock<T>(key: string, task: () => Promise<T>, options?: { readonly timeoutMs?: number }): Promise<T>;
+  lock<T>(
+    key: string,
+    task: (lease?: AbortSignal) => Promise<T>,
+    options?: { readonly timeoutMs?: number },
+  ): Promise<T>;
 }
 
 /** The error for a fault of the user's store. Its message may hold a secret, such as a URL with a password. */
@@ -67,6 +77,7 @@ export function withStoreErrors(store: TokenStore, timeoutMs: number): TokenStor
         .finally(() => clearTimeout(timer));
     });
   return {
+    lossWindowMs: store.lossWindowMs,
     async get(key) {
       const found: unknown = await within(() => store.get(key));
       // Many clients of databases return null for a missing row.
@@ -75,7 +86,11 @@ export function withStoreErrors(store: TokenStore, timeoutMs: number): TokenStor
     set: async (key, value, options) =>
       storedValue("set", await within((signal) => store.set(key, value, { ...options, signal }))),
     delete: (key) => within(() => store.delete(key)),
-    lock: <T>(key: string, task: () => Promise<T>, { timeoutMs: waitMs = timeoutMs } = {}) =>
+    lock: <T>(
+      key: string,
+      task: (lease?: AbortSignal) => Promise<T>,
+      { timeoutMs: waitMs = timeoutMs } = {},
+    ) =>
       new Promise<T>((resolve, reject) => {
         const message = `The lock was not free within ${waitMs} ms. Try again later, or check the store.`;
         const late = new StoreError("store_locked", message);
@@ -88,10 +103,12 @@ export function withStoreErrors(store: TokenStore, timeoutMs: number): TokenStor
           if (running === undefined) reject(error);
           else resolve(running);
         };
-        const run = async (): Promise<void> => {
+        const run = async (given?: unknown): Promise<void> => {
           if (isOver) throw late;
+          // A store may pass anything to its task, for instance by `queue.then(task)`.
+          const lease = given instanceof AbortSignal ? given : undefined;
           clearTimeout(timer);
-          running ??= (async () => task())();
+          running ??= (async () => task(lease))();
           await running.catch(() => {});
           if (!isOver) timer = setTimeout(end, timeoutMs);
         };

@@ -197,6 +197,7 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
 /** A store in which every entry expires. */
 function expiring(store: TokenStore, expiry: () => number): TokenStore {
   return {
+    lossWindowMs: store.lossWindowMs,
     get: (key) => store.get(key),
     set: (key, value, options) => store.set(key, value, { expiresAt: expiry(), ...options }),
     delete: (key) => store.delete(key),

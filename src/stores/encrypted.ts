@@ -26,6 +26,7 @@ export function encryptedStore(store: TokenStore, key: EncryptionKey | undefined
   requireObject("store", store);
   const encryption = encryptionWith(key);
   return {
+    lossWindowMs: store.lossWindowMs,
     async get(name) {
       requireKey(name);
       const found = await store.get(name);

@@ -124,7 +124,7 @@ describe("a login", () => {
     const wrapStore = (inner: TokenStore): TokenStore => ({
       ...inner,
       lock: (_key, task) => {
-        const running = free.promise.then(task);
+        const running = free.promise.then(() => task());
         locked = running;
         return running;
       },
