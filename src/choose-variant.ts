@@ -1,8 +1,9 @@
 /** Chooses the variant if credentials of both are configured, and explains an answer from the wrong endpoint. */
-import { emit, emitter, type ResolvedAuthOptions } from "./auth/auth.js";
+import { type Emit, emit, emitter, type ResolvedAuthOptions } from "./auth/auth.js";
 import { credentialMissing, type MachineCredential } from "./auth/credentials/credential.js";
 import { ifPossible } from "./auth/lazy.js";
-import { learnFromAnswer, type TokenEndpointState } from "./auth/token-endpoint.js";
+import type { SharedKey, SharedState } from "./auth/shared-state.js";
+import type { TokenEndpointState } from "./auth/token-endpoint.js";
 import { orLost, type Renewal, SharedTask } from "./auth/token-lifecycle.js";
 import {
   type Detection,
@@ -19,8 +20,8 @@ import type { Target } from "./variants/target.js";
 /** A stored detection is repeated after this time, because a deployment may change its variant. */
 const detectionLifetimeMs = 60 * 60 * 1_000;
 
-/** In time limits: a read of the store and three questions. The wait for a rate limit is beside that. */
-const longestDetection = 4;
+/** In time limits: three calls of the store and three questions. The wait for a rate limit is beside that. */
+const longestDetection = 6;
 
 export interface DetectionContext {
   readonly target: Target;
@@ -30,6 +31,10 @@ export interface DetectionContext {
   readonly stateOf: (variant: Variant, target: Target) => TokenEndpointState;
   /** Reads the settings, unless a valid token is held. @throws ConfigurationError, also `credential_missing` */
   readonly prepare: (credential: MachineCredential) => Promise<void>;
+  /** What the processes that use the store share. */
+  readonly shared: SharedState;
+  /** Where detections are kept: `shared`, or without a store the memory of this process. */
+  readonly verdicts: SharedState;
   /** Detections in flight, by store key. */
   readonly inFlight: Map<string, SharedTask<Detection>>;
 }
@@ -74,7 +79,7 @@ async function chooseByDetection(
   signal: AbortSignal | undefined,
 ): Promise<Detection> {
   const { inFlight, options } = context;
-  const key = storeKey(context);
+  const key = storeKey(context).join(" ");
   const shared = inFlight.get(key);
   if (options.shareInFlight && shared !== undefined) {
     const longestMs = options.rateLimitDeadlineMs + longestDetection * options.timeoutMs;
@@ -93,44 +98,71 @@ async function chooseByDetection(
   return started.join(signal);
 }
 
+/** One process asks, and those that share its store wait for the answer. */
 async function detectOnce(context: DetectionContext, signal: AbortSignal): Promise<Detection> {
-  const stored = await readDetection(context);
+  const { verdicts } = context;
+  const order = orderOf(context);
+  const events = emitter({ variant: order[0] ?? "A", ...context.target }, context.options)();
+  const asking = { signal, requestId: events.requestId };
+  const stored = await readDetection(context, events.emit);
   if (stored !== undefined) return stored;
-  const detection = await ask(context, orderOf(context), true, { signal, requestId: undefined });
-  // Without a variant, and after a rate limit or a server failure, the next connect asks again.
-  const isFound = Object.values(detection.served).includes("yes");
-  if (!isFound || !detection.evidence.every(isLasting)) return detection;
-  const expiresAt = detection.detectedAt + detectionLifetimeMs;
-  await ifPossible(() =>
-    context.options.store?.set(storeKey(context), JSON.stringify(detection), { expiresAt }),
-  );
-  return detection;
+  const askOnce = async () => {
+    signal.throwIfAborted();
+    return (await readDetection(context, events.emit)) ?? askAndStore();
+  };
+  const askAndStore = async () => {
+    const detection = await ask(context, order, true, asking);
+    // Without a variant, and after a rate limit or a server failure, the next connect asks again.
+    const isFound = Object.values(detection.served).includes("yes");
+    if (!isFound || !detection.evidence.every(isLasting)) return detection;
+    const expiresAt = detection.detectedAt + detectionLifetimeMs;
+    await verdicts.write(storeKey(context), detection, expiresAt, events.emit);
+    return detection;
+  };
+  return atGate(context, order, asking, () => verdicts.exclusively(storeKey(context), askOnce, events.emit));
 }
 
-/** Sends the questions, under the rate-limit gate of Variant A's token endpoint. */
+type Asking = Pick<Renewal, "signal" | "requestId">;
+
+/** Waits at the rate-limit gate of Variant A's token endpoint, if it is asked. The gate comes before any lock. */
+async function atGate<T>(
+  { target, options, shared, stateOf }: DetectionContext,
+  order: readonly Variant[],
+  { signal, requestId }: Asking,
+  task: () => Promise<T>,
+): Promise<T> {
+  if (!order.includes("A")) return task();
+  const state = stateOf("A", target);
+  await state.adopt(shared, emitter({ variant: "A", ...target }, options)(requestId).emit);
+  const leave = await state.gate.enter({
+    deadline: deadlineIn(options.rateLimitDeadlineMs, options),
+    signal,
+  });
+  try {
+    return await task();
+  } finally {
+    leave();
+  }
+}
+
+/** Sends the questions. The gate must have been entered. */
 async function ask(
-  { target, options, stateOf }: DetectionContext,
+  { target, options, shared, stateOf }: DetectionContext,
   order: readonly Variant[],
   untilYes: boolean,
-  { signal, requestId = options.newRequestId() }: Pick<Renewal, "signal" | "requestId">,
+  { signal, requestId = options.newRequestId() }: Asking,
 ): Promise<Detection> {
   const startedAt = performance.now();
   const state = stateOf("A", target);
   const eventsForA = emitter({ variant: "A", ...target }, options)(requestId);
-  const onAnswer = (variant: Variant, answer: Answer) => {
-    if (variant === "A") learnFromAnswer(state, answer, eventsForA.emit);
+  const onAnswer = async (variant: Variant, answer: Answer) => {
+    if (variant === "A") await state.learn(answer, shared, eventsForA.emit);
   };
-  const deadline = deadlineIn(options.rateLimitDeadlineMs, options);
-  const leave = order.includes("A") ? await state.gate.enter({ deadline, signal }) : () => {};
-  try {
-    const detection = await detect(target, order, { ...options, signal, untilYes, onAnswer });
-    const durationMs = performance.now() - startedAt;
-    const context = { ...target, requestId, at: options.now() };
-    emit(options.onEvent, { type: "variant_detected", ...context, detection, durationMs });
-    return detection;
-  } finally {
-    leave();
-  }
+  const detection = await detect(target, order, { ...options, signal, untilYes, onAnswer });
+  const durationMs = performance.now() - startedAt;
+  const context = { ...target, requestId, at: options.now() };
+  emit(options.onEvent, { type: "variant_detected", ...context, detection, durationMs });
+  return detection;
 }
 
 /** Whether the same question would get the same answer later. A rate limit or a server failure may pass. */
@@ -168,16 +200,19 @@ export async function explainByDetection(
   variant: Variant,
   wasDetected: boolean,
   context: DetectionContext,
-  renewal: Pick<Renewal, "signal" | "requestId">,
+  renewal: Asking & Pick<Renewal, "emit">,
 ): Promise<unknown> {
   // Variant A's path cannot be built without a tenant.
   if (context.target.tenantId === "") return error;
   const other = variant === "A" ? "B" : "A";
-  const detection = await ifPossible(() => ask(context, [variant, other], false, renewal));
+  const order = [variant, other] as const;
+  const detection = await ifPossible(() =>
+    atGate(context, order, renewal, () => ask(context, order, false, renewal)),
+  );
   if (detection === undefined) return error;
   const { served } = detection;
   if (wasDetected && served[variant] !== "yes" && served[other] === "yes") {
-    await ifPossible(() => context.options.store?.delete(storeKey(context)));
+    await context.verdicts.delete(storeKey(context), renewal.emit);
     const problem = `The deployment served Variant ${variant} when it was detected, and now serves Variant ${other}.`;
     const message = `${problem} ${evidenceText(detection)} Connect again to choose anew.`;
     return new VariantError("variant_changed", message, { detection, variant });
@@ -196,20 +231,18 @@ export async function explainByDetection(
 
 const orderOf = ({ credentials }: DetectionContext) => credentials.map(({ variant }) => variant);
 
-function storeKey({ target }: DetectionContext): string {
-  return JSON.stringify(["detection", target.baseUrl, target.tenantId]);
+function storeKey({ target }: DetectionContext): SharedKey {
+  return ["detection", target.baseUrl, target.tenantId];
 }
 
-/** If the store fails, the only cost is one more detection. */
-function readDetection(context: DetectionContext): Promise<Detection | undefined> {
-  const { options } = context;
-  return ifPossible(async () => {
-    const entry = await options.store?.get(storeKey(context));
-    if (entry === undefined) return undefined;
-    const detection = JSON.parse(entry.value) as Detection;
+async function readDetection(context: DetectionContext, emit: Emit): Promise<Detection | undefined> {
+  const { options, verdicts } = context;
+  const parse = (json: unknown) => {
+    const detection = json as Detection;
     const isFresh = options.now() < detection.detectedAt + detectionLifetimeMs;
     return isFresh && decides(detection, orderOf(context)) ? detection : undefined;
-  });
+  };
+  return verdicts.read(storeKey(context), parse, emit);
 }
 
 /** Whether a stored detection found a variant, and asked about every variant that is preferred to it. */

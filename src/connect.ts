@@ -5,7 +5,8 @@ import { driverOf, type MachineCredential } from "./auth/credentials/credential.
 import { ifPossible, lazy } from "./auth/lazy.js";
 import { type MachineTokensContext, machineTokens } from "./auth/machine-tokens.js";
 import { RecentlyUsed } from "./auth/recently-used.js";
-import { createTokenEndpointState, type TokenEndpointState } from "./auth/token-endpoint.js";
+import { SharedState } from "./auth/shared-state.js";
+import { TokenEndpointState } from "./auth/token-endpoint.js";
 import type { SharedTask, TokenLifecycle } from "./auth/token-lifecycle.js";
 import type { DetectionContext } from "./choose-variant.js";
 import type { LookupTypes } from "./client/outcome.js";
@@ -19,8 +20,7 @@ import { parseTarget, type Target, type TargetOptions } from "./variants/target.
 /** The module is loaded lazily, because with one credential there is nothing to choose. */
 const choice = /* @__PURE__ */ lazy(() => import("./choose-variant.js"));
 
-/** Tokens for this many pairs of tenant and deployment are kept; the least recently used is dropped first. */
-const mostTenants = 10_000;
+const usualMaxTenants = 100_000;
 
 export interface ConnectorOptions<T extends LookupTypes = OperationTypes>
   extends AuthOptions,
@@ -29,6 +29,11 @@ export interface ConnectorOptions<T extends LookupTypes = OperationTypes>
   readonly credentials: readonly MachineCredential[];
   /** Uses this variant without asking. */
   readonly variant?: Variant | undefined;
+  /**
+   * The most tenants, each at its deployment, whose tokens are held in memory. Beyond that the one that was used longest
+   * ago is dropped: its next call needs a token of the store, or a new one. Default: 100 000.
+   */
+  readonly maxTenants?: number | undefined;
 }
 
 export interface ConnectTarget extends Pick<TargetOptions, "baseUrl" | "tenantId"> {
@@ -76,23 +81,31 @@ export interface Connector<T extends LookupTypes = OperationTypes> {
 export function createConnector<T extends LookupTypes = OperationTypes>(
   options: ConnectorOptions<T>,
 ): Connector<T> {
-  const { allowInsecureHttp, tenantIdPattern } = requireObject("options", options);
+  const {
+    allowInsecureHttp,
+    tenantIdPattern,
+    maxTenants = usualMaxTenants,
+  } = requireObject("options", options);
+  if (!Number.isInteger(maxTenants) || maxTenants < 1)
+    throw invalidOption("maxTenants", "must be a whole number, 1 or more");
   const credentials = checkCredentials(options);
   const only = credentials.length === 1 ? credentials[0] : undefined;
-  const resolved = resolveAuthOptions({
-    ...options,
-    // The store has room for a token and a detection of each tenant.
-    store:
-      options.store ?? memoryStore({ now: options.now, clock: options.clock, mostEntries: 2 * mostTenants }),
-  });
+  const resolved = resolveAuthOptions(options);
+  const shared = new SharedState(options.store, resolved);
+  const verdicts = options.store
+    ? shared
+    : new SharedState(
+        memoryStore({ now: options.now, clock: options.clock, mostEntries: maxTenants }),
+        resolved,
+      );
   const serviceOf = serviceMaker(options, resolved);
   // A dropped entry is made again. At worst this costs one more token request, or replaces a gate that is open.
-  const states = new RecentlyUsed<TokenEndpointState>(mostTenants, ({ gate }) => gate.isOpen);
-  const auths = new RecentlyUsed<TokenLifecycle>(mostTenants, (auth) => !auth.isRenewing);
+  const states = new RecentlyUsed<TokenEndpointState>(maxTenants, ({ gate }) => gate.isOpen);
+  const auths = new RecentlyUsed<TokenLifecycle>(maxTenants, (auth) => !auth.isRenewing);
 
   const inFlight = new Map<string, SharedTask<Detection>>();
   const stateOf = (variant: Variant, target: Target) =>
-    states.get(nameOf(variant, target), () => createTokenEndpointState(variant, resolved));
+    states.get(nameOf(variant, target), () => new TokenEndpointState(variant, target, resolved));
 
   const authOf = (credential: MachineCredential, context: DetectionContext, isDetected: boolean) => {
     const { variant } = credential;
@@ -105,7 +118,7 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
       };
       const state = stateOf(variant, target);
       const driver = driverOf(credential);
-      return machineTokens({ variant, target, driver, state, options: resolved, explain });
+      return machineTokens({ variant, target, driver, state, shared, options: resolved, explain });
     });
   };
 
@@ -123,7 +136,16 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
       };
       const first = credentials.filter((one) => only || !driverOf(one).callsFunction);
       await untilAborted(Promise.all(first.map(prepare)), signal);
-      const context = { target, credentials, options: resolved, stateOf, inFlight, prepare };
+      const context = {
+        target,
+        credentials,
+        options: resolved,
+        shared,
+        verdicts,
+        stateOf,
+        inFlight,
+        prepare,
+      };
       if (only !== undefined) return serviceOf(authOf(only, context, false));
       // An abort must end the wait for the module too.
       const { chooseCredential } = await untilAborted(Promise.resolve(choice()), signal);

@@ -254,6 +254,8 @@ export type ServiceEvent =
    * `code`, for example ECONNREFUSED, or TimeoutError for a store that did not answer.
    */
   | (EventContext & { readonly type: "store_failed"; readonly code: string; readonly reason?: string })
+  /** The store answers again after a `store_failed`, so that tokens are shared again. */
+  | (EventContext & { readonly type: "store_recovered" })
   /** The bearer of a call was refused (see `bearerStatuses`), and the call was sent again with a new token. */
   | (EventContext & {
       readonly type: "call_replayed";

@@ -58,8 +58,9 @@ async function exchangeOnce(
   grant: CodeGrant,
   signal: AbortSignal,
 ): Promise<PersonGrant & { readonly isSaved: boolean }> {
-  const { options, state, prepared, key, emit } = context;
+  const { options, state, shared, prepared, key, emit } = context;
   const deadline = deadlineIn(options.rateLimitDeadlineMs, options);
+  await state.adopt(shared, emit);
   const leave = await state.gate.enter({ deadline, signal });
   let tokens: IssuedTokens;
   try {

@@ -1,10 +1,14 @@
 /** `createAuth`, and the tokens of a machine credential, from the store if it has one, otherwise from the endpoint. */
 import {
+  type BivariantError,
   codeOf,
+  isRateLimitedError,
+  isTransportError,
   TokenRequestError,
   TransportError,
   UnexpectedResponseError,
   type Variant,
+  VariantError,
 } from "../errors.js";
 import { backoffMs, deadlineIn, parseRetryAfterMs, sleep } from "../http/backoff.js";
 import { requireObject } from "../options.js";
@@ -14,18 +18,24 @@ import {
   type Auth,
   type AuthOptions,
   createAccessToken,
-  type Emit,
   resolveAuthOptions,
-  storeFailed,
 } from "./auth.js";
 import {
   type CredentialDriver,
   driverOf,
+  fingerprintOf,
   type MachineCredential,
   type PreparedCredential,
 } from "./credentials/credential.js";
-import { createTokenEndpointState } from "./token-endpoint.js";
-import { RefusalBackoff, type Renewal, TokenLifecycle, type TokenSource } from "./token-lifecycle.js";
+import { type SharedKey, SharedState } from "./shared-state.js";
+import { TokenEndpointState } from "./token-endpoint.js";
+import {
+  RefusalBackoff,
+  type Renewal,
+  type SharedRefusal,
+  TokenLifecycle,
+  type TokenSource,
+} from "./token-lifecycle.js";
 import {
   explainRefusal,
   mayBeOutOfBounds,
@@ -49,6 +59,23 @@ export function machineTokens(context: MachineTokensContext): TokenLifecycle {
   return new TokenLifecycle({ ...context, source: new MachineTokenSource(context) });
 }
 
+/** What the attempts of one renewal share. */
+interface Run {
+  prepared: PreparedCredential;
+  readonly deadline: () => number;
+  attempts: number;
+  faults: number;
+  /** The clock of the retry after a refused assertion. There is one such retry. */
+  otherClock: "server" | "own" | undefined;
+  wasInBounds: boolean;
+}
+
+/** What came of an attempt: a token, or the time to wait before the next attempt. */
+type Step = { readonly token: AccessToken } | { readonly waitMs: number };
+
+/** The entry of a refusal outlives its pause by this, so that the next refusal is the next step of the backoff. */
+const refusalRememberedMs = 60_000;
+
 class MachineTokenSource implements TokenSource {
   readonly needsPerson = false;
   readonly #context: MachineTokensContext;
@@ -62,110 +89,141 @@ class MachineTokenSource implements TokenSource {
   }
 
   async renew(renewal: Renewal): Promise<AccessToken> {
-    const { signal, heldValue, refusedValue, isFresh, emit } = renewal;
-    const { variant, target, options, explain } = this.#context;
+    const { isBackground, emit } = renewal;
+    const { options, shared } = this.#context;
     const prepared = await this.#prepare();
-    const { clientId } = prepared;
-    const { baseUrl, tenantId } = target;
-    const key = JSON.stringify(["token", variant, baseUrl, tenantId, clientId, "client_credentials"]);
-    const stored = await this.#readStored(key, emit);
-    if (stored !== undefined && stored.value !== refusedValue && stored.value !== heldValue)
-      if (isFresh(stored)) return stored;
-    const round = this.#backoff.check(prepared.fingerprint);
-    const credential = { prepared };
+    const stored = await shared.read(this.#key("token", prepared), parseToken, emit);
+    if (isNewer(stored, renewal) && renewal.isFresh(stored)) return stored;
+    this.#backoff.check(prepared.fingerprint);
+    // A background renewal makes one attempt, so that nothing keeps running after the program has ended.
+    const deadline = deadlineIn(isBackground ? 0 : options.rateLimitDeadlineMs, options);
+    const run = { prepared, deadline, attempts: 0, faults: 0, otherClock: undefined, wasInBounds: false };
     try {
-      const token = await this.#request(credential, round, renewal);
-      this.#backoff.accepted();
-      this.#acceptedFingerprint = credential.prepared.fingerprint;
-      // This is not awaited, since a slow store must not delay the callers.
-      options.waitUntil(this.#writeStored(key, token, emit));
-      return token;
-    } catch (cause) {
-      if (signal.aborted) throw cause;
-      if (!(cause instanceof TokenRequestError || cause instanceof UnexpectedResponseError)) throw cause;
-      const retryAt = this.#backoff.refused(round, credential.prepared.fingerprint);
-      const error = (await explain?.(cause, renewal)) ?? cause;
-      if (signal.aborted) throw error;
-      this.#backoff.keep(error);
-      emit({ type: "closed_after_refusal", code: codeOf(error), retryAt });
+      return await this.#request(run, renewal);
+    } catch (error) {
+      const isForNow = isRateLimitedError(error) || isTransportError(error);
+      if (isForNow && isNewer(stored, renewal) && options.now() < stored.expiresAt) return stored;
       throw error;
     }
   }
 
   /**
-   * Sends token requests until one is answered. After a 429 it waits at the gate; a 5xx or a network fault is retried
-   * on the same schedule. Each attempt reads the credential again, since a key may be rotated meanwhile.
+   * Makes attempts until one is answered. After a 429 it waits at the gate; a 5xx or a network fault is retried on the
+   * same schedule. Attempts are made under the lock of the identity, and the waits are outside of it.
    */
-  async #request(
-    credential: { prepared: PreparedCredential },
-    round: number,
-    { signal, isBackground, emit }: Renewal,
-  ): Promise<AccessToken> {
-    const endpoint = { ...this.#context, emit };
-    const { state, options } = endpoint;
-    // A background renewal makes one attempt, so that nothing keeps running after the program has ended.
-    const deadline = deadlineIn(isBackground ? 0 : options.rateLimitDeadlineMs, options);
-    const mostRetries = isBackground ? 0 : mostFaultRetries;
-    let faults = 0;
-    let otherClock: "server" | "own" | undefined;
-    let wasInBounds = false;
-    for (let attempt = 1; ; attempt++) {
-      const leave = await state.gate.enter({ deadline, signal });
-      let reply: TokenReply | TransportError;
+  async #request(run: Run, renewal: Renewal): Promise<AccessToken> {
+    const { state, options, shared } = this.#context;
+    const { signal, emit } = renewal;
+    const key = this.#key("token", run.prepared);
+    for (;;) {
+      const leave = await state.gate.enter({ deadline: run.deadline, signal });
+      let step: Step;
       try {
-        if (attempt > 1) credential.prepared = await this.#prepare();
-        reply = await this.#attempt(endpoint, credential.prepared, attempt, signal, otherClock === "own");
+        step = await shared.exclusively(key, () => this.#underLock(run, renewal), emit);
       } finally {
         leave();
       }
-      const answer = reply instanceof TransportError ? undefined : reply.answer;
-      if (answer === undefined || answer.status >= 500) {
-        const askedMs = answer && parseRetryAfterMs(answer.headers, answer.receivedAt);
-        const waitMs = askedMs ?? backoffMs(faults);
-        faults++;
-        if (faults <= mostRetries && waitMs <= deadline()) {
-          await sleep(waitMs, signal, options.clock);
-          continue;
-        }
+      if ("token" in step) return step.token;
+      if (step.waitMs > 0) await sleep(step.waitMs, signal, options.clock);
+    }
+  }
+
+  /** Looks at what other processes have stored meanwhile, and makes an attempt only if that leaves one to make. */
+  async #underLock(run: Run, renewal: Renewal): Promise<Step> {
+    const { state, shared, explain } = this.#context;
+    const { signal, emit } = renewal;
+    // The caller may have left while this waited for the lock.
+    signal.throwIfAborted();
+    // Each attempt reads the credential again, since a key may be rotated meanwhile.
+    if (run.attempts > 0) run.prepared = await this.#prepare();
+    const { prepared } = run;
+    const refusalKey = this.#key("refusal", prepared);
+    let isRefusalShared = false;
+    if (shared.isShared) {
+      const [stored, refusal] = await Promise.all([
+        shared.read(this.#key("token", prepared), parseToken, emit),
+        shared.read(refusalKey, parseRefusal, emit),
+        state.adopt(shared, emit, true),
+      ]);
+      if (isNewer(stored, renewal) && renewal.isFresh(stored)) return { token: stored };
+      if (!state.gate.isOpen) return { waitMs: 0 };
+      isRefusalShared = refusal !== undefined;
+      if (refusal?.mark === (await markOf(prepared))) this.#backoff.adopt(refusal, prepared.fingerprint);
+    }
+    const round = this.#backoff.check(prepared.fingerprint);
+    try {
+      const step = await this.#attempt(run, round, renewal);
+      if (!("token" in step)) return step;
+      this.#backoff.accepted();
+      this.#acceptedFingerprint = run.prepared.fingerprint;
+      const { token } = step;
+      await shared.write(
+        this.#key("token", prepared),
+        { ...token, value: token.value },
+        token.expiresAt,
+        emit,
+      );
+      if (isRefusalShared) await shared.delete(refusalKey, emit);
+      return step;
+    } catch (cause) {
+      if (signal.aborted) throw cause;
+      if (!(cause instanceof TokenRequestError || cause instanceof UnexpectedResponseError)) throw cause;
+      const retryAt = this.#backoff.refused(round, prepared.fingerprint);
+      const error = (await explain?.(cause, renewal)) ?? cause;
+      if (signal.aborted) throw error;
+      this.#backoff.keep(error);
+      emit({ type: "closed_after_refusal", code: codeOf(error), retryAt });
+      const record = { ...this.#backoff.record, mark: await markOf(prepared), error };
+      await shared.write(refusalKey, record, retryAt + refusalRememberedMs, emit);
+      throw error;
+    }
+  }
+
+  /** Makes one attempt. @throws TransportError, TokenRequestError, UnexpectedResponseError when there is no other */
+  async #attempt(run: Run, round: number, renewal: Renewal): Promise<Step> {
+    const { signal, isBackground, emit } = renewal;
+    const endpoint = { ...this.#context, emit };
+    const { prepared } = run;
+    const reply = await this.#send(endpoint, run, signal);
+    const answer = reply instanceof TransportError ? undefined : reply.answer;
+    if (answer === undefined || answer.status >= 500) {
+      const askedMs = answer && parseRetryAfterMs(answer.headers, answer.receivedAt);
+      const waitMs = askedMs ?? backoffMs(run.faults);
+      run.faults++;
+      if (!isBackground && run.faults <= mostFaultRetries && waitMs <= run.deadline()) return { waitMs };
+    }
+    if (reply instanceof TransportError) throw reply;
+    if (reply.answer.status === 429) return { waitMs: 0 };
+    try {
+      return { token: readTokens(endpoint, reply).token };
+    } catch (error) {
+      if (!(error instanceof TokenRequestError)) throw error;
+      run.wasInBounds ||= !mayBeOutOfBounds(this.#context, reply);
+      const next = run.otherClock === undefined ? this.#otherClock(reply, error) : undefined;
+      if (next !== undefined) {
+        run.otherClock = next;
+        return { waitMs: 0 };
       }
-      if (reply instanceof TransportError) throw reply;
-      if (reply.answer.status === 429) continue;
-      try {
-        return readTokens(endpoint, reply).token;
-      } catch (error) {
-        if (!(error instanceof TokenRequestError)) throw error;
-        wasInBounds ||= !mayBeOutOfBounds(this.#context, reply);
-        const next = otherClock === undefined ? this.#otherClock(reply, error) : undefined;
-        if (next !== undefined) {
-          otherClock = next;
-          continue;
-        }
-        const { prepared } = credential;
-        throw await explainRefusal(this.#context, prepared, error, {
-          grant: "client_credentials",
-          workedBefore: this.#acceptedFingerprint === prepared.fingerprint,
-          wasInBounds,
-          retryAt: this.#backoff.refused(round, prepared.fingerprint),
-        });
-      }
+      throw await explainRefusal(this.#context, prepared, error, {
+        grant: "client_credentials",
+        workedBefore: this.#acceptedFingerprint === prepared.fingerprint,
+        wasInBounds: run.wasInBounds,
+        retryAt: this.#backoff.refused(round, prepared.fingerprint),
+      });
     }
   }
 
   /** Sends one request. Returns a fault after which the same request may succeed, and throws all other faults. */
-  async #attempt(
-    endpoint: TokenEndpoint,
-    prepared: PreparedCredential,
-    attempt: number,
-    signal: AbortSignal,
-    isByOwnClock: boolean,
-  ): Promise<TokenReply | TransportError> {
+  async #send(endpoint: TokenEndpoint, run: Run, signal: AbortSignal): Promise<TokenReply | TransportError> {
+    const { prepared, otherClock } = run;
     // The caller may have left while the settings were read.
     signal.throwIfAborted();
-    endpoint.emit({ type: "token_requested", clientId: prepared.clientId, attempt });
+    run.attempts++;
+    endpoint.emit({ type: "token_requested", clientId: prepared.clientId, attempt: run.attempts });
     try {
       return await sendTokenRequest(endpoint, (sending) => prepared.send(sending), {
         signal,
-        isByOwnClock,
+        isByOwnClock: otherClock === "own",
       });
     } catch (fault) {
       if (fault instanceof TransportError && fault.retryable) return fault;
@@ -190,29 +248,49 @@ class MachineTokenSource implements TokenSource {
     return driver.prepare(target, options);
   }
 
-  /** Returns `undefined` if the token is absent or unreadable, and if the store fails or does not answer. */
-  async #readStored(key: string, emit: Emit): Promise<AccessToken | undefined> {
-    try {
-      const entry = await this.#context.options.store?.get(key);
-      if (entry === undefined) return undefined;
-      const { value, expiresAt, issuedAt, ...rest } = JSON.parse(entry.value);
-      const isToken = value !== "" && typeof value === "string" && typeof expiresAt === "number";
-      if (!isToken || typeof issuedAt !== "number") throw new TypeError("The stored value is not a token.");
-      return createAccessToken({ ...rest, value, expiresAt, issuedAt });
-    } catch (error) {
-      emit(storeFailed(error));
-      return undefined;
-    }
+  #key(kind: "token" | "refusal", { clientId }: PreparedCredential): SharedKey {
+    const { variant, target } = this.#context;
+    return [kind, variant, target.baseUrl, target.tenantId, clientId, "client_credentials"];
   }
+}
 
-  async #writeStored(key: string, token: AccessToken, emit: Emit): Promise<void> {
-    const { value, expiresAt } = token;
-    try {
-      await this.#context.options.store?.set(key, JSON.stringify({ ...token, value }), { expiresAt });
-    } catch (error) {
-      emit(storeFailed(error));
-    }
-  }
+/** Whether a stored token is another one than this process holds or the API refused. */
+function isNewer(stored: AccessToken | undefined, renewal: Renewal): stored is AccessToken {
+  return stored !== undefined && ![renewal.refusedValue, renewal.heldValue].includes(stored.value);
+}
+
+/** @throws TypeError if it is not a token */
+function parseToken(json: unknown): AccessToken {
+  const { value, expiresAt, issuedAt, ...rest } = Object(json);
+  const isToken = value !== "" && typeof value === "string" && typeof expiresAt === "number";
+  if (!isToken || typeof issuedAt !== "number") throw new TypeError("The stored value is not a token.");
+  return createAccessToken({ ...rest, value, expiresAt, issuedAt });
+}
+
+/** A refusal in the store. `mark` shows whether it was of the same key or secret. */
+interface RefusalRecord extends SharedRefusal {
+  readonly mark: string;
+}
+
+/** @throws TypeError if it is not a refusal */
+function parseRefusal(json: unknown): RefusalRecord {
+  const { mark, refusals, closedUntil, error } = Object(json);
+  if (typeof mark !== "string" || !Number.isInteger(refusals) || !Number.isFinite(closedUntil))
+    throw new TypeError("The stored value is not a refusal.");
+  return { mark, refusals, closedUntil, error: refusalFrom(error) };
+}
+
+function refusalFrom(json: unknown): BivariantError {
+  const { name, code, message, ...context } = Object(json);
+  const text = String(message);
+  if (name === "UnexpectedResponseError") return new UnexpectedResponseError(code, text, context);
+  if (name === "VariantError") return new VariantError(code, text, context);
+  return new TokenRequestError(text, context);
+}
+
+/** 16 bits of the fingerprint: too few to guess a secret by, and enough to notice nearly every change of it. */
+async function markOf({ fingerprint }: PreparedCredential): Promise<string> {
+  return (await fingerprintOf(fingerprint)).slice(0, 4);
 }
 
 export interface CreateAuthOptions<V extends Variant = Variant> extends AuthOptions, TargetOptions {
@@ -233,7 +311,8 @@ export function createAuth<V extends Variant>(options: CreateAuthOptions<V>): Au
   const { variant } = options.credential;
   const resolved = resolveAuthOptions(options);
   const target = parseTarget(options, variant);
-  const state = createTokenEndpointState(variant, resolved);
-  const auth: Auth = machineTokens({ variant, target, driver, state, options: resolved });
+  const state = new TokenEndpointState(variant, target, resolved);
+  const shared = new SharedState(options.store, resolved);
+  const auth: Auth = machineTokens({ variant, target, driver, state, shared, options: resolved });
   return auth as Auth & { readonly variant: V };
 }

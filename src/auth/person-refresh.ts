@@ -41,6 +41,7 @@ import {
   personDriverOf,
   type SentRefreshTokens,
 } from "./credentials/credential.js";
+import { SharedState } from "./shared-state.js";
 import {
   grantKey,
   type PersonGrant,
@@ -49,7 +50,7 @@ import {
   type StoredGrant,
   StoredGrantHandle,
 } from "./stored-grant.js";
-import { createTokenEndpointState } from "./token-endpoint.js";
+import { TokenEndpointState } from "./token-endpoint.js";
 import { RefusalBackoff, type Renewal, TokenLifecycle, type TokenSource } from "./token-lifecycle.js";
 import {
   AnswerLost,
@@ -103,10 +104,10 @@ export async function personContext<V extends Variant>(
     variant,
     target,
     options: resolved,
-    state: driver.states.get(JSON.stringify([target.baseUrl, target.tenantId]), () => ({
-      ...createTokenEndpointState(variant, resolved),
-      spentCodes: new Map(),
-    })),
+    shared: new SharedState(options.store, resolved),
+    state: driver.states.get(JSON.stringify([target.baseUrl, target.tenantId]), () =>
+      Object.assign(new TokenEndpointState(variant, target, resolved), { spentCodes: new Map() }),
+    ),
     sentRefreshTokens: driver.sentRefreshTokens,
     prepare,
     prepared,
@@ -180,8 +181,8 @@ class PersonTokenSource implements TokenSource {
   }
 
   async renew(renewal: Renewal): Promise<AccessToken> {
-    const { options, state, prepare } = this.#context;
-    const { signal, isBackground } = renewal;
+    const { options, state, shared, prepare } = this.#context;
+    const { signal, isBackground, emit } = renewal;
     const prepared = await prepare();
     const deadline = deadlineIn(isBackground ? 0 : options.rateLimitDeadlineMs, options);
     for (let turn = 0; turn < mostTurns; turn++) {
@@ -189,6 +190,7 @@ class PersonTokenSource implements TokenSource {
       const { refreshToken } = this.grant.held;
       if (refreshToken === undefined || prepared.refreshRequest === undefined)
         throw this.grant.expired("has expired");
+      await state.adopt(shared, emit);
       const leave = await state.gate.enter({ deadline, signal });
       try {
         const lock = JSON.stringify(["refresh", await fingerprintOf(refreshToken)]);

@@ -67,6 +67,14 @@ export class ServerClock {
     return isNews && !this.#isDistrusted && Math.abs(offset) > reportBeyondMs ? offset : undefined;
   }
 
+  /** Takes over the offset that another process has learnt, until this one has learnt its own. */
+  adopt(offsetMs: number): void {
+    if (this.#offsetMs !== undefined) return;
+    this.#offsetMs = offsetMs;
+    this.#reportedMs = offsetMs;
+    this.errorMs = 1_000;
+  }
+
   /**
    * Whether an assertion was out of bounds by the learnt clock when it was sent. The answer is `maybe` within the error
    * of a bound, and `no` while the offset is unknown.

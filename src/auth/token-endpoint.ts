@@ -2,8 +2,10 @@
 import { RateLimitedError, type Variant } from "../errors.js";
 import { backoffMs, countdown, cutNote, parseRetryAfterMs, sleep, withJitter } from "../http/backoff.js";
 import { type Answer, untilAborted } from "../http/exchange.js";
+import type { Target } from "../variants/target.js";
 import type { Emit, ResolvedAuthOptions } from "./auth.js";
 import { ServerClock } from "./server-clock.js";
+import type { SharedKey, SharedState } from "./shared-state.js";
 
 /** The time between two checks of another caller's probe if its promise must not be awaited. */
 const probeCheckMs = 1_000;
@@ -11,6 +13,14 @@ const probeCheckMs = 1_000;
 const probeGraceMs = 5_000;
 
 type RateLimitGateOptions = Pick<ResolvedAuthOptions, "now" | "clock" | "timeoutMs" | "shareInFlight">;
+
+interface GateRecord {
+  /** Epoch milliseconds. */
+  readonly opensAt: number;
+  readonly waitMs: number;
+  /** In a row. */
+  readonly refusals: number;
+}
 
 /**
  * The gate of one token endpoint and tenant, since the sliding window of section 8 counts all requests of a tenant.
@@ -31,6 +41,23 @@ export class RateLimitGate {
   constructor(variant: Variant, options: RateLimitGateOptions) {
     this.#variant = variant;
     this.#options = options;
+  }
+
+  /** What other processes need to know. */
+  get record(): GateRecord {
+    return { opensAt: this.opensAt, waitMs: this.#waitMs, refusals: this.#refusals };
+  }
+
+  /** Closes the gate as another process did that met a 429. */
+  adopt({ opensAt, waitMs, refusals }: GateRecord): void {
+    const now = this.#options.now();
+    this.#refusals = Math.max(this.#refusals, refusals);
+    // The other process may have another clock, so it cannot close the gate for longer than it waits itself.
+    const leftMs = Math.min(opensAt - now, waitMs);
+    if (leftMs <= Math.max(this.#leftMs(), 0)) return;
+    this.#waitMs = leftMs;
+    this.#leftMs = countdown(leftMs, this.#options.now);
+    this.#refusedAt = now;
   }
 
   get isOpen(): boolean {
@@ -114,27 +141,81 @@ export class RateLimitGate {
   }
 }
 
-export interface TokenEndpointState {
+/** What processes share about a token endpoint. Instants are in epoch milliseconds. */
+interface EndpointRecord extends GateRecord {
+  /** By how much the server's clock is ahead, if that is applied to assertions. */
+  readonly offsetMs?: number;
+}
+
+/** A gate is remembered for this long after it opened, so that the next 429 is the next step of the schedule. */
+const gateRememberedMs = 60_000;
+const clockRememberedMs = 3_600_000;
+
+/** What the requests to one token endpoint and tenant have learnt, here and in the processes that share the store. */
+export class TokenEndpointState {
   readonly gate: RateLimitGate;
-  readonly clock: ServerClock;
-}
+  readonly clock: ServerClock = new ServerClock();
+  readonly #key: SharedKey;
+  readonly #now: () => number;
+  /** The record in the store, as far as it is known. */
+  #shared: string | undefined;
 
-export function createTokenEndpointState(
-  variant: Variant,
-  options: RateLimitGateOptions,
-): TokenEndpointState {
-  return { gate: new RateLimitGate(variant, options), clock: new ServerClock() };
-}
-
-/** Learns the rate limit and the server's clock from an answer, and reports both. */
-export function learnFromAnswer({ gate, clock }: TokenEndpointState, answer: Answer, emit: Emit): void {
-  const offsetMs = clock.observe(answer);
-  if (offsetMs !== undefined)
-    emit({ type: "clock_off", offsetMs: Math.round(offsetMs), errorMs: Math.round(clock.errorMs) });
-  if (answer.status === 429) {
-    gate.refused(answer);
-    emit({ type: "rate_limited", retryAt: gate.opensAt });
-  } else {
-    gate.passed(answer);
+  constructor(variant: Variant, { baseUrl, tenantId }: Target, options: RateLimitGateOptions) {
+    this.gate = new RateLimitGate(variant, options);
+    this.#key = ["endpoint", variant, baseUrl, tenantId];
+    this.#now = options.now;
   }
+
+  /**
+   * Takes over what another process has learnt. The offset of the clock may be wrong here, since that process may run on
+   * a machine with another clock, so `canRetry` must say that a refused assertion is tried again.
+   */
+  async adopt(shared: SharedState, emit: Emit, canRetry = false): Promise<void> {
+    if (!shared.isShared) return;
+    const record = await shared.read(this.#key, parseRecord, emit);
+    this.#shared = record && JSON.stringify(record);
+    if (record === undefined) return;
+    this.gate.adopt(record);
+    if (canRetry && record.offsetMs !== undefined) this.clock.adopt(record.offsetMs);
+  }
+
+  /** Learns the rate limit and the server's clock from an answer, reports both, and tells the other processes. */
+  async learn(answer: Answer, shared: SharedState, emit: Emit): Promise<void> {
+    const { gate, clock } = this;
+    const offsetMs = clock.observe(answer);
+    if (offsetMs !== undefined)
+      emit({ type: "clock_off", offsetMs: Math.round(offsetMs), errorMs: Math.round(clock.errorMs) });
+    if (answer.status === 429) {
+      gate.refused(answer);
+      emit({ type: "rate_limited", retryAt: gate.opensAt });
+    } else {
+      gate.passed(answer);
+    }
+    if (shared.isShared) await this.#share(shared, emit);
+  }
+
+  async #share(shared: SharedState, emit: Emit): Promise<void> {
+    const { appliedMs } = this.clock;
+    // Rounded, because the offset differs a little with each answer.
+    const offset = appliedMs === 0 ? {} : { offsetMs: Math.round(appliedMs / 1_000) * 1_000 };
+    const record: EndpointRecord = { ...this.gate.record, ...offset };
+    const text = JSON.stringify(record);
+    if (text === this.#shared) return;
+    if (record.refusals > 0 || appliedMs !== 0) {
+      this.#shared = text;
+      const clockUntil = appliedMs === 0 ? 0 : this.#now() + clockRememberedMs;
+      await shared.write(this.#key, record, Math.max(record.opensAt + gateRememberedMs, clockUntil), emit);
+    } else if (this.#shared !== undefined) {
+      this.#shared = undefined;
+      await shared.delete(this.#key, emit);
+    }
+  }
+}
+
+/** @throws TypeError if it is not a record */
+function parseRecord(json: unknown): EndpointRecord {
+  const { opensAt, waitMs, refusals, offsetMs } = Object(json);
+  if (![opensAt, waitMs, refusals, offsetMs ?? 0].every(Number.isFinite))
+    throw new TypeError("The stored value is not the state of a token endpoint.");
+  return { opensAt, waitMs, refusals, ...(offsetMs !== undefined && { offsetMs }) };
 }

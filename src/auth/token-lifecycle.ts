@@ -301,6 +301,14 @@ export function orLost<T>(waiting: Promise<T>, ms: number): Promise<T | undefine
 const firstStepMs = 1_000;
 const longestStepMs = 60_000;
 
+export interface SharedRefusal {
+  /** In a row. */
+  readonly refusals: number;
+  /** Epoch milliseconds. */
+  readonly closedUntil: number;
+  readonly error: unknown;
+}
+
 /** Stops the requests of an identity for a while after a refusal: a wrong key must not cost the tenant one per call. */
 export class RefusalBackoff {
   readonly #now: () => number;
@@ -339,6 +347,22 @@ export class RefusalBackoff {
     this.#fingerprint = fingerprint;
     this.#error = undefined;
     return this.#closedUntil;
+  }
+
+  /** Takes over the refusals that another process met with the same credential. `closedUntil` is in epoch milliseconds. */
+  adopt({ refusals, closedUntil, error }: SharedRefusal, fingerprint: string): void {
+    if (this.#fingerprint === fingerprint && this.#refusals >= refusals) return;
+    this.#fingerprint = fingerprint;
+    this.#refusals = refusals;
+    this.#closedUntil = closedUntil;
+    // The other process may have another clock.
+    this.#closedMs = countdown(Math.min(closedUntil - this.#now(), longestStepMs), this.#now);
+    this.#error = error;
+  }
+
+  /** What other processes need to know after a refusal. */
+  get record(): Omit<SharedRefusal, "error"> {
+    return { refusals: this.#refusals, closedUntil: this.#closedUntil };
   }
 
   /** Stores the error of the refusal for the callers that come while requests are stopped. */

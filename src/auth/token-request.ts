@@ -28,13 +28,15 @@ import {
   withoutUndefined,
 } from "./auth.js";
 import type { PreparedCredential, Refusal, SentAttempt, TokenAttempt } from "./credentials/credential.js";
-import { learnFromAnswer, type TokenEndpointState } from "./token-endpoint.js";
+import type { SharedState } from "./shared-state.js";
+import type { TokenEndpointState } from "./token-endpoint.js";
 
 /** The token endpoint that requests go to, with the options of the identity that sends them. */
 export interface TokenEndpoint {
   readonly variant: Variant;
   readonly target: Target;
   readonly state: TokenEndpointState;
+  readonly shared: SharedState;
   readonly options: ResolvedAuthOptions;
   readonly emit: Emit;
 }
@@ -53,7 +55,7 @@ export interface TokenReply {
  * @throws TransportError, UnexpectedResponseError `response_too_large`, the signal's reason
  */
 export async function sendTokenRequest(
-  { variant, target, state, options, emit }: TokenEndpoint,
+  { variant, target, state, shared, options, emit }: TokenEndpoint,
   send: (attempt: TokenAttempt) => Promise<SentAttempt>,
   { signal, isByOwnClock = false }: { signal?: AbortSignal; isByOwnClock?: boolean } = {},
 ): Promise<TokenReply> {
@@ -71,7 +73,7 @@ export async function sendTokenRequest(
     },
     { variant, baseUrl: target.baseUrl, now, timeoutMs, signal },
   );
-  learnFromAnswer(state, answer, emit);
+  await state.learn(answer, shared, emit);
   return { answer, sent: sent as SentAttempt | undefined as SentAttempt, correctedByMs, isByOwnClock };
 }
 

@@ -60,7 +60,7 @@ export interface DetectOptions extends ResolvedRequestOptions {
   /** Whether to stop at the first variant that is served. */
   readonly untilYes: boolean;
   /** Called with each answer, which may report a rate limit and the server's clock. */
-  readonly onAnswer?: ((variant: Variant, answer: Answer) => void) | undefined;
+  readonly onAnswer?: ((variant: Variant, answer: Answer) => void | Promise<void>) | undefined;
 }
 
 /** Asks a checked target about the variants in their order of preference. */
@@ -135,7 +135,7 @@ async function ask(
   const request = { method: "POST", headers, body, redirect: "manual" } as const;
   const limit = { variant, baseUrl: new URL(url).origin, now, timeoutMs, signal };
   const answer = await exchange((abort) => fetch(url, { ...request, signal: abort }), limit);
-  onAnswer?.(variant, answer);
+  await onAnswer?.(variant, answer);
   const { status, text } = answer;
   const mediaType = /^[\w.+-]{1,40}\/[\w.+-]{1,80}(?=$|[\s;])/.exec(answer.headers.get("content-type") ?? "");
   const contentType = mediaType === null ? {} : { contentType: mediaType[0].toLowerCase() };

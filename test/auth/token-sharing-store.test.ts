@@ -94,7 +94,10 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
   };
   const silent = () => new Promise<never>(() => {});
   const answering = (found: unknown): TokenStore => ({ ...memoryStore(), get: async () => found as never });
-  const holding = (value: string) => answering({ value, version: "1" });
+  const holding = (value: string): TokenStore => ({
+    ...memoryStore(),
+    get: async (key) => (key.startsWith('["token"') ? { value, version: "1" } : undefined),
+  });
   const all = (method: () => Promise<never>) => ({ get: method, set: method, delete: method, lock: method });
   const corrupt = { code: "store_corrupt" };
   const down = { code: "store_unavailable" };

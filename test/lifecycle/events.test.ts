@@ -174,7 +174,23 @@ const chapters: Chapter[] = [
     name: "a store that fails",
     store: failingStore,
     tell: tokenAndLater,
-    types: ["store_failed", "token_requested", "token_renewed", "store_failed"],
+    types: ["store_failed", "token_requested", "token_renewed"],
+  },
+  {
+    name: "a store that answers again",
+    get store() {
+      const store = memoryStore();
+      let fails = true;
+      const get = async (key: string) => {
+        if (!fails) return store.get(key);
+        fails = false;
+        throw new Error("down");
+      };
+      return { ...store, get };
+    },
+    before: overTheWindow,
+    tell: tokenAndLater,
+    types: ["token_served_while_renewing", "store_recovered", "token_requested", "token_renewed"],
   },
   {
     name: "a 401 on an old token",

@@ -19,9 +19,9 @@ beforeEach(() => {
   made.with.length = 0;
 });
 
-test("a connector without a store creates one for a token and a detection of each tenant", () => {
-  createConnector({ credentials: [plugin()] });
-  expect(made.with).toEqual([{ now: undefined, mostEntries: 20_000 }]);
+test("a connector without a store creates one for a detection of each tenant", () => {
+  createConnector({ credentials: [plugin()], maxTenants: 7 });
+  expect(made.with).toEqual([{ now: undefined, clock: undefined, mostEntries: 7 }]);
 });
 
 test("a connector with a store creates none", () => {

@@ -1,0 +1,110 @@
+/**
+ * What processes share through the store beside the tokens of people: tokens of machines, detections, refusals, the rate
+ * limit and the server's clock. All of it can be had again, so a store that fails costs time and requests, but no caller
+ * an error: while it is down, each process goes on alone, and tries the store again every few seconds.
+ */
+import { isStoreError } from "../errors.js";
+import { countdown } from "../http/backoff.js";
+import { type Emit, storeFailed } from "./auth.js";
+import { type TokenStore, withStoreErrors } from "./token-store.js";
+
+/** Callers wait for a call of the store at most this long, or `timeoutMs` if that is shorter. */
+const longestCallMs = 2_400;
+/** After a failure the store is left alone for this long. */
+const pauseMs = 5_000;
+
+interface SharedStateOptions {
+  readonly timeoutMs: number;
+  readonly now: () => number;
+}
+
+/** The parts of a key. The first one names the kind of the entry. */
+export type SharedKey = readonly string[];
+
+export class SharedState {
+  readonly #store: TokenStore | undefined;
+  readonly #now: () => number;
+  /** A task that holds the lock sends one request, and calls the store before and after it. */
+  readonly #lockWaitMs: number;
+  #isDown = false;
+  #pausedMs: () => number = () => 0;
+
+  /** Without a store nothing is shared, and nothing is reported. */
+  constructor(store: TokenStore | undefined, { timeoutMs, now }: SharedStateOptions) {
+    const callMs = Math.min(timeoutMs, longestCallMs);
+    this.#store = store && withStoreErrors(store, callMs);
+    this.#now = now;
+    this.#lockWaitMs = timeoutMs + callMs;
+  }
+
+  get isShared(): boolean {
+    return this.#store !== undefined;
+  }
+
+  /** Reads an entry. Returns `undefined` if it is missing, if `parse` throws, and while the store is down. */
+  async read<T>(key: SharedKey, parse: (json: unknown) => T, emit: Emit): Promise<T | undefined> {
+    return this.#call(emit, async (store) => {
+      const entry = await store.get(JSON.stringify(key));
+      return entry && parse(JSON.parse(entry.value));
+    });
+  }
+
+  async write(key: SharedKey, json: unknown, expiresAt: number, emit: Emit): Promise<void> {
+    await this.#call(emit, (store) => store.set(JSON.stringify(key), JSON.stringify(json), { expiresAt }));
+  }
+
+  async delete(key: SharedKey, emit: Emit): Promise<void> {
+    await this.#call(emit, (store) => store.delete(JSON.stringify(key)));
+  }
+
+  /**
+   * Runs a task while no other process runs one for the same key. If the lock cannot be had in time the task runs without
+   * it: at worst two processes then do the same work. The task should first read whether it was done meanwhile.
+   */
+  async exclusively<T>(key: SharedKey, task: () => Promise<T>, emit: Emit): Promise<T> {
+    let running: Promise<T> | undefined;
+    const run = () => {
+      running = task();
+      return running;
+    };
+    await this.#call(emit, (store) => {
+      const locked = store.lock(JSON.stringify(["lock", ...key]), run, { timeoutMs: this.#lockWaitMs });
+      // A fault of the task is not one of the store.
+      return locked.catch((error: unknown) => (running === undefined ? Promise.reject(error) : undefined));
+    });
+    return running ?? task();
+  }
+
+  /** Returns `undefined` if the call fails, and does not make it while the store is down. */
+  async #call<T>(emit: Emit, call: (store: TokenStore) => Promise<T>): Promise<T | undefined> {
+    if (this.#store === undefined || !this.#mayTry()) return undefined;
+    try {
+      const result = await call(this.#store);
+      this.#isUp(emit);
+      return result;
+    } catch (error) {
+      const isOutage = isStoreError(error) && error.code === "store_unavailable";
+      // An outage is reported once.
+      if (!isOutage || !this.#isDown) emit(storeFailed(error));
+      if (isOutage) {
+        this.#isDown = true;
+        this.#pausedMs = countdown(pauseMs, this.#now);
+      }
+      return undefined;
+    }
+  }
+
+  /** While the store is down, one call at a time finds out whether it is back. */
+  #mayTry(): boolean {
+    if (!this.#isDown) return true;
+    if (this.#pausedMs() > 0) return false;
+    this.#pausedMs = countdown(pauseMs, this.#now);
+    return true;
+  }
+
+  #isUp(emit: Emit): void {
+    if (!this.#isDown) return;
+    this.#isDown = false;
+    emit({ type: "store_recovered" });
+  }
+}
