@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { encryptedStore } from "../../src/stores/encrypted.js";
 import { type RedisClient, redisStore } from "../../src/stores/redis.js";
 import { testStore } from "../../src/stores/testing.js";
+import { read } from "../readme/pages.js";
 import { describeWithRedis, type RedisServer, startRedis } from "../support/redis.js";
 import { rejectionOf } from "../support/wait.js";
 import { closeClients, connectClient, connectCluster } from "./redis-clients.js";
@@ -28,6 +29,22 @@ describeWithRedis("redisStore", () => {
       const key = randomBytes(32);
       const of = (client: RedisClient) => encryptedStore(redisStore(client, { prefix: "encrypted" }), key);
       testStore({ describe, test }, () => ({ store: of(one), second: of(two) }));
+    });
+
+    test("needs no rights but those that the page on stores names", async () => {
+      const [, rights = ""] = read("src/stores/README.md").match(/ACL needs `(.*?)`/) ?? [];
+      const user = ["--user", "app", "on", ">pw", "~bivariant:*", ...rights.split(" ")];
+      const own = await startRedis({ args: user });
+      vi.spyOn(console, "warn").mockReturnValue();
+      const store = redisStore(connectClient[library](own.url.replace("//", "//app:pw@")), {}, 300);
+      const { version } = await store.set("key", "1", { expiresAt: Date.now() + 60_000 });
+      const outcome = await store.lock("key", async (lease) => {
+        await new Promise((resolve) => setTimeout(resolve, 500));
+        await store.set("key", "2", { ifVersion: version });
+        return lease?.aborted;
+      });
+      expect([outcome, (await store.get("key"))?.value]).toEqual([false, "2"]);
+      await store.delete("key");
     });
 
     test("a lock that Redis does not answer is store_unavailable soon after its limit, and free later", async () => {

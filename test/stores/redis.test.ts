@@ -59,6 +59,14 @@ describeWithRedis("redisStore", () => {
     await lockAll(stores);
   });
 
+  test("an entry and the lock of its key have the same hash tag, also for a key with braces", async () => {
+    const prefix = freshPrefix();
+    const store = redisStore(clients.redis, { prefix });
+    await store.set("}a{b}%", "value");
+    const names = await store.lock("}a{b}%", () => raw.keys(`${prefix}*`));
+    expect(names.sort()).toEqual(["entry", "lock"].map((kind) => `${prefix}:${kind}:{%7da%7bb%7d%25}`));
+  });
+
   test("the server forgets an entry when it expires", async () => {
     const prefix = freshPrefix();
     await redisStore(clients.redis, { prefix }).set("key", "value", { expiresAt: Date.now() + 60_000.5 });
@@ -112,20 +120,22 @@ describeWithRedis("redisStore", () => {
   });
 
   test("a write whose caller gave up before it was sent is dropped", async () => {
-    const client = createClient({ url: server.url }).on("error", () => {});
-    const [gaveUp, prefix] = [new AbortController(), freshPrefix()];
-    const store = redisStore(client, { prefix });
+    const own = await startRedis();
+    const store = redisStore(connectClient.redis(own.url));
     const early = rejectionOf(store.set("early", "1", { signal: AbortSignal.abort() }));
-    const connecting = client.connect();
-    // The library holds it until the client is connected.
-    const queued = rejectionOf(store.set("queued", "1", { signal: gaveUp.signal }));
-    await Promise.resolve();
-    gaveUp.abort();
-    await connecting;
-    onTestFinished(() => client.destroy());
     expect(await early).toMatchObject({ name: "AbortError" });
-    expect(await queued).toBeInstanceOf(Error);
-    expect(await raw.keys(`${prefix}*`)).toEqual([]);
+    expect(await store.get("early")).toBeUndefined();
+    await own.kill();
+    await elapsed(50);
+    const gaveUp = new AbortController();
+    // The library holds it until the client is connected again.
+    const queued = rejectionOf(store.set("queued", "1", { signal: gaveUp.signal }));
+    await elapsed(50);
+    gaveUp.abort();
+    expect(await queued).toMatchObject({ code: "store_unavailable" });
+    await own.restart();
+    await expect.poll(() => store.set("later", "1").catch(() => {})).toMatchObject({ value: "1" });
+    expect(await store.get("queued")).toBeUndefined();
   });
 
   test.each([
@@ -221,9 +231,9 @@ describeWithRedis("redisStore", () => {
     });
 
     test.each([
-      { when: "is gone", change: (name: string) => raw.del(name), left: null },
-      { when: "has another holder", change: (name: string) => raw.set(name, "another"), left: "another" },
-    ])("that $when aborts the signal of its task, and is left so", async ({ change, left }) => {
+      ["is gone", (name: string) => raw.del(name), null],
+      ["has another holder", (name: string) => raw.set(name, "another"), "another"],
+    ] as const)("that %s aborts the signal of its task, and is left so", async (_state, change, left) => {
       const prefix = freshPrefix();
       const name = `${prefix}:lock:{key}`;
       const loss = await redisStore(clients.redis, { prefix }, leaseMs).lock("key", async (lease) => {
@@ -263,6 +273,23 @@ describeWithRedis("redisStore", () => {
       holder.destroy();
       await redisStore(clients.ioredis, { prefix }, leaseMs).lock("key", async () => {});
       expect(performance.now() - began).toBeGreaterThan(leaseMs - 1);
+    });
+
+    test("that was acquired without an answer is released", async () => {
+      const prefix = freshPrefix();
+      const losesAnswers = {
+        async sendCommand(command: string[]) {
+          await raw.sendCommand(command);
+          throw new Error("Socket closed unexpectedly");
+        },
+      };
+      await redisStore(clients.redis, { prefix }).lock("key", async () => {});
+      const lost = redisStore(losesAnswers, { prefix }).lock("key", never);
+      expect(await rejectionOf(lost)).toMatchObject({ code: "store_unavailable" });
+      const next = redisStore(clients.redis, { prefix }).lock("key", async () => "free", {
+        timeoutMs: 5_000,
+      });
+      expect(await next).toBe("free");
     });
 
     test("asks Redis for one waiter of this process at a time", async () => {
