@@ -97,8 +97,7 @@ export function redisStore(
     async get(key) {
       requireKey(key);
       const entry = await run(readScript, nameOf("entry", key), []);
-      if (entry === null || entry === undefined) return undefined;
-      return parseEntry(entry);
+      return entry === null || entry === undefined ? undefined : parseEntry(entry);
     },
     async set(key, value, setOptions) {
       const {

@@ -23,13 +23,12 @@ describeWithRedis("redisStore", () => {
       two = connectClient[library](server.url);
       return () => server.stop();
     });
+    const key = randomBytes(32);
+    const encrypted = (client: RedisClient) =>
+      encryptedStore(redisStore(client, { prefix: "encrypted" }), key);
     testStore({ describe, test }, () => ({ store: redisStore(one), second: redisStore(two) }));
-
-    describe("encrypted", () => {
-      const key = randomBytes(32);
-      const of = (client: RedisClient) => encryptedStore(redisStore(client, { prefix: "encrypted" }), key);
-      testStore({ describe, test }, () => ({ store: of(one), second: of(two) }));
-    });
+    describe("encrypted", () =>
+      testStore({ describe, test }, () => ({ store: encrypted(one), second: encrypted(two) })));
 
     test("needs no rights but those that the page on stores names", async () => {
       const [, rights = ""] = read("src/stores/README.md").match(/ACL needs `(.*?)`/) ?? [];
