@@ -1,11 +1,18 @@
 // Only processes of the same identity share tokens through a store, and a failing store fails no caller.
 import { describe, expect, test } from "vitest";
-import { createAuth, memoryStore, StoreError, type TokenStore } from "../../src/index.js";
+import {
+  type Auth,
+  createAuth,
+  createConnector,
+  memoryStore,
+  StoreError,
+  type TokenStore,
+} from "../../src/index.js";
 import { BASE_URL as baseUrl, recordedAuth } from "../support/auth.js";
 import { steppedClock } from "../support/clock.js";
-import { account, credentialOf, plugin } from "../support/deployment.js";
-import { scriptedFetch, tokenAnswer } from "../support/fetch.js";
-import { settled } from "../support/wait.js";
+import { account, credentialOf, deployment, plugin } from "../support/deployment.js";
+import { type FetchScript, scriptedFetch, tokenAnswer } from "../support/fetch.js";
+import { rejectionOf, settled } from "../support/wait.js";
 
 const tenantId = "acme";
 const numbered = () => scriptedFetch((_call, index) => tokenAnswer(`token-${index + 1}`));
@@ -171,5 +178,183 @@ describe("an identity does not get another's token from the store", () => {
     await settled();
     const token = await createAuth({ ...base, baseUrl: `${baseUrl}/`, fetch, store }).getAccessToken();
     expect(token.value).toBe("token-1");
+  });
+});
+
+describe("processes with one store", () => {
+  const hourMs = 3_600_000;
+
+  /** As many Auths as processes, each with its own memory, at one token endpoint. */
+  function fleet(size: number, script: FetchScript, credential = account()) {
+    const clock = steppedClock();
+    const store = memoryStore({ now: clock.now });
+    const fetch = scriptedFetch(script);
+    const start = (options: object = {}) =>
+      recordedAuth({ credential, fetch, store, now: clock.now, ...options });
+    const auths = Array.from({ length: size }, () => start().auth);
+    const tokens = () => Promise.all(auths.map(async (auth: Auth) => (await auth.getAccessToken()).value));
+    return { clock, store, fetch, start, auths, tokens };
+  }
+
+  test("send one token request for each lifetime, also when all of them ask at once", async () => {
+    const { clock, fetch, tokens } = fleet(32, (_call, index) => tokenAnswer(`token-${index + 1}`));
+    for (const lifetime of [1, 2, 3]) {
+      expect(new Set(await tokens())).toEqual(new Set([`token-${lifetime}`]));
+      clock.advance(hourMs);
+    }
+    expect(fetch.calls).toHaveLength(3);
+  });
+
+  test("send one token request when all of them renew in the background", async () => {
+    const { clock, fetch, tokens } = fleet(8, (_call, index) => tokenAnswer(`token-${index + 1}`));
+    await tokens();
+    clock.advance(hourMs - 1_000);
+    expect(new Set(await tokens())).toEqual(new Set(["token-1"]));
+    await expect.poll(async () => new Set(await tokens())).toEqual(new Set(["token-2"]));
+    expect(fetch.calls).toHaveLength(2);
+  });
+
+  test("ask once which variant is served", async () => {
+    const clock = steppedClock();
+    const { fetch } = deployment({ now: clock.now });
+    const counted = scriptedFetch(({ url, init }) => fetch(url, init));
+    const store = memoryStore({ now: clock.now });
+    const options = { credentials: [plugin(), account()], store, fetch: counted, now: clock.now };
+    const connectors = Array.from({ length: 8 }, () => createConnector(options));
+    const target = { baseUrl: "http://service.localhost", tenantId: "acme" };
+    const services = await Promise.all(connectors.map((connector) => connector.connect(target)));
+    expect(new Set(services.map(({ variant }) => variant))).toEqual(new Set(["A"]));
+    expect(counted.calls).toHaveLength(1);
+  });
+
+  test("all stop after one of them met a 429, and the next refusal is the next step of the schedule", async () => {
+    const limited = () => new Response("", { status: 429 });
+    const { clock, fetch, start } = fleet(0, (_call, index) => (index < 2 ? limited() : tokenAnswer()));
+    const wait = async () => {
+      const error = await rejectionOf(start({ rateLimitDeadlineMs: 0 }).auth.getAccessToken());
+      expect(error).toMatchObject({ code: "rate_limited" });
+      return (error as { retryAt: number }).retryAt - clock.now();
+    };
+    const first = await wait();
+    expect(await wait()).toBe(first);
+    expect(fetch.calls).toHaveLength(1);
+    clock.advance(first);
+    const second = await wait();
+    expect(second).toBeGreaterThanOrEqual(4_000);
+    expect(fetch.calls).toHaveLength(2);
+    clock.advance(second);
+    expect((await start().auth.getAccessToken()).value).toBeTruthy();
+    expect(fetch.calls).toHaveLength(3);
+  });
+
+  test("that start while the tenant is limited use the stored token as long as it lives", async () => {
+    const answers = [tokenAnswer("old"), new Response("", { status: 429 })];
+    const { clock, start } = fleet(0, () => answers.shift() ?? tokenAnswer("new"));
+    await start().auth.getAccessToken();
+    clock.advance(hourMs - 1_000);
+    const late = start({ rateLimitDeadlineMs: 0 });
+    expect((await late.auth.getAccessToken()).value).toBe("old");
+  });
+
+  const refusal = () => Response.json({ error: "invalid_client", error_description: "no" }, { status: 401 });
+
+  test("all stop after a wrong secret was refused to one of them, until the secret is another", async () => {
+    const { clock, fetch, start } = fleet(0, (_call, index) => (index < 2 ? refusal() : tokenAnswer()));
+    const refused = async () => {
+      const error = await rejectionOf(start().auth.getAccessToken());
+      expect(error).toMatchObject({
+        name: "TokenRequestError",
+        code: "token_refused",
+        error: "invalid_client",
+      });
+      const { retryAt } = error as { retryAt: number };
+      return { waitMs: retryAt - clock.now(), text: String(error) };
+    };
+    const first = await refused();
+    expect(first.waitMs).toBe(1_000);
+    expect(await refused()).toEqual(first);
+    expect(fetch.calls).toHaveLength(1);
+    clock.advance(1_000);
+    expect((await refused()).waitMs).toBe(2_000);
+    expect(fetch.calls).toHaveLength(2);
+    const corrected = start({ credential: account({ clientSecret: "the-corrected-secret" }) });
+    expect((await corrected.auth.getAccessToken()).value).toBeTruthy();
+  });
+
+  test("store too little of a refused secret to guess it by", async () => {
+    const { store, start } = fleet(0, refusal);
+    const written: string[] = [];
+    const recording: TokenStore = {
+      ...store,
+      set: (key, value, options) => {
+        written.push(key, value);
+        return store.set(key, value, options);
+      },
+    };
+    await rejectionOf(start({ store: recording }).auth.getAccessToken());
+    const record = JSON.parse(written.find((text) => text.includes("mark")) ?? "");
+    expect(record.mark).toMatch(/^[0-9a-f]{4}$/);
+    expect(written.join()).not.toMatch(/[0-9a-f]{20}/);
+  });
+
+  test.each([
+    { name: "a clock that is as wrong as the first one's", aheadSeconds: 0, requests: 1 },
+    { name: "another clock, after one refused assertion,", aheadSeconds: 600, requests: 2 },
+  ])("with $name start with an accepted assertion", async ({ aheadSeconds, requests }) => {
+    const clock = steppedClock();
+    const emulator = deployment({ now: () => clock.now() + 600_000 });
+    const store = memoryStore({ now: clock.now });
+    const start = async (ownSeconds: number) => {
+      const now = () => clock.now() + ownSeconds * 1_000;
+      const fetch = scriptedFetch(({ url, init }) => emulator.fetch(url, init));
+      const options = { baseUrl: "http://service.localhost", tenantId: "acme", credential: plugin() };
+      const auth = createAuth({ ...options, fetch, store, now });
+      await auth.getAccessToken();
+      return fetch.calls.length;
+    };
+    expect(await start(0)).toBe(2);
+    clock.advance(hourMs - 1_000);
+    expect(await start(aheadSeconds)).toBe(requests);
+  });
+
+  test("each go on alone while the store is down, with one event, and share again when it is back", async () => {
+    let isDown = true;
+    const { clock, store, fetch } = fleet(0, (_call, index) => tokenAnswer(`token-${index + 1}`));
+    const flaky = new Proxy(store, {
+      get: (target, method: "get" | "set" | "delete" | "lock") =>
+        isDown ? () => Promise.reject(new Error("connection refused")) : target[method],
+    });
+    const tenants = ["acme", "globex"];
+    const processes = [1, 2].map(() => {
+      const events: string[] = [];
+      const onEvent = ({ type }: { type: string }) => type.startsWith("store_") && events.push(type);
+      const connector = createConnector({
+        credentials: [account()],
+        fetch,
+        store: flaky,
+        now: clock.now,
+        onEvent,
+      });
+      const tokens = async () => {
+        const found = [];
+        for (const tenantId of tenants) {
+          const { auth } = await connector.connect({ baseUrl, tenantId });
+          found.push((await auth.getAccessToken()).value);
+        }
+        return found.join();
+      };
+      return { events, tokens };
+    });
+    for (const { tokens, events } of processes) {
+      await tokens();
+      expect(events).toEqual(["store_failed"]);
+    }
+    expect(fetch.calls).toHaveLength(4);
+    isDown = false;
+    clock.advance(hourMs);
+    const [first, second] = [await processes[0]?.tokens(), await processes[1]?.tokens()];
+    expect(second).toBe(first);
+    expect(fetch.calls).toHaveLength(6);
+    for (const { events } of processes) expect(events).toEqual(["store_failed", "store_recovered"]);
   });
 });

@@ -320,6 +320,68 @@ const tokenOf = async (auth: PersonAuth | undefined) => (await auth?.getAccessTo
 const grantKeyOf = ({ person }: { person: string }) =>
   JSON.stringify(["grant", "B", "https://service.example", "acme", "portal", person]);
 
+describe("with a store that a crash may set back, a refresh token", () => {
+  const lossWindowMs = 200;
+  const forgetful = async () => {
+    const inner = memoryStore();
+    const store: TokenStore = { ...inner, lossWindowMs };
+    let passedMs = 0;
+    // The clock goes on, because the time that other processes wait is counted by it.
+    const login = await loggedIn({ store, options: { now: () => Date.now() + passedMs } });
+    passedMs = hourMs;
+    const key = grantKeyOf(login.options);
+    const before = await inner.get(key);
+    /** Resolves when the record that the token is about to be sent is in the store. */
+    const noted = () =>
+      expect.poll(async () => (await inner.get(key))?.value, { interval: 5 }).toContain('"sentAt"');
+    const crash = () => inner.set(key, before?.value ?? "");
+    return { ...login, store, noted, crash };
+  };
+
+  test("is sent only after the store has held the record for the whole time", async () => {
+    const { auth, server, noted } = await forgetful();
+    const renewed = auth.getAccessToken();
+    await noted();
+    const startedAt = performance.now();
+    await renewed;
+    expect(performance.now() - startedAt).toBeGreaterThan(lossWindowMs / 2);
+    expect(server.refreshes).toHaveLength(1);
+  });
+
+  test("is sent once if a crash loses the record and another process is faster then", async () => {
+    const { auth, server, options, noted, crash } = await forgetful();
+    const renewed = auth.getAccessToken();
+    await noted();
+    await crash();
+    const other = await resumeAuth({ ...options, store: { ...options.store, lock: (_key, task) => task() } });
+    const tokens = await Promise.all([renewed, other?.getAccessToken()]);
+    expect(new Set(tokens.map((token) => token?.value))).toEqual(new Set(["access-token-2"]));
+    expect(sentTokens(server)).toEqual(["refresh-token-1"]);
+  });
+
+  test("is sent later by the process that could not check the record, as it did not send it", async () => {
+    const { auth, server, store, noted } = await forgetful();
+    const { get } = store;
+    const refused = rejectionOf(auth.getAccessToken());
+    await noted();
+    store.get = async () => Promise.reject(new Error("down"));
+    expect(await refused).toMatchObject({ code: "store_unavailable" });
+    expect(server.refreshes).toEqual([]);
+    store.get = get;
+    expect((await auth.getAccessToken()).value).toBe("access-token-2");
+    expect(sentTokens(server)).toEqual(["refresh-token-1"]);
+  });
+
+  test("is not sent after the lease of its lock was lost", async () => {
+    const { auth, server, store } = await forgetful();
+    const lost = new AbortController();
+    lost.abort(new StoreError("store_locked", "The lease was lost."));
+    store.lock = (_key, task) => task(lost.signal);
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "store_locked" });
+    expect(server.refreshes).toEqual([]);
+  });
+});
+
 describe("a refresh that is refused", () => {
   test.each([
     { name: "invalid_grant", status: 400, body: { error: "invalid_grant" } },
