@@ -1,6 +1,6 @@
 // The sessions of browsers, as bearer tokens or in cookies, until their lifetime or idle time ends.
 import { describe, expect, test } from "vitest";
-import type { BackendEvent } from "../../src/backend/index.js";
+import type { Backend, BackendEvent } from "../../src/backend/index.js";
 import { memoryStore, type TokenStore } from "../../src/index.js";
 import { encryptedStore } from "../../src/stores/encrypted.js";
 import { rejectionOf } from "../support/wait.js";
@@ -12,12 +12,15 @@ import {
   launching,
   loginCredential,
   OWN,
+  type Rig,
   rig,
   type SessionAnswer,
 } from "./rig.js";
 import { errorOf, refusalOf, TestBrowser } from "./test-browser.js";
 
 const minute = 60_000;
+/** Longer than any session here. */
+const longTokens = { tokenLifetimeSeconds: 30 * 24 * 3_600 };
 
 /** Records the writes to a store and its entries. */
 function watched() {
@@ -77,17 +80,6 @@ describe("a session token", () => {
     const text = JSON.stringify([store.writes, ...store.entries]);
     expect(text).toContain("bivariant:backend:session:");
     for (const secret of [session, cookie]) expect(text).not.toContain(secret);
-  });
-
-  test("and all other entries of the store expire, because people may never log out", async () => {
-    const expiries: (number | undefined)[] = [];
-    const wrapStore = interrupted((operation, _key, _value, options) => {
-      if (operation === "set") expiries.push(options?.expiresAt);
-    });
-    const parts = rig({ wrapStore });
-    await parts.launch();
-    await parts.loggedIn();
-    expect(expiries.filter((at) => !Number.isFinite(at))).toEqual([]);
   });
 
   test("of another plugin in the same store is refused, for either variant", async () => {
@@ -238,20 +230,104 @@ describe("a session", () => {
     await parts.browser.get("/auth/me", bearer(session));
     expect(await errorOf(await parts.browser.get("/auth/me", bearer(session)))).toBe("session_unknown");
   });
+});
 
-  test("is answered 503 while the store fails or does not answer", async () => {
-    let fault: "throws" | "silence" | undefined;
+describe.each(["fails", "does not answer"])("while the store %s", (fault) => {
+  function broken() {
+    const state = { isDown: false, operations: 0 };
     const wrapStore = interrupted(() => {
-      if (fault === "throws") throw new Error("canary: redis://user:secret@host");
-      return fault === "silence" ? new Promise(() => {}) : undefined;
+      if (!state.isDown) return undefined;
+      state.operations++;
+      if (fault === "fails") throw new Error("canary: redis://user:secret@host");
+      return new Promise(() => {});
     });
-    const parts = rig({ wrapStore, timeoutMs: 50 });
-    const { session } = await parts.launch();
-    for (fault of ["throws", "silence"] as const) {
-      const answer = await parts.browser.get("/auth/me", bearer(session));
-      expect([answer.status, await errorOf(answer)]).toEqual([503, "store_unavailable"]);
+    return { state, wrapStore, timeoutMs: 50 };
+  }
+
+  type Send = (parts: Rig, own: Record<string, string>) => Promise<Response>;
+  const asAnswer =
+    (method: "connect" | "session"): Send =>
+    ({ backend, browser }, headers) =>
+      backend[method](browser.request("GET", "/x", { headers })).then(
+        () => new Response(),
+        (error) => backend.answer(error),
+      );
+  const routes: { name: string; send: Send }[] = [
+    { name: "GET me", send: ({ browser }, own) => browser.get("/auth/me", own) },
+    { name: "POST session", send: ({ browser }) => browser.post("/auth/session", { hostOrigin: HOST }) },
+    { name: "POST logout", send: ({ browser }, own) => browser.post("/auth/logout", {}, own) },
+    {
+      name: "POST logout of all sessions",
+      send: ({ browser }, own) => browser.post("/auth/logout", { everywhere: true }, own),
+    },
+    { name: "POST launch", send: ({ browser, launchBody }) => browser.post("/auth/launch", launchBody()) },
+    { name: "GET login", send: ({ browser }) => browser.get("/auth/login") },
+    { name: "connect", send: asAnswer("connect") },
+    { name: "session", send: asAnswer("session") },
+  ];
+
+  test.each(routes)(
+    "$name is answered 503 after one attempt, and the session continues after it",
+    async ({ send }) => {
+      const { state, ...options } = broken();
+      const parts = rig({ ...options, session: { cookie: true } });
+      const { csrf = "" } = await parts.launch();
+      const cookies = [...parts.browser.cookies];
+      state.isDown = true;
+      const answer = await send(parts, { "x-bivariant-csrf": csrf });
+      expect(await refusalOf(answer)).toBe("503 store_unavailable");
       expect(await answer.text()).not.toContain("canary");
-    }
+      // Each attempt lasts up to `timeoutMs`.
+      expect(state.operations).toBe(1);
+      expect([...parts.browser.cookies]).toEqual(cookies);
+      state.isDown = false;
+      expect((await parts.browser.get("/auth/me", { "x-bivariant-csrf": csrf })).status).toBe(200);
+    },
+  );
+
+  test("a launch keeps its code, which can be sent again", async () => {
+    const { state, ...options } = broken();
+    const { browser, launchBody } = rig(options);
+    const body = launchBody();
+    state.isDown = true;
+    expect((await browser.post("/auth/launch", body)).status).toBe(503);
+    state.isDown = false;
+    expect((await browser.post("/auth/launch", body)).status).toBe(200);
+  });
+
+  test("a login keeps its cookie and its code, and completes afterwards", async () => {
+    const { state, ...options } = broken();
+    const parts = rig(options);
+    const { browser, emulator } = parts;
+    const begun = await browser.get("/auth/login?return_to=/page");
+    const { callbackUrl } = emulator.login({ url: begun.headers.get("location") ?? "", userId: "ada" });
+    const cookies = [...browser.cookies];
+    state.isDown = true;
+    const elsewhere = new TestBrowser(parts.another(), OWN);
+    for (const [name, value] of cookies) elsewhere.cookies.set(name, value);
+    expect(await refusalOf(elsewhere.get(callbackUrl))).toBe("503 store_unavailable");
+    const location = (await browser.get(callbackUrl)).headers.get("location");
+    expect([location, ...browser.cookies]).toEqual([`${OWN}/page#login_error=store_unavailable`, ...cookies]);
+    state.isDown = false;
+    expect((await browser.get(callbackUrl)).headers.get("location")).toBe(`${OWN}/page`);
+    state.isDown = true;
+    expect(await refusalOf(browser.post("/auth/session"))).toBe("503 store_unavailable");
+    state.isDown = false;
+    expect((await browser.post("/auth/session")).status).toBe(200);
+  });
+
+  test("a call whose token must be renewed is answered 503, and works afterwards", async () => {
+    const { state, ...options } = broken();
+    const parts = rig({ ...options, session: { idleMs: 8 * 60 * minute } });
+    const { session } = await parts.loggedIn();
+    const request = parts.browser.request("GET", "/x", { headers: bearer(session) });
+    const service = await parts.backend.connect(request);
+    parts.clock.advance(61 * minute);
+    state.isDown = true;
+    const error = await rejectionOf(service.call("listDevices"));
+    expect(await refusalOf(parts.backend.answer(error))).toBe("503 store_unavailable");
+    state.isDown = false;
+    expect((await (await parts.backend.connect(request)).call("listDevices")).ok).toBe(true);
   });
 });
 
@@ -285,6 +361,143 @@ describe("a logout", () => {
     isDown = false;
     expect((await parts.browser.post("/auth/logout", {}, bearer(session))).status).toBe(204);
   });
+});
+
+describe("a logout everywhere", () => {
+  const everywhere = { everywhere: true };
+  const isOpen = async (backend: Backend, { session }: SessionAnswer) => {
+    const answer = await new TestBrowser(backend, OWN).get("/auth/me", bearer(session));
+    if (answer.status !== 200) expect(await refusalOf(answer)).toBe("401 session_unknown");
+    return answer.status === 200;
+  };
+  const logOut = ({ backend }: Rig, { session }: SessionAnswer) =>
+    new TestBrowser(backend, OWN).post("/auth/logout", everywhere, bearer(session));
+
+  test("ends the sessions of this person on all replicas, but not of others, nor later ones", async () => {
+    const parts = rig();
+    const replica = parts.another();
+    const another = new TestBrowser(replica, OWN);
+    const [first, second, third] = [await parts.launch(), await parts.launch(another), await parts.launch()];
+    const grace = await (await another.post("/auth/launch", parts.launchBody("grace"))).json();
+    const login = await parts.loggedIn();
+    const answer = await logOut(parts, first);
+    expect([answer.status, await answer.text()]).toEqual([204, ""]);
+    const later = await parts.launch(another);
+    for (const backend of [parts.backend, replica]) {
+      for (const over of [first, second, third]) expect(await isOpen(backend, over)).toBe(false);
+      for (const open of [grace, login, later]) expect(await isOpen(backend, open)).toBe(true);
+    }
+    await logOut(parts, later);
+    expect(await isOpen(replica, later)).toBe(false);
+  });
+
+  test("forgets the tokens of this session, and those of another when its browser comes back", async () => {
+    const { wrapStore, held } = watched();
+    const parts = rig({ wrapStore });
+    const [first, second] = [await parts.launch(), await parts.launch()];
+    await logOut(parts, first);
+    expect([held('["grant"'), held(":session:")]).toMatchObject([{ length: 1 }, { length: 1 }]);
+    expect(await isOpen(parts.backend, second)).toBe(false);
+    expect([...held('["grant"'), ...held(":session:")]).toEqual([]);
+  });
+
+  test.each([
+    { when: "before it reads the person's record", operation: "get", kind: ":person:", open: true },
+    { when: "before it is written", operation: "set", kind: ":session:", open: false },
+  ])(
+    "that happens while a session is opened, $when, leaves it open: $open",
+    async ({ operation, kind, open }) => {
+      let meanwhile: (() => Promise<unknown>) | undefined;
+      const wrapStore = interrupted(async (given, key) => {
+        if (given !== operation || !key.includes(kind)) return;
+        const run = meanwhile;
+        meanwhile = undefined;
+        await run?.();
+      });
+      const parts = rig({ wrapStore });
+      const before = await parts.launch();
+      meanwhile = () => logOut(parts, before);
+      const during = await parts.launch();
+      expect(await isOpen(parts.backend, before)).toBe(false);
+      expect(await isOpen(parts.backend, during)).toBe(open);
+    },
+  );
+
+  test("stays in force until all sessions from before it are over", async () => {
+    const lifetimeMs = 3 * 3_600_000;
+    const parts = rig({ session: { lifetimeMs, idleMs: lifetimeMs }, emulator: longTokens });
+    const [first, second] = [await parts.launch(), await parts.launch()];
+    await logOut(parts, first);
+    parts.clock.advance(lifetimeMs - 1);
+    expect(await isOpen(parts.backend, second)).toBe(false);
+  });
+
+  test("without a known person is refused with 409 person_unknown, and the session continues", async () => {
+    const parts = rig();
+    const login = await parts.loggedIn();
+    const answer = await logOut(parts, login);
+    expect(await refusalOf(answer)).toBe("409 person_unknown");
+    expect((await answer.json()).message).toContain("Log out without everywhere.");
+    expect(await isOpen(parts.backend, login)).toBe(true);
+    expect(
+      (await parts.browser.post("/auth/logout", { everywhere: false }, bearer(login.session))).status,
+    ).toBe(204);
+  });
+
+  test("removes the session cookie, as any logout", async () => {
+    const { browser, launch } = rig({ session: { cookie: true } });
+    const { csrf = "" } = await launch();
+    expect((await browser.post("/auth/logout", everywhere, { "x-bivariant-csrf": csrf })).status).toBe(204);
+    expect(browser.setCookies.at(-1)).toContain("__Host-bivariant-session=; Max-Age=0");
+  });
+
+  test("that cannot be stored is answered 503, and can be repeated", async () => {
+    let isDown = true;
+    const wrapStore = interrupted((operation, key) => {
+      if (isDown && operation === "set" && key.includes(":person:")) throw new Error("down");
+    });
+    const parts = rig({ wrapStore });
+    const [first, second] = [await parts.launch(), await parts.launch()];
+    expect((await logOut(parts, first)).status).toBe(503);
+    isDown = false;
+    expect((await logOut(parts, first)).status).toBe(204);
+    expect(await isOpen(parts.backend, second)).toBe(false);
+  });
+
+  test("is not asked for by another value than true", async () => {
+    const { browser, launch } = rig();
+    const { session } = await launch();
+    for (const value of ["true", 1, null, {}])
+      expect((await browser.post("/auth/logout", { everywhere: value }, bearer(session))).status).toBe(400);
+  });
+});
+
+test("everything that the backend stores expires, as the settings say", async () => {
+  const hours = 3_600_000;
+  const lifetimeMs = 3 * hours;
+  const longestMs: Record<string, number> = {
+    ...{ session: lifetimeMs + 24 * hours, person: lifetimeMs + 24 * hours, grant: lifetimeMs + hours },
+    ...{ login: 20 * minute, code: 11 * minute, "login-key": 90 * 24 * hours },
+  };
+  const stored = new Set<string>();
+  const wrapStore = interrupted((operation, key, _value, { expiresAt = Number.NaN } = {}) => {
+    if (operation !== "set") return;
+    const kind = key.startsWith("[") ? JSON.parse(key)[0] : key.split(":")[2];
+    stored.add(kind);
+    const leftMs = expiresAt - parts.clock.now();
+    expect(leftMs, key).toBeGreaterThan(0);
+    expect(leftMs, key).toBeLessThanOrEqual(longestMs[kind] ?? 0);
+  });
+  const parts = rig({ wrapStore, session: { lifetimeMs, idleMs: lifetimeMs }, emulator: longTokens });
+  const [launched, loggedIn] = [await parts.launch(), await parts.loggedIn()];
+  parts.clock.advance(61 * minute);
+  for (const { session } of [launched, loggedIn]) {
+    const request = parts.browser.request("GET", "/x", { headers: bearer(session) });
+    expect((await (await parts.backend.connect(request)).call("listDevices")).ok).toBe(true);
+  }
+  await parts.browser.post("/auth/logout", { everywhere: true }, bearer(launched.session));
+  await parts.browser.post("/auth/logout", {}, bearer(loggedIn.session));
+  expect([...stored].sort()).toEqual(Object.keys(longestMs).sort());
 });
 
 describe("a session in a cookie", () => {

@@ -154,7 +154,10 @@ describe("a session", () => {
   }
 
   /** A session whose backend answers calls with `answer`, with what was sent and how it ended. */
-  async function opened(answer: () => Response = () => new Response(), change: object = { session: "s" }) {
+  async function opened(
+    answer: () => Response | Promise<Response> = () => new Response(),
+    change: object = { session: "s" },
+  ) {
     const sent: Sent[] = [];
     const ends: SessionEnd[] = [];
     const backend = {
@@ -268,6 +271,31 @@ describe("a session", () => {
     expect(await rejectionOf(session.logout())).toMatchObject({ code: "backend_failed" });
     expect(await rejectionOf(session.fetch("/api"))).toMatchObject({ code: "session_ended" });
   });
+
+  test("ends at a logout everywhere once the backend has ended all sessions", async () => {
+    let finish = (_: Response) => {};
+    const { session, sent, ends } = await opened(() => new Promise((resolve) => (finish = resolve)));
+    const logout = session.logout({ everywhere: true });
+    expect([sent[0]?.init.body, ends]).toEqual(['{"everywhere":true}', []]);
+    finish(new Response(null, { status: 204 }));
+    await logout;
+    expect(ends).toEqual([{ reason: "logged_out", ask: "relaunch" }]);
+  });
+
+  test.each([401, 409, 503])(
+    "reports a logout everywhere that is answered %i, and can repeat it",
+    async (status) => {
+      let answer = new Response(null, { status });
+      const { session, ends } = await opened(() => answer);
+      expect(await rejectionOf(session.logout({ everywhere: true }))).toMatchObject({
+        code: "backend_failed",
+      });
+      expect(ends).toEqual([]);
+      answer = new Response(null, { status: 204 });
+      await session.logout({ everywhere: true });
+      expect(ends).toHaveLength(1);
+    },
+  );
 
   test.each([
     ...[7, "", "AB", "C", true, undefined].map((variant) => ({
