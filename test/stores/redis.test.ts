@@ -1,41 +1,289 @@
-// The store for Redis that the page on stores prints keeps its promises, on a real server.
-import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
-import { existsSync, rmSync } from "node:fs";
+// The store for Redis on a real server, through both libraries.
+import { randomBytes } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, test } from "vitest";
-import type { TokenStore } from "../../src/index.js";
-import { testStore } from "../../src/stores/testing.js";
-import { blockWith, bundleProgram, makeCacheFolder } from "../readme/pages.js";
+import { inspect } from "node:util";
+import { createClient, createClientPool, createSentinel } from "redis";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { encryptedStore } from "../../src/stores/encrypted.js";
+import { type RedisClient, redisStore } from "../../src/stores/redis.js";
+import { describeWithRedis, type RedisServer, startRedis } from "../support/redis.js";
+import { rejectionOf } from "../support/wait.js";
+import { describeRefusals, describeStore } from "./own-store.js";
+import { closeClients, connectClient } from "./redis-clients.js";
 
-type Send = (command: string[]) => Promise<unknown>;
+afterAll(closeClients);
 
-const isInstalled = spawnSync("redis-server", ["--version"]).status === 0;
+const libraries = ["redis", "ioredis"] as const;
+const elapsed = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const leaseMs = 300;
 
-describe.skipIf(!isInstalled)("the redisStore of src/stores/README.md", () => {
-  let folder: string;
-  let server: ChildProcess;
-  let redisStore: (send: Send) => TokenStore;
+/** Ends when the lease of a lock is lost. */
+const lossOf = (lease?: AbortSignal) =>
+  new Promise((resolve) => lease?.addEventListener("abort", () => resolve(lease.reason)));
+
+describeWithRedis("redisStore", () => {
+  let server: RedisServer;
+  let clients: Record<(typeof libraries)[number], RedisClient>;
+  let raw: ReturnType<typeof createClient>;
   beforeAll(async () => {
-    folder = makeCacheFolder();
-    const socket = join(folder, "socket");
-    const args = ["--port", "0", "--unixsocket", socket, "--save", "", "--dir", folder];
-    server = spawn("redis-server", args, { stdio: "ignore" });
-    const code = blockWith("ts", "replaceScript");
-    ({ redisStore } = await import(await bundleProgram(code, folder, "redis-store.mjs")));
-    while (!existsSync(socket)) await new Promise((resolve) => setTimeout(resolve, 10));
+    server = await startRedis();
+    const { url } = server;
+    clients = { redis: connectClient.redis(url), ioredis: connectClient.ioredis(url) };
+    raw = createClient({ url });
+    await raw.connect();
+    return async () => {
+      raw.destroy();
+      await server.stop();
+    };
   });
-  afterAll(async () => {
-    server.kill();
-    await once(server, "exit");
-    rmSync(folder, { recursive: true });
+  const freshPrefix = () => `test ${crypto.randomUUID()}`;
+  const create = () => redisStore(clients.redis, { prefix: freshPrefix() });
+
+  describeStore({
+    name: "with a client of each library",
+    create,
+    make: () => ({ store: redisStore(clients.redis), second: redisStore(clients.ioredis) }),
+    expiresByServer: true,
+  });
+  describeRefusals({ name: "redisStore", create });
+
+  test("stores with different prefixes share neither entries nor locks", async () => {
+    const names = ["a", "a:entry", "a:entry:{", "{a}", ""];
+    const stores = names.map((prefix) => redisStore(clients.ioredis, { prefix }));
+    for (const [index, store] of stores.entries()) await store.set("key", names[index] ?? "");
+    const found = await Promise.all(stores.map((store) => store.get("key")));
+    expect(found.map((entry) => entry?.value)).toEqual(names);
+    const lockAll = ([store, ...others]: typeof stores): Promise<unknown> =>
+      store?.lock("key", () => lockAll(others), { timeoutMs: 0 }) ?? Promise.resolve();
+    await lockAll(stores);
   });
 
-  testStore({ describe, test }, () =>
-    redisStore(async (command) => {
-      const args = ["-e", "-s", join(folder, "socket"), "--json", ...command];
-      return JSON.parse((await promisify(execFile)("redis-cli", args)).stdout);
-    }),
+  test("the server forgets an entry when it expires", async () => {
+    const prefix = freshPrefix();
+    await redisStore(clients.redis, { prefix }).set("key", "value", { expiresAt: Date.now() + 60_000.5 });
+    const name = `${prefix}:entry:{key}`;
+    expect(await raw.pTTL(name)).toBeGreaterThan(50_000);
+    expect(await raw.pTTL(name)).toBeLessThanOrEqual(60_001);
+  });
+
+  test("in a database of encrypted values, only key names can be read", async () => {
+    const store = encryptedStore(redisStore(clients.redis), randomBytes(32));
+    const { version } = await store.set('["token","https://a.example"]', "secret-value");
+    await store.set('["token","https://a.example"]', "secret-value-2", { ifVersion: version });
+    const folder = join(server.folder, "appendonlydir");
+    const all = readdirSync(folder).map((name) => readFileSync(join(folder, name), "latin1"));
+    expect(all.join()).toContain('bivariant:entry:{["token","https://a.example"]}');
+    expect(all.join()).not.toContain("secret-value");
+  });
+
+  test.each(libraries)("works on after SCRIPT FLUSH, with a client of %s", async (library) => {
+    const store = redisStore(clients[library], { prefix: freshPrefix() });
+    const { version } = await store.set("key", "1");
+    await raw.scriptFlush();
+    expect(await store.get("key")).toEqual({ value: "1", version });
+    await raw.scriptFlush();
+    const conflict = { code: "store_conflict" };
+    expect(await rejectionOf(store.set("key", "2", { ifVersion: null }))).toMatchObject(conflict);
+    await store.lock("key", () => raw.scriptFlush());
+    expect(await store.lock("key", async () => "free", { timeoutMs: 0 })).toBe("free");
+  });
+
+  test.each(libraries)("works on after a restart of Redis, with the same client of %s", async (library) => {
+    const own = await startRedis();
+    const store = redisStore(connectClient[library](own.url));
+    const written = await store.set("key", "kept");
+    await own.restart();
+    await expect.poll(() => store.get("key").catch(() => {})).toEqual(written);
+    expect(await store.lock("key", async () => "taken")).toBe("taken");
+  });
+
+  // Both libraries send a command again when the connection was lost before its answer.
+  test("a command that is executed twice counts once", async () => {
+    const store = redisStore({
+      async sendCommand(command: string[]) {
+        await raw.sendCommand(command);
+        return raw.sendCommand(command);
+      },
+    });
+    const { version } = await store.set("twice", "1", { ifVersion: null });
+    await store.set("twice", "2", { ifVersion: version });
+    expect(await store.lock("twice", async () => "taken", { timeoutMs: 0 })).toBe("taken");
+  });
+
+  test("a write whose caller gave up before it was sent is dropped", async () => {
+    const client = createClient({ url: server.url }).on("error", () => {});
+    const [gaveUp, prefix] = [new AbortController(), freshPrefix()];
+    const store = redisStore(client, { prefix });
+    const early = rejectionOf(store.set("early", "1", { signal: AbortSignal.abort() }));
+    const connecting = client.connect();
+    // The library holds it until the client is connected.
+    const queued = rejectionOf(store.set("queued", "1", { signal: gaveUp.signal }));
+    await Promise.resolve();
+    gaveUp.abort();
+    await connecting;
+    onTestFinished(() => client.destroy());
+    expect(await early).toMatchObject({ name: "AbortError" });
+    expect(await queued).toBeInstanceOf(Error);
+    expect(await raw.keys(`${prefix}*`)).toEqual([]);
+  });
+
+  test.each([
+    ["a text", (name: string) => raw.set(name, "secret of another program")],
+    ["an empty text", (name: string) => raw.set(name, "")],
+    ["a list", (name: string) => raw.lPush(name, "secret of another program")],
+  ])("a key that holds %s of another program is store_corrupt, and stays", async (_what, plant) => {
+    const prefix = freshPrefix();
+    const name = `${prefix}:entry:{key}`;
+    await plant(name);
+    const before = await raw.dump(name);
+    const store = redisStore(clients.ioredis, { prefix });
+    const error = await rejectionOf(store.get("key"));
+    expect(error).toMatchObject({ name: "StoreError", code: "store_corrupt" });
+    expect(inspect(error, { depth: 9, showHidden: true })).not.toContain("secret of another");
+    await rejectionOf(store.set("key", "value", { ifVersion: null }));
+    expect(await raw.dump(name)).toEqual(before);
+    await store.delete("key");
+    await store.set("key", "value", { ifVersion: null });
+  });
+
+  const faulty = (fault: object) => ({ sendCommand: () => Promise.reject(fault) });
+  test.each([
+    {
+      name: "an answer that quotes the command",
+      fault: Object.assign(new Error("ERR unknown command 'evalsha', with args beginning with: 'secret-1'"), {
+        command: { name: "evalsha", args: ["secret-1"] },
+      }),
+      shows: "(ERR)",
+    },
+    { name: "a refused login", fault: new Error("NOAUTH Authentication secret-1"), shows: "(NOAUTH)" },
+    {
+      name: "a connection that fails",
+      fault: Object.assign(new Error("redis://user:secret-1@host"), { code: "ECONNREFUSED" }),
+      shows: "ECONNREFUSED",
+    },
+  ])("$name is store_unavailable without a secret", async ({ fault, shows }) => {
+    const store = redisStore(faulty(fault));
+    const lock = rejectionOf(store.lock("key", async () => {}));
+    for (const error of [await rejectionOf(store.set("key", "secret-1")), await lock]) {
+      expect(error).toMatchObject({ name: "StoreError", code: "store_unavailable" });
+      const shown = inspect(error, { depth: 9, showHidden: true });
+      expect(shown).toContain(shows);
+      expect(shown).not.toContain("secret-1");
+    }
+  });
+
+  test.each([undefined, null, "redis://127.0.0.1", {}, { sendCommand: "x" }, { get() {} }])(
+    "refuses %j as a client, and says what to pass",
+    (client) => {
+      const refusal = { code: "option_invalid", option: "client", message: expect.stringMatching(/ioredis/) };
+      expect(() => redisStore(client as never)).toThrow(expect.objectContaining(refusal));
+    },
   );
+  test.each([{ prefix: 5 }, { lossWindowMs: -1 }, { lossWindowMs: "1" }, null])(
+    "refuses the options %j",
+    (options) => {
+      const refusal = expect.objectContaining({ code: "option_invalid" });
+      expect(() => redisStore(clients.redis, options as never)).toThrow(refusal);
+    },
+  );
+
+  test("accepts pools and clients of Sentinel", async () => {
+    const pool = createClientPool({ url: server.url });
+    await pool.connect();
+    onTestFinished(() => pool.destroy());
+    await redisStore(pool).set("by the pool", "value");
+    expect((await redisStore(clients.redis).get("by the pool"))?.value).toBe("value");
+    const sentinel = createSentinel({ name: "main", sentinelRootNodes: [] });
+    const sent: unknown[][] = [];
+    sentinel.sendCommand = async (...args: unknown[]) => void sent.push(args) as never;
+    await redisStore(sentinel).get("key");
+    expect(sent).toEqual([[false, expect.arrayContaining(["bivariant:entry:{key}"]), undefined]]);
+  });
+
+  test("declares that a crash may lose two seconds of writes, unless it is set", () => {
+    const encrypted = encryptedStore(redisStore(clients.redis), randomBytes(32));
+    const stores = [redisStore(clients.redis, { lossWindowMs: 0 }), redisStore(clients.redis), encrypted];
+    expect(stores.map(({ lossWindowMs }) => lossWindowMs)).toEqual([0, 2_000, 2_000]);
+  });
+
+  describe("a lock", () => {
+    test("is renewed while its task runs longer than the lease", async () => {
+      const prefix = freshPrefix();
+      const isLost = await redisStore(clients.redis, { prefix }, leaseMs).lock("key", async (lease) => {
+        await elapsed(2.5 * leaseMs);
+        const other = redisStore(clients.ioredis, { prefix });
+        const refusal = await rejectionOf(other.lock("key", never, { timeoutMs: 0 }));
+        expect(refusal).toMatchObject({ code: "store_locked" });
+        return lease?.aborted;
+      });
+      expect(isLost).toBe(false);
+    });
+
+    test.each([
+      { when: "is gone", change: (name: string) => raw.del(name), left: null },
+      { when: "has another holder", change: (name: string) => raw.set(name, "another"), left: "another" },
+    ])("that $when aborts the signal of its task, and is left so", async ({ change, left }) => {
+      const prefix = freshPrefix();
+      const name = `${prefix}:lock:{key}`;
+      const loss = await redisStore(clients.redis, { prefix }, leaseMs).lock("key", async (lease) => {
+        await change(name);
+        return lossOf(lease);
+      });
+      expect(loss).toMatchObject({ code: "store_locked", message: expect.stringMatching(/another process/) });
+      expect(await raw.get(name)).toBe(left);
+    });
+
+    test("aborts the signal of its task when Redis does not answer for a whole lease", async () => {
+      const own = await startRedis();
+      const store = redisStore(connectClient.redis(own.url), {}, leaseMs);
+      const loss = await store.lock("key", async (lease) => {
+        own.suspend();
+        return lossOf(lease);
+      });
+      expect(loss).toMatchObject({ code: "store_locked" });
+      own.resume();
+      expect(await store.lock("key", async () => "free")).toBe("free");
+    });
+
+    test("of a holder that disappeared is free after its lease", async () => {
+      const prefix = freshPrefix();
+      const holder = createClient({ url: server.url });
+      await holder.connect();
+      const began = performance.now();
+      await new Promise<void>((resolve) => {
+        const task = async () => {
+          resolve();
+          return never();
+        };
+        void redisStore(holder, { prefix }, leaseMs)
+          .lock("key", task)
+          .catch(() => {});
+      });
+      holder.destroy();
+      await redisStore(clients.ioredis, { prefix }, leaseMs).lock("key", async () => {});
+      expect(performance.now() - began).toBeGreaterThan(leaseMs - 1);
+    });
+
+    test("asks Redis for one waiter of this process at a time", async () => {
+      let asked = 0;
+      const counting = {
+        sendCommand(command: string[]) {
+          asked++;
+          return raw.sendCommand(command);
+        },
+      };
+      const store = redisStore(counting, { prefix: freshPrefix() });
+      let ran = 0;
+      const locks = Array.from({ length: 1_000 }, () => store.lock("key", async () => void ran++));
+      await Promise.all(locks);
+      expect(ran).toBe(1_000);
+      // Each acquires and releases, and the first of both may also send the text of its script.
+      expect(asked).toBeLessThanOrEqual(2_002);
+    });
+  });
 });
+
+function never(): Promise<never> {
+  return new Promise(() => {});
+}
