@@ -13,6 +13,7 @@ import {
   loginCredential,
   OWN,
   type Rig,
+  type RigOptions,
   rig,
   type SessionAnswer,
 } from "./rig.js";
@@ -233,101 +234,77 @@ describe("a session", () => {
 });
 
 describe.each(["fails", "does not answer"])("while the store %s", (fault) => {
-  function broken() {
-    const state = { isDown: false, operations: 0 };
+  function breakable(options: RigOptions = {}) {
+    let isDown = false;
+    let attempts = 0;
     const wrapStore = interrupted(() => {
-      if (!state.isDown) return undefined;
-      state.operations++;
-      if (fault === "fails") throw new Error("canary: redis://user:secret@host");
-      return new Promise(() => {});
+      attempts++;
+      if (isDown && fault === "fails") throw new Error("canary: redis://user:secret@host");
+      return isDown ? new Promise(() => {}) : undefined;
     });
-    return { state, wrapStore, timeoutMs: 50 };
+    const parts = rig({ ...options, wrapStore, timeoutMs: 50 });
+    /** Checks that each request takes one attempt, which lasts up to `timeoutMs`, and keeps all cookies. */
+    const whileDown = async (...sends: (() => Promise<Response>)[]) => {
+      const cookies = [...parts.browser.cookies];
+      for (const send of sends) {
+        [isDown, attempts] = [true, 0];
+        const answer = await send();
+        isDown = false;
+        expect([await refusalOf(answer), attempts], String(send)).toEqual(["503 store_unavailable", 1]);
+        expect(await answer.text()).not.toContain("canary");
+        expect([...parts.browser.cookies]).toEqual(cookies);
+      }
+    };
+    return { ...parts, whileDown };
   }
 
-  type Send = (parts: Rig, own: Record<string, string>) => Promise<Response>;
-  const asAnswer =
-    (method: "connect" | "session"): Send =>
-    ({ backend, browser }, headers) =>
-      backend[method](browser.request("GET", "/x", { headers })).then(
-        () => new Response(),
-        (error) => backend.answer(error),
-      );
-  const routes: { name: string; send: Send }[] = [
-    { name: "GET me", send: ({ browser }, own) => browser.get("/auth/me", own) },
-    { name: "POST session", send: ({ browser }) => browser.post("/auth/session", { hostOrigin: HOST }) },
-    { name: "POST logout", send: ({ browser }, own) => browser.post("/auth/logout", {}, own) },
-    {
-      name: "POST logout of all sessions",
-      send: ({ browser }, own) => browser.post("/auth/logout", { everywhere: true }, own),
-    },
-    { name: "POST launch", send: ({ browser, launchBody }) => browser.post("/auth/launch", launchBody()) },
-    { name: "GET login", send: ({ browser }) => browser.get("/auth/login") },
-    { name: "connect", send: asAnswer("connect") },
-    { name: "session", send: asAnswer("session") },
-  ];
-
-  test.each(routes)(
-    "$name is answered 503 after one attempt, and the session continues after it",
-    async ({ send }) => {
-      const { state, ...options } = broken();
-      const parts = rig({ ...options, session: { cookie: true } });
-      const { csrf = "" } = await parts.launch();
-      const cookies = [...parts.browser.cookies];
-      state.isDown = true;
-      const answer = await send(parts, { "x-bivariant-csrf": csrf });
-      expect(await refusalOf(answer)).toBe("503 store_unavailable");
-      expect(await answer.text()).not.toContain("canary");
-      // Each attempt lasts up to `timeoutMs`.
-      expect(state.operations).toBe(1);
-      expect([...parts.browser.cookies]).toEqual(cookies);
-      state.isDown = false;
-      expect((await parts.browser.get("/auth/me", { "x-bivariant-csrf": csrf })).status).toBe(200);
-    },
-  );
-
-  test("a launch keeps its code, which can be sent again", async () => {
-    const { state, ...options } = broken();
-    const { browser, launchBody } = rig(options);
+  test("every route, connect and session answer 503, and the session continues afterwards", async () => {
+    const { whileDown, backend, browser, launch, launchBody } = breakable({ session: { cookie: true } });
+    const own = { "x-bivariant-csrf": (await launch()).csrf ?? "" };
+    const request = browser.request("GET", "/x", { headers: own });
+    const failed = (error: unknown) => backend.answer(error);
     const body = launchBody();
-    state.isDown = true;
-    expect((await browser.post("/auth/launch", body)).status).toBe(503);
-    state.isDown = false;
+    await whileDown(
+      () => browser.get("/auth/me", own),
+      () => browser.post("/auth/session", { hostOrigin: HOST }),
+      () => browser.post("/auth/logout", {}, own),
+      () => browser.post("/auth/logout", { everywhere: true }, own),
+      () => browser.get("/auth/login"),
+      () => browser.post("/auth/launch", body),
+      () => backend.connect(request).then(() => new Response(), failed),
+      () => backend.session(request).then(() => new Response(), failed),
+    );
+    expect((await browser.get("/auth/me", own)).status).toBe(200);
+    // The code of the launch was not spent.
     expect((await browser.post("/auth/launch", body)).status).toBe(200);
   });
 
   test("a login keeps its cookie and its code, and completes afterwards", async () => {
-    const { state, ...options } = broken();
-    const parts = rig(options);
-    const { browser, emulator } = parts;
+    const { whileDown, another, browser, emulator } = breakable();
     const begun = await browser.get("/auth/login?return_to=/page");
     const { callbackUrl } = emulator.login({ url: begun.headers.get("location") ?? "", userId: "ada" });
-    const cookies = [...browser.cookies];
-    state.isDown = true;
-    const elsewhere = new TestBrowser(parts.another(), OWN);
-    for (const [name, value] of cookies) elsewhere.cookies.set(name, value);
-    expect(await refusalOf(elsewhere.get(callbackUrl))).toBe("503 store_unavailable");
-    const location = (await browser.get(callbackUrl)).headers.get("location");
-    expect([location, ...browser.cookies]).toEqual([`${OWN}/page#login_error=store_unavailable`, ...cookies]);
-    state.isDown = false;
+    const elsewhere = new TestBrowser(another(), OWN);
+    for (const [name, value] of browser.cookies) elsewhere.cookies.set(name, value);
+    await whileDown(
+      () => elsewhere.get(callbackUrl),
+      async () => {
+        const { hash } = new URL((await browser.get(callbackUrl)).headers.get("location") ?? "");
+        return Response.json({ error: hash.replace("#login_error=", "") }, { status: 503 });
+      },
+    );
     expect((await browser.get(callbackUrl)).headers.get("location")).toBe(`${OWN}/page`);
-    state.isDown = true;
-    expect(await refusalOf(browser.post("/auth/session"))).toBe("503 store_unavailable");
-    state.isDown = false;
+    await whileDown(() => browser.post("/auth/session"));
     expect((await browser.post("/auth/session")).status).toBe(200);
   });
 
   test("a call whose token must be renewed is answered 503, and works afterwards", async () => {
-    const { state, ...options } = broken();
-    const parts = rig({ ...options, session: { idleMs: 8 * 60 * minute } });
-    const { session } = await parts.loggedIn();
-    const request = parts.browser.request("GET", "/x", { headers: bearer(session) });
-    const service = await parts.backend.connect(request);
-    parts.clock.advance(61 * minute);
-    state.isDown = true;
-    const error = await rejectionOf(service.call("listDevices"));
-    expect(await refusalOf(parts.backend.answer(error))).toBe("503 store_unavailable");
-    state.isDown = false;
-    expect((await (await parts.backend.connect(request)).call("listDevices")).ok).toBe(true);
+    const { whileDown, backend, browser, loggedIn, clock } = breakable({ session: { idleMs: 120 * minute } });
+    const { session } = await loggedIn();
+    const request = browser.request("GET", "/x", { headers: bearer(session) });
+    const service = await backend.connect(request);
+    clock.advance(61 * minute);
+    await whileDown(async () => backend.answer(await rejectionOf(service.call("listDevices"))));
+    expect((await (await backend.connect(request)).call("listDevices")).ok).toBe(true);
   });
 });
 
@@ -349,17 +326,20 @@ describe("a logout", () => {
     }
   });
 
-  test("that cannot forget the tokens is answered 503, and can be repeated", async () => {
+  test.each([
+    { name: "forget the tokens", fails: "delete", kind: "", body: {} },
+    { name: "end all sessions", fails: "set", kind: ":person:", body: { everywhere: true } },
+  ])("that cannot $name is answered 503, and can be repeated", async ({ fails, kind, body }) => {
     let isDown = false;
-    const wrapStore = interrupted((operation) => {
-      if (isDown && operation === "delete") throw new Error("down");
+    const wrapStore = interrupted((operation, key) => {
+      if (isDown && operation === fails && key.includes(kind)) throw new Error("down");
     });
     const parts = rig({ wrapStore });
     const { session } = await parts.launch();
     isDown = true;
-    expect((await parts.browser.post("/auth/logout", {}, bearer(session))).status).toBe(503);
+    expect((await parts.browser.post("/auth/logout", body, bearer(session))).status).toBe(503);
     isDown = false;
-    expect((await parts.browser.post("/auth/logout", {}, bearer(session))).status).toBe(204);
+    expect((await parts.browser.post("/auth/logout", body, bearer(session))).status).toBe(204);
   });
 });
 
@@ -402,26 +382,22 @@ describe("a logout everywhere", () => {
   });
 
   test.each([
-    { when: "before it reads the person's record", operation: "get", kind: ":person:", open: true },
-    { when: "before it is written", operation: "set", kind: ":session:", open: false },
-  ])(
-    "that happens while a session is opened, $when, leaves it open: $open",
-    async ({ operation, kind, open }) => {
-      let meanwhile: (() => Promise<unknown>) | undefined;
-      const wrapStore = interrupted(async (given, key) => {
-        if (given !== operation || !key.includes(kind)) return;
-        const run = meanwhile;
-        meanwhile = undefined;
-        await run?.();
-      });
-      const parts = rig({ wrapStore });
-      const before = await parts.launch();
-      meanwhile = () => logOut(parts, before);
-      const during = await parts.launch();
-      expect(await isOpen(parts.backend, before)).toBe(false);
-      expect(await isOpen(parts.backend, during)).toBe(open);
-    },
-  );
+    { when: "before the backend reads the person's record", hook: "get :person:", open: true },
+    { when: "after that", hook: "set :session:", open: false },
+  ])("while a session is opened, $when, leaves it open: $open", async ({ hook, open }) => {
+    let meanwhile: () => Promise<unknown> = async () => undefined;
+    const wrapStore = interrupted((operation, key) => {
+      if (hook !== `${operation} ${/:(?:person|session):/.exec(key)}`) return undefined;
+      const run = meanwhile;
+      meanwhile = async () => {};
+      return run();
+    });
+    const parts = rig({ wrapStore });
+    const before = await parts.launch();
+    meanwhile = () => logOut(parts, before);
+    const during = await parts.launch();
+    expect([await isOpen(parts.backend, before), await isOpen(parts.backend, during)]).toEqual([false, open]);
+  });
 
   test("stays in force until all sessions from before it are over", async () => {
     const lifetimeMs = 3 * 3_600_000;
@@ -435,40 +411,17 @@ describe("a logout everywhere", () => {
   test("without a known person is refused with 409 person_unknown, and the session continues", async () => {
     const parts = rig();
     const login = await parts.loggedIn();
-    const answer = await logOut(parts, login);
-    expect(await refusalOf(answer)).toBe("409 person_unknown");
-    expect((await answer.json()).message).toContain("Log out without everywhere.");
+    expect(await refusalOf(logOut(parts, login))).toBe("409 person_unknown");
     expect(await isOpen(parts.backend, login)).toBe(true);
-    expect(
-      (await parts.browser.post("/auth/logout", { everywhere: false }, bearer(login.session))).status,
-    ).toBe(204);
   });
 
-  test("removes the session cookie, as any logout", async () => {
+  test("in a cookie removes the cookie, and is asked for only by the value true", async () => {
     const { browser, launch } = rig({ session: { cookie: true } });
-    const { csrf = "" } = await launch();
-    expect((await browser.post("/auth/logout", everywhere, { "x-bivariant-csrf": csrf })).status).toBe(204);
+    const own = { "x-bivariant-csrf": (await launch()).csrf ?? "" };
+    for (const value of ["true", 1, null])
+      expect((await browser.post("/auth/logout", { everywhere: value }, own)).status).toBe(400);
+    expect((await browser.post("/auth/logout", everywhere, own)).status).toBe(204);
     expect(browser.setCookies.at(-1)).toContain("__Host-bivariant-session=; Max-Age=0");
-  });
-
-  test("that cannot be stored is answered 503, and can be repeated", async () => {
-    let isDown = true;
-    const wrapStore = interrupted((operation, key) => {
-      if (isDown && operation === "set" && key.includes(":person:")) throw new Error("down");
-    });
-    const parts = rig({ wrapStore });
-    const [first, second] = [await parts.launch(), await parts.launch()];
-    expect((await logOut(parts, first)).status).toBe(503);
-    isDown = false;
-    expect((await logOut(parts, first)).status).toBe(204);
-    expect(await isOpen(parts.backend, second)).toBe(false);
-  });
-
-  test("is not asked for by another value than true", async () => {
-    const { browser, launch } = rig();
-    const { session } = await launch();
-    for (const value of ["true", 1, null, {}])
-      expect((await browser.post("/auth/logout", { everywhere: value }, bearer(session))).status).toBe(400);
   });
 });
 
