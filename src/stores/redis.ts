@@ -5,8 +5,10 @@ import { invalidOption, requireDuration, requireObject, requireTypes } from "../
 import { requireEntry, requireKey, requireLock } from "./arguments.js";
 import { mutex } from "./mutex.js";
 
+/** Version 4 of the package `redis` calls it `signal`. */
 interface CommandOptions {
   readonly abortSignal?: AbortSignal;
+  readonly signal?: AbortSignal;
 }
 
 /**
@@ -234,7 +236,7 @@ type Send = (name: string, command: string[], signal?: AbortSignal) => Promise<u
 
 /** Finds the library by the shape of its client. @throws ConfigurationError `option_invalid` */
 function commandSender(client: RedisClient): Send {
-  const options = (signal?: AbortSignal) => signal && { abortSignal: signal };
+  const options = (signal?: AbortSignal) => signal && { abortSignal: signal, signal };
   // A client of ioredis also has a sendCommand, of another shape.
   const given = Object(client) as RedisClient;
   if ("call" in given && typeof given.call === "function")

@@ -96,7 +96,11 @@ export async function startRedis({
     if (file !== undefined) sizes.push({ at: performance.now(), size: statSync(file).size });
   }, sampleEveryMs);
   sampling.unref();
+  // A hook that fails does not stop it.
+  const killAtExit = () => void server.kill("SIGKILL");
+  process.once("exit", killAtExit);
   const stop = async (): Promise<void> => {
+    process.off("exit", killAtExit);
     clearInterval(sampling);
     await end("SIGTERM");
     rmSync(folder, { recursive: true, force: true });
