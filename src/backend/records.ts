@@ -46,7 +46,11 @@ export class Records<T extends object> {
   }
 
   /** Returns false if the version of the entry is not `ifVersion`. `ifVersion: null` means that none may exist. */
-  async write(token: string, value: T, options: Parameters<TokenStore["set"]>[2]): Promise<boolean> {
+  async write(
+    token: string,
+    value: T,
+    options: { readonly ifVersion?: string | null; readonly expiresAt: number },
+  ): Promise<boolean> {
     try {
       await this.#store.set(await this.#key(token), JSON.stringify(value), options);
       return true;

@@ -225,6 +225,7 @@ describe("a session", () => {
     { name: "a 401 of the application itself", status: 401, body: '{"error":"api_unauthorized"}' },
     { name: "a 403", status: 403, body: '{"error":"session_expired"}' },
     { name: "a 500", status: 500, body: '{"error":"relaunch_required"}' },
+    { name: "a 503 of a store that is down", status: 503, body: '{"error":"store_unavailable"}' },
     { name: "a 401 without JSON", status: 401, body: "session_expired" },
     { name: "a 401 whose JSON is null", status: 401, body: "null" },
     { name: "a 401 with a longer code", status: 401, body: '{"error":"mfa_login_required"}' },
