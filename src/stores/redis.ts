@@ -70,8 +70,7 @@ export function redisStore(
   requireTypes(requireObject("options", options), "string", ["prefix"]);
   const { prefix = "bivariant" } = options;
   const queued = mutex();
-  const nameOf = (kind: "entry" | "lock", key: string) =>
-    `${encodeName(prefix)}:${kind}:{${encodeName(key)}}`;
+  const nameOf = (kind: "entry" | "lock", key: string) => `${prefix}:${kind}:{${encodeName(key)}}`;
 
   /** Returns when the command that acquired the lock was sent: the lease counts from then at the earliest. */
   const acquire = async (name: string, holder: string, timeoutMs: number, endsAt: number) => {
@@ -98,8 +97,7 @@ export function redisStore(
     async get(key) {
       requireKey(key);
       const entry = await run(readScript, nameOf("entry", key), []);
-      if (entry === null || entry === undefined) return undefined;
-      return parseEntry(entry);
+      return entry === null || entry === undefined ? undefined : parseEntry(entry);
     },
     async set(key, value, setOptions) {
       const {

@@ -94,7 +94,7 @@ export function describeStore({
 
     test.each([
       { when: "at infinity", expiresAt: Number.POSITIVE_INFINITY, kept: true },
-      { when: "in a million years", expiresAt: 3e16, kept: true },
+      { when: "later than any calendar has it", expiresAt: 1e300, kept: true },
       { when: "long ago", expiresAt: 0, kept: false },
       { when: "at minus infinity", expiresAt: Number.NEGATIVE_INFINITY, kept: false },
     ])("writes an entry that expires $when", async ({ expiresAt, kept }) => {

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { encryptedStore } from "../../src/stores/encrypted.js";
 import { type RedisClient, redisStore } from "../../src/stores/redis.js";
 import { testStore } from "../../src/stores/testing.js";
+import { read } from "../readme/pages.js";
 import { describeWithRedis, type RedisServer, startRedis } from "../support/redis.js";
 import { rejectionOf } from "../support/wait.js";
 import { closeClients, connectClient, connectCluster } from "./redis-clients.js";
@@ -22,12 +23,39 @@ describeWithRedis("redisStore", () => {
       two = connectClient[library](server.url);
       return () => server.stop();
     });
+    const key = randomBytes(32);
+    const encrypted = (client: RedisClient) =>
+      encryptedStore(redisStore(client, { prefix: "encrypted" }), key);
     testStore({ describe, test }, () => ({ store: redisStore(one), second: redisStore(two) }));
+    describe("encrypted", () =>
+      testStore({ describe, test }, () => ({ store: encrypted(one), second: encrypted(two) })));
 
-    describe("encrypted", () => {
-      const key = randomBytes(32);
-      const of = (client: RedisClient) => encryptedStore(redisStore(client, { prefix: "encrypted" }), key);
-      testStore({ describe, test }, () => ({ store: of(one), second: of(two) }));
+    test("a lock is renewed while its task runs longer than the lease", async () => {
+      const isLost = await redisStore(one, {}, 3_000).lock("long task", async (lease) => {
+        await new Promise((resolve) => setTimeout(resolve, 4_500));
+        const refusal = await rejectionOf(
+          redisStore(two).lock("long task", async () => {}, { timeoutMs: 0 }),
+        );
+        expect(refusal).toMatchObject({ code: "store_locked" });
+        return lease?.aborted;
+      });
+      expect(isLost).toBe(false);
+    });
+
+    test("needs no rights but those that the page on stores names", async () => {
+      const [, rights = ""] = read("src/stores/README.md").match(/ACL needs `(.*?)`/) ?? [];
+      const user = ["--user", "app", "on", ">pw", "~bivariant:*", ...rights.split(" ")];
+      const own = await startRedis({ args: user });
+      vi.spyOn(console, "warn").mockReturnValue();
+      const store = redisStore(connectClient[library](own.url.replace("//", "//app:pw@")), {}, 3_000);
+      const { version } = await store.set("key", "1", { expiresAt: Date.now() + 60_000 });
+      const outcome = await store.lock("key", async (lease) => {
+        await new Promise((resolve) => setTimeout(resolve, 1_500));
+        await store.set("key", "2", { ifVersion: version });
+        return lease?.aborted;
+      });
+      expect([outcome, (await store.get("key"))?.value]).toEqual([false, "2"]);
+      await store.delete("key");
     });
 
     test("a lock that Redis does not answer is store_unavailable soon after its limit, and free later", async () => {
