@@ -156,12 +156,10 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
   requireTypes(options, "function", ["clientKey"]);
   const { path, session, publicUrl, allowInsecureHttp, onError } = parsed.data;
   const { now, timeoutMs, waitUntil = () => {} } = resolveAuthOptions(options);
-  // People may never log out. It is longer than a session, because a token is stored shortly before.
-  const ownStore = expiring(
-    options.store ?? memoryStore({ now }),
-    () => now() + session.lifetimeMs + 3_600_000,
-  );
+  const ownStore = options.store ?? memoryStore({ now });
   const store = withStoreErrors(ownStore, timeoutMs);
+  // People may never log out. It is longer than a session, because a token is stored shortly before.
+  const tokenStore = expiring(ownStore, () => now() + session.lifetimeMs + 3_600_000);
   const problem = 'must be an origin such as "https://planner.example"; http only for loopback';
   const parseOrigin = (option: string) => (value: string) => {
     const origin = originOf(value, allowInsecureHttp);
@@ -190,16 +188,18 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
       // A listener that fails must not change the answer to the browser.
       (async () => onError(error, context))().catch(() => {});
     },
-    auth: { ...options, store: ownStore, timeoutMs },
+    auth: { ...options, store: tokenStore, timeoutMs },
   };
 }
 
-/** A store in which every entry expires. */
+/** A store in which every entry expires, at the latest when `expiry` says. */
 function expiring(store: TokenStore, expiry: () => number): TokenStore {
   return {
     lossWindowMs: store.lossWindowMs,
     get: (key) => store.get(key),
-    set: (key, value, options) => store.set(key, value, { expiresAt: expiry(), ...options }),
+    set(key, value, { expiresAt = Number.POSITIVE_INFINITY, ...options } = {}) {
+      return store.set(key, value, { ...options, expiresAt: Math.min(expiresAt, expiry()) });
+    },
     delete: (key) => store.delete(key),
     lock: (...rest) => store.lock(...rest),
   };

@@ -49,6 +49,10 @@ const refusals = {
   tenant_unknown: [404, "No login is possible for this tenant."],
   login_unconfirmed: [403, "Another site led here. Log in only if you want to use this application."],
   return_to_refused: [400, "return_to must lead to a page of the application, in at most 2048 characters."],
+  person_unknown: [
+    409,
+    "The service does not say who has this session, so others cannot be found. Log out without everywhere.",
+  ],
   rate_limited: [429, "Too many launches or logins at once. Try again later."],
   state_mismatch: [
     400,

@@ -46,7 +46,11 @@ export class Records<T extends object> {
   }
 
   /** Returns false if the version of the entry is not `ifVersion`. `ifVersion: null` means that none may exist. */
-  async write(token: string, value: T, options: Parameters<TokenStore["set"]>[2]): Promise<boolean> {
+  async write(
+    token: string,
+    value: T,
+    options: { readonly ifVersion?: string | null; readonly expiresAt: number },
+  ): Promise<boolean> {
     try {
       await this.#store.set(await this.#key(token), JSON.stringify(value), options);
       return true;
@@ -65,9 +69,13 @@ export class Records<T extends object> {
   }
 
   async #key(token: string): Promise<string> {
-    const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", bytesOf(token)));
-    return `bivariant:backend:${this.#kind}:${base64url(hash)}`;
+    return `bivariant:backend:${this.#kind}:${await hashOf(token)}`;
   }
+}
+
+/** Has the form of a token, so that a record can be kept under it. */
+export async function hashOf(text: string): Promise<string> {
+  return base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", bytesOf(text))));
 }
 
 /** Has 256 bits. RFC 6749 section 10.10 requires 128 bits against guessing, and recommends 160. */

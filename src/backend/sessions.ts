@@ -7,7 +7,7 @@ import { Refusal, SessionError } from "./error-answer.js";
 import type { LimitedExchange } from "./exchange-limits.js";
 import type { PendingLogins } from "./pending-logins.js";
 import { isSubject, type PersonAuths, type SessionSubject } from "./person-auths.js";
-import { csrfTokenOf, isToken, Records, randomToken } from "./records.js";
+import { csrfTokenOf, hashOf, isToken, Records, randomToken } from "./records.js";
 import {
   bearerToken,
   cookieHeader,
@@ -30,6 +30,16 @@ export interface SessionRecord extends SessionSubject {
   /** When the session ends at the latest. This and `usedAt` are in epoch milliseconds. */
   readonly expiresAt: number;
   readonly usedAt: number;
+  /** That of the `PersonRecord` when the session was opened. Absent if there was none. */
+  readonly generation?: string | undefined;
+}
+
+/**
+ * Written when a person logs out everywhere. The sessions of that person that have another generation, or none, are over.
+ * Generations are random and only compared, so that the clocks of the replicas do not matter.
+ */
+interface PersonRecord {
+  readonly generation: string;
 }
 
 /** A session stays known for this long after its end, so that its page is told that it expired. */
@@ -39,6 +49,7 @@ export class Sessions {
   readonly #settings: Settings;
   readonly #people: PersonAuths;
   readonly #records: Records<SessionRecord>;
+  readonly #persons: Records<PersonRecord>;
   #hasReportedUnknown = false;
 
   constructor(settings: Settings, people: PersonAuths) {
@@ -49,6 +60,7 @@ export class Sessions {
       "session",
       (record) => isSubject(record) && Number.isFinite(record.expiresAt) && Number.isFinite(record.usedAt),
     );
+    this.#persons = new Records(settings, "person", ({ generation }) => typeof generation === "string");
   }
 
   /** Opens a session under a new token, which thus cannot have been planted (no session fixation). */
@@ -58,7 +70,9 @@ export class Sessions {
     const longest = usedAt + this.#settings.session.lifetimeMs;
     // The token of a launch cannot be renewed, so the session ends with it.
     const expiresAt = Math.min(longest, subject.launchEndsAt ?? longest);
-    const session = { ...subject, usedAt, expiresAt };
+    // It is read before the session is written, so that a logout meanwhile ends the session.
+    const generation = await this.#generationOf(subject);
+    const session = { ...subject, usedAt, expiresAt, generation };
     await this.#write(token, session, null);
     return { token, session };
   }
@@ -67,8 +81,8 @@ export class Sessions {
   async find(token: string): Promise<SessionRecord> {
     const found = await this.#records.read(token);
     if (found === undefined && isToken(token)) this.#reportUnknown();
-    if (found === undefined)
-      throw new SessionError("session_unknown", "This session is unknown or was ended. Start a new session.");
+    const unknown = "This session is unknown or was ended. Start a new session.";
+    if (found === undefined) throw new SessionError("session_unknown", unknown);
     const session = found.value;
     const now = this.#settings.now();
     if (now >= this.#endOf(session)) {
@@ -76,6 +90,10 @@ export class Sessions {
       if (session.launchEndsAt !== undefined && now >= session.launchEndsAt)
         throw new RelaunchRequiredError("launch_expired", "The launch has expired. Open the plugin again.");
       throw new SessionError("session_expired", "This session has expired. Start a new session.");
+    }
+    if (((await this.#generationOf(session)) ?? session.generation) !== session.generation) {
+      await this.end(token, session).catch(this.#settings.report);
+      throw new SessionError("session_unknown", unknown);
     }
     // The use is written at most once a minute, to save writes to the store.
     if (now - session.usedAt >= Math.min(60_000, this.#settings.session.idleMs / 10))
@@ -85,8 +103,16 @@ export class Sessions {
   }
 
   /** Forgets the tokens first. If that fails, the session still exists, and the person can log out again. */
-  async end(token: string, session: SessionRecord): Promise<void> {
+  async end(token: string, session: SessionRecord, everywhere = false): Promise<void> {
+    const person = await personOf(session);
+    if (everywhere && person === undefined) throw new Refusal("person_unknown");
     await this.#people.forget(session);
+    if (everywhere && person !== undefined) {
+      const { now, session: settings } = this.#settings;
+      // Then no session is left that was opened before.
+      const expiresAt = now() + settings.lifetimeMs + rememberedMs;
+      await this.#persons.write(person, { generation: randomToken() }, { expiresAt });
+    }
     await this.#records.delete(token);
   }
 
@@ -116,6 +142,11 @@ export class Sessions {
     emit(onEvent, { type: "session_unknown", at: now() });
   }
 
+  async #generationOf(subject: SessionSubject): Promise<string | undefined> {
+    const person = await personOf(subject);
+    return person && (await this.#persons.read(person))?.value.generation;
+  }
+
   #endOf({ expiresAt, usedAt }: SessionRecord): number {
     return Math.min(expiresAt, usedAt + this.#settings.session.idleMs);
   }
@@ -123,6 +154,16 @@ export class Sessions {
   #write(token: string, session: SessionRecord, ifVersion: string | null): Promise<boolean> {
     return this.#records.write(token, session, { ifVersion, expiresAt: this.#endOf(session) + rememberedMs });
   }
+}
+
+/** The name of a person's record, or `undefined` if the service did not say who the person is. */
+async function personOf({
+  variant,
+  baseUrl,
+  tenantId,
+  operator,
+}: SessionSubject): Promise<string | undefined> {
+  return operator && hashOf(JSON.stringify([variant, baseUrl, tenantId, operator.userId]));
 }
 
 /** Opens a session and answers with it. The answer holds none of the service's tokens. */
@@ -194,11 +235,13 @@ export async function answerMe(request: Request, { sessions, people }: Context):
   return Response.json({ ...shownTo(session), roles: session.roles });
 }
 
-/** POST logout: ends the session and forgets the person's tokens. */
+const logoutBody = z.object({ everywhere: z.boolean().optional() });
+
+/** POST logout: ends the session and forgets its tokens. With `everywhere`, all sessions of the person end. */
 export async function answerLogout(request: Request, { settings, sessions }: Context): Promise<Response> {
-  await readJson(request, z.object({}), settings);
+  const { everywhere } = await readJson(request, logoutBody, settings);
   const { token, session } = await sessions.ofRequest(request);
-  await sessions.end(token, session);
+  await sessions.end(token, session, everywhere);
   const headers = new Headers();
   if (settings.session.cookie) headers.set("set-cookie", sessionCookie(request, settings, "", 0));
   return new Response(null, { status: 204, headers });

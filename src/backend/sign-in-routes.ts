@@ -1,6 +1,12 @@
 /** POST launch (Variant A), and GET login and GET callback (Variant B): the routes by which a person signs in. */
 import { z } from "zod";
-import { ConfigurationError, isConfigurationError, RelaunchRequiredError, wireText } from "../errors.js";
+import {
+  ConfigurationError,
+  isConfigurationError,
+  isStoreError,
+  RelaunchRequiredError,
+  wireText,
+} from "../errors.js";
 import { beginLogin, completeLogin, redeemLaunch } from "../people.js";
 import type { Settings } from "./backend-options.js";
 import { callbackRoute, defaultRedirectUri } from "./deployments.js";
@@ -100,8 +106,9 @@ export async function answerCallback(request: Request, context: Context): Promis
     return redirect(303, taken.returnTo, await complete(request, context, taken));
   } catch (error) {
     const { code, reason = code } = reportedAnswer(error, "callback", settings);
-    // After a Refusal the login stays, because nothing was done.
-    const cookies = error instanceof Refusal ? [] : await taken.end().catch(() => []);
+    // After a Refusal the login stays, because nothing was done. A store that failed may be back soon.
+    const stays = error instanceof Refusal || isStoreError(error);
+    const cookies = stays ? [] : await taken.end().catch(() => []);
     return redirect(303, withLoginError(taken.returnTo, reason), cookies);
   }
 }

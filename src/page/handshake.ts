@@ -87,7 +87,7 @@ export interface AuthCode {
 
 /** Returns `undefined` for other messages, because hosts also send messages about other things. */
 export function readAuthCode(data: unknown): AuthCode | undefined {
-  return (data as { type?: unknown } | undefined)?.type === "host:auth-code" ? (data as AuthCode) : undefined;
+  if ((data as { type?: unknown } | undefined)?.type === "host:auth-code") return data as AuthCode;
 }
 
 /** Allows 4096 characters each. Codes have some dozens, and the backend reads at most 64 KiB. */

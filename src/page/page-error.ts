@@ -36,6 +36,8 @@ export type PageErrorCode =
   /** The backend received no token: its log says why. */
   | "exchange_failed"
   | "rate_limited"
+  /** The backend's store failed: try again. A session that was open continues. */
+  | "store_unavailable"
   /** The person came back from the login without a session: with the back button, or cookies are blocked. */
   | "session_missing"
   | "login_denied"

@@ -75,8 +75,13 @@ export interface Session extends SessionInfo {
    *   `origin_refused` for a URL of another origin. Network errors are those of `fetch`.
    */
   fetch(input: string | URL, init?: RequestInit): Promise<Response>;
-  /** Ends the session here, then at the backend. @throws PageError `backend_failed` if it may go on there */
-  logout(): Promise<void>;
+  /**
+   * Ends the session here, then at the backend. With `everywhere`, all sessions of this person end, in all browsers: at the
+   * backend first, and if that fails this session continues. It always fails for a session without `operator`.
+   *
+   * @throws PageError `backend_failed` if sessions may go on at the backend
+   */
+  logout(options?: { readonly everywhere?: boolean }): Promise<void>;
 }
 
 /** @throws PageError with the backend's code, `backend_failed` for an invalid answer, or `tenant_mismatch` */
@@ -121,13 +126,14 @@ export async function openSession(
       }
       return answer;
     },
-    async logout() {
+    async logout({ everywhere } = {}) {
       if (over) return;
-      const sent = post(backend, "/logout", {}, own);
+      const sent = post(backend, "/logout", { everywhere }, own);
+      if (!everywhere) end("logged_out");
+      const answer = await sent;
+      // A 401 means that the session was over there already, but not those in other browsers.
+      if (!answer.ok && (everywhere || answer.status !== 401)) throw new PageError("backend_failed");
       end("logged_out");
-      const { status } = await sent;
-      // A 401 means that the session was over there already.
-      if (status > 299 && status !== 401) throw new PageError("backend_failed");
     },
   };
 }

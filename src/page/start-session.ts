@@ -93,7 +93,7 @@ export async function startSession(
     ...expected
   }: SessionOptions = {} as SessionOptions,
 ): Promise<Session> {
-  if (self.origin === "null") throw new PageError("opaque_origin", "needs allow-same-origin");
+  if (self.origin === "null") throw new PageError("opaque_origin", "allow-same-origin");
   if (!crypto.subtle) throw new PageError("insecure_context");
   // A path is relative to this origin, even "//evil.example". Another origin must be given with its scheme.
   const url = urlOf(/^\//.test(backend) ? location.origin + backend : backend);
@@ -113,7 +113,7 @@ export async function startSession(
   };
   const opaqueCode = take(parameters?.opaqueCode ?? "opaque_code");
   const launchState = opaqueCode && take(parameters?.state ?? "state");
-  const returned = take(RETURN_MARK);
+  const returned = take("bivariant_login");
   const loginError = address.hash.split("#login_error=")[1];
   if (loginError) address.hash = "";
   if (opaqueCode || returned || loginError) history.replaceState(history.state, "", address);
@@ -149,15 +149,11 @@ export async function startSession(
   return openSession(client, response, tenant, onEnded);
 }
 
-/**
- * The parameter that marks a login in the address to which it returns. From it the backend knows which tab
- * asks for its session, and the page knows that another login would not help.
- */
-const RETURN_MARK = "bivariant_login";
-
 /** Goes to the backend's login, and stays pending meanwhile. @throws PageError `session_missing` */
 function goToLogin(backend: URL, address: URL, tenant: string | undefined): Promise<never> {
-  address.searchParams.set(RETURN_MARK, createVerifier());
+  // This marks the login. From it the backend knows which tab asks for its session, and the page knows that another login
+  // would not help. The name is written out twice, because a constant makes the bundle larger.
+  address.searchParams.set("bivariant_login", createVerifier());
   const query = { return_to: address.pathname + address.search, ...(tenant && { tenant }) };
   location.assign(`${backend}/login?${new URLSearchParams(query)}`);
   return new Promise((_, reject) => {

@@ -1,6 +1,6 @@
 // The sessions of browsers, as bearer tokens or in cookies, until their lifetime or idle time ends.
 import { describe, expect, test } from "vitest";
-import type { BackendEvent } from "../../src/backend/index.js";
+import type { Backend, BackendEvent } from "../../src/backend/index.js";
 import { memoryStore, type TokenStore } from "../../src/index.js";
 import { encryptedStore } from "../../src/stores/encrypted.js";
 import { rejectionOf } from "../support/wait.js";
@@ -12,12 +12,16 @@ import {
   launching,
   loginCredential,
   OWN,
+  type Rig,
+  type RigOptions,
   rig,
   type SessionAnswer,
 } from "./rig.js";
 import { errorOf, refusalOf, TestBrowser } from "./test-browser.js";
 
 const minute = 60_000;
+/** Longer than any session here. */
+const longTokens = { tokenLifetimeSeconds: 30 * 24 * 3_600 };
 
 /** Records the writes to a store and its entries. */
 function watched() {
@@ -77,17 +81,6 @@ describe("a session token", () => {
     const text = JSON.stringify([store.writes, ...store.entries]);
     expect(text).toContain("bivariant:backend:session:");
     for (const secret of [session, cookie]) expect(text).not.toContain(secret);
-  });
-
-  test("and all other entries of the store expire, because people may never log out", async () => {
-    const expiries: (number | undefined)[] = [];
-    const wrapStore = interrupted((operation, _key, _value, options) => {
-      if (operation === "set") expiries.push(options?.expiresAt);
-    });
-    const parts = rig({ wrapStore });
-    await parts.launch();
-    await parts.loggedIn();
-    expect(expiries.filter((at) => !Number.isFinite(at))).toEqual([]);
   });
 
   test("of another plugin in the same store is refused, for either variant", async () => {
@@ -238,20 +231,80 @@ describe("a session", () => {
     await parts.browser.get("/auth/me", bearer(session));
     expect(await errorOf(await parts.browser.get("/auth/me", bearer(session)))).toBe("session_unknown");
   });
+});
 
-  test("is answered 503 while the store fails or does not answer", async () => {
-    let fault: "throws" | "silence" | undefined;
+describe.each(["fails", "does not answer"])("while the store %s", (fault) => {
+  function breakable(options: RigOptions = {}) {
+    let isDown = false;
+    let attempts = 0;
     const wrapStore = interrupted(() => {
-      if (fault === "throws") throw new Error("canary: redis://user:secret@host");
-      return fault === "silence" ? new Promise(() => {}) : undefined;
+      attempts++;
+      if (isDown && fault === "fails") throw new Error("canary: redis://user:secret@host");
+      return isDown ? new Promise(() => {}) : undefined;
     });
-    const parts = rig({ wrapStore, timeoutMs: 50 });
-    const { session } = await parts.launch();
-    for (fault of ["throws", "silence"] as const) {
-      const answer = await parts.browser.get("/auth/me", bearer(session));
-      expect([answer.status, await errorOf(answer)]).toEqual([503, "store_unavailable"]);
-      expect(await answer.text()).not.toContain("canary");
-    }
+    const parts = rig({ ...options, wrapStore, timeoutMs: 50 });
+    /** Checks that each request takes one attempt, which lasts up to `timeoutMs`, and keeps all cookies. */
+    const whileDown = async (...sends: (() => Promise<Response>)[]) => {
+      const cookies = [...parts.browser.cookies];
+      for (const send of sends) {
+        [isDown, attempts] = [true, 0];
+        const answer = await send();
+        isDown = false;
+        expect([await refusalOf(answer), attempts], String(send)).toEqual(["503 store_unavailable", 1]);
+        expect(await answer.text()).not.toContain("canary");
+        expect([...parts.browser.cookies]).toEqual(cookies);
+      }
+    };
+    return { ...parts, whileDown };
+  }
+
+  test("every route, connect and session answer 503, and the session continues afterwards", async () => {
+    const { whileDown, backend, browser, launch, launchBody } = breakable({ session: { cookie: true } });
+    const own = { "x-bivariant-csrf": (await launch()).csrf ?? "" };
+    const request = browser.request("GET", "/x", { headers: own });
+    const failed = (error: unknown) => backend.answer(error);
+    const body = launchBody();
+    await whileDown(
+      () => browser.get("/auth/me", own),
+      () => browser.post("/auth/session", { hostOrigin: HOST }),
+      () => browser.post("/auth/logout", {}, own),
+      () => browser.post("/auth/logout", { everywhere: true }, own),
+      () => browser.get("/auth/login"),
+      () => browser.post("/auth/launch", body),
+      () => backend.connect(request).then(() => new Response(), failed),
+      () => backend.session(request).then(() => new Response(), failed),
+    );
+    expect((await browser.get("/auth/me", own)).status).toBe(200);
+    // The code of the launch was not spent.
+    expect((await browser.post("/auth/launch", body)).status).toBe(200);
+  });
+
+  test("a login keeps its cookie and its code, and completes afterwards", async () => {
+    const { whileDown, another, browser, emulator } = breakable();
+    const begun = await browser.get("/auth/login?return_to=/page");
+    const { callbackUrl } = emulator.login({ url: begun.headers.get("location") ?? "", userId: "ada" });
+    const elsewhere = new TestBrowser(another(), OWN);
+    for (const [name, value] of browser.cookies) elsewhere.cookies.set(name, value);
+    await whileDown(
+      () => elsewhere.get(callbackUrl),
+      async () => {
+        const { hash } = new URL((await browser.get(callbackUrl)).headers.get("location") ?? "");
+        return Response.json({ error: hash.replace("#login_error=", "") }, { status: 503 });
+      },
+    );
+    expect((await browser.get(callbackUrl)).headers.get("location")).toBe(`${OWN}/page`);
+    await whileDown(() => browser.post("/auth/session"));
+    expect((await browser.post("/auth/session")).status).toBe(200);
+  });
+
+  test("a call whose token must be renewed is answered 503, and works afterwards", async () => {
+    const { whileDown, backend, browser, loggedIn, clock } = breakable({ session: { idleMs: 120 * minute } });
+    const { session } = await loggedIn();
+    const request = browser.request("GET", "/x", { headers: bearer(session) });
+    const service = await backend.connect(request);
+    clock.advance(61 * minute);
+    await whileDown(async () => backend.answer(await rejectionOf(service.call("listDevices"))));
+    expect((await (await backend.connect(request)).call("listDevices")).ok).toBe(true);
   });
 });
 
@@ -273,18 +326,120 @@ describe("a logout", () => {
     }
   });
 
-  test("that cannot forget the tokens is answered 503, and can be repeated", async () => {
+  test.each([
+    { name: "forget the tokens", fails: "delete", kind: "", body: {} },
+    { name: "end all sessions", fails: "set", kind: ":person:", body: { everywhere: true } },
+  ])("that cannot $name is answered 503, and can be repeated", async ({ fails, kind, body }) => {
     let isDown = false;
-    const wrapStore = interrupted((operation) => {
-      if (isDown && operation === "delete") throw new Error("down");
+    const wrapStore = interrupted((operation, key) => {
+      if (isDown && operation === fails && key.includes(kind)) throw new Error("down");
     });
     const parts = rig({ wrapStore });
     const { session } = await parts.launch();
     isDown = true;
-    expect((await parts.browser.post("/auth/logout", {}, bearer(session))).status).toBe(503);
+    expect((await parts.browser.post("/auth/logout", body, bearer(session))).status).toBe(503);
     isDown = false;
-    expect((await parts.browser.post("/auth/logout", {}, bearer(session))).status).toBe(204);
+    expect((await parts.browser.post("/auth/logout", body, bearer(session))).status).toBe(204);
   });
+});
+
+describe("a logout everywhere", () => {
+  const everywhere = { everywhere: true };
+  const isOpen = async (backend: Backend, { session }: SessionAnswer) => {
+    const answer = await new TestBrowser(backend, OWN).get("/auth/me", bearer(session));
+    if (answer.status !== 200) expect(await refusalOf(answer)).toBe("401 session_unknown");
+    return answer.status === 200;
+  };
+  const logOut = ({ backend }: Rig, { session }: SessionAnswer) =>
+    new TestBrowser(backend, OWN).post("/auth/logout", everywhere, bearer(session));
+
+  test("ends the sessions of this person on all replicas, but not of others, nor later ones", async () => {
+    const parts = rig();
+    const replica = parts.another();
+    const another = new TestBrowser(replica, OWN);
+    const [first, second, third] = [await parts.launch(), await parts.launch(another), await parts.launch()];
+    const grace = await (await another.post("/auth/launch", parts.launchBody("grace"))).json();
+    const login = await parts.loggedIn();
+    const answer = await logOut(parts, first);
+    expect([answer.status, await answer.text()]).toEqual([204, ""]);
+    const later = await parts.launch(another);
+    for (const backend of [parts.backend, replica]) {
+      for (const over of [first, second, third]) expect(await isOpen(backend, over)).toBe(false);
+      for (const open of [grace, login, later]) expect(await isOpen(backend, open)).toBe(true);
+    }
+    await logOut(parts, later);
+    expect(await isOpen(replica, later)).toBe(false);
+  });
+
+  test("forgets the tokens of this session, and those of another when its browser comes back late", async () => {
+    const { wrapStore, held } = watched();
+    const session = { lifetimeMs: 180 * minute, idleMs: 180 * minute };
+    const parts = rig({ wrapStore, session, emulator: longTokens });
+    const [first, second] = [await parts.launch(), await parts.launch()];
+    await logOut(parts, first);
+    expect([held('["grant"'), held(":session:")]).toMatchObject([{ length: 1 }, { length: 1 }]);
+    parts.clock.advance(180 * minute - 1);
+    expect(await isOpen(parts.backend, second)).toBe(false);
+    expect([...held('["grant"'), ...held(":session:")]).toEqual([]);
+  });
+
+  test.each([
+    { when: "before the backend reads the person's record", hook: "get :person:", open: true },
+    { when: "after that", hook: "set :session:", open: false },
+  ])("while a session is opened, $when, leaves it open: $open", async ({ hook, open }) => {
+    let meanwhile: () => Promise<unknown> = async () => undefined;
+    const wrapStore = interrupted((operation, key) => {
+      if (hook !== `${operation} ${/:(?:person|session):/.exec(key)}`) return undefined;
+      const run = meanwhile;
+      meanwhile = async () => {};
+      return run();
+    });
+    const parts = rig({ wrapStore });
+    const before = await parts.launch();
+    meanwhile = () => logOut(parts, before);
+    const during = await parts.launch();
+    expect([await isOpen(parts.backend, before), await isOpen(parts.backend, during)]).toEqual([false, open]);
+  });
+
+  test("without a known person is refused with 409 person_unknown, and the session continues", async () => {
+    const parts = rig();
+    const login = await parts.loggedIn();
+    expect(await refusalOf(logOut(parts, login))).toBe("409 person_unknown");
+    expect(await isOpen(parts.backend, login)).toBe(true);
+  });
+
+  test("in a cookie removes the cookie, and is asked for only by the value true", async () => {
+    const { browser, launch } = rig({ session: { cookie: true } });
+    const own = { "x-bivariant-csrf": (await launch()).csrf ?? "" };
+    for (const value of ["true", 1, null])
+      expect((await browser.post("/auth/logout", { everywhere: value }, own)).status).toBe(400);
+    expect((await browser.post("/auth/logout", everywhere, own)).status).toBe(204);
+    expect(browser.setCookies.at(-1)).toContain("__Host-bivariant-session=; Max-Age=0");
+  });
+});
+
+test("everything that the backend stores expires, as the settings say", async () => {
+  const [lifetimeMs, day] = [180 * minute, 1_440 * minute];
+  const longestMs: Record<string, number> = {
+    ...{ session: lifetimeMs + day, person: lifetimeMs + day, grant: lifetimeMs + 60 * minute },
+    ...{ login: 20 * minute, code: 11 * minute, "login-key": 90 * day },
+  };
+  const writes: { kind: string; leftMs: number }[] = [];
+  const wrapStore = interrupted((operation, key, _value, { expiresAt = Number.NaN } = {}) => {
+    const kind = key.startsWith("[") ? JSON.parse(key)[0] : key.split(":")[2];
+    if (operation === "set") writes.push({ kind, leftMs: expiresAt - parts.clock.now() });
+  });
+  const parts = rig({ wrapStore, session: { lifetimeMs, idleMs: lifetimeMs }, emulator: longTokens });
+  const [launched, loggedIn] = [await parts.launch(), await parts.loggedIn()];
+  parts.clock.advance(61 * minute);
+  for (const { session } of [launched, loggedIn]) {
+    const request = parts.browser.request("GET", "/x", { headers: bearer(session) });
+    expect((await (await parts.backend.connect(request)).call("listDevices")).ok).toBe(true);
+  }
+  await parts.browser.post("/auth/logout", { everywhere: true }, bearer(launched.session));
+  await parts.browser.post("/auth/logout", {}, bearer(loggedIn.session));
+  expect(new Set(writes.map(({ kind }) => kind))).toEqual(new Set(Object.keys(longestMs)));
+  expect(writes.filter(({ kind, leftMs }) => !(leftMs > 0 && leftMs <= (longestMs[kind] ?? 0)))).toEqual([]);
 });
 
 describe("a session in a cookie", () => {

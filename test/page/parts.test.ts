@@ -154,7 +154,10 @@ describe("a session", () => {
   }
 
   /** A session whose backend answers calls with `answer`, with what was sent and how it ended. */
-  async function opened(answer: () => Response = () => new Response(), change: object = { session: "s" }) {
+  async function opened(
+    answer: () => Response | Promise<Response> = () => new Response(),
+    change: object = { session: "s" },
+  ) {
     const sent: Sent[] = [];
     const ends: SessionEnd[] = [];
     const backend = {
@@ -222,6 +225,7 @@ describe("a session", () => {
     { name: "a 401 of the application itself", status: 401, body: '{"error":"api_unauthorized"}' },
     { name: "a 403", status: 403, body: '{"error":"session_expired"}' },
     { name: "a 500", status: 500, body: '{"error":"relaunch_required"}' },
+    { name: "a 503 of a store that is down", status: 503, body: '{"error":"store_unavailable"}' },
     { name: "a 401 without JSON", status: 401, body: "session_expired" },
     { name: "a 401 whose JSON is null", status: 401, body: "null" },
     { name: "a 401 with a longer code", status: 401, body: '{"error":"mfa_login_required"}' },
@@ -267,6 +271,15 @@ describe("a session", () => {
     const { session } = await opened(() => new Response(null, { status }));
     expect(await rejectionOf(session.logout())).toMatchObject({ code: "backend_failed" });
     expect(await rejectionOf(session.fetch("/api"))).toMatchObject({ code: "session_ended" });
+  });
+
+  test.each([401, 409, 503])("ends at a logout everywhere at its answer, but not at a %i", async (status) => {
+    const answers = [status, 204].map((code) => new Response(null, { status: code }));
+    const { session, sent, ends } = await opened(() => answers.shift() as Response);
+    const error = await rejectionOf(session.logout({ everywhere: true }));
+    expect([error, ends]).toMatchObject([{ code: "backend_failed" }, []]);
+    await session.logout({ everywhere: true });
+    expect([sent[1]?.init.body, ends.length]).toEqual(['{"everywhere":true}', 1]);
   });
 
   test.each([

@@ -30,15 +30,27 @@ describeWithRedis("redisStore", () => {
     describe("encrypted", () =>
       testStore({ describe, test }, () => ({ store: encrypted(one), second: encrypted(two) })));
 
+    test("a lock is renewed while its task runs longer than the lease", async () => {
+      const isLost = await redisStore(one, {}, 3_000).lock("long task", async (lease) => {
+        await new Promise((resolve) => setTimeout(resolve, 4_500));
+        const refusal = await rejectionOf(
+          redisStore(two).lock("long task", async () => {}, { timeoutMs: 0 }),
+        );
+        expect(refusal).toMatchObject({ code: "store_locked" });
+        return lease?.aborted;
+      });
+      expect(isLost).toBe(false);
+    });
+
     test("needs no rights but those that the page on stores names", async () => {
       const [, rights = ""] = read("src/stores/README.md").match(/ACL needs `(.*?)`/) ?? [];
       const user = ["--user", "app", "on", ">pw", "~bivariant:*", ...rights.split(" ")];
       const own = await startRedis({ args: user });
       vi.spyOn(console, "warn").mockReturnValue();
-      const store = redisStore(connectClient[library](own.url.replace("//", "//app:pw@")), {}, 300);
+      const store = redisStore(connectClient[library](own.url.replace("//", "//app:pw@")), {}, 3_000);
       const { version } = await store.set("key", "1", { expiresAt: Date.now() + 60_000 });
       const outcome = await store.lock("key", async (lease) => {
-        await new Promise((resolve) => setTimeout(resolve, 500));
+        await new Promise((resolve) => setTimeout(resolve, 1_500));
         await store.set("key", "2", { ifVersion: version });
         return lease?.aborted;
       });

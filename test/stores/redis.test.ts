@@ -202,16 +202,6 @@ describeWithRedis("redisStore", () => {
   });
 
   describe("a lock", () => {
-    test("is renewed while its task runs longer than the lease", async () => {
-      const isLost = await short().lock("key", async (lease) => {
-        await elapsed(2.5 * leaseMs);
-        const refusal = await rejectionOf(create().lock("key", never, { timeoutMs: 0 }));
-        expect(refusal).toMatchObject({ code: "store_locked" });
-        return lease?.aborted;
-      });
-      expect(isLost).toBe(false);
-    });
-
     test.each([
       ["is gone", (name: string) => raw.del(name), null],
       ["has another holder", (name: string) => raw.set(name, "another"), "another"],

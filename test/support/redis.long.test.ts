@@ -20,6 +20,8 @@ describeWithRedis("a Redis for tests", () => {
     await client.set("middle", "3");
     await new Promise((resolve) => setTimeout(resolve, 1_500));
     await client.set("later", "4");
+    await server.kill();
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
     await server.restart({ loseLastMs: 1_000 });
     expect(await client.mGet(["early", "late", "middle", "later"])).toEqual(["1", "2", "3", null]);
   });

@@ -76,6 +76,7 @@ export async function startRedis({
   ];
   let sizes: { at: number; size: number }[] = [];
   let server: ChildProcess;
+  let endedAt = 0;
 
   const start = async (): Promise<void> => {
     server = spawn(String(program), [...fixed, ...persistence, "--save", "", ...args], { stdio: "ignore" });
@@ -86,6 +87,7 @@ export async function startRedis({
   };
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     if (hasEnded(server)) return;
+    endedAt = performance.now();
     const ended = once(server, "exit");
     server.kill("SIGCONT");
     server.kill(signal);
@@ -119,14 +121,13 @@ export async function startRedis({
       return Number(server.pid);
     },
     async restart({ loseLastMs = 0 } = {}) {
-      const crash = performance.now();
       await end("SIGKILL");
       if (loseLastMs > 0) {
         const file = appendOnlyFile(folder);
         if (file === undefined)
           throw new Error("Only a Redis with an append-only file can lose its last writes.");
         // The server removes a command that this cuts in two.
-        truncateSync(file, sizes.findLast(({ at }) => at <= crash - loseLastMs)?.size ?? 0);
+        truncateSync(file, sizes.findLast(({ at }) => at <= endedAt - loseLastMs)?.size ?? 0);
       }
       sizes = [];
       await start();
