@@ -35,6 +35,12 @@ import {
   type SessionEnd,
 } from "./session.js";
 
+/**
+ * The parameter that marks a login in the address to which it returns. From it the backend knows which tab asks for its
+ * session, and the page knows that another login would not help.
+ */
+const returnMark = "bivariant_login";
+
 export interface SessionOptions {
   /** The exact origins of the host applications that may launch this page: `["https://customer.example"]`. */
   readonly hostOrigins: readonly string[];
@@ -93,7 +99,7 @@ export async function startSession(
     ...expected
   }: SessionOptions = {} as SessionOptions,
 ): Promise<Session> {
-  if (self.origin === "null") throw new PageError("opaque_origin", "allow-same-origin");
+  if (self.origin === "null") throw new PageError("opaque_origin", "needs allow-same-origin");
   if (!crypto.subtle) throw new PageError("insecure_context");
   // A path is relative to this origin, even "//evil.example". Another origin must be given with its scheme.
   const url = urlOf(/^\//.test(backend) ? location.origin + backend : backend);
@@ -113,7 +119,7 @@ export async function startSession(
   };
   const opaqueCode = take(parameters?.opaqueCode ?? "opaque_code");
   const launchState = opaqueCode && take(parameters?.state ?? "state");
-  const returned = take("bivariant_login");
+  const returned = take(returnMark);
   const loginError = address.hash.split("#login_error=")[1];
   if (loginError) address.hash = "";
   if (opaqueCode || returned || loginError) history.replaceState(history.state, "", address);
@@ -151,9 +157,7 @@ export async function startSession(
 
 /** Goes to the backend's login, and stays pending meanwhile. @throws PageError `session_missing` */
 function goToLogin(backend: URL, address: URL, tenant: string | undefined): Promise<never> {
-  // This marks the login. From it the backend knows which tab asks for its session, and the page knows that another login
-  // would not help. The name is written out twice, because a constant makes the bundle larger.
-  address.searchParams.set("bivariant_login", createVerifier());
+  address.searchParams.set(returnMark, createVerifier());
   const query = { return_to: address.pathname + address.search, ...(tenant && { tenant }) };
   location.assign(`${backend}/login?${new URLSearchParams(query)}`);
   return new Promise((_, reject) => {
