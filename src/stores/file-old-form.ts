@@ -45,8 +45,10 @@ export async function takeOver(path: string, given: string, encryption: Encrypti
   try {
     const old = movedFrom(path);
     const beside = `${path}.new-`;
+    // Of a process that was killed.
     for (const name of readdirSync(dirname(path)))
-      if (name.startsWith(basename(beside))) rmSync(join(dirname(path), name), { recursive: true });
+      if (name.startsWith(basename(beside)) && /-[0-9a-f]{16}$/.test(name))
+        rmSync(join(dirname(path), name), { recursive: true });
     if (existsSync(old) && lstatIfThere(path) === undefined) renameSync(old, path);
     if (lstatIfThere(path)?.isFile()) {
       const made = `${beside}${randomText()}`;

@@ -62,39 +62,41 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
   let checked: string | undefined;
   let toSweep: string[] = [];
 
-  /** Checks the folder, and makes it if wanted. Returns undefined if there is none. */
-  const findFolder = async (isWanted: boolean): Promise<string | undefined> => {
-    for (;;) {
+  /** Returns the path of the folder after its checks. It is made if it is missing and wanted. */
+  const findFolder = async (isWanted: boolean): Promise<string> => {
+    for (let isTidy = false; ; ) {
       const { at, stats } = followLink(given);
+      const isFolder = stats?.isDirectory() === true;
       // The marker is read again when the folder is another one, or has changed.
-      const identity = stats && `${at} ${stats.ino} ${stats.ctimeMs}`;
-      if (identity === checked && identity !== undefined) return at;
-      if (hasOldForm(at)) await takeOver(at, given, encryption);
-      else if (stats !== undefined) {
+      const identity = `${at} ${stats?.ino} ${stats?.ctimeMs}`;
+      if (identity === checked) return at;
+      if (hasOldForm(at) && !(isFolder && isTidy)) {
+        await takeOver(at, given, encryption);
+        isTidy = true;
+        continue;
+      }
+      if (stats !== undefined) {
         requireOwnFolder(at, stats);
         if (await checkFolder(at, encryption)) {
           checked = identity;
           return at;
         }
-        if (!isWanted) return undefined;
-        await makeFolder(at, encryption);
-      } else if (lstatIfThere(at) === undefined) {
-        if (at !== given) throw unavailable(`${given} is a link to a missing file. Correct the link.`);
-        if (!isWanted) return undefined;
-        await makeFolder(at, encryption);
-      }
+        // Between two moves of a takeover nothing is at the path.
+      } else if (lstatIfThere(at) !== undefined) continue;
+      else if (at !== given) throw unavailable(`${given} is a link to a missing file. Correct the link.`);
+      if (!isWanted) return at;
+      await makeFolder(at, encryption);
     }
   };
 
   const guarded = async <T>(
     key: string,
     isWanted: boolean,
-    task: (place?: Place) => Promise<T>,
+    task: (place: Place) => Promise<T>,
   ): Promise<T> => {
     try {
       const name = await encryption.nameOf(key);
-      const root = await findFolder(isWanted);
-      return await task(root === undefined ? undefined : { root, name, encryption });
+      return await task({ root: await findFolder(isWanted), name, encryption });
     } catch (error) {
       throw asStoreError(error, given);
     }
@@ -144,7 +146,7 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
     get: async (key) => {
       requireKey(key);
       return guarded(key, false, async (place) => {
-        const { current } = place === undefined ? {} : await read(place);
+        const { current } = await read(place);
         return current && { value: current.value, version: current.version };
       });
     },
@@ -153,7 +155,6 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
       // JSON cannot hold infinity.
       const finite = expiresAt === Number.POSITIVE_INFINITY ? undefined : expiresAt && Math.max(expiresAt, 0);
       return guarded(key, true, async (place) => {
-        if (place === undefined) throw new Error("it was made");
         const attempt = async () => {
           // The caller has given up while this write was queued.
           signal?.throwIfAborted();
@@ -173,7 +174,6 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
     delete: async (key) => {
       requireKey(key);
       return guarded(key, false, async (place) => {
-        if (place === undefined) return;
         await change(place, async () => ((await close(place, (await read(place)).state)) ? true : undefined));
       });
     },
@@ -181,10 +181,9 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
       const timeoutMs = requireLock(key, task, lockOptions);
       const endsAt = performance.now() + timeoutMs;
       return queued(key, timeoutMs, async () => {
-        const { lease, release } = await guarded(key, true, async (place) => {
-          if (place === undefined) throw new Error("it was made");
-          return takeLock(join(place.root, "locks", place.name), timeoutMs, endsAt);
-        });
+        const { lease, release } = await guarded(key, true, ({ root, name }) =>
+          takeLock(join(root, "locks", name), timeoutMs, endsAt),
+        );
         try {
           return await task(lease);
         } finally {

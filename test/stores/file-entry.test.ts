@@ -168,6 +168,23 @@ describe("something planted in the folder of an entry is set aside, and the last
   });
 });
 
+test.each([
+  { name: "with a value before it", writes: ["old", "torn"] },
+  { name: "without one", writes: ["torn"] },
+])(
+  "a damaged file $name that others set aside and replaced meanwhile is not set aside again",
+  async ({ writes }) => {
+    for (const value of writes) await store.set("key", value);
+    writeFileSync(newestFile(), "torn");
+    const seen = await look(place, async () => {
+      await store.get("key").catch(() => {});
+      await store.set("key", "new");
+    });
+    expect(seen.entry?.value).toBe(writes.length === 1 ? "new" : "old");
+    expect(await stored()).toBe("new");
+  },
+);
+
 test("a folder where the next file should be counts as a delete, even with something in it", async () => {
   await store.set("key", "value");
   const folder = join(newestFile(), "..", String(Number(newestFile().split("/").at(-1)) + 1));

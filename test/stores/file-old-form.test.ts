@@ -79,6 +79,21 @@ describe.each([
     await expectTaken();
   });
 
+  test("is taken over with what a process of an earlier version writes meanwhile", async () => {
+    const taken = fileStore(path, options).get("a");
+    const hasBegun = () => readdirSync(folder).some((name) => name.includes(".new-"));
+    while (!hasBegun()) await new Promise((resolve) => setImmediate(resolve));
+    writeFileSync(
+      `${path}.locks/contents`,
+      await oldFile([...entries, { key: "b", value: "late" }], encryption),
+    );
+    chmodSync(`${path}.locks/contents`, 0o600);
+    renameSync(`${path}.locks/contents`, path);
+    await taken;
+    expect((await fileStore(path, options).get("b"))?.value).toBe("late");
+    await expectTaken();
+  });
+
   test("is taken over after a process was killed between the two moves", async () => {
     renameSync(path, `${path}.old-form`);
     mkdirSync(join(folder, "store.json.new-0123456789abcdef"));

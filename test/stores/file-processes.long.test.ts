@@ -70,7 +70,7 @@ test("a holder that is killed leaves its lock to the next process at once", asyn
 });
 
 test.skipIf(process.platform === "win32")(
-  "a holder that is suspended loses its lock, and its next write is a conflict",
+  "a holder that is suspended loses its lock and its lease, and its next write is a conflict",
   async () => {
     await store.set("counter", "7");
     const holder = startProcess(["hold", path], { key });
@@ -79,6 +79,7 @@ test.skipIf(process.platform === "win32")(
     await store.lock("counter", () => store.set("counter", "8"), { timeoutMs: 60_000 });
     holder.child.kill("SIGCONT");
     holder.child.stdin?.write("go on\n");
+    expect(await holder.told("lost")).toMatchObject({ code: "store_locked" });
     expect(await holder.told("failed")).toMatchObject({ code: "store_conflict" });
     expect((await store.get("counter"))?.value).toBe("8");
     expectNothingLeft(path);

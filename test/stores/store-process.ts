@@ -37,12 +37,14 @@ async function compete(): Promise<void> {
   }
 }
 
-/** Holds the lock until a line comes in, then writes over the version that it read before. */
+/** Holds the lock until a line comes in, then, once the lease is lost, writes over the version that it read before. */
 async function hold(): Promise<void> {
-  await store.lock("counter", async () => {
+  await store.lock("counter", async (lease) => {
     const entry = await store.get("counter");
     tell({ step: "held" });
     await new Promise((resolve) => process.stdin.once("data", resolve));
+    if (!lease?.aborted) await new Promise((resolve) => lease?.addEventListener("abort", resolve));
+    tell({ step: "lost", code: lease?.reason.code });
     await store.set("counter", "late", { ifVersion: entry?.version ?? null });
   });
 }
