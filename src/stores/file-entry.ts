@@ -1,14 +1,17 @@
 /**
- * The entries of a file store, which any number of processes change without a lock. An entry is a folder with numbered
- * files: the highest number is its state, the one before it is kept in case the highest is torn.
+ * The entries of a file store, which any number of processes change without a lock. An entry is a folder with
+ * numbered files: the highest number is its state, the one before it is kept in case the highest is torn.
  *
- * - A write makes a temporary file named after the number that it wants, lists the folder again, and links the file to
- *   that number, which fails if the number is taken. A delete renames an empty folder to the number: the entry is closed.
- * - A number may be removed, and thus become free, only after the temporary files that want it. Whoever wants a number
- *   made its temporary file before that number was first taken, so the list of the remover has it. A process that was
- *   suspended since therefore finds its temporary file gone and begins anew, however late it wakes up.
- * - A closed folder is emptied and removed; no process adds to it. A new entry is built elsewhere and renamed, which fails
- *   over a folder that is not empty. It starts at a random number, so that late removals hit nothing in it.
+ * - A write makes a temporary file named after the number that it wants, lists the folder again, and links
+ *   the file to that number, which fails if the number is taken. A delete renames an empty folder to the
+ *   number: the entry is closed.
+ * - A number may be removed, and thus become free, only after the temporary files that want it. A process that
+ *   wants a number made its temporary file before that number was first taken, so the remover has it in its
+ *   list. A process that was suspended since therefore finds its temporary file gone and begins anew, however
+ *   late it wakes up.
+ * - A closed folder is emptied and removed; no process adds to it. A new entry is built elsewhere and
+ *   renamed, which fails over a folder that is not empty. It starts at a random number, so that late removals
+ *   hit nothing in it.
  */
 import {
   chmodSync,
@@ -25,6 +28,7 @@ import type { StoredValue } from "../auth/token-store.js";
 import { StoreError } from "../errors.js";
 import type { Encryption } from "./encryption.js";
 import {
+  Damaged,
   isOwn,
   isRecord,
   isStale,
@@ -63,7 +67,7 @@ interface State {
   readonly entry?: Entry;
 }
 
-export function folderOf({ root, name }: Place): string {
+function folderOf({ root, name }: Place): string {
   return join(root, "entries", name);
 }
 
@@ -108,37 +112,35 @@ export async function look(place: Place, confirm?: () => Promise<unknown>): Prom
       // Another process has written since.
       if (contents === undefined) continue next;
       const entry = contents === "damaged" ? undefined : await open(contents, number, place);
-      if (entry === undefined) damaged.push(String(number));
-      else found = { number, entry };
-      if (found !== undefined) break;
-    }
-    if (damaged.length > 0 && confirm !== undefined) {
-      await confirm();
-      // The number after the valid one stays taken, because another process may move it late, and would move a newer file.
-      const isNext = (name: string) => found !== undefined && Number(name) === found.number + 1;
-      const moved = damaged.filter((name) => setAside(place, name, isNext(name), found !== undefined));
-      if (found === undefined && moved.length === 0 && numbers.length > 0) continue;
-      if (found === undefined && numbers.length > 0) {
-        const to = join(place.root, "corrupt", `${place.name}.${moved.at(-1)}`);
-        const message = `An entry cannot be read: it is torn, or was changed. It was set aside as ${to}; it is missing now.`;
-        throw new StoreError("store_corrupt", message);
+      if (entry === undefined) {
+        damaged.push(String(number));
+        continue;
       }
+      found = { number, entry };
+      break;
     }
-    return { top, isClosed: false, ...found };
+    if (damaged.length === 0 || confirm === undefined) return { top, isClosed: false, ...found };
+    await confirm();
+    // The number after the valid one stays taken. Another process that moves it late would otherwise move a
+    // newer file.
+    const isKept = (name: string) => found !== undefined && Number(name) === found.number + 1;
+    const moved = damaged.filter((name) => setAside(place, name, isKept(name), found !== undefined));
+    if (found !== undefined || top === undefined) return { top, isClosed: false, ...found };
+    if (moved.length === 0) continue;
+    const problem = "An entry cannot be read, because it is torn or was changed.";
+    const to = join(place.root, "corrupt", `${place.name}.${moved.at(-1)}`);
+    throw new StoreError("store_corrupt", `${problem} It was set aside as ${to}; it is missing now.`);
   }
 }
 
 function readEntry(path: string): Uint8Array | "damaged" | undefined {
-  let isFile = true;
   try {
-    const bytes = readOpened(path, (stats) => {
-      isFile = stats.isFile() && isOwn(stats);
-      if (!isFile) throw new Error("not a file");
+    return readOpened(path, (stats) => {
+      if (!stats.isFile() || !isOwn(stats)) throw new Damaged();
     });
-    return bytes;
   } catch (error) {
     // A link fails with ELOOP, or with EMLINK on BSD.
-    if (!isFile || ["ELOOP", "EMLINK"].includes(systemCode(error) ?? "")) return "damaged";
+    if (error instanceof Damaged || ["ELOOP", "EMLINK"].includes(systemCode(error) ?? "")) return "damaged";
     throw error;
   }
 }

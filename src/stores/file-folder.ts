@@ -20,8 +20,8 @@ import { promisify } from "node:util";
 import { isBivariantError, StoreError } from "../errors.js";
 import type { Encryption } from "./encryption.js";
 
-// Calls that only touch names and small cached files take microseconds, a tenth of what they take as promises. Only
-// `fsync` waits for the disk, so only that one is asynchronous.
+// Calls that only touch names and small cached files take microseconds, a tenth of what they take as
+// promises. Only `fsync` waits for the disk, so only that one is asynchronous.
 const syncDescriptor = promisify(fsync);
 
 const kind = "bivariant token store";
@@ -51,7 +51,9 @@ export async function makeFolder(folder: string, encryption: Encryption): Promis
   for (const changed of [folder, dirname(folder)]) await syncFolder(changed);
 }
 
-/** Returns false for an empty folder. @throws StoreError if this is not the folder of a store with this key */
+/**
+ * Returns false for an empty folder. @throws StoreError if this is not the folder of a store with this key
+ */
 export async function checkFolder(folder: string, encryption: Encryption): Promise<boolean> {
   const marker = join(folder, markerName);
   const bytes = readPrivately(marker);
@@ -157,7 +159,10 @@ export function makeOneFolder(path: string): void {
   }
 }
 
-/** After this time a temporary file belongs to a process that was killed. Removing a living one only repeats its write. */
+/**
+ * After this time a temporary file belongs to a process that was killed. Removing a living one only repeats
+ * its write.
+ */
 const staleMs = 600_000;
 
 /** Begins with `~`, then the number of the version that it will be, if any. Each name is used once. */
@@ -177,8 +182,8 @@ export function randomText(): string {
 const mostLinks = 40;
 
 /**
- * Resolves a link, so that all names of the store have the same locks. In a folder that others may write to, such as
- * /tmp, a link of another user could lead to any file of this one.
+ * Resolves a link, so that all names of the store have the same locks. In a folder that others may write to,
+ * such as /tmp, a link of another user could lead to any file of this one.
  */
 export function followLink(path: string): { readonly at: string; readonly stats: Stats | undefined } {
   for (let at = path, links = 0; links <= mostLinks; links++) {
@@ -207,7 +212,9 @@ function requireOwner(path: string, stats: Stats): void {
     throw unavailable(`${path} belongs to another user. Use another path, or change the owner.`);
 }
 
-/** Root can use the files of all users, but a store belongs to its user. Windows has no owners of this kind. */
+/**
+ * Root can use the files of all users, but a store belongs to its user. Windows has no owners of this kind.
+ */
 export function isOwn({ uid }: Stats): boolean {
   return process.geteuid === undefined || uid === process.geteuid();
 }

@@ -1,8 +1,9 @@
 /**
- * The locks of a file store among processes, which may be killed or suspended at any moment. A lock is a folder with
- * one file, named after the holder. It is made elsewhere and renamed, which fails over a folder that is not empty, so that
- * one of two processes wins. The lock of a holder that is gone is freed by removing its file. No two holders have the
- * same name, so a late removal never frees the lock of another holder.
+ * The locks of a file store among processes, which may be killed or suspended at any moment. A lock is a
+ * folder with one file, named after the holder. It is made elsewhere and renamed, which fails over a folder
+ * that is not empty, so that one of two processes wins. The lock of a holder that is gone is freed by
+ * removing its file. No two holders have the same name, so a late removal never frees the lock of another
+ * holder.
  */
 import { createHash, randomBytes } from "node:crypto";
 import {
@@ -137,8 +138,8 @@ export function pause(tries: number): Promise<void> {
 const isSilent: Watch = watchHolders();
 
 /**
- * Takes the lock at this path, whose parent exists. Tries until `endsAt` on the clock `performance.now()`, and at least
- * once.
+ * Takes the lock at this path, whose parent exists. Tries until `endsAt` on the clock `performance.now()`,
+ * and at least once.
  */
 export async function takeLock(
   lock: string,

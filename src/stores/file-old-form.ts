@@ -1,6 +1,6 @@
 /**
- * Takes over a store of the form before version 2 of the format: one file with all entries, and its locks in the folder
- * `<path>.locks`. It can be deleted once nobody has such a file any more.
+ * Takes over a store of the form before version 2 of the format: one file with all entries, and its locks in
+ * the folder `<path>.locks`. It can be deleted once nobody has such a file any more.
  */
 import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -35,8 +35,8 @@ function movedFrom(path: string): string {
 }
 
 /**
- * Builds the folder beside the file, moves the file away, and then the folder to its place. A process that is killed
- * between the two moves leaves the old file under another name, and the next process moves it back.
+ * Builds the folder beside the file, moves the file away, and then the folder to its place. A process that is
+ * killed between the two moves leaves the old file under another name, and the next process moves it back.
  *
  * @param given the path that the user gave, which may be a link to this one
  */
@@ -53,9 +53,12 @@ export async function takeOver(path: string, given: string, encryption: Encrypti
     if (lstatIfThere(path)?.isFile()) {
       const made = `${beside}${randomText()}`;
       const bytes = await copyEntries(path, given, made, encryption);
-      // A process with an older version of this package may write until now.
+      if (!lstatIfThere(path)?.isFile()) return;
       renameSync(path, old);
-      if (lock.lease.aborted || !readFileSync(old).equals(bytes)) return renameSync(old, path);
+      // A process with an earlier version of this package may have written until now. If this one was
+      // suspended for long, another one may even have put its folder there.
+      const isSame = lstatIfThere(old)?.isFile() && readFileSync(old).equals(bytes);
+      if (!isSame) return renameSync(old, path);
       renameSync(made, path);
       await syncFolder(dirname(path));
     }

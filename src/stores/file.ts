@@ -24,27 +24,27 @@ import { mutex } from "./mutex.js";
 
 export type { EncryptionKey } from "./encryption.js";
 
-/** A write takes milliseconds, and of several at least one is done. So long, only very many processes can be faster. */
+/** A write takes milliseconds, and of several that compete one is always done. */
 const writeLimitMs = 10_000;
-/** Each write also looks at so many entries and locks of others, so that it takes the same time in a large store. */
+/** Each write also looks at so many other entries and locks, to remove them if they are over. */
 const sweptAtOnce = 4;
 
 export interface FileStoreOptions extends ClockOptions {
   /** Encrypts the values and hides the key names. Either this or `plaintext: true` is required. */
   readonly key?: EncryptionKey | undefined;
-  /** Stores values and key names without encryption. Default false. */
+  /** Stores values without encryption, and hashes of the key names. Default false. */
   readonly plaintext?: boolean | undefined;
 }
 
 /**
- * Keeps values in a folder for any number of processes, each entry in a file of its own. A process that is killed leaves
- * the old value or the new one, and nothing that others wait for.
+ * Keeps values in a folder for any number of processes, each entry in a file of its own. A process that is
+ * killed leaves the old value or the new one, and nothing that others wait for.
  *
- * The folder (mode 0700) is refused if other users own or may use it, and so is a link of another user. A damaged file of
- * an entry is set aside in the folder `corrupt` in it: the value before counts. If there is none, that is reported once,
- * as `store_corrupt`, and the entry is missing. A folder with another key is refused and left as it is. With a key, values
- * are JWE (RFC 7516) that are bound to their key name, version and expiry. A file of an earlier version of this package is
- * replaced by a folder with its entries.
+ * The folder (mode 0700) is refused if other users own or may use it, and so is a link of another user. A
+ * damaged file of an entry is set aside in the folder `corrupt` in it: the value before counts. If there is
+ * none, that is reported once, as `store_corrupt`, and the entry is missing. A folder with another key is
+ * refused and left as it is. With a key, values are JWE (RFC 7516) that are bound to their key name, version
+ * and expiry. A file of an earlier version of this package is replaced by a folder with its entries.
  *
  * @throws ConfigurationError `option_invalid`, at once
  * @example
@@ -58,7 +58,7 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
   const given = resolve(path);
   const encryption = chosenEncryption(requireObject("options", options));
   const now = requireClock(options);
-  const queued = mutex();
+  const [writes, locks] = [mutex(), mutex()];
   let checked: string | undefined;
   let toSweep: string[] = [];
 
@@ -66,11 +66,10 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
   const findFolder = async (isWanted: boolean): Promise<string> => {
     for (let isTidy = false; ; ) {
       const { at, stats } = followLink(given);
-      const isFolder = stats?.isDirectory() === true;
       // The marker is read again when the folder is another one, or has changed.
       const identity = `${at} ${stats?.ino} ${stats?.ctimeMs}`;
       if (identity === checked) return at;
-      if (hasOldForm(at) && !(isFolder && isTidy)) {
+      if (hasOldForm(at) && !(isTidy && stats?.isDirectory())) {
         await takeOver(at, given, encryption);
         isTidy = true;
         continue;
@@ -112,18 +111,18 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
     return { state, current: isThere ? state.entry : undefined };
   };
 
-  /** Repeats a change, which returns undefined if another process was faster. Those of this process wait in a queue. */
+  /**
+   * Repeats a change, which returns undefined if another process was faster. Those of this process wait in a
+   * queue.
+   */
   const change = <T>(place: Place, attempt: () => Promise<T | undefined>): Promise<T> =>
-    queued(`entry ${place.name}`, Number.POSITIVE_INFINITY, async () => {
+    writes(place.name, Number.POSITIVE_INFINITY, async () => {
       const endsAt = performance.now() + writeLimitMs;
       for (let tries = 0; ; tries++) {
         const done = await attempt();
         if (done !== undefined) return done;
-        if (performance.now() >= endsAt)
-          throw new StoreError(
-            "store_locked",
-            "Other processes write this entry all the time. Try again later.",
-          );
+        const message = "Other processes write this entry all the time. Try again later.";
+        if (performance.now() >= endsAt) throw new StoreError("store_locked", message);
         await pause(tries);
       }
     });
@@ -180,7 +179,7 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
     async lock(key, task, lockOptions) {
       const timeoutMs = requireLock(key, task, lockOptions);
       const endsAt = performance.now() + timeoutMs;
-      return queued(key, timeoutMs, async () => {
+      return locks(key, timeoutMs, async () => {
         const { lease, release } = await guarded(key, true, ({ root, name }) =>
           takeLock(join(root, "locks", name), timeoutMs, endsAt),
         );

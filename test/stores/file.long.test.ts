@@ -3,14 +3,24 @@ import { randomBytes } from "node:crypto";
 import { readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { isStoreError, type StoreError } from "../../src/index.js";
+import { encryptedStore } from "../../src/stores/encrypted.js";
 import { fileStore } from "../../src/stores/file.js";
+import { testStore } from "../../src/stores/testing.js";
 import { rejectionOf } from "../support/wait.js";
 import { killWhileWriting } from "./start-process.js";
 import { entryFiles, temporaryFolder } from "./temporary-folder.js";
 
 const key = randomBytes(32).toString("base64");
+
+describe("an encryptedStore over a fileStore", () => {
+  testStore({ describe, test }, () => {
+    const path = join(temporaryFolder(), "store");
+    const open = () => encryptedStore(fileStore(path, { plaintext: true }), key);
+    return { store: open(), second: open() };
+  });
+});
 
 test("processes that are killed at 100 random moments while they write leave the old value or the new one", async () => {
   const atOnce = 2;
