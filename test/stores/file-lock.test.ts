@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import {
   beatEveryMs,
   goneAfterMs,
@@ -140,9 +140,12 @@ describe("a lock", () => {
   });
 
   test("that was taken over aborts the lease of its former holder at the next beat", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval"] });
+    onTestFinished(() => void vi.useRealTimers());
     const first = await take();
     const lost = new Promise((resolve) => first.lease.addEventListener("abort", resolve));
     const second = await take(() => true);
+    vi.advanceTimersByTime(beatEveryMs);
     await lost;
     expect(first.lease.reason).toMatchObject({ name: "StoreError", code: "store_locked" });
     expect(second.lease.aborted).toBe(false);
