@@ -12,6 +12,7 @@ import { emulatorStart } from "./rows/emulator-start.js";
 import { firstTokens } from "./rows/first-tokens.js";
 import { callTypeCheck, generateMemory, generateTime } from "./rows/generator.js";
 import { importTime } from "./rows/import-time.js";
+import { fileStoreFlat, fileStoreSet } from "./rows/stores.js";
 import { warmCall, warmCallPeer, warmToken } from "./rows/warm.js";
 
 const ROWS: readonly Row[] = [
@@ -26,6 +27,8 @@ const ROWS: readonly Row[] = [
   generateTime,
   generateMemory,
   callTypeCheck,
+  fileStoreSet,
+  fileStoreFlat,
 ];
 
 const USAGE = `Usage: npm run bench -- [--only <row>,<row>] [--json]

@@ -54,10 +54,10 @@ const settingTable = {
   },
   storeFile: {
     value: "path",
-    text: "encrypted file of the stored logins (default: bivariant/grants.json in $XDG_STATE_HOME or ~/.local/state)",
+    text: "folder of the stored logins, encrypted (default: bivariant/grants in $XDG_STATE_HOME or ~/.local/state)",
   },
   storeKeyFile: { value: "path", text: "file with its key, 32 bytes as base64 (default: <store file>.key)" },
-  storeKey: { isSecret: true, text: "the key of the store file itself" },
+  storeKey: { isSecret: true, text: "the key of the store itself" },
   login: { env: false, text: "use the stored login, even if a secret or a plugin is configured" },
   settings: { value: "path", text: "JSON file with what is known of the deployment, such as bearerStatuses" },
   timeoutMs: { value: "ms", env: false, least: 1, text: "time limit of one HTTP request (default: 10000)" },

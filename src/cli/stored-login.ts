@@ -1,4 +1,4 @@
-/** The logins that people stored: their encrypted file, and when a command uses one instead of a service account. */
+/** The logins that people stored: their encrypted store, and when a command uses one instead of a service account. */
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
@@ -15,6 +15,7 @@ import {
   type TokenStore,
 } from "../index.js";
 import { fileStore } from "../stores/file.js";
+import { hasOldForm } from "../stores/file-old-form.js";
 import { parseBaseUrl } from "../variants/target.js";
 import { invalidFlag } from "./arguments.js";
 import { hasOwnLoginClient, namesClient, readLoginClient, readSecret } from "./credentials.js";
@@ -123,16 +124,22 @@ export function storePath({ storeFile }: Settings, env: Environment): string {
   if (storeFile !== undefined) return resolve(storeFile);
   const { XDG_STATE_HOME: given = "", HOME: home = "" } = env;
   const state = isAbsolute(given) ? given : join(home || homedir(), ".local", "state");
-  return join(state, "bivariant", "grants.json");
+  // Earlier versions wrote a file of this name. Its key is named after it, so the folder that it becomes keeps the name.
+  const former = join(state, "bivariant", "grants.json");
+  return isThere(former) ? former : join(state, "bivariant", "grants");
 }
 
-/** Opens the store; undefined if its file does not exist. @throws ConfigurationError, StoreError if it cannot be read */
+function isThere(store: string): boolean {
+  return existsSync(store) || hasOldForm(store);
+}
+
+/** Opens the store; undefined if it does not exist. @throws ConfigurationError, StoreError if it cannot be read */
 export async function openLoginStore(settings: Settings, env: Environment): Promise<TokenStore | undefined> {
   const file = storePath(settings, env);
-  return existsSync(file) ? openStore(file, settings) : undefined;
+  return isThere(file) ? openStore(file, settings) : undefined;
 }
 
-/** Opens the store, and makes its folder and its key if necessary. @throws ConfigurationError, StoreError */
+/** Opens the store, and makes the folder above it and its key if necessary. @throws ConfigurationError, StoreError */
 export async function createLoginStore(settings: Settings, env: Environment): Promise<TokenStore> {
   const file = storePath(settings, env);
   try {
@@ -147,7 +154,7 @@ export async function createLoginStore(settings: Settings, env: Environment): Pr
 async function openStore(file: string, settings: Settings): Promise<TokenStore> {
   const key = (await readSecret(settings, "storeKey")) ?? (await readKey(`${file}.key`));
   const store = fileStore(file, { key });
-  // If the file cannot be used, this fails now, before a person logs in.
+  // If the store cannot be used, this fails now, before a person logs in.
   await store.get("");
   return store;
 }

@@ -39,10 +39,15 @@ export interface Encryption {
 export const plaintext: Encryption = {
   cipher: "none",
   keyId: async () => undefined,
-  nameOf: async (key) => key,
+  // A name can be the name of a file, however long the key is.
+  nameOf: async (key) => hashOf(JSON.stringify(key)),
   seal: async (value) => value,
   open: async (sealed) => sealed,
 };
+
+async function hashOf(text: string): Promise<string> {
+  return encode(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
+}
 
 /** Makes each value a compact JWE (`dir` and `A256GCM`, RFC 7518) with its place in the protected header. */
 export function encryptionWith(key: EncryptionKey | undefined): Encryption {

@@ -1,159 +1,192 @@
-/** `bivariant/store-file`: a token store in a file, shared by the processes of one user. */
-import { lstat, readlink } from "node:fs/promises";
-import { dirname, isAbsolute, resolve } from "node:path";
+/** `bivariant/store-file`: a token store in a folder, shared by the processes of one user. */
+import { readdirSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { performance } from "node:perf_hooks";
-import type { StoredValue, TokenStore } from "../auth/token-store.js";
+import type { TokenStore } from "../auth/token-store.js";
 import { StoreError } from "../errors.js";
 import { type ClockOptions, invalidOption, requireClock, requireObject } from "../options.js";
 import { requireEntry, requireKey, requireLock } from "./arguments.js";
 import { type Encryption, type EncryptionKey, encryptionWith, makeKey, plaintext } from "./encryption.js";
+import { close, look, type Place, replace, sweepEntry } from "./file-entry.js";
 import {
   asStoreError,
-  clearUp,
-  Damaged,
-  type Entries,
-  type Entry,
-  formatEntries,
-  isOwn,
-  readEntries,
-  replaceFile,
-  setAside,
+  checkFolder,
+  followLink,
+  lstatIfThere,
+  makeFolder,
+  requireOwnFolder,
   unavailable,
   undefinedIfMissing,
-} from "./file-contents.js";
-import { FileLocks } from "./file-lock.js";
+} from "./file-folder.js";
+import { pause, sweepLock, takeLock } from "./file-lock.js";
+import { hasOldForm, takeOver } from "./file-old-form.js";
 import { mutex } from "./mutex.js";
 
 export type { EncryptionKey } from "./encryption.js";
 
-/** A write takes milliseconds: a wait of 10 s means that another process hangs. Writes of this process may queue. */
-const writeLimits = { timeoutMs: 10_000, queueMs: Number.POSITIVE_INFINITY };
+/** A write takes milliseconds, and of several that compete one is always done. */
+const writeLimitMs = 10_000;
+/** Each write also looks at so many other entries and locks, to remove them if they are over. */
+const sweptAtOnce = 4;
 
 export interface FileStoreOptions extends ClockOptions {
   /** Encrypts the values and hides the key names. Either this or `plaintext: true` is required. */
   readonly key?: EncryptionKey | undefined;
-  /** Stores values and key names without encryption. Default false. */
+  /** Stores values without encryption, and hashes of the key names. Default false. */
   readonly plaintext?: boolean | undefined;
 }
 
 /**
- * Keeps values in an encrypted file for any number of processes. A process that is killed leaves the old
- * contents or the new ones. Locks and unfinished writes are in the folder `<path>.locks` next to the file.
+ * Keeps values in a folder for any number of processes, each entry in a file of its own. A process that is
+ * killed leaves the old value or the new one, and nothing that others wait for.
  *
- * The file (mode 0600) and the folder of the locks (0700) are refused if other users own or may use them, and so is a
- * link of another user. A damaged file is set aside as `<path>.corrupt-<timestamp>`, and that is reported once; behind a
- * link it is left as it is. A file with another key is refused and left as it is. With a key, values are JWE (RFC 7516) that are bound to their key name, version and expiry.
+ * The folder (mode 0700) is refused if other users own or may use it, and so is a link of another user. A
+ * damaged file of an entry is set aside in the folder `corrupt` in it: the value before counts. If there is
+ * none, that is reported once, as `store_corrupt`, and the entry is missing. A folder with another key is
+ * refused and left as it is. With a key, values are JWE (RFC 7516) that are bound to their key name, version
+ * and expiry. A file of an earlier version of this package is replaced by a folder with its entries.
  *
  * @throws ConfigurationError `option_invalid`, at once
  * @example
  * // openssl rand -base64 32 makes a key
- * const store = fileStore("tokens.json", { key: process.env.STORE_KEY });
+ * const store = fileStore("tokens", { key: process.env.STORE_KEY });
  * const connector = createConnector({ credentials, store });
  */
 export function fileStore(path: string, options: FileStoreOptions = {}): TokenStore {
   if (typeof path !== "string" || path === "" || path.includes("\0"))
-    throw invalidOption("path", "must be the path of a file");
+    throw invalidOption("path", "must be the path of a folder");
   const given = resolve(path);
   const encryption = chosenEncryption(requireObject("options", options));
   const now = requireClock(options);
-  const files = new FileLocks();
-  const queued = mutex();
+  const [writes, locks] = [mutex(), mutex()];
+  let checked: string | undefined;
+  let toSweep: string[] = [];
 
-  const guarded = async <T>(task: (at: string) => Promise<T>): Promise<T> => {
+  /** Returns the path of the folder after its checks. It is made if it is missing and wanted. */
+  const findFolder = async (isWanted: boolean): Promise<string> => {
+    for (let isTidy = false; ; ) {
+      const { at, stats } = followLink(given);
+      // The marker is read again when the folder is another one, or has changed.
+      const identity = `${at} ${stats?.ino} ${stats?.ctimeMs}`;
+      if (identity === checked) return at;
+      if (hasOldForm(at) && !(isTidy && stats?.isDirectory())) {
+        await takeOver(at, given, encryption);
+        isTidy = true;
+        continue;
+      }
+      if (stats !== undefined) {
+        requireOwnFolder(at, stats);
+        if (await checkFolder(at, encryption)) {
+          checked = identity;
+          return at;
+        }
+        // Between two moves of a takeover nothing is at the path.
+      } else if (lstatIfThere(at) !== undefined) continue;
+      else if (at !== given) throw unavailable(`${given} is a link to a missing file. Correct the link.`);
+      if (!isWanted) return at;
+      await makeFolder(at, encryption);
+    }
+  };
+
+  const guarded = async <T>(
+    key: string,
+    isWanted: boolean,
+    task: (place: Place) => Promise<T>,
+  ): Promise<T> => {
     try {
-      return await task(await followLink(given));
+      const name = await encryption.nameOf(key);
+      return await task({ root: await findFolder(isWanted), name, encryption });
     } catch (error) {
       throw asStoreError(error, given);
     }
   };
 
-  /** Runs a task on the entries under the write lock. A damaged file is set aside instead, unless it is behind a link. */
-  const exclusively = <T>(
-    at: string,
-    task: (entries: Entries, save: () => Promise<void>) => Promise<T>,
-    signal?: AbortSignal,
-  ) =>
-    files.write(`${at}.locks`, writeLimits, async (own) => {
-      // The caller has given up while this write was queued.
-      signal?.throwIfAborted();
-      const corrupt = await clearUp(at, own);
-      if (corrupt !== undefined) throw corrupt;
-      try {
-        const entries = await readEntries(at, encryption);
-        return await task(entries, async () => {
-          for (const [name, entry] of entries) if (isOver(entry)) entries.delete(name);
-          await replaceFile(at, await formatEntries(entries, encryption), own);
-        });
-      } catch (error) {
-        if (!(error instanceof Damaged)) throw error;
-        throw at === given ? await setAside(at, error.message, own) : damagedTarget(given, at, error);
+  const isOver = ({ expiresAt }: { readonly expiresAt?: unknown }) =>
+    typeof expiresAt === "number" && expiresAt <= now();
+
+  /** The state of an entry. Before a damaged file is set aside, the key must still be that of the store. */
+  const read = async (place: Place) => {
+    const state = await look(place, () => checkFolder(place.root, encryption));
+    const isThere = state.entry !== undefined && !isOver(state.entry);
+    return { state, current: isThere ? state.entry : undefined };
+  };
+
+  /**
+   * Repeats a change, which returns undefined if another process was faster. Those of this process wait in a
+   * queue.
+   */
+  const change = <T>(place: Place, attempt: () => Promise<T | undefined>): Promise<T> =>
+    writes(place.name, Number.POSITIVE_INFINITY, async () => {
+      const endsAt = performance.now() + writeLimitMs;
+      for (let tries = 0; ; tries++) {
+        const done = await attempt();
+        if (done !== undefined) return done;
+        const message = "Other processes write this entry all the time. Try again later.";
+        if (performance.now() >= endsAt) throw new StoreError("store_locked", message);
+        await pause(tries);
       }
     });
 
-  const isOver = ({ expiresAt }: Entry) => expiresAt !== undefined && expiresAt <= now();
-
-  const read = async (entries: Entries, name: string): Promise<StoredValue | undefined> => {
-    const entry = entries.get(name);
-    if (entry === undefined || isOver(entry)) return undefined;
-    const { version, expiresAt } = entry;
-    const value = await encryption.open(entry.value, { name, version, expiresAt });
-    if (value === undefined) throw new Damaged("an entry was changed or moved");
-    return { value, version };
+  const sweep = async ({ root }: Place): Promise<void> => {
+    if (toSweep.length === 0) {
+      const below = (folder: string) =>
+        (undefinedIfMissing(() => readdirSync(join(root, folder))) ?? []).map((name) => join(folder, name));
+      const names = [...below("entries"), ...below("locks")];
+      // Processes that end after few writes must not all look at the same ones.
+      const start = Math.floor(Math.random() * names.length);
+      toSweep = [...names.slice(start), ...names.slice(0, start)];
+    }
+    for (const one of toSweep.splice(-sweptAtOnce))
+      if (one.startsWith("locks")) sweepLock(join(root, one));
+      else await sweepEntry({ root, name: one.slice("entries/".length), encryption }, isOver);
   };
 
   return {
-    get: (key) =>
-      guarded(async (at) => {
-        requireKey(key);
-        const name = await encryption.nameOf(key);
-        try {
-          // No lock is needed, because the file is replaced whole. File times are too coarse for a cache.
-          return await read(await readEntries(at, encryption), name);
-        } catch (error) {
-          if (!(error instanceof Damaged)) throw error;
-        }
-        // Another process may have set the file aside meanwhile, and may even have written a new one.
-        return exclusively(at, (entries) => read(entries, name));
-      }),
-    set: (key, value, setOptions) =>
-      guarded(async (at) => {
-        const entry = requireEntry(key, value, setOptions);
-        const { ifVersion, expiresAt = Number.POSITIVE_INFINITY, signal } = entry;
-        const name = await encryption.nameOf(key);
-        const version = crypto.randomUUID();
-        // JSON cannot hold infinity. Entries with minus infinity are dropped before the write.
-        const expiry = expiresAt < Number.POSITIVE_INFINITY ? { expiresAt } : {};
-        const sealed = await encryption.seal(value, { name, version, ...expiry });
-        const write = async (entries: Entries, save: () => Promise<void>) => {
-          const old = entries.get(name);
-          const current = old === undefined || isOver(old) ? null : old.version;
-          if (ifVersion !== undefined && current !== ifVersion)
+    get: async (key) => {
+      requireKey(key);
+      return guarded(key, false, async (place) => {
+        const { current } = await read(place);
+        return current && { value: current.value, version: current.version };
+      });
+    },
+    set: async (key, value, setOptions) => {
+      const { ifVersion, expiresAt, signal } = requireEntry(key, value, setOptions);
+      // JSON cannot hold infinity.
+      const finite = expiresAt === Number.POSITIVE_INFINITY ? undefined : expiresAt && Math.max(expiresAt, 0);
+      return guarded(key, true, async (place) => {
+        const attempt = async () => {
+          // The caller has given up while this write was queued.
+          signal?.throwIfAborted();
+          const { state, current } = await read(place);
+          if (ifVersion !== undefined && (current?.version ?? null) !== ifVersion)
             throw new StoreError("store_conflict", "Another write changed this entry first. Read it again.");
-          entries.set(name, { version, ...expiry, value: sealed });
-          await save();
-          return { value, version };
+          if (!state.isClosed) return replace(place, state, value, finite);
+          await close(place, state);
+          return undefined;
         };
-        return exclusively(at, write, signal);
-      }),
-    delete: (key) =>
-      guarded(async (at) => {
-        requireKey(key);
-        const name = await encryption.nameOf(key);
-        await exclusively(at, async (entries, save) => {
-          if (entries.delete(name)) await save();
-        });
-      }),
+        const written = await change(place, attempt);
+        // What could not be removed now will be another time. The value is written.
+        await sweep(place).catch(() => {});
+        return written;
+      });
+    },
+    delete: async (key) => {
+      requireKey(key);
+      return guarded(key, false, async (place) => {
+        await change(place, async () => ((await close(place, (await read(place)).state)) ? true : undefined));
+      });
+    },
     async lock(key, task, lockOptions) {
       const timeoutMs = requireLock(key, task, lockOptions);
       const endsAt = performance.now() + timeoutMs;
-      return queued(key, timeoutMs, async () => {
-        const release = await guarded(async (at) =>
-          files.takeKey(`${at}.locks`, await encryption.nameOf(key), timeoutMs, endsAt),
+      return locks(key, timeoutMs, async () => {
+        const { lease, release } = await guarded(key, true, ({ root, name }) =>
+          takeLock(join(root, "locks", name), timeoutMs, endsAt),
         );
         try {
-          return await task();
+          return await task(lease);
         } finally {
-          await release();
+          release();
         }
       });
     },
@@ -166,34 +199,4 @@ function chosenEncryption({ key, plaintext: plain = false }: FileStoreOptions): 
   if (key !== undefined) return encryptionWith(key);
   if (plain === true) return plaintext;
   throw invalidOption("key", "is missing", `${makeKey}. Or set plaintext: true to keep tokens readable.`);
-}
-
-/** As the kernel has it. */
-const mostLinks = 40;
-
-/**
- * Resolves a link, so that a write does not replace it, and all names of the file have the same locks. In a folder that
- * others may write to, such as /tmp, a link of another user could lead to any file of this one.
- */
-async function followLink(path: string): Promise<string> {
-  for (let at = path, links = 0; links <= mostLinks; links++) {
-    const stats = await lstat(at).catch(undefinedIfMissing);
-    if (stats === undefined && links > 0)
-      throw unavailable(`${path} is a link to a missing file. Correct the link.`);
-    if (!stats?.isSymbolicLink()) return at;
-    if (!isOwn(stats))
-      throw unavailable(`${at} is a link of another user. Remove it, or use a path in a folder of your own.`);
-    const target = await readlink(at);
-    at = isAbsolute(target) ? target : `${dirname(at)}/${target}`;
-  }
-  throw Object.assign(new Error("too many links"), { code: "ELOOP" });
-}
-
-/** The file may belong to another program, and nobody gave its own path to the store. */
-function damagedTarget(link: string, at: string, { message }: Damaged): StoreError {
-  const problem = `${link} is a link to ${at}, which cannot be read as a store: ${message}.`;
-  return new StoreError(
-    "store_corrupt",
-    `${problem} It was left as it is. Correct the link, or move the file away.`,
-  );
 }

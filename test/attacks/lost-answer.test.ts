@@ -4,7 +4,7 @@
 // a 403 page, and after a 421 Node's fetch sends the body again by itself (RFC 9110 section 15.5.20).
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { copyFileSync } from "node:fs";
+import { cpSync, rmSync } from "node:fs";
 import { createServer as createHttpsServer } from "node:https";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
@@ -103,8 +103,8 @@ describe("a refresh token whose answer is lost is presented once:", () => {
     deployment.expectNothingTwice();
   });
 
-  test("in every shape, by four processes that share a file", async () => {
-    const path = join(temporaryFolder(), "logins.json");
+  test("in every shape, by four processes that share a store", async () => {
+    const path = join(temporaryFolder(), "logins");
     const key = randomBytes(32).toString("base64");
     const store = fileStore(path, { key, now: () => START });
     const deployments: Deployment[] = [];
@@ -140,14 +140,18 @@ describe("a code whose answer is lost is presented once, and the error says so:"
   });
 });
 
-describe("an older copy of the file, brought back under running processes,", () => {
-  /** A login in a file that was copied before its refresh token was sent. */
+describe("an older copy of the store, brought back under running processes,", () => {
+  /** A login in a store that was copied before its refresh token was sent. */
   async function copied() {
-    const path = join(temporaryFolder(), "logins.json");
+    const path = join(temporaryFolder(), "logins");
     const store = fileStore(path, { plaintext: true, now: () => START });
     const login = await expiredLogin({ store });
-    copyFileSync(path, `${path}.backup`);
-    return { ...login, bringBack: () => copyFileSync(`${path}.backup`, path) };
+    cpSync(path, `${path}.backup`, { recursive: true });
+    const bringBack = () => {
+      rmSync(path, { recursive: true });
+      cpSync(`${path}.backup`, path, { recursive: true });
+    };
+    return { ...login, bringBack };
   }
 
   test.each([

@@ -82,7 +82,7 @@ export async function startLoginDeployment(options: EmulatorOptions = {}): Promi
     BIVARIANT_B_AUTHORIZATION_ENDPOINT: "/v1/auth/authorize",
     XDG_STATE_HOME: folder,
   };
-  const file = join(folder, "bivariant", "grants.json");
+  const file = join(folder, "bivariant", "grants");
   const stored = async () => {
     const names = await readdir(join(folder, "bivariant"), { recursive: true, withFileTypes: true });
     const files = names.filter((one) => one.isFile() && !one.name.endsWith(".key"));

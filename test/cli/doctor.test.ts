@@ -561,7 +561,7 @@ describe("doctor after a login", () => {
   });
 
   const remedy = "Run bivariant login.";
-  const damage = async ({ file }: LoginDeployment) => writeFile(file, "torn", { mode: 0o600 });
+  const damage = async ({ file }: LoginDeployment) => writeFile(join(file, "store.json"), "torn");
   const unset = "Set it with --tenant or BIVARIANT_TENANT.";
   it.each([
     { name: "a login that ended elsewhere", spoil: forgetTokens, hours: 2, remedy },

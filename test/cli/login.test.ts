@@ -4,6 +4,8 @@ import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { createServer, get, type IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { encryptionWith } from "../../src/stores/encryption.js";
+import { oldFile } from "../stores/old-file.js";
 import {
   addressOf,
   clientSecret,
@@ -51,8 +53,8 @@ describe.concurrent("a login", () => {
     const stored = await deployment.stored();
     for (const secret of [code, token.stdout.trim(), "refresh_token", "refreshToken", "access_token"])
       expect(stored).not.toContain(secret);
-    for (const file of [deployment.file, `${deployment.file}.key`])
-      expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect((await stat(deployment.file)).mode & 0o777).toBe(0o700);
+    expect((await stat(`${deployment.file}.key`)).mode & 0o777).toBe(0o600);
   });
 
   it("with --json prints where it is stored and until when, and no secret", async () => {
@@ -148,7 +150,21 @@ describe.concurrent("a login", () => {
     const { env, folder } = await start();
     const given = { ...env, XDG_STATE_HOME: "relative", HOME: folder };
     const { stdout } = await cli(["login", "--logout", "--json"], given);
-    expect(JSON.parse(stdout).store_file).toBe(join(folder, ".local/state/bivariant/grants.json"));
+    expect(JSON.parse(stdout).store_file).toBe(join(folder, ".local/state/bivariant/grants"));
+  });
+
+  it("is added to the file of the logins that an earlier version wrote, which becomes a folder", async () => {
+    const deployment = await start();
+    const { env, folder } = deployment;
+    const key = "k".repeat(43);
+    const file = join(folder, "bivariant", "grants.json");
+    await mkdir(join(folder, "bivariant"), { mode: 0o700 });
+    await writeFile(file, await oldFile([], encryptionWith(key)), { mode: 0o600 });
+    await writeFile(`${file}.key`, key, { mode: 0o600 });
+    const { ended } = await logIn(deployment, {}, "--json");
+    expect(JSON.parse(ended.stdout).store_file).toBe(file);
+    expect((await stat(file)).isDirectory()).toBe(true);
+    expect((await cli(["token"], env)).code).toBe(0);
   });
 
   it("that does not happen in time exits 3", async () => {

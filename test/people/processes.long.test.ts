@@ -12,11 +12,11 @@ import { rejectionOf } from "../support/wait.js";
 import { client, latch, loggedIn } from "./person.js";
 import { startRefreshing } from "./start-refreshing.js";
 
-/** A login in an encrypted file, and the settings of a process that shares it when its token has expired. */
+/** A login in an encrypted store, and the settings of a process that shares it when its token has expired. */
 async function loginInFile(script: Script) {
   const folder = mkdtempSync(join(tmpdir(), "login-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  const path = join(folder, "grants.json");
+  const path = join(folder, "grants");
   const key = randomBytes(32).toString("base64");
   const { url } = await recordingServer(script);
   const store = fileStore(path, { key, now: () => START });

@@ -1,7 +1,7 @@
 // The encryption of stores: forms of a key, values bound to their place, and another implementation.
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from "node:crypto";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { inspect } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
 import { memoryStore, type TokenStore } from "../../src/index.js";
@@ -10,24 +10,28 @@ import { type EncryptionKey, fileStore } from "../../src/stores/file.js";
 import { shown } from "../support/shown.js";
 import { rejectionOf } from "../support/wait.js";
 import { describeRefusals, describeStore, type StoreUnderTest } from "./own-store.js";
-import { temporaryFolder } from "./temporary-folder.js";
+import { entryFiles, temporaryFolder } from "./temporary-folder.js";
 
 const bytes = randomBytes(32);
 
 let path: string;
 beforeEach(() => {
-  path = join(temporaryFolder(), "store.json");
+  path = join(temporaryFolder(), "store");
 });
 
-interface File {
-  keyId: string;
-  entries: Record<string, { version: string; expiresAt?: number; value: string }>;
+interface Entry {
+  name: string;
+  version: string;
+  expiresAt?: number;
+  value: string;
 }
-const file = (): File => JSON.parse(readFileSync(path, "utf8"));
+const read = (file: string): Entry => JSON.parse(readFileSync(file, "utf8"));
+/** The newest file of each entry. */
+const newest = () => entryFiles(path).filter((file, at, all) => dirname(file) !== dirname(all[at - 1] ?? ""));
 const cryptoKey = (length: number, usages: KeyUsage[], name = "AES-GCM") =>
   crypto.subtle.importKey("raw", new Uint8Array(length / 8).fill(7), name, false, usages);
 
-describe("a file is opened by its key as", () => {
+describe("a store is opened by its key as", () => {
   const forms: { name: string; form: () => EncryptionKey | Promise<EncryptionKey> }[] = [
     { name: "bytes", form: () => new Uint8Array(bytes) },
     { name: "a Buffer", form: () => bytes },
@@ -104,13 +108,14 @@ describe("an independent implementation of RFC 7516 and RFC 7518", () => {
 
   test("opens a value with dir, A256GCM and the protected header as additional data", async () => {
     await fileStore(path, { key: bytes }).set("key", "välue", { expiresAt: 4_000_000_000_000 });
-    const [[name, entry] = ["", undefined]] = Object.entries(file().entries);
-    const [header, encryptedKey, iv, ciphertext, tag] = (entry?.value ?? "").split(".");
+    const [file = ""] = entryFiles(path);
+    const [name, entry] = [basename(dirname(file)), read(file)];
+    const [header, encryptedKey, iv, ciphertext, tag] = entry.value.split(".");
     expect(JSON.parse(base64url(header).toString())).toEqual({
       alg: "dir",
       enc: "A256GCM",
       name,
-      version: entry?.version,
+      version: expect.stringMatching(`^${basename(file)}\\.[0-9a-f]{16}$`),
       expiresAt: 4_000_000_000_000,
     });
     expect(encryptedKey).toBe("");
@@ -125,17 +130,18 @@ describe("an independent implementation of RFC 7516 and RFC 7518", () => {
   test("writes a value that the store reads", async () => {
     const store = fileStore(path, { key: bytes });
     await store.set("key", "old");
-    const contents = file();
-    const [name = ""] = Object.keys(contents.entries);
-    const header = Buffer.from(JSON.stringify({ enc: "A256GCM", alg: "dir", version: "7", name }));
+    const [file = ""] = entryFiles(path);
+    const { name } = read(file);
+    const header = Buffer.from(JSON.stringify({ enc: "A256GCM", alg: "dir", version: "7.w", name }));
     const iv = randomBytes(12);
     const cipher = createCipheriv("aes-256-gcm", bytes, iv);
     cipher.setAAD(Buffer.from(header.toString("base64url"), "ascii"));
     const ciphertext = Buffer.concat([cipher.update('"by the witness"'), cipher.final()]);
     const parts = [header, Buffer.alloc(0), iv, ciphertext, cipher.getAuthTag()];
     const value = parts.map((part) => part.toString("base64url")).join(".");
-    writeFileSync(path, JSON.stringify({ ...contents, entries: { [name]: { version: "7", value } } }));
-    expect(await store.get("key")).toEqual({ value: "by the witness", version: "7" });
+    renameSync(file, join(dirname(file), "7"));
+    writeFileSync(join(dirname(file), "7"), JSON.stringify({ name, version: "7.w", value }));
+    expect(await store.get("key")).toEqual({ value: "by the witness", version: "7.w" });
   });
 
   test("derives the same names and the same key id", async () => {
@@ -143,8 +149,8 @@ describe("an independent implementation of RFC 7516 and RFC 7518", () => {
     const stream = createCipheriv("aes-256-gcm", bytes, Buffer.from("bivariant/v1"));
     const nameKey = stream.update(Buffer.alloc(32));
     const authenticated = (text: string) => createHmac("sha256", nameKey).update(text).digest("base64url");
-    expect(Object.keys(file().entries)).toEqual([authenticated('"key"')]);
-    expect(file().keyId).toBe(authenticated("key id"));
+    expect(readdirSync(join(path, "entries"))).toEqual([authenticated('"key"')]);
+    expect(JSON.parse(readFileSync(join(path, "store.json"), "utf8")).keyId).toBe(authenticated("key id"));
   });
 });
 
@@ -169,30 +175,19 @@ describe("a value that was moved or changed", () => {
       },
     },
   ];
-  type Entry = File["entries"][string];
 
   test.each(changes)("is refused, and its file is set aside: $name", async ({ change }) => {
     const store = fileStore(path, { key: bytes });
     await store.set("a", "value a", { expiresAt: 4_000_000_000_000 });
+    const [firstFile = ""] = newest();
     await store.set("b", "value b", { expiresAt: 4_000_000_000_000 });
-    const contents = file();
-    const [a, b] = Object.values(contents.entries);
-    if (a === undefined || b === undefined) throw new Error("two entries were written");
+    const [fileOfA = "", fileOfB = ""] = [firstFile, ...newest().filter((file) => file !== firstFile)];
+    const [a, b] = [read(fileOfA), read(fileOfB)];
     change(a, b);
-    writeFileSync(path, JSON.stringify(contents));
+    writeFileSync(fileOfA, JSON.stringify(a));
+    writeFileSync(fileOfB, JSON.stringify(b));
     expect(await rejectionOf(store.get("a"))).toMatchObject({ name: "StoreError", code: "store_corrupt" });
     expect(await store.get("a")).toBeUndefined();
-  });
-
-  test("is refused if it is an older value of the same entry", async () => {
-    const store = fileStore(path, { key: bytes });
-    await store.set("a", "old");
-    const [old] = Object.values(file().entries);
-    await store.set("a", "new");
-    const contents = file();
-    for (const entry of Object.values(contents.entries)) entry.value = old?.value ?? "";
-    writeFileSync(path, JSON.stringify(contents));
-    expect(await rejectionOf(store.get("a"))).toMatchObject({ code: "store_corrupt" });
   });
 
   test("encrypting a value twice makes two ciphertexts", async () => {
@@ -200,7 +195,7 @@ describe("a value that was moved or changed", () => {
     const seen = new Set<string>();
     for (let times = 0; times < 5; times++) {
       await store.set("key", "value");
-      for (const { value } of Object.values(file().entries)) seen.add(value.split(".")[3] ?? "");
+      for (const file of newest()) seen.add(read(file).value.split(".")[3] ?? "");
     }
     expect(seen.size).toBe(5);
   });
@@ -250,7 +245,7 @@ describe("encryptedStore", () => {
       name: "of a fileStore with the same key",
       async plant(inner) {
         await fileStore(path, { key: bytes }).set("key", "planted");
-        await inner.set("key", Object.values(file().entries)[0]?.value ?? "");
+        await inner.set("key", read(newest()[0] ?? "").value);
       },
     },
   ];
@@ -271,12 +266,12 @@ describe("encryptedStore", () => {
 describe("a planted secret does not appear", () => {
   const [plantedValue, plantedName] = ["canary-value-5f2c", "canary-client|https://canary.example"];
 
-  test("in the encrypted file, in the names of the locks, in the store, and in what it throws", async () => {
+  test("in the encrypted files, in the names of the locks, in the store, and in what it throws", async () => {
     const store = fileStore(path, { key: bytes });
     const { version } = await store.set(plantedName, plantedValue);
     const outputs: unknown[] = [store, inspect(store, { showHidden: true, depth: 10 })];
     await store.lock(plantedName, async () => {
-      outputs.push(readdirSync(`${path}.locks`, { recursive: true }).join("\n"));
+      outputs.push(readdirSync(path, { recursive: true }).join("\n"));
       outputs.push(await rejectionOf(store.lock(plantedName, async () => {}, { timeoutMs: 5 })));
       const other = fileStore(path, { key: bytes });
       outputs.push(await rejectionOf(other.lock(plantedName, async () => {}, { timeoutMs: 5 })));
@@ -284,9 +279,11 @@ describe("a planted secret does not appear", () => {
     outputs.push(await rejectionOf(store.set(plantedName, plantedValue, { ifVersion: `not ${version}` })));
     outputs.push(await rejectionOf(fileStore(path, { key: randomBytes(32) }).get(plantedName)));
     outputs.push(await rejectionOf(fileStore(path, { plaintext: true }).get(plantedName)));
-    const contents = readFileSync(path, "utf8");
-    outputs.push(contents, Buffer.from(contents, "base64url").toString("latin1"));
-    writeFileSync(path, contents.slice(0, -1));
+    const [file = ""] = entryFiles(path);
+    const contents = readFileSync(file, "utf8");
+    const marker = readFileSync(join(path, "store.json"), "utf8");
+    outputs.push(contents, Buffer.from(contents, "base64url").toString("latin1"), marker);
+    writeFileSync(file, contents.slice(0, -1));
     outputs.push(await rejectionOf(store.get(plantedName)));
     const text = outputs.map((output) => shown(output)).join("\n");
     for (const form of [plantedValue, "canary-client", "canary.example"]) expect(text).not.toContain(form);
@@ -297,10 +294,11 @@ describe("a planted secret does not appear", () => {
   test("in what a store in plaintext throws about its file", async () => {
     const store = fileStore(path, { plaintext: true });
     await store.set(plantedName, plantedValue);
-    const contents = readFileSync(path, "utf8");
+    const [file = ""] = entryFiles(path);
+    const contents = readFileSync(file, "utf8");
     expect(contents).toContain(plantedValue);
     const outputs: unknown[] = [await rejectionOf(fileStore(path, { key: bytes }).get(plantedName))];
-    writeFileSync(path, `${contents}}`);
+    writeFileSync(file, `${contents}}`);
     outputs.push(await rejectionOf(store.get(plantedName)), store);
     expect(outputs.map((output) => shown(output)).join("\n")).not.toContain("canary");
   });

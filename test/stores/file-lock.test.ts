@@ -1,58 +1,56 @@
 // The locks of a file store: one holder at a time, even when holders are killed or suspended.
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeEach, describe, expect, test } from "vitest";
-import { fileStore } from "../../src/stores/file.js";
-import { clearUp, replaceFile, setAside } from "../../src/stores/file-contents.js";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import {
   beatEveryMs,
-  FileLocks,
   goneAfterMs,
   newHolder,
+  sweepLock,
+  takeLock,
   type Watch,
   watchHolders,
 } from "../../src/stores/file-lock.js";
 import { rejectionOf } from "../support/wait.js";
 import { temporaryFolder } from "./temporary-folder.js";
 
-let path: string;
 let folder: string;
+let lock: string;
 beforeEach(() => {
-  path = join(temporaryFolder(), "store.json");
-  folder = `${path}.locks`;
+  folder = temporaryFolder();
+  lock = join(folder, "lock");
 });
 
-/** Treats every holder that did not certainly end as gone. */
-const greedy: Watch = () => true;
 /** Treats no holder as gone. */
 const patient: Watch = () => false;
-const limits = { timeoutMs: 5_000, queueMs: 5_000 };
+const take = (watch: Watch = patient, timeoutMs = 5_000) =>
+  takeLock(lock, timeoutMs, performance.now() + timeoutMs, watch);
 
 const [machine = ""] = newHolder().split(".");
 const here = (pid: number | undefined) => `${machine}.${pid}.0123456789abcdef`;
 const elsewhere = `${"0".repeat(16)}.1.0123456789abcdef`;
 const endedPid = () => spawnSync(process.execPath, ["--version"]).pid;
 
-async function heldBy(holder: string): Promise<string> {
-  await new FileLocks(patient).write(folder, limits, async () => {});
-  renameSync(join(folder, "write", "free"), join(folder, "write", holder));
-  return join(folder, "write", holder);
+function heldBy(...holders: string[]): void {
+  mkdirSync(lock, { recursive: true });
+  for (const holder of holders) writeFileSync(join(lock, holder), "");
 }
 
-/** Counts how many tasks run at the same time. */
-function overlaps() {
+/** Runs twenty tasks, each under the lock. Returns how many ran at the same time. */
+async function mostAtOnce(watch: Watch = patient): Promise<number> {
   let inside = 0;
   let most = 0;
-  return {
-    most: () => most,
-    async task() {
-      inside++;
-      most = Math.max(most, inside);
-      await new Promise((resolve) => setTimeout(resolve, 2));
-      inside--;
-    },
+  const task = async () => {
+    const { release } = await take(watch);
+    inside++;
+    most = Math.max(most, inside);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    inside--;
+    release();
   };
+  await Promise.all(Array.from({ length: 20 }, task));
+  return most;
 }
 
 describe("a holder", () => {
@@ -90,172 +88,67 @@ describe("a holder", () => {
   });
 });
 
-describe("the write lock", () => {
-  test.each([
-    { name: "whose process has ended", holder: () => here(endedPid()), watch: patient },
-    { name: "of another machine that gives no sign", holder: () => elsewhere, watch: greedy },
-    { name: "whose process id another process has now", holder: () => here(process.pid), watch: greedy },
-  ])("of a holder $name is taken by twenty processes one after the other", async (row) => {
-    await heldBy(row.holder());
-    const { task, most } = overlaps();
-    // Only the old holder is gone: these twenty are alive.
-    const once = () => {
-      const gone = new Set([elsewhere, here(process.pid)]);
-      return (holder: string) => row.watch === greedy && gone.has(holder);
-    };
-    await Promise.all(Array.from({ length: 20 }, () => new FileLocks(once()).write(folder, limits, task)));
-    expect(most()).toBe(1);
-    expect(readdirSync(join(folder, "write"))).toEqual(["free"]);
-  });
+describe("a lock", () => {
+  const gone: { name: string; holders: () => string[] }[] = [
+    { name: "that nobody held", holders: () => [] },
+    { name: "of a holder whose process has ended", holders: () => [here(endedPid())] },
+    { name: "of a holder on another machine that gives no sign", holders: () => [elsewhere] },
+    { name: "of a holder whose process id another process has now", holders: () => [here(process.pid)] },
+    { name: "of two holders, as after restoring a backup", holders: () => [elsewhere, here(endedPid())] },
+  ];
+  test.each(gone)(
+    "$name is taken by twenty tasks one after the other, and nothing is left",
+    async ({ holders }) => {
+      const names = holders();
+      heldBy(...names);
+      // Only the old holders are gone: these twenty are alive.
+      expect(await mostAtOnce((holder) => names.includes(holder))).toBe(1);
+      expect(readdirSync(folder)).toEqual([]);
+    },
+  );
 
   test.each([
     {
       name: "of another machine, whose process id means nothing here",
       holder: () => here(endedPid()).replace(machine, "0".repeat(16)),
+      says: "a process of another machine",
     },
-    { name: "of this machine that is alive", holder: () => here(process.pid) },
-  ])("of a holder $name is not taken over", async ({ holder }) => {
-    await heldBy(holder());
-    const error = await rejectionOf(
-      new FileLocks(watchHolders()).write(folder, { timeoutMs: 60, queueMs: 60 }, async () => {}),
-    );
-    expect(error).toMatchObject({ name: "StoreError", code: "store_locked" });
+    {
+      name: "of this machine that is alive",
+      holder: () => here(process.pid),
+      says: `process ${process.pid} of this machine`,
+    },
+    { name: "that no store wrote", holder: () => "notes", says: "a file in " },
+  ])("of a holder $name is not taken over, and the message names it", async ({ holder, says }) => {
+    const name = holder();
+    heldBy(name);
+    const error = await rejectionOf(take(watchHolders(), 60));
+    expect(error).toMatchObject({ code: "store_locked", message: expect.stringContaining(says) });
+    sweepLock(lock);
+    expect(readdirSync(lock)).toEqual([name]);
+    expect(readdirSync(folder)).toEqual(["lock"]);
   });
 
-  test("is created once when twenty processes need it at the same time", async () => {
-    const { task, most } = overlaps();
-    await Promise.all(Array.from({ length: 20 }, () => new FileLocks(patient).write(folder, limits, task)));
-    expect(most()).toBe(1);
-    expect(readdirSync(folder)).toEqual(["write"]);
+  test("that a suspended holder lost is not released by it while the new holder has it", async () => {
+    const first = await take();
+    const second = await take(() => true);
+    first.release();
+    expect(readdirSync(lock)).toHaveLength(1);
+    expect(await rejectionOf(take(patient, 20))).toMatchObject({ code: "store_locked" });
+    second.release();
+    expect(readdirSync(folder)).toEqual([]);
   });
 
-  test.each([
-    { name: "whose process has ended", stray: () => here(endedPid()), watch: patient },
-    { name: "of another machine that gives no sign", stray: () => elsewhere, watch: greedy },
-  ])("moves a second folder of a holder $name out of the way", async ({ stray, watch }) => {
-    await heldBy("free");
-    const name = stray();
-    mkdirSync(join(folder, "write", name));
-    writeFileSync(join(folder, "write", name, "contents"), "");
-    const { task, most } = overlaps();
-    const gone: Watch = (holder, beat) => holder === name && watch(holder, beat);
-    await Promise.all(Array.from({ length: 20 }, () => new FileLocks(gone).write(folder, limits, task)));
-    expect(most()).toBe(1);
-    expect(readdirSync(join(folder, "write"))).toEqual(["free"]);
-    expect(readdirSync(join(folder, `stray.${name}`))).toEqual(["contents"]);
-  });
-
-  test("names the folder to remove when there are two holders, as after restoring a backup", async () => {
-    await heldBy("free");
-    mkdirSync(join(folder, "write", elsewhere));
-    const error = await rejectionOf(
-      new FileLocks(patient).write(folder, { timeoutMs: 30, queueMs: 30 }, async () => {}),
-    );
-    expect(error).toMatchObject({
-      code: "store_locked",
-      message: expect.stringContaining(`remove ${folder}`),
-    });
-  });
-
-  test("that a suspended holder lost prevents its started write, and its task runs again", async () => {
-    let runs = 0;
-    const seen: (string | undefined)[] = [];
-    await new FileLocks(patient).write(folder, limits, async (own) => {
-      runs++;
-      seen.push(existsSync(path) ? readFileSync(path, "utf8") : undefined);
-      if (runs === 1) {
-        writeFileSync(join(own, "contents"), "begun before");
-        await new FileLocks(greedy).write(folder, limits, async (others) => {
-          await clearUp(path, others);
-          await replaceFile(path, "the other's", others);
-        });
-        // As if the process woke up between writing and renaming.
-        expect(() => renameSync(join(own, "contents"), path)).toThrow(/ENOENT/);
-      }
-      await replaceFile(path, `run ${runs}`, own);
-    });
-    // The task failed and ran again on the other process's entries.
-    expect(seen).toEqual([undefined, "the other's"]);
-    expect(readFileSync(path, "utf8")).toBe("run 2");
-  });
-
-  test("that a suspended holder lost prevents it from moving away another process's file", async () => {
-    writeFileSync(path, "torn");
-    let runs = 0;
-    await new FileLocks(patient).write(folder, limits, async (own) => {
-      if (runs++ > 0) return;
-      await new FileLocks(greedy).write(folder, limits, (others) => replaceFile(path, "good", others));
-      await setAside(path, "it is torn", own);
-    });
-    expect(runs).toBe(2);
-    expect(readdirSync(join(path, ".."))).toEqual(["store.json", "store.json.locks"]);
-    expect(readFileSync(path, "utf8")).toBe("good");
-  });
-
-  test("that a suspended holder lost is not released while the new holder has it", async () => {
-    await new FileLocks(patient).write(folder, limits, async () => {
-      await new FileLocks(greedy).write(folder, limits, async () => {});
-      await heldBy(here(process.pid));
-    });
-    expect(readdirSync(join(folder, "write"))).toEqual([here(process.pid)]);
-  });
-});
-
-describe("in the folder of a killed holder of the write lock,", () => {
-  test("an unfinished write is removed", async () => {
-    writeFileSync(join(await heldBy(here(endedPid())), "contents"), "half");
-    await new FileLocks(patient).write(folder, limits, async (own) => {
-      expect(await clearUp(path, own)).toBeUndefined();
-      expect(readdirSync(own)).toEqual([]);
-    });
-  });
-
-  test("a damaged file is set aside and reported", async () => {
-    writeFileSync(join(await heldBy(here(endedPid())), "aside"), "torn");
-    const error = await rejectionOf(fileStore(path, { plaintext: true }).set("key", "value"));
-    expect(error).toMatchObject({ name: "StoreError", code: "store_corrupt" });
-    const [, aside = ""] = /set aside as (\S+);/.exec((error as Error).message) ?? [];
-    expect(readFileSync(aside, "utf8")).toBe("torn");
-  });
-});
-
-describe("the lock of a key", () => {
-  const take = (watch: Watch, name = "key", timeoutMs = 5_000) =>
-    new FileLocks(watch).takeKey(folder, name, timeoutMs, performance.now() + timeoutMs);
-  const lockFiles = () => readdirSync(folder).filter((name) => name !== "write");
-
-  /** The file of a holder that did not release its lock. */
-  async function leftBy(holder: string): Promise<string> {
-    const release = await take(patient);
-    const [name = ""] = lockFiles();
-    const left = join(folder, name.replace(/(?<=^[^.]*\.).*/, holder));
-    renameSync(join(folder, name), left);
-    await release();
-    return left;
-  }
-
-  test.each([
-    { whose: "a process of another machine", holder: elsewhere },
-    { whose: `process ${process.pid} of this machine`, holder: here(process.pid) },
-  ])("that $whose holds is refused with a message that names the holder", async ({ whose, holder }) => {
-    await leftBy(holder);
-    expect(await rejectionOf(take(patient, "key", 20))).toMatchObject({
-      code: "store_locked",
-      message: expect.stringContaining(whose),
-    });
-  });
-
-  test("removes the files of other keys whose processes have ended", async () => {
-    const left = await leftBy(here(endedPid()));
-    const release = await take(patient, "another key");
-    expect(existsSync(left)).toBe(false);
-    await release();
-  });
-
-  test("ignores unknown files in the folder, and leaves them", async () => {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    writeFileSync(join(folder, `${"0".repeat(32)}.notes`), "");
-    await (await take(patient))();
-    expect(lockFiles()).toEqual([`${"0".repeat(32)}.notes`]);
+  test("that was taken over aborts the lease of its former holder at the next beat", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const first = await take();
+    const lost = new Promise((resolve) => first.lease.addEventListener("abort", resolve));
+    const second = await take(() => true);
+    vi.advanceTimersByTime(beatEveryMs);
+    await lost;
+    expect(first.lease.reason).toMatchObject({ name: "StoreError", code: "store_locked" });
+    expect(second.lease.aborted).toBe(false);
+    second.release();
   });
 });

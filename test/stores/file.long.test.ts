@@ -1,16 +1,26 @@
 // Long tests of the file store: processes killed at random, files cut at every byte, and bytes changed.
 import { randomBytes } from "node:crypto";
-import { chmodSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { isStoreError, type StoreError } from "../../src/index.js";
+import { encryptedStore } from "../../src/stores/encrypted.js";
 import { fileStore } from "../../src/stores/file.js";
+import { testStore } from "../../src/stores/testing.js";
 import { rejectionOf } from "../support/wait.js";
 import { killWhileWriting } from "./start-process.js";
-import { temporaryFolder } from "./temporary-folder.js";
+import { entryFiles, temporaryFolder } from "./temporary-folder.js";
 
 const key = randomBytes(32).toString("base64");
+
+describe("an encryptedStore over a fileStore", () => {
+  testStore({ describe, test }, () => {
+    const path = join(temporaryFolder(), "store");
+    const open = () => encryptedStore(fileStore(path, { plaintext: true }), key);
+    return { store: open(), second: open() };
+  });
+});
 
 test("processes that are killed at 100 random moments while they write leave the old value or the new one", async () => {
   const atOnce = 2;
@@ -19,16 +29,36 @@ test("processes that are killed at 100 random moments while they write leave the
 });
 
 test.each([
-  { name: "an encrypted file", options: { key } },
-  { name: "a file in plaintext", options: { plaintext: true } },
-])("$name that was cut at any byte is set aside", async ({ options }) => {
-  const path = join(temporaryFolder(), "store.json");
+  { name: "an encrypted store", options: { key } },
+  { name: "a store in plaintext", options: { plaintext: true } },
+])("$name whose last write was cut at any byte has the old value or the new one", async ({ options }) => {
+  const path = join(temporaryFolder(), "store");
   const store = fileStore(path, options);
-  await store.set("one", "välue");
-  const contents = readFileSync(path);
-  for (let length = 0; length < contents.length; length++) {
-    writeFileSync(path, contents.subarray(0, length), { mode: 0o600 });
-    chmodSync(path, 0o600);
+  for (const value of ["older", "old"]) await store.set("one", value);
+  const { version } = await store.set("one", "nëw");
+  const [file = ""] = entryFiles(path);
+  const contents = readFileSync(file);
+  for (let length = 0; length <= contents.length; length++) {
+    truncateSync(file, 0);
+    writeFileSync(file, contents.subarray(0, length));
+    const [whole, value] = length === contents.length ? [true, "nëw"] : [false, "old"];
+    const found = await store.get("one");
+    expect([found?.value, found?.version === version], `cut at ${length}`).toEqual([value, whole]);
+  }
+});
+
+test.each([
+  { name: "an encrypted store", options: { key } },
+  { name: "a store in plaintext", options: { plaintext: true } },
+])("the only file of an entry of $name that was cut at any byte is set aside", async ({ options }) => {
+  const path = join(temporaryFolder(), "store");
+  const store = fileStore(path, options);
+  for (let length = 0; ; length++) {
+    await store.set("one", "välue", { ifVersion: null });
+    const [file = ""] = entryFiles(path);
+    const contents = readFileSync(file);
+    if (length >= contents.length) break;
+    truncateSync(file, length);
     const error = (await rejectionOf(store.get("one"))) as StoreError;
     expect(error, `cut at ${length}`).toMatchObject({ code: "store_corrupt" });
     const [, aside = ""] = /set aside as (\S+);/.exec(error.message) ?? [];
@@ -37,23 +67,20 @@ test.each([
   }
 });
 
-test("an encrypted file with a changed byte never yields another value", async () => {
-  const folder = temporaryFolder();
-  const path = join(folder, "store.json");
-  await fileStore(path, { key }).set("key", "value");
-  const contents = readFileSync(path);
-  let count = 0;
+test("an encrypted entry with a changed byte never yields another value", async () => {
+  const path = join(temporaryFolder(), "store");
+  const store = fileStore(path, { key });
   await fc.assert(
-    fc.asyncProperty(fc.nat(contents.length - 1), fc.nat(255), async (at, byte) => {
-      const changed = Buffer.from(contents);
-      changed[at] = byte;
-      const file = join(folder, `changed-${count++}.json`);
-      writeFileSync(file, changed, { mode: 0o600 });
-      const outcome = await fileStore(file, { key })
-        .get("key")
-        .catch((error: unknown) => error);
-      if (isStoreError(outcome)) expect(["store_corrupt", "store_unavailable"]).toContain(outcome.code);
-      else expect([undefined, "value"]).toContain((outcome as { value: string } | undefined)?.value);
+    fc.asyncProperty(fc.nat(), fc.nat(255), async (at, byte) => {
+      await store.delete("key");
+      await store.set("key", "value");
+      const [file = ""] = entryFiles(path);
+      const changed = readFileSync(file);
+      changed[at % changed.length] = byte;
+      writeFileSync(file, changed);
+      const outcome = await store.get("key").catch((error: unknown) => error);
+      if (isStoreError(outcome)) expect(outcome.code).toBe("store_corrupt");
+      else expect((outcome as { value: string } | undefined)?.value).toBe("value");
     }),
     { numRuns: 1_000 },
   );

@@ -1,5 +1,5 @@
-// The store in a file: the promises of every store, the file itself, damaged files, and faults of the file system.
-import { execFileSync } from "node:child_process";
+// The store in a folder: the promises of every store, the folder itself, damaged files, and faults of the file system.
+import { execFileSync, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import {
   chmodSync,
@@ -10,6 +10,8 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
+  renameSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -18,11 +20,12 @@ import { join, relative } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { StoreError } from "../../src/index.js";
 import { fileStore } from "../../src/stores/file.js";
+import { newHolder } from "../../src/stores/file-lock.js";
 import { steppedClock } from "../support/clock.js";
 import { rejectionOf } from "../support/wait.js";
 import { describeRefusals, describeStore } from "./own-store.js";
 import { startProcess } from "./start-process.js";
-import { expectFreeLocks, temporaryFolder } from "./temporary-folder.js";
+import { entryFiles, expectNothingLeft, temporaryFolder } from "./temporary-folder.js";
 
 const key = randomBytes(32).toString("base64");
 const posix = process.platform !== "win32";
@@ -32,11 +35,11 @@ let folder: string;
 let path: string;
 beforeEach(() => {
   folder = temporaryFolder();
-  path = join(folder, "store.json");
+  path = join(folder, "store");
 });
 const mode = (at: string) => statSync(at).mode & 0o777;
 
-const newPath = () => join(temporaryFolder(), "store.json");
+const newPath = () => join(temporaryFolder(), "store");
 describeStore({
   name: "fileStore with a key",
   create: ({ now }) => fileStore(newPath(), { key, now }),
@@ -59,18 +62,38 @@ test.each([
   expect(open).toThrow(expect.objectContaining({ code: "option_invalid" }));
 });
 
-describe("the file", () => {
-  test.skipIf(!posix)("its folder and its locks belong to the user alone, whatever the umask", async () => {
+describe("the folder", () => {
+  test.skipIf(!posix)("and all in it belong to the user alone, whatever the umask", async () => {
     const umask = process.umask(0);
     onTestFinished(() => void process.umask(umask));
-    const at = join(folder, "new", "store.json");
+    const at = join(folder, "new", "store");
     await fileStore(at, { key }).set("key", "value");
-    expect([at, join(at, ".."), `${at}.locks`].map(mode)).toEqual([0o600, 0o700, 0o700]);
+    const [file = ""] = entryFiles(at);
+    expect([join(at, ".."), at, join(file, "..")].map(mode)).toEqual([0o700, 0o700, 0o700]);
+    expect([join(at, "store.json"), file].map(mode)).toEqual([0o600, 0o600]);
   });
 
   test("is not created by reading", async () => {
-    expect(await fileStore(join(folder, "new", "store.json"), { key }).get("key")).toBeUndefined();
+    const store = fileStore(join(folder, "new", "store"), { key });
+    expect(await store.get("key")).toBeUndefined();
+    await store.delete("key");
     expect(existsSync(join(folder, "new"))).toBe(false);
+  });
+
+  test.skipIf(!posix)("may be an empty one that the user made", async () => {
+    mkdirSync(path, { mode: 0o700 });
+    const store = fileStore(path, { key });
+    expect(await store.get("key")).toBeUndefined();
+    expect(await store.set("key", "value")).toMatchObject({ value: "value" });
+  });
+
+  test("is made anew after it was removed", async () => {
+    const store = fileStore(path, { key });
+    await store.set("key", "value");
+    rmSync(path, { recursive: true });
+    expect(await store.get("key")).toBeUndefined();
+    await store.set("key", "anew");
+    expect((await fileStore(path, { key }).get("key"))?.value).toBe("anew");
   });
 
   test("is relative to the current folder at the time the store was made", async () => {
@@ -82,16 +105,26 @@ describe("the file", () => {
     expect(existsSync(path)).toBe(true);
   });
 
-  test("is the only thing left after use, except for its folder of locks, all free", async () => {
+  test("is the only thing left after use, with at most two files for an entry and no lock", async () => {
     const store = fileStore(path, { key });
     const names = ["key 1", "key 2", "key 3", "key 4", "key 5"];
-    await Promise.all(names.map((name) => store.lock(name, () => store.set(name, "value"))));
+    for (let times = 0; times < 3; times++)
+      await Promise.all(names.map((name) => store.lock(name, () => store.set(name, "value"))));
     await rejectionOf(store.set("key 1", "value", { ifVersion: "none" }));
-    expect(readdirSync(folder).sort()).toEqual(["store.json", "store.json.locks"]);
-    expectFreeLocks(path);
+    expect(readdirSync(folder)).toEqual(["store"]);
+    expect(readdirSync(path).sort()).toEqual(["entries", "locks", "store.json"]);
+    expect(entryFiles(path)).toHaveLength(10);
+    expectNothingLeft(path);
   });
 
-  test("is read again after each write of another store, even if its size and times stay the same", async () => {
+  test("holds nothing of an entry that was deleted", async () => {
+    const store = fileStore(path, { key });
+    for (const value of ["1", "2", "3"]) await store.set("key", value);
+    await store.delete("key");
+    expect(readdirSync(join(path, "entries"))).toEqual([]);
+  });
+
+  test("shows each write to another store at once, even if its size and times stay the same", async () => {
     const [one, other] = [fileStore(path, { key }), fileStore(path, { key })];
     for (let count = 0; count < 50; count++) {
       await one.set("key", String(count % 10));
@@ -99,19 +132,43 @@ describe("the file", () => {
     }
   });
 
-  test("loses expired entries at the next write", async () => {
+  test("loses expired entries while others are written", async () => {
     const clock = steppedClock();
-    const store = fileStore(path, { plaintext: true, now: clock.now });
-    await store.set("short", "value-that-expires", { expiresAt: clock.now() + 1 });
+    const store = fileStore(path, { key, now: clock.now });
+    for (let count = 0; count < 20; count++)
+      await store.set(`short ${count}`, "value", { expiresAt: clock.now() + 1 });
+    await store.set("long", "value", { expiresAt: clock.now() + 2 });
     clock.advance(1);
-    expect(readFileSync(path, "utf8")).toContain("value-that-expires");
-    await store.set("other", "value");
-    expect(readFileSync(path, "utf8")).not.toContain("value-that-expires");
+    for (let count = 0; count < 20; count++) await store.set("other", "value");
+    expect(readdirSync(join(path, "entries"))).toHaveLength(2);
+    expect((await store.get("long"))?.value).toBe("value");
   });
 
-  test.skipIf(!posix)("is replaced behind a link, and both names share one lock", async () => {
+  test("loses what killed processes left: unfinished writes after ten minutes, and locks", async () => {
+    const store = fileStore(path, { key });
+    await store.set("key", "value");
+    const [file = ""] = entryFiles(path);
+    const old = `${Date.now() - 700_000}.0123456789abcdef`;
+    const young = `~1.${Date.now()}.0123456789abcdef`;
+    writeFileSync(join(file, "..", `~${Number.MAX_SAFE_INTEGER}.${old}`), "half");
+    writeFileSync(join(file, "..", young), "half");
+    mkdirSync(join(path, "entries", `~.${old}`));
+    writeFileSync(join(path, "entries", `~.${old}`, "17"), "half");
+    const { pid } = spawnSync(process.execPath, ["--version"]);
+    for (const lock of ["hash", "hash~0123456789abcdef"]) {
+      mkdirSync(join(path, "locks", lock));
+      writeFileSync(join(path, "locks", lock, newHolder().replace(/(?<=\.)\d+(?=\.)/, String(pid))), "");
+    }
+    for (let count = 0; count < 5; count++) await store.set("other", "value");
+    const left = readdirSync(path, { recursive: true }).filter((name) => /~|hash/.test(String(name)));
+    expect(left.map((name) => String(name).split("/").at(-1))).toEqual([young]);
+    await store.set("key", "new");
+    expectNothingLeft(path);
+  });
+
+  test.skipIf(!posix)("is used behind a link, and both names share one lock", async () => {
     mkdirSync(join(folder, "far"));
-    const [link, target] = [join(folder, "link.json"), join(folder, "far", "store.json")];
+    const [link, target] = [join(folder, "link"), join(folder, "far", "store")];
     await fileStore(target, { key }).set("key", "old");
     symlinkSync(target, link);
     const byLink = fileStore(link, { key });
@@ -125,57 +182,72 @@ describe("the file", () => {
   });
 });
 
-const write = (contents: string | Uint8Array) => {
-  writeFileSync(path, contents, { mode: 0o600 });
-  chmodSync(path, 0o600);
+const setAside = () => (existsSync(join(path, "corrupt")) ? readdirSync(join(path, "corrupt")) : []);
+const newestFile = () => entryFiles(path)[0] ?? "";
+const write = (file: string, contents: string | Uint8Array) => {
+  rmSync(file, { force: true, recursive: true });
+  writeFileSync(file, contents, { mode: 0o600 });
 };
-const setAside = () => readdirSync(folder).filter((name) => name.startsWith("store.json.corrupt-"));
-const storeFile = (change: object) =>
-  JSON.stringify({ kind: "bivariant token store", format: 1, cipher: "none", entries: {}, ...change });
 
-describe("a damaged file is set aside and reported once:", () => {
-  const entry = (value: unknown) => storeFile({ entries: { key: value } });
-  const damaged: { name: string; contents: string | Uint8Array }[] = [
-    { name: "an empty file", contents: "" },
-    { name: "a text", contents: "my notes" },
-    { name: "invalid UTF-8", contents: new Uint8Array([0x22, 0xff, 0xfe, 0x22]) },
-    { name: "zeros, as after a power failure", contents: new Uint8Array(500) },
-    { name: "a store's file with a byte order mark", contents: `\ufeff${storeFile({})}` },
-    { name: "a store's file twice", contents: storeFile({}) + storeFile({}) },
-    { name: "a JSON array", contents: "[]" },
-    { name: "null", contents: "null" },
-    { name: "another program's JSON", contents: '{"name":"x","version":"1.0.0"}' },
-    { name: "another kind", contents: storeFile({ kind: "something else" }) },
-    { name: "a missing format", contents: storeFile({ format: undefined }) },
-    { name: "a format as text", contents: storeFile({ format: "1" }) },
-    { name: "an unknown older format", contents: storeFile({ format: 0 }) },
-    { name: "an unknown cipher", contents: storeFile({ cipher: "rot13" }) },
-    { name: "missing entries", contents: storeFile({ entries: undefined }) },
-    { name: "entries in an array", contents: storeFile({ entries: [] }) },
-    { name: "an entry that is a text", contents: entry("value") },
-    { name: "an entry without a value", contents: entry({ version: "1" }) },
-    { name: "an entry without a version", contents: entry({ value: "v" }) },
-    { name: "an expiry as text", contents: entry({ version: "1", value: "v", expiresAt: "soon" }) },
-    { name: "brackets 50,000 deep", contents: "[".repeat(50_000) },
+describe("a damaged file of an entry", () => {
+  const entry = (change: object) => (good: string) => JSON.stringify({ ...JSON.parse(good), ...change });
+  const damaged: { name: string; contents: (good: string) => string | Uint8Array }[] = [
+    { name: "an empty file", contents: () => "" },
+    { name: "a text", contents: () => "my notes" },
+    { name: "invalid UTF-8", contents: () => new Uint8Array([0x22, 0xff, 0xfe, 0x22]) },
+    { name: "zeros, as after a power failure", contents: () => new Uint8Array(500) },
+    { name: "a file with a byte order mark", contents: (good) => `\ufeff${good}` },
+    { name: "a file twice", contents: (good) => good + good },
+    { name: "a file without its last byte", contents: (good) => good.slice(0, -1) },
+    { name: "a JSON array", contents: () => "[]" },
+    { name: "null", contents: () => "null" },
+    { name: "another program's JSON", contents: () => '{"name":"x","version":"1.0.0"}' },
+    { name: "the name of another entry", contents: entry({ name: "other" }) },
+    { name: "the version of another number", contents: entry({ version: "1.0123456789abcdef" }) },
+    { name: "no version", contents: entry({ version: undefined }) },
+    { name: "no value", contents: entry({ value: undefined }) },
+    { name: "an expiry as text", contents: entry({ expiresAt: "soon" }) },
+    { name: "brackets 50,000 deep", contents: () => "[".repeat(50_000) },
   ];
-  test.each(damaged)("$name", async ({ contents }) => {
+  test.each(damaged)(
+    "is set aside and reported once, and the entry is missing: $name",
+    async ({ contents }) => {
+      const store = fileStore(path, { plaintext: true });
+      for (const use of [() => store.get("key"), () => store.set("key", "v"), () => store.delete("key")]) {
+        const { value } = await store.set("key", "only");
+        for (const older of entryFiles(path).slice(1)) rmSync(older);
+        const bad = Buffer.from(contents(readFileSync(newestFile(), "utf8")));
+        write(newestFile(), bad);
+        const before = setAside();
+        const error = (await rejectionOf(use())) as StoreError;
+        expect(error).toMatchObject({ name: "StoreError", code: "store_corrupt" });
+        const [name = "", ...others] = setAside().filter((one) => !before.includes(one));
+        expect(others).toEqual([]);
+        expect(error.message).toContain(join(path, "corrupt", name));
+        expect(error.message).not.toContain(value);
+        expect(readFileSync(join(path, "corrupt", name))).toEqual(bad);
+        expect(await store.get("key")).toBeUndefined();
+        expect(await store.set("key", "anew", { ifVersion: null })).toMatchObject({ value: "anew" });
+      }
+    },
+  );
+
+  test.each(damaged)("leaves the value before it, which can be replaced: $name", async ({ contents }) => {
     const store = fileStore(path, { plaintext: true });
-    for (const use of [() => store.get("key"), () => store.set("key", "v"), () => store.delete("key")]) {
-      write(contents);
-      const before = setAside();
-      const error = (await rejectionOf(use())) as StoreError;
-      expect(error).toMatchObject({ name: "StoreError", code: "store_corrupt" });
-      const [name = "", ...others] = setAside().filter((one) => !before.includes(one));
-      expect(others).toEqual([]);
-      expect(error.message).toContain(join(folder, name));
-      expect(readFileSync(join(folder, name))).toEqual(Buffer.from(contents));
-      expect(await store.get("key")).toBeUndefined();
-      expect(await store.set("key", "anew", { ifVersion: null })).toMatchObject({ value: "anew" });
-    }
+    const { version } = await store.set("key", "old");
+    await store.set("key", "new");
+    write(newestFile(), contents(readFileSync(newestFile(), "utf8")));
+    for (let times = 0; times < 2; times++) expect(await store.get("key")).toEqual({ value: "old", version });
+    expect(setAside()).toHaveLength(1);
+    await store.set("key", "next", { ifVersion: version });
+    expect((await store.get("key"))?.value).toBe("next");
+    await store.set("key", "last");
+    expect(entryFiles(path)).toHaveLength(2);
   });
 
-  test("by one of ten stores that read it at the same time", async () => {
-    write("torn");
+  test("is reported by one of ten stores that read it at the same time", async () => {
+    await fileStore(path, { key }).set("key", "value");
+    write(newestFile(), "torn");
     const read = () =>
       fileStore(path, { key })
         .get("key")
@@ -186,40 +258,83 @@ describe("a damaged file is set aside and reported once:", () => {
     expect(setAside()).toHaveLength(1);
   });
 
-  test.skipIf(!posix)("with mode 0600, whatever mode it had", async () => {
-    for (const before of [0o400, 0o700]) {
-      write("torn");
-      chmodSync(path, before);
+  test.skipIf(!posix)("is set aside with mode 0600, whatever mode it had", async () => {
+    for (const before of [0o400, 0o777]) {
+      await fileStore(path, { key }).set("key", "value");
+      write(newestFile(), "torn");
+      chmodSync(newestFile(), before);
       await rejectionOf(fileStore(path, { key }).get("key"));
     }
-    expect(setAside().map((name) => mode(join(folder, name)))).toEqual([0o600, 0o600]);
+    expect(setAside().map((name) => mode(join(path, "corrupt", name)))).toEqual([0o600, 0o600]);
   });
 });
 
-describe("an intact file that does not fit is refused and left as it is:", () => {
+const storeMarker = (change: object) =>
+  JSON.stringify({ kind: "bivariant token store", format: 2, cipher: "none", ...change });
+
+describe("a folder whose marker is damaged is reported every time and left as it is:", () => {
+  test.each([
+    { name: "an empty file", contents: "" },
+    { name: "another program's JSON", contents: '{"name":"x","version":"1.0.0"}' },
+    { name: "another kind", contents: storeMarker({ kind: "something else" }) },
+    { name: "a format as text", contents: storeMarker({ format: "2" }) },
+    { name: "an unknown older format", contents: storeMarker({ format: 1 }) },
+    { name: "an unknown cipher", contents: storeMarker({ cipher: "rot13" }) },
+  ])("$name", async ({ contents }) => {
+    await fileStore(path, { plaintext: true }).set("key", "value");
+    write(join(path, "store.json"), contents);
+    const before = readdirSync(path, { recursive: true });
+    const store = fileStore(path, { plaintext: true });
+    for (const use of [() => store.get("key"), () => store.set("key", "x"), () => store.delete("key")])
+      expect(await rejectionOf(use())).toMatchObject({
+        code: "store_corrupt",
+        message: expect.stringMatching(/Move the folder away/),
+      });
+    expect(readdirSync(path, { recursive: true })).toEqual(before);
+  });
+});
+
+describe("an intact folder that does not fit is refused and left as it is:", () => {
   const encrypted = async () => void (await fileStore(path, { key }).set("key", "value"));
   const plain = async () => void (await fileStore(path, { plaintext: true }).set("key", "value"));
-  const newer = async () => write(storeFile({ format: 2, entries: "of another shape" }));
+  const newer = async () => {
+    await plain();
+    write(join(path, "store.json"), storeMarker({ format: 3, entries: "of another shape" }));
+  };
+  const foreign = async () => {
+    mkdirSync(path, { mode: 0o700 });
+    writeFileSync(join(path, "notes"), "");
+  };
   const plaintext = { plaintext: true };
   test.each([
     { name: "another key", make: encrypted, options: { key: randomBytes(32) }, says: /with another key/ },
     { name: "a missing key", make: encrypted, options: plaintext, says: /encrypted.*with the key/ },
     { name: "a key for plaintext", make: plain, options: { key }, says: /is not encrypted/ },
-    { name: "the file of a newer version", make: newer, options: plaintext, says: /newer version/ },
+    { name: "the folder of a newer version", make: newer, options: plaintext, says: /newer version/ },
+    { name: "another program's folder", make: foreign, options: plaintext, says: /folder with other files/ },
   ])("$name", async ({ make, options, says }) => {
     await make();
-    const before = readFileSync(path);
+    const before = readdirSync(path, { recursive: true });
     const store = fileStore(path, options);
     for (const use of [() => store.get("key"), () => store.set("key", "x"), () => store.delete("key")])
       expect(await rejectionOf(use())).toMatchObject(unavailable(says));
-    expect(readFileSync(path)).toEqual(before);
-    expect(setAside()).toEqual([]);
+    expect(readdirSync(path, { recursive: true })).toEqual(before);
   });
 
-  test.skipIf(!posix).each([0o640, 0o604, 0o620, 0o602, 0o601, 0o644, 0o666])(
-    "a file with mode %o, with the command that corrects it",
+  test("a folder with another key that was put in the place of this one", async () => {
+    const store = fileStore(path, { key });
+    await store.set("key", "value");
+    await fileStore(`${path}-other`, { key: randomBytes(32) }).set("key", "value");
+    renameSync(path, `${path}-away`);
+    renameSync(`${path}-other`, path);
+    expect(await rejectionOf(store.get("key"))).toMatchObject(unavailable(/with another key/));
+    expect(await rejectionOf(store.set("key", "x"))).toMatchObject(unavailable(/with another key/));
+  });
+
+  test.skipIf(!posix).each([0o740, 0o704, 0o720, 0o702, 0o701, 0o755, 0o777])(
+    "a folder with mode %o, with the command that corrects it",
     async (wrong) => {
-      const quoted = join(folder, "it's a store.json");
+      const quoted = join(folder, "it's a store");
       const store = fileStore(quoted, { key });
       await store.set("key", "value");
       chmodSync(quoted, wrong);
@@ -253,13 +368,13 @@ describe("a wrong path fails with store_unavailable and the next step:", () => {
   const paths: { name: string; at: () => string; says: RegExp; isMissing?: boolean }[] = [
     {
       ...{ name: "below a missing folder", isMissing: true, says: /ENOENT.*mkdir -p/ },
-      at: () => join(folder, "no", "such", "store.json"),
+      at: () => join(folder, "no", "such", "store"),
     },
     {
       ...{ name: "below a file", says: /ENOTDIR.*Use a path elsewhere/ },
       at() {
         writeFileSync(join(folder, "file"), "");
-        return join(folder, "file", "store.json");
+        return join(folder, "file", "store");
       },
     },
     { name: "a long name", at: () => join(folder, "x".repeat(300)), says: /ENAMETOOLONG.*shorter/ },
@@ -279,22 +394,20 @@ describe("a wrong path fails with store_unavailable and the next step:", () => {
     },
   ];
   test.each(paths)("$name", async ({ at, says, isMissing }) => {
-    const { get, ...changes } = await outcomes(at());
+    const { get, delete: deleted, ...changes } = await outcomes(at());
     for (const [way, error] of Object.entries(changes)) expect(error, way).toMatchObject(unavailable(says));
-    if (isMissing) expect(get).toBeUndefined();
-    else expect(get).toMatchObject(unavailable(says));
+    for (const found of [get, deleted])
+      if (isMissing) expect(found).toBeUndefined();
+      else expect(found).toMatchObject(unavailable(says));
   });
 
   test.each([
-    { name: "a folder", make: () => mkdirSync(path) },
-    {
-      name: "a pipe, without waiting for its writer",
-      make: () => execFileSync("mkfifo", ["-m", "600", path]),
-    },
-  ])("$name", async ({ make }) => {
-    make();
-    const { get, set } = await outcomes();
-    for (const error of [get, set]) expect(error).toMatchObject(unavailable(/is not a file/));
+    { name: "a pipe as the store, without waiting for its writer", at: () => path, says: /is not a folder/ },
+    { name: "a pipe as its marker", at: () => join(path, "store.json"), says: /is not a file/ },
+  ])("$name", async ({ at, says }) => {
+    if (at() !== path) mkdirSync(path, { mode: 0o700 });
+    execFileSync("mkfifo", ["-m", "600", at()]);
+    for (const error of Object.values(await outcomes())) expect(error).toMatchObject(unavailable(says));
   });
 });
 
@@ -307,19 +420,24 @@ describe.skipIf(!posix)("a folder without write permission", () => {
     onTestFinished(() => process.seteuid?.(0));
   }
 
-  test.each([
-    { name: "can still be read", isFilled: true },
-    { name: "prevents the locks from being made", isFilled: false },
-  ])("$name, and every change fails with store_unavailable", async ({ isFilled }) => {
-    becomeUser();
-    const folders = isFilled ? [join(`${path}.locks`, "write"), `${path}.locks`, folder] : [folder];
-    if (isFilled) await fileStore(path, { key }).set("key", "value");
+  const forbid = (folders: readonly string[]) => {
     for (const at of folders) chmodSync(at, 0o500);
     onTestFinished(() => {
-      for (const at of folders.reverse()) chmodSync(at, 0o700);
+      for (const at of [...folders].reverse()) chmodSync(at, 0o700);
     });
+  };
+
+  test.each([
+    { name: "can still be read", isFilled: true },
+    { name: "cannot get a store", isFilled: false },
+  ])("$name, and every change fails with store_unavailable", async ({ isFilled }) => {
+    becomeUser();
+    if (isFilled) await fileStore(path, { key }).set("key", "value");
+    const all = readdirSync(folder, { recursive: true }).map((name) => join(folder, String(name)));
+    forbid([...all.filter((at) => statSync(at).isDirectory()).reverse(), folder]);
     const { get, ...changes } = await outcomes();
     expect((get as { value?: string } | undefined)?.value).toBe(isFilled ? "value" : undefined);
+    if (!isFilled) Reflect.deleteProperty(changes, "delete");
     for (const [way, error] of Object.entries(changes))
       expect(error, way).toMatchObject(unavailable(/EACCES.*right to read and write/));
   });
@@ -328,77 +446,47 @@ describe.skipIf(!posix)("a folder without write permission", () => {
     becomeUser();
     const store = fileStore(path, { key });
     await store.set("key", "value");
-    writeFileSync(path, "torn");
-    chmodSync(folder, 0o500);
+    const file = newestFile();
+    writeFileSync(file, "torn");
+    forbid([join(file, ".."), path]);
     for (let times = 0; times < 2; times++)
       expect(await rejectionOf(store.get("key"))).toMatchObject({
         code: "store_corrupt",
         message: expect.stringMatching(/could not be set aside \(EACCES\)/),
       });
-    chmodSync(folder, 0o700);
-    expect(readFileSync(path, "utf8")).toBe("torn");
+    expect(readFileSync(file, "utf8")).toBe("torn");
   });
 });
 
-describe.skipIf(!posix)("a file or folder that another user could have written is refused:", () => {
-  test.skipIf(!isRoot)("a file of another user that root may read", async () => {
-    await fileStore(path, { key }).set("key", "value");
-    chownSync(path, 65_534, 65_534);
-    const { get, set } = await outcomes();
-    for (const error of [get, set]) expect(error).toMatchObject(unavailable(/belongs to another user/));
-  });
-
-  test.each([
-    { name: "that others may write to", make: (locks: string) => mkdirSync(locks), after: 0o777 },
-    { name: "that others may list", make: (locks: string) => mkdirSync(locks), after: 0o755 },
-    {
-      name: "of another user",
-      make(locks: string) {
-        mkdirSync(locks);
-        if (isRoot) chownSync(locks, 65_534, 65_534);
-      },
-      after: isRoot ? 0o700 : 0o770,
-    },
-    {
-      name: "that is a link",
-      make(locks: string) {
-        mkdirSync(`${locks}-elsewhere`, { mode: 0o700 });
-        symlinkSync(`${locks}-elsewhere`, locks);
-      },
-      after: 0o700,
-    },
-  ])("a folder of locks $name", async ({ make, after }) => {
-    const locks = `${path}.locks`;
-    make(locks);
-    chmodSync(locks, after);
-    const { get, ...changes } = await outcomes();
-    expect(get).toBeUndefined();
-    for (const error of Object.values(changes))
-      expect(error).toMatchObject(unavailable(/only this user may use \(mode 0700\). Remove it/));
-    expect(readdirSync(locks)).toEqual([]);
-  });
+test.skipIf(!isRoot)("a folder or a marker of another user that root may read is refused", async () => {
+  await fileStore(path, { key }).set("key", "value");
+  for (const at of [join(path, "store.json"), path]) {
+    chownSync(at, 65_534, 65_534);
+    for (const error of Object.values(await outcomes()))
+      expect(error).toMatchObject(unavailable(/belongs to another user/));
+  }
 });
 
 // A limit on the size of files acts like a full disk: the write fails halfway.
 test.skipIf(!posix)("a write that fails halfway leaves the earlier contents", async () => {
-  await fileStore(path, { key }).set("key", "value");
-  const before = readFileSync(path);
+  await fileStore(path, { key }).set("large", "value");
+  const before = readFileSync(newestFile());
   const through = ["sh", "-c", 'ulimit -f 256 && exec "$@"', "sh"];
   const { told } = startProcess(["fill", path], { key, through });
   expect(await told("failed")).toMatchObject({
     code: "store_unavailable",
     message: expect.stringMatching(/EFBIG.*earlier contents are unchanged/),
   });
-  expect(readFileSync(path)).toEqual(before);
-  expectFreeLocks(path);
+  expect(readFileSync(newestFile())).toEqual(before);
+  expectNothingLeft(path);
 });
 
 test("a write whose caller gave up while it was queued is dropped", async () => {
   const store = fileStore(path, { key });
   const gaveUp = new AbortController();
-  const first = store.set("a", "1");
-  const second = rejectionOf(store.set("b", "2", { signal: gaveUp.signal }));
+  const first = store.set("key", "1");
+  const second = rejectionOf(store.set("key", "2", { signal: gaveUp.signal }));
   gaveUp.abort();
   expect(await second).toMatchObject({ name: "AbortError" });
-  expect([(await first).value, await store.get("b")]).toEqual(["1", undefined]);
+  expect([await first, (await store.get("key"))?.value]).toMatchObject([{ value: "1" }, "1"]);
 });

@@ -1,6 +1,6 @@
 // Starts store-process.ts, which ends with the test, and waits for the steps that it reports.
 import { type ChildProcess, spawn } from "node:child_process";
-import { readdirSync } from "node:fs";
+import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { createInterface } from "node:readline";
@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { expect, onTestFinished } from "vitest";
 import { fileStore } from "../../src/stores/file.js";
 import { goneAfterMs } from "../../src/stores/file-lock.js";
-import { expectFreeLocks, temporaryFolder } from "./temporary-folder.js";
+import { entryFiles, expectNothingLeft, temporaryFolder } from "./temporary-folder.js";
 
 const script = fileURLToPath(new URL("store-process.ts", import.meta.url));
 
@@ -74,7 +74,7 @@ export const atOnceMs: number = goneAfterMs - 1_000;
 
 /** Kills a process that writes, and checks that the store holds the last reported value or the one after it. */
 export async function killWhileWriting(key: string, delayMs: number): Promise<void> {
-  const path = join(temporaryFolder(), "store.json");
+  const path = join(temporaryFolder(), "store");
   const writer = startProcess(["write", path], { key });
   await writer.told("written");
   await new Promise((resolve) => setTimeout(resolve, delayMs));
@@ -90,6 +90,7 @@ export async function killWhileWriting(key: string, delayMs: number): Promise<vo
   await survivor.set("number", "after");
   expect(performance.now() - before).toBeLessThan(atOnceMs);
   expect((await survivor.get("number"))?.value).toBe("after");
-  expect(readdirSync(join(path, "..")).sort()).toEqual(["store.json", "store.json.locks"]);
-  expectFreeLocks(path);
+  expect(readdirSync(join(path, ".."))).toEqual(["store"]);
+  for (const file of entryFiles(path).filter((name) => name.includes("~"))) rmSync(file);
+  expectNothingLeft(path);
 }

@@ -21,12 +21,30 @@ async function increment(): Promise<void> {
     );
 }
 
-/** Holds the lock until a line comes in, then writes over the version that it read before. */
+/** Counts by compare-and-set, without a lock. */
+async function compete(): Promise<void> {
+  for (let times = 0; times < Number(count); ) {
+    const entry = await store.get("counter");
+    const next = String(Number(entry?.value ?? "0") + 1);
+    const written = store.set("counter", next, { ifVersion: entry?.version ?? null });
+    times += await written
+      .then(() => 1)
+      .catch((error) => {
+        if (error.code !== "store_conflict") throw error;
+        return 0;
+      });
+    tell({ step: "counted", number: times });
+  }
+}
+
+/** Holds the lock until a line comes in, then, once the lease is lost, writes over the version that it read before. */
 async function hold(): Promise<void> {
-  await store.lock("counter", async () => {
+  await store.lock("counter", async (lease) => {
     const entry = await store.get("counter");
     tell({ step: "held" });
     await new Promise((resolve) => process.stdin.once("data", resolve));
+    if (!lease?.aborted) await new Promise((resolve) => lease?.addEventListener("abort", resolve));
+    tell({ step: "lost", code: lease?.reason.code });
     await store.set("counter", "late", { ifVersion: entry?.version ?? null });
   });
 }
@@ -45,7 +63,7 @@ async function fill(): Promise<void> {
 }
 
 try {
-  await { increment, hold, write, fill }[what as "increment"]();
+  await { increment, compete, hold, write, fill }[what as "increment"]();
   tell({ step: "done" });
 } catch (error) {
   tell({ step: "failed", ...(isBivariantError(error) ? error.toJSON() : { message: String(error) }) });

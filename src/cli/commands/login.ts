@@ -64,7 +64,7 @@ Only Variant B has logins, so there is no --variant. The tenant id is a local na
 keeps the logins of several tenants apart. If a plugin is configured too, the other commands need the tenant id to ask
 which variant is served; with --variant B or --login they do not ask.
 
-One login is stored for each base URL, tenant and client id: use the same ones with the other commands. The file is
+One login is stored for each base URL, tenant and client id: use the same ones with the other commands. They are
 encrypted with a key of your own, or else one in <store file>.key, which every program that can read your files can read.
 A logout deletes the login here, without telling the deployment.
 

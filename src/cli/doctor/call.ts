@@ -106,7 +106,7 @@ function obstacleOf(
   const where = isConfigurationError(login) ? whereToSet(login) : undefined;
   const remedy = isLoginRequiredError(login)
     ? "Run bivariant login."
-    : (where ?? `Check the file of the stored logins: ${namesOf("storeFile")}.`);
+    : (where ?? `Check the folder of the stored logins: ${namesOf("storeFile")}.`);
   return fail("token", login.message, remedy);
 }
 
