@@ -30,7 +30,7 @@ export interface DetectionContext {
   readonly options: ResolvedAuthOptions;
   readonly stateOf: (variant: Variant, target: Target) => TokenEndpointState;
   /** Reads the settings, unless a valid token is held. @throws ConfigurationError, also `credential_missing` */
-  readonly prepare: (credential: MachineCredential) => Promise<void>;
+  readonly prepare: (credential: MachineCredential, target: Target) => Promise<void>;
   /** What the processes that use the store share. */
   readonly shared: SharedState;
   /** Where detections are kept: `shared`, or without a store the memory of this process. */
@@ -59,7 +59,7 @@ export async function chooseCredential(
   const existing: MachineCredential[] = [];
   for (const candidate of candidates) {
     try {
-      await untilAborted(context.prepare(candidate), signal);
+      await untilAborted(context.prepare(candidate, target), signal);
       existing.push(candidate);
       if (!error) break;
     } catch (fault) {

@@ -107,15 +107,30 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
   const stateOf = (variant: Variant, target: Target) =>
     states.get(nameOf(variant, target), () => new TokenEndpointState(variant, target, resolved));
 
-  const authOf = (credential: MachineCredential, context: DetectionContext, isDetected: boolean) => {
+  // Rejects a wrong key or secret before anything is sent. A function is called only for the variant that is chosen,
+  // since it may have nothing for this tenant, or its vault may be down. None is called while a token is valid.
+  const prepare = async (one: MachineCredential, target: Target): Promise<void> => {
+    const isLive = auths.peek(nameOf(one.variant, target))?.isLive;
+    if (!isLive) await driverOf(one).prepare(target, resolved);
+  };
+  const common = { credentials, options: resolved, shared, verdicts, stateOf, inFlight, prepare };
+  const contextOf = (target: Target): DetectionContext => ({ target, ...common });
+
+  // There are two functions for all tenants, because what a tenant holds is held a hundred thousand times.
+  const explainer =
+    (isDetected: boolean): NonNullable<MachineTokensContext["explain"]> =>
+    async (error, renewal, { variant, target }) => {
+      if (!isWrongEndpoint(error)) return error;
+      const explained = await ifPossible(choice);
+      const context = contextOf(target);
+      return explained?.explainByDetection(error, variant, isDetected, context, renewal) ?? error;
+    };
+  const [explainUndetected, explainDetected] = [explainer(false), explainer(true)];
+
+  const authOf = (credential: MachineCredential, target: Target, isDetected: boolean) => {
     const { variant } = credential;
-    const { target } = context;
+    const explain = isDetected ? explainDetected : explainUndetected;
     return auths.get(nameOf(variant, target), () => {
-      const explain: MachineTokensContext["explain"] = async (error, renewal) => {
-        if (!isWrongEndpoint(error)) return error;
-        const explained = await ifPossible(choice);
-        return explained?.explainByDetection(error, variant, isDetected, context, renewal) ?? error;
-      };
       const state = stateOf(variant, target);
       const driver = driverOf(credential);
       return machineTokens({ variant, target, driver, state, shared, options: resolved, explain });
@@ -128,29 +143,13 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
       const signal = requireSignal(wanted.signal);
       const target = parseTarget({ baseUrl, tenantId, allowInsecureHttp, tenantIdPattern }, only?.variant);
       if (signal?.aborted) throw signal.reason;
-      // Rejects a wrong key or secret before anything is sent. A function is called only for the variant that is chosen,
-      // since it may have nothing for this tenant, or its vault may be down. None is called while a token is valid.
-      const prepare = async (one: MachineCredential): Promise<void> => {
-        const isLive = auths.peek(nameOf(one.variant, target))?.isLive;
-        if (!isLive) await driverOf(one).prepare(target, resolved);
-      };
       const first = credentials.filter((one) => only || !driverOf(one).callsFunction);
-      await untilAborted(Promise.all(first.map(prepare)), signal);
-      const context = {
-        target,
-        credentials,
-        options: resolved,
-        shared,
-        verdicts,
-        stateOf,
-        inFlight,
-        prepare,
-      };
-      if (only !== undefined) return serviceOf(authOf(only, context, false));
+      await untilAborted(Promise.all(first.map((one) => prepare(one, target))), signal);
+      if (only !== undefined) return serviceOf(authOf(only, target, false));
       // An abort must end the wait for the module too.
       const { chooseCredential } = await untilAborted(Promise.resolve(choice()), signal);
-      const { credential, detection } = await chooseCredential(context, signal);
-      return serviceOf(authOf(credential, context, detection !== undefined), detection);
+      const { credential, detection } = await chooseCredential(contextOf(target), signal);
+      return serviceOf(authOf(credential, target, detection !== undefined), detection);
     },
   });
 }

@@ -126,14 +126,21 @@ export function serviceMaker<T extends LookupTypes>(
     const problem = `has no schemas for \`api\`, such as that of ${unchecked}`;
     throw invalidOption("validate", problem, 'Pass its schemas.ts: validator("strict", schemas).');
   }
-  // Services of one Auth share what their calls have shown: a server may make a service per request.
+  // Services of one Auth share what their calls have shown: a server may make a service per request. A tenant that was
+  // never called needs none.
   const memories = new WeakMap<Auth, CallMemory>();
+  const memoryOf = (auth: Auth): CallMemory => {
+    const known = memories.get(auth);
+    if (known !== undefined) return known;
+    const memory = newMemory();
+    memories.set(auth, memory);
+    return memory;
+  };
   const indexes = { A: new OperationIndex(table.A, "A"), B: new OperationIndex(table.B, "B") };
   return (auth, detection) => {
     const index = indexes[auth.variant];
     const begin = emitter(auth, resolved);
-    const memory = memories.get(auth) ?? newMemory();
-    memories.set(auth, memory);
+    const memory = () => memoryOf(auth);
     const context = { auth, operations: index, options: all, begin, memory };
     const caller = createCaller(context);
     const { variant, baseUrl, tenantId } = auth;
@@ -162,7 +169,8 @@ export function createVariantClient<X extends Variant>(
   const begin = emitter(auth, resolved);
   const index = new OperationIndex(entries, variant);
   const all = { ...resolved, ...resolveCallOptions(options) };
-  const caller = createCaller({ options: all, auth, operations: index, begin, memory: newMemory() });
+  const memory = newMemory();
+  const caller = createCaller({ options: all, auth, operations: index, begin, memory: () => memory });
   return createPathClient<OperationTypes, X>(index, caller);
 }
 

@@ -300,13 +300,14 @@ export interface RequestEvents {
 }
 
 const unheard: RequestEvents = { requestId: undefined, emit: () => {} };
+const beginUnheard = () => unheard;
 
 /** Returns a function that begins the events of one request to an identity; `requestId` is that of its cause. */
 export function emitter(
   context: Pick<EventContext, "variant" | "baseUrl" | "tenantId">,
   { onEvent, newRequestId, now }: Pick<ResolvedAuthOptions, "onEvent" | "newRequestId" | "now">,
 ): (requestId?: string) => RequestEvents {
-  if (onEvent === undefined) return () => unheard;
+  if (onEvent === undefined) return beginUnheard;
   const { variant, baseUrl, tenantId } = context;
   return (requestId = newRequestId()) => ({
     requestId,

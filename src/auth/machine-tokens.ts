@@ -48,7 +48,7 @@ import {
 export interface MachineTokensContext extends Omit<TokenEndpoint, "emit"> {
   readonly driver: CredentialDriver;
   /** If the other variant would explain an error, returns an error that says so in its place. */
-  readonly explain?: ((error: unknown, renewal: Renewal) => Promise<unknown>) | undefined;
+  explain?(error: unknown, renewal: Renewal, context: MachineTokensContext): Promise<unknown>;
 }
 
 /** How often a 5xx or a network fault is retried: a caller should learn of it sooner than of a rate limit. */
@@ -169,7 +169,7 @@ class MachineTokenSource implements TokenSource {
       if (signal.aborted) throw cause;
       if (!(cause instanceof TokenRequestError || cause instanceof UnexpectedResponseError)) throw cause;
       const retryAt = this.#backoff.refused(round, prepared.fingerprint);
-      const error = (await explain?.(cause, renewal)) ?? cause;
+      const error = (await explain?.(cause, renewal, this.#context)) ?? cause;
       if (signal.aborted) throw error;
       this.#backoff.keep(error);
       emit({ type: "closed_after_refusal", code: codeOf(error), retryAt });

@@ -1,6 +1,14 @@
 /** The state that the requests of a token endpoint and tenant share: the rate limit gate (section 8) and the clock. */
 import { RateLimitedError, type Variant } from "../errors.js";
-import { backoffMs, countdown, cutNote, parseRetryAfterMs, sleep, withJitter } from "../http/backoff.js";
+import {
+  backoffMs,
+  countdown,
+  cutNote,
+  parseRetryAfterMs,
+  sleep,
+  withJitter,
+  zero,
+} from "../http/backoff.js";
 import { type Answer, untilAborted } from "../http/exchange.js";
 import type { Target } from "../variants/target.js";
 import type { Emit, ResolvedAuthOptions } from "./auth.js";
@@ -34,7 +42,7 @@ export class RateLimitGate {
   /** The instant of the last 429 (epoch milliseconds), the wait after it, and what is left of that wait. */
   #refusedAt = 0;
   #waitMs = 0;
-  #leftMs: () => number = () => 0;
+  #leftMs: () => number = zero;
   /** A request that was let through after a 429 and has no answer yet, and the time after which it counts as lost. */
   #probe: { readonly leftMs: () => number; readonly ended: Promise<void> } | undefined;
 

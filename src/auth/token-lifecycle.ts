@@ -9,7 +9,7 @@
  * There are no timers: tokens are renewed when they are used. All state is in the instance.
  */
 import { codeOf, isRateLimitedError, isTransportError, type Variant } from "../errors.js";
-import { backoffMs, countdown } from "../http/backoff.js";
+import { backoffMs, countdown, zero } from "../http/backoff.js";
 import { untilAborted } from "../http/exchange.js";
 import { requireSignal } from "../options.js";
 import {
@@ -65,6 +65,15 @@ interface HeldToken {
   readonly renewAt: number;
 }
 
+/** Nothing of it may be held after its end: an idle tenant costs the memory of its token. */
+interface RenewalInFlight {
+  readonly task: SharedTask<AccessToken>;
+  /** The time after which it counts as lost. */
+  readonly lostInMs: () => number;
+  /** Whether the held token was still good when it began. */
+  readonly isBackground: boolean;
+}
+
 export class TokenLifecycle implements Auth {
   readonly variant: Variant;
   readonly baseUrl: string;
@@ -74,12 +83,9 @@ export class TokenLifecycle implements Auth {
   readonly #now: () => number;
   readonly #begin: (requestId?: string) => RequestEvents;
   #held: HeldToken | undefined;
-  /** The renewal in flight, the time after which it counts as lost, and whether the held token was still good then. */
-  #renewal: SharedTask<AccessToken> | undefined;
-  #lostInMs: () => number = () => 0;
-  #isBackground = false;
+  #renewal: RenewalInFlight | undefined;
   /** The time before the next background renewal is tried, and the failures in a row. */
-  #pausedMs: () => number = () => 0;
+  #pausedMs: () => number = zero;
   #failures = 0;
   #refusedValue: string | undefined;
 
@@ -130,7 +136,7 @@ export class TokenLifecycle implements Auth {
   /** Whether a renewal is in flight: such an identity must not be forgotten. */
   get isRenewing(): boolean {
     // A worker runtime may kill a renewal together with its request. It then never ends, and must not block the next.
-    return this.#renewal !== undefined && this.#lostInMs() > 0;
+    return this.#renewal !== undefined && this.#renewal.lostInMs() > 0;
   }
 
   #serveWhileRenewing({ token, promise }: HeldToken, requestId?: string): Promise<AccessToken> {
@@ -159,31 +165,29 @@ export class TokenLifecycle implements Auth {
     if (!this.#options.shareInFlight) return this.#task(false, this.#begin(requestId)).join(signal);
     const shared = this.isRenewing ? this.#renewal : undefined;
     if (shared === undefined) return this.#start(false, this.#begin(requestId)).join(signal);
-    const isBackground = this.#isBackground;
     try {
-      const token = await orLost(shared.join(signal), this.#lostInMs());
+      const token = await orLost(shared.task.join(signal), shared.lostInMs());
       if (token !== undefined) return token;
       // The caller starts its own. A refresh token is not sent twice, because of the store's lock and records.
       if (this.#renewal === shared) this.#renewal = undefined;
     } catch (error) {
       // A background renewal sends only one request, but a caller that waits gets the retries too.
-      const mayRetry = isBackground && !signal?.aborted;
+      const mayRetry = shared.isBackground && !signal?.aborted;
       if (!mayRetry || !(isTransportError(error) || isRateLimitedError(error))) throw error;
     }
     return this.getAccessToken({ signal, requestId });
   }
 
   #start(isBackground: boolean, events: RequestEvents): SharedTask<AccessToken> {
-    const renewal = this.#task(isBackground, events, () => {
-      if (this.#renewal === renewal) this.#renewal = undefined;
+    const task = this.#task(isBackground, events, () => {
+      if (this.#renewal?.task === task) this.#renewal = undefined;
     });
-    this.#renewal = renewal;
     const { timeoutMs, rateLimitDeadlineMs, shareInFlight } = this.#options;
     const longestMs = timeoutMs * lostAfterTimeouts + (isBackground ? 0 : rateLimitDeadlineMs);
     // Where callers wait for it, a step of `now` must not make it seem lost.
-    this.#lostInMs = countdown(longestMs, shareInFlight ? () => 0 : this.#now);
-    this.#isBackground = isBackground;
-    return renewal;
+    const lostInMs = countdown(longestMs, shareInFlight ? zero : this.#now);
+    this.#renewal = { task, lostInMs, isBackground };
+    return task;
   }
 
   #task(isBackground: boolean, events: RequestEvents, onEnd?: () => void): SharedTask<AccessToken> {
@@ -315,7 +319,7 @@ export class RefusalBackoff {
   /** Refusals in a row. */
   #refusals = 0;
   #closedUntil = 0;
-  #closedMs: () => number = () => 0;
+  #closedMs: () => number = zero;
   #fingerprint: string | undefined;
   #error: unknown;
 

@@ -19,7 +19,7 @@ export interface BearerFetchContext {
   readonly auth: Auth;
   readonly options: ResolvedRequestOptions & { readonly bearerStatuses: readonly number[] };
   readonly begin: () => RequestEvents;
-  readonly memory: CallMemory;
+  readonly memory: () => CallMemory;
 }
 
 /** What the calls through one Auth have shown. Requests of `service.fetch` share the operationId "". */
@@ -97,7 +97,7 @@ export async function bearerFetch<T>(
     }
     const { response, withBearer, isProcessed } = answer;
     if (response.ok) {
-      if (token !== undefined && withBearer) context.memory.worked.set(operationId ?? "", token);
+      if (token !== undefined && withBearer) context.memory().worked.set(operationId ?? "", token);
       return answer;
     }
     if (isProcessed) return answer;
@@ -138,7 +138,7 @@ function refusesBearer(status: number, token: AccessToken, context: BearerFetchC
   // If the clock was set back, the age is negative. Such a token is not treated as young.
   if (ageMs >= 0 && ageMs <= youngTokenMs) return false;
   // A status other than 401 has other meanings too, so the token must have been accepted before.
-  return status === 401 || [...memory.worked.values()].some(({ value }) => value === token.value);
+  return status === 401 || [...memory().worked.values()].some(({ value }) => value === token.value);
 }
 
 /** The Fetch standard has the same limit. */

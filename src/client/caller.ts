@@ -176,7 +176,7 @@ export function createCaller(context: CallerContext): Caller {
       if (status !== 429 && !(isPassing && idempotentMethods.includes(method))) return false;
       const askedMs = response && parseRetryAfterMs(response.headers, now());
       const waitMs = askedMs ? withJitter(askedMs) : backoffMs(retries);
-      if (status === 429) memory.limited.set(operationId, countdown(waitMs, now));
+      if (status === 429) memory().limited.set(operationId, countdown(waitMs, now));
       if (retries >= mostRetries || !canBeSentAgain(body) || waitMs > leftMs()) return false;
       const code = isTransportError(fault) ? fault.code : undefined;
       emit({ type: "call_retried", operationId, method, status, code, retry: ++retries, waitMs });
@@ -186,7 +186,7 @@ export function createCaller(context: CallerContext): Caller {
     let status: number | undefined;
     let code: string | undefined;
     try {
-      const limitedMs = memory.limited.get(operationId)?.() ?? 0;
+      const limitedMs = memory().limited.get(operationId)?.() ?? 0;
       if (limitedMs > 0 && mostRetries > 0 && limitedMs <= leftMs()) await sleep(limitedMs, signal, clock);
       const answer = await bearerFetch(
         {
@@ -229,7 +229,7 @@ export function createCaller(context: CallerContext): Caller {
         isDocumented: operation.failure.includes(status),
         isReplayed: options.bearerStatuses.includes(status) ? isReplayed : undefined,
         isIdempotent: idempotentMethods.includes(method),
-        hasWorked: token !== undefined && memory.worked.get(operationId)?.value === token.value,
+        hasWorked: token !== undefined && memory().worked.get(operationId)?.value === token.value,
         namesDevice: namesDevice(operation, init),
       });
       code = error.code;

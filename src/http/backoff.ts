@@ -36,9 +36,12 @@ export function countdown(ms: number, now: () => number): () => number {
   return () => ms - Math.max(now() - startedAt, performance.now() - startedReal);
 }
 
+/** A countdown that is over, or a clock that stands still. It is one function, so that no instance has its own. */
+export const zero = (): number => 0;
+
 /** Starts the countdown to a deadline: in real time, whatever `now` says, and by the stepped clock if there is one. */
 export function deadlineIn(ms: number, { clock }: { readonly clock?: Clock | undefined }): () => number {
-  return countdown(ms, clock === undefined ? () => 0 : () => clock.now());
+  return countdown(ms, clock === undefined ? zero : () => clock.now());
 }
 
 /** A longer Retry-After is cut to a day, so that no answer can stop a program for good. */
