@@ -92,12 +92,11 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
   const only = credentials.length === 1 ? credentials[0] : undefined;
   const resolved = resolveAuthOptions(options);
   const shared = new SharedState(options.store, resolved);
-  const verdicts = options.store
-    ? shared
-    : new SharedState(
-        memoryStore({ now: options.now, clock: options.clock, mostEntries: maxTenants }),
-        resolved,
-      );
+  const ownVerdicts = new SharedState(
+    memoryStore({ now: options.now, clock: options.clock, mostEntries: maxTenants }),
+    resolved,
+  );
+  const verdicts = options.store ? shared : ownVerdicts;
   const serviceOf = serviceMaker(options, resolved);
   // A dropped entry is made again. At worst this costs one more token request, or replaces a gate that is open.
   const states = new RecentlyUsed<TokenEndpointState>(maxTenants, ({ gate }) => gate.isOpen);
@@ -142,6 +141,7 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
         options: resolved,
         shared,
         verdicts,
+        ownVerdicts,
         stateOf,
         inFlight,
         prepare,
