@@ -35,6 +35,8 @@ export interface DetectionContext {
   readonly shared: SharedState;
   /** Where detections are kept: `shared`, or without a store the memory of this process. */
   readonly verdicts: SharedState;
+  /** The memory of this process, for the time in which the store is down. Without a store, the same as `verdicts`. */
+  readonly ownVerdicts: SharedState;
   /** Detections in flight, by store key. */
   readonly inFlight: Map<string, SharedTask<Detection>>;
 }
@@ -115,8 +117,8 @@ async function detectOnce(context: DetectionContext, signal: AbortSignal): Promi
     // Without a variant, and after a rate limit or a server failure, the next connect asks again.
     const isFound = Object.values(detection.served).includes("yes");
     if (!isFound || !detection.evidence.every(isLasting)) return detection;
-    const expiresAt = detection.detectedAt + detectionLifetimeMs;
-    await verdicts.write(storeKey(context), detection, expiresAt, events.emit);
+    await keepDetection(context, verdicts, detection, events.emit);
+    await keepDetection(context, context.ownVerdicts, detection, events.emit);
     return detection;
   };
   return atGate(context, order, asking, () => verdicts.exclusively(storeKey(context), askOnce, events.emit));
@@ -212,7 +214,8 @@ export async function explainByDetection(
   if (detection === undefined) return error;
   const { served } = detection;
   if (wasDetected && served[variant] !== "yes" && served[other] === "yes") {
-    await context.verdicts.delete(storeKey(context), renewal.emit);
+    for (const verdicts of [context.verdicts, context.ownVerdicts])
+      await verdicts.delete(storeKey(context), renewal.emit);
     const problem = `The deployment served Variant ${variant} when it was detected, and now serves Variant ${other}.`;
     const message = `${problem} ${evidenceText(detection)} Connect again to choose anew.`;
     return new VariantError("variant_changed", message, { detection, variant });
@@ -236,13 +239,26 @@ function storeKey({ target }: DetectionContext): SharedKey {
 }
 
 async function readDetection(context: DetectionContext, emit: Emit): Promise<Detection | undefined> {
-  const { options, verdicts } = context;
+  const { options, verdicts, ownVerdicts } = context;
   const parse = (json: unknown) => {
     const detection = json as Detection;
     const isFresh = options.now() < detection.detectedAt + detectionLifetimeMs;
     return isFresh && decides(detection, orderOf(context)) ? detection : undefined;
   };
-  return verdicts.read(storeKey(context), parse, emit);
+  const stored = await verdicts.read(storeKey(context), parse, emit);
+  if (verdicts === ownVerdicts) return stored;
+  if (stored !== undefined) await keepDetection(context, ownVerdicts, stored, emit);
+  return stored ?? (verdicts.isDown ? ownVerdicts.read(storeKey(context), parse, emit) : undefined);
+}
+
+function keepDetection(
+  context: DetectionContext,
+  verdicts: SharedState,
+  detection: Detection,
+  emit: Emit,
+): Promise<void> {
+  const expiresAt = detection.detectedAt + detectionLifetimeMs;
+  return verdicts.write(storeKey(context), detection, expiresAt, emit);
 }
 
 /** Whether a stored detection found a variant, and asked about every variant that is preferred to it. */

@@ -92,12 +92,11 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
   const only = credentials.length === 1 ? credentials[0] : undefined;
   const resolved = resolveAuthOptions(options);
   const shared = new SharedState(options.store, resolved);
-  const verdicts = options.store
-    ? shared
-    : new SharedState(
-        memoryStore({ now: options.now, clock: options.clock, mostEntries: maxTenants }),
-        resolved,
-      );
+  const ownVerdicts = new SharedState(
+    memoryStore({ now: options.now, clock: options.clock, mostEntries: maxTenants }),
+    resolved,
+  );
+  const verdicts = options.store ? shared : ownVerdicts;
   const serviceOf = serviceMaker(options, resolved);
   // A dropped entry is made again. At worst this costs one more token request, or replaces a gate that is open.
   const states = new RecentlyUsed<TokenEndpointState>(maxTenants, ({ gate }) => gate.isOpen);
@@ -113,7 +112,16 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
     const isLive = auths.peek(nameOf(one.variant, target))?.isLive;
     if (!isLive) await driverOf(one).prepare(target, resolved);
   };
-  const common = { credentials, options: resolved, shared, verdicts, stateOf, inFlight, prepare };
+  const common = {
+    credentials,
+    options: resolved,
+    shared,
+    verdicts,
+    ownVerdicts,
+    stateOf,
+    inFlight,
+    prepare,
+  };
   const contextOf = (target: Target): DetectionContext => ({ target, ...common });
 
   // There are two functions for all tenants, because what a tenant holds is held a hundred thousand times.

@@ -41,6 +41,11 @@ export class SharedState {
     return this.#store !== undefined;
   }
 
+  /** Whether the store failed at the last call. */
+  get isDown(): boolean {
+    return this.#isDown;
+  }
+
   /** Reads an entry. Returns `undefined` if it is missing, if `parse` throws, and while the store is down. */
   async read<T>(key: SharedKey, parse: (json: unknown) => T, emit: Emit): Promise<T | undefined> {
     return this.#call(emit, async (store) => {

@@ -227,6 +227,31 @@ describe("processes with one store", () => {
     expect(counted.calls).toHaveLength(1);
   });
 
+  test.each([
+    { name: "found before the store went down", downFrom: 1 },
+    { name: "found while the store is down", downFrom: 0 },
+    { name: "read from the store before it went down", downFrom: 1, found: true },
+  ])("keep a variant that was $name", async ({ downFrom, found = false }) => {
+    const clock = steppedClock();
+    const { fetch } = deployment({ now: clock.now });
+    const counted = scriptedFetch(({ url, init }) => fetch(url, init));
+    const inner = memoryStore({ now: clock.now });
+    let isDown = false;
+    const store = new Proxy(inner, {
+      get: (target, method: "get" | "set" | "delete" | "lock") =>
+        isDown ? () => Promise.reject(new Error("connection refused")) : target[method],
+    });
+    const options = { credentials: [plugin(), account()], fetch: counted, now: clock.now };
+    const target = { baseUrl: "http://service.localhost", tenantId: "acme" };
+    if (found) await createConnector({ ...options, store: inner }).connect(target);
+    const connector = createConnector({ ...options, store });
+    for (const round of [0, 1, 2, 3]) {
+      isDown = round >= downFrom;
+      expect((await connector.connect(target)).variant).toBe("A");
+    }
+    expect(counted.calls).toHaveLength(1);
+  });
+
   test("all stop after one of them met a 429, and the next refusal is the next step of the schedule", async () => {
     const limited = () => new Response("", { status: 429 });
     const { clock, fetch, start } = fleet(0, (_call, index) => (index < 2 ? limited() : tokenAnswer()));
