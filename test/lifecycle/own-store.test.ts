@@ -1,6 +1,6 @@
-// The default store of a connector is bounded; a configured store is used as it is.
+// What a connector keeps of detections in its own memory is bounded.
 import { beforeEach, expect, test, vi } from "vitest";
-import { createConnector, memoryStore } from "../../src/index.js";
+import { createConnector, type memoryStore } from "../../src/index.js";
 import { plugin } from "../support/deployment.js";
 
 type Options = Parameters<typeof memoryStore>[0];
@@ -19,14 +19,7 @@ beforeEach(() => {
   made.with.length = 0;
 });
 
-test("a connector without a store creates one for a detection of each tenant", () => {
+test("a connector keeps the detections of at most maxTenants tenants in memory", () => {
   createConnector({ credentials: [plugin()], maxTenants: 7 });
   expect(made.with).toEqual([{ now: undefined, clock: undefined, mostEntries: 7 }]);
-});
-
-test("a connector with a store creates none", () => {
-  const store = memoryStore();
-  made.with.length = 0;
-  createConnector({ credentials: [plugin()], store });
-  expect(made.with).toEqual([]);
 });
