@@ -250,10 +250,15 @@ export type ServiceEvent =
   /** The answer names an operator without a `userId` that can be read, so the token has no `operator`. */
   | (EventContext & { readonly type: "operator_unreadable" })
   /**
-   * The store failed; the token in memory is used. `reason` is the code or the class name of the error behind
-   * `code`, for example ECONNREFUSED, or TimeoutError for a store that did not answer.
+   * The store failed, and this process goes on without it. `message` is that of the StoreError; `reason` is the code or
+   * the class name of the error behind it, for example ECONNREFUSED, or TimeoutError for a store that did not answer.
    */
-  | (EventContext & { readonly type: "store_failed"; readonly code: string; readonly reason?: string })
+  | (EventContext & {
+      readonly type: "store_failed";
+      readonly code: string;
+      readonly message?: string;
+      readonly reason?: string;
+    })
   /** The store answers again after a `store_failed`, so that tokens are shared again. */
   | (EventContext & { readonly type: "store_recovered" })
   /** The bearer of a call was refused (see `bearerStatuses`), and the call was sent again with a new token. */
@@ -316,13 +321,13 @@ export function emitter(
   });
 }
 
-/** The event for a store that failed. It holds no message, because that of a database may hold a password. */
+/** The event for a store that failed. The message of the error behind a StoreError may hold a password and is left out. */
 export function storeFailed(error: unknown): EventBody {
-  // Any other error is from reading the stored text.
-  const code = isStoreError(error) ? error.code : "store_corrupt";
+  // Any other error is from reading the stored text, which its message may quote.
+  const own = isStoreError(error) ? { code: error.code, message: error.message } : { code: "store_corrupt" };
   const fault = Object(isStoreError(error) ? error.cause : error) as Record<"code" | "name", unknown>;
   const reason = [fault.code, fault.name].find((text) => typeof text === "string" && /^\w{1,40}$/.test(text));
-  return { type: "store_failed", code, ...(typeof reason === "string" && { reason }) };
+  return { type: "store_failed", ...own, ...(typeof reason === "string" && { reason }) };
 }
 
 /** The listeners whose error was shown. Keyed by the listener, so connectors share no other state through it. */

@@ -24,7 +24,7 @@ export type SharedKey = readonly string[];
 export class SharedState {
   readonly #store: TokenStore | undefined;
   readonly #now: () => number;
-  /** A task that holds the lock sends one request, and calls the store before and after it. */
+  /** As long as that of a refresh: a task under the lock sends one request, and the lock of a process that died must end. */
   readonly #lockWaitMs: number;
   #isDown = false;
   #pausedMs: () => number = () => 0;
@@ -34,7 +34,7 @@ export class SharedState {
     const callMs = Math.min(timeoutMs, longestCallMs);
     this.#store = store && withStoreErrors(store, callMs);
     this.#now = now;
-    this.#lockWaitMs = timeoutMs + callMs;
+    this.#lockWaitMs = 2 * timeoutMs;
   }
 
   get isShared(): boolean {

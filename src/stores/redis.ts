@@ -51,7 +51,7 @@ export interface RedisStoreOptions {
  *
  * @throws ConfigurationError `option_invalid`, at once
  * @example
- * const client = await createClient({ url: process.env.REDIS_URL }).on("error", console.error).connect();
+ * const client = await createClient({ url, disableOfflineQueue: true }).on("error", console.error).connect();
  * const store = encryptedStore(redisStore(client), process.env.STORE_KEY);
  */
 export function redisStore(client: RedisClient, options?: RedisStoreOptions): TokenStore;
@@ -78,7 +78,7 @@ export function redisStore(
       const sentAt = performance.now();
       const asking = run(acquireScript, name, [holder, String(leaseMs)]);
       try {
-        if (await inTime(asking, endsAt - sentAt + answerMs)) return sentAt;
+        if (await inTime(asking, Math.min(endsAt - sentAt + answerMs, longestAnswerMs))) return sentAt;
       } catch (error) {
         // It may have been executed nevertheless, or may be later.
         asking.catch(() => {}).then(() => run(releaseScript, name, [holder]).catch(() => {}));
@@ -145,8 +145,8 @@ export function redisStore(
  * a restart of Redis or a lost connection of some seconds does not end it.
  */
 const usualLeaseMs = 15_000;
-/** How long after the time limit of a lock its last command may be unanswered. */
-const answerMs = 1_000;
+/** How long after the time limit of a lock its last command may be unanswered, and how long any of its commands may be. */
+const [answerMs, longestAnswerMs] = [1_000, 5_000];
 /** Entries that expire later are stored without expiry. */
 const latestExpiry = Number.MAX_SAFE_INTEGER;
 
