@@ -1,14 +1,15 @@
 // `npx tsx test/examples/fleet/fleet.ts` runs a fleet, kills parts of it at random, and prints what happened.
+import { spawnSync } from "node:child_process";
 import { generateKeyPairSync, randomBytes, randomInt } from "node:crypto";
 import { setMaxListeners } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { createEmulator, type Emulator } from "../../../src/emulator/index.js";
+import { freePort } from "../../support/recording-server.js";
+import { startRedis } from "../../support/redis.js";
 import { drawChart, type Series } from "./chart.js";
 import { driveMachine, drivePerson, World } from "./people.js";
-import { createRedis, createReplica, type Program, startProxy } from "./processes.js";
+import { Replica, startProxy } from "./processes.js";
 
 const help = `npx tsx test/examples/fleet/fleet.ts [options]
 
@@ -39,9 +40,7 @@ const { values } = parseArgs({
   },
 });
 const seconds = Math.min(Number(values.seconds), 120);
-const programs: Program[] = [];
 const stopped = new AbortController();
-const folder = mkdtempSync(join(tmpdir(), "fleet-"));
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopped.abort());
 
 try {
@@ -54,19 +53,14 @@ try {
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   process.exitCode = 1;
-} finally {
-  await killAll();
-  rmSync(folder, { recursive: true });
 }
 process.exit(stopped.signal.aborted ? 130 : process.exitCode);
 
-async function killAll(): Promise<void> {
-  await Promise.all(programs.map((program) => program.kill()));
-}
-
 /** Starts a fleet, uses it, and prints the counts. */
 async function run(withStore: boolean): Promise<Series> {
-  const redis = await createRedis(folder);
+  const isInstalled = (program: string) => spawnSync(program, ["--version"]).status === 0;
+  if (!["redis-server", "valkey-server"].some(isInstalled))
+    throw new Error("The fleet needs Redis or Valkey. Debian: apt-get install redis-server.");
   const emulator = createEmulator({
     tokenLifetimeSeconds: tokenSeconds + 2,
     rateLimit: { requests: 20, windowSeconds: tokenSeconds },
@@ -76,46 +70,58 @@ async function run(withStore: boolean): Promise<Series> {
   // older than 30 s.
   emulator.faults.add({ name: "fields", fields: { expires_in: tokenSeconds }, count: "always" });
   const { url: baseUrl } = await emulator.listen();
-  const replicas: Program[] = [];
-  const { url } = await startProxy(replicas);
+  const replicas: Replica[] = [];
+  const url = await startProxy(replicas);
+  const redis = await startRedis();
   const settings = {
     ...{ PUBLIC_URL: url, BASE_URL: baseUrl, TENANTS: tenants.join(), PRIVATE_KEY: register(emulator, url) },
-    ...(withStore && {
-      REDIS_URL: `redis://127.0.0.1:${redis.port}`,
-      STORE_KEY: randomBytes(32).toString("hex"),
-    }),
+    ...(withStore && { REDIS_URL: redis.url, STORE_KEY: randomBytes(32).toString("hex") }),
   };
-  while (replicas.length < 3) replicas.push(await createReplica(settings));
-  programs.push(redis, ...replicas);
-  await Promise.all(programs.map((program) => program.start()));
+  while (replicas.length < 3) replicas.push(new Replica(await freePort(), settings));
 
   const over = new AbortController();
   setMaxListeners(0, over.signal);
+  const world = new World(emulator, url, over.signal);
+  const endReplicas = () => Promise.all(replicas.map((replica) => replica.kill()));
   stopped.signal.addEventListener("abort", () => {
     over.abort();
-    void killAll();
+    void endReplicas();
   });
-  const world = new World(emulator, url, over.signal);
-  const startedAt = Date.now();
-  setTimeout(() => over.abort(), seconds * 1_000);
-  const progress = setInterval(() => {
-    const lights = [redis, ...replicas].map(({ isUp }) => (isUp ? "●" : "○")).join(" ");
-    const line = `${Math.round((Date.now() - startedAt) / 1_000)} s  Redis and replicas: ${lights}`;
-    if (process.stdout.isTTY) process.stdout.write(`\r\x1b[K${line}`);
-  }, 500);
-  await Promise.all([
-    ...tenants.map((tenant) => driveMachine(world, tenant)),
-    ...(withStore ? tenants : []).map((tenant, index) =>
-      drivePerson(world, tenant, index % 3 > 0 ? "login" : "launch"),
-    ),
-    killReplicas(world, replicas, seededRandom(Number(values.seed))),
-    killRedis(world, redis, seededRandom(Number(values.seed) + 1)),
-  ]);
-  clearInterval(progress);
-  await killAll();
-  const perSecond = countTokenRequests(world, startedAt);
-  print(withStore, world);
-  return { perSecond, outages: world.outages.map(([from, to]) => [from - startedAt, to - startedAt]) };
+  try {
+    await Promise.all(replicas.map((replica) => replica.start()));
+    setTimeout(() => over.abort(), seconds * 1_000);
+    const startedAt = Date.now();
+    const timer = setInterval(() => showProgress(startedAt, replicas), 500);
+    const outages: [number, number][] = [];
+    const killRedis = async (random: () => number) => {
+      const from = Date.now() - startedAt;
+      world.redisBackAt = Number.POSITIVE_INFINITY;
+      await redis.kill();
+      await world.pause(500 + 1_000 * random());
+      await redis.restart();
+      world.redisBackAt = Date.now();
+      outages.push([from, world.redisBackAt - startedAt]);
+    };
+    const killReplica = async (random: () => number) => {
+      const replica = replicas[Math.floor(random() * replicas.length)];
+      await replica?.kill();
+      await replica?.start();
+    };
+    await Promise.all([
+      ...tenants.map((tenant) => driveMachine(world, tenant)),
+      ...(withStore ? tenants : []).map((tenant, index) =>
+        drivePerson(world, tenant, index % 3 > 0 ? "login" : "launch"),
+      ),
+      repeat(world, "kills of a replica", [3_000, 7_000], killReplica),
+      repeat(world, "kills of Redis", [5_000, 15_000], killRedis),
+    ]);
+    clearInterval(timer);
+    const perSecond = countTokenRequests(world, startedAt);
+    print(withStore, world);
+    return { perSecond, outages };
+  } finally {
+    await Promise.all([endReplicas(), redis.stop()]);
+  }
 }
 
 /** Registers both plugins, the API client and the people, and returns the private key of the plugins. */
@@ -133,30 +139,25 @@ function register(emulator: Emulator, publicUrl: string): string {
   return privateKey.export({ type: "pkcs8", format: "pem" }).toString();
 }
 
-async function killReplicas(world: World, replicas: readonly Program[], random: () => number): Promise<void> {
+/** Kills at random times, which are the same for the same seed. */
+async function repeat(
+  world: World,
+  what: string,
+  [leastMs, mostMs]: readonly [number, number],
+  kill: (random: () => number) => Promise<void>,
+): Promise<void> {
+  // A linear congruential generator.
+  let state = Number(values.seed);
+  const random = () => {
+    state = (state * 1_664_525 + 1_013_904_223) % 2 ** 32;
+    return state / 2 ** 32;
+  };
   for (;;) {
-    await world.pause(3_000 + 4_000 * random());
-    const replica = replicas[Math.floor(random() * replicas.length)];
-    if (world.over.aborted || replica === undefined) return;
-    world.count("kills of a replica");
-    world.killedAt = Date.now();
-    await replica.kill();
-    await replica.start();
-  }
-}
-
-async function killRedis(world: World, redis: Program, random: () => number): Promise<void> {
-  for (;;) {
-    await world.pause(5_000 + 10_000 * random());
+    await world.pause(leastMs + (mostMs - leastMs) * random());
     if (world.over.aborted) return;
-    world.count("kills of Redis");
+    world.count(what);
     world.killedAt = Date.now();
-    world.redisBackAt = Number.POSITIVE_INFINITY;
-    await redis.kill();
-    await world.pause(500 + 1_000 * random());
-    await redis.start();
-    world.redisBackAt = Date.now();
-    world.outages.push([world.killedAt, world.redisBackAt]);
+    await kill(random);
   }
 }
 
@@ -165,30 +166,26 @@ function countTokenRequests(world: World, startedAt: number): number[] {
   const perSecond: number[] = Array(seconds).fill(0);
   for (const { at, grant, detectionProbe, status, rule } of world.emulator.journal.tokenRequests()) {
     world.count(detectionProbe ? "detection: a question" : `token request: ${grant ?? "unread"} ${status}`);
+    // Above all `refresh.reuse`.
     if (grant === "refresh_token" && rule !== undefined) world.wrong.push(`refresh token refused: ${rule}`);
     const second = Math.floor((at - startedAt) / 1_000);
-    if (grant === "client_credentials" && !detectionProbe && second < seconds)
-      perSecond[second] = (perSecond[second] ?? 0) + 1;
+    const isOfMachine = grant === "client_credentials" && !detectionProbe;
+    if (isOfMachine && second < seconds) perSecond[second] = (perSecond[second] ?? 0) + 1;
   }
   return perSecond;
 }
 
-function print(withStore: boolean, { counts, wrong }: World): void {
-  const kind = withStore ? "with Redis" : "without a store";
-  const end = process.stdout.isTTY ? "\r\x1b[K" : "";
-  console.log(`${end}\n${seconds} s ${kind}, seed ${values.seed}`);
-  for (const [what, count] of [...counts].sort(([one], [other]) => one.localeCompare(other)))
-    console.log(`${what.padEnd(60)}${String(count).padStart(6)}`);
-  console.log(`${"must not happen".padEnd(60)}${String(wrong.length).padStart(6)}`);
-  for (const what of new Set(wrong)) console.error(`  ${what}`);
-  if (wrong.length > 0) process.exitCode = 1;
+function showProgress(startedAt: number, replicas: readonly Replica[]): void {
+  const lights = replicas.map(({ isUp }) => (isUp ? "●" : "○")).join(" ");
+  const line = `${Math.round((Date.now() - startedAt) / 1_000)} s  replicas ${lights}`;
+  if (process.stdout.isTTY) process.stdout.write(`\r\x1b[K${line}`);
 }
 
-/** The same numbers for the same seed: a linear congruential generator, which is good enough to choose what to kill. */
-function seededRandom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 1_664_525 + 1_013_904_223) % 2 ** 32;
-    return state / 2 ** 32;
-  };
+function print(withStore: boolean, { counts, wrong }: World): void {
+  console.log(`\n${seconds} s ${withStore ? "with Redis" : "without a store"}, seed ${values.seed}`);
+  const rows = [...counts].sort(([one], [other]) => one.localeCompare(other));
+  for (const [what, count] of [...rows, ["must not happen", wrong.length] as const])
+    console.log(`${what.padEnd(60)}${String(count).padStart(6)}`);
+  for (const what of new Set(wrong)) console.error(`  ${what}`);
+  if (wrong.length > 0) process.exitCode = 1;
 }

@@ -12,25 +12,21 @@ const reconnectMs = 3_000;
 
 interface Answer {
   readonly status: number;
-  readonly location: string;
-  /** The stable code of an error, and its reason. */
-  readonly code: string;
-  readonly body: { error?: string; reason?: string; session?: string; 0?: { id: string } };
+  readonly location?: string;
+  readonly session?: string;
 }
 
-/** What is used, the counts, and what must not have happened. */
+/** What is used, and what happened. */
 export class World {
   readonly emulator: Emulator;
-  /** Of the proxy. */
   readonly url: string;
   readonly over: AbortSignal;
   readonly counts: Map<string, number> = new Map();
+  /** What must not happen. */
   readonly wrong: string[] = [];
-  /** Infinite while Redis is down. */
-  redisBackAt = 0;
+  /** When something was killed last, and when Redis came back: never, as long as it is down. */
   killedAt = 0;
-  /** When Redis was killed and came back, in epoch milliseconds. */
-  readonly outages: [number, number][] = [];
+  redisBackAt = 0;
 
   constructor(emulator: Emulator, url: string, over: AbortSignal) {
     this.emulator = emulator;
@@ -51,40 +47,33 @@ export class World {
     return new TestBrowser((request) => fetch(request, limited()), this.url);
   }
 
-  /** Counts an answer, and checks that it may happen. */
-  async ask(what: string, sent: Promise<Response>): Promise<Answer> {
+  /** Counts an answer, and checks that it may happen: devices must be those of the tenant. */
+  async ask(what: string, sending: Promise<Response>, tenantId: string): Promise<Answer> {
     const sentAt = Date.now();
     try {
-      const { status, headers, ...response } = await sent.then(async (answer) => {
-        return { status: answer.status, headers: answer.headers, text: await answer.text() };
-      });
-      const location = headers.get("location") ?? "";
-      const body: Answer["body"] = response.text === "" ? {} : JSON.parse(response.text);
+      const response = await sending;
+      const { status } = response;
+      const location = response.headers.get("location") ?? "";
       const [, loginError] = /#login_error=(\w+)/.exec(location) ?? [];
+      const body = JSON.parse((await response.text()) || "{}");
       const code = [body.error, body.reason, loginError].filter(Boolean).join(" ");
       // Of a login, only the last step is counted.
       if (location === "" || code !== "") this.count(`${what}: ${status} ${code}`);
-      const mayBeDown = sentAt < this.redisBackAt + reconnectMs;
-      const isExcused = code === "replica_lost" || (code === "store_unavailable" && mayBeDown);
+      const isExcused =
+        code === "replica_lost" || (code === "store_unavailable" && sentAt < this.redisBackAt + reconnectMs);
       if (status >= 500 && !isExcused) this.wrong.push(`${what}: ${status} ${code}`);
-      return { status, location, code, body };
+      if (Array.isArray(body) && body[0].id !== tenantId) this.wrong.push(`${what}: the answer of another`);
+      return code === "" ? { status, location, session: body.session } : { status };
     } catch (error) {
       this.wrong.push(`${what}: no answer after ${Date.now() - sentAt} ms (${error})`);
-      return { status: 0, location: "", code: "", body: {} };
+      return { status: 0 };
     }
-  }
-
-  /** Asks for the devices of a tenant. */
-  async list(what: string, tenantId: string, sent: Promise<Response>): Promise<number> {
-    const { status, body } = await this.ask(what, sent);
-    if (status === 200 && body[0]?.id !== tenantId) this.wrong.push(`${what}: an answer for ${body[0]?.id}`);
-    return status;
   }
 }
 
 export async function driveMachine(world: World, tenantId: string): Promise<void> {
   while (!world.over.aborted) {
-    await world.list("machine", tenantId, world.browser().get(`/machine/${tenantId}`));
+    await world.ask("machine", world.browser().get(`/machine/${tenantId}`), tenantId);
     await world.pause(200 + 200 * Math.random());
   }
 }
@@ -100,12 +89,13 @@ export async function drivePerson(world: World, tenantId: string, way: "login" |
 
 /** Variant B, as a browser does it. */
 async function logIn(world: World, browser: TestBrowser, tenantId: string): Promise<string | undefined> {
-  const begun = await world.ask("login", browser.get(`/auth/login?tenant=${tenantId}&return_to=/`));
-  if (begun.status !== 302) return undefined;
-  const { callbackUrl } = world.emulator.login({ url: begun.location, tenantId, userId: tenantId });
-  const back = await world.ask("login", browser.get(callbackUrl));
-  if (back.status !== 303 || back.code !== "") return undefined;
-  return (await world.ask("login", browser.post("/auth/session"))).body.session;
+  const path = `/auth/login?tenant=${tenantId}&return_to=/`;
+  const { location: url } = await world.ask("login", browser.get(path), tenantId);
+  if (!url) return undefined;
+  const { callbackUrl } = world.emulator.login({ url, tenantId, userId: tenantId });
+  const { location } = await world.ask("login", browser.get(callbackUrl), tenantId);
+  if (!location) return undefined;
+  return (await world.ask("login", browser.post("/auth/session"), tenantId)).session;
 }
 
 /** Variant A: the emulator is the host, and this is the page in its iframe. */
@@ -114,7 +104,7 @@ async function launch(world: World, browser: TestBrowser, tenantId: string): Pro
   const launched = world.emulator.launch({ tenantId, clientId: "planner", userId: tenantId });
   const { code } = launched.authorize({ codeChallenge });
   const body = { code, codeVerifier, tenantId, hostOrigin: world.emulator.publicUrl };
-  return (await world.ask("launch", browser.post("/auth/launch", body))).body.session;
+  return (await world.ask("launch", browser.post("/auth/launch", body), tenantId)).session;
 }
 
 /** Calls until the session is over, for whatever reason. */
@@ -126,7 +116,7 @@ async function useSession(world: World, browser: TestBrowser, tenantId: string, 
     await world.pause(200 + 200 * Math.random());
     const { killedAt } = world;
     const what = isLoggedOut ? "person, logged out" : "person";
-    const status = await world.list(what, tenantId, browser.get("/api/devices", headers));
+    const { status } = await world.ask(what, browser.get("/api/devices", headers), tenantId);
     if (status === 401) return;
     if (status === 200 && isLoggedOut) world.wrong.push("a session was answered after its logout");
     if (status === 200 && !hasOutlived && openedAt < killedAt) {
@@ -134,6 +124,7 @@ async function useSession(world: World, browser: TestBrowser, tenantId: string, 
       world.count("sessions that outlived a kill");
     }
     if (isLoggedOut || Math.random() > 0.01) continue;
-    isLoggedOut = (await world.ask("logout", browser.post("/auth/logout", {}, headers))).status === 204;
+    const left = await world.ask("logout", browser.post("/auth/logout", {}, headers), tenantId);
+    isLoggedOut = left.status === 204;
   }
 }

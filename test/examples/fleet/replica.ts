@@ -14,8 +14,8 @@ import {
 import { encryptedStore } from "../../../src/stores/encrypted.js"; // yours: "bivariant/store-encrypted"
 import { redisStore } from "../../../src/stores/redis.js"; // yours: "bivariant/store-redis"
 
-const { PORT, PUBLIC_URL, BASE_URL: baseUrl = "", TENANTS = "", REDIS_URL } = process.env;
-const { PRIVATE_KEY: privateKey = "", STORE_KEY } = process.env;
+const { PORT, PUBLIC_URL, BASE_URL: baseUrl = "", TENANTS = "" } = process.env;
+const { REDIS_URL, STORE_KEY, PRIVATE_KEY: privateKey = "" } = process.env;
 
 // Without the offline queue, a request that comes while Redis is down is answered at once, with a 503. A replica can start
 // at such a time, but otherwise it waits for its connection: requests that came earlier would find no store.
@@ -26,16 +26,16 @@ const store = REDIS_URL ? encryptedStore(redisStore(client, { prefix: "fleet" })
 const keyId = "fleet";
 const redirectUri = `${PUBLIC_URL}/auth/callback`;
 const launch = userInterfacePlugin({ clientId: "planner", privateKey, keyId });
-const login = apiClient({
-  clientId: "planner-app",
-  redirectUri,
-  authorizationEndpoint: "/v1/auth/authorize",
-});
+const authorizationEndpoint = "/v1/auth/authorize";
+const login = apiClient({ clientId: "planner-app", redirectUri, authorizationEndpoint });
 const deployments = TENANTS.split(",").map((tenantId) => {
   return { tenantId, baseUrl, hostOrigin: baseUrl, launch, login };
 });
-const onError = (error: unknown) => console.error(String(error)); // your log
-const backend = createBackend({ deployments, publicUrl: PUBLIC_URL, store, onError });
+const backend = createBackend({
+  ...{ deployments, publicUrl: PUBLIC_URL, store },
+  // Your log. The 503 of a store that is down would fill this one.
+  onError: (error, { status }) => (status === 500 || status === 502) && console.error(String(error)),
+});
 
 // With credentials of both variants, each tenant's deployment is asked which one it serves: once for the fleet.
 const credentials = [
@@ -50,9 +50,7 @@ async function answer(request: Request): Promise<Response> {
   try {
     // In your fleet the calls of machines come from a queue or a schedule, and not from a route.
     const [, tenantId] = /^\/machine\/(.+)$/.exec(pathname) ?? [];
-    const service = tenantId
-      ? await connector.connect({ baseUrl, tenantId })
-      : await backend.connect(request);
+    const service = await (tenantId ? connector.connect({ baseUrl, tenantId }) : backend.connect(request));
     const result = await service.call("listDevices", { signal: request.signal });
     return result.ok ? Response.json(result.data) : backend.answer(result.error);
   } catch (error) {
