@@ -8,6 +8,7 @@ export interface Series {
   readonly outages: readonly (readonly [number, number])[];
 }
 
+const title = "Token requests of three replicas for 12 tenants";
 const plot = { left: 64, right: 784, top: 104, bottom: 350 };
 const stepSeconds = 2;
 const style = `
@@ -40,13 +41,13 @@ export function drawChart(fleet: Series, alone: Series, caption: readonly string
   const y = (rate: number) => plot.bottom - ((plot.bottom - plot.top) * rate) / top;
 
   const shapes = [
-    text(16, 30, "title", "Token requests of three replicas for 12 tenants"),
+    text(16, 30, "title", title),
     text(16, 54, "dim", "requests per second"),
     text(x(seconds / 2), plot.bottom + 42, "dim middle", "seconds since the start"),
     ...caption.map((words, index) => text(16, plot.bottom + 67 + 17 * index, "dim", words)),
     ...fleet.outages.map(([from, to]) => band(x(from / 1_000), plot.top, x(to / 1_000), plot.bottom)),
-    band(564, 70, 600, 86),
-    text(610, 83, "", "Redis is down"),
+    band(586, 70, 622, 86),
+    text(632, 83, "", "Redis is down"),
     ...range(top, tick).flatMap((rate) => [
       `<path class="grid" d="M${plot.left} ${y(rate)}H${plot.right}"/>`,
       text(plot.left - 8, y(rate) + 5, "end", String(rate)),
@@ -55,7 +56,7 @@ export function drawChart(fleet: Series, alone: Series, caption: readonly string
       text(x(second), plot.bottom + 22, "middle", String(second)),
     ),
     ...curves.flatMap(({ name, kind, rates, total }, index) => {
-      const left = plot.left + 250 * index;
+      const left = plot.left + 265 * index;
       const steps = rates.map((rate, step) => `V${y(rate)}H${x((step + 1) * stepSeconds)}`);
       return [
         `<path class="${kind}" d="M${left} 78h36"/>`,
@@ -65,6 +66,7 @@ export function drawChart(fleet: Series, alone: Series, caption: readonly string
     }),
   ];
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 800 440" role="img">
+<title>${title}</title>
 <style>${style}
 </style>
 <rect class="page" width="800" height="440"/>

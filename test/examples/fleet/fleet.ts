@@ -3,23 +3,13 @@ import { spawnSync } from "node:child_process";
 import { generateKeyPairSync, randomBytes, randomInt } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { writeFileSync } from "node:fs";
-import { parseArgs } from "node:util";
+import { Command } from "commander";
 import { createEmulator, type Emulator } from "../../../src/emulator/index.js";
 import { freePort } from "../../support/recording-server.js";
 import { startRedis } from "../../support/redis.js";
 import { drawChart, type Series } from "./chart.js";
 import { driveMachine, drivePerson, World } from "./people.js";
 import { Replica, startProxy } from "./processes.js";
-
-const help = `npx tsx test/examples/fleet/fleet.ts [options]
-
-Runs three replicas of a backend with Redis behind a proxy, kills them at random, and counts what people, machines and
-the service saw. Exits with 1 if something happened that must not. Ctrl-C stops everything.
-
-  --seconds <n>     how long it runs (default 30, at most 120)
-  --seed <n>        repeats the kills of another run
-  --without-store   each replica is on its own; only machines call, since sessions need a store
-  --svg <file>      runs once more without a store, and draws the token requests of both`;
 
 /** Each has one person, one service plugin and one device. */
 const tenants = Array.from({ length: 12 }, (_, index) => `tenant-${index + 1}`);
@@ -30,26 +20,28 @@ const caption = [
   "a store that loses their tokens. For about 5 s after Redis was down, each replica goes on alone.",
 ];
 
-const { values } = parseArgs({
-  options: {
-    seconds: { type: "string", default: "30" },
-    seed: { type: "string", default: String(randomInt(10_000)) },
-    "without-store": { type: "boolean", default: false },
-    svg: { type: "string" },
-    help: { type: "boolean", default: false },
-  },
-});
-const seconds = Math.min(Number(values.seconds), 120);
+const {
+  seconds,
+  seed,
+  withoutStore = false,
+  svg,
+} = new Command()
+  .description(
+    "Runs three replicas of a backend with Redis behind a proxy, kills them at random, and counts what people, machines and the service saw. Exits with 1 if something happened that must not. Ctrl-C stops everything.",
+  )
+  .option("--seconds <n>", "how long it runs, at most 120", Number, 30)
+  .option("--seed <n>", "repeats the kills of another run", Number, randomInt(10_000))
+  .option("--without-store", "each replica is on its own; only machines call, since sessions need a store")
+  .option("--svg <file>", "runs once more without a store, and draws the token requests of both")
+  .parse()
+  .opts<{ seconds: number; seed: number; withoutStore?: true; svg?: string }>();
 const stopped = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopped.abort());
 
 try {
-  if (values.help) console.log(help);
-  else {
-    const fleet = await run(!values["without-store"]);
-    if (values.svg && !stopped.signal.aborted)
-      writeFileSync(values.svg, drawChart(fleet, await run(false), caption));
-  }
+  const fleet = await run(!withoutStore);
+  if (svg !== undefined && !stopped.signal.aborted)
+    writeFileSync(svg, drawChart(fleet, await run(false), caption));
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   process.exitCode = 1;
@@ -113,7 +105,7 @@ async function run(withStore: boolean): Promise<Series> {
         drivePerson(world, tenant, index % 3 > 0 ? "login" : "launch"),
       ),
       repeat(world, "kills of a replica", [3_000, 7_000], killReplica),
-      repeat(world, "kills of Redis", [5_000, 15_000], killRedis),
+      repeat(world, "kills of Redis", [6_000, 20_000], killRedis),
     ]);
     clearInterval(timer);
     const perSecond = countTokenRequests(world, startedAt);
@@ -147,7 +139,7 @@ async function repeat(
   kill: (random: () => number) => Promise<void>,
 ): Promise<void> {
   // A linear congruential generator.
-  let state = Number(values.seed);
+  let state = seed;
   const random = () => {
     state = (state * 1_664_525 + 1_013_904_223) % 2 ** 32;
     return state / 2 ** 32;
@@ -164,10 +156,14 @@ async function repeat(
 /** Counts what the service saw. Returns the token requests of machines in each second. */
 function countTokenRequests(world: World, startedAt: number): number[] {
   const perSecond: number[] = Array(seconds).fill(0);
+  const refused = "refresh tokens refused or reused";
+  world.counts.set(refused, 0);
   for (const { at, grant, detectionProbe, status, rule } of world.emulator.journal.tokenRequests()) {
     world.count(detectionProbe ? "detection: a question" : `token request: ${grant ?? "unread"} ${status}`);
-    // Above all `refresh.reuse`.
-    if (grant === "refresh_token" && rule !== undefined) world.wrong.push(`refresh token refused: ${rule}`);
+    if (grant === "refresh_token" && rule !== undefined) {
+      world.count(refused);
+      world.wrong.push(`refresh token refused: ${rule}`);
+    }
     const second = Math.floor((at - startedAt) / 1_000);
     const isOfMachine = grant === "client_credentials" && !detectionProbe;
     if (isOfMachine && second < seconds) perSecond[second] = (perSecond[second] ?? 0) + 1;
@@ -182,7 +178,7 @@ function showProgress(startedAt: number, replicas: readonly Replica[]): void {
 }
 
 function print(withStore: boolean, { counts, wrong }: World): void {
-  console.log(`\n${seconds} s ${withStore ? "with Redis" : "without a store"}, seed ${values.seed}`);
+  console.log(`\n${seconds} s ${withStore ? "with Redis" : "without a store"}, seed ${seed}`);
   const rows = [...counts].sort(([one], [other]) => one.localeCompare(other));
   for (const [what, count] of [...rows, ["must not happen", wrong.length] as const])
     console.log(`${what.padEnd(60)}${String(count).padStart(6)}`);
