@@ -1,4 +1,4 @@
-// Draws the token requests of two runs as an SVG, in steps of two seconds and in colours for light and dark pages.
+// Draws the token requests of two runs as an SVG, in steps of two seconds, for light and dark pages.
 
 /** What a run is drawn from. */
 export interface Series {

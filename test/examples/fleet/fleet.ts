@@ -1,5 +1,4 @@
 // `npx tsx test/examples/fleet/fleet.ts` runs a fleet, kills parts of it at random, and prints what happened.
-import { spawnSync } from "node:child_process";
 import { generateKeyPairSync, randomBytes, randomInt } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { writeFileSync } from "node:fs";
@@ -20,16 +19,12 @@ const caption = [
   "a store that loses their tokens. For about 5 s after Redis was down, each replica goes on alone.",
 ];
 
-const {
-  seconds,
-  seed,
-  withoutStore = false,
-  svg,
-} = new Command()
-  .description(
-    "Runs three replicas of a backend with Redis behind a proxy, kills them at random, and counts what people, machines and the service saw. Exits with 1 if something happened that must not. Ctrl-C stops everything.",
-  )
-  .option("--seconds <n>", "how long it runs, at most 120", Number, 30)
+const description =
+  "Runs three replicas of a backend with Redis behind a proxy, kills them at random, and counts what people, machines " +
+  "and the service saw. Exits with 1 if something happened that must not. Ctrl-C stops everything.";
+const { seconds, seed, svg, ...options } = new Command()
+  .description(description)
+  .option("--seconds <n>", "how long it runs, from 1 to 120", Number, 30)
   .option("--seed <n>", "repeats the kills of another run", Number, randomInt(10_000))
   .option("--without-store", "each replica is on its own; only machines call, since sessions need a store")
   .option("--svg <file>", "runs once more without a store, and draws the token requests of both")
@@ -39,7 +34,9 @@ const stopped = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopped.abort());
 
 try {
-  const fleet = await run(!withoutStore);
+  // The journal of the emulator keeps its last 10,000 requests.
+  if (!(seconds >= 1 && seconds <= 120)) throw new Error("--seconds must be a number from 1 to 120.");
+  const fleet = await run(!options.withoutStore);
   if (svg !== undefined && !stopped.signal.aborted)
     writeFileSync(svg, drawChart(fleet, await run(false), caption));
 } catch (error) {
@@ -50,24 +47,25 @@ process.exit(stopped.signal.aborted ? 130 : process.exitCode);
 
 /** Starts a fleet, uses it, and prints the counts. */
 async function run(withStore: boolean): Promise<Series> {
-  const isInstalled = (program: string) => spawnSync(program, ["--version"]).status === 0;
-  if (!["redis-server", "valkey-server"].some(isInstalled))
-    throw new Error("The fleet needs Redis or Valkey. Debian: apt-get install redis-server.");
+  const redis = await startRedis();
   const emulator = createEmulator({
     tokenLifetimeSeconds: tokenSeconds + 2,
     rateLimit: { requests: 20, windowSeconds: tokenSeconds },
     devices: Object.fromEntries(tenants.map((id) => [id, [{ id }]])),
   });
-  // The service accepts a token for 2 s more than it says, since a call that is late is repeated only if its token is
-  // older than 30 s.
+  // The service accepts a token for 2 s more than it says: a call that arrives late is sent again only if its
+  // token is older than 30 s.
   emulator.faults.add({ name: "fields", fields: { expires_in: tokenSeconds }, count: "always" });
   const { url: baseUrl } = await emulator.listen();
   const replicas: Replica[] = [];
   const url = await startProxy(replicas);
-  const redis = await startRedis();
   const settings = {
-    ...{ PUBLIC_URL: url, BASE_URL: baseUrl, TENANTS: tenants.join(), PRIVATE_KEY: register(emulator, url) },
-    ...(withStore && { REDIS_URL: redis.url, STORE_KEY: randomBytes(32).toString("hex") }),
+    PUBLIC_URL: url,
+    BASE_URL: baseUrl,
+    TENANTS: tenants.join(),
+    PRIVATE_KEY: register(emulator, url),
+    REDIS_URL: withStore ? redis.url : "",
+    STORE_KEY: randomBytes(32).toString("hex"),
   };
   while (replicas.length < 3) replicas.push(new Replica(await freePort(), settings));
 
@@ -75,10 +73,12 @@ async function run(withStore: boolean): Promise<Series> {
   setMaxListeners(0, over.signal);
   const world = new World(emulator, url, over.signal);
   const endReplicas = () => Promise.all(replicas.map((replica) => replica.kill()));
-  stopped.signal.addEventListener("abort", () => {
+  const stop = () => {
     over.abort();
     void endReplicas();
-  });
+  };
+  stopped.signal.addEventListener("abort", stop);
+  if (stopped.signal.aborted) stop();
   try {
     await Promise.all(replicas.map((replica) => replica.start()));
     setTimeout(() => over.abort(), seconds * 1_000);

@@ -1,5 +1,5 @@
-// The people and machines that use the fleet. Each tenant has one device with its own name, so that an answer shows whose
-// token it was made with.
+// The people and machines that use the fleet. Each tenant has one device with its own name, so that an answer
+// shows whose token it was made with.
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Emulator } from "../../../src/emulator/index.js";
 import { TestBrowser } from "../../backend/test-browser.js";

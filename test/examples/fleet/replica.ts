@@ -1,4 +1,4 @@
-// One replica of a backend: people's sessions, and calls of machines. Everything that must outlive it is in Redis.
+// One replica of a backend: sessions of people, and calls of machines. What must outlive it is in Redis.
 import { createServer } from "node:http";
 import { setTimeout } from "node:timers/promises";
 import { createClient } from "redis";
@@ -17,8 +17,8 @@ import { redisStore } from "../../../src/stores/redis.js"; // yours: "bivariant/
 const { PORT, PUBLIC_URL, BASE_URL: baseUrl = "", TENANTS = "" } = process.env;
 const { REDIS_URL, STORE_KEY, PRIVATE_KEY: privateKey = "" } = process.env;
 
-// Without the offline queue, a request that comes while Redis is down is answered at once, with a 503. A replica can start
-// at such a time, but otherwise it waits for its connection: requests that came earlier would find no store.
+// Without the offline queue, a request that comes while Redis is down is answered at once, with a 503. A replica
+// can start at such a time, but otherwise it waits for its connection: its first requests would find no store.
 const client = createClient({ url: REDIS_URL ?? "", disableOfflineQueue: true }).on("error", () => {});
 if (REDIS_URL) await Promise.race([client.connect(), setTimeout(2_000)]);
 const store = REDIS_URL ? encryptedStore(redisStore(client, { prefix: "fleet" }), STORE_KEY) : undefined;
@@ -32,12 +32,14 @@ const deployments = TENANTS.split(",").map((tenantId) => {
   return { tenantId, baseUrl, hostOrigin: baseUrl, launch, login };
 });
 const backend = createBackend({
-  ...{ deployments, publicUrl: PUBLIC_URL, store },
+  deployments,
+  publicUrl: PUBLIC_URL,
+  store,
   // Your log. The 503 of a store that is down would fill this one.
   onError: (error, { status }) => (status === 500 || status === 502) && console.error(String(error)),
 });
 
-// With credentials of both variants, each tenant's deployment is asked which one it serves: once for the fleet.
+// With credentials of both variants, each deployment is asked which one it serves, once for the fleet.
 const credentials = [
   servicePlugin({ clientId: "reports", privateKey, keyId }),
   serviceAccount({ clientId: "reports-account", clientSecret: "not a real secret" }),
