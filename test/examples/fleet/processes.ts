@@ -51,10 +51,11 @@ export async function startProxy(replicas: readonly Replica[]): Promise<string> 
   const server = createServer(async (incoming, outgoing) => {
     const { method, url: path, headers } = incoming;
     const body = Buffer.concat(await incoming.toArray());
-    const attempt = (left: number) => {
-      const replica = replicas[turn++ % replicas.length] as Replica;
+    const first = turn++;
+    const attempt = (tried: number) => {
+      const replica = replicas[(first + tried) % replicas.length] as Replica;
       const fail = ({ code }: NodeJS.ErrnoException) => {
-        if (code === "ECONNREFUSED" && left > 1) return attempt(left - 1);
+        if (code === "ECONNREFUSED" && tried + 1 < replicas.length) return attempt(tried + 1);
         // Only a replica that was killed may break a connection.
         const error = replica.isUp ? "connection_broken" : "replica_lost";
         outgoing.writeHead(502, { "content-type": "application/json" }).end(JSON.stringify({ error }));
@@ -70,7 +71,7 @@ export async function startProxy(replicas: readonly Replica[]): Promise<string> 
       );
       sent.once("error", fail).end(body);
     };
-    attempt(replicas.length);
+    attempt(0);
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
