@@ -21,12 +21,12 @@ export const read = (path: string): string => readFileSync(join(root, path), "ut
 
 const FOLDERS_WITH_PAGES = ["openapi", "src", "test"];
 
-/** Paths from the root, with "/". */
+/** Paths from the root, with "/". The pages of examples are not in the package. */
 export const pages: readonly string[] = [
   ...readdirSync(root).filter((name) => name.endsWith(".md")),
   ...FOLDERS_WITH_PAGES.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
-      .filter((name) => name.endsWith(".md"))
+      .filter((name) => name.endsWith(".md") && !name.startsWith("examples"))
       .map((name) => `${folder}/${name.replaceAll("\\", "/")}`),
   ),
 ];

@@ -12,9 +12,10 @@ const names = ["redis-server", "valkey-server"];
 const installed = names.flatMap((name) => ["/usr/bin", "/usr/local/bin"].map((folder) => join(folder, name)));
 const program = [process.env.REDIS_PROGRAM ?? "", ...installed].find((path) => existsSync(path));
 
+const needed = "needs Redis or Valkey (Debian: apt-get install redis-server; or name one in REDIS_PROGRAM)";
+
 export function describeWithRedis(title: string, tests: () => void): void {
-  const how = "Debian: apt-get install redis-server; or name one in REDIS_PROGRAM";
-  if (program === undefined) console.warn(`skipped: "${title}" needs Redis or Valkey (${how})`);
+  if (program === undefined) console.warn(`skipped: "${title}" ${needed}`);
   describe.skipIf(program === undefined)(title, tests);
 }
 
@@ -51,6 +52,7 @@ export async function startRedis({
 }: {
   readonly args?: readonly string[];
 } = {}): Promise<RedisServer> {
+  if (program === undefined) throw new Error(`This ${needed}.`);
   let port = await freePort();
   // A node of a cluster also listens on the port that is 10,000 higher.
   while (port > 55_000) port = await freePort();
@@ -79,7 +81,7 @@ export async function startRedis({
   let endedAt = 0;
 
   const start = async (): Promise<void> => {
-    server = spawn(String(program), [...fixed, ...persistence, "--save", "", ...args], { stdio: "ignore" });
+    server = spawn(program, [...fixed, ...persistence, "--save", "", ...args], { stdio: "ignore" });
     while (!(await answers(port))) {
       if (hasEnded(server)) throw new Error(`Redis did not start: ${readFileSync(join(folder, "log"))}`);
       await new Promise((resolve) => setTimeout(resolve, 10));

@@ -1,0 +1,65 @@
+// One replica of a backend: sessions of people, and calls of machines. What must outlive it is in Redis.
+import { createServer } from "node:http";
+import { setTimeout } from "node:timers/promises";
+import { createClient } from "redis";
+import { createBackend, toNodeHandler } from "../../../src/backend/index.js"; // yours: "bivariant/backend"
+// yours: "bivariant"
+import {
+  apiClient,
+  createConnector,
+  serviceAccount,
+  servicePlugin,
+  userInterfacePlugin,
+} from "../../../src/index.js";
+import { encryptedStore } from "../../../src/stores/encrypted.js"; // yours: "bivariant/store-encrypted"
+import { redisStore } from "../../../src/stores/redis.js"; // yours: "bivariant/store-redis"
+
+const { PORT, PUBLIC_URL, BASE_URL: baseUrl = "", TENANTS = "" } = process.env;
+const { REDIS_URL, STORE_KEY, PRIVATE_KEY: privateKey = "" } = process.env;
+
+// Without the offline queue, a request that comes while Redis is down is answered at once, with a 503. A replica
+// can start at such a time, but otherwise it waits for its connection: its first requests would find no store.
+const client = createClient({ url: REDIS_URL ?? "", disableOfflineQueue: true }).on("error", () => {});
+if (REDIS_URL) await Promise.race([client.connect(), setTimeout(2_000)]);
+const store = REDIS_URL ? encryptedStore(redisStore(client, { prefix: "fleet" }), STORE_KEY) : undefined;
+
+const keyId = "fleet";
+const redirectUri = `${PUBLIC_URL}/auth/callback`;
+const launch = userInterfacePlugin({ clientId: "planner", privateKey, keyId });
+const authorizationEndpoint = "/v1/auth/authorize";
+const login = apiClient({ clientId: "planner-app", redirectUri, authorizationEndpoint });
+const deployments = TENANTS.split(",").map((tenantId) => {
+  return { tenantId, baseUrl, hostOrigin: baseUrl, launch, login };
+});
+const backend = createBackend({
+  deployments,
+  publicUrl: PUBLIC_URL,
+  store,
+  // Your log. The 503 of a store that is down would fill this one.
+  onError: (error, { status }) => (status === 500 || status === 502) && console.error(String(error)),
+});
+
+// With credentials of both variants, each deployment is asked which one it serves, once for the fleet.
+const credentials = [
+  servicePlugin({ clientId: "reports", privateKey, keyId }),
+  serviceAccount({ clientId: "reports-account", clientSecret: "not a real secret" }),
+];
+const connector = createConnector({ credentials, store });
+
+async function answer(request: Request): Promise<Response> {
+  const { pathname } = new URL(request.url);
+  if (pathname.startsWith("/auth/")) return backend(request);
+  try {
+    // In your fleet the calls of machines come from a queue or a schedule, and not from a route.
+    const [, tenantId] = /^\/machine\/(.+)$/.exec(pathname) ?? [];
+    const service = await (tenantId ? connector.connect({ baseUrl, tenantId }) : backend.connect(request));
+    const result = await service.call("listDevices", { signal: request.signal });
+    return result.ok ? Response.json(result.data) : backend.answer(result.error);
+  } catch (error) {
+    return backend.answer(error);
+  }
+}
+
+createServer(toNodeHandler(answer)).listen(Number(PORT), "127.0.0.1", () => console.log("Ready"));
+// It ends with the process that started it.
+process.stdin.resume().once("end", () => process.exit());
