@@ -259,13 +259,22 @@ class PersonTokenSource implements TokenSource {
 
   /**
    * Waits until a crash of the store can no longer lose what was just written. Returns whether the store still holds it:
-   * after a crash another process may not know that this one is about to send the refresh token.
+   * after a crash another process may not know that this one is about to send the refresh token. While the store is down
+   * it asks again for a while, because only this process knows that the token was not sent yet.
    */
   async #isKept(version: string): Promise<boolean> {
-    const { clock } = this.#context.options;
+    const { options } = this.#context;
     if (this.#lossWindowMs <= 0) return true;
-    await sleep(this.#lossWindowMs, undefined, clock);
-    return (await this.grant.version()) === version;
+    await sleep(this.#lossWindowMs, undefined, options.clock);
+    const leftMs = deadlineIn(options.timeoutMs / 2, options);
+    for (;;) {
+      try {
+        return (await this.grant.version()) === version;
+      } catch (error) {
+        if (!isStoreError(error) || error.code !== "store_unavailable" || leftMs() <= 0) throw error;
+      }
+      await sleep(checkEveryMs, undefined, options.clock);
+    }
   }
 
   async #redeem(
