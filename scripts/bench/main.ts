@@ -12,13 +12,17 @@ import { emulatorStart } from "./rows/emulator-start.js";
 import { firstTokens } from "./rows/first-tokens.js";
 import { callTypeCheck, generateMemory, generateTime } from "./rows/generator.js";
 import { importTime } from "./rows/import-time.js";
+import { tenantMemory } from "./rows/tenant-memory.js";
 import { warmCall, warmCallPeer, warmToken } from "./rows/warm.js";
+import { warmCallOverRedis } from "./rows/warm-over-redis.js";
 
 const ROWS: readonly Row[] = [
   warmCall,
   warmCallPeer,
   warmToken,
+  warmCallOverRedis,
   firstTokens,
+  tenantMemory,
   importTime,
   bundleSize,
   emulatorRate,
