@@ -12,6 +12,7 @@ import { emulatorStart } from "./rows/emulator-start.js";
 import { firstTokens } from "./rows/first-tokens.js";
 import { callTypeCheck, generateMemory, generateTime } from "./rows/generator.js";
 import { importTime } from "./rows/import-time.js";
+import { renewalP99 } from "./rows/renewal-p99.js";
 import { tenantMemory } from "./rows/tenant-memory.js";
 import { warmCall, warmCallPeer, warmToken } from "./rows/warm.js";
 import { warmCallOverRedis } from "./rows/warm-over-redis.js";
@@ -21,6 +22,7 @@ const ROWS: readonly Row[] = [
   warmCallPeer,
   warmToken,
   warmCallOverRedis,
+  renewalP99,
   firstTokens,
   tenantMemory,
   importTime,

@@ -27,11 +27,17 @@ export async function startScript(
   const child = fork(outfile, [JSON.stringify(task)], {
     execArgv: [...execArgv],
     env: { ...process.env, NODE_OPTIONS: "", NODE_ENV: "production" },
-    // oidc-provider prints a warning that its memory is for development only.
-    stdio: ["ignore", "ignore", "inherit", "ipc"],
+    // What oidc-provider warns of is not shown.
+    stdio: ["ignore", "ignore", "pipe", "ipc"],
+  });
+  let printed = "";
+  child.stderr?.on("data", (text) => {
+    printed += text;
   });
   const exited = once(child, "exit");
-  const ended = exited.then(() => Promise.reject(new Error(`${name}.ts ended without an answer`)));
+  const ended = exited.then(() =>
+    Promise.reject(new Error(`${name}.ts ended without an answer: ${printed}`)),
+  );
   const [answer] = await Promise.race([once(child, "message"), ended]);
   const stop = async (): Promise<void> => {
     child.disconnect();

@@ -14,7 +14,7 @@ const ROUNDS = 15;
 const WARM_UP_ROUNDS = 25;
 const CONNECTIONS = 8;
 const KEY_ID = "key-1";
-const CLIENT = { tenantId: "acme", clientId: "bench" };
+const CLIENT = { tenantIds: ["acme"], clientId: "bench" };
 const ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 interface Pair {

@@ -47,7 +47,7 @@ function inTurn(services: Services, task: (service: Services[number]) => Promise
 
 export const warmCallOverRedis: Row = {
   name: "warm-call-over-redis",
-  title: `a warm service.call to ${TENANTS} tenants with redisStore against the same without a store`,
+  title: `a warm service.call to ${TENANTS} tenants with redisStore against the same without a store, in processor time`,
   unit: "times",
   aim: 1.05,
   measure: (build) =>
