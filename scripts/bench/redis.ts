@@ -4,45 +4,47 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { createClient } from "redis";
-import { NotMeasured } from "./measure.js";
+import type { TokenStore } from "../../src/index.js";
+import { type Build, NotMeasured } from "./measure.js";
 
-/** What the rows and the store use of a client. */
-export interface RedisClient {
-  sendCommand(command: string[]): Promise<unknown>;
-}
-
-/** Runs a task with a client of a new server, which listens on a socket file. @throws NotMeasured without Redis */
-export async function withRedis<T>(task: (client: RedisClient) => Promise<T>): Promise<T> {
+/**
+ * Runs a task with a store in a new server, and a function that counts the commands which the server has executed,
+ * besides those that ask for this number.
+ *
+ * @throws NotMeasured without Redis
+ */
+export async function withRedisStore<T>(
+  { folder }: Build,
+  task: (store: TokenStore, commands: () => Promise<number>) => Promise<T>,
+): Promise<T> {
   const programs = [process.env.REDIS_PROGRAM ?? "", "redis-server", "valkey-server"];
   const program = programs.find((name) => name && spawnSync(name, ["--version"]).status === 0);
   if (program === undefined)
     throw new NotMeasured("Redis is not installed (Debian: apt-get install redis-server)");
-  const folder = mkdtempSync(join(tmpdir(), "bivariant-bench-"));
-  // As the store expects it by default: its lossWindowMs is for this persistence.
-  const persistence = ["--appendonly", "yes", "--appendfsync", "everysec", "--save", ""];
-  const path = join(folder, "socket");
-  const where = ["--port", "0", "--unixsocket", path, "--dir", folder];
-  const server = spawn(program, [...where, ...persistence], { stdio: "ignore" });
+  const data = mkdtempSync(join(tmpdir(), "bivariant-bench-"));
+  const path = join(data, "socket");
+  const where = ["--port", "0", "--unixsocket", path, "--dir", data, "--save", ""];
+  const server = spawn(program, [...where, "--appendonly", "yes"], { stdio: "ignore" });
   const ended = once(server, "exit");
   // It needs a moment to listen.
   const reconnectStrategy = (attempts: number) => (attempts < 100 ? 50 : new Error("Redis did not start"));
-  const client = createClient({ socket: { path, tls: false, reconnectStrategy } });
-  client.on("error", () => {});
+  const client = createClient({ socket: { path, tls: false, reconnectStrategy } }).on("error", () => {});
+  const commands = async (): Promise<number> => {
+    const stats = await client.info("commandstats");
+    const counts = [...stats.matchAll(/^cmdstat_(?!info:)\S+?:calls=(\d+)/gm)];
+    return counts.reduce((sum, [, calls]) => sum + Number(calls), 0);
+  };
   try {
     await client.connect();
-    return await task(client);
+    const entry = pathToFileURL(join(folder, "dist/node/src/stores/redis.js")).href;
+    const { redisStore } = (await import(entry)) as typeof import("../../src/stores/redis.js");
+    return await task(redisStore(client), commands);
   } finally {
     client.destroy();
     server.kill();
     await ended;
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(data, { recursive: true, force: true });
   }
-}
-
-/** How many commands the server has executed, without those that ask for this number. */
-export async function commandsOf(client: RedisClient): Promise<number> {
-  const stats = String(await client.sendCommand(["INFO", "commandstats"]));
-  const counts = [...stats.matchAll(/^cmdstat_(\S+?):calls=(\d+)/gm)];
-  return counts.reduce((sum, [, name, calls]) => sum + (name === "info" ? 0 : Number(calls)), 0);
 }
