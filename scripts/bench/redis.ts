@@ -26,7 +26,8 @@ export async function withRedisStore<T>(
   const data = mkdtempSync(join(tmpdir(), "bivariant-bench-"));
   const path = join(data, "socket");
   const where = ["--port", "0", "--unixsocket", path, "--dir", data, "--save", ""];
-  const server = spawn(program, [...where, "--appendonly", "yes"], { stdio: "ignore" });
+  // It writes nothing to the disk, whose other users would be measured too.
+  const server = spawn(program, where, { stdio: "ignore" });
   const ended = once(server, "exit");
   // It needs a moment to listen.
   const reconnectStrategy = (attempts: number) => (attempts < 100 ? 50 : new Error("Redis did not start"));
