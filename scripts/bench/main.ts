@@ -12,14 +12,20 @@ import { emulatorStart } from "./rows/emulator-start.js";
 import { firstTokens } from "./rows/first-tokens.js";
 import { callTypeCheck, generateMemory, generateTime } from "./rows/generator.js";
 import { importTime } from "./rows/import-time.js";
+import { renewalP99 } from "./rows/renewal-p99.js";
 import { fileStoreFlat, fileStoreSet } from "./rows/stores.js";
+import { tenantMemory } from "./rows/tenant-memory.js";
 import { warmCall, warmCallPeer, warmToken } from "./rows/warm.js";
+import { warmCallOverRedis } from "./rows/warm-over-redis.js";
 
 const ROWS: readonly Row[] = [
   warmCall,
   warmCallPeer,
   warmToken,
+  warmCallOverRedis,
+  renewalP99,
   firstTokens,
+  tenantMemory,
   importTime,
   bundleSize,
   emulatorRate,

@@ -10,7 +10,9 @@ export interface ServerTask {
   readonly kind: "emulator" | "oidc-provider";
   /** The emulator's entry as a module URL. */
   readonly emulatorMain: string;
-  readonly tenantId: string;
+  readonly tenantIds: readonly string[];
+  /** Of the emulator's tokens. Default: 3600. */
+  readonly tokenLifetimeSeconds?: number;
   readonly clientId: string;
   /** The private key with its `kid`. */
   readonly publicJwk: Readonly<Record<string, unknown>>;
@@ -19,16 +21,18 @@ export interface ServerTask {
 const task = JSON.parse(process.argv[2] ?? "") as ServerTask;
 const start = { emulator: startEmulator, "oidc-provider": startProvider };
 process.on("disconnect", () => process.exit());
-// The URL to post to, which is the `aud` of assertions.
+// The URL to post to for the first tenant, which is the `aud` of assertions.
 process.send?.(await start[task.kind](task));
 
-async function startEmulator({ emulatorMain, tenantId, clientId, publicJwk }: ServerTask): Promise<string> {
+async function startEmulator(task: ServerTask): Promise<string> {
+  const { emulatorMain, tenantIds, clientId, publicJwk, tokenLifetimeSeconds } = task;
   const entry = (await import(emulatorMain)) as typeof import("../../src/emulator/index.js");
-  const emulator = entry.createEmulator({ variants: ["A"] });
+  const emulator = entry.createEmulator({ variants: ["A"], tokenLifetimeSeconds });
   const jwks = { keys: [publicJwk] };
-  emulator.registerPlugin({ tenantId, clientId, type: "service", jwks, scopes: ["devices:read"] });
+  for (const tenantId of tenantIds)
+    emulator.registerPlugin({ tenantId, clientId, type: "service", jwks, scopes: ["devices:read"] });
   const { url } = await emulator.listen();
-  return `${url}/api/v1/${tenantId}/external-plugin/oauth/token`;
+  return `${url}/api/v1/${tenantIds[0]}/external-plugin/oauth/token`;
 }
 
 /** It does the same work as far as possible: memory only, no users, no other features. */

@@ -1,12 +1,10 @@
 // Compares token requests to the emulator and to oidc-provider: private_key_jwt and client_credentials over HTTP.
-import { fork } from "node:child_process";
 import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
-import { once } from "node:events";
 import { join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
-import { build as bundle } from "esbuild";
+import { pathToFileURL } from "node:url";
 import { KeepAliveClient } from "../keep-alive-client.js";
 import { type Build, medianOf, type Row, spreadOf } from "../measure.js";
+import { startScript } from "../script.js";
 import type { ServerTask } from "../token-server.js";
 
 const AIM = 5;
@@ -16,7 +14,7 @@ const ROUNDS = 15;
 const WARM_UP_ROUNDS = 25;
 const CONNECTIONS = 8;
 const KEY_ID = "key-1";
-const CLIENT = { tenantId: "acme", clientId: "bench" };
+const CLIENT = { tenantIds: ["acme"], clientId: "bench" };
 const ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 interface Pair {
@@ -57,27 +55,16 @@ interface Side {
   close(): Promise<void>;
 }
 
-async function startSide({ folder }: Build, kind: ServerTask["kind"], { publicKey }: Pair): Promise<Side> {
-  // Compiled with esbuild: tsx would measure its own wrappers too.
-  const outfile = join(folder, "token-server.mjs");
-  const source = fileURLToPath(new URL("../token-server.ts", import.meta.url));
-  await bundle({ entryPoints: [source], outfile, format: "esm", target: "es2022", logLevel: "warning" });
-  const emulatorMain = pathToFileURL(join(folder, "dist/src/emulator/index.js")).href;
+async function startSide(build: Build, kind: ServerTask["kind"], { publicKey }: Pair): Promise<Side> {
+  const emulatorMain = pathToFileURL(join(build.folder, "dist/src/emulator/index.js")).href;
   const publicJwk = { ...publicKey.export({ format: "jwk" }), kid: KEY_ID };
   const task: ServerTask = { ...CLIENT, kind, publicJwk, emulatorMain };
-  const child = fork(outfile, [JSON.stringify(task)], {
-    env: { ...process.env, NODE_OPTIONS: "", NODE_ENV: "production" },
-    // oidc-provider prints a warning that its memory is for development only.
-    stdio: ["ignore", "ignore", "ignore", "ipc"],
-  });
-  const exited = once(child, "exit");
-  const ended = exited.then(() => Promise.reject(new Error(`the ${kind} did not start`)));
-  const [tokenUrl] = (await Promise.race([once(child, "message"), ended])) as [string];
+  const server = await startScript(build, "token-server", task);
+  const tokenUrl = server.answer as string;
   const client = new KeepAliveClient(tokenUrl, CONNECTIONS);
   const close = async (): Promise<void> => {
     client.close();
-    child.disconnect();
-    await exited;
+    await server.stop();
   };
   return { tokenUrl, client, times: [], close };
 }
