@@ -11,7 +11,7 @@ import { type TokenStore, withStoreErrors } from "./token-store.js";
 /** Callers wait for a call of the store at most this long, or `timeoutMs` if that is shorter. */
 const longestCallMs = 2_400;
 /** After a failure the store is left alone for this long. */
-const pauseMs = 5_000;
+const pauseMs = 2_000;
 
 interface SharedStateOptions {
   readonly timeoutMs: number;

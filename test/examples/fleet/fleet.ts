@@ -16,7 +16,7 @@ const tenants = Array.from({ length: 12 }, (_, index) => `tenant-${index + 1}`);
 const tokenSeconds = 10;
 const caption = [
   `Only requests of machines count. Tokens live for ${tokenSeconds} s. In both runs replicas are killed at random. Without`,
-  "a store that loses their tokens. For about 5 s after Redis was down, each replica goes on alone.",
+  "a store that loses their tokens. For about 2 s after Redis was down, each replica goes on alone.",
 ];
 
 const description =
