@@ -5,7 +5,7 @@ import { invalidOption } from "../options.js";
 import { type Emit, emitter, storeFailed } from "./auth.js";
 import { type CodeGrant, clientErrors, fingerprintOf } from "./credentials/credential.js";
 import { type PersonContext, PersonLifecycle } from "./person-refresh.js";
-import { type PersonGrant, personRequiredError, writeGrant } from "./stored-grant.js";
+import { findGrant, type PersonGrant, personRequiredError, writeGrant } from "./stored-grant.js";
 import { reportEnd, SharedTask } from "./token-lifecycle.js";
 import {
   AnswerLost,
@@ -88,8 +88,10 @@ async function exchangeOnce(
   };
   let isSaved = true;
   try {
-    // An earlier launch or login that is stored under this name ends with this one.
-    await writeGrant(options.store, key, granted);
+    // An earlier launch or login that is stored under this name ends with this one. The write replaces no later state,
+    // even if a client of the store sends it again after its connection was lost.
+    const before = await findGrant(options.store, key);
+    await writeGrant(options.store, key, granted, before === undefined ? null : before.version || undefined);
   } catch (error) {
     // The code is spent, so its token is served from memory, and written when it is renewed.
     isSaved = false;

@@ -1,6 +1,5 @@
 /** `createAuth`, and the tokens of a machine credential, from the store if it has one, otherwise from the endpoint. */
 import {
-  type BivariantError,
   codeOf,
   isRateLimitedError,
   isTransportError,
@@ -8,7 +7,6 @@ import {
   TransportError,
   UnexpectedResponseError,
   type Variant,
-  VariantError,
 } from "../errors.js";
 import { backoffMs, deadlineIn, parseRetryAfterMs, sleep } from "../http/backoff.js";
 import { requireObject } from "../options.js";
@@ -18,6 +16,7 @@ import {
   type Auth,
   type AuthOptions,
   createAccessToken,
+  type Emit,
   resolveAuthOptions,
 } from "./auth.js";
 import {
@@ -90,9 +89,9 @@ class MachineTokenSource implements TokenSource {
 
   async renew(renewal: Renewal): Promise<AccessToken> {
     const { isBackground, emit } = renewal;
-    const { options, shared } = this.#context;
+    const { options } = this.#context;
     const prepared = await this.#prepare();
-    const stored = await shared.read(this.#key("token", prepared), parseToken, emit);
+    const stored = await this.#readToken(prepared, emit);
     if (isNewer(stored, renewal) && renewal.isFresh(stored)) return stored;
     this.#backoff.check(prepared.fingerprint);
     // A background renewal makes one attempt, so that nothing keeps running after the program has ended.
@@ -137,18 +136,19 @@ class MachineTokenSource implements TokenSource {
     // Each attempt reads the credential again, since a key may be rotated meanwhile.
     if (run.attempts > 0) run.prepared = await this.#prepare();
     const { prepared } = run;
-    const refusalKey = this.#key("refusal", prepared);
+    // With the mark in the key, processes whose keys differ have refusals of their own.
+    const refusalKey = shared.isShared ? [...this.#key("refusal", prepared), await markOf(prepared)] : [];
     let isRefusalShared = false;
     if (shared.isShared) {
       const [stored, refusal] = await Promise.all([
-        shared.read(this.#key("token", prepared), parseToken, emit),
+        this.#readToken(prepared, emit),
         shared.read(refusalKey, parseRefusal, emit),
         state.adopt(shared, emit, true),
       ]);
       if (isNewer(stored, renewal) && renewal.isFresh(stored)) return { token: stored };
       if (!state.gate.isOpen) return { waitMs: 0 };
       isRefusalShared = refusal !== undefined;
-      if (refusal?.mark === (await markOf(prepared))) this.#backoff.adopt(refusal, prepared.fingerprint);
+      if (refusal !== undefined) this.#backoff.adopt(refusal, prepared.fingerprint);
     }
     const round = this.#backoff.check(prepared.fingerprint);
     try {
@@ -173,8 +173,13 @@ class MachineTokenSource implements TokenSource {
       if (signal.aborted) throw error;
       this.#backoff.keep(error);
       emit({ type: "closed_after_refusal", code: codeOf(error), retryAt });
-      const record = { ...this.#backoff.record, mark: await markOf(prepared), error };
-      await shared.write(refusalKey, record, retryAt + refusalRememberedMs, emit);
+      if (this.#isOfKey(error))
+        await shared.write(
+          refusalKey,
+          { ...this.#backoff.record, error },
+          retryAt + refusalRememberedMs,
+          emit,
+        );
       throw error;
     }
   }
@@ -248,6 +253,22 @@ class MachineTokenSource implements TokenSource {
     return driver.prepare(target, options);
   }
 
+  /**
+   * Whether a refusal would be the same for all processes with this key or secret. The answer of a gateway may be meant
+   * for this machine alone, and an assertion may have been refused for this machine's clock.
+   */
+  #isOfKey(error: unknown): boolean {
+    const { clock } = this.#context.state;
+    const isClockKnown = clock.offsetMs !== undefined && !clock.isTooFarOff;
+    const isAnswered = error instanceof TokenRequestError && error.error !== undefined;
+    return isAnswered && (this.#context.variant === "B" || isClockKnown);
+  }
+
+  #readToken(prepared: PreparedCredential, emit: Emit): Promise<AccessToken | undefined> {
+    const { shared, options } = this.#context;
+    return shared.read(this.#key("token", prepared), (json) => parseToken(json, options.now()), emit);
+  }
+
   #key(kind: "token" | "refusal", { clientId }: PreparedCredential): SharedKey {
     const { variant, target } = this.#context;
     return [kind, variant, target.baseUrl, target.tenantId, clientId, "client_credentials"];
@@ -260,32 +281,22 @@ function isNewer(stored: AccessToken | undefined, renewal: Renewal): stored is A
 }
 
 /** @throws TypeError if it is not a token */
-function parseToken(json: unknown): AccessToken {
+function parseToken(json: unknown, now: number): AccessToken {
   const { value, expiresAt, issuedAt, ...rest } = Object(json);
   const isToken = value !== "" && typeof value === "string" && typeof expiresAt === "number";
   if (!isToken || typeof issuedAt !== "number") throw new TypeError("The stored value is not a token.");
-  return createAccessToken({ ...rest, value, expiresAt, issuedAt });
-}
-
-/** A refusal in the store. `mark` shows whether it was of the same key or secret. */
-interface RefusalRecord extends SharedRefusal {
-  readonly mark: string;
+  // A token of the future is from a process whose clock is ahead. Its lifetime must not grow by that.
+  const aheadMs = Math.max(issuedAt - now, 0);
+  return createAccessToken({ ...rest, value, expiresAt: expiresAt - aheadMs, issuedAt: issuedAt - aheadMs });
 }
 
 /** @throws TypeError if it is not a refusal */
-function parseRefusal(json: unknown): RefusalRecord {
-  const { mark, refusals, closedUntil, error } = Object(json);
-  if (typeof mark !== "string" || !Number.isInteger(refusals) || !Number.isFinite(closedUntil))
+function parseRefusal(json: unknown): SharedRefusal {
+  const { refusals, closedUntil, error } = Object(json);
+  if (!Number.isSafeInteger(refusals) || !Number.isSafeInteger(closedUntil))
     throw new TypeError("The stored value is not a refusal.");
-  return { mark, refusals, closedUntil, error: refusalFrom(error) };
-}
-
-function refusalFrom(json: unknown): BivariantError {
-  const { name, code, message, ...context } = Object(json);
-  const text = String(message);
-  if (name === "UnexpectedResponseError") return new UnexpectedResponseError(code, text, context);
-  if (name === "VariantError") return new VariantError(code, text, context);
-  return new TokenRequestError(text, context);
+  const { name: _name, code: _code, message, ...context } = Object(error);
+  return { refusals, closedUntil, error: new TokenRequestError(String(message), context) };
 }
 
 /** 16 bits of the fingerprint: too few to guess a secret by, and enough to notice nearly every change of it. */

@@ -95,6 +95,8 @@ export async function personContext<V extends Variant>(
   const checked = resolveAuthOptions(options);
   const resolved = { ...checked, store: withStoreErrors(options.store, checked.timeoutMs) };
   const target = parseTarget(options, variant);
+  const shared = driver.shared.get(options.store) ?? new SharedState(options.store, resolved);
+  driver.shared.set(options.store, shared);
   const { person = crypto.randomUUID() } = options;
   if (typeof person !== "string" || person === "")
     throw invalidOption("person", "must be a string that is not empty");
@@ -104,7 +106,7 @@ export async function personContext<V extends Variant>(
     variant,
     target,
     options: resolved,
-    shared: new SharedState(options.store, resolved),
+    shared,
     state: driver.states.get(JSON.stringify([target.baseUrl, target.tenantId]), () =>
       Object.assign(new TokenEndpointState(variant, target, resolved), { spentCodes: new Map() }),
     ),
@@ -162,7 +164,7 @@ class PersonTokenSource implements TokenSource {
   readonly grant: StoredGrantHandle;
   readonly #context: PersonContext;
   readonly #backoff: RefusalBackoff;
-  /** The version of a record that a refresh token is about to be sent, which it was not, because the store failed. */
+  /** An attempt whose record may be in the store, although it was given up before sending, because the store failed. */
   #notSent: string | undefined;
 
   constructor(context: PersonContext, grant: PersonGrant, isSaved: boolean) {
@@ -216,7 +218,9 @@ class PersonTokenSource implements TokenSource {
   ): Promise<AccessToken | undefined> {
     const { heldValue, refusedValue, isFresh, emit } = renewal;
     const { grant, version } = await this.grant.read(emit);
-    const stored = { version, grant: version === this.#notSent ? { ...grant, sentAt: undefined } : grant };
+    const isNotSent = grant.attempt !== undefined && grant.attempt === this.#notSent;
+    const given = isNotSent ? { ...grant, sentAt: undefined, attempt: undefined } : grant;
+    const stored = { version, grant: given };
     const { token, refreshToken: storedRefreshToken, sentAt, isOutcomeUnknown, replaced } = stored.grant;
     this.#remember(replaced, "replaced");
     if (token.value !== heldValue && token.value !== refusedValue && isFresh(token)) return token;
@@ -293,9 +297,12 @@ class PersonTokenSource implements TokenSource {
     lease?.throwIfAborted();
     // From here the renewal runs to its end, since a refresh token that was sent may be spent.
     keep();
-    const version = await this.grant.write({ ...stored.grant, sentAt: options.now() }, stored.version);
+    const attempt = crypto.randomUUID();
+    // A write that failed may be done later.
+    this.#notSent = attempt;
+    const noted = { ...stored.grant, sentAt: options.now(), attempt };
+    const version = await this.grant.write(noted, stored.version);
     if (version === undefined || send === undefined) return undefined;
-    this.#notSent = version;
     if (!(await this.#isKept(version))) return undefined;
     this.#notSent = undefined;
     emit({ type: "token_requested", clientId: prepared.clientId, attempt: 1 });

@@ -63,8 +63,8 @@ export class SharedState {
   }
 
   /**
-   * Runs a task while no other process runs one for the same key. If the lock cannot be had in time the task runs without
-   * it: at worst two processes then do the same work. The task should first read whether it was done meanwhile.
+   * Runs a task while no other process runs one for the same key. If the lock is not free in time the task runs without
+   * it: at worst each process then does the same work. The task should first read whether it was done meanwhile.
    */
   async exclusively<T>(key: SharedKey, task: () => Promise<T>, emit: Emit): Promise<T> {
     let running: Promise<T> | undefined;

@@ -24,6 +24,8 @@ export interface PersonGrant {
   readonly refreshToken?: string | undefined;
   /** When the refresh token was sent, in epoch milliseconds. Its answer is not known yet, or was lost. */
   readonly sentAt?: number | undefined;
+  /** Identifies the sending, so that the process that gave it up before recognises it. */
+  readonly attempt?: string | undefined;
   /** Whether the refresh token was sent and its answer was lost, so that it may be spent. */
   readonly isOutcomeUnknown?: boolean | undefined;
   /** The fingerprint of the refresh token that this one replaced: the last one that was sent and answered. */
@@ -57,7 +59,7 @@ interface FoundGrant {
 }
 
 /** The grant is `undefined` if the stored value cannot be read, by the store (`fault`) or here. */
-async function findGrant(store: TokenStore, key: string): Promise<FoundGrant | undefined> {
+export async function findGrant(store: TokenStore, key: string): Promise<FoundGrant | undefined> {
   try {
     const entry = await store.get(key);
     return entry && { grant: parseGrant(entry.value), version: entry.version };
@@ -70,7 +72,7 @@ async function findGrant(store: TokenStore, key: string): Promise<FoundGrant | u
 
 function parseGrant(value: string): PersonGrant | undefined {
   try {
-    const { token, refreshToken, isOutcomeUnknown, sentAt, replaced, id, since } = JSON.parse(value);
+    const { token, refreshToken, isOutcomeUnknown, sentAt, attempt, replaced, id, since } = JSON.parse(value);
     if (typeof token.value !== "string" || typeof token.expiresAt !== "number") return undefined;
     if (refreshToken !== undefined && typeof refreshToken !== "string") return undefined;
     return {
@@ -78,6 +80,7 @@ function parseGrant(value: string): PersonGrant | undefined {
       refreshToken,
       isOutcomeUnknown: isOutcomeUnknown === true,
       ...(typeof sentAt === "number" && { sentAt }),
+      ...(typeof attempt === "string" && { attempt }),
       ...(typeof replaced === "string" && { replaced }),
       id: typeof id === "string" ? id : undefined,
       since: Number(since) || 0,

@@ -20,9 +20,14 @@ const probeCheckMs = 1_000;
 /** A killed request never ends its probe, so a probe counts as ended this long after the time limit. */
 const probeGraceMs = 5_000;
 
+/** A process that learns of a 429 from another one asks for itself after this time. */
+const longestSharedWaitMs = 3_600_000;
+
 type RateLimitGateOptions = Pick<ResolvedAuthOptions, "now" | "clock" | "timeoutMs" | "shareInFlight">;
 
 interface GateRecord {
+  /** Identifies the 429 that closed the gate last. */
+  readonly id: string;
   /** Epoch milliseconds. */
   readonly opensAt: number;
   readonly waitMs: number;
@@ -39,6 +44,7 @@ export class RateLimitGate {
   readonly #variant: Variant;
   readonly #options: RateLimitGateOptions;
   #refusals = 0;
+  #id = "";
   /** The instant of the last 429 (epoch milliseconds), the wait after it, and what is left of that wait. */
   #refusedAt = 0;
   #waitMs = 0;
@@ -53,15 +59,18 @@ export class RateLimitGate {
 
   /** What other processes need to know. */
   get record(): GateRecord {
-    return { opensAt: this.opensAt, waitMs: this.#waitMs, refusals: this.#refusals };
+    const waitMs = Math.ceil(this.#waitMs);
+    return { id: this.#id, opensAt: this.opensAt, waitMs, refusals: this.#refusals };
   }
 
-  /** Closes the gate as another process did that met a 429. */
-  adopt({ opensAt, waitMs, refusals }: GateRecord): void {
-    const now = this.#options.now();
+  /** Closes the gate as another process did that met a 429. Each 429 is adopted once. */
+  adopt({ id, opensAt, waitMs, refusals }: GateRecord): void {
+    if (id === this.#id) return;
+    this.#id = id;
     this.#refusals = Math.max(this.#refusals, refusals);
-    // The other process may have another clock, so it cannot close the gate for longer than it waits itself.
-    const leftMs = Math.min(opensAt - now, waitMs);
+    const now = this.#options.now();
+    // The other process may have another clock, and one answer should not stop a fleet for long.
+    const leftMs = Math.min(opensAt - now, waitMs, longestSharedWaitMs);
     if (leftMs <= Math.max(this.#leftMs(), 0)) return;
     this.#waitMs = leftMs;
     this.#leftMs = countdown(leftMs, this.#options.now);
@@ -111,6 +120,7 @@ export class RateLimitGate {
     if (askedMs === undefined && !isNextStep) return;
     const waitMs = askedMs === undefined ? backoffMs(this.#refusals) : withJitter(askedMs);
     if (isNextStep) this.#refusals++;
+    this.#id = crypto.randomUUID();
     this.#waitMs = Math.max(this.#leftMs(), waitMs);
     this.#leftMs = countdown(this.#waitMs, this.#options.now);
     this.#refusedAt = this.#options.now();
@@ -222,8 +232,9 @@ export class TokenEndpointState {
 
 /** @throws TypeError if it is not a record */
 function parseRecord(json: unknown): EndpointRecord {
-  const { opensAt, waitMs, refusals, offsetMs } = Object(json);
-  if (![opensAt, waitMs, refusals, offsetMs ?? 0].every(Number.isFinite))
+  const { id, opensAt, waitMs, refusals, offsetMs } = Object(json);
+  const isNumeric = [opensAt, waitMs, refusals, offsetMs ?? 0].every(Number.isSafeInteger);
+  if (typeof id !== "string" || !isNumeric)
     throw new TypeError("The stored value is not the state of a token endpoint.");
-  return { opensAt, waitMs, refusals, ...(offsetMs !== undefined && { offsetMs }) };
+  return { id, opensAt, waitMs, refusals, ...(offsetMs !== undefined && { offsetMs }) };
 }

@@ -305,6 +305,11 @@ export function orLost<T>(waiting: Promise<T>, ms: number): Promise<T | undefine
 const firstStepMs = 1_000;
 const longestStepMs = 60_000;
 
+/** Milliseconds to wait after the n-th refusal in a row, counted from 0. */
+function stepMs(refusals: number): number {
+  return Math.min(firstStepMs * 2 ** refusals, longestStepMs);
+}
+
 export interface SharedRefusal {
   /** In a row. */
   readonly refusals: number;
@@ -344,7 +349,7 @@ export class RefusalBackoff {
    */
   refused(round: number, fingerprint: string): number {
     if (this.#refusals > round) return this.#closedUntil;
-    const waitMs = Math.min(firstStepMs * 2 ** this.#refusals, longestStepMs);
+    const waitMs = stepMs(this.#refusals);
     this.#closedMs = countdown(waitMs, this.#now);
     this.#closedUntil = this.#now() + waitMs;
     this.#refusals++;
@@ -359,8 +364,8 @@ export class RefusalBackoff {
     this.#fingerprint = fingerprint;
     this.#refusals = refusals;
     this.#closedUntil = closedUntil;
-    // The other process may have another clock.
-    this.#closedMs = countdown(Math.min(closedUntil - this.#now(), longestStepMs), this.#now);
+    // The other process may have another clock, so its pause counts at most as long as it is.
+    this.#closedMs = countdown(Math.min(closedUntil - this.#now(), stepMs(refusals - 1)), this.#now);
     this.#error = error;
   }
 

@@ -146,7 +146,7 @@ export function redisStore(
  */
 const usualLeaseMs = 15_000;
 /** How long after the time limit of a lock its last command may be unanswered, and how long any of its commands may be. */
-const [answerMs, longestAnswerMs] = [1_000, 5_000];
+const [answerMs, longestAnswerMs] = [1_000, 2_500];
 /** Entries that expire later are stored without expiry. */
 const latestExpiry = Number.MAX_SAFE_INTEGER;
 
@@ -156,7 +156,7 @@ const latestExpiry = Number.MAX_SAFE_INTEGER;
 const readScript = `return redis.call("GET", KEYS[1])`;
 const writeScript = `
 local found = redis.call("GET", KEYS[1])
-local current = found and "=" .. string.match(found, "^%S*") or "missing"
+local current = found and "=" .. (string.match(found, "^%S+") or " ") or "missing"
 if current == "=" .. ARGV[1] then return 1 end
 if ARGV[3] ~= "any" and ARGV[3] ~= current then return 0 end
 if ARGV[4] then redis.call("SET", KEYS[1], ARGV[2], "PXAT", ARGV[4]) else redis.call("SET", KEYS[1], ARGV[2]) end

@@ -4,6 +4,7 @@ import {
   type Auth,
   createAuth,
   createConnector,
+  type MachineCredential,
   memoryStore,
   StoreError,
   type TokenStore,
@@ -185,7 +186,7 @@ describe("processes with one store", () => {
   const hourMs = 3_600_000;
 
   /** As many Auths as processes, each with its own memory, at one token endpoint. */
-  function fleet(size: number, script: FetchScript, credential = account()) {
+  function fleet(size: number, script: FetchScript, credential: MachineCredential = account()) {
     const clock = steppedClock();
     const store = memoryStore({ now: clock.now });
     const fetch = scriptedFetch(script);
@@ -306,6 +307,73 @@ describe("processes with one store", () => {
     expect((await corrected.auth.getAccessToken()).value).toBeTruthy();
   });
 
+  test.each([
+    {
+      name: "a page of a gateway",
+      variant: "B" as const,
+      answer: () => new Response("<html>", { status: 403 }),
+    },
+    { name: "an assertion, by a server whose clock is not known", variant: "A" as const, answer: refusal },
+  ])("do not stop for what may be meant for one of them alone: $name", async ({ variant, answer }) => {
+    const good = () => tokenAnswer();
+    const { fetch, start } = fleet(
+      0,
+      (_call, index) => (index < 1 ? answer() : good()),
+      credentialOf(variant),
+    );
+    await rejectionOf(start().auth.getAccessToken());
+    expect((await start().auth.getAccessToken()).value).toBeTruthy();
+    expect(fetch.calls).toHaveLength(2);
+  });
+
+  test("with two wrong secrets stop for each of them", async () => {
+    const { fetch, start } = fleet(0, refusal);
+    const wrong = ["one", "other"].map((clientSecret) => account({ clientSecret }));
+    for (const credential of [...wrong, ...wrong])
+      await rejectionOf(start({ credential }).auth.getAccessToken());
+    expect(fetch.calls).toHaveLength(2);
+  });
+
+  test.each([-60_000, 60_000])(
+    "wait no longer for a 429 with clocks that are %d ms apart",
+    async (apartMs) => {
+      const { clock, start } = fleet(0, (_call, index) =>
+        index < 1 ? new Response("", { status: 429 }) : tokenAnswer(),
+      );
+      await rejectionOf(start({ rateLimitDeadlineMs: 0 }).auth.getAccessToken());
+      clock.advance(2_500);
+      const other = start({ now: () => clock.now() - apartMs, rateLimitDeadlineMs: 0 });
+      const error = await other.auth.getAccessToken().catch((reason) => reason);
+      const waitMs = error.retryAt === undefined ? 0 : error.retryAt - (clock.now() - apartMs);
+      expect(waitMs).toBeLessThanOrEqual(2_500);
+      clock.advance(2_500);
+      expect((await other.auth.getAccessToken()).value).toBeTruthy();
+    },
+  );
+
+  test.each([
+    { opensAt: 1e300, waitMs: 1e300, refusals: 1 },
+    { opensAt: 9e15, waitMs: 9e15, refusals: 1e9 },
+    { opensAt: "soon" },
+  ])("are not stopped by a planted record of a 429: %j", async (record) => {
+    const { clock, store, start } = fleet(0, () => tokenAnswer());
+    const key = JSON.stringify(["endpoint", "B", baseUrl, tenantId]);
+    await store.set(key, JSON.stringify({ id: "planted", ...record }));
+    const { auth } = start({ rateLimitDeadlineMs: 0 });
+    const error = await auth.getAccessToken().catch((reason) => reason);
+    expect(["rate_limited", undefined]).toContain(error.code);
+    await store.delete(key);
+    clock.advance(hourMs);
+    expect((await auth.getAccessToken()).value).toBeTruthy();
+  });
+
+  test("serve no stored token for longer because the clock of the process that stored it is ahead", async () => {
+    const { clock, start } = fleet(0, () => tokenAnswer());
+    await start({ now: () => clock.now() + 60_000 }).auth.getAccessToken();
+    const { expiresAt } = await start().auth.getAccessToken();
+    expect(expiresAt).toBe(clock.now() + hourMs);
+  });
+
   test("store too little of a refused secret to guess it by", async () => {
     const { store, start } = fleet(0, refusal);
     const written: string[] = [];
@@ -317,8 +385,7 @@ describe("processes with one store", () => {
       },
     };
     await rejectionOf(start({ store: recording }).auth.getAccessToken());
-    const record = JSON.parse(written.find((text) => text.includes("mark")) ?? "");
-    expect(record.mark).toMatch(/^[0-9a-f]{4}$/);
+    expect(written.find((text) => text.startsWith('["refusal"'))).toMatch(/,"[0-9a-f]{4}"\]$/);
     expect(written.join()).not.toMatch(/[0-9a-f]{20}/);
   });
 

@@ -46,6 +46,22 @@ describe("a refresh", () => {
     );
   });
 
+  test("is not sent again because the client of the store repeats the write of the login later", async () => {
+    const inner = memoryStore();
+    const writes: Parameters<TokenStore["set"]>[] = [];
+    const set: TokenStore["set"] = (...write) => {
+      if (write[0].startsWith('["grant"')) writes.push(write);
+      return inner.set(...write);
+    };
+    const { auth, clock, options, server } = await loggedIn({ store: { ...inner, set } });
+    clock.advance(hourMs);
+    await auth.getAccessToken();
+    await inner.set(...(writes[0] ?? ["", ""])).catch(() => {});
+    clock.advance(hourMs);
+    await (await resumeAuth(options))?.getAccessToken();
+    expect(sentTokens(server)).toEqual(["refresh-token-1", "refresh-token-2"]);
+  });
+
   test("keeps the old refresh token if the response has no new one", async () => {
     const { auth, server, clock } = await loggedIn();
     server.rotates = false;
@@ -381,6 +397,19 @@ describe("with a store that a crash may set back, a refresh token", () => {
     expect(server.refreshes).toEqual([]);
     store.get = get;
     if (!fails) expect((await renewed).value).toBe("access-token-2");
+    expect((await auth.getAccessToken()).value).toBe("access-token-2");
+    expect(sentTokens(server)).toEqual(["refresh-token-1"]);
+  });
+
+  test("is sent by the process whose record was written although the store said that it failed", async () => {
+    const { auth, server, store } = await forgetful();
+    const { set } = store;
+    store.set = async (...write) => {
+      store.set = set;
+      await set(...write);
+      throw new Error("no answer");
+    };
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "store_unavailable" });
     expect((await auth.getAccessToken()).value).toBe("access-token-2");
     expect(sentTokens(server)).toEqual(["refresh-token-1"]);
   });
