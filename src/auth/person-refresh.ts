@@ -95,8 +95,6 @@ export async function personContext<V extends Variant>(
   const checked = resolveAuthOptions(options);
   const resolved = { ...checked, store: withStoreErrors(options.store, checked.timeoutMs) };
   const target = parseTarget(options, variant);
-  const shared = driver.shared.get(options.store) ?? new SharedState(options.store, resolved);
-  driver.shared.set(options.store, shared);
   const { person = crypto.randomUUID() } = options;
   if (typeof person !== "string" || person === "")
     throw invalidOption("person", "must be a string that is not empty");
@@ -106,7 +104,7 @@ export async function personContext<V extends Variant>(
     variant,
     target,
     options: resolved,
-    shared,
+    shared: new SharedState(options.store, resolved, true),
     state: driver.states.get(JSON.stringify([target.baseUrl, target.tenantId]), () =>
       Object.assign(new TokenEndpointState(variant, target, resolved), { spentCodes: new Map() }),
     ),

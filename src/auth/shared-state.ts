@@ -26,12 +26,17 @@ export class SharedState {
   readonly #now: () => number;
   /** As long as that of a refresh: a task under the lock sends one request, and the lock of a process that died must end. */
   readonly #lockWaitMs: number;
+  readonly #isNeeded: boolean;
   #isDown = false;
   #pausedMs: () => number = () => 0;
 
-  /** Without a store nothing is shared, and nothing is reported. */
-  constructor(store: TokenStore | undefined, { timeoutMs, now }: SharedStateOptions) {
-    const callMs = Math.min(timeoutMs, longestCallMs);
+  /**
+   * Without a store nothing is shared, and nothing is reported. `isNeeded`: what follows needs the store anyway, as with
+   * people, so a read that fails rejects instead of costing time.
+   */
+  constructor(store: TokenStore | undefined, { timeoutMs, now }: SharedStateOptions, isNeeded = false) {
+    this.#isNeeded = isNeeded;
+    const callMs = isNeeded ? timeoutMs : Math.min(timeoutMs, longestCallMs);
     this.#store = store && withStoreErrors(store, callMs);
     this.#now = now;
     this.#lockWaitMs = 2 * timeoutMs;
@@ -48,10 +53,11 @@ export class SharedState {
 
   /** Reads an entry. Returns `undefined` if it is missing, if `parse` throws, and while the store is down. */
   async read<T>(key: SharedKey, parse: (json: unknown) => T, emit: Emit): Promise<T | undefined> {
-    return this.#call(emit, async (store) => {
+    const get = async (store: TokenStore) => {
       const entry = await store.get(JSON.stringify(key));
       return entry && parse(JSON.parse(entry.value));
-    });
+    };
+    return this.#call(emit, get, this.#isNeeded);
   }
 
   async write(key: SharedKey, json: unknown, expiresAt: number, emit: Emit): Promise<void> {
@@ -81,14 +87,19 @@ export class SharedState {
   }
 
   /** Returns `undefined` if the call fails, and does not make it while the store is down. */
-  async #call<T>(emit: Emit, call: (store: TokenStore) => Promise<T>): Promise<T | undefined> {
-    if (this.#store === undefined || !this.#mayTry()) return undefined;
+  async #call<T>(
+    emit: Emit,
+    call: (store: TokenStore) => Promise<T>,
+    mustThrow = false,
+  ): Promise<T | undefined> {
+    if (this.#store === undefined || !(mustThrow || this.#mayTry())) return undefined;
     try {
       const result = await call(this.#store);
       this.#isUp(emit);
       return result;
     } catch (error) {
       const isOutage = isStoreError(error) && error.code === "store_unavailable";
+      if (isOutage && mustThrow) throw error;
       // An outage is reported once.
       if (!isOutage || !this.#isDown) emit(storeFailed(error));
       if (isOutage) {

@@ -4,9 +4,7 @@ import { type Fetch, withTimeLimit } from "../../http/exchange.js";
 import type { Target } from "../../variants/target.js";
 import { userAgent } from "../../version.js";
 import { RecentlyUsed } from "../recently-used.js";
-import type { SharedState } from "../shared-state.js";
 import type { TokenEndpointState } from "../token-endpoint.js";
-import type { TokenStore } from "../token-store.js";
 
 /** Settings, or a function that returns them for a deployment and tenant, or `undefined` if that tenant has none. */
 export type Settings<T> = T | ((target: Target) => T | undefined | Promise<T | undefined>);
@@ -125,8 +123,6 @@ export interface PersonDriver extends CredentialDriver<PreparedPersonCredential>
   readonly look?: () => { readonly redirectUri?: string | undefined; readonly issuer?: string | undefined };
   readonly states: RecentlyUsed<PersonEndpointState>;
   readonly sentRefreshTokens: SentRefreshTokens;
-  /** One for each store, so that an outage of the store is met and reported once for all people. */
-  readonly shared: WeakMap<TokenStore, SharedState>;
 }
 
 /** The number of tenants whose gates, clocks and spent codes a person credential remembers. */
@@ -144,11 +140,11 @@ export function machineCredential<V extends Variant>(
 
 export function personCredential<V extends Variant>(
   variant: V,
-  driver: Omit<PersonDriver, "states" | "sentRefreshTokens" | "shared">,
+  driver: Omit<PersonDriver, "states" | "sentRefreshTokens">,
 ): PersonCredential<V> {
   const states = new RecentlyUsed<PersonEndpointState>(mostTenants, ({ gate }) => gate.isOpen);
-  const common = { states, sentRefreshTokens: new Map(), shared: new WeakMap() };
-  return withDriver({ use: "person", variant, grant: "authorization_code" }, { ...driver, ...common });
+  const shared = { states, sentRefreshTokens: new Map() };
+  return withDriver({ use: "person", variant, grant: "authorization_code" }, { ...driver, ...shared });
 }
 
 /** A function of the caller's own has as long as a request, and its errors name the tenant, as it serves many. */
