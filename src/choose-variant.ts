@@ -121,7 +121,9 @@ async function detectOnce(context: DetectionContext, signal: AbortSignal): Promi
     await keepDetection(context, context.ownVerdicts, detection, events.emit);
     return detection;
   };
-  return atGate(context, order, asking, () => verdicts.exclusively(storeKey(context), askOnce, events.emit));
+  // Without a store there is no lock: a worker runtime may stop a request that holds it.
+  const { shared } = context;
+  return atGate(context, order, asking, () => shared.exclusively(storeKey(context), askOnce, events.emit));
 }
 
 type Asking = Pick<Renewal, "signal" | "requestId">;

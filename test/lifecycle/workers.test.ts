@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import { createConnector, type MachineCredential, servicePlugin } from "../../src/index.js";
 import { recordedAuth, scriptedAuth } from "../support/auth.js";
 import { steppedClock } from "../support/clock.js";
-import { credentialOf } from "../support/deployment.js";
+import { credentialOf, deployment } from "../support/deployment.js";
 import { tokenAnswer } from "../support/fetch.js";
 import { pkcs8, rsaKey } from "../support/keys.js";
 import { isSettled, settle, stillDigests } from "../support/wait.js";
@@ -185,6 +185,19 @@ test("a shared detection that the runtime has stopped is not waited for for ever
   isStopped = false;
   for (const { variant } of await Promise.all([connect(), connect()])) expect(variant).toBe("A");
 });
+
+test("with shareInFlight: false a detection that the runtime stopped delays no other", async () => {
+  const { fetch } = deployment();
+  let requests = 0;
+  const stopping = (url: string, init?: RequestInit) =>
+    requests++ === 0 ? new Promise<Response>(() => {}) : fetch(url, init);
+  const credentials = [credentialOf("A"), credentialOf("B")];
+  const connector = createConnector({ credentials, fetch: stopping, shareInFlight: false });
+  const target = { baseUrl: "http://service.localhost", tenantId: "acme" };
+  connector.connect(target).catch(() => {});
+  await settle();
+  expect((await connector.connect(target)).variant).toBe("A");
+}, 5_000);
 
 test("with shareInFlight: false another caller's key import is not awaited", async () => {
   const credential = servicePlugin({ clientId: "plugin", privateKey: pkcs8(rsaKey()) });
