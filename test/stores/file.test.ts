@@ -259,13 +259,25 @@ describe("a damaged file of an entry", () => {
   });
 
   test.skipIf(!posix)("is set aside with mode 0600, whatever mode it had", async () => {
-    for (const before of [0o400, 0o777]) {
+    for (const before of [0o000, 0o400, 0o777]) {
       await fileStore(path, { key }).set("key", "value");
       write(newestFile(), "torn");
       chmodSync(newestFile(), before);
       await rejectionOf(fileStore(path, { key }).get("key"));
     }
-    expect(setAside().map((name) => mode(join(path, "corrupt", name)))).toEqual([0o600, 0o600]);
+    expect(setAside().map((name) => mode(join(path, "corrupt", name)))).toEqual([0o600, 0o600, 0o600]);
+  });
+
+  test("is reported every time where the folder for it cannot be made", async () => {
+    const store = fileStore(path, { key });
+    await store.set("key", "value");
+    write(newestFile(), "torn");
+    write(join(path, "corrupt"), "");
+    for (let times = 0; times < 2; times++)
+      expect(await rejectionOf(store.get("key"))).toMatchObject({
+        code: "store_corrupt",
+        message: expect.stringMatching(/could not be set aside \(ENOTDIR\)/),
+      });
   });
 });
 
@@ -440,6 +452,19 @@ describe.skipIf(!posix)("a folder without write permission", () => {
     if (!isFilled) Reflect.deleteProperty(changes, "delete");
     for (const [way, error] of Object.entries(changes))
       expect(error, way).toMatchObject(unavailable(/EACCES.*right to read and write/));
+  });
+
+  test("for an entry that was half removed fails every change of it, and no other", async () => {
+    becomeUser();
+    const store = fileStore(path, { key });
+    await store.set("key", "value");
+    const file = newestFile();
+    mkdirSync(join(file, "..", String(Number(file.split("/").at(-1)) + 1)));
+    forbid([join(file, "..")]);
+    for (const change of [() => store.set("key", "new"), () => store.delete("key")])
+      expect(await rejectionOf(change())).toMatchObject(unavailable(/EACCES/));
+    for (let times = 0; times < 5; times++) await store.set("other", "value");
+    expect(await store.get("key")).toBeUndefined();
   });
 
   test("leaves a damaged file in place, and reports it every time", async () => {
