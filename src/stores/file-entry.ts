@@ -29,6 +29,7 @@ import { StoreError } from "../errors.js";
 import type { Encryption } from "./encryption.js";
 import {
   Damaged,
+  isFull,
   isOwn,
   isRecord,
   isStale,
@@ -38,6 +39,7 @@ import {
   quietly,
   randomText,
   readOpened,
+  spareName,
   syncFolder,
   systemCode,
   temporaryName,
@@ -279,18 +281,32 @@ function wantedBy(temporary: string): number {
 
 /** Removes the entry if this is still its state. Returns false if it is not. */
 export async function close(place: Place, { top, isClosed }: State): Promise<boolean> {
-  if (top !== undefined && !isClosed) {
-    const folder = folderOf(place);
-    const made = join(folder, temporaryName(top + 1));
-    const isDone =
-      won(() => mkdirSync(made)) &&
-      list(folder).numbers[0] === top &&
-      won(() => renameSync(made, join(folder, String(top + 1))));
-    quietly(() => rmdirSync(made));
-    if (!isDone) return false;
+  const spare = join(place.root, spareName);
+  try {
+    if (top !== undefined && !isClosed) {
+      const folder = folderOf(place);
+      const made = join(folder, temporaryName(top + 1));
+      const isDone =
+        won(() => makeOrMove(made, spare)) &&
+        list(folder).numbers[0] === top &&
+        won(() => renameSync(made, join(folder, String(top + 1))));
+      quietly(() => rmdirSync(made));
+      if (!isDone) return false;
+    }
+    await clear(place);
+    return true;
+  } finally {
+    quietly(() => makeOneFolder(spare));
   }
-  await clear(place);
-  return true;
+}
+
+function makeOrMove(made: string, spare: string): void {
+  try {
+    mkdirSync(made);
+  } catch (error) {
+    const isMoved = isFull(error) && quietly(() => renameSync(spare, made) === undefined);
+    if (!isMoved) throw error;
+  }
 }
 
 /** Empties and removes the folder of a closed entry, or one without any version. */

@@ -1,6 +1,6 @@
 /** `bivariant/store-file`: a token store in a folder, shared by the processes of one user. */
-import { readdirSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { readdirSync, unlinkSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import type { TokenStore } from "../auth/token-store.js";
 import { StoreError } from "../errors.js";
@@ -12,11 +12,13 @@ import {
   asStoreError,
   checkFolder,
   followLink,
+  isFull,
+  isStale,
   lstatIfThere,
   makeFolder,
+  quietly,
   requireOwnFolder,
   unavailable,
-  undefinedIfMissing,
 } from "./file-folder.js";
 import { pause, sweepLock, takeLock } from "./file-lock.js";
 import { hasOldForm, takeOver } from "./file-old-form.js";
@@ -28,6 +30,10 @@ export type { EncryptionKey } from "./encryption.js";
 const writeLimitMs = 10_000;
 /** Each write also looks at so many other entries and locks, to remove them if they are over. */
 const sweptAtOnce = 4;
+/** A process may have few files open, so only so many of its writes are under way at once. */
+const writesAtOnce = 32;
+const slots = mutex();
+let lastSlot = 0;
 
 export interface FileStoreOptions extends ClockOptions {
   /** Encrypts the values and hides the key names. Either this or `plaintext: true` is required. */
@@ -61,6 +67,7 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
   const [writes, locks] = [mutex(), mutex()];
   let checked: string | undefined;
   let toSweep: string[] = [];
+  let sweeping: Promise<void> | undefined;
 
   /** Returns the path of the folder after its checks. It is made if it is missing and wanted. */
   const findFolder = async (isWanted: boolean): Promise<string> => {
@@ -95,7 +102,16 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
   ): Promise<T> => {
     try {
       const name = await encryption.nameOf(key);
-      return await task({ root: await findFolder(isWanted), name, encryption });
+      const place = { root: await findFolder(isWanted), name, encryption };
+      return await task(place).catch(async (error) => {
+        if (!isFull(error)) throw error;
+        // Expired entries make room.
+        sweeping ??= sweep(place.root, true).finally(() => {
+          sweeping = undefined;
+        });
+        await sweeping;
+        return task(place);
+      });
     } catch (error) {
       throw asStoreError(error, given);
     }
@@ -116,29 +132,35 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
    * queue.
    */
   const change = <T>(place: Place, attempt: () => Promise<T | undefined>): Promise<T> =>
-    writes(place.name, Number.POSITIVE_INFINITY, async () => {
-      const endsAt = performance.now() + writeLimitMs;
-      for (let tries = 0; ; tries++) {
-        const done = await attempt();
-        if (done !== undefined) return done;
-        const message = "Other processes write this entry all the time. Try again later.";
-        if (performance.now() >= endsAt) throw new StoreError("store_locked", message);
-        await pause(tries);
-      }
+    writes(place.name, Number.POSITIVE_INFINITY, () => {
+      lastSlot = (lastSlot + 1) % writesAtOnce;
+      return slots(String(lastSlot), Number.POSITIVE_INFINITY, () => repeat(attempt));
     });
 
-  const sweep = async ({ root }: Place): Promise<void> => {
-    if (toSweep.length === 0) {
+  /** What cannot be removed now will be another time. */
+  const sweep = async (root: string, isWhole: boolean): Promise<void> => {
+    if (toSweep.length === 0 || isWhole) {
       const below = (folder: string) =>
-        (undefinedIfMissing(() => readdirSync(join(root, folder))) ?? []).map((name) => join(folder, name));
-      const names = [...below("entries"), ...below("locks")];
+        (quietly(() => readdirSync(join(root, folder))) ?? []).map((name) => join(folder, name));
+      const names = [
+        ...below("entries"),
+        ...below("locks"),
+        ...below(".").filter((name) => name.startsWith("~")),
+      ];
       // Processes that end after few writes must not all look at the same ones.
       const start = Math.floor(Math.random() * names.length);
       toSweep = [...names.slice(start), ...names.slice(0, start)];
     }
-    for (const one of toSweep.splice(-sweptAtOnce))
-      if (one.startsWith("locks")) sweepLock(join(root, one));
-      else await sweepEntry({ root, name: one.slice("entries/".length), encryption }, isOver);
+    for (const one of toSweep.splice(isWhole ? 0 : -sweptAtOnce)) {
+      try {
+        if (one.startsWith("locks")) sweepLock(join(root, one));
+        else if (one.startsWith("entries"))
+          await sweepEntry({ root, name: basename(one), encryption }, isOver);
+        else if (isStale(one)) unlinkSync(join(root, one));
+      } catch {}
+      // The event loop must not stand still while thousands are swept.
+      if (isWhole) await new Promise((resolve) => setImmediate(resolve));
+    }
   };
 
   return {
@@ -165,8 +187,7 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
           return undefined;
         };
         const written = await change(place, attempt);
-        // What could not be removed now will be another time. The value is written.
-        await sweep(place).catch(() => {});
+        await sweep(place.root, false);
         return written;
       });
     },
@@ -191,6 +212,17 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
       });
     },
   };
+}
+
+async function repeat<T>(attempt: () => Promise<T | undefined>): Promise<T> {
+  const endsAt = performance.now() + writeLimitMs;
+  for (let tries = 0; ; tries++) {
+    const done = await attempt();
+    if (done !== undefined) return done;
+    const message = "Other processes write this entry all the time. Try again later.";
+    if (performance.now() >= endsAt) throw new StoreError("store_locked", message);
+    await pause(tries);
+  }
 }
 
 function chosenEncryption({ key, plaintext: plain = false }: FileStoreOptions): Encryption {

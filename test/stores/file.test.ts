@@ -1,7 +1,7 @@
 // The store in a folder: the promises of every store, the folder itself, damaged files, and faults of the file system.
 import { execFileSync, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import {
+import fs, {
   chmodSync,
   chownSync,
   existsSync,
@@ -16,8 +16,9 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join, relative } from "node:path";
-import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { StoreError } from "../../src/index.js";
 import { fileStore } from "../../src/stores/file.js";
 import { newHolder } from "../../src/stores/file-lock.js";
@@ -96,6 +97,32 @@ describe("the folder", () => {
     expect((await fileStore(path, { key }).get("key"))?.value).toBe("anew");
   });
 
+  test("gets back the folders in it that were removed while they were empty", async () => {
+    const store = fileStore(path, { key });
+    await store.set("key", "value");
+    await store.delete("key");
+    for (const name of readdirSync(path))
+      if (name !== "store.json") rmSync(join(path, name), { recursive: true });
+    expect(await store.get("key")).toBeUndefined();
+    expect(await store.lock("key", () => store.set("key", "new"))).toMatchObject({ value: "new" });
+  });
+
+  test("is refused and left as it is if it has entries and no marker", async () => {
+    await fileStore(path, { key }).set("key", "value");
+    rmSync(join(path, "store.json"));
+    const before = readdirSync(path, { recursive: true });
+    for (const options of [{ key }, { key: randomBytes(32) }, { plaintext: true }])
+      for (const use of ["get", "delete"] as const)
+        expect(await rejectionOf(fileStore(path, options)[use]("key"))).toMatchObject({
+          code: "store_corrupt",
+          message: expect.stringMatching(/store.json is missing. Restore that file/),
+        });
+    expect(await rejectionOf(fileStore(path, { key }).set("other", "x"))).toMatchObject({
+      code: "store_corrupt",
+    });
+    expect(readdirSync(path, { recursive: true })).toEqual(before);
+  });
+
   test("is relative to the current folder at the time the store was made", async () => {
     const cwd = process.cwd();
     const store = fileStore(relative(cwd, path), { key });
@@ -112,7 +139,7 @@ describe("the folder", () => {
       await Promise.all(names.map((name) => store.lock(name, () => store.set(name, "value"))));
     await rejectionOf(store.set("key 1", "value", { ifVersion: "none" }));
     expect(readdirSync(folder)).toEqual(["store"]);
-    expect(readdirSync(path).sort()).toEqual(["entries", "locks", "store.json"]);
+    expect(readdirSync(path).sort()).toEqual(["entries", "locks", "spare", "store.json"]);
     expect(entryFiles(path)).toHaveLength(10);
     expectNothingLeft(path);
   });
@@ -152,6 +179,7 @@ describe("the folder", () => {
     const young = `~1.${Date.now()}.0123456789abcdef`;
     writeFileSync(join(file, "..", `~${Number.MAX_SAFE_INTEGER}.${old}`), "half");
     writeFileSync(join(file, "..", young), "half");
+    writeFileSync(join(path, `~.${old}`), "half");
     mkdirSync(join(path, "entries", `~.${old}`));
     writeFileSync(join(path, "entries", `~.${old}`, "17"), "half");
     const { pid } = spawnSync(process.execPath, ["--version"]);
@@ -504,6 +532,78 @@ test.skipIf(!posix)("a write that fails halfway leaves the earlier contents", as
   });
   expect(readFileSync(newestFile())).toEqual(before);
   expectNothingLeft(path);
+});
+
+describe("a fault of the file system:", () => {
+  /** Replaces a call of `node:fs`, also for modules that have imported it. */
+  function replaceCall<K extends "mkdirSync" | "openSync" | "closeSync" | "rmdirSync">(
+    name: K,
+    make: (real: never) => unknown,
+  ) {
+    const replaced = make(fs[name] as never);
+    vi.spyOn(fs, name).mockImplementation(replaced as never);
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      vi.restoreAllMocks();
+      syncBuiltinESMExports();
+    });
+  }
+  const failure = (code: string) => Object.assign(new Error(code), { code });
+
+  test("while the disk is full entries are deleted, and expired ones make room for a write", async () => {
+    const clock = steppedClock();
+    const store = fileStore(path, { key, now: clock.now });
+    for (const name of ["long 1", "long 2", "long 3"]) await store.set(name, "value");
+    await store.set("short", "value", { expiresAt: clock.now() + 1 });
+    let isFull = true;
+    replaceCall("mkdirSync", (real: typeof fs.mkdirSync) => (at: string, options: object) => {
+      if (isFull) throw failure("ENOSPC");
+      return real(at, options);
+    });
+    await store.delete("long 1");
+    expect(await store.get("long 1")).toBeUndefined();
+    isFull = false;
+    await store.delete("long 2");
+    isFull = true;
+    const full = await rejectionOf(store.set("new", "value"));
+    expect(full).toMatchObject(unavailable(/ENOSPC.*disk is full/));
+    clock.advance(1);
+    replaceCall("rmdirSync", (real: typeof fs.rmdirSync) => (at: string) => {
+      real(at);
+      isFull = false;
+    });
+    expect(await store.set("new", "value")).toMatchObject({ value: "value" });
+    expect(await store.get("long 3")).toMatchObject({ value: "value" });
+  });
+
+  test("a write whose folder cannot be made durable is not acknowledged", async () => {
+    const store = fileStore(path, { key });
+    await store.set("key", "value");
+    replaceCall("openSync", (real: typeof fs.openSync) => (at: string, flags: string, mode?: number) => {
+      if (at === join(newestFile(), "..") && flags === "r") throw failure("EIO");
+      return real(at, flags, mode);
+    });
+    expect(await rejectionOf(store.set("key", "new"))).toMatchObject(unavailable(/EIO/));
+  });
+
+  test("a hundred writes at once have at most 32 files open", async () => {
+    const store = fileStore(path, { key });
+    await store.set("key", "value");
+    const open = new Set<number>();
+    let most = 0;
+    replaceCall("openSync", (real: typeof fs.openSync) => (...call: Parameters<typeof fs.openSync>) => {
+      const descriptor = real(...call);
+      open.add(descriptor);
+      most = Math.max(most, open.size);
+      return descriptor;
+    });
+    replaceCall("closeSync", (real: typeof fs.closeSync) => (descriptor: number) => {
+      real(descriptor);
+      open.delete(descriptor);
+    });
+    await Promise.all(Array.from({ length: 100 }, (_, index) => store.set(`key ${index}`, "value")));
+    expect(most).toBeLessThanOrEqual(32);
+  });
 });
 
 test("a write whose caller gave up while it was queued is dropped", async () => {
