@@ -226,7 +226,8 @@ export function lstatIfThere(path: string): Stats | undefined {
 }
 
 export function requireOwnFolder(path: string, stats: Stats): void {
-  if (!stats.isDirectory()) throw unavailable(`${path} is not a folder. Use the path of a folder.`);
+  if (!stats.isDirectory())
+    throw unavailable(`${path} is not a folder. Use another path: a folder is made there if it is missing.`);
   requireOwner(path, stats);
   if (!isPrivate(stats)) throw unavailable(forbidden(path, stats, "700"));
 }

@@ -69,6 +69,9 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
   let toSweep: string[] = [];
   let sweeping: Promise<void> | undefined;
 
+  const isOver = ({ expiresAt }: { readonly expiresAt?: unknown }) =>
+    typeof expiresAt === "number" && expiresAt <= now();
+
   /** Returns the path of the folder after its checks. It is made if it is missing and wanted. */
   const findFolder = async (isWanted: boolean): Promise<string> => {
     for (let isTidy = false; ; ) {
@@ -77,7 +80,7 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
       const identity = `${at} ${stats?.ino} ${stats?.ctimeMs}`;
       if (identity === checked) return at;
       if (hasOldForm(at) && !(isTidy && stats?.isDirectory())) {
-        await takeOver(at, given, encryption);
+        await takeOver(at, given, encryption, isOver);
         isTidy = true;
         continue;
       }
@@ -116,9 +119,6 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
       throw asStoreError(error, given);
     }
   };
-
-  const isOver = ({ expiresAt }: { readonly expiresAt?: unknown }) =>
-    typeof expiresAt === "number" && expiresAt <= now();
 
   /** The state of an entry. Before a damaged file is set aside, the key must still be that of the store. */
   const read = async (place: Place) => {

@@ -1,6 +1,6 @@
 // A store that an earlier version wrote, which is one file, becomes a folder with the same entries.
 import { randomBytes } from "node:crypto";
-import {
+import fs, {
   chmodSync,
   existsSync,
   mkdirSync,
@@ -11,8 +11,9 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { StoreError } from "../../src/index.js";
 import { encryptionWith } from "../../src/stores/encryption.js";
 import { fileStore } from "../../src/stores/file.js";
@@ -63,7 +64,10 @@ describe.each([
     expect(statSync(path).isDirectory()).toBe(true);
   }
 
-  test("is taken over by the first use", expectTaken);
+  test("is taken over by the first use, without the entries that have expired", async () => {
+    await expectTaken();
+    expect(readdirSync(join(path, "entries"))).toHaveLength(2);
+  });
 
   test("is taken over by a write", async () => {
     await fileStore(path, options).set("b", "new");
@@ -103,7 +107,60 @@ describe.each([
     const old = readFileSync(path);
     await fileStore(path, options).get("a");
     writeFileSync(`${path}.old-form`, old, { mode: 0o600 });
+    writeFileSync(join(path, "taken-over"), "");
     await expectTaken();
+    expect(readdirSync(path)).not.toContain("taken-over");
+  });
+
+  test("is taken over after a process was killed between the two moves and somebody made an empty folder", async () => {
+    renameSync(path, `${path}.old-form`);
+    mkdirSync(path, { mode: 0o700 });
+    await expectTaken();
+  });
+
+  test("is taken over with what earlier versions wrote after processes were killed between the two moves", async () => {
+    renameSync(path, `${path}.old-form`);
+    write(await oldFile([{ key: "b", value: "1" }], encryption));
+    renameSync(path, `${path}.old-form-2`);
+    write(await oldFile([{ key: "b", value: "2" }], encryption));
+    expect((await fileStore(path, options).get("b"))?.value).toBe("2");
+    await expectTaken();
+  });
+
+  test("is taken over with what an earlier version writes between the two moves", async () => {
+    const late = await oldFile([{ key: "b", value: "late" }], encryption);
+    const real = fs.renameSync;
+    vi.spyOn(fs, "renameSync").mockImplementation((from, to) => {
+      real(from, to);
+      if (to === `${path}.old-form`) write(late);
+    });
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      vi.restoreAllMocks();
+      syncBuiltinESMExports();
+    });
+    expect((await fileStore(path, options).get("b"))?.value).toBe("late");
+    await expectTaken();
+  });
+
+  test("is left as it is beside another store that was put in its place, and that is reported", async () => {
+    renameSync(path, `${path}.old-form`);
+    await fileStore(`${path}-other`, options).set("b", "other");
+    renameSync(`${path}-other`, path);
+    expect(await rejectionOf(fileStore(path, options).get("b"))).toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringMatching(/Move one of the two away/),
+    });
+    renameSync(path, `${path}-other`);
+    renameSync(`${path}-other`, join(temporaryFolder(), "other"));
+    await expectTaken();
+  });
+
+  test("is taken over without the files and folders beside it whose names are alike", async () => {
+    const alike = ["new-photos-0123456789abcdef", "old-form"].map((name) => `${path}.${name}`);
+    for (const name of alike) mkdirSync(name);
+    expect((await fileStore(path, options).get("a"))?.value).toBe("välue");
+    expect(readdirSync(folder).map((name) => join(folder, name))).toEqual([path, ...alike]);
   });
 
   test("is taken over behind a link, which stays", async () => {
@@ -118,12 +175,30 @@ const storeFile = (change: object) =>
   JSON.stringify({ kind: "bivariant token store", format: 1, cipher: "none", entries: {}, ...change });
 const entry = (value: unknown) => storeFile({ entries: { key: value } });
 
-describe("a damaged file at the path is set aside and reported once:", () => {
-  const damaged = [
+describe("a file at the path that no store wrote is refused and left as it is:", () => {
+  test.each([
     { name: "an empty file", contents: "" },
     { name: "a text", contents: "my notes" },
+    { name: "a text that others may read", contents: "my notes", mode: 0o644 },
     { name: "a store's file with a byte order mark", contents: `\ufeff${storeFile({})}` },
     { name: "another program's JSON", contents: '{"name":"x","version":"1.0.0"}' },
+  ])("$name", async ({ contents, mode = 0o600 }) => {
+    write(contents);
+    chmodSync(path, mode);
+    const store = fileStore(path, plain);
+    for (const use of [() => store.get("key"), () => store.set("key", "x"), () => store.delete("key")])
+      expect(await rejectionOf(use())).toMatchObject({
+        code: "store_unavailable",
+        message: `${path} is not a folder. Use another path: a folder is made there if it is missing.`,
+      });
+    expect(readFileSync(path, "utf8")).toBe(contents);
+    expect(readdirSync(folder)).toEqual(["store.json"]);
+  });
+});
+
+describe("a damaged file of the old form is set aside and reported once:", () => {
+  const damaged = [
+    { name: "one that is cut", contents: storeFile({}).slice(0, -1) },
     { name: "an unknown cipher", contents: storeFile({ cipher: "rot13" }) },
     { name: "missing entries", contents: storeFile({ entries: undefined }) },
     { name: "an entry without a value", contents: entry({ version: "1" }) },
@@ -143,7 +218,7 @@ describe("a damaged file at the path is set aside and reported once:", () => {
   });
 
   test("by one of ten stores that read it at the same time", async () => {
-    write("torn");
+    write(storeFile({}).slice(0, -1));
     const read = () =>
       fileStore(path, { key })
         .get("key")
