@@ -9,6 +9,8 @@
  *   wants a number made its temporary file before that number was first taken, so the remover has it in its
  *   list. A process that was suspended since therefore finds its temporary file gone and begins anew, however
  *   late it wakes up.
+ * - A damaged file above a valid one keeps its number. The next write takes the number after the highest one,
+ *   and then removes it like any other.
  * - A closed folder is emptied and removed; no process adds to it. A new entry is built elsewhere and
  *   renamed, which fails over a folder that is not empty. It starts at a random number, so that late removals
  *   hit nothing in it.
@@ -282,22 +284,19 @@ function wantedBy(temporary: string): number {
 /** Removes the entry if this is still its state. Returns false if it is not. */
 export async function close(place: Place, { top, isClosed }: State): Promise<boolean> {
   const spare = join(place.root, spareName);
-  try {
-    if (top !== undefined && !isClosed) {
-      const folder = folderOf(place);
-      const made = join(folder, temporaryName(top + 1));
-      const isDone =
-        won(() => makeOrMove(made, spare)) &&
-        list(folder).numbers[0] === top &&
-        won(() => renameSync(made, join(folder, String(top + 1))));
-      quietly(() => rmdirSync(made));
-      if (!isDone) return false;
-    }
-    await clear(place);
-    return true;
-  } finally {
-    quietly(() => makeOneFolder(spare));
+  if (top !== undefined && !isClosed) {
+    const folder = folderOf(place);
+    const made = join(folder, temporaryName(top + 1));
+    const isDone =
+      won(() => makeOrMove(made, spare)) &&
+      list(folder).numbers[0] === top &&
+      won(() => renameSync(made, join(folder, String(top + 1))));
+    quietly(() => rmdirSync(made));
+    if (!isDone) return false;
   }
+  await clear(place);
+  quietly(() => makeOneFolder(spare));
+  return true;
 }
 
 function makeOrMove(made: string, spare: string): void {
@@ -334,9 +333,11 @@ async function clear(place: Place): Promise<void> {
 function remove(path: string): void {
   try {
     unlinkSync(path);
-  } catch {
-    // It is a folder, for which the error differs between systems, or it is missing.
-    rmSync(path, { recursive: true, force: true });
+  } catch (error) {
+    // For a folder the error differs between systems.
+    const stats = lstatIfThere(path);
+    if (stats?.isDirectory()) rmSync(path, { recursive: true, force: true });
+    else if (stats !== undefined) throw error;
   }
 }
 

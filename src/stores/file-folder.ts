@@ -227,7 +227,7 @@ export function lstatIfThere(path: string): Stats | undefined {
 
 export function requireOwnFolder(path: string, stats: Stats): void {
   if (!stats.isDirectory())
-    throw unavailable(`${path} is not a folder. Use another path: a folder is made there if it is missing.`);
+    throw unavailable(`${path} is not a folder. Use a path for a folder of the store.`);
   requireOwner(path, stats);
   if (!isPrivate(stats)) throw unavailable(forbidden(path, stats, "700"));
 }

@@ -2,18 +2,7 @@
  * Takes over a store of the form before version 2 of the format: one file with all entries, and its locks in
  * the folder `<path>.locks`. It can be deleted once nobody has such a file any more.
  */
-import {
-  chmodSync,
-  closeSync,
-  fstatSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readSync,
-  renameSync,
-  rmdirSync,
-  rmSync,
-} from "node:fs";
+import { chmodSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { StoreError } from "../errors.js";
@@ -32,7 +21,6 @@ import {
   readPrivately,
   syncFolder,
   unavailable,
-  undefinedIfMissing,
   won,
   writeSafely,
 } from "./file-folder.js";
@@ -45,7 +33,7 @@ const timeoutMs = 60_000;
 const head = '{"kind":"bivariant token store"';
 /** A file in the new folder, as long as what it was made from may still be there. */
 const noteName = "taken-over";
-const writtenAtOnce = 32;
+const copiedAtOnce = 32;
 
 /** Whether there is something to do: a file of the old form, or what a killed process left of one. */
 export function hasOldForm(path: string): boolean {
@@ -56,15 +44,8 @@ export function hasOldForm(path: string): boolean {
 function isOldForm(path: string): boolean {
   const stats = lstatIfThere(path);
   if (!stats?.isFile() || !isOwn(stats)) return false;
-  const descriptor = undefinedIfMissing(() => openSync(path, "r"));
-  if (descriptor === undefined) return false;
-  try {
-    const start = Buffer.alloc(head.length);
-    // Another process may just have put its folder there.
-    return fstatSync(descriptor).isFile() && readSync(descriptor, start) > 0 && start.toString() === head;
-  } finally {
-    closeSync(descriptor);
-  }
+  // Another process may just have put its folder there.
+  return quietly(() => readFileSync(path, "latin1"))?.startsWith(head) === true;
 }
 
 /** The files that were moved away and are still there, the oldest first, and a free name for the next one. */
@@ -81,15 +62,8 @@ function movedAway(path: string): { readonly moved: readonly string[]; readonly 
  * Builds the folder beside the file, moves the file away, and then the folder to its place. A process that is
  * killed between the two moves leaves the old file under another name. A process with an earlier version of
  * this package may then write a new file: the next takeover copies the entries of both.
- *
- * @param given the path that the user gave, which may be a link to this one
  */
-export async function takeOver(
-  path: string,
-  given: string,
-  encryption: Encryption,
-  isOver: (entry: { expiresAt?: number }) => boolean,
-): Promise<void> {
+export async function takeOver(path: string, encryption: Encryption): Promise<void> {
   const lock = await takeLock(`${path}.taking-over`, timeoutMs, performance.now() + timeoutMs);
   try {
     const { moved, next } = movedAway(path);
@@ -104,23 +78,14 @@ export async function takeOver(
     quietly(() => rmdirSync(path));
     if (isFile || lstatIfThere(path) === undefined) {
       const made = `${path}.new-${randomText()}`;
-      const old = await readAll(
-        isFile ? [...moved, path] : moved,
-        path === given ? undefined : given,
-        encryption,
-      );
-      await writeAll(
-        old.entries.filter((entry) => !isOver(entry)),
-        made,
-        encryption,
-      );
+      const bytes = await copyEntries(isFile ? [...moved, path] : moved, made, encryption);
       if (isFile) {
         if (!isOldForm(path)) return;
         renameSync(path, next);
         // This process was suspended for long, and another one has put its folder there.
         if (!isOldForm(next)) return renameSync(next, path);
         // A process with an earlier version wrote until now. Its last file is copied by the next attempt.
-        if (!readFileSync(next).equals(old.bytes)) return;
+        if (!readFileSync(next).equals(bytes)) return;
       }
       // This fails if a process with an earlier version has written a new file.
       if (!won(() => renameSync(made, path))) return;
@@ -141,35 +106,32 @@ export async function takeOver(
 
 type OldEntry = Entry & { name: string };
 
-/** Of entries with the same name the last one counts. Returns also the contents of the last file. */
-async function readAll(
-  paths: readonly string[],
-  link: string | undefined,
+/** Of entries with the same name the last one counts. Returns the contents of the last file. */
+async function copyEntries(
+  from: readonly string[],
+  made: string,
   encryption: Encryption,
-): Promise<{ entries: OldEntry[]; bytes: Uint8Array }> {
+): Promise<Uint8Array> {
   const entries = new Map<string, OldEntry>();
   let bytes: Uint8Array = new Uint8Array();
-  for (const path of paths) {
+  for (const path of from) {
     try {
-      bytes = readPrivately(path) ?? new Uint8Array();
+      bytes = readPrivately(path) ?? bytes;
       for (const entry of await readEntries(bytes, path, encryption)) entries.set(entry.name, entry);
     } catch (error) {
-      if (!(error instanceof Damaged)) throw error;
-      throw link === undefined ? setAside(path, error.message) : damagedTarget(link, path, error.message);
+      throw error instanceof Damaged ? setAside(path, error.message) : error;
     }
   }
-  return { entries: [...entries.values()], bytes };
-}
-
-async function writeAll(entries: OldEntry[], made: string, encryption: Encryption): Promise<void> {
   await makeFolder(made, encryption);
-  const writeOne = async ({ name, value, expiresAt }: OldEntry) => {
+  const toCopy = [...entries.values()];
+  const copyOne = async ({ name, value, expiresAt }: OldEntry) => {
     const place = { root: made, name, encryption };
     await replace(place, await look(place), value, expiresAt);
   };
   // The disk makes those durable together that are written at the same time.
-  while (entries.length > 0) await Promise.all(entries.splice(0, writtenAtOnce).map(writeOne));
+  while (toCopy.length > 0) await Promise.all(toCopy.splice(0, copiedAtOnce).map(copyOne));
   await writeSafely(join(made, noteName), "");
+  return bytes;
 }
 
 async function readEntries(bytes: Uint8Array, path: string, encryption: Encryption): Promise<OldEntry[]> {
@@ -192,22 +154,11 @@ async function readEntries(bytes: Uint8Array, path: string, encryption: Encrypti
   );
 }
 
-/** Moves a damaged file to `<path>.corrupt-<timestamp>`, and returns the error that reports it. */
+/** Moves a damaged file to `<path>.corrupt-<timestamp>-<random>`, and returns the error that reports it. */
 function setAside(path: string, why: string): StoreError {
   const problem = `${path} cannot be read as a store: ${why}.`;
-  const start = `${path}.corrupt-${new Date().toISOString().replace(/[-:.]/g, "")}`;
-  let to = start;
-  for (let count = 2; lstatIfThere(to) !== undefined; count++) to = `${start}-${count}`;
+  const to = `${path}.corrupt-${new Date().toISOString().replace(/[-:.]/g, "")}-${randomText()}`;
   chmodSync(path, 0o600);
   renameSync(path, to);
   return new StoreError("store_corrupt", `${problem} It was set aside as ${to}; the store is empty now.`);
-}
-
-/** The file may belong to another program, and nobody gave its own path to the store. */
-function damagedTarget(link: string, path: string, why: string): StoreError {
-  const problem = `${link} is a link to ${path}, which cannot be read as a store: ${why}.`;
-  return new StoreError(
-    "store_corrupt",
-    `${problem} It was left as it is. Correct the link, or move the file away.`,
-  );
 }

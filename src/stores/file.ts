@@ -1,6 +1,6 @@
 /** `bivariant/store-file`: a token store in a folder, shared by the processes of one user. */
 import { readdirSync, unlinkSync } from "node:fs";
-import { basename, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import type { TokenStore } from "../auth/token-store.js";
 import { StoreError } from "../errors.js";
@@ -30,10 +30,6 @@ export type { EncryptionKey } from "./encryption.js";
 const writeLimitMs = 10_000;
 /** Each write also looks at so many other entries and locks, to remove them if they are over. */
 const sweptAtOnce = 4;
-/** A process may have few files open, so only so many of its writes are under way at once. */
-const writesAtOnce = 32;
-const slots = mutex();
-let lastSlot = 0;
 
 export interface FileStoreOptions extends ClockOptions {
   /** Encrypts the values and hides the key names. Either this or `plaintext: true` is required. */
@@ -66,11 +62,7 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
   const now = requireClock(options);
   const [writes, locks] = [mutex(), mutex()];
   let checked: string | undefined;
-  let toSweep: string[] = [];
-  let sweeping: Promise<void> | undefined;
-
-  const isOver = ({ expiresAt }: { readonly expiresAt?: unknown }) =>
-    typeof expiresAt === "number" && expiresAt <= now();
+  let toSweep: { readonly folder: string; readonly name: string }[] = [];
 
   /** Returns the path of the folder after its checks. It is made if it is missing and wanted. */
   const findFolder = async (isWanted: boolean): Promise<string> => {
@@ -80,7 +72,7 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
       const identity = `${at} ${stats?.ino} ${stats?.ctimeMs}`;
       if (identity === checked) return at;
       if (hasOldForm(at) && !(isTidy && stats?.isDirectory())) {
-        await takeOver(at, given, encryption, isOver);
+        await takeOver(at, encryption);
         isTidy = true;
         continue;
       }
@@ -109,16 +101,20 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
       return await task(place).catch(async (error) => {
         if (!isFull(error)) throw error;
         // Expired entries make room.
-        sweeping ??= sweep(place.root, true).finally(() => {
-          sweeping = undefined;
-        });
-        await sweeping;
+        toSweep = [];
+        do {
+          await sweep(place.root);
+          await pause(0);
+        } while (toSweep.length > 0);
         return task(place);
       });
     } catch (error) {
       throw asStoreError(error, given);
     }
   };
+
+  const isOver = ({ expiresAt }: { readonly expiresAt?: unknown }) =>
+    typeof expiresAt === "number" && expiresAt <= now();
 
   /** The state of an entry. Before a damaged file is set aside, the key must still be that of the store. */
   const read = async (place: Place) => {
@@ -128,38 +124,37 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
   };
 
   /**
-   * Repeats a change, which returns undefined if another process was faster. Those of this process wait in a
-   * queue.
+   * Repeats a change, which returns undefined if another process was faster. Those of this process wait in 64
+   * queues, by the first character of the hash, so that not too many files are open at once.
    */
   const change = <T>(place: Place, attempt: () => Promise<T | undefined>): Promise<T> =>
-    writes(place.name, Number.POSITIVE_INFINITY, () => {
-      lastSlot = (lastSlot + 1) % writesAtOnce;
-      return slots(String(lastSlot), Number.POSITIVE_INFINITY, () => repeat(attempt));
+    writes(place.name.slice(0, 1), Number.POSITIVE_INFINITY, async () => {
+      const endsAt = performance.now() + writeLimitMs;
+      for (let tries = 0; ; tries++) {
+        const done = await attempt();
+        if (done !== undefined) return done;
+        const message = "Other processes write this entry all the time. Try again later.";
+        if (performance.now() >= endsAt) throw new StoreError("store_locked", message);
+        await pause(tries);
+      }
     });
 
   /** What cannot be removed now will be another time. */
-  const sweep = async (root: string, isWhole: boolean): Promise<void> => {
-    if (toSweep.length === 0 || isWhole) {
+  const sweep = async (root: string): Promise<void> => {
+    if (toSweep.length === 0) {
       const below = (folder: string) =>
-        (quietly(() => readdirSync(join(root, folder))) ?? []).map((name) => join(folder, name));
-      const names = [
-        ...below("entries"),
-        ...below("locks"),
-        ...below(".").filter((name) => name.startsWith("~")),
-      ];
+        (quietly(() => readdirSync(join(root, folder))) ?? []).map((name) => ({ folder, name }));
+      const all = ["entries", "locks", "."].flatMap(below);
       // Processes that end after few writes must not all look at the same ones.
-      const start = Math.floor(Math.random() * names.length);
-      toSweep = [...names.slice(start), ...names.slice(0, start)];
+      const start = Math.floor(Math.random() * all.length);
+      toSweep = [...all.slice(start), ...all.slice(0, start)];
     }
-    for (const one of toSweep.splice(isWhole ? 0 : -sweptAtOnce)) {
+    for (const { folder, name } of toSweep.splice(-sweptAtOnce)) {
       try {
-        if (one.startsWith("locks")) sweepLock(join(root, one));
-        else if (one.startsWith("entries"))
-          await sweepEntry({ root, name: basename(one), encryption }, isOver);
-        else if (isStale(one)) unlinkSync(join(root, one));
+        if (folder === "locks") sweepLock(join(root, folder, name));
+        else if (folder === "entries") await sweepEntry({ root, name, encryption }, isOver);
+        else if (isStale(name)) unlinkSync(join(root, name));
       } catch {}
-      // The event loop must not stand still while thousands are swept.
-      if (isWhole) await new Promise((resolve) => setImmediate(resolve));
     }
   };
 
@@ -187,7 +182,7 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
           return undefined;
         };
         const written = await change(place, attempt);
-        await sweep(place.root, false);
+        await sweep(place.root);
         return written;
       });
     },
@@ -212,17 +207,6 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
       });
     },
   };
-}
-
-async function repeat<T>(attempt: () => Promise<T | undefined>): Promise<T> {
-  const endsAt = performance.now() + writeLimitMs;
-  for (let tries = 0; ; tries++) {
-    const done = await attempt();
-    if (done !== undefined) return done;
-    const message = "Other processes write this entry all the time. Try again later.";
-    if (performance.now() >= endsAt) throw new StoreError("store_locked", message);
-    await pause(tries);
-  }
 }
 
 function chosenEncryption({ key, plaintext: plain = false }: FileStoreOptions): Encryption {
