@@ -159,14 +159,11 @@ const unsynced = ["ENOENT", "EACCES", "EINVAL", "EISDIR", "ENOTSUP", "EOPNOTSUPP
 
 /** Makes the names in a folder survive a power failure, if the system can do that. */
 export async function syncFolder(folder: string): Promise<void> {
-  let descriptor: number | undefined;
   try {
-    descriptor = openSync(folder, "r");
-    await syncDescriptor(descriptor);
+    const descriptor = openSync(folder, "r");
+    await syncDescriptor(descriptor).finally(() => closeSync(descriptor));
   } catch (error) {
     if (!unsynced.includes(systemCode(error) ?? "")) throw error;
-  } finally {
-    if (descriptor !== undefined) closeSync(descriptor);
   }
 }
 
@@ -193,7 +190,7 @@ export function isStale(name: string): boolean {
   return isOld(Number(/^~\d*\.(\d+)\./.exec(name)?.[1] ?? Date.now()));
 }
 
-/** Whether an instant in epoch milliseconds is more than ten minutes ago, or ahead after the clock was set back. */
+/** Or far ahead, after the clock was set back. In epoch milliseconds. */
 export function isOld(instant: number): boolean {
   return Math.abs(Date.now() - instant) > staleMs;
 }

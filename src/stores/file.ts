@@ -39,14 +39,14 @@ export interface FileStoreOptions extends ClockOptions {
 }
 
 /**
- * Keeps values in a folder for any number of processes, each entry in a file of its own. A process that is
- * killed leaves the old value or the new one, and nothing that others wait for.
+ * Keeps values in a folder for any number of processes of one machine, each entry in a folder of its own. A
+ * process that is killed leaves the old value or the new one, and nothing that others wait for.
  *
  * The folder (mode 0700) is refused if other users own or may use it, and so is a link of another user. A
  * damaged file of an entry is set aside in the folder `corrupt` in it: the value before counts. If there is
  * none, that is reported once, as `store_corrupt`, and the entry is missing. A folder with another key is
  * refused and left as it is. With a key, values are JWE (RFC 7516) that are bound to their key name, version
- * and expiry. A file of an earlier version of this package is replaced by a folder with its entries.
+ * and expiry. The single file of versions before 0.1.0 becomes a folder; any other file is refused.
  *
  * @throws ConfigurationError `option_invalid`, at once
  * @example

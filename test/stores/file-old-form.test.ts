@@ -95,9 +95,13 @@ describe.each([
     await expectTaken();
   });
 
-  test("is taken over after a process was killed between the two moves", async () => {
+  test.each([
+    { name: "", since: () => {} },
+    { name: ", and somebody made an empty folder", since: () => mkdirSync(path, { mode: 0o700 }) },
+  ])("is taken over after a process was killed between the two moves$name", async ({ since }) => {
     renameSync(path, `${path}.old-form`);
     mkdirSync(join(folder, "store.json.new-0123456789abcdef"));
+    since();
     await expectTaken();
   });
 
@@ -108,12 +112,6 @@ describe.each([
     writeFileSync(join(path, "taken-over"), "");
     await expectTaken();
     expect(readdirSync(path)).not.toContain("taken-over");
-  });
-
-  test("is taken over after a process was killed between the two moves and somebody made an empty folder", async () => {
-    renameSync(path, `${path}.old-form`);
-    mkdirSync(path, { mode: 0o700 });
-    await expectTaken();
   });
 
   test("is taken over with what earlier versions wrote after processes were killed between the two moves", async () => {
@@ -172,27 +170,6 @@ const storeFile = (change: object) =>
   JSON.stringify({ kind: "bivariant token store", format: 1, cipher: "none", entries: {}, ...change });
 const entry = (value: unknown) => storeFile({ entries: { key: value } });
 
-describe("a file at the path that no store wrote is refused and left as it is:", () => {
-  test.each([
-    { name: "an empty file", contents: "" },
-    { name: "a text", contents: "my notes" },
-    { name: "a text that others may read", contents: "my notes", mode: 0o644 },
-    { name: "a store's file with a byte order mark", contents: `\ufeff${storeFile({})}` },
-    { name: "another program's JSON", contents: '{"name":"x","version":"1.0.0"}' },
-  ])("$name", async ({ contents, mode = 0o600 }) => {
-    write(contents);
-    chmodSync(path, mode);
-    const store = fileStore(path, plain);
-    for (const use of [() => store.get("key"), () => store.set("key", "x"), () => store.delete("key")])
-      expect(await rejectionOf(use())).toMatchObject({
-        code: "store_unavailable",
-        message: `${path} is not a folder. Use a path for a folder of the store.`,
-      });
-    expect(readFileSync(path, "utf8")).toBe(contents);
-    expect(readdirSync(folder)).toEqual(["store.json"]);
-  });
-});
-
 describe("a damaged file of the old form is set aside and reported once:", () => {
   const damaged = [
     { name: "one that is cut", contents: storeFile({}).slice(0, -1) },
@@ -227,12 +204,17 @@ describe("a damaged file of the old form is set aside and reported once:", () =>
   });
 });
 
-describe("an intact file of the old form that does not fit is refused and left as it is:", () => {
+describe("an intact file of the old form that does not fit, or another file, is refused and left as it is:", () => {
   const encrypted = () => oldFile([{ key: "key", value: "value" }], encryptionWith(key));
+  const isNoFolder = /store\.json is not a folder\. Use a path for a folder of the store\.$/;
   test.each([
     { name: "another key", make: encrypted, options: { key: randomBytes(32) }, says: /with another key/ },
     { name: "a missing key", make: encrypted, options: plain, says: /encrypted.*with the key/ },
     { name: "a key for plaintext", make: () => oldFile([]), options: { key }, says: /is not encrypted/ },
+    { name: "an empty file", make: () => "", options: plain, says: isNoFolder },
+    { name: "a text", make: () => "my notes", options: plain, says: isNoFolder },
+    { name: "a byte order mark", make: () => `\ufeff${storeFile({})}`, options: plain, says: isNoFolder },
+    { name: "JSON of another program", make: () => '{"name":"x"}', options: plain, says: isNoFolder },
     {
       name: "a newer format",
       make: () => storeFile({ format: 2 }),
@@ -260,5 +242,10 @@ describe("an intact file of the old form that does not fit is refused and left a
       message: expect.stringMatching(/Run: chmod 600/),
     });
     expect(existsSync(path)).toBe(true);
+    write("my notes");
+    chmodSync(path, 0o640);
+    expect(await rejectionOf(fileStore(path, plain).get("key"))).toMatchObject({
+      message: expect.stringMatching(/is not a folder/),
+    });
   });
 });
