@@ -81,7 +81,7 @@ const [highestStart, highestNumber] = [2 ** 48, 2 ** 49];
 /** After a number from here on there is too little room for others. */
 const lastNumbers = highestNumber - 1_000_000;
 
-/** In bytes. No JavaScript text is longer, so a store did not write it. */
+/** In bytes. No JavaScript text is longer. */
 const largestFile = 2 ** 29;
 /** A link, which is EMLINK on BSD; a socket; a file that even its owner may not read. */
 const unreadable = ["ELOOP", "EMLINK", "ENXIO", "EOPNOTSUPP"].concat(
@@ -190,10 +190,8 @@ async function open(
 }
 
 /**
- * Moves a damaged file, or an entry that is no folder, to the folder `corrupt`. With `isKept` it stays, and a
- * link to it is made there. Returns the new path, or undefined if another process did it.
- *
- * @throws StoreError if it is still there
+ * Moves a damaged file, or an entry that is no folder, to the folder `corrupt`, or links it there if it `isKept`.
+ * Returns the new path, or undefined if another process did it. @throws StoreError if it is still there
  */
 function setAside(root: string, path: string, isKept = false): string | undefined {
   const from = join(root, "entries", path);

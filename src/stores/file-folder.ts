@@ -74,14 +74,13 @@ export async function checkFolder(folder: string, encryption: Encryption): Promi
   }
   // A process that makes the folder may just have begun, or may have been killed.
   const isOurs = (name: string) => name.startsWith("~") || [...innerFolders, markerName].includes(name);
-  if (readdirSync(folder).every(isOurs)) {
-    const entries = undefinedIfMissing(() => readdirSync(join(folder, "entries"))) ?? [];
-    // Another process may have made the marker and entries since. The marker is made first.
-    if (entries.length === 0 || lstatIfThere(marker) !== undefined) return false;
-    const problem = `${folder} has entries, but its file ${markerName} is missing.`;
-    throw new StoreError("store_corrupt", `${problem} Restore that file, or move the folder away.`);
-  }
-  throw unavailable(`${folder} is a folder with other files. Use the path of a new folder.`);
+  if (!readdirSync(folder).every(isOurs))
+    throw unavailable(`${folder} is a folder with other files. Use the path of a new folder.`);
+  const entries = undefinedIfMissing(() => readdirSync(join(folder, "entries"))) ?? [];
+  // Another process may have made the marker and entries since. The marker is made first.
+  if (entries.length === 0 || lstatIfThere(marker) !== undefined) return false;
+  const problem = `${folder} has entries, but its file ${markerName} is missing.`;
+  throw new StoreError("store_corrupt", `${problem} Restore that file, or move the folder away.`);
 }
 
 export function parseJson(bytes: Uint8Array): unknown {
