@@ -96,9 +96,9 @@ describe.each([
   });
 
   test.each([
-    { name: "", since: () => {} },
-    { name: ", and somebody made an empty folder", since: () => mkdirSync(path, { mode: 0o700 }) },
-  ])("is taken over after a process was killed between the two moves$name", async ({ since }) => {
+    { name: "a process was killed between the two moves", since: () => {} },
+    { name: "that, and after somebody made an empty folder", since: () => mkdirSync(path, { mode: 0o700 }) },
+  ])("is taken over after $name", async ({ since }) => {
     renameSync(path, `${path}.old-form`);
     mkdirSync(join(folder, "store.json.new-0123456789abcdef"));
     since();
