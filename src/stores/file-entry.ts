@@ -9,6 +9,8 @@
  *   wants a number made its temporary file before that number was first taken, so the remover has it in its
  *   list. A process that was suspended since therefore finds its temporary file gone and begins anew, however
  *   late it wakes up.
+ * - A damaged file above a valid one keeps its number. The next write takes the number after the highest one,
+ *   and then removes it like any other.
  * - A closed folder is emptied and removed; no process adds to it. A new entry is built elsewhere and
  *   renamed, which fails over a folder that is not empty. It starts at a random number, so that late removals
  *   hit nothing in it.
@@ -29,14 +31,17 @@ import { StoreError } from "../errors.js";
 import type { Encryption } from "./encryption.js";
 import {
   Damaged,
+  isFull,
   isOwn,
   isRecord,
   isStale,
+  lstatIfThere,
   makeOneFolder,
   parseJson,
   quietly,
   randomText,
   readOpened,
+  spareName,
   syncFolder,
   systemCode,
   temporaryName,
@@ -73,6 +78,15 @@ function folderOf({ root, name }: Place): string {
 
 /** Counting from the highest start to here takes longer than any store lives. A higher number was planted. */
 const [highestStart, highestNumber] = [2 ** 48, 2 ** 49];
+/** After a number from here on there is too little room for others. */
+const lastNumbers = highestNumber - 1_000_000;
+
+/** In bytes. No JavaScript text is longer. */
+const largestFile = 2 ** 29;
+/** A link, which is EMLINK on BSD; a socket; a file that even its owner may not read. */
+const unreadable = ["ELOOP", "EMLINK", "ENXIO", "EOPNOTSUPP"].concat(
+  process.platform === "win32" ? [] : "EACCES",
+);
 
 interface Listing {
   /** The highest first. */
@@ -101,6 +115,11 @@ function list(folder: string): Listing {
 export async function look(place: Place, confirm?: () => Promise<unknown>): Promise<State> {
   const folder = folderOf(place);
   next: for (;;) {
+    if (confirm !== undefined && lstatIfThere(folder)?.isDirectory() === false) {
+      await confirm();
+      reportOnce([setAside(place.root, place.name)]);
+      continue;
+    }
     const { numbers, strange, folders } = list(folder);
     const [top] = numbers;
     if (top === undefined ? strange.length === 0 : folders.has(String(top)))
@@ -121,26 +140,35 @@ export async function look(place: Place, confirm?: () => Promise<unknown>): Prom
     }
     if (damaged.length === 0 || confirm === undefined) return { top, isClosed: false, ...found };
     await confirm();
-    // The number after the valid one stays taken. Another process that moves it late would otherwise move a
-    // newer file.
-    const isKept = (name: string) => found !== undefined && Number(name) === found.number + 1;
-    const moved = damaged.filter((name) => setAside(place, name, isKept(name), found !== undefined));
-    if (found !== undefined || top === undefined) return { top, isClosed: false, ...found };
-    if (moved.length === 0) continue;
-    const problem = "An entry cannot be read, because it is torn or was changed.";
-    const to = join(place.root, "corrupt", `${place.name}.${moved.at(-1)}`);
-    throw new StoreError("store_corrupt", `${problem} It was set aside as ${to}; it is missing now.`);
+    const setOneAside = (name: string) => {
+      // A number above a valid one stays taken until the next write goes over it. Another process that frees it
+      // late would otherwise move a newer file.
+      const isKept = found !== undefined && !strange.includes(name) && Number(name) < lastNumbers;
+      return setAside(place.root, `${place.name}/${name}`, isKept);
+    };
+    if (found !== undefined || top === undefined) {
+      for (const name of damaged) quietly(() => setOneAside(name));
+      return { top, isClosed: false, ...found };
+    }
+    reportOnce(damaged.map(setOneAside));
   }
+}
+
+/** The paths are undefined for what other processes set aside, which they have reported. */
+function reportOnce(setAsideAs: readonly (string | undefined)[]): void {
+  const to = setAsideAs.findLast((path) => path !== undefined);
+  if (to === undefined) return;
+  const problem = "An entry cannot be read, because it is torn or was changed.";
+  throw new StoreError("store_corrupt", `${problem} It was set aside as ${to}; it is missing now.`);
 }
 
 function readEntry(path: string): Uint8Array | "damaged" | undefined {
   try {
     return readOpened(path, (stats) => {
-      if (!stats.isFile() || !isOwn(stats)) throw new Damaged();
+      if (!stats.isFile() || !isOwn(stats) || stats.size > largestFile) throw new Damaged();
     });
   } catch (error) {
-    // A link fails with ELOOP, or with EMLINK on BSD.
-    if (error instanceof Damaged || ["ELOOP", "EMLINK"].includes(systemCode(error) ?? "")) return "damaged";
+    if (error instanceof Damaged || unreadable.includes(systemCode(error) ?? "")) return "damaged";
     throw error;
   }
 }
@@ -161,22 +189,24 @@ async function open(
   return expiresAt === undefined ? { value, version } : { value, version, expiresAt };
 }
 
-/** Returns false if another process did it. With `isKept` the file is copied instead of moved. */
-function setAside({ root, name }: Place, file: string, isKept: boolean, isOptional: boolean): boolean {
-  const from = join(root, "entries", name, file);
-  const to = join(root, "corrupt", `${name}.${file}`);
+/**
+ * Moves a damaged file, or an entry that is no folder, to the folder `corrupt`, or links it there if it `isKept`.
+ * Returns the new path, or undefined if another process did it. @throws StoreError if it is still there
+ */
+function setAside(root: string, path: string, isKept = false): string | undefined {
+  const from = join(root, "entries", path);
+  const to = join(root, "corrupt", `${path.replace("/", ".")}${isKept ? "" : `.${randomText()}`}`);
   try {
     makeOneFolder(join(root, "corrupt"));
-    return won(() => {
-      if (isKept) linkSync(from, to);
-      else renameSync(from, to);
-      quietly(() => chmodSync(to, 0o600));
-    });
+    if (isKept) linkSync(from, to);
+    else renameSync(from, to);
   } catch (error) {
-    if (isOptional) return false;
+    if (lstatIfThere(from) === undefined) return undefined;
     const problem = `${from} cannot be read. It could not be set aside (${systemCode(error) ?? "unknown"}).`;
     throw new StoreError("store_corrupt", `${problem} Move it away.`, { cause: error });
   }
+  quietly(() => chmodSync(to, 0o600));
+  return to;
 }
 
 /** Writes over the state that was read. Returns undefined if that is not the state any more. */
@@ -236,8 +266,12 @@ async function add(
     quietly(() => unlinkSync(made));
   }
   await syncFolder(folder);
-  for (const name of listed.temporary) if (wantedBy(name) <= top || isStale(name)) remove(join(folder, name));
-  for (const number of listed.numbers) if (number !== previous) remove(join(folder, String(number)));
+  const over = listed.temporary.filter((name) => wantedBy(name) <= top || isStale(name));
+  const replaced = listed.numbers.filter((number) => number !== previous).map(String);
+  // The value is written. What cannot be removed now may stay, and then so do the numbers that follow.
+  quietly(() => {
+    for (const name of [...over, ...replaced]) remove(join(folder, name));
+  });
   return true;
 }
 
@@ -247,18 +281,29 @@ function wantedBy(temporary: string): number {
 
 /** Removes the entry if this is still its state. Returns false if it is not. */
 export async function close(place: Place, { top, isClosed }: State): Promise<boolean> {
+  const spare = join(place.root, spareName);
   if (top !== undefined && !isClosed) {
     const folder = folderOf(place);
     const made = join(folder, temporaryName(top + 1));
     const isDone =
-      won(() => mkdirSync(made)) &&
+      won(() => makeOrMove(made, spare)) &&
       list(folder).numbers[0] === top &&
       won(() => renameSync(made, join(folder, String(top + 1))));
     quietly(() => rmdirSync(made));
     if (!isDone) return false;
   }
   await clear(place);
+  quietly(() => makeOneFolder(spare));
   return true;
+}
+
+function makeOrMove(made: string, spare: string): void {
+  try {
+    mkdirSync(made);
+  } catch (error) {
+    const isMoved = isFull(error) && quietly(() => renameSync(spare, made) === undefined);
+    if (!isMoved) throw error;
+  }
 }
 
 /** Empties and removes the folder of a closed entry, or one without any version. */
@@ -270,7 +315,7 @@ async function clear(place: Place): Promise<void> {
     if (top !== undefined && !folders.has(String(top))) return;
     const versions = numbers.slice(1).reverse().map(String);
     for (const name of [...temporary, ...versions]) remove(join(folder, name));
-    for (const name of strange) setAside(place, name, false, false);
+    for (const name of strange) setAside(place.root, `${place.name}/${name}`);
     // The list is made again, because a version may have been linked before its temporary file was removed.
     if (temporary.length + versions.length + strange.length > 0) continue;
     if (top !== undefined) {
@@ -282,10 +327,16 @@ async function clear(place: Place): Promise<void> {
   }
 }
 
+/** Throws if it is still there afterwards: callers repeat until nothing is left. */
 function remove(path: string): void {
-  const isGone = quietly(() => unlinkSync(path) === undefined);
-  // It is a folder, for which the error differs between systems, or it is missing.
-  if (isGone === undefined) quietly(() => rmSync(path, { recursive: true, force: true }));
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    // For a folder the error differs between systems.
+    const stats = lstatIfThere(path);
+    if (stats?.isDirectory()) rmSync(path, { recursive: true, force: true });
+    else if (stats !== undefined) throw error;
+  }
 }
 
 /** Removes what is left of an expired entry, or of a process that was killed. */

@@ -28,14 +28,17 @@ const kind = "bivariant token store";
 /** A store in one file has format 1. */
 const format = 2;
 const markerName = "store.json";
+/** An empty folder, which is moved where a new one is needed to remove an entry while the disk is full. */
+export const spareName = "spare";
+const innerFolders = ["entries", "locks", spareName];
 
 /** The file is torn, was changed by hand or belongs to another program. */
 export class Damaged extends Error {}
 
 /** Makes the folder with its marker, unless another process does. */
 export async function makeFolder(folder: string, encryption: Encryption): Promise<void> {
-  for (const missing of [dirname(folder), folder, join(folder, "entries"), join(folder, "locks")])
-    makeOneFolder(missing);
+  for (const missing of [dirname(folder), folder]) makeOneFolder(missing);
+  for (const inner of innerFolders) makeOneFolder(join(folder, inner));
   const { cipher } = encryption;
   const keyId = await encryption.keyId();
   const made = join(folder, temporaryName());
@@ -60,6 +63,8 @@ export async function checkFolder(folder: string, encryption: Encryption): Promi
   if (bytes !== undefined) {
     try {
       await checkHead(parseJson(bytes), folder, format, encryption);
+      // Programs that copy or tidy up folders leave out empty ones.
+      for (const inner of innerFolders) quietly(() => makeOneFolder(join(folder, inner)));
       return true;
     } catch (error) {
       if (!(error instanceof Damaged)) throw error;
@@ -68,9 +73,14 @@ export async function checkFolder(folder: string, encryption: Encryption): Promi
     }
   }
   // A process that makes the folder may just have begun, or may have been killed.
-  const isOurs = (name: string) => name.startsWith("~") || ["entries", "locks", markerName].includes(name);
-  if (readdirSync(folder).every(isOurs)) return false;
-  throw unavailable(`${folder} is a folder with other files. Use the path of a new folder.`);
+  const isOurs = (name: string) => name.startsWith("~") || [...innerFolders, markerName].includes(name);
+  if (!readdirSync(folder).every(isOurs))
+    throw unavailable(`${folder} is a folder with other files. Use the path of a new folder.`);
+  const entries = undefinedIfMissing(() => readdirSync(join(folder, "entries"))) ?? [];
+  // Another process may have made the marker and entries since. The marker is made first.
+  if (entries.length === 0 || lstatIfThere(marker) !== undefined) return false;
+  const problem = `${folder} has entries, but its file ${markerName} is missing.`;
+  throw new StoreError("store_corrupt", `${problem} Restore that file, or move the folder away.`);
 }
 
 export function parseJson(bytes: Uint8Array): unknown {
@@ -143,12 +153,17 @@ export async function writeSafely(path: string, contents: string): Promise<void>
   }
 }
 
+/** The folder was removed meanwhile, may not be read, or cannot be synced on this system. */
+const unsynced = ["ENOENT", "EACCES", "EINVAL", "EISDIR", "ENOTSUP", "EOPNOTSUPP", "EPERM"];
+
 /** Makes the names in a folder survive a power failure, if the system can do that. */
 export async function syncFolder(folder: string): Promise<void> {
-  const descriptor = quietly(() => openSync(folder, "r"));
-  if (descriptor === undefined) return;
-  await syncDescriptor(descriptor).catch(() => {});
-  closeSync(descriptor);
+  try {
+    const descriptor = openSync(folder, "r");
+    await syncDescriptor(descriptor).finally(() => closeSync(descriptor));
+  } catch (error) {
+    if (!unsynced.includes(systemCode(error) ?? "")) throw error;
+  }
 }
 
 export function makeOneFolder(path: string): void {
@@ -171,7 +186,12 @@ export function temporaryName(number?: number): string {
 }
 
 export function isStale(name: string): boolean {
-  return Math.abs(Date.now() - Number(/^~\d*\.(\d+)\./.exec(name)?.[1] ?? Date.now())) > staleMs;
+  return isOld(Number(/^~\d*\.(\d+)\./.exec(name)?.[1] ?? Date.now()));
+}
+
+/** Or far ahead, after the clock was set back. In epoch milliseconds. */
+export function isOld(instant: number): boolean {
+  return Math.abs(Date.now() - instant) > staleMs;
 }
 
 export function randomText(): string {
@@ -202,7 +222,8 @@ export function lstatIfThere(path: string): Stats | undefined {
 }
 
 export function requireOwnFolder(path: string, stats: Stats): void {
-  if (!stats.isDirectory()) throw unavailable(`${path} is not a folder. Use the path of a folder.`);
+  if (!stats.isDirectory())
+    throw unavailable(`${path} is not a folder. Use a path for a folder of the store.`);
   requireOwner(path, stats);
   if (!isPrivate(stats)) throw unavailable(forbidden(path, stats, "700"));
 }
@@ -247,6 +268,11 @@ const nextSteps: Readonly<Record<string, string>> = {
 export function systemCode(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === "string" && !isBivariantError(error) ? code : undefined;
+}
+
+/** Whether a call failed because the disk is full or the quota is used up. */
+export function isFull(error: unknown): boolean {
+  return ["ENOSPC", "EDQUOT"].includes(systemCode(error) ?? "");
 }
 
 export function undefinedIfMissing<T>(call: () => T): T | undefined {

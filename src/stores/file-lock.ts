@@ -23,7 +23,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { StoreError } from "../errors.js";
-import { quietly, systemCode, undefinedIfMissing, won } from "./file-folder.js";
+import { isOld, quietly, systemCode, undefinedIfMissing, won } from "./file-folder.js";
 
 /** How often a holder sends a beat, by renewing the time of its folder or file. */
 export const beatEveryMs = 1_000;
@@ -31,6 +31,7 @@ export const beatEveryMs = 1_000;
 export const goneAfterMs = 5_000;
 /** The most time between two looks that counts as watched: the watcher may have been suspended itself. */
 const longestLookMs = 250;
+const forgottenAfterMs = 60_000;
 
 let machine: string | undefined;
 
@@ -88,8 +89,10 @@ export function watchHolders(clock: () => number = () => performance.now()): Wat
       before?.beat === beat ? before.silentMs + Math.min(at - before.lookedAt, longestLookMs) : 0;
     watched.delete(holder);
     watched.set(holder, { beat, lookedAt: at, silentMs });
-    // The holder that was not looked at for the longest time has released its lock.
-    if (watched.size > 1_000) watched.delete(watched.keys().next().value ?? holder);
+    // The first one was not looked at for the longest time. Nobody waits for its lock any more.
+    for (const [unwatched, { lookedAt }] of watched)
+      if (at - lookedAt > forgottenAfterMs) watched.delete(unwatched);
+      else break;
     return silentMs >= goneAfterMs;
   };
 }
@@ -186,8 +189,11 @@ function freeUnlessHeld(lock: string, isGone: Watch): string | undefined {
   return living;
 }
 
-/** Frees a lock if its holder has certainly ended. Also removes an empty one that was never finished. */
+/**
+ * Frees a lock if its holder has certainly ended, or gave no sign of life for ten minutes. Also removes an empty
+ * one that was never finished.
+ */
 export function sweepLock(lock: string): void {
-  freeUnlessHeld(lock, () => false);
+  freeUnlessHeld(lock, (_, beat) => isOld(beat));
   quietly(() => rmdirSync(lock));
 }

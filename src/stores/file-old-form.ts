@@ -2,7 +2,7 @@
  * Takes over a store of the form before version 2 of the format: one file with all entries, and its locks in
  * the folder `<path>.locks`. It can be deleted once nobody has such a file any more.
  */
-import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { StoreError } from "../errors.js";
@@ -11,6 +11,7 @@ import { type Entry, look, replace } from "./file-entry.js";
 import {
   checkHead,
   Damaged,
+  isOwn,
   isRecord,
   lstatIfThere,
   makeFolder,
@@ -19,81 +20,121 @@ import {
   randomText,
   readPrivately,
   syncFolder,
+  unavailable,
+  won,
+  writeSafely,
 } from "./file-folder.js";
 import { takeLock } from "./file-lock.js";
 
 /** Thousands of entries take some seconds. */
 const timeoutMs = 60_000;
 
-/** Whether there is something to do: a file at the path, or what a killed process left of one. */
+/** The start of every file of the old form. It was written elsewhere and renamed, so it was never empty. */
+const head = '{"kind":"bivariant token store"';
+/** A file in the new folder, as long as what it was made from may still be there. */
+const noteName = "taken-over";
+const copiedAtOnce = 32;
+
+/** Whether there is something to do: a file of the old form, or what a killed process left of one. */
 export function hasOldForm(path: string): boolean {
-  return lstatIfThere(path)?.isFile() === true || existsSync(movedFrom(path));
+  return isOldForm(path) || movedAway(path).moved.length > 0;
 }
 
-function movedFrom(path: string): string {
-  return `${path}.old-form`;
+/** The file may be torn after its start. */
+function isOldForm(path: string): boolean {
+  const stats = lstatIfThere(path);
+  if (!stats?.isFile() || !isOwn(stats)) return false;
+  // Another process may just have put its folder there.
+  return quietly(() => readFileSync(path, "latin1"))?.startsWith(head) === true;
+}
+
+/** The files that were moved away and are still there, the oldest first, and a free name for the next one. */
+function movedAway(path: string): { readonly moved: readonly string[]; readonly next: string } {
+  const moved: string[] = [];
+  for (let count = 1; ; count++) {
+    const name = `${path}.old-form${count === 1 ? "" : `-${count}`}`;
+    if (lstatIfThere(name) === undefined) return { moved, next: name };
+    if (isOldForm(name)) moved.push(name);
+  }
 }
 
 /**
  * Builds the folder beside the file, moves the file away, and then the folder to its place. A process that is
- * killed between the two moves leaves the old file under another name, and the next process moves it back.
- *
- * @param given the path that the user gave, which may be a link to this one
+ * killed between the two moves leaves the old file under another name. A process with an earlier version of
+ * this package may then write a new file: the next takeover copies the entries of both.
  */
-export async function takeOver(path: string, given: string, encryption: Encryption): Promise<void> {
+export async function takeOver(path: string, encryption: Encryption): Promise<void> {
   const lock = await takeLock(`${path}.taking-over`, timeoutMs, performance.now() + timeoutMs);
   try {
-    const old = movedFrom(path);
-    const beside = `${path}.new-`;
+    const { moved, next } = movedAway(path);
+    const isFile = isOldForm(path);
+    // Another process has done it.
+    if (!isFile && moved.length === 0) return;
     // Of a process that was killed.
     for (const name of readdirSync(dirname(path)))
-      if (name.startsWith(basename(beside)) && /-[0-9a-f]{16}$/.test(name))
-        rmSync(join(dirname(path), name), { recursive: true });
-    if (existsSync(old) && lstatIfThere(path) === undefined) renameSync(old, path);
-    if (lstatIfThere(path)?.isFile()) {
-      const made = `${beside}${randomText()}`;
-      const bytes = await copyEntries(path, given, made, encryption);
-      if (!lstatIfThere(path)?.isFile()) return;
-      renameSync(path, old);
-      // A process with an earlier version of this package may have written until now. If this one was
-      // suspended for long, another one may even have put its folder there.
-      const isSame = lstatIfThere(old)?.isFile() && readFileSync(old).equals(bytes);
-      if (!isSame) return renameSync(old, path);
-      renameSync(made, path);
+      if (name.startsWith(basename(path)) && /^\.new-[0-9a-f]{16}$/.test(name.slice(basename(path).length)))
+        quietly(() => rmSync(join(dirname(path), name), { recursive: true }));
+    // A folder that somebody made, if it is empty.
+    quietly(() => rmdirSync(path));
+    if (isFile || lstatIfThere(path) === undefined) {
+      const made = `${path}.new-${randomText()}`;
+      const bytes = await copyEntries(isFile ? [...moved, path] : moved, made, encryption);
+      if (isFile) {
+        if (!isOldForm(path)) return;
+        renameSync(path, next);
+        // This process was suspended for long, and another one has put its folder there.
+        if (!isOldForm(next)) return renameSync(next, path);
+        // A process with an earlier version wrote until now. Its last file is copied by the next attempt.
+        if (!readFileSync(next).equals(bytes)) return;
+      }
+      // This fails if a process with an earlier version has written a new file.
+      if (!won(() => renameSync(made, path))) return;
       await syncFolder(dirname(path));
+    } else if (lstatIfThere(join(path, noteName)) === undefined) {
+      const problem = `${moved[0]} has entries of ${path}, which is something else now.`;
+      throw unavailable(`${problem} Move one of the two away.`);
     }
-    for (const left of [old, `${path}.locks`]) quietly(() => rmSync(left, { recursive: true, force: true }));
+    // If one cannot be removed, the note stays, so that the next process removes the rest.
+    quietly(() => {
+      for (const left of [`${path}.locks`, ...[...movedAway(path).moved].reverse(), join(path, noteName)])
+        rmSync(left, { recursive: true, force: true });
+    });
   } finally {
     lock.release();
   }
 }
 
+type OldEntry = Entry & { name: string };
+
+/** Of entries with the same name the last one counts. Returns the contents of the last file. */
 async function copyEntries(
-  path: string,
-  given: string,
+  from: readonly string[],
   made: string,
   encryption: Encryption,
 ): Promise<Uint8Array> {
-  try {
-    const bytes = readPrivately(path) ?? new Uint8Array();
-    const entries = await readEntries(bytes, path, encryption);
-    await makeFolder(made, encryption);
-    for (const { name, value, expiresAt } of entries) {
-      const place = { root: made, name, encryption };
-      await replace(place, await look(place), value, expiresAt);
+  const entries = new Map<string, OldEntry>();
+  let bytes: Uint8Array = new Uint8Array();
+  for (const path of from) {
+    try {
+      bytes = readPrivately(path) ?? bytes;
+      for (const entry of await readEntries(bytes, path, encryption)) entries.set(entry.name, entry);
+    } catch (error) {
+      throw error instanceof Damaged ? setAside(path, error.message) : error;
     }
-    return bytes;
-  } catch (error) {
-    if (!(error instanceof Damaged)) throw error;
-    throw path === given ? setAside(path, error.message) : damagedTarget(given, path, error.message);
   }
+  await makeFolder(made, encryption);
+  const toCopy = [...entries.values()];
+  const copyOne = async ({ name, value, expiresAt }: OldEntry) => {
+    const place = { root: made, name, encryption };
+    await replace(place, await look(place), value, expiresAt);
+  };
+  // The disk makes those durable together that are written at the same time.
+  while (toCopy.length > 0) await Promise.all(toCopy.splice(0, copiedAtOnce).map(copyOne));
+  await writeSafely(join(made, noteName), "");
+  return bytes;
 }
 
-async function readEntries(
-  bytes: Uint8Array,
-  path: string,
-  encryption: Encryption,
-): Promise<(Entry & { name: string })[]> {
+async function readEntries(bytes: Uint8Array, path: string, encryption: Encryption): Promise<OldEntry[]> {
   const file = parseJson(bytes);
   await checkHead(file, path, 1, encryption);
   const entries = isRecord(file) && isRecord(file.entries) ? Object.entries(file.entries) : undefined;
@@ -113,22 +154,11 @@ async function readEntries(
   );
 }
 
-/** Moves a damaged file to `<path>.corrupt-<timestamp>`, and returns the error that reports it. */
+/** Moves a damaged file to `<path>.corrupt-<timestamp>-<random>`, and returns the error that reports it. */
 function setAside(path: string, why: string): StoreError {
   const problem = `${path} cannot be read as a store: ${why}.`;
-  const start = `${path}.corrupt-${new Date().toISOString().replace(/[-:.]/g, "")}`;
-  let to = start;
-  for (let count = 2; lstatIfThere(to) !== undefined; count++) to = `${start}-${count}`;
+  const to = `${path}.corrupt-${new Date().toISOString().replace(/[-:.]/g, "")}-${randomText()}`;
   chmodSync(path, 0o600);
   renameSync(path, to);
   return new StoreError("store_corrupt", `${problem} It was set aside as ${to}; the store is empty now.`);
-}
-
-/** The file may belong to another program, and nobody gave its own path to the store. */
-function damagedTarget(link: string, path: string, why: string): StoreError {
-  const problem = `${link} is a link to ${path}, which cannot be read as a store: ${why}.`;
-  return new StoreError(
-    "store_corrupt",
-    `${problem} It was left as it is. Correct the link, or move the file away.`,
-  );
 }

@@ -1,5 +1,5 @@
 /** `bivariant/store-file`: a token store in a folder, shared by the processes of one user. */
-import { readdirSync } from "node:fs";
+import { readdirSync, unlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import type { TokenStore } from "../auth/token-store.js";
@@ -12,11 +12,13 @@ import {
   asStoreError,
   checkFolder,
   followLink,
+  isFull,
+  isStale,
   lstatIfThere,
   makeFolder,
+  quietly,
   requireOwnFolder,
   unavailable,
-  undefinedIfMissing,
 } from "./file-folder.js";
 import { pause, sweepLock, takeLock } from "./file-lock.js";
 import { hasOldForm, takeOver } from "./file-old-form.js";
@@ -37,14 +39,14 @@ export interface FileStoreOptions extends ClockOptions {
 }
 
 /**
- * Keeps values in a folder for any number of processes, each entry in a file of its own. A process that is
- * killed leaves the old value or the new one, and nothing that others wait for.
+ * Keeps values in a folder for any number of processes of one machine, each entry in a folder of its own. A
+ * process that is killed leaves the old value or the new one, and nothing that others wait for.
  *
  * The folder (mode 0700) is refused if other users own or may use it, and so is a link of another user. A
  * damaged file of an entry is set aside in the folder `corrupt` in it: the value before counts. If there is
  * none, that is reported once, as `store_corrupt`, and the entry is missing. A folder with another key is
  * refused and left as it is. With a key, values are JWE (RFC 7516) that are bound to their key name, version
- * and expiry. A file of an earlier version of this package is replaced by a folder with its entries.
+ * and expiry. The single file of versions before 0.1.0 becomes a folder; any other file is refused.
  *
  * @throws ConfigurationError `option_invalid`, at once
  * @example
@@ -60,7 +62,7 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
   const now = requireClock(options);
   const [writes, locks] = [mutex(), mutex()];
   let checked: string | undefined;
-  let toSweep: string[] = [];
+  let toSweep: { readonly folder: string; readonly name: string }[] = [];
 
   /** Returns the path of the folder after its checks. It is made if it is missing and wanted. */
   const findFolder = async (isWanted: boolean): Promise<string> => {
@@ -70,7 +72,7 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
       const identity = `${at} ${stats?.ino} ${stats?.ctimeMs}`;
       if (identity === checked) return at;
       if (hasOldForm(at) && !(isTidy && stats?.isDirectory())) {
-        await takeOver(at, given, encryption);
+        await takeOver(at, encryption);
         isTidy = true;
         continue;
       }
@@ -95,7 +97,17 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
   ): Promise<T> => {
     try {
       const name = await encryption.nameOf(key);
-      return await task({ root: await findFolder(isWanted), name, encryption });
+      const place = { root: await findFolder(isWanted), name, encryption };
+      return await task(place).catch(async (error) => {
+        if (!isFull(error)) throw error;
+        // Expired entries make room.
+        toSweep = [];
+        do {
+          await sweep(place.root);
+          await pause(0);
+        } while (toSweep.length > 0);
+        return task(place);
+      });
     } catch (error) {
       throw asStoreError(error, given);
     }
@@ -112,11 +124,11 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
   };
 
   /**
-   * Repeats a change, which returns undefined if another process was faster. Those of this process wait in a
-   * queue.
+   * Repeats a change, which returns undefined if another process was faster. Those of this process wait in 64
+   * queues, by the first character of the hash, so that not too many files are open at once.
    */
   const change = <T>(place: Place, attempt: () => Promise<T | undefined>): Promise<T> =>
-    writes(place.name, Number.POSITIVE_INFINITY, async () => {
+    writes(place.name.slice(0, 1), Number.POSITIVE_INFINITY, async () => {
       const endsAt = performance.now() + writeLimitMs;
       for (let tries = 0; ; tries++) {
         const done = await attempt();
@@ -127,18 +139,23 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
       }
     });
 
-  const sweep = async ({ root }: Place): Promise<void> => {
+  /** What cannot be removed now will be another time. */
+  const sweep = async (root: string): Promise<void> => {
     if (toSweep.length === 0) {
       const below = (folder: string) =>
-        (undefinedIfMissing(() => readdirSync(join(root, folder))) ?? []).map((name) => join(folder, name));
-      const names = [...below("entries"), ...below("locks")];
+        (quietly(() => readdirSync(join(root, folder))) ?? []).map((name) => ({ folder, name }));
+      const all = ["entries", "locks", "."].flatMap(below);
       // Processes that end after few writes must not all look at the same ones.
-      const start = Math.floor(Math.random() * names.length);
-      toSweep = [...names.slice(start), ...names.slice(0, start)];
+      const start = Math.floor(Math.random() * all.length);
+      toSweep = [...all.slice(start), ...all.slice(0, start)];
     }
-    for (const one of toSweep.splice(-sweptAtOnce))
-      if (one.startsWith("locks")) sweepLock(join(root, one));
-      else await sweepEntry({ root, name: one.slice("entries/".length), encryption }, isOver);
+    for (const { folder, name } of toSweep.splice(-sweptAtOnce)) {
+      try {
+        if (folder === "locks") sweepLock(join(root, folder, name));
+        else if (folder === "entries") await sweepEntry({ root, name, encryption }, isOver);
+        else if (isStale(name)) unlinkSync(join(root, name));
+      } catch {}
+    }
   };
 
   return {
@@ -165,8 +182,7 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
           return undefined;
         };
         const written = await change(place, attempt);
-        // What could not be removed now will be another time. The value is written.
-        await sweep(place).catch(() => {});
+        await sweep(place.root);
         return written;
       });
     },

@@ -1,6 +1,7 @@
 // Entries of a file store: a process that was suspended in the middle of a change loses to those that changed
 // it since.
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import {
   copyFileSync,
   linkSync,
@@ -8,10 +9,12 @@ import {
   readdirSync,
   renameSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from "node:fs";
+import { createServer } from "node:net";
 import { dirname, join } from "node:path";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { TokenStore } from "../../src/index.js";
 import { encryptionWith } from "../../src/stores/encryption.js";
 import { fileStore } from "../../src/stores/file.js";
@@ -30,6 +33,8 @@ beforeEach(async () => {
 });
 const stored = async (name = "key") => (await store.get(name))?.value;
 const newestFile = () => entryFiles(path)[0] ?? "";
+const numberAfter = (file: string, step = 1) =>
+  join(dirname(file), String(Number(file.split("/").at(-1)) + step));
 
 describe("a change that began before", () => {
   const since: { name: string; change: () => Promise<unknown>; value: string | undefined }[] = [
@@ -120,8 +125,6 @@ test("a delete that was killed at any step counts, and the next write begins ane
 });
 
 describe("something planted in the folder of an entry is set aside, and the last value counts:", () => {
-  const numberAfter = (file: string, step = 1) =>
-    join(dirname(file), String(Number(file.split("/").at(-1)) + step));
   const older = () => entryFiles(path)[1] ?? "";
   const planted: { name: string; plant: () => void | Promise<void> }[] = [
     {
@@ -131,6 +134,26 @@ describe("something planted in the folder of an entry is set aside, and the last
     {
       name: "the highest number",
       plant: () => copyFileSync(newestFile(), join(newestFile(), "..", `${2 ** 49}`)),
+    },
+    {
+      name: "one of the last numbers",
+      plant: () => copyFileSync(newestFile(), join(newestFile(), "..", `${2 ** 49 - 1}`)),
+    },
+    {
+      name: "a socket",
+      async plant() {
+        const server = createServer().listen(numberAfter(newestFile()));
+        onTestFinished(() => void server.close());
+        await once(server, "listening");
+      },
+    },
+    {
+      name: "a file that is longer than any text",
+      plant() {
+        const next = numberAfter(newestFile());
+        writeFileSync(next, "");
+        truncateSync(next, 2 ** 31);
+      },
     },
     { name: "a number far above", plant: () => copyFileSync(newestFile(), numberAfter(newestFile(), 1_000)) },
     {
@@ -185,6 +208,39 @@ test.each([
     expect(await stored()).toBe("new");
   },
 );
+
+test("a damaged file that a suspended process sets aside late takes no newer write with it", async () => {
+  for (const value of ["1", "2"]) await store.set("key", value);
+  const newest = newestFile();
+  for (const step of [1, 2, 3]) writeFileSync(numberAfter(newest, step), "torn");
+  await look(place, async () => {
+    for (const value of ["3", "4"]) await store.set("key", value);
+  });
+  expect(await stored()).toBe("4");
+});
+
+describe("an entry that is no folder is set aside and reported once, and then it is missing:", () => {
+  test.each([
+    { name: "a file", plant: (entry: string) => writeFileSync(entry, "") },
+    { name: "a link to nothing", plant: (entry: string) => symlinkSync("/nothing", entry) },
+  ])("$name", async ({ plant }) => {
+    await store.set("other", "value");
+    plant(join(path, "entries", place.name));
+    await expect(store.get("key")).rejects.toMatchObject({ code: "store_corrupt" });
+    await store.set("key", "new", { ifVersion: null });
+    expect(await stored()).toBe("new");
+  });
+});
+
+test("a folder that another program makes in that of an entry is set aside at each delete", async () => {
+  for (const count of [1, 2]) {
+    await store.set("key", "value");
+    mkdirSync(join(dirname(newestFile()), "@eaDir"));
+    writeFileSync(join(dirname(newestFile()), "@eaDir", "notes"), "");
+    await store.delete("key");
+    expect(readdirSync(join(path, "corrupt"))).toHaveLength(count);
+  }
+});
 
 test("a folder where the next file should be counts as a delete, even with something in it", async () => {
   await store.set("key", "value");

@@ -1,6 +1,6 @@
 // The locks of a file store: one holder at a time, even when holders are killed or suspended.
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import {
@@ -70,6 +70,17 @@ describe("a holder", () => {
     expect(100 * looks).toBe(goneAfterMs);
   });
 
+  test("is gone after that time also if 2,000 are watched", () => {
+    const { now, advance } = clock();
+    const isGone = watchHolders(now);
+    const watched = Array.from({ length: 2_000 }, (_, index) => `${elsewhere}${index}`);
+    for (let ms = 0; ms < goneAfterMs; ms += 100) {
+      for (const holder of watched) isGone(holder, 1);
+      advance(100);
+    }
+    expect(watched.every((holder) => isGone(holder, 1))).toBe(true);
+  });
+
   test("that beats is never gone", () => {
     const { now, advance } = clock();
     const isGone = watchHolders(now);
@@ -127,6 +138,19 @@ describe("a lock", () => {
     sweepLock(lock);
     expect(readdirSync(lock)).toEqual([name]);
     expect(readdirSync(folder)).toEqual(["lock"]);
+  });
+
+  test("of another machine is swept after ten minutes without a sign of life", () => {
+    heldBy(elsewhere);
+    for (const { age, left } of [
+      { age: 500, left: ["lock"] },
+      { age: 700, left: [] },
+    ]) {
+      const then = Date.now() / 1_000 - age;
+      utimesSync(join(lock, elsewhere), then, then);
+      sweepLock(lock);
+      expect(readdirSync(folder)).toEqual(left);
+    }
   });
 
   test("that a suspended holder lost is not released by it while the new holder has it", async () => {

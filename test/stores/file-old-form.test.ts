@@ -1,18 +1,20 @@
 // A store that an earlier version wrote, which is one file, becomes a folder with the same entries.
 import { randomBytes } from "node:crypto";
-import {
+import fs, {
   chmodSync,
   existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { StoreError } from "../../src/index.js";
 import { encryptionWith } from "../../src/stores/encryption.js";
 import { fileStore } from "../../src/stores/file.js";
@@ -93,9 +95,13 @@ describe.each([
     await expectTaken();
   });
 
-  test("is taken over after a process was killed between the two moves", async () => {
+  test.each([
+    { name: "a process was killed between the two moves", since: () => {} },
+    { name: "that, and after somebody made an empty folder", since: () => mkdirSync(path, { mode: 0o700 }) },
+  ])("is taken over after $name", async ({ since }) => {
     renameSync(path, `${path}.old-form`);
     mkdirSync(join(folder, "store.json.new-0123456789abcdef"));
+    since();
     await expectTaken();
   });
 
@@ -103,7 +109,53 @@ describe.each([
     const old = readFileSync(path);
     await fileStore(path, options).get("a");
     writeFileSync(`${path}.old-form`, old, { mode: 0o600 });
+    writeFileSync(join(path, "taken-over"), "");
     await expectTaken();
+    expect(readdirSync(path)).not.toContain("taken-over");
+  });
+
+  test("is taken over with what earlier versions wrote after processes were killed between the two moves", async () => {
+    renameSync(path, `${path}.old-form`);
+    write(await oldFile([{ key: "b", value: "1" }], encryption));
+    renameSync(path, `${path}.old-form-2`);
+    write(await oldFile([{ key: "b", value: "2" }], encryption));
+    expect((await fileStore(path, options).get("b"))?.value).toBe("2");
+    await expectTaken();
+  });
+
+  test("is taken over with what an earlier version writes between the two moves", async () => {
+    const late = await oldFile([{ key: "b", value: "late" }], encryption);
+    const real = fs.renameSync;
+    vi.spyOn(fs, "renameSync").mockImplementation((from, to) => {
+      real(from, to);
+      if (to === `${path}.old-form`) write(late);
+    });
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      vi.restoreAllMocks();
+      syncBuiltinESMExports();
+    });
+    expect((await fileStore(path, options).get("b"))?.value).toBe("late");
+    await expectTaken();
+  });
+
+  test("is left as it is beside another store that was put in its place, and that is reported", async () => {
+    renameSync(path, `${path}.old-form`);
+    await fileStore(join(folder, "other"), options).set("b", "other");
+    renameSync(join(folder, "other"), path);
+    expect(await rejectionOf(fileStore(path, options).get("b"))).toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringMatching(/Move one of the two away/),
+    });
+    rmSync(path, { recursive: true });
+    await expectTaken();
+  });
+
+  test("is taken over without the files and folders beside it whose names are alike", async () => {
+    const alike = ["new-photos-0123456789abcdef", "old-form"].map((name) => `${path}.${name}`);
+    for (const name of alike) mkdirSync(name);
+    expect((await fileStore(path, options).get("a"))?.value).toBe("välue");
+    expect(readdirSync(folder).map((name) => join(folder, name))).toEqual([path, ...alike]);
   });
 
   test("is taken over behind a link, which stays", async () => {
@@ -118,12 +170,9 @@ const storeFile = (change: object) =>
   JSON.stringify({ kind: "bivariant token store", format: 1, cipher: "none", entries: {}, ...change });
 const entry = (value: unknown) => storeFile({ entries: { key: value } });
 
-describe("a damaged file at the path is set aside and reported once:", () => {
+describe("a damaged file of the old form is set aside and reported once:", () => {
   const damaged = [
-    { name: "an empty file", contents: "" },
-    { name: "a text", contents: "my notes" },
-    { name: "a store's file with a byte order mark", contents: `\ufeff${storeFile({})}` },
-    { name: "another program's JSON", contents: '{"name":"x","version":"1.0.0"}' },
+    { name: "one that is cut", contents: storeFile({}).slice(0, -1) },
     { name: "an unknown cipher", contents: storeFile({ cipher: "rot13" }) },
     { name: "missing entries", contents: storeFile({ entries: undefined }) },
     { name: "an entry without a value", contents: entry({ version: "1" }) },
@@ -143,7 +192,7 @@ describe("a damaged file at the path is set aside and reported once:", () => {
   });
 
   test("by one of ten stores that read it at the same time", async () => {
-    write("torn");
+    write(storeFile({}).slice(0, -1));
     const read = () =>
       fileStore(path, { key })
         .get("key")
@@ -155,12 +204,17 @@ describe("a damaged file at the path is set aside and reported once:", () => {
   });
 });
 
-describe("an intact file of the old form that does not fit is refused and left as it is:", () => {
+describe("an intact file of the old form that does not fit, or another file, is refused and left as it is:", () => {
   const encrypted = () => oldFile([{ key: "key", value: "value" }], encryptionWith(key));
+  const isNoFolder = /store\.json is not a folder\. Use a path for a folder of the store\.$/;
   test.each([
     { name: "another key", make: encrypted, options: { key: randomBytes(32) }, says: /with another key/ },
     { name: "a missing key", make: encrypted, options: plain, says: /encrypted.*with the key/ },
     { name: "a key for plaintext", make: () => oldFile([]), options: { key }, says: /is not encrypted/ },
+    { name: "an empty file", make: () => "", options: plain, says: isNoFolder },
+    { name: "a text", make: () => "my notes", options: plain, says: isNoFolder },
+    { name: "a byte order mark", make: () => `\ufeff${storeFile({})}`, options: plain, says: isNoFolder },
+    { name: "JSON of another program", make: () => '{"name":"x"}', options: plain, says: isNoFolder },
     {
       name: "a newer format",
       make: () => storeFile({ format: 2 }),
@@ -188,5 +242,10 @@ describe("an intact file of the old form that does not fit is refused and left a
       message: expect.stringMatching(/Run: chmod 600/),
     });
     expect(existsSync(path)).toBe(true);
+    write("my notes");
+    chmodSync(path, 0o640);
+    expect(await rejectionOf(fileStore(path, plain).get("key"))).toMatchObject({
+      message: expect.stringMatching(/is not a folder/),
+    });
   });
 });

@@ -1,7 +1,7 @@
 // The store in a folder: the promises of every store, the folder itself, damaged files, and faults of the file system.
 import { execFileSync, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import {
+import fs, {
   chmodSync,
   chownSync,
   existsSync,
@@ -16,8 +16,9 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join, relative } from "node:path";
-import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { StoreError } from "../../src/index.js";
 import { fileStore } from "../../src/stores/file.js";
 import { newHolder } from "../../src/stores/file-lock.js";
@@ -96,6 +97,32 @@ describe("the folder", () => {
     expect((await fileStore(path, { key }).get("key"))?.value).toBe("anew");
   });
 
+  test("gets back the folders in it that were removed while they were empty", async () => {
+    const store = fileStore(path, { key });
+    await store.set("key", "value");
+    await store.delete("key");
+    for (const name of readdirSync(path))
+      if (name !== "store.json") rmSync(join(path, name), { recursive: true });
+    expect(await store.get("key")).toBeUndefined();
+    expect(await store.lock("key", () => store.set("key", "new"))).toMatchObject({ value: "new" });
+  });
+
+  test("is refused and left as it is if it has entries and no marker", async () => {
+    await fileStore(path, { key }).set("key", "value");
+    rmSync(join(path, "store.json"));
+    const before = readdirSync(path, { recursive: true });
+    for (const options of [{ key }, { key: randomBytes(32) }, { plaintext: true }])
+      for (const use of ["get", "delete"] as const)
+        expect(await rejectionOf(fileStore(path, options)[use]("key"))).toMatchObject({
+          code: "store_corrupt",
+          message: expect.stringMatching(/store.json is missing. Restore that file/),
+        });
+    expect(await rejectionOf(fileStore(path, { key }).set("other", "x"))).toMatchObject({
+      code: "store_corrupt",
+    });
+    expect(readdirSync(path, { recursive: true })).toEqual(before);
+  });
+
   test("is relative to the current folder at the time the store was made", async () => {
     const cwd = process.cwd();
     const store = fileStore(relative(cwd, path), { key });
@@ -112,7 +139,7 @@ describe("the folder", () => {
       await Promise.all(names.map((name) => store.lock(name, () => store.set(name, "value"))));
     await rejectionOf(store.set("key 1", "value", { ifVersion: "none" }));
     expect(readdirSync(folder)).toEqual(["store"]);
-    expect(readdirSync(path).sort()).toEqual(["entries", "locks", "store.json"]);
+    expect(readdirSync(path).sort()).toEqual(["entries", "locks", "spare", "store.json"]);
     expect(entryFiles(path)).toHaveLength(10);
     expectNothingLeft(path);
   });
@@ -152,6 +179,7 @@ describe("the folder", () => {
     const young = `~1.${Date.now()}.0123456789abcdef`;
     writeFileSync(join(file, "..", `~${Number.MAX_SAFE_INTEGER}.${old}`), "half");
     writeFileSync(join(file, "..", young), "half");
+    writeFileSync(join(path, `~.${old}`), "half");
     mkdirSync(join(path, "entries", `~.${old}`));
     writeFileSync(join(path, "entries", `~.${old}`, "17"), "half");
     const { pid } = spawnSync(process.execPath, ["--version"]);
@@ -259,13 +287,25 @@ describe("a damaged file of an entry", () => {
   });
 
   test.skipIf(!posix)("is set aside with mode 0600, whatever mode it had", async () => {
-    for (const before of [0o400, 0o777]) {
+    for (const before of [0o000, 0o400, 0o777]) {
       await fileStore(path, { key }).set("key", "value");
       write(newestFile(), "torn");
       chmodSync(newestFile(), before);
       await rejectionOf(fileStore(path, { key }).get("key"));
     }
-    expect(setAside().map((name) => mode(join(path, "corrupt", name)))).toEqual([0o600, 0o600]);
+    expect(setAside().map((name) => mode(join(path, "corrupt", name)))).toEqual([0o600, 0o600, 0o600]);
+  });
+
+  test("is reported every time where the folder for it cannot be made", async () => {
+    const store = fileStore(path, { key });
+    await store.set("key", "value");
+    write(newestFile(), "torn");
+    write(join(path, "corrupt"), "");
+    for (let times = 0; times < 2; times++)
+      expect(await rejectionOf(store.get("key"))).toMatchObject({
+        code: "store_corrupt",
+        message: expect.stringMatching(/could not be set aside \(ENOTDIR\)/),
+      });
   });
 });
 
@@ -442,6 +482,19 @@ describe.skipIf(!posix)("a folder without write permission", () => {
       expect(error, way).toMatchObject(unavailable(/EACCES.*right to read and write/));
   });
 
+  test("for an entry that was half removed fails every change of it, and no other", async () => {
+    becomeUser();
+    const store = fileStore(path, { key });
+    await store.set("key", "value");
+    const file = newestFile();
+    mkdirSync(join(file, "..", String(Number(file.split("/").at(-1)) + 1)));
+    forbid([join(file, "..")]);
+    for (const change of [() => store.set("key", "new"), () => store.delete("key")])
+      expect(await rejectionOf(change())).toMatchObject(unavailable(/EACCES/));
+    for (let times = 0; times < 5; times++) await store.set("other", "value");
+    expect(await store.get("key")).toBeUndefined();
+  });
+
   test("leaves a damaged file in place, and reports it every time", async () => {
     becomeUser();
     const store = fileStore(path, { key });
@@ -479,6 +532,69 @@ test.skipIf(!posix)("a write that fails halfway leaves the earlier contents", as
   });
   expect(readFileSync(newestFile())).toEqual(before);
   expectNothingLeft(path);
+});
+
+describe("a fault of the file system:", () => {
+  /** Replaces a call of `node:fs`, also for modules that have imported it. */
+  function replaceCall<K extends "mkdirSync" | "openSync" | "rmdirSync">(
+    name: K,
+    make: (real: never) => unknown,
+  ) {
+    const replaced = make(fs[name] as never);
+    vi.spyOn(fs, name).mockImplementation(replaced as never);
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      vi.restoreAllMocks();
+      syncBuiltinESMExports();
+    });
+  }
+  const failure = (code: string) => Object.assign(new Error(code), { code });
+
+  test("while the disk is full entries are deleted, and expired ones make room for a write", async () => {
+    const clock = steppedClock();
+    const store = fileStore(path, { key, now: clock.now });
+    for (const name of ["long 1", "long 2"]) await store.set(name, "value");
+    await store.set("short", "value", { expiresAt: clock.now() + 1 });
+    let free = 0;
+    replaceCall("mkdirSync", (real: typeof fs.mkdirSync) => (at: string, options: object) => {
+      if (free-- <= 0) throw failure("ENOSPC");
+      return real(at, options);
+    });
+    replaceCall("rmdirSync", (real: typeof fs.rmdirSync) => (at: string) => {
+      real(at);
+      // With it goes the folder that closed the entry.
+      free = 2;
+    });
+    await store.delete("long 1");
+    expect(await store.get("long 1")).toBeUndefined();
+    free = 0;
+    expect(await rejectionOf(store.set("new", "value"))).toMatchObject(unavailable(/ENOSPC.*disk is full/));
+    clock.advance(1);
+    expect(await store.set("new", "value")).toMatchObject({ value: "value" });
+    expect(await store.get("long 2")).toMatchObject({ value: "value" });
+  });
+
+  test("a write whose folder cannot be made durable is not acknowledged", async () => {
+    const store = fileStore(path, { key });
+    await store.set("key", "value");
+    replaceCall("openSync", (real: typeof fs.openSync) => (at: string, flags: string, mode?: number) => {
+      if (at === join(newestFile(), "..") && flags === "r") throw failure("EIO");
+      return real(at, flags, mode);
+    });
+    expect(await rejectionOf(store.set("key", "new"))).toMatchObject(unavailable(/EIO/));
+  });
+});
+
+test("of two hundred writes at once at most 64 are under way", async () => {
+  const store = fileStore(path, { key });
+  await store.set("key", "value");
+  let most = 0;
+  const look = setInterval(() => {
+    most = Math.max(most, readdirSync(join(path, "entries")).filter((name) => name.startsWith("~")).length);
+  });
+  await Promise.all(Array.from({ length: 200 }, (_, index) => store.set(`key ${index}`, "value")));
+  clearInterval(look);
+  expect(most).toBeLessThanOrEqual(64);
 });
 
 test("a write whose caller gave up while it was queued is dropped", async () => {
