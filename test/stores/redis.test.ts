@@ -158,8 +158,8 @@ describeWithRedis("redisStore", () => {
   ])("%s is store_unavailable, with its code %s and without a secret", async (_what, shows, error) => {
     const fault = Object.assign(error, { command: { name: "evalsha", args: ["secret-1"] } });
     const store = redisStore({ sendCommand: () => Promise.reject(fault) });
-    for (const use of [store.set("key", "secret-1"), store.lock("key", never)]) {
-      const refusal = await rejectionOf(use);
+    for (const use of [() => store.set("key", "secret-1"), () => store.lock("key", never)]) {
+      const refusal = await rejectionOf(use());
       expect(refusal).toMatchObject({ name: "StoreError", code: "store_unavailable" });
       const shown = inspect(refusal, { depth: 9, showHidden: true });
       expect(shown).toContain(shows);
