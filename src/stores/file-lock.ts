@@ -89,7 +89,7 @@ export function watchHolders(clock: () => number = () => performance.now()): Wat
       before?.beat === beat ? before.silentMs + Math.min(at - before.lookedAt, longestLookMs) : 0;
     watched.delete(holder);
     watched.set(holder, { beat, lookedAt: at, silentMs });
-    // The first one was not looked at for the longest time. Nobody waits for its lock any more.
+    // The first one was not looked at for the longest time. Nothing waits for its lock any more.
     for (const [unwatched, { lookedAt }] of watched)
       if (at - lookedAt > forgottenAfterMs) watched.delete(unwatched);
       else break;

@@ -1,6 +1,6 @@
 /**
  * Takes over a store of the form before version 2 of the format: one file with all entries, and its locks in
- * the folder `<path>.locks`. It can be deleted once nobody has such a file any more.
+ * the folder `<path>.locks`. It can be deleted when no such files are left.
  */
 import { chmodSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -74,7 +74,7 @@ export async function takeOver(path: string, encryption: Encryption): Promise<vo
     for (const name of readdirSync(dirname(path)))
       if (name.startsWith(basename(path)) && /^\.new-[0-9a-f]{16}$/.test(name.slice(basename(path).length)))
         quietly(() => rmSync(join(dirname(path), name), { recursive: true }));
-    // A folder that somebody made, if it is empty.
+    // A folder of another program, if it is empty.
     quietly(() => rmdirSync(path));
     if (isFile || lstatIfThere(path) === undefined) {
       const made = `${path}.new-${randomText()}`;
