@@ -121,7 +121,7 @@ async function detectOnce(context: DetectionContext, signal: AbortSignal): Promi
     await keepDetection(context, context.ownVerdicts, detection, events.emit);
     return detection;
   };
-  // Without a store there is no lock: a worker runtime may stop a request that holds it.
+  // Detections share a lock only in a store. One in memory would stay locked if a worker runtime stopped its request.
   const { shared } = context;
   return atGate(context, order, asking, () => shared.exclusively(storeKey(context), askOnce, events.emit));
 }

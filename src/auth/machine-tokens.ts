@@ -184,7 +184,7 @@ class MachineTokenSource implements TokenSource {
     }
   }
 
-  /** Makes one attempt. @throws TransportError, TokenRequestError, UnexpectedResponseError when there is no other */
+  /** Makes one attempt. @throws TransportError, TokenRequestError, UnexpectedResponseError if no other attempt follows */
   async #attempt(run: Run, round: number, renewal: Renewal): Promise<Step> {
     const { signal, isBackground, emit } = renewal;
     const endpoint = { ...this.#context, emit };

@@ -4,7 +4,7 @@
  * an error: while it is down, each process goes on alone, and tries the store again every few seconds.
  */
 import { isStoreError } from "../errors.js";
-import { countdown } from "../http/backoff.js";
+import { countdown, zero } from "../http/backoff.js";
 import { type Emit, storeFailed } from "./auth.js";
 import { type TokenStore, withStoreErrors } from "./token-store.js";
 
@@ -28,7 +28,7 @@ export class SharedState {
   readonly #lockWaitMs: number;
   readonly #isNeeded: boolean;
   #isDown = false;
-  #pausedMs: () => number = () => 0;
+  #pausedMs: () => number = zero;
 
   /**
    * Without a store nothing is shared, and nothing is reported. `isNeeded`: what follows needs the store anyway, as with

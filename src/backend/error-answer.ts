@@ -51,7 +51,7 @@ const refusals = {
   return_to_refused: [400, "return_to must lead to a page of the application, in at most 2048 characters."],
   person_unknown: [
     409,
-    "The service does not say who has this session, so others cannot be found. Log out without everywhere.",
+    "The service does not name the person of this session, so the person's other sessions cannot be found. Log out without everywhere.",
   ],
   rate_limited: [429, "Too many launches or logins at once. Try again later."],
   state_mismatch: [

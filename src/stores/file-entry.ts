@@ -190,7 +190,8 @@ async function open(
 }
 
 /**
- * Moves a damaged file, or an entry that is no folder, to the folder `corrupt`, or links it there if it `isKept`.
+ * Moves a damaged file, or an entry that is not a folder, to the folder `corrupt`. A file that `isKept` stays, and the
+ * folder gets a link to it.
  * Returns the new path, or undefined if another process did it. @throws StoreError if it is still there
  */
 function setAside(root: string, path: string, isKept = false): string | undefined {

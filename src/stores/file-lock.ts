@@ -25,7 +25,7 @@ import { performance } from "node:perf_hooks";
 import { StoreError } from "../errors.js";
 import { isOld, quietly, systemCode, undefinedIfMissing, won } from "./file-folder.js";
 
-/** How often a holder sends a beat, by renewing the time of its folder or file. */
+/** How often a holder sends a beat, by setting the time of its folder or file. */
 export const beatEveryMs = 1_000;
 /** A holder counts as gone if another process watched it for so long and saw no beat. */
 export const goneAfterMs = 5_000;

@@ -280,7 +280,9 @@ const shownByLaunch: Readonly<Record<string, readonly [string, string, (control:
       const origin = state === undefined ? undefined : names.find((name) => parameters[name] === state);
       if (origin === undefined)
         return learnt(
-          state === undefined ? "There is no state." : "The state differs from every launch parameter.",
+          state === undefined
+            ? "The message has no state."
+            : "The state differs from every launch parameter.",
         );
       const observed = `The state equals the launch parameter ${origin.slice(0, 40)}.`;
       if (origin === "state") return learnt(observed, { launchState: "launch-parameter" });
