@@ -290,7 +290,7 @@ export function duration(ms: number): string {
   return `${Number((ms / size).toPrecision(3))} ${unit}`;
 }
 
-function shuffled<T>(items: readonly T[]): T[] {
+export function shuffled<T>(items: readonly T[]): T[] {
   const left = [...items];
   return items.flatMap(() => left.splice(Math.floor(Math.random() * left.length), 1));
 }

@@ -1,10 +1,13 @@
 // The frame of `npm run bench`: the interval of a median, verdicts, and rows that fail or never end.
+import { createServer } from "node:http";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { intervalOf, type Row, sample, verdictOn } from "../../scripts/bench/measure.js";
 import { asData, asText, currentSetting } from "../../scripts/bench/report.js";
 import { ROWS } from "../../scripts/bench/rows.js";
 import { type MeasuredRow, MOST_ROW_SECONDS, type RowResult, runToTheEnd } from "../../scripts/bench/run.js";
+import { TokenClient } from "../../scripts/bench/token-client.js";
+import { servingOn } from "../support/recording-server.js";
 import { plant } from "./planted-tree.js";
 
 describe("the interval of a median", () => {
@@ -136,4 +139,28 @@ describe("the report", () => {
 
 test("all rows together take at most as long as the benchmark may", () => {
   expect(ROWS.reduce((sum, { seconds }) => sum + seconds, 0)).toBeLessThanOrEqual(MOST_ROW_SECONDS);
+});
+
+describe("the client that posts token requests", () => {
+  async function serve(answer: string) {
+    const server = createServer((request, response) => {
+      request.resume().on("end", () => response.end(answer));
+    });
+    const client = new TokenClient(`http://127.0.0.1:${await servingOn(server)}/token`, 2);
+    onTestFinished(() => client.close());
+    return { server, client };
+  }
+
+  test("goes on over new connections when the server has closed the idle ones", async () => {
+    const { server, client } = await serve('{"access_token":"t"}');
+    for (let round = 0; round < 3; round++) {
+      await client.post(["a=1", "a=2", "a=3"]);
+      server.closeIdleConnections();
+    }
+  }, 5_000);
+
+  test("rejects when an answer has no token", async () => {
+    const { client } = await serve("{}");
+    await expect(client.post(["a=1"])).rejects.toThrow("no token");
+  });
 });
