@@ -176,8 +176,8 @@ function checkNamedReferences(document: Document, value: JsonObject, place: () =
   for (const [key, map] of Object.entries({ "discriminator/mapping": mapping, examples: value.examples })) {
     for (const [name, member] of Object.entries(isObject(map) ? map : {})) {
       const reference = map === mapping ? member : Object(member).$ref;
-      if (typeof reference !== "string") continue;
-      referenceTarget(document, reference, pointerTo(`${place()}/${key}`, name));
+      const at = pointerTo(`${place()}/${key}`, name);
+      if (typeof reference === "string") referenceTarget(document, reference, at);
     }
   }
 }

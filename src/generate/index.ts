@@ -8,7 +8,7 @@ import { emitEmulation } from "./emit/emulation.js";
 import { emitOperations } from "./emit/operations.js";
 import { emitSchemas } from "./emit/schemas.js";
 import { emitUnknowns } from "./emit/unknowns.js";
-import { emitVariantTypes, loadTypeGenerator } from "./emit/variant-types.js";
+import { emitVariantTypes } from "./emit/variant-types.js";
 import { listOperations } from "./operations.js";
 import { readDocuments } from "./overlay.js";
 import { provenanceNotes } from "./provenance.js";
@@ -154,19 +154,18 @@ async function render({ documents = {}, overlays = [] }: Sources): Promise<Reado
   const lists = { A: listOperations(A), B: listOperations(B) };
   const notes = { A: provenanceNotes(A), B: provenanceNotes(B) };
   // This comes first because it reports a missing package.
-  await loadTypeGenerator();
-  const files = new Map([
+  const [typesA, typesB] = [await emitVariantTypes(A, notes.A), await emitVariantTypes(B, notes.B)];
+  return new Map([
     ["emulation.ts", emitEmulation({ A, B }, lists)],
     ["lock.json", emitLock([A, B])],
     ["operations.ts", emitOperations([A, B], lists, notes)],
     ["schemas.ts", emitSchemas({ A, B }, lists)],
     ["unknowns.ts", emitUnknowns([A, B])],
+    ["variant-a.ts", typesA],
+    ["variant-b.ts", typesB],
     // Without overlays they would be copies of the documents.
     ...(overlays.length === 0 ? [] : [documentWithOverlays(A), documentWithOverlays(B)]),
   ]);
-  // These come last because they change the documents.
-  files.set("variant-a.ts", await emitVariantTypes(A, notes.A));
-  return files.set("variant-b.ts", await emitVariantTypes(B, notes.B));
 }
 
 /** A document as the overlays leave it, for `diffDocuments` and for other tools. */

@@ -106,9 +106,8 @@ export function listOperations(document: Document): Operation[] {
         if (!METHODS.some((method) => method.toLowerCase() === key) || !isObject(operation)) continue;
         const { operationId: id } = operation;
         if (typeof id === "string" && known.has(id) && known.get(id) !== operation) {
-          const at = `${pointer}${pointerTo(place(), key, "operationId")}`;
           const message = `another operation has the operationId ${JSON.stringify(id)} too`;
-          throw documentError(document, "operation_id_duplicate", at, message);
+          throw documentError(document, "operation_id_duplicate", pointer + pointerTo(place(), key), message);
         }
         known.set(id, operation);
       }

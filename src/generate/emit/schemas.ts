@@ -20,6 +20,7 @@ const LAZY = `function lazy(definitions: Record<string, unknown>, name: string):
 `;
 
 export function emitSchemas(documents: Readonly<Record<Variant, Document>>, lists: OperationLists): string {
+  const both = [documents.A, documents.B];
   const tables = VARIANTS.map((variant) => schemaTable(documents[variant], lists[variant]));
   const withDefinitions = tables.filter(({ definitions }) => definitions.size > 0);
   const typeRows = tables.map((table) => tableRows(table, () => "LazySchema", "readonly ", ";"));
@@ -27,11 +28,7 @@ export function emitSchemas(documents: Readonly<Record<Variant, Document>>, list
     tableRows(table, (name) => `lazy(definitions${table.variant}, ${literal(name)})`, "", ","),
   );
   return [
-    UNCHECKED +
-      fileHeader("The schemas of both variants for zod. Each schema is built at its first use.", [
-        documents.A,
-        documents.B,
-      ]),
+    UNCHECKED + fileHeader("The schemas of both variants for zod. Each is built at its first use.", both),
     'import { z } from "zod";\n',
     "/** Builds the schema at the first call and returns the same one afterwards. Unknown keys survive parsing. */",
     "export type LazySchema = () => z.ZodType;\n",

@@ -11,7 +11,7 @@ export function literal(value: unknown): string {
 /** JSON as one token, because TypeScript needs seconds to parse and to check a literal of several megabytes. */
 export function jsonText(value: object): string {
   const lines = Object.entries(value).map(([key, member]) => `${literal(key)}: ${literal(member)}`);
-  const json = lines.length === 0 ? "{}" : `{\n${lines.join(",\n")}\n}`;
+  const json = `{\n${lines.join(",\n")}\n}`;
   return `JSON.parse(String.raw\`${json.replaceAll("`", "\\u0060").replaceAll("${", "\\u0024{")}\`)`;
 }
 

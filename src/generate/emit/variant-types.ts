@@ -7,31 +7,24 @@ import { fileHeader, UNCHECKED } from "./source-text.js";
 /** One command installs both packages, because one does not work without the other. */
 const INSTALL = "npm install --save-dev --save-exact openapi-typescript@7.13.0 typescript@5.9";
 
-/** openapi-typescript, or an error that says how to install it. */
-export async function loadTypeGenerator(): Promise<typeof import("openapi-typescript")> {
-  checkCompiler(await loadPeer("typescript", () => import("typescript")));
-  return loadPeer("openapi-typescript", () => import("openapi-typescript"));
-}
-
 /**
- * Changes the document, so that a large one is not in memory twice: this must be its last use.
- *
  * The checks and the bundler of openapi-typescript would take two thirds of its time. They are left out, because
  * `checkDocument` and `listOperations` have found all references in the document and no operationId twice.
  */
 export async function emitVariantTypes(document: Document, notes: ProvenanceNotes): Promise<string> {
-  const { astToString, resolveRef, scanDiscriminators, transformSchema } = await loadTypeGenerator();
-  const root = document.root as never;
+  checkCompiler(await loadPeer("typescript", () => import("typescript")));
+  const peer = await loadPeer("openapi-typescript", () => import("openapi-typescript"));
+  const { astToString, resolveRef, scanDiscriminators, transformSchema } = peer;
+  // A copy, because scanDiscriminators changes its input.
+  const root = JSON.parse(JSON.stringify(document.root, (_, value) => noted(value, notes)));
   type Options = Parameters<typeof transformSchema>[1] & Parameters<typeof scanDiscriminators>[1];
-  for (const [value, note] of notes) addNote(value, note);
   // What is not given is off, as it is by default.
-  const options: Partial<Options> = { silent: true, defaultNonNullable: true };
+  const options = { silent: true, defaultNonNullable: true, injectFooter: [] } as Partial<Options> as Options;
   const header = fileHeader(`Types of Variant ${document.variant}, by openapi-typescript.`, [document]);
   try {
-    const discriminators = scanDiscriminators(root, options as Options);
-    const resolve: Options["resolve"] = ($ref) => resolveRef(root, $ref, { silent: true });
-    const nodes = transformSchema(root, { ...options, discriminators, resolve, injectFooter: [] } as Options);
-    return `${UNCHECKED}${header}\n${astToString(nodes).trimEnd()}\n`;
+    options.discriminators = scanDiscriminators(root, options);
+    options.resolve = ($ref) => resolveRef(root, $ref, { silent: true });
+    return `${UNCHECKED}${header}\n${astToString(transformSchema(root, options)).trimEnd()}\n`;
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new GenerateError("document_invalid", reason, { document: document.file, cause });
@@ -39,9 +32,10 @@ export async function emitVariantTypes(document: Document, notes: ProvenanceNote
 }
 
 /** openapi-typescript writes descriptions as comments. */
-function addNote(value: unknown, note: string): void {
-  if (!isObject(value)) return;
-  Object.assign(value, { description: [value.description ?? [], note].flat().join("\n\n") });
+function noted(value: unknown, notes: ProvenanceNotes): unknown {
+  const note = notes.get(value);
+  if (note === undefined || !isObject(value)) return value;
+  return { ...value, description: [value.description ?? [], note].flat().join("\n\n") };
 }
 
 /** Imports an optional peer dependency. */
