@@ -7,17 +7,17 @@ import { type MachineTokensContext, machineTokens } from "./auth/machine-tokens.
 import { RecentlyUsed } from "./auth/recently-used.js";
 import { SharedState } from "./auth/shared-state.js";
 import { TokenEndpointState } from "./auth/token-endpoint.js";
-import type { SharedTask, TokenLifecycle } from "./auth/token-lifecycle.js";
-import type { DetectionContext } from "./choose-variant.js";
+import type { TokenLifecycle } from "./auth/token-lifecycle.js";
+import type { DetectionContext, DetectionMemory } from "./choose-variant.js";
 import type { LookupTypes } from "./client/outcome.js";
 import { ConfigurationError, type Detection, UnexpectedResponseError, type Variant } from "./errors.js";
 import { untilAborted } from "./http/exchange.js";
 import { invalidOption, requireObject, requireSignal } from "./options.js";
 import { type CreateServiceOptions, type Service, serviceMaker } from "./service.js";
-import { memoryStore } from "./stores/memory.js";
+import type { DetectVariantOptions } from "./variants/detect.js";
 import { parseTarget, type Target, type TargetOptions } from "./variants/target.js";
 
-/** The module is loaded lazily, because with one credential there is nothing to choose. */
+/** The module is loaded lazily, with the questions and the memory of verdicts: with one credential none is asked. */
 const choice = /* @__PURE__ */ lazy(() => import("./choose-variant.js"));
 
 const usualMaxTenants = 100_000;
@@ -92,17 +92,11 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
   const only = credentials.length === 1 ? credentials[0] : undefined;
   const resolved = resolveAuthOptions(options);
   const shared = new SharedState(options.store, resolved);
-  const ownVerdicts = new SharedState(
-    memoryStore({ now: options.now, clock: options.clock, mostEntries: maxTenants }),
-    resolved,
-  );
-  const verdicts = options.store ? shared : ownVerdicts;
   const serviceOf = serviceMaker(options, resolved);
   // A dropped entry is made again. At worst this costs one more token request, or replaces a gate that is open.
   const states = new RecentlyUsed<TokenEndpointState>(maxTenants, ({ gate }) => gate.isOpen);
   const auths = new RecentlyUsed<TokenLifecycle>(maxTenants, (auth) => !auth.isRenewing);
 
-  const inFlight = new Map<string, SharedTask<Detection>>();
   const stateOf = (variant: Variant, target: Target) =>
     states.get(nameOf(variant, target), () => new TokenEndpointState(variant, target, resolved));
 
@@ -112,26 +106,21 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
     const isLive = auths.peek(nameOf(one.variant, target))?.isLive;
     if (!isLive) await driverOf(one).prepare(target, resolved);
   };
-  const common = {
-    credentials,
-    options: resolved,
-    shared,
-    verdicts,
-    ownVerdicts,
-    stateOf,
-    inFlight,
-    prepare,
+  const common = { credentials, options: resolved, shared, stateOf, prepare };
+  let memory: DetectionMemory | undefined;
+  const contextOf = (module: Awaited<ReturnType<typeof choice>>, target: Target): DetectionContext => {
+    memory ??= module.detectionMemory(maxTenants);
+    return { target, ...common, ...memory };
   };
-  const contextOf = (target: Target): DetectionContext => ({ target, ...common });
 
   // There are two functions for all tenants, because what a tenant holds is held a hundred thousand times.
   const explainer =
     (isDetected: boolean): NonNullable<MachineTokensContext["explain"]> =>
     async (error, renewal, { variant, target }) => {
       if (!isWrongEndpoint(error)) return error;
-      const explained = await ifPossible(choice);
-      const context = contextOf(target);
-      return explained?.explainByDetection(error, variant, isDetected, context, renewal) ?? error;
+      const loaded = await ifPossible(choice);
+      if (loaded === undefined) return error;
+      return loaded.explainByDetection(error, variant, isDetected, contextOf(loaded, target), renewal);
     };
   const [explainUndetected, explainDetected] = [explainer(false), explainer(true)];
 
@@ -155,11 +144,27 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
       await untilAborted(Promise.all(first.map((one) => prepare(one, target))), signal);
       if (only !== undefined) return serviceOf(authOf(only, target, false));
       // An abort must end the wait for the module too.
-      const { chooseCredential } = await untilAborted(Promise.resolve(choice()), signal);
-      const { credential, detection } = await chooseCredential(contextOf(target), signal);
+      const loaded = await untilAborted(Promise.resolve(choice()), signal);
+      const { credential, detection } = await loaded.chooseCredential(contextOf(loaded, target), signal);
       return serviceOf(authOf(credential, target, detection !== undefined), detection);
     },
   });
+}
+
+/**
+ * Asks a deployment which variants it serves. It sends at most three requests, and at most one to Variant A's token
+ * endpoint. A 401, 403, 405, 429, 5xx, a page or a redirect is not a verdict.
+ *
+ * @throws ConfigurationError before any request
+ * @throws TransportError when a question got no answer
+ * @see the description, sections 4.1, 4.2 and 7.1
+ * @example
+ * const { served, evidence } = await detectVariant({ baseUrl: "https://customer.example", tenantId: "acme" });
+ */
+export async function detectVariant(options: DetectVariantOptions): Promise<Detection> {
+  const signal = requireSignal(requireObject("options", options).signal);
+  const loaded = await untilAborted(Promise.resolve(choice()), signal);
+  return loaded.detectBoth(options);
 }
 
 /** The key is unambiguous because a base URL has no space, even if a tenant id has one. */

@@ -1,7 +1,12 @@
 // A lazy module that cannot be loaded causes a typed error, but never hides the error that it would explain.
 import { describe, expect, test, vi } from "vitest";
 import { lazy } from "../../src/auth/lazy.js";
-import { createConnector, isTokenRequestError, isUnexpectedResponseError } from "../../src/index.js";
+import {
+  createConnector,
+  detectVariant,
+  isTokenRequestError,
+  isUnexpectedResponseError,
+} from "../../src/index.js";
 import { plugin } from "../support/deployment.js";
 import { rejectionOf } from "../support/wait.js";
 
@@ -32,6 +37,12 @@ describe("a lazy module that cannot be loaded", () => {
     if (!isUnexpectedResponseError(error)) throw error;
     expect(error).toMatchObject({ code: "response_not_json", status: 404 });
     expect(error).not.toHaveProperty("detection");
+  });
+
+  test("makes detectVariant reject with network_failed before any request", async () => {
+    const fetch = () => expect.unreachable("nothing is asked");
+    const detection = detectVariant({ baseUrl: "https://service.example", tenantId: "acme", fetch });
+    await expect(detection).rejects.toMatchObject({ name: "TransportError", code: "network_failed" });
   });
 
   test("causes network_failed and is requested again next time; once loaded, it is returned without a promise", async () => {
