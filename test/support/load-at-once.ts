@@ -2,4 +2,5 @@
 import "../../src/auth/authorization.js";
 import "../../src/auth/credentials/client-assertion.js";
 import "../../src/auth/credentials/diagnosis.js";
+import "../../src/auth/credentials/key-forms.js";
 import "../../src/choose-variant.js";
