@@ -1,8 +1,7 @@
 // Compares loading the main entry with loading openapi-fetch and oauth4webapi, each in a new process.
 import { spawnSync } from "node:child_process";
-import { medianOf, type Row, spreadOf } from "../measure.js";
+import { duration, medianOf, type Row, sample } from "../measure.js";
 
-const ROUNDS = 25;
 /** Also makes a first token request, which loads the lazy modules. */
 const CONNECTED = `
   const { connect, servicePlugin } = await import(modules[0]);
@@ -34,24 +33,19 @@ export const importTime: Row = {
   title: "importing bivariant against importing openapi-fetch and oauth4webapi",
   unit: "times",
   aim: 1.25,
-  async measure({ folder, main }) {
+  seconds: 20,
+  async measure({ folder, main }, limit) {
     const rounds: { ours: number; theirs: number; connected: number }[] = [];
-    for (let round = 0; round < ROUNDS + 2; round++) {
+    const interval = await sample(() => {
       const ours = importMs(folder, [main]);
       const theirs = importMs(folder, ["openapi-fetch", "oauth4webapi"]);
       const connected = importMs(folder, [main], CONNECTED);
       rounds.push({ ours, theirs, connected });
-    }
-    // The first rounds read the files from the disk.
-    const kept = rounds.slice(2);
-    const { median, low, high } = spreadOf(kept.map((round) => round.ours / round.theirs));
+      return ours / theirs;
+    }, limit);
     const ms = (side: "ours" | "theirs" | "connected"): string =>
-      `${medianOf(kept.map((round) => round[side])).toFixed(1)} ms`;
-    return {
-      value: median,
-      low,
-      high,
-      detail: `${ms("ours")} to ${ms("theirs")}; with connect and servicePlugin called, which loads jose and oauth4webapi, ${ms("connected")}`,
-    };
+      duration(medianOf(rounds.map((round) => round[side])));
+    const detail = `with connect and servicePlugin called, which loads jose and oauth4webapi, ${ms("connected")}`;
+    return { ...interval, ours: ms("ours"), theirs: ms("theirs"), detail };
   },
 };
