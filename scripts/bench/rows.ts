@@ -1,6 +1,6 @@
 // The rows of the benchmark, in the order in which they run and are shown.
 import type { Row } from "./measure.js";
-import { bundleSize } from "./rows/bundle-size.js";
+import { bundleSizes } from "./rows/bundle-size.js";
 import { emulatorRate } from "./rows/emulator-rate.js";
 import { emulatorStart } from "./rows/emulator-start.js";
 import { firstTokens } from "./rows/first-tokens.js";
@@ -19,7 +19,7 @@ export const ROWS: readonly Row[] = [
   warmCallOverRedis,
   firstTokens,
   importTime,
-  bundleSize,
+  ...bundleSizes,
   tenantMemory,
   generateTime,
   generateMemory,
