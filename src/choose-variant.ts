@@ -2,7 +2,7 @@
 import { type Emit, emit, emitter, type ResolvedAuthOptions } from "./auth/auth.js";
 import { credentialMissing, type MachineCredential } from "./auth/credentials/credential.js";
 import { ifPossible } from "./auth/lazy.js";
-import { RecentlyUsed } from "./auth/recently-used.js";
+import type { RecentlyUsed } from "./auth/recently-used.js";
 import type { SharedKey, SharedState } from "./auth/shared-state.js";
 import type { TokenEndpointState } from "./auth/token-endpoint.js";
 import { orLost, type Renewal, SharedTask } from "./auth/token-lifecycle.js";
@@ -26,18 +26,7 @@ const detectionLifetimeMs = 60 * 60 * 1_000;
 /** In time limits: three calls of the store and three questions. The wait for a rate limit is beside that. */
 const longestDetection = 6;
 
-/** What the detections of one connector remember and share, by deployment and tenant. */
-export interface DetectionMemory {
-  readonly inFlight: Map<string, SharedTask<Detection>>;
-  /** The last verdicts, for a connector without a store, and for the time in which the store is down. */
-  readonly known: RecentlyUsed<{ detection?: Detection | undefined }>;
-}
-
-export function detectionMemory(mostTenants: number): DetectionMemory {
-  return { inFlight: new Map(), known: new RecentlyUsed(mostTenants) };
-}
-
-export interface DetectionContext extends DetectionMemory {
+export interface DetectionContext {
   readonly target: Target;
   /** In order of preference. */
   readonly credentials: readonly MachineCredential[];
@@ -47,6 +36,10 @@ export interface DetectionContext extends DetectionMemory {
   readonly prepare: (credential: MachineCredential, target: Target) => Promise<void>;
   /** What the processes that use the store share. */
   readonly shared: SharedState;
+  /** The last detections, by deployment and tenant: for a connector without a store, and while the store is down. */
+  readonly verdicts: RecentlyUsed<{ detection?: Detection | undefined }>;
+  /** Detections in flight, by deployment and tenant. */
+  readonly inFlight: Map<string, SharedTask<Detection>>;
 }
 
 /**
@@ -251,7 +244,7 @@ function storeKey({ target }: DetectionContext): SharedKey {
 }
 
 async function readDetection(context: DetectionContext, emit: Emit): Promise<Detection | undefined> {
-  const { options, shared, known } = context;
+  const { options, shared, verdicts } = context;
   const ifUsable = (detection: Detection) => {
     const isFresh = options.now() < detection.detectedAt + detectionLifetimeMs;
     return isFresh && decides(detection, orderOf(context)) ? detection : undefined;
@@ -259,12 +252,12 @@ async function readDetection(context: DetectionContext, emit: Emit): Promise<Det
   const stored = await shared.read(storeKey(context), (json) => ifUsable(json as Detection), emit);
   if (stored !== undefined) remember(context, stored);
   if (shared.isShared && !shared.isDown) return stored;
-  const own = known.peek(nameOf(context))?.detection;
+  const own = verdicts.peek(nameOf(context))?.detection;
   return stored ?? (own && ifUsable(own));
 }
 
 function remember(context: DetectionContext, detection: Detection | undefined): void {
-  context.known.get(nameOf(context), () => ({})).detection = detection;
+  context.verdicts.get(nameOf(context), () => ({})).detection = detection;
 }
 
 /** Whether a stored detection found a variant, and asked about every variant that is preferred to it. */

@@ -8,7 +8,7 @@ import { RecentlyUsed } from "./auth/recently-used.js";
 import { SharedState } from "./auth/shared-state.js";
 import { TokenEndpointState } from "./auth/token-endpoint.js";
 import type { TokenLifecycle } from "./auth/token-lifecycle.js";
-import type { DetectionContext, DetectionMemory } from "./choose-variant.js";
+import type { DetectionContext } from "./choose-variant.js";
 import type { LookupTypes } from "./client/outcome.js";
 import { ConfigurationError, type Detection, UnexpectedResponseError, type Variant } from "./errors.js";
 import { untilAborted } from "./http/exchange.js";
@@ -17,7 +17,7 @@ import { type CreateServiceOptions, type Service, serviceMaker } from "./service
 import type { DetectVariantOptions } from "./variants/detect.js";
 import { parseTarget, type Target, type TargetOptions } from "./variants/target.js";
 
-/** The module is loaded lazily, with the questions and the memory of verdicts: with one credential none is asked. */
+/** The module is loaded lazily, because with one credential there is nothing to choose. */
 const choice = /* @__PURE__ */ lazy(() => import("./choose-variant.js"));
 
 const usualMaxTenants = 100_000;
@@ -106,21 +106,18 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
     const isLive = auths.peek(nameOf(one.variant, target))?.isLive;
     if (!isLive) await driverOf(one).prepare(target, resolved);
   };
-  const common = { credentials, options: resolved, shared, stateOf, prepare };
-  let memory: DetectionMemory | undefined;
-  const contextOf = (module: Awaited<ReturnType<typeof choice>>, target: Target): DetectionContext => {
-    memory ??= module.detectionMemory(maxTenants);
-    return { target, ...common, ...memory };
-  };
+  const verdicts: DetectionContext["verdicts"] = new RecentlyUsed(maxTenants);
+  const common = { credentials, options: resolved, shared, verdicts, stateOf, inFlight: new Map(), prepare };
+  const contextOf = (target: Target): DetectionContext => ({ target, ...common });
 
   // There are two functions for all tenants, because what a tenant holds is held a hundred thousand times.
   const explainer =
     (isDetected: boolean): NonNullable<MachineTokensContext["explain"]> =>
     async (error, renewal, { variant, target }) => {
       if (!isWrongEndpoint(error)) return error;
-      const loaded = await ifPossible(choice);
-      if (loaded === undefined) return error;
-      return loaded.explainByDetection(error, variant, isDetected, contextOf(loaded, target), renewal);
+      const explained = await ifPossible(choice);
+      const context = contextOf(target);
+      return explained?.explainByDetection(error, variant, isDetected, context, renewal) ?? error;
     };
   const [explainUndetected, explainDetected] = [explainer(false), explainer(true)];
 
@@ -144,8 +141,8 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
       await untilAborted(Promise.all(first.map((one) => prepare(one, target))), signal);
       if (only !== undefined) return serviceOf(authOf(only, target, false));
       // An abort must end the wait for the module too.
-      const loaded = await untilAborted(Promise.resolve(choice()), signal);
-      const { credential, detection } = await loaded.chooseCredential(contextOf(loaded, target), signal);
+      const { chooseCredential } = await untilAborted(Promise.resolve(choice()), signal);
+      const { credential, detection } = await chooseCredential(contextOf(target), signal);
       return serviceOf(authOf(credential, target, detection !== undefined), detection);
     },
   });

@@ -188,35 +188,18 @@ async function fromJwk(jwk: JWK, keyId: string | undefined): Promise<SigningKey>
 const howToMakeOne =
   "Make one: openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out private.pem";
 
-function tooShort(bits: number): ConfigurationError {
-  const rule = `RS256 needs ${minimumModulusBits} or more (RFC 7518 section 3.3)`;
-  return keyError("key_too_short", `privateKey has ${bits} bits, but ${rule}. ${howToMakeOne}`);
-}
-
-function notPrivate(kind: string): ConfigurationError {
-  return invalidKey(`privateKey is a ${kind}. Pass the private key, which signs.`);
-}
-
-function notRsa(kind: string): ConfigurationError {
-  return unsupportedKey(`privateKey is ${kind}, but only RSA keys sign RS256. ${howToMakeOne}`);
-}
-
-function symmetric(): ConfigurationError {
-  return unsupportedKey(`privateKey is a symmetric key. Pass an RSA key. ${howToMakeOne}`);
-}
-
-function damaged(problem: string): ConfigurationError {
-  return invalidKey(`privateKey is ${problem}. It may be damaged or truncated.`);
-}
-
-function invalidKey(message: string): ConfigurationError {
-  return keyError("key_invalid", message);
-}
-
-function unsupportedKey(message: string): ConfigurationError {
-  return keyError("key_unsupported", message);
-}
-
-function keyError(code: ConfigurationErrorCode, message: string, option = "privateKey"): ConfigurationError {
-  return new ConfigurationError(code, message, { option, variant: "A" });
-}
+const keyError = (code: ConfigurationErrorCode, message: string, option = "privateKey") =>
+  new ConfigurationError(code, message, { option, variant: "A" });
+const invalidKey = (message: string) => keyError("key_invalid", message);
+const unsupportedKey = (message: string) => keyError("key_unsupported", message);
+const damaged = (what: string) => invalidKey(`privateKey is ${what}. It may be damaged or truncated.`);
+const notPrivate = (what: string) =>
+  invalidKey(`privateKey is a ${what}. Pass the private key, which signs.`);
+const notRsa = (what: string) =>
+  unsupportedKey(`privateKey is ${what}, but only RSA keys sign RS256. ${howToMakeOne}`);
+const symmetric = () => unsupportedKey(`privateKey is a symmetric key. Pass an RSA key. ${howToMakeOne}`);
+const tooShort = (bits: number) =>
+  keyError(
+    "key_too_short",
+    `privateKey has ${bits} bits, but RS256 needs ${minimumModulusBits} or more (RFC 7518 section 3.3). ${howToMakeOne}`,
+  );
