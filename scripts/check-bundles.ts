@@ -19,7 +19,6 @@ const ONLY_A = [
   "src/auth/credentials/plugins.ts",
   "src/auth/credentials/client-assertion.ts",
   "src/auth/credentials/signing-key.ts",
-  "src/auth/credentials/key-forms.ts",
   "src/auth/credentials/diagnosis.ts",
   "jose",
 ];

@@ -220,11 +220,11 @@ test("a keyId that is not a string is refused", async () => {
 });
 
 test("an import that failed is tried again", async () => {
-  const importKey = vi.spyOn(crypto.subtle, "importKey").mockRejectedValue(new Error("out of memory"));
+  const importKey = vi.spyOn(crypto.subtle, "importKey").mockRejectedValueOnce(new Error("out of memory"));
   const { auth } = scriptedAuth(plugin(), () => tokenAnswer());
   expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "key_invalid" });
-  importKey.mockRestore();
   expect((await auth.getAccessToken()).value).toBe("token-1");
+  importKey.mockRestore();
 });
 
 function jwkWithDAlone(): unknown {

@@ -14,9 +14,6 @@ vi.mock("../support/load-at-once.js", () => ({}));
 vi.mock("../../src/auth/credentials/diagnosis.js", () => {
   throw new Error("the chunk is gone");
 });
-vi.mock("../../src/auth/credentials/key-forms.js", () => {
-  throw new Error("the chunk is gone");
-});
 vi.mock("../../src/choose-variant.js", () => {
   throw new Error("the chunk is gone");
 });
@@ -40,13 +37,6 @@ describe("a lazy module that cannot be loaded", () => {
     if (!isUnexpectedResponseError(error)) throw error;
     expect(error).toMatchObject({ code: "response_not_json", status: 404 });
     expect(error).not.toHaveProperty("detection");
-  });
-
-  test("changes nothing about a wrong key but the words of its error", async () => {
-    const connector = createConnector({ credentials: [plugin({ privateKey: "keys/private.pem" })] });
-    const connecting = connector.connect({ baseUrl: "https://service.example", tenantId: "acme" });
-    const error = await rejectionOf(connecting);
-    expect(error).toMatchObject({ name: "ConfigurationError", code: "key_invalid", option: "privateKey" });
   });
 
   test("makes detectVariant reject with network_failed before any request", async () => {

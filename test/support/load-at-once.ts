@@ -2,5 +2,4 @@
 import "../../src/auth/authorization.js";
 import "../../src/auth/credentials/client-assertion.js";
 import "../../src/auth/credentials/diagnosis.js";
-import "../../src/auth/credentials/key-forms.js";
 import "../../src/choose-variant.js";
