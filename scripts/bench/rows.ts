@@ -1,11 +1,12 @@
 // The rows of the benchmark, in the order in which they run and are shown.
 import type { Row } from "./measure.js";
 import { bundleSizes } from "./rows/bundle-size.js";
+import { cliHelp } from "./rows/cli-help.js";
+import { coldStart } from "./rows/cold-start.js";
 import { emulatorRate } from "./rows/emulator-rate.js";
 import { emulatorStart } from "./rows/emulator-start.js";
 import { firstTokens } from "./rows/first-tokens.js";
 import { callTypeCheck, generateMemory, generateTime } from "./rows/generator.js";
-import { importTime } from "./rows/import-time.js";
 import { renewalP99 } from "./rows/renewal-p99.js";
 import { fileStoreFlat, fileStoreSet } from "./rows/stores.js";
 import { tenantMemory } from "./rows/tenant-memory.js";
@@ -18,7 +19,8 @@ export const ROWS: readonly Row[] = [
   warmToken,
   warmCallOverRedis,
   firstTokens,
-  importTime,
+  coldStart,
+  cliHelp,
   ...bundleSizes,
   tenantMemory,
   generateTime,
