@@ -4,8 +4,8 @@
  */
 import type { AccessToken, Auth, RequestEvents } from "../auth/auth.js";
 import type { PersonRequiredError } from "../auth/stored-grant.js";
-import { isTransportError, TransportError, UnexpectedResponseError } from "../errors.js";
-import { wasNotSent } from "../http/exchange.js";
+import { isTransportError, TransportError, UnexpectedResponseError, type Variant } from "../errors.js";
+import { wasNotSent, withTimeLimit } from "../http/exchange.js";
 import { isUnderBase, type ResolvedRequestOptions } from "../variants/target.js";
 import { isPersonRequired } from "./call-error.js";
 
@@ -41,12 +41,12 @@ interface SentRequest {
 
 interface BearerRequest<T> extends SentRequest {
   readonly events: RequestEvents;
-  /** Ends the wait for a token. */
+  /** Ends the request and the wait for a token. */
   readonly signal: AbortSignal | undefined;
-  /** Sets a time limit for one request, without the wait for a token before it. */
-  readonly limit: <R>(send: (signal: AbortSignal) => Promise<R>) => Promise<R>;
-  /** Reads from the response what the caller needs, within the limit. */
-  readonly read: (response: Response) => Promise<T>;
+  /** Makes the signal that the fetch gets from that of the time limit. Default: the latter itself. */
+  readonly signalOf?: ((limit: AbortSignal) => AbortSignal) | undefined;
+  /** Reads from the response what the caller needs, within the time limit. */
+  readonly read: (response: Response, variant: Variant) => Promise<T>;
   readonly operationId?: string | undefined;
   /** Other members of the RequestInit, such as undici's `dispatcher`. */
   readonly init?: RequestInit | undefined;
@@ -75,25 +75,26 @@ export async function bearerFetch<T>(
   context: BearerFetchContext,
 ): Promise<BearerAnswer<T>> {
   const { auth } = context;
+  const { variant, baseUrl } = auth;
+  const { timeoutMs } = context.options;
   const { method, signal, operationId } = request;
   const { requestId, emit } = request.events;
   let isReplayed = false;
-  let seen: { status?: number } = {};
-  const send = (token?: AccessToken): Promise<BearerAnswer<T>> =>
-    request.limit(async (abort) => {
-      seen = {};
-      const { response, ...answered } = await follow(request, token, context, abort, seen);
-      return { response, ...answered, content: await request.read(response), token, isReplayed };
-    });
-
   for (;;) {
     const token = request.anonymous ? undefined : await auth.getAccessToken({ signal, requestId });
+    const attempt: Attempt = { token, isReplayed, status: 0 };
     let answer: BearerAnswer<T>;
     try {
-      answer = await send(token);
+      // The limit is for one request, without the wait for a token before it.
+      answer = await withTimeLimit((limit) => follow(request, attempt, context, limit), {
+        variant,
+        baseUrl,
+        timeoutMs,
+        signal,
+      });
     } catch (fault) {
       if (await request.again?.(undefined, fault)) continue;
-      throw mayBeProcessed(fault, method, seen.status);
+      throw mayBeProcessed(fault, method, attempt.status);
     }
     const { response, withBearer, isProcessed } = answer;
     if (response.ok) {
@@ -120,7 +121,7 @@ export async function bearerFetch<T>(
 }
 
 /** Marks the fault of a request that may have been processed and must not be processed twice. */
-function mayBeProcessed(fault: unknown, method: string, status = 0): unknown {
+function mayBeProcessed(fault: unknown, method: string, status: number): unknown {
   if (!isTransportError(fault) || idempotentMethods.includes(method)) return fault;
   if (status === 0 && wasNotSent(fault)) return fault;
   const isSuccess = status >= 200 && status <= 299;
@@ -150,45 +151,62 @@ interface Hop extends SentRequest {
   readonly withBearer: boolean;
 }
 
-async function follow(
-  { url, method, headers, body, init }: Omit<BearerRequest<unknown>, "read">,
-  token: AccessToken | undefined,
+/** One sending of a request, which a redirect continues. */
+interface Attempt {
+  readonly token: AccessToken | undefined;
+  readonly isReplayed: boolean;
+  /** The status of the latest answer, 0 before the first. */
+  status: number;
+}
+
+async function follow<T>(
+  request: BearerRequest<T>,
+  attempt: Attempt,
   { auth, options: { fetch } }: BearerFetchContext,
-  signal: AbortSignal,
-  seen: { status?: number },
-): Promise<Pick<BearerAnswer<unknown>, "response" | "withBearer" | "isProcessed">> {
+  limit: AbortSignal,
+): Promise<BearerAnswer<T>> {
+  const signal = request.signalOf?.(limit) ?? limit;
+  const { url, method, headers, body, init } = request;
+  const { token, isReplayed } = attempt;
   let hop: Hop = { url, method, headers, body, withBearer: token !== undefined };
   for (let hops = 0; ; hops++) {
     const headers: Record<string, string> = { ...hop.headers };
     if (hop.withBearer && token !== undefined) headers.authorization = `Bearer ${token.value}`;
-    const sent: RequestInit = { ...init, method: hop.method, headers, redirect: "manual", signal };
     // A redirect may have removed the body, and `init` must not bring it back.
-    if (hop.body === undefined || hop.body === null) delete sent.body;
-    else sent.body = hop.body;
+    const { method, body = null } = hop;
+    const sent: RequestInit = { ...init, method, headers, body, redirect: "manual", signal };
     // The Fetch standard requires `duplex` for a stream and allows no other value.
-    if (!canBeSentAgain(hop.body)) Object.assign(sent, { duplex: "half" });
+    if (!canBeSentAgain(body)) Object.assign(sent, { duplex: "half" });
     const response = await fetch(hop.url, sent);
-    seen.status = response.status;
-    const isRefused = init?.redirect === "error" && response.status >= 300 && response.status < 400;
-    if (response.type === "opaqueredirect" || isRefused) {
-      const reason = isRefused
-        ? 'which redirect: "error" forbids. Leave redirect out, and it is followed.'
-        : "and a browser does not show where it leads. It was not followed. Check baseUrl.";
-      const { status } = response;
-      const message = `The API answered with a redirect (${status || "its status is hidden"}), ${reason}`;
-      throw new UnexpectedResponseError("response_redirected", message, { status, variant: auth.variant });
+    attempt.status = response.status;
+    const next = response.ok ? undefined : nextHop(response, hop, auth, init?.redirect);
+    if (next === undefined || hops >= mostRedirects) {
+      const content = await request.read(response, auth.variant);
+      const isProcessed = hop.method !== request.method;
+      return { response, withBearer: hop.withBearer, isProcessed, content, token, isReplayed };
     }
-    const next = init?.redirect === "manual" ? undefined : nextHop(response, hop, auth.baseUrl);
-    if (next === undefined || hops >= mostRedirects)
-      return { response, withBearer: hop.withBearer, isProcessed: hop.method !== method };
     response.body?.cancel().catch(() => {});
     hop = next;
   }
 }
 
 /** Outside the base URL a request has no bearer and no body. After a redirect outside, the bearer stays removed. */
-function nextHop(response: Response, hop: Hop, baseUrl: string): Hop | undefined {
+function nextHop(
+  response: Response,
+  hop: Hop,
+  { variant, baseUrl }: Auth,
+  redirect?: RequestRedirect,
+): Hop | undefined {
   const { status } = response;
+  const isRefused = redirect === "error" && status >= 300 && status < 400;
+  if (response.type === "opaqueredirect" || isRefused) {
+    const reason = isRefused
+      ? 'which redirect: "error" forbids. Leave redirect out, and it is followed.'
+      : "and a browser does not show where it leads. It was not followed. Check baseUrl.";
+    const message = `The API answered with a redirect (${status || "its status is hidden"}), ${reason}`;
+    throw new UnexpectedResponseError("response_redirected", message, { status, variant });
+  }
+  if (redirect === "manual") return undefined;
   const location = response.headers.get("location");
   if (!redirectStatuses.includes(status) || location === null) return undefined;
   let url: URL;

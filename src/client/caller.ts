@@ -10,7 +10,7 @@ import {
   type Variant,
 } from "../errors.js";
 import { backoffMs, countdown, deadlineIn, parseRetryAfterMs, sleep, withJitter } from "../http/backoff.js";
-import { readBounded, withTimeLimit } from "../http/exchange.js";
+import { readBounded } from "../http/exchange.js";
 import { type ClockOptions, invalidOption } from "../options.js";
 import { type BearerFetchContext, bearerFetch, canBeSentAgain, idempotentMethods } from "./bearer-fetch.js";
 import { apiErrorOf } from "./call-error.js";
@@ -143,8 +143,8 @@ function namesDevice({ path, deviceParameter }: OperationEntry, { params, body }
 
 export function createCaller(context: CallerContext): Caller {
   const { auth, operations, options, begin, memory } = context;
-  const { now, clock, timeoutMs, validate, rateLimitDeadlineMs } = options;
-  const { variant, baseUrl } = auth;
+  const { now, clock, validate, rateLimitDeadlineMs } = options;
+  const { variant } = auth;
 
   return async (operationId, init = {}) => {
     const operation = operations.byId(operationId);
@@ -199,15 +199,7 @@ export function createCaller(context: CallerContext): Caller {
           operationId,
           anonymous,
           again,
-          limit: (send) => withTimeLimit(send, { variant, baseUrl, timeoutMs, signal }),
-          // A success may be of any size, because the caller asked for it. A refusal that is too large counts as empty.
-          read: (response) => {
-            if (response.ok) return response.text();
-            return readBounded(response, variant).catch((error) => {
-              if (error instanceof UnexpectedResponseError) return "";
-              throw error;
-            });
-          },
+          read: readAnswer,
         },
         context,
       );
@@ -250,6 +242,15 @@ function envelopeHeader(envelope: unknown): Record<string, string> | undefined {
   if (envelope === undefined) return undefined;
   if (typeof envelope === "string" && envelope !== "") return { "x-envelope": envelope };
   throw invalidOption("envelope", "must be a non-empty string");
+}
+
+/** A success may be of any size, because the caller asked for it. A refusal that is too large counts as empty. */
+function readAnswer(response: Response, variant: Variant): Promise<string> {
+  if (response.ok) return response.text();
+  return readBounded(response, variant).catch((error) => {
+    if (error instanceof UnexpectedResponseError) return "";
+    throw error;
+  });
 }
 
 function parseSuccess(text: string, { status, headers }: Response, variant: Variant): unknown {

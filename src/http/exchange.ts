@@ -103,24 +103,11 @@ export function withTimeLimit<T>(
   task: (signal: AbortSignal) => Promise<T>,
   options: TimeLimitOptions,
 ): Promise<T> {
-  const controller = new AbortController();
-  const run = () => task(controller.signal);
-  return waitWithin(run, options, (reason) => controller.abort(reason));
-}
-
-/**
- * Waits for a task that may ignore its signal. At the time limit the wait ends in any case.
- *
- * @throws as `withTimeLimit`
- */
-function waitWithin<T>(
-  task: () => Promise<T>,
-  { variant, baseUrl, timeoutMs, signal: given }: TimeLimitOptions,
-  stopped: (reason: unknown) => void = () => {},
-): Promise<T> {
+  const { variant, baseUrl, timeoutMs } = options;
   return new Promise((resolve, reject) => {
-    const signal = requireSignal(given);
+    const signal = requireSignal(options.signal);
     if (signal?.aborted) return reject(signal.reason);
+    const controller = new AbortController();
     const end = () => {
       clearTimeout(timer);
       forget?.();
@@ -129,14 +116,14 @@ function waitWithin<T>(
     const stop = (reason: unknown) => {
       end();
       reject(reason);
-      stopped(reason);
+      controller.abort(reason);
     };
     const timer = setTimeout(() => {
       const message = `No complete answer from ${baseUrl} within ${timeoutMs} ms. Check whether it is reachable, or raise timeoutMs.`;
       stop(new TransportError("timed_out", message, { retryable: true, variant }));
     }, timeoutMs);
     const forget = signal && whenAborted(signal, () => stop(signal.reason));
-    task().then(
+    task(controller.signal).then(
       (value) => {
         end();
         resolve(value);
@@ -250,12 +237,12 @@ const addresses = [
  */
 export function defaultFetch(): Fetch {
   let pinned: Promise<Fetch> | undefined;
-  return async (url, init) => {
+  return (url, init) => {
     const asksDns = globalThis.fetch === atStart && globalThis.process?.versions?.node !== undefined;
     if (!asksDns || !url.startsWith("http://") || !new URL(url).hostname.endsWith(".localhost"))
       return globalThis.fetch(url, init);
     pinned ??= pinnedFetch();
-    return (await pinned)(url, init);
+    return pinned.then((fetch) => fetch(url, init));
   };
 }
 
