@@ -15,11 +15,11 @@ const youngTokenMs = 30_000;
 /** The methods that may be sent again although the first request may have been processed (RFC 9110 section 9.2.2). */
 export const idempotentMethods: readonly string[] = ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"];
 
+/** What the services of one connector share. */
 export interface BearerFetchContext {
-  readonly auth: Auth;
   readonly options: ResolvedRequestOptions & { readonly bearerStatuses: readonly number[] };
-  readonly begin: () => RequestEvents;
-  readonly memory: () => CallMemory;
+  readonly begin: (auth: Auth) => RequestEvents;
+  readonly memoryOf: (auth: Auth) => CallMemory;
 }
 
 /** What the calls through one Auth have shown. Requests of `service.fetch` share the operationId "". */
@@ -40,6 +40,7 @@ interface SentRequest {
 }
 
 interface BearerRequest<T> extends SentRequest {
+  readonly auth: Auth;
   readonly events: RequestEvents;
   /** Ends the request and the wait for a token. */
   readonly signal: AbortSignal | undefined;
@@ -74,10 +75,10 @@ export async function bearerFetch<T>(
   request: BearerRequest<T>,
   context: BearerFetchContext,
 ): Promise<BearerAnswer<T>> {
-  const { auth } = context;
+  const { auth, method, signal, operationId } = request;
   const { variant, baseUrl } = auth;
-  const { timeoutMs } = context.options;
-  const { method, signal, operationId } = request;
+  // The time limit is for one request, without the wait for a token before it.
+  const limits = { variant, baseUrl, timeoutMs: context.options.timeoutMs, signal };
   const { requestId, emit } = request.events;
   let isReplayed = false;
   for (;;) {
@@ -85,26 +86,20 @@ export async function bearerFetch<T>(
     const attempt: Attempt = { token, isReplayed, status: 0 };
     let answer: BearerAnswer<T>;
     try {
-      // The limit is for one request, without the wait for a token before it.
-      answer = await withTimeLimit((limit) => follow(request, attempt, context, limit), {
-        variant,
-        baseUrl,
-        timeoutMs,
-        signal,
-      });
+      answer = await withTimeLimit((limit) => follow(request, attempt, context, limit), limits);
     } catch (fault) {
       if (await request.again?.(undefined, fault)) continue;
       throw mayBeProcessed(fault, method, attempt.status);
     }
     const { response, withBearer, isProcessed } = answer;
     if (response.ok) {
-      if (token !== undefined && withBearer) context.memory().worked.set(operationId ?? "", token);
+      if (token !== undefined && withBearer) context.memoryOf(auth).worked.set(operationId ?? "", token);
       return answer;
     }
     if (isProcessed) return answer;
     if (await request.again?.(response)) continue;
     if (isReplayed || token === undefined || !withBearer) return answer;
-    if (!refusesBearer(response.status, token, context)) return answer;
+    if (!refusesBearer(response.status, token, auth, context)) return answer;
     if (auth.needsPerson) return { ...answer, required: auth.refused?.(token) };
     auth.invalidate(token);
     if (!canBeSentAgain(request.body)) return answer;
@@ -132,14 +127,14 @@ function mayBeProcessed(fault: unknown, method: string, status: number): unknown
 }
 
 /** Whether an answer may mean that the token is no longer valid, so that another one may help. */
-function refusesBearer(status: number, token: AccessToken, context: BearerFetchContext): boolean {
-  const { options, memory } = context;
+function refusesBearer(status: number, token: AccessToken, auth: Auth, context: BearerFetchContext): boolean {
+  const { options, memoryOf } = context;
   if (!options.bearerStatuses.includes(status)) return false;
   const ageMs = options.now() - (token.issuedAt ?? 0);
   // If the clock was set back, the age is negative. Such a token is not treated as young.
   if (ageMs >= 0 && ageMs <= youngTokenMs) return false;
   // A status other than 401 has other meanings too, so the token must have been accepted before.
-  return status === 401 || [...memory().worked.values()].some(({ value }) => value === token.value);
+  return status === 401 || [...memoryOf(auth).worked.values()].some(({ value }) => value === token.value);
 }
 
 /** The Fetch standard has the same limit. */
@@ -162,11 +157,11 @@ interface Attempt {
 async function follow<T>(
   request: BearerRequest<T>,
   attempt: Attempt,
-  { auth, options: { fetch } }: BearerFetchContext,
+  { options: { fetch } }: BearerFetchContext,
   limit: AbortSignal,
 ): Promise<BearerAnswer<T>> {
   const signal = request.signalOf?.(limit) ?? limit;
-  const { url, method, headers, body, init } = request;
+  const { auth, url, method, headers, body, init } = request;
   const { token, isReplayed } = attempt;
   let hop: Hop = { url, method, headers, body, withBearer: token !== undefined };
   for (let hops = 0; ; hops++) {
@@ -179,7 +174,7 @@ async function follow<T>(
     if (!canBeSentAgain(body)) Object.assign(sent, { duplex: "half" });
     const response = await fetch(hop.url, sent);
     attempt.status = response.status;
-    const next = response.ok ? undefined : nextHop(response, hop, auth, init?.redirect);
+    const next = response.ok ? undefined : nextHop(response, hop, request);
     if (next === undefined || hops >= mostRedirects) {
       const content = await request.read(response, auth.variant);
       const isProcessed = hop.method !== request.method;
@@ -191,13 +186,10 @@ async function follow<T>(
 }
 
 /** Outside the base URL a request has no bearer and no body. After a redirect outside, the bearer stays removed. */
-function nextHop(
-  response: Response,
-  hop: Hop,
-  { variant, baseUrl }: Auth,
-  redirect?: RequestRedirect,
-): Hop | undefined {
+function nextHop(response: Response, hop: Hop, request: BearerRequest<unknown>): Hop | undefined {
   const { status } = response;
+  const { variant, baseUrl } = request.auth;
+  const redirect = request.init?.redirect;
   const isRefused = redirect === "error" && status >= 300 && status < 400;
   if (response.type === "opaqueredirect" || isRefused) {
     const reason = isRefused

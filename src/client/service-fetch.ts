@@ -16,21 +16,24 @@ import { headerRecord, token } from "./request.js";
  */
 export type ServiceFetch = (input: string | URL, init?: RequestInit) => Promise<Response>;
 
-export function createServiceFetch(context: BearerFetchContext): ServiceFetch {
-  return async (input, init = {}) => {
-    const url = resolveUnderBase(input, context.auth);
+export type BearerFetch = (auth: Auth, ...args: Parameters<ServiceFetch>) => ReturnType<ServiceFetch>;
+
+export function createServiceFetch(context: BearerFetchContext): BearerFetch {
+  return async (auth, input, init = {}) => {
+    const url = resolveUnderBase(input, auth);
     const method = requestMethod(requireObject("init", init));
     const headers = headerRecord(init.headers);
     const { body } = init;
     const signal = init.signal ?? undefined;
     const startedAt = performance.now();
-    const events = context.begin();
+    const events = context.begin(auth);
     events.emit({ type: "call_started", method });
     let status: number | undefined;
     let code: string | undefined;
     try {
       const { response } = await bearerFetch(
         {
+          auth,
           url,
           method,
           headers,
