@@ -35,7 +35,8 @@ interface SentRequest {
   /** The caller of bearerFetch has checked that this URL is under the base URL. */
   readonly url: string;
   readonly method: string;
-  readonly headers: Readonly<Record<string, string>>;
+  /** Belongs to this request alone: the bearer is put into it. */
+  readonly headers: Record<string, string>;
   readonly body: RequestInit["body"];
 }
 
@@ -165,11 +166,11 @@ async function follow<T>(
   const { token, isReplayed } = attempt;
   let hop: Hop = { url, method, headers, body, withBearer: token !== undefined };
   for (let hops = 0; ; hops++) {
-    const headers: Record<string, string> = { ...hop.headers };
-    if (hop.withBearer && token !== undefined) headers.authorization = `Bearer ${token.value}`;
     // A redirect may have removed the body, and `init` must not bring it back.
-    const { method, body = null } = hop;
-    const sent: RequestInit = { ...init, method, headers, body, redirect: "manual", signal };
+    const { method, headers, body = null } = hop;
+    if (hop.withBearer && token !== undefined) headers.authorization = `Bearer ${token.value}`;
+    const own: RequestInit = { method, headers, body, redirect: "manual", signal };
+    const sent = init === undefined ? own : { ...init, ...own };
     // The Fetch standard requires `duplex` for a stream and allows no other value.
     if (!canBeSentAgain(body)) Object.assign(sent, { duplex: "half" });
     const response = await fetch(hop.url, sent);
