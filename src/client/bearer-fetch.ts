@@ -187,19 +187,17 @@ async function follow<T>(
 }
 
 /** Outside the base URL a request has no bearer and no body. After a redirect outside, the bearer stays removed. */
-function nextHop(response: Response, hop: Hop, request: BearerRequest<unknown>): Hop | undefined {
+function nextHop(response: Response, hop: Hop, { auth, init }: BearerRequest<unknown>): Hop | undefined {
   const { status } = response;
-  const { variant, baseUrl } = request.auth;
-  const redirect = request.init?.redirect;
-  const isRefused = redirect === "error" && status >= 300 && status < 400;
+  const isRefused = init?.redirect === "error" && status >= 300 && status < 400;
   if (response.type === "opaqueredirect" || isRefused) {
     const reason = isRefused
       ? 'which redirect: "error" forbids. Leave redirect out, and it is followed.'
       : "and a browser does not show where it leads. It was not followed. Check baseUrl.";
     const message = `The API answered with a redirect (${status || "its status is hidden"}), ${reason}`;
-    throw new UnexpectedResponseError("response_redirected", message, { status, variant });
+    throw new UnexpectedResponseError("response_redirected", message, { status, variant: auth.variant });
   }
-  if (redirect === "manual") return undefined;
+  if (init?.redirect === "manual") return undefined;
   const location = response.headers.get("location");
   if (!redirectStatuses.includes(status) || location === null) return undefined;
   let url: URL;
@@ -217,7 +215,7 @@ function nextHop(response: Response, hop: Hop, request: BearerRequest<unknown>):
   const method = becomesGet ? "GET" : hop.method;
   const body = becomesGet ? undefined : hop.body;
   if (!canBeSentAgain(body)) return undefined;
-  const isInside = isUnderBase(url, baseUrl);
+  const isInside = isUnderBase(url, auth.baseUrl);
   if (!isInside && method !== "GET" && method !== "HEAD") return undefined;
   const withBearer = hop.withBearer && isInside;
   const hasBody = body !== undefined && body !== null;
