@@ -103,11 +103,24 @@ export function withTimeLimit<T>(
   task: (signal: AbortSignal) => Promise<T>,
   options: TimeLimitOptions,
 ): Promise<T> {
-  const { variant, baseUrl, timeoutMs } = options;
+  const controller = new AbortController();
+  const run = () => task(controller.signal);
+  return waitWithin(run, options, (reason) => controller.abort(reason));
+}
+
+/**
+ * Waits for a task that may ignore its signal. At the time limit the wait ends in any case.
+ *
+ * @throws as `withTimeLimit`
+ */
+function waitWithin<T>(
+  task: () => Promise<T>,
+  { variant, baseUrl, timeoutMs, signal: given }: TimeLimitOptions,
+  stopped: (reason: unknown) => void = () => {},
+): Promise<T> {
   return new Promise((resolve, reject) => {
-    const signal = requireSignal(options.signal);
+    const signal = requireSignal(given);
     if (signal?.aborted) return reject(signal.reason);
-    const controller = new AbortController();
     const end = () => {
       clearTimeout(timer);
       forget?.();
@@ -116,14 +129,14 @@ export function withTimeLimit<T>(
     const stop = (reason: unknown) => {
       end();
       reject(reason);
-      controller.abort(reason);
+      stopped(reason);
     };
     const timer = setTimeout(() => {
       const message = `No complete answer from ${baseUrl} within ${timeoutMs} ms. Check whether it is reachable, or raise timeoutMs.`;
       stop(new TransportError("timed_out", message, { retryable: true, variant }));
     }, timeoutMs);
     const forget = signal && whenAborted(signal, () => stop(signal.reason));
-    task(controller.signal).then(
+    task().then(
       (value) => {
         end();
         resolve(value);
