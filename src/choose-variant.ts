@@ -4,7 +4,7 @@ import { credentialMissing, type MachineCredential } from "./auth/credentials/cr
 import { ifPossible } from "./auth/lazy.js";
 import type { SharedKey, SharedState } from "./auth/shared-state.js";
 import type { TokenEndpointState } from "./auth/token-endpoint.js";
-import { orLost, type Renewal, SharedTask } from "./auth/token-lifecycle.js";
+import { type Renewal, SharedTask } from "./auth/token-lifecycle.js";
 import {
   type Detection,
   type Evidence,
@@ -85,10 +85,9 @@ async function chooseByDetection(
   const shared = inFlight.get(key);
   if (options.shareInFlight && shared !== undefined) {
     const longestMs = options.rateLimitDeadlineMs + longestDetection * options.timeoutMs;
-    const found = await orLost(shared.join(signal), longestMs);
-    if (found !== undefined) return found;
-    if (inFlight.get(key) === shared) inFlight.delete(key);
-    return chooseByDetection(context, signal);
+    return shared.join(signal, longestMs, (error) =>
+      error === undefined ? chooseByDetection(context, signal) : undefined,
+    );
   }
   const started = new SharedTask(
     (abort) => detectOnce(context, abort),

@@ -10,7 +10,7 @@
  */
 import { codeOf, isRateLimitedError, isTransportError, type Variant } from "../errors.js";
 import { backoffMs, countdown, zero } from "../http/backoff.js";
-import { untilAborted } from "../http/exchange.js";
+import { listen, unlisten } from "../http/exchange.js";
 import { requireSignal } from "../options.js";
 import {
   type AccessToken,
@@ -159,23 +159,24 @@ export class TokenLifecycle implements Auth {
     return promise;
   }
 
-  async #wait(given: unknown, requestId?: string): Promise<AccessToken> {
-    // The signal is checked first, since a wrong one would interrupt a renewal midway.
-    const signal = requireSignal(given);
+  #wait(given: unknown, requestId?: string): Promise<AccessToken> {
+    let signal: AbortSignal | undefined;
+    try {
+      // The signal is checked first, since a wrong one would interrupt a renewal midway.
+      signal = requireSignal(given);
+    } catch (error) {
+      return Promise.reject(error);
+    }
     if (!this.#options.shareInFlight) return this.#task(false, this.#begin(requestId)).join(signal);
     const shared = this.isRenewing ? this.#renewal : undefined;
     if (shared === undefined) return this.#start(false, this.#begin(requestId)).join(signal);
-    try {
-      const token = await orLost(shared.task.join(signal), shared.lostInMs());
-      if (token !== undefined) return token;
-      // The caller starts its own. A refresh token is not sent twice, because of the store's lock and records.
-      if (this.#renewal === shared) this.#renewal = undefined;
-    } catch (error) {
+    return shared.task.join(signal, shared.lostInMs(), (error) => {
       // A background renewal sends only one request, but a caller that waits gets the retries too.
-      const mayRetry = shared.isBackground && !signal?.aborted;
-      if (!mayRetry || !(isTransportError(error) || isRateLimitedError(error))) throw error;
-    }
-    return this.getAccessToken({ signal, requestId });
+      const mayRetry = shared.isBackground && (isTransportError(error) || isRateLimitedError(error));
+      // A refresh token is not sent twice, because of the store's lock and records.
+      const again = async () => this.getAccessToken({ signal, requestId });
+      return error === undefined || mayRetry ? again() : undefined;
+    });
   }
 
   #start(isBackground: boolean, events: RequestEvents): SharedTask<AccessToken> {
@@ -253,53 +254,89 @@ export async function reportEnd<T extends { readonly token: AccessToken }>(
   }
 }
 
+/** What a caller waits for instead, after an error or, without one, when the task is lost. */
+type Instead<T> = (error?: unknown) => Promise<T> | undefined;
+
+/** A caller that waits for a task. */
+interface Wait<T> {
+  readonly signal: AbortSignal | undefined;
+  readonly leave: () => void;
+  readonly instead: Instead<T> | undefined;
+  readonly resolve: (value: T | Promise<T>) => void;
+}
+
 /** A task that several callers wait for. It is aborted when the last of them has left, unless it is kept. */
 export class SharedTask<T> {
   readonly result: Promise<T>;
   readonly #controller = new AbortController();
   readonly #onEnd: () => void;
-  #waiters = 0;
+  readonly #waits = new Set<Wait<T>>();
+  readonly #timers: ReturnType<typeof setTimeout>[] = [];
+  #hasTimer = false;
   #isKept = false;
 
   /**
    * Starts the task. `keep` lets it run to its end whether callers wait or not. `onEnd` is called when the task is
-   * settled or aborted, after which callers need another task.
+   * settled, aborted or lost, after which callers need another task.
    */
   constructor(run: (signal: AbortSignal, keep: () => void) => Promise<T>, onEnd: () => void = () => {}) {
     this.#onEnd = onEnd;
     this.result = run(this.#controller.signal, () => this.keep());
-    this.result.then(onEnd, onEnd);
+    this.result.then(
+      (value) => this.#end(({ resolve }) => resolve(value)),
+      (error: unknown) => this.#end(({ resolve, instead }) => resolve(instead?.(error) ?? this.result)),
+    );
   }
 
   keep(): void {
     this.#isKept = true;
   }
 
-  /** Waits for the result. The signal ends only this caller's wait, with the signal's reason. */
-  join(signal: AbortSignal | undefined): Promise<T> {
-    if (signal === undefined) {
-      this.keep();
-      return this.result;
-    }
-    this.#waiters++;
-    return untilAborted(this.result, signal, () => this.#leave(signal.reason));
+  /**
+   * Waits for the result. The signal ends only this caller's wait, with the signal's reason. A worker runtime may have
+   * stopped the task, so after `lostInMs` of real time the caller waits for what `instead` returns.
+   */
+  join(signal: AbortSignal | undefined, lostInMs = 0, instead?: Instead<T>): Promise<T> {
+    if (signal === undefined) this.keep();
+    if (signal === undefined && instead === undefined) return this.result;
+    if (instead !== undefined) this.#loseAfter(lostInMs);
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        this.#waits.delete(wait);
+        reject(signal?.reason);
+        if (this.#waits.size > 0 || this.#isKept) return;
+        this.#end(() => {});
+        this.#controller.abort(signal?.reason);
+      };
+      const wait = { signal, leave, instead, resolve };
+      this.#waits.add(wait);
+      if (signal?.aborted) leave();
+      else if (signal !== undefined) listen(signal, leave);
+    });
   }
 
-  #leave(reason: unknown): void {
-    this.#waiters--;
-    if (this.#waiters > 0 || this.#isKept) return;
+  /** Callers of one turn share a timer. A later turn may be another request of a worker, whose timers end with it. */
+  #loseAfter(ms: number): void {
+    if (this.#hasTimer) return;
+    this.#hasTimer = true;
+    queueMicrotask(() => {
+      this.#hasTimer = false;
+    });
+    const lose = () => this.#end(({ resolve, instead }) => resolve(instead?.() ?? this.result), true);
+    this.#timers.push(setTimeout(lose, Math.min(ms, longestTimerMs)));
+  }
+
+  #end(settle: (wait: Wait<T>) => void, isLost = false): void {
     this.#onEnd();
-    this.#controller.abort(reason);
+    for (const timer of this.#timers) clearTimeout(timer);
+    for (const wait of this.#waits) {
+      // The caller that started the task waits for it in any case.
+      if (isLost && wait.instead === undefined) continue;
+      this.#waits.delete(wait);
+      if (wait.signal !== undefined) unlisten(wait.signal, wait.leave);
+      settle(wait);
+    }
   }
-}
-
-/** Waits for a shared task, whose runtime may have stopped it. Resolves with `undefined` after `ms` of real time. */
-export function orLost<T>(waiting: Promise<T>, ms: number): Promise<T | undefined> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const lost = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, Math.min(ms, longestTimerMs), undefined);
-  });
-  return Promise.race([waiting, lost]).finally(() => clearTimeout(timer));
 }
 
 const firstStepMs = 1_000;

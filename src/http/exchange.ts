@@ -149,18 +149,36 @@ function waitWithin<T>(
   });
 }
 
-/** The waits that each signal may end. They share one listener on the signal, which is removed with the last wait. */
+/** What each signal ends. All of it shares one listener on the signal, which is removed with the last end. */
 const waiting = new WeakMap<AbortSignal, { readonly ends: Set<() => void>; readonly listener: () => void }>();
+
+/** Calls `end` once when the signal is aborted, until `unlisten`. */
+export function listen(signal: AbortSignal, end: () => void): void {
+  const known = waiting.get(signal);
+  if (known !== undefined) {
+    known.ends.add(end);
+    return;
+  }
+  const ends = new Set([end]);
+  const listener = () => {
+    waiting.delete(signal);
+    for (const each of [...ends]) each();
+  };
+  waiting.set(signal, { ends, listener });
+  signal.addEventListener("abort", listener, { once: true });
+}
+
+export function unlisten(signal: AbortSignal, end: () => void): void {
+  const known = waiting.get(signal);
+  if (known === undefined || !known.ends.delete(end) || known.ends.size > 0) return;
+  waiting.delete(signal);
+  signal.removeEventListener("abort", known.listener);
+}
 
 /** Calls `end` once when the signal is aborted. Returns a function that cancels this. */
 export function whenAborted(signal: AbortSignal, end: () => void): () => void {
-  const { ends, listener } = waiting.get(signal) ?? listenTo(signal);
-  ends.add(end);
-  return () => {
-    if (!ends.delete(end) || ends.size > 0 || waiting.get(signal)?.ends !== ends) return;
-    waiting.delete(signal);
-    signal.removeEventListener("abort", listener);
-  };
+  listen(signal, end);
+  return () => unlisten(signal, end);
 }
 
 /** Waits for a promise. @throws the signal's reason when it is aborted before; then `aborted` is called */
@@ -179,17 +197,6 @@ export function untilAborted<T>(
     if (signal.aborted) onAbort();
     else settled.then(whenAborted(signal, onAbort));
   });
-}
-
-function listenTo(signal: AbortSignal): { ends: Set<() => void>; listener: () => void } {
-  const ends = new Set<() => void>();
-  const listener = () => {
-    waiting.delete(signal);
-    for (const end of [...ends]) end();
-  };
-  waiting.set(signal, { ends, listener });
-  signal.addEventListener("abort", listener, { once: true });
-  return { ends, listener };
 }
 
 const tlsCode =
