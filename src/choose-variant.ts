@@ -100,7 +100,7 @@ async function chooseByDetection(
 }
 
 /** One process asks, and those that share its store wait for the answer. */
-async function detectOnce(context: DetectionContext, signal: AbortSignal): Promise<Detection> {
+async function detectOnce(context: DetectionContext, signal: AbortSignal | undefined): Promise<Detection> {
   const { verdicts } = context;
   const order = orderOf(context);
   const events = emitter({ variant: order[0] ?? "A", ...context.target }, context.options)();
@@ -108,7 +108,7 @@ async function detectOnce(context: DetectionContext, signal: AbortSignal): Promi
   const stored = await readDetection(context, events.emit);
   if (stored !== undefined) return stored;
   const askOnce = async () => {
-    signal.throwIfAborted();
+    signal?.throwIfAborted();
     return (await readDetection(context, events.emit)) ?? askAndStore();
   };
   const askAndStore = async () => {

@@ -25,8 +25,8 @@ import type { TokenEndpoint } from "./token-request.js";
 
 /** Its events carry the `requestId` of the caller that started it. */
 export interface Renewal extends RequestEvents {
-  /** Aborted when no caller waits any more. A request that must run to its end ignores it. */
-  readonly signal: AbortSignal;
+  /** Aborted when no caller waits any more. Absent if that cannot be. A request that must run to its end ignores it. */
+  readonly signal: AbortSignal | undefined;
   /** Whether the held token is still served meanwhile, so that no caller waits. */
   readonly isBackground: boolean;
   /** The value of the held token. A stored token with this value is not newer. */
@@ -143,8 +143,7 @@ export class TokenLifecycle implements Auth {
     if (this.isRenewing || this.#pausedMs() > 0) return promise;
     const startedAt = performance.now();
     const events = this.#begin(requestId);
-    const renewal = this.#start(true, events);
-    renewal.keep();
+    const renewal = this.#start(events, true);
     // The event follows the start, so that a listener that asks for a token joins this renewal and starts no other.
     events.emit({ type: "token_served_while_renewing", expiresAt: token.expiresAt });
     const settled = renewal.result.then(
@@ -167,9 +166,9 @@ export class TokenLifecycle implements Auth {
     } catch (error) {
       return Promise.reject(error);
     }
-    if (!this.#options.shareInFlight) return this.#task(false, this.#begin(requestId)).join(signal);
+    if (!this.#options.shareInFlight) return this.#task(this.#begin(requestId), signal).join(signal);
     const shared = this.isRenewing ? this.#renewal : undefined;
-    if (shared === undefined) return this.#start(false, this.#begin(requestId)).join(signal);
+    if (shared === undefined) return this.#start(this.#begin(requestId), false, signal).join(signal);
     return shared.task.join(signal, shared.lostInMs(), (error) => {
       // A background renewal sends only one request, but a caller that waits gets the retries too.
       const mayRetry = shared.isBackground && (isTransportError(error) || isRateLimitedError(error));
@@ -179,8 +178,8 @@ export class TokenLifecycle implements Auth {
     });
   }
 
-  #start(isBackground: boolean, events: RequestEvents): SharedTask<AccessToken> {
-    const task = this.#task(isBackground, events, () => {
+  #start(events: RequestEvents, isBackground: boolean, caller?: AbortSignal): SharedTask<AccessToken> {
+    const task = this.#task(events, caller, isBackground, () => {
       if (this.#renewal?.task === task) this.#renewal = undefined;
     });
     const { timeoutMs, rateLimitDeadlineMs, shareInFlight } = this.#options;
@@ -191,11 +190,17 @@ export class TokenLifecycle implements Auth {
     return task;
   }
 
-  #task(isBackground: boolean, events: RequestEvents, onEnd?: () => void): SharedTask<AccessToken> {
-    return new SharedTask(async (signal, keep) => {
-      const renewed = reportEnd(events.emit, signal, async (emit) => {
+  /** Without the signal of a caller nothing can abort the task. */
+  #task(
+    events: RequestEvents,
+    caller: AbortSignal | undefined,
+    isBackground = false,
+    onEnd?: () => void,
+  ): SharedTask<AccessToken> {
+    const run = async (signal: AbortSignal | undefined, keep: () => void) => {
+      const renew = async (emit: Emit) => {
         const token = await this.#source.renew({
-          ...events,
+          requestId: events.requestId,
           emit,
           signal,
           isBackground,
@@ -205,9 +210,11 @@ export class TokenLifecycle implements Auth {
           keep,
         });
         return { token: this.hold(token) };
-      });
-      return (await renewed).token;
-    }, onEnd);
+      };
+      const isHeard = events.requestId !== undefined;
+      return (await (isHeard ? reportEnd(events.emit, signal, renew) : renew(events.emit))).token;
+    };
+    return new SharedTask(run, onEnd, caller === undefined);
   }
 
   #renewAt({ expiresAt, issuedAt = this.#now() }: AccessToken): number {
@@ -232,7 +239,7 @@ export class TokenLifecycle implements Auth {
 /** Runs what may send a token request, and reports how that ended if it sent one. @throws what `run` throws */
 export async function reportEnd<T extends { readonly token: AccessToken }>(
   emit: Emit,
-  signal: AbortSignal,
+  signal: AbortSignal | undefined,
   run: (emit: Emit) => Promise<T>,
 ): Promise<T> {
   const startedAt = performance.now();
@@ -268,20 +275,26 @@ interface Wait<T> {
 /** A task that several callers wait for. It is aborted when the last of them has left, unless it is kept. */
 export class SharedTask<T> {
   readonly result: Promise<T>;
-  readonly #controller = new AbortController();
+  readonly #controller: AbortController | undefined;
   readonly #onEnd: () => void;
   readonly #waits = new Set<Wait<T>>();
   readonly #timers: ReturnType<typeof setTimeout>[] = [];
   #hasTimer = false;
-  #isKept = false;
+  #isKept: boolean;
 
   /**
-   * Starts the task. `keep` lets it run to its end whether callers wait or not. `onEnd` is called when the task is
-   * settled, aborted or lost, after which callers need another task.
+   * Starts the task. `keep` lets it run to its end whether callers wait or not; if `isKept` it does from the start, and has
+   * no signal. `onEnd` is called when it is settled, aborted or lost, after which callers need another task.
    */
-  constructor(run: (signal: AbortSignal, keep: () => void) => Promise<T>, onEnd: () => void = () => {}) {
+  constructor(
+    run: (signal: AbortSignal | undefined, keep: () => void) => Promise<T>,
+    onEnd: () => void = () => {},
+    isKept = false,
+  ) {
     this.#onEnd = onEnd;
-    this.result = run(this.#controller.signal, () => this.keep());
+    this.#isKept = isKept;
+    this.#controller = isKept ? undefined : new AbortController();
+    this.result = run(this.#controller?.signal, () => this.keep());
     this.result.then(
       (value) => this.#end(({ resolve }) => resolve(value)),
       (error: unknown) => this.#end(({ resolve, instead }) => resolve(instead?.(error) ?? this.result)),
@@ -306,7 +319,7 @@ export class SharedTask<T> {
         reject(signal?.reason);
         if (this.#waits.size > 0 || this.#isKept) return;
         this.#end(() => {});
-        this.#controller.abort(signal?.reason);
+        this.#controller?.abort(signal?.reason);
       };
       const wait = { signal, leave, instead, resolve };
       this.#waits.add(wait);
