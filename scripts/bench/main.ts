@@ -1,44 +1,17 @@
-// Compares the cost of this package with what one would use without it. `--json`; `--only warm-call,bundle-size`.
+// Compares the cost of this package with what one would use without it.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { cpus } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { bundleEntries } from "../build.js";
-import { type Build, type Figures, NotMeasured, type Row } from "./measure.js";
-import { bundleSize } from "./rows/bundle-size.js";
-import { emulatorRate } from "./rows/emulator-rate.js";
-import { emulatorStart } from "./rows/emulator-start.js";
-import { firstTokens } from "./rows/first-tokens.js";
-import { callTypeCheck, generateMemory, generateTime } from "./rows/generator.js";
-import { importTime } from "./rows/import-time.js";
-import { renewalP99 } from "./rows/renewal-p99.js";
-import { fileStoreFlat, fileStoreSet } from "./rows/stores.js";
-import { tenantMemory } from "./rows/tenant-memory.js";
-import { warmCall, warmCallPeer, warmToken } from "./rows/warm.js";
-import { warmCallOverRedis } from "./rows/warm-over-redis.js";
-
-const ROWS: readonly Row[] = [
-  warmCall,
-  warmCallPeer,
-  warmToken,
-  warmCallOverRedis,
-  renewalP99,
-  firstTokens,
-  tenantMemory,
-  importTime,
-  bundleSize,
-  emulatorRate,
-  emulatorStart,
-  generateTime,
-  generateMemory,
-  callTypeCheck,
-  fileStoreSet,
-  fileStoreFlat,
-];
+import type { Build, Row } from "./measure.js";
+import { asData, asText, currentSetting, describeSetting } from "./report.js";
+import { ROWS } from "./rows.js";
+import { runRows } from "./run.js";
 
 const USAGE = `Usage: npm run bench -- [--only <row>,<row>] [--json]
 
+Exits with 1 when a row failed. A missed aim is no failure.
 Rows: ${ROWS.map(({ name }) => name).join(", ")}`;
 
 interface Chosen {
@@ -73,53 +46,34 @@ async function main(): Promise<number> {
     console.log(USAGE);
     return 0;
   }
+  const { rows, isJson } = chosen;
+  const setting = currentSetting();
   const build = await buildPackage(fileURLToPath(new URL("../..", import.meta.url)));
-  try {
-    await run(build, chosen);
-  } finally {
-    rmSync(build.folder, { recursive: true, force: true });
-  }
-  return 0;
+  const showsProgress = process.stderr.isTTY;
+  const measured = await runRows(rows, build, ({ name }, index) => {
+    if (showsProgress) process.stderr.write(`\r\x1b[K${index + 1} of ${rows.length}: ${name}`);
+  });
+  if (showsProgress) process.stderr.write("\r\x1b[K");
+  if (isJson) console.log(JSON.stringify(asData(setting, measured), null, 2));
+  else console.log(`${describeSetting(setting)}\n\n${asText(measured)}`);
+  return measured.some(({ verdict }) => verdict === "failed") ? 1 : 0;
 }
 
 /**
  * Compiles the package as npm packs it, since tsx would measure its own wrappers too. The folder is below node_modules,
- * where the dependencies resolve; the caller removes it.
+ * where the dependencies resolve; it is removed when this process ends.
  */
 async function buildPackage(root: string): Promise<Build> {
   const cache = join(root, "node_modules", ".cache");
   mkdirSync(cache, { recursive: true });
   const folder = mkdtempSync(join(cache, "bench-"));
+  process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(130));
   await bundleEntries(root, join(folder, "dist"));
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   const { name, type, sideEffects, exports } = manifest;
   writeFileSync(join(folder, "package.json"), JSON.stringify({ name, type, sideEffects, exports }));
   return { folder, main: pathToFileURL(join(folder, "dist/node/src/index.js")).href };
-}
-
-async function run(build: Build, { rows, isJson }: Chosen): Promise<void> {
-  const machine = { node: process.version, cpu: cpus()[0]?.model ?? "unknown", cores: cpus().length };
-  if (!isJson) console.log(`Node ${machine.node}, ${machine.cores} × ${machine.cpu}\n`);
-  const results: object[] = [];
-  for (const row of rows) {
-    const figures = await row.measure(build).catch((error: unknown) => {
-      if (error instanceof NotMeasured) return error.message;
-      throw error;
-    });
-    const { name, title, unit, aim } = row;
-    const isMeasured = typeof figures !== "string";
-    const outcome = isMeasured ? { ...figures, met: figures.value <= aim } : { notMeasured: figures };
-    results.push({ name, title, unit, aim, ...outcome });
-    if (!isJson) console.log(isMeasured ? describe(row, figures) : `${title}\n  not measured: ${figures}\n`);
-  }
-  if (isJson) console.log(JSON.stringify({ ...machine, rows: results }, null, 2));
-}
-
-function describe({ title, unit, aim }: Row, { value, low, high, detail }: Figures): string {
-  const number = (figure: number): string => figure.toFixed(2);
-  const spread = low === high ? "" : ` (${number(low)} to ${number(high)})`;
-  const verdict = value <= aim ? "met" : "missed";
-  return `${title}\n  ${number(value)} ${unit}${spread}; aim ${aim}: ${verdict}\n  ${detail}\n`;
 }
 
 process.exitCode = await main();

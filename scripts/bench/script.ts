@@ -9,6 +9,8 @@ import type { Build } from "./measure.js";
 export interface RunningScript {
   /** The first message that it sent. */
   readonly answer: unknown;
+  /** The processor time that it has taken so far. The script must answer any message with it. */
+  cpuMs(): Promise<number>;
   /** Disconnects it, at which it ends. */
   stop(): Promise<void>;
 }
@@ -37,5 +39,9 @@ export async function startScript({ folder }: Build, name: string, task: object)
     child.disconnect();
     await exited;
   };
-  return { answer, stop };
+  const cpuMs = async (): Promise<number> => {
+    child.send("cpuMs");
+    return (await once(child, "message"))[0];
+  };
+  return { answer, cpuMs, stop };
 }

@@ -21,6 +21,10 @@ export interface ServerTask {
 const task = JSON.parse(process.argv[2] ?? "") as ServerTask;
 const start = { emulator: startEmulator, "oidc-provider": startProvider };
 process.on("disconnect", () => process.exit());
+process.on("message", () => {
+  const { user, system } = process.cpuUsage();
+  process.send?.((user + system) / 1_000);
+});
 // The URL to post to for the first tenant, which is the `aud` of assertions.
 process.send?.(await start[task.kind](task));
 

@@ -1,14 +1,11 @@
-// The small scripts: the bundle check, the choice of checks, .ci/run, the figures of the code, the benchmark's client.
+// The small scripts: the bundle check, the choice of checks, .ci/run, the figures of the code.
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
 import { delimiter, join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { KeepAliveClient } from "../../scripts/bench/keep-alive-client.js";
+import { describe, expect, test } from "vitest";
 import { chooseChecks } from "../../scripts/check.js";
 import { type Bundle, checkBundles } from "../../scripts/check-bundles.js";
 import { measureHouse } from "../../scripts/measure-house.js";
-import { servingOn } from "../support/recording-server.js";
 import { plant, type Tree } from "./planted-tree.js";
 
 describe("check:bundles", () => {
@@ -163,28 +160,4 @@ test("measure:house counts files, lines and relative imports by folder", () => {
     row("src/auth/", 2, 4, 1, 3, 500),
     row("test", 1, 2, 2, 2, 0),
   ]);
-});
-
-describe("the benchmark's client", () => {
-  async function serve(answer: string): Promise<string> {
-    const server = createServer((request, response) => {
-      request.resume().on("end", () => response.end(answer));
-    });
-    return `http://127.0.0.1:${await servingOn(server)}/token`;
-  }
-
-  test("opens new connections after a pause in which the server may have closed them", async () => {
-    const client = new KeepAliveClient(await serve('{"access_token":"t"}'), 2, 0);
-    onTestFinished(() => client.close());
-    for (let round = 0; round < 3; round++) {
-      expect(await client.time(["a=1", "a=2", "a=3"])).toBeGreaterThan(0);
-      await new Promise((resolve) => setTimeout(resolve, 1));
-    }
-  });
-
-  test("rejects when an answer has no token", async () => {
-    const client = new KeepAliveClient(await serve("{}"), 1);
-    onTestFinished(() => client.close());
-    await expect(client.time(["a=1"])).rejects.toThrow("no token");
-  });
 });

@@ -2,16 +2,13 @@
 import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { KeepAliveClient } from "../keep-alive-client.js";
-import { type Build, medianOf, type Row, spreadOf } from "../measure.js";
+import { type Build, duration, medianOf, type Row, sample, shuffled } from "../measure.js";
 import { startScript } from "../script.js";
+import { TokenClient } from "../token-client.js";
 import type { ServerTask } from "../token-server.js";
 
 const AIM = 5;
-const REQUESTS = 400;
-const ROUNDS = 15;
-/** After these rounds each server has answered thousands of requests, and its code is compiled. */
-const WARM_UP_ROUNDS = 25;
+const REQUESTS = 100;
 const CONNECTIONS = 8;
 const KEY_ID = "key-1";
 const CLIENT = { tenantIds: ["acme"], clientId: "bench" };
@@ -47,56 +44,66 @@ function form(audience: string, privateKey: KeyObject): string {
   );
 }
 
-/** A token server in a process of its own, the connections to it, and the times of its rounds. */
+/** A token server in a process of its own, the connections to it, and the processor time of its rounds. */
 interface Side {
-  readonly tokenUrl: string;
-  readonly client: KeepAliveClient;
-  readonly times: number[];
+  readonly costs: number[];
+  /** Posts the requests of a round. */
+  run(): Promise<void>;
   close(): Promise<void>;
 }
 
-async function startSide(build: Build, kind: ServerTask["kind"], { publicKey }: Pair): Promise<Side> {
+async function startSide(build: Build, kind: ServerTask["kind"], pair: Pair): Promise<Side> {
   const emulatorMain = pathToFileURL(join(build.folder, "dist/src/emulator/index.js")).href;
-  const publicJwk = { ...publicKey.export({ format: "jwk" }), kid: KEY_ID };
+  const publicJwk = { ...pair.publicKey.export({ format: "jwk" }), kid: KEY_ID };
   const task: ServerTask = { ...CLIENT, kind, publicJwk, emulatorMain };
   const server = await startScript(build, "token-server", task);
-  const tokenUrl = server.answer as string;
-  const client = new KeepAliveClient(tokenUrl, CONNECTIONS);
+  const tokenUrl = String(server.answer);
+  const client = new TokenClient(tokenUrl, CONNECTIONS);
+  const costs: number[] = [];
+  const run = async (): Promise<void> => {
+    const forms = formsFor(tokenUrl, pair.privateKey);
+    const before = await server.cpuMs();
+    await client.post(forms);
+    costs.push(((await server.cpuMs()) - before) / REQUESTS);
+  };
   const close = async (): Promise<void> => {
-    client.close();
+    await client.close();
     await server.stop();
   };
-  return { tokenUrl, client, times: [], close };
+  return { costs, run, close };
 }
 
-function rateOf(times: readonly number[]): string {
-  return `${Math.round((REQUESTS * 1000) / medianOf(times))}/s`;
+function inWords(costs: readonly number[]): string {
+  const ms = medianOf(costs);
+  return `${duration(ms)} CPU, ${Math.round(1_000 / ms)}/s`;
 }
 
 export const emulatorRate: Row = {
   name: "emulator-rate",
-  title: `a token request to the emulator against one to oidc-provider, over HTTP (aim: ${AIM} times its rate)`,
+  title: `a token request to the emulator against one to oidc-provider, over HTTP, processor time of the server (aim: ${AIM} times its rate)`,
   unit: "times",
   aim: 1 / AIM,
-  async measure(build) {
+  seconds: 30,
+  async measure(build, limit) {
     const pair = generateKeyPairSync("rsa", { modulusLength: 2048 });
     const ours = await startSide(build, "emulator", pair);
     const theirs = await startSide(build, "oidc-provider", pair);
+    const last = (side: Side): number => side.costs.at(-1) ?? Number.NaN;
+    const round = async (): Promise<number> => {
+      for (const side of shuffled([ours, theirs])) await side.run();
+      return last(ours) / last(theirs);
+    };
     try {
-      for (let round = 0; round < WARM_UP_ROUNDS + ROUNDS; round++) {
-        for (const { tokenUrl, client, times } of [ours, theirs]) {
-          const ms = await client.time(formsFor(tokenUrl, pair.privateKey));
-          if (round >= WARM_UP_ROUNDS) times.push(ms);
-        }
-      }
+      // Each server answers thousands of requests until its code is compiled.
+      const half = limit.seconds / 2;
+      while (limit.seconds > half) await round();
+      for (const { costs } of [ours, theirs]) costs.length = 0;
+      const interval = await sample(round, limit);
+      const detail = `${(1 / interval.value).toFixed(1)} times the rate`;
+      return { ...interval, ours: inWords(ours.costs), theirs: inWords(theirs.costs), detail };
     } finally {
       await ours.close();
       await theirs.close();
     }
-    const { median, low, high } = spreadOf(
-      ours.times.map((ms, round) => ms / (theirs.times[round] ?? Number.NaN)),
-    );
-    const rates = `${rateOf(ours.times)} to ${rateOf(theirs.times)}`;
-    return { value: median, low, high, detail: `${rates}: ${(1 / median).toFixed(1)} times the rate` };
   },
 };

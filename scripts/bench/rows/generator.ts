@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Build, type Figures, medianOf, NotMeasured, type Row, spreadOf } from "../measure.js";
+import { type Build, intervalOf, inWords, medianOf, NotMeasured, type Row } from "../measure.js";
 
 /** It has 385 MB unpacked, of which one file is needed, so it is not a dependency. */
 const PACKAGE = "@octokit/openapi@23.0.2";
@@ -95,26 +95,26 @@ function convert(value: unknown): unknown {
 }
 
 /** One for each round. Several rows need what these processes cost and write. */
-let costs: readonly { readonly ours: Cost; readonly theirs: Cost }[] | undefined;
+type Costs = readonly { readonly ours: Cost; readonly theirs: Cost }[];
 
-function generateCosts({ folder }: Build): NonNullable<typeof costs> {
-  if (costs !== undefined) return costs;
+function generateCosts({ folder }: Build): Costs {
+  // Each row runs in a process of its own.
+  const kept = join(folder, "generate-costs.json");
+  if (existsSync(kept)) return JSON.parse(readFileSync(kept, "utf8"));
   const document = Object(convert(JSON.parse(readFileSync(downloadedDocument(), "utf8"))));
   writeFileSync(join(folder, "github.json"), JSON.stringify({ ...document, openapi: "3.1.0" }));
   const costOfCode = (code: string) => costOf(folder, "--input-type=module", "--eval", code);
-  costs = Array.from({ length: ROUNDS }, () => ({ theirs: costOfCode(THEIRS), ours: costOfCode(OURS) }));
+  const costs = Array.from({ length: ROUNDS }, () => ({
+    theirs: costOfCode(THEIRS),
+    ours: costOfCode(OURS),
+  }));
+  writeFileSync(kept, JSON.stringify(costs));
   return costs;
-}
-
-function figuresOf(values: readonly number[], detail: string): Figures {
-  const { median, low, high } = spreadOf(values);
-  return { value: median, low, high, detail };
 }
 
 function shown(all: readonly Cost[]): string {
   const median = (key: keyof Cost) => medianOf(all.map((cost) => cost[key]));
-  const [cpu, wall] = [median("cpuMs"), median("wallMs")].map((ms) => (ms / 1000).toFixed(1));
-  return `${cpu} s (by the clock ${wall} s, ${median("peakMiB").toFixed(0)} MiB)`;
+  return inWords({ cpuMs: median("cpuMs"), wallMs: median("wallMs"), peakMiB: median("peakMiB") });
 }
 
 export const generateTime: Row = {
@@ -122,11 +122,12 @@ export const generateTime: Row = {
   title: "generate with 1,223 operations in each variant against openapi-typescript alone, processor time",
   unit: "times",
   aim: 1.3,
+  seconds: 100,
   async measure(build) {
     const rounds = generateCosts(build);
     const [ours, theirs] = [rounds.map((round) => round.ours), rounds.map((round) => round.theirs)];
     const ratios = rounds.map((round) => round.ours.cpuMs / round.theirs.cpuMs);
-    return figuresOf(ratios, `${shown(ours)} to ${shown(theirs)}`);
+    return { ...intervalOf(ratios), ours: shown(ours), theirs: shown(theirs) };
   },
 };
 
@@ -135,10 +136,12 @@ export const generateMemory: Row = {
   title: "peak memory of that generate",
   unit: "MiB",
   aim: 1024,
+  seconds: 5,
   async measure(build) {
     const rounds = generateCosts(build);
     const peaks = rounds.map(({ ours }) => ours.peakMiB);
-    return figuresOf(peaks, `openapi-typescript alone: ${shown(rounds.map(({ theirs }) => theirs))}`);
+    const detail = `openapi-typescript alone: ${shown(rounds.map(({ theirs }) => theirs))}`;
+    return { ...intervalOf(peaks), ours: shown(rounds.map(({ ours }) => ours)), detail };
   },
 };
 
@@ -147,6 +150,7 @@ export const callTypeCheck: Row = {
   title: "TypeScript 5.9 checks a program with one call of that document, processor time",
   unit: "ms",
   aim: 2500,
+  seconds: 60,
   async measure(build) {
     generateCosts(build);
     const { folder } = build;
@@ -163,9 +167,7 @@ export const callTypeCheck: Row = {
     };
     const one = costsOf("generated-of-one");
     const both = costsOf("generated");
-    return figuresOf(
-      one.map(({ cpuMs }) => cpuMs),
-      `${shown(one)}; with the document in both variants ${shown(both)}`,
-    );
+    const detail = `with the document in both variants ${shown(both)}`;
+    return { ...intervalOf(one.map(({ cpuMs }) => cpuMs)), ours: shown(one), detail };
   },
 };

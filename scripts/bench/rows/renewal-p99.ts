@@ -5,7 +5,16 @@ import { setImmediate as turn, setTimeout as wait } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import type { Service, TokenStore } from "../../../src/index.js";
 
-import { type Build, type Figures, medianOf, NotMeasured, type Row, spreadOf } from "../measure.js";
+import {
+  type Build,
+  duration,
+  type Figures,
+  type Limit,
+  medianOf,
+  NotMeasured,
+  type Row,
+  sample,
+} from "../measure.js";
 import { withRedisStore } from "../redis.js";
 import { startScript } from "../script.js";
 import type { ServerTask } from "../token-server.js";
@@ -15,8 +24,6 @@ const CALLS_PER_SECOND = 400;
 const CALLS_PER_WINDOW = 100;
 /** Its last tenth, in which a token is renewed in the background, must be longer than a round. */
 const LIFETIME_SECONDS = 12;
-/** A round is a window of each side. */
-const ROUNDS = 30;
 const KEY_ID = "key-1";
 
 /** The tenants of an emulator of their own. */
@@ -86,26 +93,23 @@ function p99Of(times: readonly number[]): number {
   return sorted[Math.ceil(0.99 * sorted.length) - 1] ?? Number.NaN;
 }
 
-async function measure(renewing: Side, steady: Side): Promise<Figures> {
+async function measure(renewing: Side, steady: Side, limit: Limit): Promise<Figures> {
   for (const { auth } of steady.services) await auth.getAccessToken();
   for (const { auth } of renewing.services) {
     await auth.getAccessToken();
     // So that the renewals are spread over the lifetime.
     await wait((LIFETIME_SECONDS * 900) / TENANTS.length);
   }
-  const ratios: number[] = [];
-  for (let round = 0; round < ROUNDS; round++)
-    ratios.push((await runWindow(renewing)) / (await runWindow(steady)));
+  // A sample is a window of each side.
+  const interval = await sample(async () => (await runWindow(renewing)) / (await runWindow(steady)), limit);
   if (renewing.failures + steady.failures > 0)
     throw new NotMeasured("calls failed: the machine is so busy that tokens expired between two windows");
   const renewals = renewing.renewals - TENANTS.length;
   if (renewals === 0 || steady.renewals > TENANTS.length) throw new Error("the wrong tokens were renewed");
-  const { median: value, low, high } = spreadOf(ratios);
-  const both = (figure: (windows: number[][]) => number): string =>
-    [renewing, steady].map(({ windows }) => `${figure(windows).toFixed(1)} ms`).join(" to ");
-  const p99 = both((windows) => medianOf(windows.map(p99Of)));
-  const detail = `${p99}; of all calls together ${both((windows) => p99Of(windows.flat()))}; ${renewals} renewals`;
-  return { value, low, high, detail };
+  const [ours, theirs] = [renewing, steady].map(({ windows }) => duration(medianOf(windows.map(p99Of))));
+  const overall = [renewing, steady].map(({ windows }) => duration(p99Of(windows.flat())));
+  const detail = `p99 of all calls together ${overall.join(" to ")}; ${renewals} renewals`;
+  return { ...interval, ours: ours ?? "", theirs, detail };
 }
 
 export const renewalP99: Row = {
@@ -113,13 +117,14 @@ export const renewalP99: Row = {
   title: `p99 of ${CALLS_PER_WINDOW} calls, ${CALLS_PER_SECOND} per second to ${TENANTS.length} tenants, tokens of ${LIFETIME_SECONDS} s against those of an hour, over Redis`,
   unit: "times",
   aim: 1.2,
-  measure: (build) =>
+  seconds: 45,
+  measure: (build, limit) =>
     withRedisStore(build, async (store) => {
       const pair = generateKeyPairSync("rsa", { modulusLength: 2048 });
       const renewing = await startSide(build, store, pair, LIFETIME_SECONDS);
       const steady = await startSide(build, store, pair, 3_600);
       try {
-        return await measure(renewing, steady);
+        return await measure(renewing, steady, limit);
       } finally {
         await renewing.stop();
         await steady.stop();

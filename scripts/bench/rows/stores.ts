@@ -3,11 +3,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { open, rename } from "node:fs/promises";
 import { join } from "node:path";
 import type { TokenStore } from "../../../src/index.js";
-import { type Build, type Figures, medianOf, type Row, spreadOf } from "../measure.js";
+import { type Build, duration, type Figures, type Limit, medianOf, type Row, sample } from "../measure.js";
 
 const SMALL = 10;
 const LARGE = 10_000;
-const ROUNDS = 500;
 const WARM_UP_ROUNDS = 50;
 /** How many entries of the large store are written at the same time. */
 const CONCURRENCY = 16;
@@ -41,20 +40,23 @@ async function withStores<T>(
 }
 
 /** Times both tasks in turn. A round is long enough to be measured by itself. */
-async function inTurn(ours: Task, theirs: Task, names: [string, string]): Promise<Figures> {
+async function inTurn(ours: Task, theirs: Task, limit: Limit): Promise<Figures> {
   const rounds: { ours: number; theirs: number }[] = [];
   const time = async (task: Task, round: number) => {
     const startedAt = performance.now();
     await task(round);
     return performance.now() - startedAt;
   };
-  for (let round = 0; round < WARM_UP_ROUNDS + ROUNDS; round++)
-    rounds.push({ ours: await time(ours, round), theirs: await time(theirs, round) });
-  const kept = rounds.slice(WARM_UP_ROUNDS);
-  const usual = medianOf(kept.map((round) => round.theirs));
-  const { median, low, high } = spreadOf(kept.map((round) => round.ours / usual));
-  const detail = `${names[0]} ${(median * usual).toFixed(2)} ms, ${names[1]} ${usual.toFixed(2)} ms`;
-  return { value: median, low, high, detail };
+  let round = 0;
+  const once = async () => ({ ours: await time(ours, round), theirs: await time(theirs, round++) });
+  while (round < WARM_UP_ROUNDS) await once();
+  const interval = await sample(async () => {
+    const both = await once();
+    rounds.push(both);
+    return both.ours / both.theirs;
+  }, limit);
+  const median = (side: "ours" | "theirs") => duration(medianOf(rounds.map((round) => round[side])));
+  return { ...interval, ours: median("ours"), theirs: median("theirs") };
 }
 
 export const fileStoreSet: Row = {
@@ -62,7 +64,8 @@ export const fileStoreSet: Row = {
   title: "fileStore: set of an entry, encrypted, against a bare write, fsync and rename on the same disk",
   unit: "times",
   aim: 5,
-  measure: (build) =>
+  seconds: 12,
+  measure: (build, limit) =>
     withStores(build, async (opened, folder) => {
       const store = await opened("small", SMALL);
       const bare = async () => {
@@ -72,7 +75,7 @@ export const fileStoreSet: Row = {
         await handle.close();
         await rename(join(folder, "made"), join(folder, "bare"));
       };
-      return inTurn((round) => store.set(`entry ${round % SMALL}`, value), bare, ["set", "bare"]);
+      return inTurn((round) => store.set(`entry ${round % SMALL}`, value), bare, limit);
     }),
 };
 
@@ -81,7 +84,8 @@ export const fileStoreFlat: Row = {
   title: `fileStore: set and get with ${LARGE} entries against ${SMALL}`,
   unit: "times",
   aim: 1.5,
-  measure: (build) =>
+  seconds: 25,
+  measure: (build, limit) =>
     withStores(build, async (opened) => {
       const [large, small] = [await opened("large", LARGE), await opened("small", SMALL)];
       const both = (store: TokenStore, entries: number) => async (round: number) => {
@@ -90,7 +94,6 @@ export const fileStoreFlat: Row = {
         await store.set(key, value);
         await store.get(key);
       };
-      const names: [string, string] = [`${LARGE} entries`, `${SMALL} entries`];
-      return inTurn(both(large, LARGE), both(small, SMALL), names);
+      return inTurn(both(large, LARGE), both(small, SMALL), limit);
     }),
 };

@@ -1,12 +1,9 @@
 // Measures the memory of a tenant in a connector that holds many, and the time to create one, each time in a new process.
 import { spawnSync } from "node:child_process";
-import { medianOf, type Row, spreadOf } from "../measure.js";
+import { medianOf, type Row, sample } from "../measure.js";
 
 const TENANTS = 100_000;
 const TENANTS_OF_B = 5_000;
-const ROUNDS = 3;
-/** A round that would begin later is left out, as on a machine that does other work too. */
-const LONGEST_MS = 20_000;
 
 /** Bytes are of the heap. */
 interface TenantCost {
@@ -72,17 +69,19 @@ export const tenantMemory: Row = {
   title: `heap of an idle tenant with a token of 36 characters, of ${TENANTS} in one connector, services dropped`,
   unit: "kB",
   aim: 2.5,
-  async measure({ main }) {
-    const startedAt = performance.now();
+  seconds: 20,
+  async measure({ main }, limit) {
     const rounds: TenantCost[] = [];
-    do rounds.push(costOf(main, TENANTS, "servicePlugin"));
-    while (rounds.length < ROUNDS && performance.now() - startedAt < LONGEST_MS);
     const account = costOf(main, TENANTS_OF_B, "serviceAccount");
-    const { median, low, high } = spreadOf(rounds.map(({ bytes }) => bytes / 1_000));
+    const interval = await sample(() => {
+      const round = costOf(main, TENANTS, "servicePlugin");
+      rounds.push(round);
+      return round.bytes / 1_000;
+    }, limit);
     const kB = (bytes: number): string => `${(bytes / 1_000).toFixed(2)} kB`;
     const kept = `${kB(medianOf(rounds.map((round) => round.bytesWithService)))} with its service held`;
     const microseconds = medianOf(rounds.map((round) => round.microseconds)).toFixed(0);
     const detail = `${kept}, ${kB(account.bytes)} with serviceAccount; created with its token in ${microseconds} µs, unsigned`;
-    return { value: median, low, high, detail };
+    return { ...interval, ours: kB(interval.value * 1_000), detail };
   },
 };

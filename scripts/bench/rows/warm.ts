@@ -2,7 +2,7 @@
 import { OAuth2Client, OAuth2Fetch } from "@badgateway/oauth2-client";
 import createClient from "openapi-fetch";
 import type { paths } from "../../../generated/variant-b.js";
-import { type Comparison, compare, type Figures, type Loop, type Row } from "../measure.js";
+import { compare, type Loop, type Row, repeat } from "../measure.js";
 
 const BASE_URL = "https://service.example";
 const DEVICES = JSON.stringify([1, 2, 3].map((id) => ({ id: `device-${id}`, name: `Device ${id}` })));
@@ -26,24 +26,13 @@ async function openService(main: string) {
   });
 }
 
-function repeat(task: () => unknown): Loop {
-  return async (times) => {
-    for (let i = 0; i < times; i++) await task();
-  };
-}
-
-const us = (nanoseconds: number): string => `${(nanoseconds / 1000).toFixed(1)} µs`;
-
-function figures({ ratio }: Comparison, detail: string): Figures {
-  return { value: ratio.median, low: ratio.low, high: ratio.high, detail };
-}
-
 export const warmCall: Row = {
   name: "warm-call",
   title: "a warm service.call against openapi-fetch with a fixed header",
   unit: "times",
   aim: 0.95,
-  async measure({ main }) {
+  seconds: 15,
+  async measure({ main }, limit) {
     const service = await openService(main);
     const headers = { authorization: "Bearer token" };
     const client = createClient<paths>({ baseUrl: BASE_URL, headers, fetch: devices });
@@ -51,11 +40,9 @@ export const warmCall: Row = {
     if (check.some(({ data }) => JSON.stringify(data) !== DEVICES))
       throw new Error("a call returned other data");
 
-    const compared = await compare(
-      repeat(() => service.call("listDevices")),
-      repeat(() => client.GET("/v1/devices")),
-    );
-    return figures(compared, `${us(compared.ours)} to ${us(compared.theirs)}`);
+    const ours = repeat(() => service.call("listDevices"));
+    const theirs = repeat(() => client.GET("/v1/devices"));
+    return compare({ ours, theirs, by: "cpu", ...limit });
   },
 };
 
@@ -64,7 +51,8 @@ export const warmCallPeer: Row = {
   title: "a warm service.call against @badgateway/oauth2-client's fetch, its answer parsed",
   unit: "times",
   aim: 0.8,
-  async measure({ main }) {
+  seconds: 10,
+  async measure({ main }, limit) {
     const service = await openService(main);
     const inAnHour = { accessToken: "token", refreshToken: null, expiresAt: Date.now() + 3_600_000 };
     const peer = new OAuth2Fetch({
@@ -80,8 +68,7 @@ export const warmCallPeer: Row = {
       const theirs = repeat(async () => (await peer.fetch(`${BASE_URL}/v1/devices`)).json());
       await ours(1);
       await theirs(1);
-      const compared = await compare(ours, theirs);
-      return figures(compared, `${us(compared.ours)} to ${us(compared.theirs)}`);
+      return await compare({ ours, theirs, by: "cpu", ...limit });
     } finally {
       globalThis.fetch = globalFetch;
     }
@@ -93,7 +80,8 @@ export const warmToken: Row = {
   title: "a warm getAccessToken() against awaiting a function that returns a constant",
   unit: "times",
   aim: 2,
-  async measure({ main }) {
+  seconds: 10,
+  async measure({ main }, { aim, seconds }) {
     const { auth } = await openService(main);
     const token = await auth.getAccessToken();
     // The loop is written out because repeat() would take most of the measured time.
@@ -108,12 +96,9 @@ export const warmToken: Row = {
     const promised: Loop = async (times) => {
       for (let i = 0; i < times; i++) await asynchronous();
     };
-    const compared = await compare(ours, plain);
-    const other = await compare(ours, promised);
-    return figures(
-      compared,
-      `${compared.ours.toFixed(0)} ns to ${compared.theirs.toFixed(0)} ns; ` +
-        `${other.ratio.median.toFixed(2)} times an async function (${other.theirs.toFixed(0)} ns)`,
-    );
+    const other = await compare({ ours, theirs: promised, by: "cpu", aim, seconds: seconds / 2 });
+    const compared = await compare({ ours, theirs: plain, by: "cpu", aim, seconds: seconds / 2 });
+    const detail = `${other.value.toFixed(2)} times an async function (${other.theirs})`;
+    return { ...compared, detail };
   },
 };

@@ -1,0 +1,10 @@
+// Loaded into a measured program: reports what its process cost, when it ends.
+process.on("exit", () => {
+  const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage();
+  const cost = {
+    cpuMs: (userCPUTime + systemCPUTime) / 1000,
+    wallMs: performance.now(),
+    peakMiB: maxRSS / 1024,
+  };
+  require("node:fs").writeSync(3, JSON.stringify(cost));
+});

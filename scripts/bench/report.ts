@@ -1,0 +1,83 @@
+// Prints the measured rows: as a table, and as data.
+import { cpus, loadavg, totalmem } from "node:os";
+import type { Figures, Row } from "./measure.js";
+import type { MeasuredRow } from "./run.js";
+
+/** Where and when the rows were measured. */
+export interface Setting {
+  readonly date: string;
+  readonly node: string;
+  readonly platform: string;
+  readonly cpu: string;
+  readonly cores: number;
+  readonly memoryGiB: number;
+  /** How many processes ran or waited to run, on average over the minute before the start. */
+  readonly load: number;
+}
+
+export function currentSetting(): Setting {
+  return {
+    date: new Date().toISOString(),
+    node: process.version,
+    platform: `${process.platform} ${process.arch}`,
+    cpu: cpus()[0]?.model ?? "unknown",
+    cores: cpus().length,
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    load: Number((loadavg()[0] ?? 0).toFixed(2)),
+  };
+}
+
+/** One processor that is in use elsewhere makes most rows noisy. */
+const BUSY_LOAD = 0.7;
+
+export function describeSetting({ node, platform, cpu, cores, memoryGiB, load, date }: Setting): string {
+  const machine = `Node ${node}, ${platform}, ${cores} × ${cpu}, ${memoryGiB} GiB, ${date}`;
+  if (load < BUSY_LOAD) return machine;
+  return `${machine}\nThe machine was busy with other work at the start (load ${load}), so rows may be too noisy to say.`;
+}
+
+/** All figures, for programs. */
+export function asData(setting: Setting, rows: readonly MeasuredRow[]): object {
+  const data = rows.map(({ row, result, verdict, seconds }) => {
+    const { name, title, unit, aim } = row;
+    const outcome = "figures" in result ? result.figures : result;
+    return { name, title, unit, aim, verdict, ...outcome, seconds: Number(seconds.toFixed(1)) };
+  });
+  return { ...setting, rows: data };
+}
+
+/** The table, and below it what each row compares. */
+export function asText(rows: readonly MeasuredRow[]): string {
+  const head = ["row", "ours", "theirs or limit", "ratio or value", "aim", "verdict"];
+  const cells = [head, ...rows.map(cellsOf)];
+  const widths = head.map((_, column) => Math.max(...cells.map((line) => line[column]?.length ?? 0)));
+  const lines = cells.map((line) => line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  "));
+  const notes = rows.map(({ row, result }) => {
+    const { failed, notMeasured, detail } = { ...result, ...("figures" in result ? result.figures : {}) } as {
+      [note in "failed" | "notMeasured" | "detail"]?: string;
+    };
+    const note = failed ?? notMeasured ?? detail;
+    return `${row.name}: ${row.title}${note === undefined ? "" : `\n  ${note}`}`;
+  });
+  return [...lines.map((line) => line.trimEnd()), "", ...notes].join("\n");
+}
+
+function cellsOf({ row, result, verdict }: MeasuredRow): string[] {
+  const aim = `at most ${quantity(row, row.aim)}`;
+  if (!("figures" in result)) return [row.name, "", "", "", aim, verdict];
+  const { ours, theirs = "a limit" } = result.figures;
+  return [row.name, ours, theirs, inInterval(row, result.figures), aim, verdict];
+}
+
+function inInterval(row: Row, { value, low, high }: Figures): string {
+  const spread = low === high ? "" : ` (${number(low)} to ${number(high)})`;
+  return `${quantity(row, value)}${spread}`;
+}
+
+function quantity({ unit }: Row, figure: number): string {
+  return unit === "times" ? number(figure) : `${number(figure)} ${unit}`;
+}
+
+function number(figure: number): string {
+  return Math.abs(figure) >= 100 ? figure.toFixed(0) : String(Number(figure.toFixed(2)));
+}

@@ -1,0 +1,34 @@
+// The rows of the benchmark, in the order in which they run and are shown.
+import type { Row } from "./measure.js";
+import { bundleSize } from "./rows/bundle-size.js";
+import { cliHelp } from "./rows/cli-help.js";
+import { coldStart } from "./rows/cold-start.js";
+import { emulatorRate } from "./rows/emulator-rate.js";
+import { emulatorStart } from "./rows/emulator-start.js";
+import { firstTokens } from "./rows/first-tokens.js";
+import { callTypeCheck, generateMemory, generateTime } from "./rows/generator.js";
+import { renewalP99 } from "./rows/renewal-p99.js";
+import { fileStoreFlat, fileStoreSet } from "./rows/stores.js";
+import { tenantMemory } from "./rows/tenant-memory.js";
+import { warmCall, warmCallPeer, warmToken } from "./rows/warm.js";
+import { warmCallOverRedis } from "./rows/warm-over-redis.js";
+
+export const ROWS: readonly Row[] = [
+  warmCall,
+  warmCallPeer,
+  warmToken,
+  warmCallOverRedis,
+  firstTokens,
+  coldStart,
+  cliHelp,
+  bundleSize,
+  tenantMemory,
+  generateTime,
+  generateMemory,
+  callTypeCheck,
+  renewalP99,
+  emulatorRate,
+  emulatorStart,
+  fileStoreSet,
+  fileStoreFlat,
+];

@@ -1,0 +1,166 @@
+// The frame of `npm run bench`: the interval of a median, verdicts, and rows that fail or never end.
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { intervalOf, type Row, sample, verdictOn } from "../../scripts/bench/measure.js";
+import { asData, asText, currentSetting } from "../../scripts/bench/report.js";
+import { ROWS } from "../../scripts/bench/rows.js";
+import { type MeasuredRow, MOST_ROW_SECONDS, type RowResult, runToTheEnd } from "../../scripts/bench/run.js";
+import { TokenClient } from "../../scripts/bench/token-client.js";
+import { servingOn } from "../support/recording-server.js";
+import { plant } from "./planted-tree.js";
+
+describe("the interval of a median", () => {
+  const cases = [
+    { name: "one sample is its own", samples: [3], interval: [3, 3, 3] },
+    { name: "fewer than six samples have their range", samples: [5, 1, 3, 9], interval: [1, 4, 9] },
+    { name: "six samples have their range", samples: [6, 5, 4, 3, 2, 1], interval: [1, 3.5, 6] },
+    // P(X <= 5) of a binomial distribution of 20 is 0.0207, P(X <= 6) is 0.058.
+    {
+      name: "of twenty samples five are outside at each end",
+      samples: [...Array(20).keys()],
+      interval: [5, 9.5, 14],
+    },
+  ];
+  test.each(cases)("$name", ({ samples, interval }) => {
+    const { low, value, high } = intervalOf(samples);
+    expect([low, value, high]).toEqual(interval);
+  });
+});
+
+test("a verdict is given only when the whole interval is on one side of the aim", () => {
+  const verdict = (low: number, high: number) => verdictOn({ low, value: (low + high) / 2, high }, 1);
+  expect(verdict(0.8, 1)).toBe("met");
+  expect(verdict(1.01, 1.2)).toBe("missed");
+  expect(verdict(1, 1.2)).toBe("too noisy to say");
+});
+
+describe("sampling", () => {
+  test("ends when the interval is narrow and on one side of the aim", async () => {
+    let taken = 0;
+    const take = () => 2 + (taken++ % 2) / 1_000;
+    await sample(take, { aim: 1, seconds: 60 });
+    expect(taken).toBeLessThan(20);
+  });
+
+  test("takes one sample when no time is left", async () => {
+    let taken = 0;
+    expect(await sample(() => taken++, { aim: 1, seconds: 0 })).toEqual({ value: 0, low: 0, high: 0 });
+    expect(taken).toBe(1);
+  });
+});
+
+describe("the process of a row", () => {
+  const programs = [
+    {
+      name: "has its answer as the result",
+      code: `process.send({ notMeasured: "no Redis" })`,
+      longestMs: 30_000,
+      result: { notMeasured: "no Redis" },
+    },
+    {
+      name: "fails when it ends without an answer",
+      code: `throw new Error("no more memory")`,
+      longestMs: 30_000,
+      result: { failed: expect.stringContaining("no more memory") },
+    },
+    {
+      name: "is abandoned when it waits for ever",
+      code: `setInterval(() => {}, 1_000)`,
+      longestMs: 500,
+      result: { failed: "abandoned after 1 s" },
+    },
+    {
+      name: "is abandoned when it computes for ever",
+      code: `for (;;);`,
+      longestMs: 500,
+      result: { failed: "abandoned after 1 s" },
+    },
+    {
+      name: "does not start when earlier rows left no time",
+      code: "",
+      longestMs: 0,
+      result: { failed: expect.stringContaining("no time") },
+    },
+  ];
+  test.each(programs)("$name", async ({ code, longestMs, result }) => {
+    const program = join(plant({ "row.mjs": `${code}\n`, "package.json": "{}" }), "row.mjs");
+    expect(await runToTheEnd(program, [], longestMs)).toEqual(result);
+  });
+});
+
+describe("the report", () => {
+  const row: Row = {
+    name: "call",
+    title: "a call",
+    unit: "times",
+    aim: 1,
+    seconds: 1,
+    measure: async () => figures,
+  };
+  const figures = { value: 0.912, low: 0.9, high: 0.95, ours: "9 µs CPU", theirs: "10 µs CPU" };
+  const measured = (result: RowResult, verdict: MeasuredRow["verdict"]) => ({
+    row,
+    result,
+    verdict,
+    seconds: 1.04,
+  });
+  const rows = [
+    measured({ figures }, "met"),
+    measured({ failed: "no answer" }, "failed"),
+    measured({ notMeasured: "no Redis" }, "not measured"),
+  ];
+
+  test("holds the machine, and the figures or the reason of each row, as data", () => {
+    const common = { name: "call", title: "a call", unit: "times", aim: 1, seconds: 1 };
+    expect(asData(currentSetting(), rows)).toEqual({
+      date: expect.stringMatching(/^\d{4}-/),
+      node: process.version,
+      platform: expect.any(String),
+      cpu: expect.any(String),
+      cores: expect.any(Number),
+      memoryGiB: expect.any(Number),
+      load: expect.any(Number),
+      rows: [
+        { ...common, ...figures, verdict: "met" },
+        { ...common, failed: "no answer", verdict: "failed" },
+        { ...common, notMeasured: "no Redis", verdict: "not measured" },
+      ],
+    });
+  });
+
+  test("has a line for each row, also of one that failed", () => {
+    const lines = asText(rows).split("\n");
+    expect(lines[1]).toMatch(/^call +9 µs CPU +10 µs CPU +0.91 \(0.9 to 0.95\) +at most 1 +met$/);
+    expect(lines[2]).toMatch(/^call +at most 1 +failed$/);
+    expect(asText(rows)).toContain("no answer");
+  });
+});
+
+test("all rows together take at most as long as the benchmark may", () => {
+  expect(ROWS.reduce((sum, { seconds }) => sum + seconds, 0)).toBeLessThanOrEqual(MOST_ROW_SECONDS);
+});
+
+describe("the client that posts token requests", () => {
+  async function serve(answer: string) {
+    const server = createServer((request, response) => {
+      request.resume().on("end", () => response.end(answer));
+    });
+    const client = new TokenClient(`http://127.0.0.1:${await servingOn(server)}/token`, 2);
+    onTestFinished(() => client.close());
+    return { server, client };
+  }
+
+  test("goes on over new connections when the server has closed the idle ones", async () => {
+    const { server, client } = await serve('{"access_token":"t"}');
+    for (let round = 0; round < 3; round++) {
+      await client.post(["a=1", "a=2", "a=3"]);
+      server.closeIdleConnections();
+    }
+  }, 5_000);
+
+  test("rejects when an answer has no token", async () => {
+    const { client } = await serve("{}");
+    await expect(client.post(["a=1"])).rejects.toThrow("no token");
+  });
+});
