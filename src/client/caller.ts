@@ -10,7 +10,7 @@ import {
   type Variant,
 } from "../errors.js";
 import { backoffMs, countdown, deadlineIn, parseRetryAfterMs, sleep, withJitter } from "../http/backoff.js";
-import { readBounded } from "../http/exchange.js";
+import { readBounded, untilAborted } from "../http/exchange.js";
 import { type ClockOptions, invalidOption } from "../options.js";
 import { type BearerFetchContext, bearerFetch, canBeSentAgain, idempotentMethods } from "./bearer-fetch.js";
 import { apiErrorOf } from "./call-error.js";
@@ -212,7 +212,7 @@ export function createCaller(context: CallerContext): Caller {
         if (envelope === undefined) validate?.({ variant, operationId, status, data }, emit);
         return { ok: true, status, variant, data, retries, response };
       }
-      const error = apiErrorOf({
+      const refusal = apiErrorOf({
         auth,
         response,
         operationId,
@@ -225,6 +225,7 @@ export function createCaller(context: CallerContext): Caller {
         hasWorked: token !== undefined && memoryOf(auth).worked.get(operationId)?.value === token.value,
         namesDevice: namesDevice(operation, init),
       });
+      const error = await untilAborted(refusal, signal);
       code = error.code;
       emit({ type: "call_refused", method, status, operationId });
       return { ok: false, status, variant, error, retries, response };
