@@ -50,7 +50,7 @@ interface BearerRequest<T> extends SentRequest {
   /** Reads from the response what the caller needs, within the time limit. */
   readonly read: (response: Response, variant: Variant) => Promise<T>;
   readonly operationId?: string | undefined;
-  /** Other members of the RequestInit, such as undici's `dispatcher`. */
+  /** Other members of the RequestInit, such as undici's `dispatcher`, without the body. */
   readonly init?: RequestInit | undefined;
   readonly anonymous?: boolean | undefined;
   /** Is told of a response that is not ok, or of a fault. Waits and returns true if the request is to be sent again. */
@@ -166,10 +166,10 @@ async function follow<T>(
   const { token, isReplayed } = attempt;
   let hop: Hop = { url, method, headers, body, withBearer: token !== undefined };
   for (let hops = 0; ; hops++) {
-    // A redirect may have removed the body, and `init` must not bring it back.
-    const { method, headers, body = null } = hop;
+    const { method, headers, body } = hop;
     if (hop.withBearer && token !== undefined) headers.authorization = `Bearer ${token.value}`;
-    const own: RequestInit = { method, headers, body, redirect: "manual", signal };
+    const own: RequestInit = { method, headers, redirect: "manual", signal };
+    if (body !== undefined && body !== null) own.body = body;
     const sent = init === undefined ? own : { ...init, ...own };
     // The Fetch standard requires `duplex` for a stream and allows no other value.
     if (!canBeSentAgain(body)) Object.assign(sent, { duplex: "half" });

@@ -23,7 +23,7 @@ export function createServiceFetch(context: BearerFetchContext): BearerFetch {
     const url = resolveUnderBase(input, auth);
     const method = requestMethod(requireObject("init", init));
     const headers = headerRecord(init.headers);
-    const { body } = init;
+    const { body, ...others } = init;
     const signal = init.signal ?? undefined;
     const startedAt = performance.now();
     const events = context.begin(auth);
@@ -40,7 +40,7 @@ export function createServiceFetch(context: BearerFetchContext): BearerFetch {
           body,
           events,
           signal,
-          init,
+          init: others,
           signalOf: (limit) => signalOf(limit, signal),
           read: async () => undefined,
         },
