@@ -238,6 +238,9 @@ const addresses = [
   { address: "::1", family: 6 },
 ] as const;
 
+/** A name in other letters or percent-encoded becomes the plain one when its URL is parsed. */
+const mayBeUnderLocalhost = /localhost|%|[^!-~]/i;
+
 /**
  * Browsers resolve names under localhost to this machine, but Node asks DNS, whose answer may be another machine, which
  * would get the secrets in plain http. So for these names undici is told the addresses, unless a test tool has replaced
@@ -245,12 +248,12 @@ const addresses = [
  */
 export function defaultFetch(): Fetch {
   let pinned: Promise<Fetch> | undefined;
-  return async (url, init) => {
+  return (url, init) => {
     const asksDns = globalThis.fetch === atStart && globalThis.process?.versions?.node !== undefined;
-    if (!asksDns || !url.startsWith("http://") || !new URL(url).hostname.endsWith(".localhost"))
-      return globalThis.fetch(url, init);
+    const isSuspect = asksDns && url.startsWith("http://") && mayBeUnderLocalhost.test(url);
+    if (!isSuspect || !new URL(url).hostname.endsWith(".localhost")) return globalThis.fetch(url, init);
     pinned ??= pinnedFetch();
-    return (await pinned)(url, init);
+    return pinned.then((fetch) => fetch(url, init));
   };
 }
 
