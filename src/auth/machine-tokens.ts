@@ -187,7 +187,17 @@ class MachineTokenSource implements TokenSource {
     const { variant, target, state, shared, options } = this.#context;
     const endpoint = { variant, target, state, shared, options, emit };
     const { prepared } = run;
-    const reply = await this.#send(endpoint, run, signal);
+    // The caller may have left while the settings were read.
+    signal?.throwIfAborted();
+    run.attempts++;
+    emit({ type: "token_requested", clientId: prepared.clientId, attempt: run.attempts });
+    const reply = await sendTokenRequest(endpoint, prepared.send, {
+      signal,
+      isByOwnClock: run.otherClock === "own",
+    }).catch((fault: unknown) => {
+      if (fault instanceof TransportError && fault.retryable) return fault;
+      throw fault;
+    });
     const answer = reply instanceof TransportError ? undefined : reply.answer;
     if (answer === undefined || answer.status >= 500) {
       const askedMs = answer && parseRetryAfterMs(answer.headers, answer.receivedAt);
@@ -213,28 +223,6 @@ class MachineTokenSource implements TokenSource {
         wasInBounds: run.wasInBounds,
         retryAt: this.#backoff.refused(round, prepared.fingerprint),
       });
-    }
-  }
-
-  /** Sends one request. Returns a fault after which the same request may succeed, and throws all other faults. */
-  async #send(
-    endpoint: TokenEndpoint,
-    run: Run,
-    signal: AbortSignal | undefined,
-  ): Promise<TokenReply | TransportError> {
-    const { prepared, otherClock } = run;
-    // The caller may have left while the settings were read.
-    signal?.throwIfAborted();
-    run.attempts++;
-    endpoint.emit({ type: "token_requested", clientId: prepared.clientId, attempt: run.attempts });
-    try {
-      return await sendTokenRequest(endpoint, (sending) => prepared.send(sending), {
-        signal,
-        isByOwnClock: otherClock === "own",
-      });
-    } catch (fault) {
-      if (fault instanceof TransportError && fault.retryable) return fault;
-      throw fault;
     }
   }
 

@@ -92,13 +92,8 @@ export class RateLimitGate {
    *
    * @throws RateLimitedError at once when the gate opens after the deadline (a countdown); the signal's reason
    */
-  async enter({
-    deadline,
-    signal,
-  }: {
-    deadline: () => number;
-    signal: AbortSignal | undefined;
-  }): Promise<() => void> {
+  async enter(wait: { deadline: () => number; signal: AbortSignal | undefined }): Promise<() => void> {
+    const { deadline, signal } = wait;
     const { clock, shareInFlight } = this.#options;
     for (let hasWaited = false; this.#refusals > 0 || hasWaited; hasWaited = true) {
       const closedMs = this.#refusals > 0 ? this.#leftMs() : 0;
