@@ -2,9 +2,10 @@
 import { type Emit, emit, emitter, type ResolvedAuthOptions } from "./auth/auth.js";
 import { credentialMissing, type MachineCredential } from "./auth/credentials/credential.js";
 import { ifPossible } from "./auth/lazy.js";
+import type { RecentlyUsed } from "./auth/recently-used.js";
 import type { SharedKey, SharedState } from "./auth/shared-state.js";
 import type { TokenEndpointState } from "./auth/token-endpoint.js";
-import { orLost, type Renewal, SharedTask } from "./auth/token-lifecycle.js";
+import { type Renewal, SharedTask } from "./auth/token-lifecycle.js";
 import {
   type Detection,
   type Evidence,
@@ -16,6 +17,8 @@ import { deadlineIn } from "./http/backoff.js";
 import { type Answer, untilAborted } from "./http/exchange.js";
 import { detect } from "./variants/detect.js";
 import type { Target } from "./variants/target.js";
+
+export { detectBoth } from "./variants/detect.js";
 
 /** A stored detection is repeated after this time, because a deployment may change its variant. */
 const detectionLifetimeMs = 60 * 60 * 1_000;
@@ -33,11 +36,9 @@ export interface DetectionContext {
   readonly prepare: (credential: MachineCredential, target: Target) => Promise<void>;
   /** What the processes that use the store share. */
   readonly shared: SharedState;
-  /** Where detections are kept: `shared`, or without a store the memory of this process. */
-  readonly verdicts: SharedState;
-  /** The memory of this process, for the time in which the store is down. Without a store, the same as `verdicts`. */
-  readonly ownVerdicts: SharedState;
-  /** Detections in flight, by store key. */
+  /** The last detections, by deployment and tenant: for a connector without a store, and while the store is down. */
+  readonly verdicts: RecentlyUsed<{ detection?: Detection | undefined }>;
+  /** Detections in flight, by deployment and tenant. */
   readonly inFlight: Map<string, SharedTask<Detection>>;
 }
 
@@ -81,14 +82,13 @@ async function chooseByDetection(
   signal: AbortSignal | undefined,
 ): Promise<Detection> {
   const { inFlight, options } = context;
-  const key = storeKey(context).join(" ");
+  const key = nameOf(context);
   const shared = inFlight.get(key);
   if (options.shareInFlight && shared !== undefined) {
     const longestMs = options.rateLimitDeadlineMs + longestDetection * options.timeoutMs;
-    const found = await orLost(shared.join(signal), longestMs);
-    if (found !== undefined) return found;
-    if (inFlight.get(key) === shared) inFlight.delete(key);
-    return chooseByDetection(context, signal);
+    return shared.join(signal, longestMs, (error) =>
+      error === undefined ? chooseByDetection(context, signal) : undefined,
+    );
   }
   const started = new SharedTask(
     (abort) => detectOnce(context, abort),
@@ -101,15 +101,15 @@ async function chooseByDetection(
 }
 
 /** One process asks, and those that share its store wait for the answer. */
-async function detectOnce(context: DetectionContext, signal: AbortSignal): Promise<Detection> {
-  const { verdicts } = context;
+async function detectOnce(context: DetectionContext, signal: AbortSignal | undefined): Promise<Detection> {
+  const { shared } = context;
   const order = orderOf(context);
   const events = emitter({ variant: order[0] ?? "A", ...context.target }, context.options)();
   const asking = { signal, requestId: events.requestId };
   const stored = await readDetection(context, events.emit);
   if (stored !== undefined) return stored;
   const askOnce = async () => {
-    signal.throwIfAborted();
+    signal?.throwIfAborted();
     return (await readDetection(context, events.emit)) ?? askAndStore();
   };
   const askAndStore = async () => {
@@ -117,12 +117,12 @@ async function detectOnce(context: DetectionContext, signal: AbortSignal): Promi
     // Without a variant, and after a rate limit or a server failure, the next connect asks again.
     const isFound = Object.values(detection.served).includes("yes");
     if (!isFound || !detection.evidence.every(isLasting)) return detection;
-    await keepDetection(context, verdicts, detection, events.emit);
-    await keepDetection(context, context.ownVerdicts, detection, events.emit);
+    remember(context, detection);
+    const expiresAt = detection.detectedAt + detectionLifetimeMs;
+    await shared.write(storeKey(context), detection, expiresAt, events.emit);
     return detection;
   };
   // Detections share a lock only in a store. One in memory would stay locked if a worker runtime stopped its request.
-  const { shared } = context;
   return atGate(context, order, asking, () => shared.exclusively(storeKey(context), askOnce, events.emit));
 }
 
@@ -216,8 +216,8 @@ export async function explainByDetection(
   if (detection === undefined) return error;
   const { served } = detection;
   if (wasDetected && served[variant] !== "yes" && served[other] === "yes") {
-    for (const verdicts of [context.verdicts, context.ownVerdicts])
-      await verdicts.delete(storeKey(context), renewal.emit);
+    remember(context, undefined);
+    await context.shared.delete(storeKey(context), renewal.emit);
     const problem = `The deployment served Variant ${variant} when it was detected, and now serves Variant ${other}.`;
     const message = `${problem} ${evidenceText(detection)} Connect again to choose anew.`;
     return new VariantError("variant_changed", message, { detection, variant });
@@ -234,6 +234,8 @@ export async function explainByDetection(
   return new UnexpectedResponseError(code, message, { status, issues, variant, detection });
 }
 
+/** The key is unambiguous because a base URL has no space, even if a tenant id has one. */
+const nameOf = ({ target }: DetectionContext) => `${target.baseUrl} ${target.tenantId}`;
 const orderOf = ({ credentials }: DetectionContext) => credentials.map(({ variant }) => variant);
 
 function storeKey({ target }: DetectionContext): SharedKey {
@@ -241,26 +243,20 @@ function storeKey({ target }: DetectionContext): SharedKey {
 }
 
 async function readDetection(context: DetectionContext, emit: Emit): Promise<Detection | undefined> {
-  const { options, verdicts, ownVerdicts } = context;
-  const parse = (json: unknown) => {
-    const detection = json as Detection;
+  const { options, shared, verdicts } = context;
+  const ifUsable = (detection: Detection) => {
     const isFresh = options.now() < detection.detectedAt + detectionLifetimeMs;
     return isFresh && decides(detection, orderOf(context)) ? detection : undefined;
   };
-  const stored = await verdicts.read(storeKey(context), parse, emit);
-  if (verdicts === ownVerdicts) return stored;
-  if (stored !== undefined) await keepDetection(context, ownVerdicts, stored, emit);
-  return stored ?? (verdicts.isDown ? ownVerdicts.read(storeKey(context), parse, emit) : undefined);
+  const stored = await shared.read(storeKey(context), (json) => ifUsable(json as Detection), emit);
+  if (stored !== undefined) remember(context, stored);
+  if (shared.isShared && !shared.isDown) return stored;
+  const own = verdicts.peek(nameOf(context))?.detection;
+  return stored ?? (own && ifUsable(own));
 }
 
-function keepDetection(
-  context: DetectionContext,
-  verdicts: SharedState,
-  detection: Detection,
-  emit: Emit,
-): Promise<void> {
-  const expiresAt = detection.detectedAt + detectionLifetimeMs;
-  return verdicts.write(storeKey(context), detection, expiresAt, emit);
+function remember(context: DetectionContext, detection: Detection | undefined): void {
+  context.verdicts.get(nameOf(context), () => ({})).detection = detection;
 }
 
 /** Whether a stored detection found a variant, and asked about every variant that is preferred to it. */

@@ -7,14 +7,14 @@ import { type MachineTokensContext, machineTokens } from "./auth/machine-tokens.
 import { RecentlyUsed } from "./auth/recently-used.js";
 import { SharedState } from "./auth/shared-state.js";
 import { TokenEndpointState } from "./auth/token-endpoint.js";
-import type { SharedTask, TokenLifecycle } from "./auth/token-lifecycle.js";
+import type { TokenLifecycle } from "./auth/token-lifecycle.js";
 import type { DetectionContext } from "./choose-variant.js";
 import type { LookupTypes } from "./client/outcome.js";
 import { ConfigurationError, type Detection, UnexpectedResponseError, type Variant } from "./errors.js";
 import { untilAborted } from "./http/exchange.js";
 import { invalidOption, requireObject, requireSignal } from "./options.js";
 import { type CreateServiceOptions, type Service, serviceMaker } from "./service.js";
-import { memoryStore } from "./stores/memory.js";
+import type { DetectVariantOptions } from "./variants/detect.js";
 import { parseTarget, type Target, type TargetOptions } from "./variants/target.js";
 
 /** The module is loaded lazily, because with one credential there is nothing to choose. */
@@ -92,36 +92,26 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
   const only = credentials.length === 1 ? credentials[0] : undefined;
   const resolved = resolveAuthOptions(options);
   const shared = new SharedState(options.store, resolved);
-  const ownVerdicts = new SharedState(
-    memoryStore({ now: options.now, clock: options.clock, mostEntries: maxTenants }),
-    resolved,
-  );
-  const verdicts = options.store ? shared : ownVerdicts;
   const serviceOf = serviceMaker(options, resolved);
   // A dropped entry is made again. At worst this costs one more token request, or replaces a gate that is open.
   const states = new RecentlyUsed<TokenEndpointState>(maxTenants, ({ gate }) => gate.isOpen);
   const auths = new RecentlyUsed<TokenLifecycle>(maxTenants, (auth) => !auth.isRenewing);
 
-  const inFlight = new Map<string, SharedTask<Detection>>();
-  const stateOf = (variant: Variant, target: Target) =>
-    states.get(nameOf(variant, target), () => new TokenEndpointState(variant, target, resolved));
+  const stateOf = (variant: Variant, target: Target, name = nameOf(variant, target)) =>
+    states.get(name, () => new TokenEndpointState(variant, target, resolved));
 
   // Rejects a wrong key or secret before anything is sent. A function is called only for the variant that is chosen,
   // since it may have nothing for this tenant, or its vault may be down. None is called while a token is valid.
+  // Settings that are no function are the same for every tenant, so they are checked once.
+  const checked = new Set<MachineCredential>();
   const prepare = async (one: MachineCredential, target: Target): Promise<void> => {
-    const isLive = auths.peek(nameOf(one.variant, target))?.isLive;
-    if (!isLive) await driverOf(one).prepare(target, resolved);
+    const { callsFunction, prepare } = driverOf(one);
+    const isLive = checked.has(one) || auths.peek(nameOf(one.variant, target))?.isLive;
+    if (!isLive) await prepare(target, resolved);
+    if (!callsFunction) checked.add(one);
   };
-  const common = {
-    credentials,
-    options: resolved,
-    shared,
-    verdicts,
-    ownVerdicts,
-    stateOf,
-    inFlight,
-    prepare,
-  };
+  const verdicts: DetectionContext["verdicts"] = new RecentlyUsed(maxTenants);
+  const common = { credentials, options: resolved, shared, verdicts, stateOf, inFlight: new Map(), prepare };
   const contextOf = (target: Target): DetectionContext => ({ target, ...common });
 
   // There are two functions for all tenants, because what a tenant holds is held a hundred thousand times.
@@ -138,8 +128,9 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
   const authOf = (credential: MachineCredential, target: Target, isDetected: boolean) => {
     const { variant } = credential;
     const explain = isDetected ? explainDetected : explainUndetected;
-    return auths.get(nameOf(variant, target), () => {
-      const state = stateOf(variant, target);
+    const name = nameOf(variant, target);
+    return auths.get(name, () => {
+      const state = stateOf(variant, target, name);
       const driver = driverOf(credential);
       return machineTokens({ variant, target, driver, state, shared, options: resolved, explain });
     });
@@ -160,6 +151,22 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
       return serviceOf(authOf(credential, target, detection !== undefined), detection);
     },
   });
+}
+
+/**
+ * Asks a deployment which variants it serves. It sends at most three requests, and at most one to Variant A's token
+ * endpoint. A 401, 403, 405, 429, 5xx, a page or a redirect is not a verdict.
+ *
+ * @throws ConfigurationError before any request
+ * @throws TransportError when a question got no answer
+ * @see the description, sections 4.1, 4.2 and 7.1
+ * @example
+ * const { served, evidence } = await detectVariant({ baseUrl: "https://customer.example", tenantId: "acme" });
+ */
+export async function detectVariant(options: DetectVariantOptions): Promise<Detection> {
+  const signal = requireSignal(requireObject("options", options).signal);
+  const loaded = await untilAborted(Promise.resolve(choice()), signal);
+  return loaded.detectBoth(options);
 }
 
 /** The key is unambiguous because a base URL has no space, even if a tenant id has one. */

@@ -39,6 +39,7 @@ export {
   type ConnectTarget,
   connect,
   createConnector,
+  detectVariant,
 } from "./connect.js";
 export {
   ApiError,
@@ -99,4 +100,4 @@ export {
   type ServiceOf,
 } from "./service.js";
 export { memoryStore } from "./stores/memory.js";
-export { type DetectVariantOptions, detectVariant } from "./variants/detect.js";
+export type { DetectVariantOptions } from "./variants/detect.js";

@@ -83,3 +83,18 @@ export function requireSignal(signal: unknown): AbortSignal | undefined {
   if (typeof aborted === "boolean" && isEventTarget) return signal as AbortSignal;
   throw invalidOption("signal", "must be an AbortSignal");
 }
+
+/** No code is nearly as long. A longer string would only cost memory. */
+const longestCode = 4_096;
+
+/** Checks a code (RFC 6749 appendix A.11: visible ASCII). @throws ConfigurationError `option_invalid` */
+export function requireCode(code: unknown): string {
+  if (typeof code === "string" && code.length <= longestCode && /^[\x20-\x7e]+$/.test(code)) return code;
+  throw invalidOption("code", `must be 1 to ${longestCode} visible ASCII characters`);
+}
+
+/** Checks a verifier (RFC 7636 section 4.1). @throws ConfigurationError `option_invalid` */
+export function requireCodeVerifier(verifier: unknown): string {
+  if (typeof verifier === "string" && /^[A-Za-z0-9._~-]{43,128}$/.test(verifier)) return verifier;
+  throw invalidOption("codeVerifier", "must be a PKCE verifier: 43 to 128 letters, digits and -._~");
+}

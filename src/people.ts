@@ -1,6 +1,6 @@
 /** Gets a person's tokens from the code of a launch (Variant A) or of a login (Variant B), or from the store. */
 import type { PersonAuth } from "./auth/auth.js";
-import { exchangeCode, requireCode, requireCodeVerifier } from "./auth/code-exchange.js";
+import { exchangeCode } from "./auth/code-exchange.js";
 import type { PreparedApiClient } from "./auth/credentials/clients.js";
 import { requireText } from "./auth/credentials/credential.js";
 import { lazy } from "./auth/lazy.js";
@@ -14,7 +14,7 @@ import { readGrant } from "./auth/stored-grant.js";
 import type { TokenStore } from "./auth/token-store.js";
 import type { Variant } from "./errors.js";
 import { isLoopback } from "./http/exchange.js";
-import { invalidOption, requireObject, requireSignal } from "./options.js";
+import { invalidOption, requireCode, requireCodeVerifier, requireObject, requireSignal } from "./options.js";
 import { memoryStore } from "./stores/memory.js";
 
 /** The module is loaded lazily, because only a login needs it. */

@@ -1,6 +1,6 @@
 // The rows of the benchmark, in the order in which they run and are shown.
 import type { Row } from "./measure.js";
-import { bundleSize } from "./rows/bundle-size.js";
+import { bundleSizes } from "./rows/bundle-size.js";
 import { cliHelp } from "./rows/cli-help.js";
 import { coldStart } from "./rows/cold-start.js";
 import { editorDiagnosis } from "./rows/editor.js";
@@ -23,7 +23,7 @@ export const ROWS: readonly Row[] = [
   firstTokens,
   coldStart,
   cliHelp,
-  bundleSize,
+  ...bundleSizes,
   tenantMemory,
   generateTime,
   generateMemory,

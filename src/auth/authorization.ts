@@ -7,8 +7,7 @@ import {
   validateAuthResponse,
 } from "oauth4webapi";
 import { LoginRequiredError, wireText } from "../errors.js";
-import { invalidOption } from "../options.js";
-import { requireCode } from "./code-exchange.js";
+import { invalidOption, requireCode } from "../options.js";
 import type { PreparedApiClient } from "./credentials/clients.js";
 
 export interface AuthorizationRequest {

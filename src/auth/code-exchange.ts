@@ -1,7 +1,6 @@
 /** The exchange of an authorization code for a person's token. A code is sent once, whatever happens. */
 import { isStoreError, TokenRequestError, TransportError } from "../errors.js";
 import { deadlineIn } from "../http/backoff.js";
-import { invalidOption } from "../options.js";
 import { type Emit, emitter, storeFailed } from "./auth.js";
 import { type CodeGrant, clientErrors, fingerprintOf } from "./credentials/credential.js";
 import { type PersonContext, PersonLifecycle } from "./person-refresh.js";
@@ -16,21 +15,6 @@ import {
   sendOnce,
   type TokenEndpoint,
 } from "./token-request.js";
-
-/** No code is nearly as long. A longer string would only cost memory. */
-const longestCode = 4_096;
-
-/** Checks a code (RFC 6749 appendix A.11: visible ASCII). @throws ConfigurationError `option_invalid` */
-export function requireCode(code: unknown): string {
-  if (typeof code === "string" && code.length <= longestCode && /^[\x20-\x7e]+$/.test(code)) return code;
-  throw invalidOption("code", `must be 1 to ${longestCode} visible ASCII characters`);
-}
-
-/** Checks a verifier (RFC 7636 section 4.1). @throws ConfigurationError `option_invalid` */
-export function requireCodeVerifier(verifier: unknown): string {
-  if (typeof verifier === "string" && /^[A-Za-z0-9._~-]{43,128}$/.test(verifier)) return verifier;
-  throw invalidOption("codeVerifier", "must be a PKCE verifier: 43 to 128 letters, digits and -._~");
-}
 
 /** A code lives two minutes (section 8 of the description), or at most ten (RFC 6749 section 4.1.2). */
 const spentMarkLifetimeMs = 660_000;
@@ -56,7 +40,7 @@ export function exchangeCode(
 async function exchangeOnce(
   context: PersonContext & TokenEndpoint,
   grant: CodeGrant,
-  signal: AbortSignal,
+  signal: AbortSignal | undefined,
 ): Promise<PersonGrant & { readonly isSaved: boolean }> {
   const { options, state, shared, prepared, key, emit } = context;
   const deadline = deadlineIn(options.rateLimitDeadlineMs, options);
@@ -65,7 +49,7 @@ async function exchangeOnce(
   let tokens: IssuedTokens;
   try {
     const unmark = await markSpent(context, grant.code);
-    if (signal.aborted) {
+    if (signal?.aborted) {
       // No caller waits and nothing was sent, so the code may be sent later.
       await unmark();
       throw signal.reason;

@@ -10,7 +10,7 @@ export interface CallParameters {
   readonly header?: Readonly<Record<string, unknown>> | undefined;
 }
 
-const querySerializer = createQuerySerializer();
+const querySerializer = /* @__PURE__ */ createQuerySerializer();
 /** encodeURIComponent throws for half a surrogate pair. */
 const loneSurrogate = /\p{Surrogate}/u;
 

@@ -4,7 +4,7 @@
  */
 import type { Detection, Evidence, Variant } from "../errors.js";
 import { type Answer, exchange, jsonObject } from "../http/exchange.js";
-import { requireObject, requireSignal } from "../options.js";
+import { requireSignal } from "../options.js";
 import { userAgent } from "../version.js";
 import {
   parseTarget,
@@ -38,18 +38,8 @@ export interface DetectVariantOptions extends TargetOptions, RequestOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/**
- * Asks a deployment which variants it serves. It sends at most three requests, and at most one to Variant A's token
- * endpoint. A 401, 403, 405, 429, 5xx, a page or a redirect is not a verdict.
- *
- * @throws ConfigurationError before any request
- * @throws TransportError when a question got no answer
- * @see the description, sections 4.1, 4.2 and 7.1
- * @example
- * const { served, evidence } = await detectVariant({ baseUrl: "https://customer.example", tenantId: "acme" });
- */
-export async function detectVariant(options: DetectVariantOptions): Promise<Detection> {
-  requireObject("options", options);
+/** `detectVariant`, without loading. */
+export async function detectBoth(options: DetectVariantOptions): Promise<Detection> {
   const resolved = resolveRequestOptions(options);
   const signal = requireSignal(options.signal);
   return detect(parseTarget(options, undefined), ["A", "B"], { ...resolved, signal, untilYes: false });

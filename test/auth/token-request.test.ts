@@ -1,6 +1,6 @@
 // The client assertion of Variant A has the claims of section 2.2 and no others. A refusal names its likely causes.
-import { decodeJwt, decodeProtectedHeader } from "jose";
-import { describe, expect, test } from "vitest";
+import { decodeJwt, decodeProtectedHeader, jwtVerify } from "jose";
+import { describe, expect, test, vi } from "vitest";
 import type { Refusal } from "../../src/auth/credentials/credential.js";
 import { explainRefusalOfA, type RefusedRequest } from "../../src/auth/credentials/diagnosis.js";
 import type { Emulator } from "../../src/emulator/index.js";
@@ -49,6 +49,21 @@ test("createClientAssertion makes an assertion that the token endpoint accepts o
     const error = await rejectionOf(createClientAssertion({ ...options, ...wrong } as never));
     expect(error).toMatchObject({ name: "ConfigurationError", option: Object.keys(wrong)[0] });
   }
+});
+
+test("a client assertion is the same where Buffer does not know base64url, as in browsers", async () => {
+  const audience = "https://service.example/api/v1/acme/external-plugin/oauth/token";
+  const isEncoding = vi.spyOn(Buffer, "isEncoding").mockReturnValue(false);
+  const toString = vi.spyOn(Buffer.prototype, "toString").mockImplementation(() => "not encoded");
+  const assertion = await createClientAssertion({
+    clientId: "reports",
+    privateKey: pkcs8(rsaKey()),
+    audience,
+  });
+  isEncoding.mockRestore();
+  toString.mockRestore();
+  const { payload } = await jwtVerify(assertion, rsaKey().publicKey, { audience });
+  expect(payload).toMatchObject({ iss: "reports", sub: "reports" });
 });
 
 describe("aud is the exact URL of the request, as one string", () => {

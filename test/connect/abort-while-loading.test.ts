@@ -1,5 +1,5 @@
-// An aborted connect does not wait for a lazy module, which may arrive over a slow network.
-import { expect, test, vi } from "vitest";
+// Neither an aborted connect nor an aborted call waits for a lazy module, which may arrive over a slow network.
+import { beforeEach, expect, test, vi } from "vitest";
 import { createConnector } from "../../src/index.js";
 import { account, plugin } from "../support/deployment.js";
 
@@ -9,6 +9,28 @@ vi.mock("../support/load-at-once.js", () => ({}));
 vi.mock("../../src/choose-variant.js", () => {
   loading.hasBegun = true;
   return new Promise(() => {});
+});
+
+vi.mock("../../src/client/call-diagnosis.js", () => {
+  loading.hasBegun = true;
+  return new Promise(() => {});
+});
+
+beforeEach(() => {
+  loading.hasBegun = false;
+});
+
+test("an abort ends the wait for the module that explains a refused call", async () => {
+  const fetch = async (url: string) =>
+    url.endsWith("/token") ? Response.json({ access_token: "token" }) : new Response(null, { status: 403 });
+  const connector = createConnector({ credentials: [plugin()], fetch });
+  const service = await connector.connect({ baseUrl: "https://service.example", tenantId: "acme" });
+  const controller = new AbortController();
+  const calling = service.call("listDevices", { signal: controller.signal });
+  await expect.poll(() => loading.hasBegun).toBe(true);
+  const reason = new Error("enough");
+  controller.abort(reason);
+  await expect(calling).rejects.toBe(reason);
 });
 
 test("an abort ends the wait for the module that chooses the variant", async () => {

@@ -1,12 +1,20 @@
 // A lazy module that cannot be loaded causes a typed error, but never hides the error that it would explain.
 import { describe, expect, test, vi } from "vitest";
 import { lazy } from "../../src/auth/lazy.js";
-import { createConnector, isTokenRequestError, isUnexpectedResponseError } from "../../src/index.js";
+import {
+  createConnector,
+  detectVariant,
+  isTokenRequestError,
+  isUnexpectedResponseError,
+} from "../../src/index.js";
 import { plugin } from "../support/deployment.js";
 import { rejectionOf } from "../support/wait.js";
 
 vi.mock("../support/load-at-once.js", () => ({}));
 vi.mock("../../src/auth/credentials/diagnosis.js", () => {
+  throw new Error("the chunk is gone");
+});
+vi.mock("../../src/client/call-diagnosis.js", () => {
   throw new Error("the chunk is gone");
 });
 vi.mock("../../src/choose-variant.js", () => {
@@ -32,6 +40,23 @@ describe("a lazy module that cannot be loaded", () => {
     if (!isUnexpectedResponseError(error)) throw error;
     expect(error).toMatchObject({ code: "response_not_json", status: 404 });
     expect(error).not.toHaveProperty("detection");
+  });
+
+  test("changes nothing about a refused call but that its error has no causes", async () => {
+    const fetch = async (url: string) =>
+      url.endsWith("/token") ? Response.json({ access_token: "token" }) : new Response(null, { status: 403 });
+    const connector = createConnector({ credentials: [plugin()], fetch });
+    const service = await connector.connect({ baseUrl: "https://service.example", tenantId: "acme" });
+    const { ok, error } = await service.call("listDevices");
+    expect({ ok, error }).toMatchObject({ ok: false, error: { code: "api_forbidden", status: 403 } });
+    expect(error?.message).toBe("listDevices was answered 403.");
+    expect(error).not.toHaveProperty("causes");
+  });
+
+  test("makes detectVariant reject with network_failed before any request", async () => {
+    const fetch = () => expect.unreachable("nothing is asked");
+    const detection = detectVariant({ baseUrl: "https://service.example", tenantId: "acme", fetch });
+    await expect(detection).rejects.toMatchObject({ name: "TransportError", code: "network_failed" });
   });
 
   test("causes network_failed and is requested again next time; once loaded, it is returned without a promise", async () => {

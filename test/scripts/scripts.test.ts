@@ -1,5 +1,6 @@
 // The small scripts: the bundle check, the choice of checks, .ci/run, the figures of the code.
 import { spawnSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -11,7 +12,9 @@ import { plant, type Tree } from "./planted-tree.js";
 describe("check:bundles", () => {
   const app = `export { servicePlugin } from "bivariant"`;
   const control = `export * from "bivariant"`;
-  const bundles: readonly Bundle[] = [{ app, never: ["src/variant-b.ts"], neverText: ["/v1/auth/token"] }];
+  const bundles: readonly Bundle[] = [
+    { app, never: ["src/variant-b.ts"], neverText: ["/v1/auth/token"], mostKB: 1 },
+  ];
   const sound: Tree = {
     "package.json": JSON.stringify({
       name: "bivariant",
@@ -40,6 +43,12 @@ describe("check:bundles", () => {
       file: "src/variant-a.ts",
       text: `export const servicePlugin = { A: "/a", B: "/v1/auth/token" };\n`,
       finding: `${app} contains the text "/v1/auth/token"`,
+    },
+    {
+      name: "an app has grown beyond its limit",
+      file: "src/variant-a.ts",
+      text: `export const servicePlugin = "${randomBytes(1_000).toString("hex")}";\n`,
+      finding: "kB gzipped, more than its limit of 1",
     },
     {
       name: "the table names a file that moved",

@@ -3,3 +3,4 @@ import "../../src/auth/authorization.js";
 import "../../src/auth/credentials/client-assertion.js";
 import "../../src/auth/credentials/diagnosis.js";
 import "../../src/choose-variant.js";
+import "../../src/client/call-diagnosis.js";

@@ -1,11 +1,10 @@
 /** Reads a private key in any of its forms, and signs with it. */
 import type { JWK } from "jose";
 import { calculateJwkThumbprint } from "jose/jwk/thumbprint";
-import { exportJWK } from "jose/key/export";
-import { importJWK } from "jose/key/import";
 import { ConfigurationError, type ConfigurationErrorCode } from "../../errors.js";
 import { RecentlyUsed } from "../recently-used.js";
-// These imports name jose's subpaths, since the whole of jose takes twice as long to load.
+// The import names jose's subpath, since the whole of jose takes twice as long to load. WebCrypto reads the keys, since
+// jose's own reader brings the tables of all other algorithms.
 
 /** Signs with RS256 (RFC 7518 section 3.3), for instance with a key that never leaves a KMS or an HSM. */
 export interface Signer {
@@ -146,7 +145,7 @@ async function fromPem(text: string, keyId: string | undefined): Promise<Signing
   if (!String.fromCharCode(...pkcs8.slice(0, 40)).includes(rsaEncryption))
     throw notRsa("a key of another kind");
   const jwk = await orThrow(damagedPem, async () =>
-    exportJWK(await crypto.subtle.importKey("pkcs8", pkcs8, algorithm, true, ["sign"])),
+    crypto.subtle.exportKey("jwk", await crypto.subtle.importKey("pkcs8", pkcs8, algorithm, true, ["sign"])),
   );
   return fromJwk(jwk, keyId);
 }
@@ -194,7 +193,7 @@ async function fromCryptoKey(key: CryptoKey, keyId: string | undefined): Promise
       'privateKey is a CryptoKey that cannot sign. It must be private and have the usage "sign".',
     );
   requireLength(modulusLength);
-  const thumbprint = key.extractable ? await calculateJwkThumbprint(await exportJWK(key)) : undefined;
+  const thumbprint = key.extractable ? await calculateJwkThumbprint(key) : undefined;
   const id = keyId ?? thumbprint;
   if (id === undefined)
     throw keyError(
@@ -216,15 +215,18 @@ async function fromJwk(jwk: JWK, keyId: string | undefined): Promise<SigningKey>
   if (jwk.alg !== undefined && jwk.alg !== "RS256")
     throw unsupportedKey("privateKey is a JWK for an algorithm other than RS256.");
   const { kty, n, e, d, p, q, dp, dq, qi } = jwk as JWK & Record<string, string>;
-  const parts = { kty, n, e, d, p, q, dp, dq, qi } as JWK;
   const unreadable = () => damaged("an RSA key that cannot be read");
-  const key = (await orThrow(unreadable, () =>
-    importJWK(parts, "RS256", { extractable: false }),
-  )) as CryptoKey;
+  const key = await orThrow(unreadable, () =>
+    importRsa({ kty, n, e, d, p, q, dp, dq, qi } as JsonWebKey, "sign"),
+  );
   requireLength((key.algorithm as RsaHashedKeyAlgorithm).modulusLength);
   if (!(await canSign(jwk, key))) throw damaged("an RSA key whose parts do not fit together");
   const thumbprint = await calculateJwkThumbprint(jwk);
   return signingKey(keyId ?? (jwk.kid || thumbprint), thumbprint, key);
+}
+
+function importRsa(jwk: JsonWebKey, usage: "sign" | "verify"): Promise<CryptoKey> {
+  return crypto.subtle.importKey("jwk", jwk, algorithm, false, [usage]);
 }
 
 /** Whether a key fits its own public half. A runtime may import a damaged key, which signs in vain. */
@@ -232,7 +234,7 @@ async function canSign({ kty, n, e }: JWK, key: CryptoKey): Promise<boolean> {
   try {
     const bytes = new Uint8Array(1);
     const signature = await crypto.subtle.sign(algorithm.name, key, bytes);
-    const publicKey = (await importJWK({ kty, n, e } as JWK, "RS256")) as CryptoKey;
+    const publicKey = await importRsa({ kty, n, e } as JsonWebKey, "verify");
     return await crypto.subtle.verify(algorithm.name, publicKey, signature, bytes);
   } catch {
     return false;
@@ -251,38 +253,21 @@ function signingKey(keyId: string, thumbprint: string | undefined, key: CryptoKe
 const howToMakeOne =
   "Make one: openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out private.pem";
 
+const keyError = (code: ConfigurationErrorCode, message: string, option = "privateKey") =>
+  new ConfigurationError(code, message, { option, variant: "A" });
+const invalidKey = (message: string) => keyError("key_invalid", message);
+const unsupportedKey = (message: string) => keyError("key_unsupported", message);
+const damaged = (what: string) => invalidKey(`privateKey is ${what}. It may be damaged or truncated.`);
+const notPrivate = (what: string) =>
+  invalidKey(`privateKey is a ${what}. Pass the private key, which signs.`);
+const notRsa = (what: string) =>
+  unsupportedKey(`privateKey is ${what}, but only RSA keys sign RS256. ${howToMakeOne}`);
+const symmetric = () => unsupportedKey(`privateKey is a symmetric key. Pass an RSA key. ${howToMakeOne}`);
+
 function requireLength(bits: number): void {
   if (bits >= minimumModulusBits) return;
   const rule = `RS256 needs ${minimumModulusBits} or more (RFC 7518 section 3.3)`;
   throw keyError("key_too_short", `privateKey has ${bits} bits, but ${rule}. ${howToMakeOne}`);
-}
-
-function notPrivate(kind: string): ConfigurationError {
-  return invalidKey(`privateKey is a ${kind}. Pass the private key, which signs.`);
-}
-
-function notRsa(kind: string): ConfigurationError {
-  return unsupportedKey(`privateKey is ${kind}, but only RSA keys sign RS256. ${howToMakeOne}`);
-}
-
-function symmetric(): ConfigurationError {
-  return unsupportedKey(`privateKey is a symmetric key. Pass an RSA key. ${howToMakeOne}`);
-}
-
-function damaged(problem: string): ConfigurationError {
-  return invalidKey(`privateKey is ${problem}. It may be damaged or truncated.`);
-}
-
-function invalidKey(message: string): ConfigurationError {
-  return keyError("key_invalid", message);
-}
-
-function unsupportedKey(message: string): ConfigurationError {
-  return keyError("key_unsupported", message);
-}
-
-function keyError(code: ConfigurationErrorCode, message: string, option = "privateKey"): ConfigurationError {
-  return new ConfigurationError(code, message, { option, variant: "A" });
 }
 
 /** The number of keys in text form that stay imported, since each tenant may have its own key. */

@@ -1,0 +1,119 @@
+/** The words and the likely causes of a refused call. Loaded lazily. */
+import type { PersonRequiredError } from "../auth/stored-grant.js";
+import type { ApiErrorCode, Cause } from "../errors.js";
+import type { RefusedCall } from "./call-error.js";
+
+/** Says what the answer means and what to do, as the rest of "<operation> was answered <status>". */
+export function explainCall(
+  call: RefusedCall,
+  code: ApiErrorCode,
+): { readonly text: string; readonly causes: readonly Cause[] | undefined } {
+  const { auth, required } = call;
+  const { status } = call.response;
+  const causes = required
+    ? causesOfRefusedPerson(required, status)
+    : status === 403
+      ? causesOf403(call)
+      : undefined;
+  const isFinal = call.isReplayed === undefined || auth.needsPerson;
+  const replay = isFinal ? "" : call.isReplayed ? replayed : notReplayed;
+  const text = code === "api_failed" && !call.isIdempotent ? unclear : texts[code];
+  const readBody = status === 403 ? "Read the body of the error." : "";
+  const next = required?.message ?? causes?.[0]?.remedy ?? `${readBody} ${replay}`.trim();
+  return { text: `${text} ${next}`, causes };
+}
+
+const pluginSettings = "Settings, Tenant Settings, External Plugins";
+
+const texts: Readonly<Record<ApiErrorCode, string>> = {
+  api_unauthorized:
+    ": the token was refused. Check whether the route accepts such tokens, and whether the plugin, client or account was disabled.",
+  api_forbidden: ": the token does not permit this call.",
+  api_rate_limited:
+    ": a rate limit was exceeded. Wait until retryAt, if the error has it, or raise rateLimitDeadlineMs to wait longer.",
+  api_refused: ": the call was refused. Read the body of the error.",
+  api_failed: ": the server failed. Try again later.",
+  api_undocumented:
+    ", which the description does not list for this operation. Look at the response, and add the status to your document if it is right.",
+};
+
+/** Gateways answer 502, 503 and 504 also after the service has accepted a call. */
+const unclear = ": the server failed. The call may have been processed: look before you send it again.";
+
+const replayed = "The token was renewed, and the call was sent once more.";
+const notReplayed =
+  "It was not sent once more: that needs a token older than 30 s, and a body that can be sent again.";
+
+/**
+ * The causes of a 403, the likeliest first. In Variant A an empty body has those of section 7.2 of the description, and
+ * for a launched plugin that of section 1: its reach is the scopes intersected with the operator's capabilities.
+ */
+function causesOf403({ auth, body, hasWorked, namesDevice }: RefusedCall): readonly Cause[] | undefined {
+  const isPerson = auth.needsPerson === true || auth.refused !== undefined;
+  if (auth.variant === "B") {
+    const who = isPerson ? "person who logged in" : "service account (the admin area, Service accounts)";
+    const summary = "The role of the caller does not permit this call";
+    const evidence =
+      "A token reaches what the role permits (section 2.5). Errors of Variant B are not shown.";
+    return [
+      { id: "role_missing", summary, evidence, remedy: `Ask the customer to check the role of the ${who}.` },
+    ];
+  }
+  if (body !== undefined) return undefined;
+  const worked = hasWorked ? " The operation succeeded with this token before." : "";
+  const cause = (id: string, summary: string, evidence: string, remedy: string): Cause => {
+    return { id, summary, evidence: `A 403 with an empty body.${worked} ${evidence}`, remedy };
+  };
+  const scope = cause(
+    "scope_missing",
+    "The token lacks the scope of the endpoint",
+    "A scope granted after the token was minted reaches only the next token.",
+    `Ask the customer to grant the scope under ${pluginSettings}. ${isPerson ? "The next launch carries it." : dropToken}`,
+  );
+  const operator = cause(
+    "operator_not_capable",
+    "The operator who launched the plugin lacks the capability for this call",
+    "A launched plugin reaches only what its operator may do (section 1).",
+    "Ask the operator whether they can do this in the host application. If not, ask the customer to permit it.",
+  );
+  const narrowed = cause(
+    "grant_narrowed",
+    "The customer narrowed the grant after the token was minted",
+    "The service checks the registration on each call, without changing the token.",
+    `Ask the customer to check the granted scopes under ${pluginSettings}.`,
+  );
+  const device = cause(
+    "device_restricted",
+    "The plugin is restricted to specific devices, and the request named another",
+    "The operation names a device.",
+    `Ask the customer to check the device restriction under ${pluginSettings}.`,
+  );
+  // A token that succeeded before has the scope. What differs now is the device or the grant.
+  const ranked = hasWorked ? [device, narrowed, operator] : [scope, operator, narrowed, device];
+  return ranked.filter((one) => (one !== device || namesDevice) && (one !== operator || isPerson));
+}
+
+const dropToken =
+  "Then drop the token, so that the next one carries the scope: service.auth.invalidate(await service.auth.getAccessToken()).";
+
+/** The description does not say which status a disabled plugin or a wrong route gets, so a refusal may mean either. */
+function causesOfRefusedPerson({ variant, code }: PersonRequiredError, status: number): readonly Cause[] {
+  const [event, action, client, place] =
+    variant === "A"
+      ? ["launch", "open the plugin again from the host application", "plugin", pluginSettings]
+      : ["login", "log in again", "client", "the admin area under API clients"];
+  return [
+    {
+      id: `${event}_over`,
+      summary: `The service no longer accepts the token of this ${event}`,
+      evidence: `A ${status} for a token older than 30 s, which only a new ${event} can replace (${code}).`,
+      remedy: `Ask the person to ${action}.`,
+    },
+    {
+      id: "route_refuses_token",
+      summary: `The route does not accept tokens of this ${client}, or the ${client} was disabled`,
+      evidence: `The description does not show the status for either. A new ${event} would not help.`,
+      remedy: `Check whether another operation succeeds with the same token. If none does, ask the customer to look under ${place}.`,
+    },
+  ];
+}
