@@ -5,43 +5,13 @@
  * variant-b.yaml sha256 2cfca36659bf36df680007528cdda46a191e3ffad1bc9f5d11a1f4263a87f3c0
  */
 
-export const emulation: Readonly<Record<"A" | "B", Readonly<Record<string, unknown>>>> = JSON.parse(String.raw`{
-  "A": {
-    "requestToken": {
-      "status": 200,
-      "contentType": "application/json",
-      "body": {
-        "access_token": "2YotnFZFEjr1zCsicMWpAA",
-        "token_type": "Bearer",
-        "expires_in": 3600,
-        "revo": {
-          "tenant": "acme",
-          "roles": [
-            {
-              "name": "export",
-              "group": "integrations"
-            }
-          ]
-        }
-      }
-    },
-    "listDevices": {
-      "status": 200,
-      "contentType": "application/json"
-    }
-  },
-  "B": {
-    "requestToken": {
-      "status": 200,
-      "contentType": "application/json",
-      "body": {
-        "access_token": "2YotnFZFEjr1zCsicMWpAA",
-        "refresh_token": "tGzv3JOkF0XG5Qx2TlKWIA"
-      }
-    },
-    "listDevices": {
-      "status": 200,
-      "contentType": "application/json"
-    }
-  }
-}`);
+export const emulation: Readonly<Record<"A" | "B", Readonly<Record<string, unknown>>>> = {
+  A: JSON.parse(String.raw`{
+"requestToken": {"status":200,"contentType":"application/json","body":{"access_token":"2YotnFZFEjr1zCsicMWpAA","token_type":"Bearer","expires_in":3600,"revo":{"tenant":"acme","roles":[{"name":"export","group":"integrations"}]}}},
+"listDevices": {"status":200,"contentType":"application/json"}
+}`),
+  B: JSON.parse(String.raw`{
+"requestToken": {"status":200,"contentType":"application/json","body":{"access_token":"2YotnFZFEjr1zCsicMWpAA","refresh_token":"tGzv3JOkF0XG5Qx2TlKWIA"}},
+"listDevices": {"status":200,"contentType":"application/json"}
+}`),
+};

@@ -19,7 +19,7 @@ import {
   OperationIndex,
   resolveCallOptions,
 } from "./client/caller.js";
-import type { CallArgs, LookupTypes, OperationId, Outcome, OutcomeOf } from "./client/outcome.js";
+import type { CallArgs, Lookup, LookupTypes, OperationId, Outcome, OutcomeOf } from "./client/outcome.js";
 import { createServiceFetch, type ServiceFetch } from "./client/service-fetch.js";
 import type { Detection, Variant } from "./errors.js";
 import { recordOf } from "./http/exchange.js";
@@ -38,7 +38,7 @@ export type Call<T extends LookupTypes> = <X extends Variant, O extends Operatio
   operation: O,
   ...args: CallArgs<T, X, O>
   // The type is the same as Outcome. It is written out so that an editor shows the outcomes instead of the name.
-) => Promise<{ [V in X]: OutcomeOf<V, T[V][O & keyof T[V]]> }[X]>;
+) => Promise<{ [V in X]: OutcomeOf<V, Lookup<T[V], O>> }[X]>;
 
 const methods = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"] as const;
 type Method = (typeof methods)[number];

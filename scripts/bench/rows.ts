@@ -3,13 +3,15 @@ import type { Row } from "./measure.js";
 import { bundleSizes } from "./rows/bundle-size.js";
 import { cliHelp } from "./rows/cli-help.js";
 import { coldStart } from "./rows/cold-start.js";
+import { editorDiagnosis } from "./rows/editor.js";
 import { emulatorRate } from "./rows/emulator-rate.js";
 import { emulatorStart } from "./rows/emulator-start.js";
 import { firstTokens } from "./rows/first-tokens.js";
-import { callTypeCheck, generateMemory, generateTime } from "./rows/generator.js";
+import { generateMemory, generateTime } from "./rows/generator.js";
 import { renewalP99 } from "./rows/renewal-p99.js";
 import { fileStoreFlat, fileStoreSet } from "./rows/stores.js";
 import { tenantMemory } from "./rows/tenant-memory.js";
+import { typeCheck200Calls, typeCheckOneCall } from "./rows/type-check.js";
 import { warmCall, warmCallPeer, warmToken } from "./rows/warm.js";
 import { warmCallOverRedis } from "./rows/warm-over-redis.js";
 
@@ -25,7 +27,9 @@ export const ROWS: readonly Row[] = [
   tenantMemory,
   generateTime,
   generateMemory,
-  callTypeCheck,
+  typeCheckOneCall,
+  typeCheck200Calls,
+  editorDiagnosis,
   renewalP99,
   emulatorRate,
   emulatorStart,

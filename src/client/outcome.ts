@@ -50,16 +50,16 @@ export type OutcomeOf<X extends Variant, Operation> = Operation extends {
       | Failure<X, Other, Operation extends { otherBody: infer Body } ? Body : unknown>
   : never;
 
+/** The operation with an id. An intersection with all ids would be made anew by the compiler in each call. */
+export type Lookup<Operations, O> = O extends keyof Operations ? Operations[O] : never;
+
 /** The outcome of the call of an operation. */
 export type Outcome<T extends LookupTypes, X extends Variant, O> = {
-  [V in X]: OutcomeOf<V, T[V][O & keyof T[V]]>;
+  [V in X]: OutcomeOf<V, Lookup<T[V], O>>;
 }[X];
 
-type ArgsOf<Operations, O> = Operations[O & keyof Operations] extends {
-  args: infer Args extends readonly unknown[];
-}
-  ? Args
-  : never;
+type ArgsOf<Operations, O> =
+  Lookup<Operations, O> extends { args: infer Args extends readonly unknown[] } ? Args : never;
 
 /** The arguments of a call after the operationId. While the variant is unknown, both variants must accept them. */
 export type CallArgs<T extends LookupTypes, X extends Variant, O> = [X] extends ["A"]

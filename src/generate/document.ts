@@ -166,7 +166,20 @@ export function checkDocument(document: Document): void {
       throw documentError(document, "schema_unsupported", place(), message);
     }
     checkReferences(value, place);
+    checkNamedReferences(document, value, place);
   });
+}
+
+/** The references in the mapping of a discriminator, and in examples that have a name. */
+function checkNamedReferences(document: Document, value: JsonObject, place: () => string): void {
+  const { mapping } = Object(value.discriminator) as JsonObject;
+  for (const [key, map] of Object.entries({ "discriminator/mapping": mapping, examples: value.examples })) {
+    for (const [name, member] of Object.entries(isObject(map) ? map : {})) {
+      const reference = map === mapping ? member : Object(member).$ref;
+      const at = pointerTo(`${place()}/${key}`, name);
+      if (typeof reference === "string") referenceTarget(document, reference, at);
+    }
+  }
 }
 
 function checkVersion(document: Document): void {

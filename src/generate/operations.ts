@@ -1,5 +1,5 @@
 /** Lists the operations of a document for the emitters, with all references followed. */
-import { type Document, documentError, follow, METHODS } from "./document.js";
+import { type Document, documentError, follow, METHODS, walkDocument } from "./document.js";
 import { checkType } from "./emit/rewrite-schema.js";
 import { mergedSchema } from "./emit/sample.js";
 import { isObject, type JsonObject, pointerTo } from "./source-file.js";
@@ -98,6 +98,25 @@ export function listOperations(document: Document): Operation[] {
       });
     }
   }
+  const known = new Map<unknown, unknown>([...operations].map(([id, { source }]) => [id, source]));
+  // Operations of webhooks and callbacks are not called, but the generated types hold them by their ids too.
+  const checkIds = (part: unknown, pointer: string) =>
+    walkDocument(part, (value, place) => {
+      for (const [key, operation] of Object.entries(value)) {
+        if (!METHODS.some((method) => method.toLowerCase() === key) || !isObject(operation)) continue;
+        const { operationId: id } = operation;
+        if (typeof id === "string" && known.has(id) && known.get(id) !== operation) {
+          const message = `another operation has the operationId ${JSON.stringify(id)} too`;
+          throw documentError(document, "operation_id_duplicate", pointer + pointerTo(place(), key), message);
+        }
+        known.set(id, operation);
+      }
+    });
+  const { webhooks, components } = document.root;
+  checkIds(webhooks, "/webhooks");
+  for (const key of ["callbacks", "pathItems"]) checkIds(Object(components)[key], `/components/${key}`);
+  for (const [id, pointer] of pointers)
+    checkIds(operations.get(id)?.source.callbacks, `${pointer}/callbacks`);
   return [...operations.values()];
 }
 

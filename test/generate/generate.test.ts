@@ -344,6 +344,32 @@ const refused = [
     openapi({ ...ONE_OPERATION, "/more": ONE_OPERATION["/things"] }),
     "/paths/~1more/get/operationId",
   ),
+  ...["webhooks", "callbacks"].map((where) => {
+    const paths = { "/things": { get: { operationId: "a", responses: {}, callbacks: {} } } };
+    const again = { post: { operationId: "a", responses: {} } };
+    if (where === "callbacks") Object.assign(paths["/things"].get.callbacks, { done: { "{$url}": again } });
+    const document = { ...openapi(paths), ...(where === "webhooks" && { webhooks: { done: again } }) };
+    return refusal(
+      `an operationId given again in ${where}`,
+      "operation_id_duplicate",
+      document,
+      `/${where}/done`,
+    );
+  }),
+  refusal(
+    "an example that refers to a missing place",
+    "reference_missing",
+    exampleOf({ examples: { some: { $ref: "#/components/examples/missing" } } }),
+    `${MEDIA}/examples/some`,
+  ),
+  ...["#/components/schemas/Cat", "Cat"].map((target) =>
+    refusal(
+      `a discriminator that maps to ${target}, which does not exist`,
+      target === "Cat" ? "reference_external" : "reference_missing",
+      answer({ type: "object", discriminator: { propertyName: "kind", mapping: { cat: target } } }),
+      `${SCHEMA}/discriminator/mapping/cat`,
+    ),
+  ),
   refusal(
     "a key that is not a status",
     "status_invalid",

@@ -1,69 +1,30 @@
-// Measures generate with a public document of 1,223 operations, and TypeScript with one call of that API.
+// Measures generate with a public document of 1,223 operations for each variant.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { type Build, intervalOf, inWords, medianOf, NotMeasured, type Row } from "../measure.js";
+import { type Build, compareProcesses, NotMeasured, type Program, type Row, runProgram } from "../measure.js";
 
 /** It has 385 MB unpacked, of which one file is needed, so it is not a dependency. */
 const PACKAGE = "@octokit/openapi@23.0.2";
 const DOCUMENT = "package/generated/api.github.com.json";
-const ROUNDS = 3;
+/** The two documents differ a little, so that what is kept of the one would not do for the other. */
+const DOCUMENTS = { A: "github-a.json", B: "github-b.json" };
 
-/** The document describes Variant B alone. */
-const OURS_OF_ONE = `
-  import { generate } from "bivariant/generate";
-  const A = ${JSON.stringify(fileURLToPath(new URL("../../../openapi/variant-a.yaml", import.meta.url)))};
-  await generate({ documents: { A, B: "github.json" }, out: "generated-of-one" });
-`;
-/** The document is passed for both variants, so openapi-typescript alone gets it twice too. */
 const OURS = `
   import { generate } from "bivariant/generate";
-  await generate({ documents: { A: "github.json", B: "github.json" }, out: "generated" });
+  await generate({ documents: ${JSON.stringify(DOCUMENTS)}, out: "ours/generated" });
 `;
 const THEIRS = `
   import { readFileSync, writeFileSync } from "node:fs";
   import openapiTS, { astToString } from "openapi-typescript";
-  for (const file of ["alone-a.ts", "alone-b.ts"])
-    writeFileSync(file, astToString(await openapiTS(readFileSync("github.json", "utf8"), { silent: true })));
+  for (const [variant, file] of Object.entries(${JSON.stringify(DOCUMENTS)})) {
+    const nodes = await openapiTS(readFileSync(file, "utf8"), { silent: true });
+    writeFileSync("theirs/" + variant + ".ts", astToString(nodes));
+  }
 `;
-/** The expected error proves that the types are there. */
-const oneCall = (generated: string): string => `
-  import { connect, serviceAccount } from "bivariant";
-  import * as api from "./${generated}/operations.js";
-  const credentials = [serviceAccount({ clientId: "bench", clientSecret: "secret" })];
-  const service = await connect({ baseUrl: "https://service.example", tenantId: "t", credentials, api });
-  if (service.variant !== "B") throw new Error("Only Variant B has the operation.");
-  const { data } = await service.call("repos/get", { params: { path: { owner: "o", repo: "r" } } });
-  export const name: string | undefined = data?.full_name;
-  // @ts-expect-error
-  export const wrong: number | undefined = data?.full_name;
-`;
-const COMPILER_OPTIONS = { strict: true, skipLibCheck: true, noEmit: true, module: "nodenext", types: [] };
 
-/** Of a whole process. Other processes affect the processor time less than the wall time. */
-interface Cost {
-  readonly wallMs: number;
-  readonly cpuMs: number;
-  readonly peakMiB: number;
-}
-
-const REPORT = `data:text/javascript,${encodeURIComponent(`
-  import { writeFileSync } from "node:fs";
-  process.on("exit", () => {
-    const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage();
-    const cpuMs = (userCPUTime + systemCPUTime) / 1000;
-    writeFileSync("cost.json", JSON.stringify({ wallMs: performance.now(), cpuMs, peakMiB: maxRSS / 1024 }));
-  });
-`)}`;
-
-function costOf(folder: string, ...args: readonly string[]): Cost {
-  run(folder, process.execPath, "--import", REPORT, ...args);
-  return JSON.parse(readFileSync(join(folder, "cost.json"), "utf8"));
-}
-
-function run(cwd: string, command: string, ...args: readonly string[]): void {
+export function run(cwd: string, command: string, ...args: readonly string[]): void {
   const { status, error, stdout, stderr } = spawnSync(command, args, { cwd, encoding: "utf8" });
   if (status !== 0) throw new Error(`${command} failed: ${error?.message ?? `${stdout}${stderr}`}`);
 }
@@ -94,40 +55,57 @@ function convert(value: unknown): unknown {
   return { ...schema, type: [schema.type, "null"] };
 }
 
-/** One for each round. Several rows need what these processes cost and write. */
-type Costs = readonly { readonly ours: Cost; readonly theirs: Cost }[];
-
-function generateCosts({ folder }: Build): Costs {
-  // Each row runs in a process of its own.
-  const kept = join(folder, "generate-costs.json");
-  if (existsSync(kept)) return JSON.parse(readFileSync(kept, "utf8"));
-  const document = Object(convert(JSON.parse(readFileSync(downloadedDocument(), "utf8"))));
-  writeFileSync(join(folder, "github.json"), JSON.stringify({ ...document, openapi: "3.1.0" }));
-  const costOfCode = (code: string) => costOf(folder, "--input-type=module", "--eval", code);
-  const costs = Array.from({ length: ROUNDS }, () => ({
-    theirs: costOfCode(THEIRS),
-    ours: costOfCode(OURS),
-  }));
-  writeFileSync(kept, JSON.stringify(costs));
-  return costs;
+/** The members of the document that the rows read. */
+export interface ApiDocument {
+  readonly info: { readonly title: string };
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Record<string, unknown>>>>>;
+  readonly components: Readonly<Record<"schemas" | "parameters", Readonly<Record<string, object>>>>;
 }
 
-function shown(all: readonly Cost[]): string {
-  const median = (key: keyof Cost) => medianOf(all.map((cost) => cost[key]));
-  return inWords({ cpuMs: median("cpuMs"), wallMs: median("wallMs"), peakMiB: median("peakMiB") });
+/** Writes the documents of both variants into the folder, and returns that of Variant A. */
+export function writeDocuments({ folder }: Build): ApiDocument {
+  const path = join(folder, DOCUMENTS.A);
+  if (existsSync(path)) return JSON.parse(readFileSync(path, "utf8"));
+  const document: ApiDocument = {
+    ...Object(convert(JSON.parse(readFileSync(downloadedDocument(), "utf8")))),
+    openapi: "3.1.0",
+  };
+  const { info, components } = document;
+  const schemas = { ...components.schemas, "only-in-b": { type: "string" } };
+  const other = {
+    ...document,
+    info: { ...info, title: "Of Variant B" },
+    components: { ...components, schemas },
+  };
+  for (const side of ["ours", "theirs"]) mkdirSync(join(folder, side), { recursive: true });
+  writeFileSync(join(folder, DOCUMENTS.B), JSON.stringify(other));
+  writeFileSync(path, JSON.stringify(document));
+  return document;
+}
+
+function programs({ folder }: Build): { readonly ours: Program; readonly theirs: Program } {
+  const program = (code: string): Program => ({ args: ["--input-type=module", "--eval", code], cwd: folder });
+  return { ours: program(OURS), theirs: program(THEIRS) };
+}
+
+/** Writes what both generators make of the documents: ours/generated/, theirs/A.ts and theirs/B.ts. */
+export async function writeTypes(build: Build): Promise<ApiDocument> {
+  const document = writeDocuments(build);
+  const { ours, theirs } = programs(build);
+  if (!existsSync(join(build.folder, "ours/generated/lock.json"))) await runProgram(ours);
+  if (!existsSync(join(build.folder, "theirs/B.ts"))) await runProgram(theirs);
+  return document;
 }
 
 export const generateTime: Row = {
   name: "generate-time",
   title: "generate with 1,223 operations in each variant against openapi-typescript alone, processor time",
   unit: "times",
-  aim: 1.3,
-  seconds: 100,
-  async measure(build) {
-    const rounds = generateCosts(build);
-    const [ours, theirs] = [rounds.map((round) => round.ours), rounds.map((round) => round.theirs)];
-    const ratios = rounds.map((round) => round.ours.cpuMs / round.theirs.cpuMs);
-    return { ...intervalOf(ratios), ours: shown(ours), theirs: shown(theirs) };
+  aim: 1.15,
+  seconds: 50,
+  async measure(build, limit) {
+    writeDocuments(build);
+    return compareProcesses({ ...programs(build), by: "cpuMs", aim: limit.aim, seconds: limit.seconds });
   },
 };
 
@@ -135,39 +113,13 @@ export const generateMemory: Row = {
   name: "generate-memory",
   title: "peak memory of that generate",
   unit: "MiB",
-  aim: 1024,
-  seconds: 5,
-  async measure(build) {
-    const rounds = generateCosts(build);
-    const peaks = rounds.map(({ ours }) => ours.peakMiB);
-    const detail = `openapi-typescript alone: ${shown(rounds.map(({ theirs }) => theirs))}`;
-    return { ...intervalOf(peaks), ours: shown(rounds.map(({ ours }) => ours)), detail };
-  },
-};
-
-export const callTypeCheck: Row = {
-  name: "call-type-check",
-  title: "TypeScript 5.9 checks a program with one call of that document, processor time",
-  unit: "ms",
-  aim: 2500,
-  seconds: 60,
-  async measure(build) {
-    generateCosts(build);
-    const { folder } = build;
-    const root = fileURLToPath(new URL("../../..", import.meta.url));
-    const compiler = (name: string) => join(root, "node_modules", name, "bin/tsc");
-    const outDir = ["--outDir", join(folder, "dist")];
-    run(root, process.execPath, compiler("typescript-7"), "-p", "tsconfig.build.json", ...outDir);
-    costOf(folder, "--input-type=module", "--eval", OURS_OF_ONE);
-    const costsOf = (generated: string) => {
-      writeFileSync(join(folder, "one-call.ts"), oneCall(generated));
-      const project = { compilerOptions: COMPILER_OPTIONS, files: ["one-call.ts"] };
-      writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(project));
-      return Array.from({ length: ROUNDS }, () => costOf(folder, compiler("typescript"), "-p", "."));
-    };
-    const one = costsOf("generated-of-one");
-    const both = costsOf("generated");
-    const detail = `with the document in both variants ${shown(both)}`;
-    return { ...intervalOf(one.map(({ cpuMs }) => cpuMs)), ours: shown(one), detail };
+  aim: 300,
+  seconds: 20,
+  async measure(build, limit) {
+    writeDocuments(build);
+    const { ours, theirs } = programs(build);
+    const { peakMiB } = await runProgram(theirs);
+    const figures = await compareProcesses({ ours, by: "peakMiB", aim: limit.aim, seconds: limit.seconds });
+    return { ...figures, detail: `openapi-typescript alone: ${peakMiB.toFixed(0)} MiB` };
   },
 };

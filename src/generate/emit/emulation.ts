@@ -41,10 +41,12 @@ function bodyOf(document: Document, { media }: Content): unknown {
 
 export function emitEmulation(documents: Readonly<Record<Variant, Document>>, lists: OperationLists): string {
   const { A, B } = documents;
-  const answers = { A: answersOf(A, lists.A), B: answersOf(B, lists.B) };
+  const answers = VARIANTS.map(
+    (variant) => `  ${variant}: ${jsonText(answersOf(documents[variant], lists[variant]))},\n`,
+  );
   return [
     fileHeader("The answers of an emulator, from the examples and the schemas of both documents.", [A, B]),
-    `export const emulation: Readonly<Record<"A" | "B", Readonly<Record<string, unknown>>>> = ${jsonText(answers)};\n`,
+    `export const emulation: Readonly<Record<"A" | "B", Readonly<Record<string, unknown>>>> = {\n${answers.join("")}};\n`,
   ].join("\n");
 }
 

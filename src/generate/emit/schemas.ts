@@ -4,7 +4,7 @@ import { atPointer, type Document, documentError, follow, VARIANTS, type Variant
 import type { Content, Operation, OperationLists } from "../operations.js";
 import { isObject, pointerTo } from "../source-file.js";
 import { expressSchema, type Schema } from "./rewrite-schema.js";
-import { fileHeader, literal, prettyLiteral, propertyName } from "./source-text.js";
+import { fileHeader, jsonText, literal, propertyName, UNCHECKED } from "./source-text.js";
 
 /** A separate registry keeps the schemas out of zod's global one. */
 const LAZY = `function lazy(definitions: Record<string, unknown>, name: string): LazySchema {
@@ -20,6 +20,7 @@ const LAZY = `function lazy(definitions: Record<string, unknown>, name: string):
 `;
 
 export function emitSchemas(documents: Readonly<Record<Variant, Document>>, lists: OperationLists): string {
+  const both = [documents.A, documents.B];
   const tables = VARIANTS.map((variant) => schemaTable(documents[variant], lists[variant]));
   const withDefinitions = tables.filter(({ definitions }) => definitions.size > 0);
   const typeRows = tables.map((table) => tableRows(table, () => "LazySchema", "readonly ", ";"));
@@ -27,10 +28,7 @@ export function emitSchemas(documents: Readonly<Record<Variant, Document>>, list
     tableRows(table, (name) => `lazy(definitions${table.variant}, ${literal(name)})`, "", ","),
   );
   return [
-    fileHeader("The schemas of both variants for zod. Each schema is built at its first use.", [
-      documents.A,
-      documents.B,
-    ]),
+    UNCHECKED + fileHeader("The schemas of both variants for zod. Each is built at its first use.", both),
     'import { z } from "zod";\n',
     "/** Builds the schema at the first call and returns the same one afterwards. Unknown keys survive parsing. */",
     "export type LazySchema = () => z.ZodType;\n",
@@ -38,7 +36,7 @@ export function emitSchemas(documents: Readonly<Record<Variant, Document>>, list
     `export interface Schemas {\n${typeRows.join("")}}\n`,
     ...withDefinitions.map(
       ({ variant, definitions }) =>
-        `const definitions${variant}: Record<string, unknown> = ${prettyLiteral(Object.fromEntries(definitions))};\n`,
+        `const definitions${variant}: Record<string, unknown> = /* @__PURE__ */ ${jsonText(Object.fromEntries(definitions))};\n`,
     ),
     ...(withDefinitions.length > 0 ? [LAZY] : []),
     `export const schemas: Schemas = {\n${valueRows.join("")}};\n`,
