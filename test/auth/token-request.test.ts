@@ -54,14 +54,14 @@ test("createClientAssertion makes an assertion that the token endpoint accepts o
 test("a client assertion is the same where Buffer does not know base64url, as in browsers", async () => {
   const audience = "https://service.example/api/v1/acme/external-plugin/oauth/token";
   const isEncoding = vi.spyOn(Buffer, "isEncoding").mockReturnValue(false);
-  const toString = vi.spyOn(Buffer.prototype, "toString").mockImplementation(() => "not encoded");
+  const encoding = vi.spyOn(Buffer.prototype, "toString").mockImplementation(() => "not encoded");
   const assertion = await createClientAssertion({
     clientId: "reports",
     privateKey: pkcs8(rsaKey()),
     audience,
   });
   isEncoding.mockRestore();
-  toString.mockRestore();
+  encoding.mockRestore();
   const { payload } = await jwtVerify(assertion, rsaKey().publicKey, { audience });
   expect(payload).toMatchObject({ iss: "reports", sub: "reports" });
 });
