@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
+import { setImmediate as turn } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 /** Where the compiled package lies. */
@@ -127,26 +128,39 @@ export interface Loops extends Limit {
 }
 
 const WARM_UP_SHARE = 0.15;
-/** A slice is shorter than a usual disturbance of the machine, which therefore affects both sides alike. */
+/** After a slice the event loop turns, as it does between the requests of a server. */
 const SLICE_MS = 1;
-const SLICES_PER_ROUND = 40;
+/** Many young garbage collections fall into a block, so each side pays for its own garbage. */
+const LONGEST_BLOCK_MS = 500;
+/** At least as many rounds fit into the time. */
+const ROUNDS = 12;
 
-/** Times both loops in turn, slice by slice in random order, after a warm-up. */
+/**
+ * Times both loops in turn, block by block in random order, after a warm-up. The median leaves out the full garbage
+ * collections, which come every few seconds and at either side.
+ */
 export async function compare({ ours, theirs, by, aim, seconds }: Loops): Promise<Compared<Cost>> {
   const until = performance.now() + seconds * 1_000;
-  const sides = [ours, theirs];
-  const times = [await timesFor(ours), await timesFor(theirs)];
-  const round = async (): Promise<readonly Cost[]> => {
-    const sums = sides.map(() => ({ cpuMs: 0, wallMs: 0 }));
-    for (let slice = 0; slice < SLICES_PER_ROUND; slice++)
-      for (const side of shuffled([0, 1])) {
-        const [loop, count, sum] = [sides[side], times[side], sums[side]];
-        if (loop === undefined || count === undefined || sum === undefined) continue;
-        const { cpuMs, wallMs } = await costOf(() => loop(count));
-        sum.cpuMs += cpuMs / count / SLICES_PER_ROUND;
-        sum.wallMs += wallMs / count / SLICES_PER_ROUND;
+  const blockMs = Math.min(LONGEST_BLOCK_MS, (seconds * 1_000) / (2 * ROUNDS));
+  const sides = [
+    { loop: ours, times: await timesFor(ours) },
+    { loop: theirs, times: await timesFor(theirs) },
+  ] as const;
+  const block = async ({ loop, times }: (typeof sides)[number]): Promise<Cost> => {
+    let runs = 0;
+    const end = performance.now() + blockMs;
+    const { cpuMs, wallMs } = await costOf(async () => {
+      for (; performance.now() < end; runs += times) {
+        await loop(times);
+        await turn();
       }
-    return sums;
+    });
+    return { cpuMs: cpuMs / runs, wallMs: wallMs / runs };
+  };
+  const round = async (): Promise<readonly Cost[]> => {
+    const costs: Cost[] = [];
+    for (const side of shuffled([0, 1] as const)) costs[side] = await block(sides[side]);
+    return costs;
   };
   const warmUntil = performance.now() + WARM_UP_SHARE * seconds * 1_000;
   while (performance.now() < warmUntil) await round();

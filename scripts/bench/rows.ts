@@ -1,6 +1,7 @@
 // The rows of the benchmark, in the order in which they run and are shown.
 import type { Row } from "./measure.js";
 import { bundleSize } from "./rows/bundle-size.js";
+import { callersAtExpiry } from "./rows/callers-at-expiry.js";
 import { emulatorRate } from "./rows/emulator-rate.js";
 import { emulatorStart } from "./rows/emulator-start.js";
 import { firstTokens } from "./rows/first-tokens.js";
@@ -9,21 +10,26 @@ import { importTime } from "./rows/import-time.js";
 import { renewalP99 } from "./rows/renewal-p99.js";
 import { fileStoreFlat, fileStoreSet } from "./rows/stores.js";
 import { tenantMemory } from "./rows/tenant-memory.js";
-import { warmCall, warmCallPeer, warmToken } from "./rows/warm.js";
+import { tenantsInTurn } from "./rows/tenants-in-turn.js";
+import { warmCall, warmCallFetch, warmCallHttp, warmCallPeer, warmToken } from "./rows/warm.js";
 import { warmCallOverRedis } from "./rows/warm-over-redis.js";
 
 export const ROWS: readonly Row[] = [
   warmCall,
-  warmCallPeer,
-  warmToken,
-  warmCallOverRedis,
+  warmCallHttp,
+  warmCallFetch,
   firstTokens,
   importTime,
   bundleSize,
   tenantMemory,
+  tenantsInTurn,
+  callersAtExpiry,
   generateTime,
   generateMemory,
   callTypeCheck,
+  warmCallPeer,
+  warmToken,
+  warmCallOverRedis,
   renewalP99,
   emulatorRate,
   emulatorStart,
