@@ -2,11 +2,12 @@
 import type { Row } from "./measure.js";
 import { bundleSize } from "./rows/bundle-size.js";
 import { callersAtExpiry } from "./rows/callers-at-expiry.js";
+import { cliHelp } from "./rows/cli-help.js";
+import { coldStart } from "./rows/cold-start.js";
 import { emulatorRate } from "./rows/emulator-rate.js";
 import { emulatorStart } from "./rows/emulator-start.js";
 import { firstTokens } from "./rows/first-tokens.js";
 import { callTypeCheck, generateMemory, generateTime } from "./rows/generator.js";
-import { importTime } from "./rows/import-time.js";
 import { renewalP99 } from "./rows/renewal-p99.js";
 import { fileStoreFlat, fileStoreSet } from "./rows/stores.js";
 import { tenantMemory } from "./rows/tenant-memory.js";
@@ -19,11 +20,12 @@ export const ROWS: readonly Row[] = [
   warmCallHttp,
   warmCallFetch,
   firstTokens,
-  importTime,
+  coldStart,
   bundleSize,
   tenantMemory,
   tenantsInTurn,
   callersAtExpiry,
+  cliHelp,
   generateTime,
   generateMemory,
   callTypeCheck,

@@ -3,7 +3,6 @@ import { type DeploymentSettings, deploymentSettings } from "../contract/learnin
 import { EmulatorError, parseInput } from "../emulator/errors.js";
 import { parseFile } from "../emulator/seed/parse-file.js";
 import { invalidFlag, readFileOf } from "./arguments.js";
-import type { Settings } from "./settings.js";
 
 /**
  * Reads the file that --settings names. `check` may refuse more, with an EmulatorError that names the member.
@@ -35,11 +34,4 @@ export async function readSettingsFile(
     const issues = error.issues.map((issue) => issue.replace(/(?<=:\d+: )([\w.…-]+)(?=: )/, '"$1"'));
     throw invalidFlag("--settings", `names a file with mistakes:\n${issues.join("\n")}`);
   }
-}
-
-/** Adds what the client takes from the settings file, if one is named. A flag or its variable wins. */
-export async function withSettingsFile(settings: Settings): Promise<Settings> {
-  if (settings.settings === undefined) return settings;
-  const { refreshPath, bearerStatuses } = await readSettingsFile(settings.settings);
-  return { ...(refreshPath !== undefined && { refreshPath }), ...settings, bearerStatuses };
 }

@@ -155,9 +155,10 @@ export const secretTable = {
  * Reads the flags, the variables and the secrets of a command that commander has parsed. A flag wins over its
  * variable. A flag that names a file also replaces the secret in the environment. A flag that names another
  * client than the environment drops the secret in the environment, which must not be sent for the other.
+ * What the client takes from a settings file is added: a flag or its variable wins.
  */
-export function readSettings(command: Command, env: Environment): Settings {
-  const settings: Partial<Record<string, unknown>> = { ...command.opts() };
+export async function readSettings(command: Command, env: Environment): Promise<Settings> {
+  const settings: { settings?: string; [name: string]: unknown } = { ...command.opts() };
   const valueIn = (name: SettingName) => env[variableOf(name) ?? ""] || undefined;
   for (const name of Object.keys(secretTable) as (keyof typeof secretTable)[]) {
     const { file, client } = secretTable[name];
@@ -166,7 +167,11 @@ export function readSettings(command: Command, env: Environment): Settings {
     if (client !== undefined && owner !== undefined && owner !== settings[client]) delete settings[file];
     else settings[name] = valueIn(name);
   }
-  return settings;
+  if (settings.settings === undefined) return settings;
+  // Loaded only for a file, since it needs zod and yaml.
+  const { readSettingsFile } = await import("./settings-file.js");
+  const { refreshPath, bearerStatuses } = await readSettingsFile(settings.settings);
+  return { ...(refreshPath !== undefined && { refreshPath }), ...settings, bearerStatuses };
 }
 
 const settingOfOption: Readonly<Record<string, SettingName>> = {

@@ -14,7 +14,6 @@ import {
   type ServiceEvent,
   type TokenStore,
 } from "../index.js";
-import { fileStore } from "../stores/file.js";
 import { hasOldForm } from "../stores/file-old-form.js";
 import { parseBaseUrl } from "../variants/target.js";
 import { invalidFlag } from "./arguments.js";
@@ -153,6 +152,8 @@ export async function createLoginStore(settings: Settings, env: Environment): Pr
 
 async function openStore(file: string, settings: Settings): Promise<TokenStore> {
   const key = (await readSecret(settings, "storeKey")) ?? (await readKey(`${file}.key`));
+  // Loaded only for a stored login, since its encryption needs the whole of jose.
+  const { fileStore } = await import("../stores/file.js");
   const store = fileStore(file, { key });
   // If the store cannot be used, this fails now, before a person logs in.
   await store.get("");

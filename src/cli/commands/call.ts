@@ -10,7 +10,6 @@ import { exitCodeOf, reportError } from "../error-report.js";
 import type { Context } from "../run.js";
 import { openService } from "../service.js";
 import { addSettings, identitySettings, readSettings } from "../settings.js";
-import { withSettingsFile } from "../settings-file.js";
 import { identityHelp } from "../stored-login.js";
 
 interface CallFlags {
@@ -51,7 +50,7 @@ export function defineCall(command: Command, context: Context): void {
       const headers = readHeaders(header);
       const body = await readBody(data, dataFile);
       const values = readParameters(param);
-      const settings = await withSettingsFile(readSettings(command, env));
+      const settings = await readSettings(command, env);
       const { service, secrets } = await openService(settings, context, api as never, (variant) =>
         checkOperationId(operationId, api.operations[variant] ?? {}, `Variant ${variant} has no`),
       );

@@ -35,7 +35,6 @@ import { proxyFetch } from "../proxy-fetch.js";
 import { checkWritable, writeWhole } from "../report-files.js";
 import type { Context } from "../run.js";
 import { addSettings, identitySettings, inFlags, readSettings, type Settings } from "../settings.js";
-import { withSettingsFile } from "../settings-file.js";
 
 interface Flags {
   readonly port: number;
@@ -87,7 +86,7 @@ export function defineContract(command: Command, context: Context): void {
       if (flags.list) return listCases(output, flags);
       if (given !== undefined && command.getOptionValueSource("baseUrl") === "cli")
         throw invalidFlag("--base-url", "repeats the argument. Remove one.");
-      const settings = await withSettingsFile(readSettings(command, env));
+      const settings = await readSettings(command, env);
       const baseUrl = given ?? settings.baseUrl;
       await tryContract({ ...settings, ...(baseUrl !== undefined && { baseUrl }) }, flags, context);
     })

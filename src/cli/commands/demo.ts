@@ -1,7 +1,7 @@
 /** `bivariant demo`: detect, get a token and list the devices on four emulated deployments, without any settings. */
 import { randomBytes } from "node:crypto";
 import type { Command } from "commander";
-import { createEmulator, type Emulator } from "../../emulator/index.js";
+import type { Emulator } from "../../emulator/index.js";
 import type { Variant } from "../../errors.js";
 import { connect, isVariantError, serviceAccount, servicePlugin, unwrap } from "../../index.js";
 import { errorJson, errorLines, exitCodes } from "../error-report.js";
@@ -53,6 +53,7 @@ type Row = Awaited<ReturnType<typeof visit>>["row"];
 
 /** Starts an emulated deployment, uses it with both credentials, and stops it. */
 async function visit({ name, served, expected }: DemoDeployment, signal: AbortSignal) {
+  const { createEmulator } = await import("../../emulator/index.js");
   const emulator = createEmulator({ variants: served });
   const { url, close } = await emulator.listen();
   const found = await useDeployment(emulator, url, signal)

@@ -10,7 +10,7 @@ import { addSettings, namesOf, readSettings, targetSettings } from "../settings.
 export function defineDetect(command: Command, { output, env, signal, finish }: Context): void {
   addSettings(command, targetSettings, env)
     .action(async () => {
-      const settings = readSettings(command, env);
+      const settings = await readSettings(command, env);
       const { baseUrl = "", tenant: tenantId = "", timeoutMs, allowInsecureHttp } = settings;
       const detection = await output.during("asking which variant is served", () =>
         detectVariant({ baseUrl, tenantId, fetch: proxyFetch(env), signal, timeoutMs, allowInsecureHttp }),

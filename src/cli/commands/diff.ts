@@ -1,14 +1,6 @@
 /** `bivariant diff`: what changed between two states of the documents, or what differs between variants. */
 import { type Command, Option } from "commander";
-import {
-  type Change,
-  type DocumentDiff,
-  diffDocuments,
-  diffVariants,
-  LEVELS,
-  type Level,
-  type OperationDifference,
-} from "../../generate/index.js";
+import type { Change, DocumentDiff, Level, OperationDifference } from "../../generate/index.js";
 import { invalidFlag } from "../arguments.js";
 import { exitCodes } from "../error-report.js";
 import type { Paint } from "../output.js";
@@ -28,7 +20,7 @@ export function defineDiff(command: Command, { output, signal, finish }: Context
     .argument("[new]", "its later state")
     .addOption(
       new Option("--fail-on <level>", "exit 1 for changes of this level or a worse one")
-        .choices([...LEVELS, "never"])
+        .choices([...levels, "never"])
         .default("breaking"),
     )
     .addOption(
@@ -42,6 +34,7 @@ export function defineDiff(command: Command, { output, signal, finish }: Context
     .option("--markdown", "print a table for a pull request, of at most 65,536 characters")
     .action(async (old: string | undefined, revised: string | undefined, flags: Flags) => {
       const { variants, variantA, variantB, failOn, markdown } = flags;
+      const { diffDocuments, diffVariants } = await import("../../generate/index.js");
       if (variants !== undefined && old === undefined) {
         const id = variants === true ? undefined : variants;
         const documents = { A: variantA, B: variantB };
@@ -62,7 +55,7 @@ export function defineDiff(command: Command, { output, signal, finish }: Context
       if (output.json) output.value(diff);
       else if (markdown) output.verbatim(bounded(changeTable(diff)));
       else output.lines([...diff.changes.flatMap((one) => changeLines(one, output.paint)), countsOf(diff)]);
-      if (diff.level !== undefined && LEVELS.indexOf(diff.level) <= LEVELS.indexOf(failOn as Level))
+      if (diff.level !== undefined && levels.indexOf(diff.level) <= levels.indexOf(failOn as Level))
         finish(exitCodes.checkSaidNo);
     })
     .addHelpText(
@@ -82,10 +75,12 @@ With --json: { "level", "summary", "changes" }, or with --variants a list of { "
     );
 }
 
+/** The worst level is the first. */
 const colours = { breaking: "red", additive: "green", neutral: "dim" } as const;
+const levels = Object.keys(colours) as Level[];
 
 function countsOf({ summary, level }: DocumentDiff): string {
-  return level === undefined ? "No changes." : LEVELS.map((one) => `${summary[one]} ${one}`).join(", ");
+  return level === undefined ? "No changes." : levels.map((one) => `${summary[one]} ${one}`).join(", ");
 }
 
 /** Where a change is in the interface, what it is, and where it is in the file. */

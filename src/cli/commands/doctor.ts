@@ -12,14 +12,13 @@ import type { Environment } from "../output.js";
 import { proxyFetch } from "../proxy-fetch.js";
 import type { Context } from "../run.js";
 import { addSettings, identitySettings, inFlags, readSettings, type Settings } from "../settings.js";
-import { withSettingsFile } from "../settings-file.js";
 import { identityHelp, wantedLogin } from "../stored-login.js";
 
 export function defineDoctor(command: Command, { output, env, signal, finish }: Context): void {
   command.option("--jwks <path>", "the JWKS that the customer registered, to compare with the private key");
   addSettings(command, identitySettings, env)
     .action(async ({ jwks }: { jwks?: string }) => {
-      const settings = await withSettingsFile(readSettings(command, env));
+      const settings = await readSettings(command, env);
       const input = await readInput(settings, jwks, { output, env, signal });
       const findings: Finding[] = [];
       await output.during("examining", async () => {

@@ -6,16 +6,12 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { type Command, Option } from "commander";
-import {
-  type CustomerLogEntry,
-  createEmulator,
-  type Emulator,
-  type EmulatorOptions,
-  type EmulatorSeed,
-  type JournalEntry,
-  options,
-  readSeedFile,
-  rules,
+import type {
+  CustomerLogEntry,
+  Emulator,
+  EmulatorOptions,
+  EmulatorSeed,
+  JournalEntry,
 } from "../../emulator/index.js";
 import type { DocumentedApi } from "../../generate/emit/emulation.js";
 import { collect, invalidFlag, wholeNumber } from "../arguments.js";
@@ -23,7 +19,9 @@ import { fileWatcher, lookEveryMs, stateOfFiles } from "../file-watcher.js";
 import type { Output, Paint } from "../output.js";
 import type { Context } from "../run.js";
 import { exportLines } from "../settings.js";
-import { readSettingsFile } from "../settings-file.js";
+
+/** Loaded when the command runs: its help must not wait for hono and zod. */
+type EmulatorModule = typeof import("../../emulator/index.js");
 
 type TextFlag = "publicUrl" | "settings" | "seedFile" | "tenant" | "aClientId" | "bClientId" | "pageUrl";
 type DocumentFlag = "variantA" | "variantB";
@@ -74,17 +72,21 @@ export function defineEmulate(command: Command, { output, signal }: Context): vo
     )
     .option("--rules", "print the enforced rules and the options instead of serving")
     .action(async (flags: EmulateFlags) => {
-      if (flags.rules)
-        return output.json ? output.value({ rules, options }) : output.lines(ruleLines(output.paint));
+      const emulator = await import("../../emulator/index.js");
+      const { createEmulator, rules, options } = emulator;
+      if (flags.rules && output.json) return output.value({ rules, options });
+      if (flags.rules) return output.lines(ruleLines(emulator, output.paint));
       const { seedFile, watch } = flags;
       if (watch && seedFile === undefined)
         throw invalidFlag("--watch", "needs the file to watch: pass --seed-file too.");
       const api = await documentedApi(flags);
+      const { readSettingsFile } = await import("../settings-file.js");
       const settings =
         flags.settings === undefined ? {} : await readSettingsFile(flags.settings, createEmulator);
       const seed = seedFile === undefined ? defaultSeed(flags, api) : undefined;
-      const readOptions = () => ({ ...settings, ...emulatorOptions(flags, seed), ...(api && { api }) });
-      await serve(flags, readOptions, output, signal);
+      const ofFlags = () => emulatorOptions(flags, seed, emulator);
+      const readOptions = () => ({ ...settings, ...ofFlags(), ...(api && { api }) });
+      await serve(flags, readOptions, emulator, output, signal);
     })
     .addHelpText(
       "after",
@@ -115,7 +117,11 @@ listen, or the seed file or a document is wrong.`,
 }
 
 /** @throws EmulatorError `seed_invalid` */
-function emulatorOptions(flags: EmulateFlags, seed: EmulatorSeed | undefined): EmulatorOptions {
+function emulatorOptions(
+  flags: EmulateFlags,
+  seed: EmulatorSeed | undefined,
+  { readSeedFile }: EmulatorModule,
+): EmulatorOptions {
   const { variant, publicUrl, randomSeed, seedFile } = flags;
   const variants = variant === "both" ? (["A", "B"] as const) : variant && [variant];
   return {
@@ -169,7 +175,7 @@ function sourceOf(section: string): string {
     : section.replace(/^not shown(.*)/, "Not in the description$1.");
 }
 
-function ruleLines(paint: Paint): string[] {
+function ruleLines({ rules, options }: EmulatorModule, paint: Paint): string[] {
   return [
     "Rules:",
     "",
@@ -194,6 +200,7 @@ function ruleLines(paint: Paint): string[] {
 async function serve(
   { port, host, watch, seedFile = "", settings }: EmulateFlags,
   readOptions: () => EmulatorOptions,
+  { createEmulator }: EmulatorModule,
   output: Output,
   interruption: AbortSignal,
 ): Promise<void> {

@@ -1,7 +1,7 @@
 /** `bivariant generate`: code from the OpenAPI documents of both variants. */
 import { setTimeout as wait } from "node:timers/promises";
 import { type Command, Option } from "commander";
-import { checkGenerated, type Drift, type GenerateOptions, generate } from "../../generate/index.js";
+import type { Drift, GenerateOptions } from "../../generate/index.js";
 import { collect, invalidFlag } from "../arguments.js";
 import { errorJson, exitCodes, reportError } from "../error-report.js";
 import { fileWatcher, lookEveryMs, stateOfFiles } from "../file-watcher.js";
@@ -35,6 +35,7 @@ export function defineGenerate(command: Command, { output, signal, finish }: Con
         );
       const options = { documents: { A: variantA, B: variantB }, overlays, out };
       if (check) {
+        const { checkGenerated } = await import("../../generate/index.js");
         const drift = await output.during("generating to compare", () => checkGenerated(options));
         const lines = (["missing", "different", "extra"] as const).flatMap((kind) =>
           drift[kind].map((file) => `${kind.padEnd(10)}${out}/${file}`),
@@ -93,6 +94,7 @@ function quoted(path: string): string {
 
 async function generateOnce(options: GenerateOptions, output: Output, indent: 0 | 2): Promise<void> {
   const { out } = options;
+  const { generate } = await import("../../generate/index.js");
   const files = await output.during("generating", () => generate(options));
   if (output.json) output.value({ out, files }, indent);
   else output.lines(files.map((file) => `${out}/${file}`));

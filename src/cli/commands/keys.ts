@@ -38,7 +38,7 @@ function defineNew(command: Command, { output, env }: Context): void {
     );
   addSheetOptions(command, ["aClientId"], env)
     .action(async (flags: SheetFlags & { out: string; bits: string }) => {
-      const sheet = readSheet(command, flags, env);
+      const sheet = await readSheet(command, flags, env);
       const key = await createKey(flags.out, Number(flags.bits));
       const registration = { ...sheet, jwks: { keys: [await publicJwk(key)] } };
       const privateKeyFile = resolve(flags.out);
@@ -81,7 +81,7 @@ function defineRegistration(command: Command, { output, env }: Context): void {
     .option("--also <path...>", alsoText);
   addSheetOptions(command, ["aClientId", ...keySettings], env)
     .action(async (flags: SheetFlags) => {
-      const sheet = readSheet(command, flags, env);
+      const sheet = await readSheet(command, flags, env);
       const registration = { ...sheet, jwks: await configuredJwks(command, flags.also, env) };
       if (output.json) output.value(registration);
       else output.lines(registrationSheet(registration));
@@ -116,7 +116,7 @@ function addSheetOptions(command: Command, settings: readonly SettingName[], env
 }
 
 /** Reads all fields of the registration except the keys (sections 1 and 2.1 of the description). */
-function readSheet(command: Command, flags: SheetFlags, env: Environment) {
+async function readSheet(command: Command, flags: SheetFlags, env: Environment) {
   const { type, scope: scopes = [], device: devices } = flags;
   // "One scope of the form area:read, area:write or area:execute" (section 5.6 of the description).
   if (!scopes.every((one) => /^[^\s:,]+:(?:read|write|execute)$/.test(one)))
@@ -124,11 +124,13 @@ function readSheet(command: Command, flags: SheetFlags, env: Environment) {
       "--scope",
       "must be of the form area:read, area:write or area:execute. Separate several with spaces, without commas.",
     );
-  const { aClientId: clientId } = readSettings(command, env);
+  const { aClientId: clientId } = await readSettings(command, env);
   return { clientId, type: type === "service" ? type : "user interface", scopes, devices };
 }
 
-function registrationSheet(registration: ReturnType<typeof readSheet> & { readonly jwks: object }): string[] {
+function registrationSheet(
+  registration: Awaited<ReturnType<typeof readSheet>> & { readonly jwks: object },
+): string[] {
   const { clientId, type, scopes, devices, jwks } = registration;
   return [
     "Registration of an external plugin",
@@ -168,7 +170,7 @@ async function createKey(file: string, modulusLength: number): Promise<string> {
 
 /** Makes one JWKS from all keys. Their kids must differ, because a service finds a key by its kid. */
 async function configuredJwks(command: Command, also: readonly string[] = [], env: Environment) {
-  const settings = readSettings(command, env);
+  const settings = await readSettings(command, env);
   const own = await publicJwk(await readPrivateKey(settings), settings.aKeyId);
   const keys = [own, ...(await Promise.all(also.map(readOtherKeys))).flat()];
   for (const [index, key] of keys.entries()) {

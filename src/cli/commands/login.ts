@@ -12,7 +12,6 @@ import { hasOwnLoginClient } from "../credentials.js";
 import type { Environment } from "../output.js";
 import type { Context } from "../run.js";
 import { addSettings, loginSettings, namesOf, readSettings, type Settings } from "../settings.js";
-import { withSettingsFile } from "../settings-file.js";
 import {
   cliPerson,
   createLoginStore,
@@ -45,7 +44,7 @@ export function defineLogin(command: Command, context: Context): void {
     .option("--logout", "delete the stored login instead");
   addSettings(command, loginSettings, env)
     .action(async (flags: LoginFlags) => {
-      const settings = await withSettingsFile(readSettings(command, env));
+      const settings = await readSettings(command, env);
       await (flags.logout ? logOut(settings, context) : logIn(settings, flags, context));
     })
     .addHelpText(

@@ -4,14 +4,13 @@ import { wireText } from "../../errors.js";
 import type { Context } from "../run.js";
 import { openService } from "../service.js";
 import { addSettings, identitySettings, readSettings } from "../settings.js";
-import { withSettingsFile } from "../settings-file.js";
 import { identityHelp } from "../stored-login.js";
 
 export function defineToken(command: Command, context: Context): void {
   const { output, env } = context;
   addSettings(command, identitySettings, env)
     .action(async () => {
-      const settings = await withSettingsFile(readSettings(command, env));
+      const settings = await readSettings(command, env);
       const { service, token } = await openService(settings, context);
       const { variant } = service;
       const { value, expiresAt } = token;
