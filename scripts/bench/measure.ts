@@ -150,10 +150,11 @@ export async function compare({ ours, theirs, by, aim, seconds }: Loops): Promis
     let runs = 0;
     const end = performance.now() + blockMs;
     const { cpuMs, wallMs } = await costOf(async () => {
-      for (; performance.now() < end; runs += times) {
+      do {
         await loop(times);
         await turn();
-      }
+        runs += times;
+      } while (performance.now() < end);
     });
     return { cpuMs: cpuMs / runs, wallMs: wallMs / runs };
   };
