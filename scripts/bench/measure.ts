@@ -131,9 +131,9 @@ const WARM_UP_SHARE = 0.15;
 /** After a slice the event loop turns, as it does between the requests of a server. */
 const SLICE_MS = 1;
 /** Many young garbage collections fall into a block, so each side pays for its own garbage. */
-const LONGEST_BLOCK_MS = 500;
+const LONGEST_BLOCK_MS = 200;
 /** At least as many rounds fit into the time. */
-const ROUNDS = 12;
+const ROUNDS = 25;
 
 /**
  * Times both loops in turn, block by block in random order, after a warm-up. The median leaves out the full garbage
