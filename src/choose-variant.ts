@@ -4,7 +4,7 @@ import { credentialMissing, type MachineCredential } from "./auth/credentials/cr
 import { ifPossible } from "./auth/lazy.js";
 import type { SharedKey, SharedState } from "./auth/shared-state.js";
 import type { TokenEndpointState } from "./auth/token-endpoint.js";
-import { orLost, type Renewal, SharedTask } from "./auth/token-lifecycle.js";
+import { type Renewal, SharedTask } from "./auth/token-lifecycle.js";
 import {
   type Detection,
   type Evidence,
@@ -85,10 +85,9 @@ async function chooseByDetection(
   const shared = inFlight.get(key);
   if (options.shareInFlight && shared !== undefined) {
     const longestMs = options.rateLimitDeadlineMs + longestDetection * options.timeoutMs;
-    const found = await orLost(shared.join(signal), longestMs);
-    if (found !== undefined) return found;
-    if (inFlight.get(key) === shared) inFlight.delete(key);
-    return chooseByDetection(context, signal);
+    return shared.join(signal, longestMs, (error) =>
+      error === undefined ? chooseByDetection(context, signal) : undefined,
+    );
   }
   const started = new SharedTask(
     (abort) => detectOnce(context, abort),
@@ -101,7 +100,7 @@ async function chooseByDetection(
 }
 
 /** One process asks, and those that share its store wait for the answer. */
-async function detectOnce(context: DetectionContext, signal: AbortSignal): Promise<Detection> {
+async function detectOnce(context: DetectionContext, signal: AbortSignal | undefined): Promise<Detection> {
   const { verdicts } = context;
   const order = orderOf(context);
   const events = emitter({ variant: order[0] ?? "A", ...context.target }, context.options)();
@@ -109,7 +108,7 @@ async function detectOnce(context: DetectionContext, signal: AbortSignal): Promi
   const stored = await readDetection(context, events.emit);
   if (stored !== undefined) return stored;
   const askOnce = async () => {
-    signal.throwIfAborted();
+    signal?.throwIfAborted();
     return (await readDetection(context, events.emit)) ?? askAndStore();
   };
   const askAndStore = async () => {

@@ -103,14 +103,18 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
   const auths = new RecentlyUsed<TokenLifecycle>(maxTenants, (auth) => !auth.isRenewing);
 
   const inFlight = new Map<string, SharedTask<Detection>>();
-  const stateOf = (variant: Variant, target: Target) =>
-    states.get(nameOf(variant, target), () => new TokenEndpointState(variant, target, resolved));
+  const stateOf = (variant: Variant, target: Target, name = nameOf(variant, target)) =>
+    states.get(name, () => new TokenEndpointState(variant, target, resolved));
 
   // Rejects a wrong key or secret before anything is sent. A function is called only for the variant that is chosen,
   // since it may have nothing for this tenant, or its vault may be down. None is called while a token is valid.
+  // Settings that are no function are the same for every tenant, so they are checked once.
+  const checked = new Set<MachineCredential>();
   const prepare = async (one: MachineCredential, target: Target): Promise<void> => {
-    const isLive = auths.peek(nameOf(one.variant, target))?.isLive;
-    if (!isLive) await driverOf(one).prepare(target, resolved);
+    const { callsFunction, prepare } = driverOf(one);
+    const isLive = checked.has(one) || auths.peek(nameOf(one.variant, target))?.isLive;
+    if (!isLive) await prepare(target, resolved);
+    if (!callsFunction) checked.add(one);
   };
   const common = {
     credentials,
@@ -138,8 +142,9 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
   const authOf = (credential: MachineCredential, target: Target, isDetected: boolean) => {
     const { variant } = credential;
     const explain = isDetected ? explainDetected : explainUndetected;
-    return auths.get(nameOf(variant, target), () => {
-      const state = stateOf(variant, target);
+    const name = nameOf(variant, target);
+    return auths.get(name, () => {
+      const state = stateOf(variant, target, name);
       const driver = driverOf(credential);
       return machineTokens({ variant, target, driver, state, shared, options: resolved, explain });
     });

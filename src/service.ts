@@ -12,6 +12,7 @@ import type { CallMemory } from "./client/bearer-fetch.js";
 import {
   type Api,
   type Caller,
+  type CallerContext,
   type CallInit,
   type CallOptions,
   createCaller,
@@ -126,34 +127,26 @@ export function serviceMaker<T extends LookupTypes>(
     const problem = `has no schemas for \`api\`, such as that of ${unchecked}`;
     throw invalidOption("validate", problem, 'Pass its schemas.ts: validator("strict", schemas).');
   }
-  // Services of one Auth share what their calls have shown: a server may make a service per request. A tenant that was
-  // never called needs none.
-  const memories = new WeakMap<Auth, CallMemory>();
-  const memoryOf = (auth: Auth): CallMemory => {
-    const known = memories.get(auth);
-    if (known !== undefined) return known;
-    const memory = newMemory();
-    memories.set(auth, memory);
-    return memory;
+  const shared = contextOf(all);
+  const callersOf = (variant: Variant) => {
+    const context = { ...shared, operations: new OperationIndex(table[variant], variant) };
+    return { ...context, call: createCaller(context), fetch: createServiceFetch(context) };
   };
-  const indexes = { A: new OperationIndex(table.A, "A"), B: new OperationIndex(table.B, "B") };
+  const callers = { A: callersOf("A"), B: callersOf("B") };
   return (auth, detection) => {
-    const index = indexes[auth.variant];
-    const begin = emitter(auth, resolved);
-    const memory = () => memoryOf(auth);
-    const context = { auth, operations: index, options: all, begin, memory };
-    const caller = createCaller(context);
     const { variant, baseUrl, tenantId } = auth;
+    const own = callers[variant];
+    const call = (operationId: string, init?: CallInit) => own.call(auth, operationId, init);
     return Object.freeze({
       variant,
       baseUrl,
       tenantId,
       auth,
-      call: caller as unknown as Call<T>,
-      paths: createPathClient(index, caller),
-      fetch: createServiceFetch(context),
+      call: call as unknown as Call<T>,
+      paths: new PathMethods(auth, own),
+      fetch: (input: string | URL, init?: RequestInit) => own.fetch(auth, input, init),
       ...(detection === undefined ? {} : { detection }),
-    }) as Service<T>;
+    }) as unknown as Service<T>;
   };
 }
 
@@ -166,16 +159,24 @@ export function createVariantClient<X extends Variant>(
 ): PathClient<OperationTypes, X> {
   if (auth?.variant !== variant) throw invalidOption("auth", `must be an Auth of Variant ${variant}`);
   const resolved = resolveFor(auth, requireObject("options", options));
-  const begin = emitter(auth, resolved);
-  const index = new OperationIndex(entries, variant);
-  const all = { ...resolved, ...resolveCallOptions(options) };
-  const memory = newMemory();
-  const caller = createCaller({ options: all, auth, operations: index, begin, memory: () => memory });
-  return createPathClient<OperationTypes, X>(index, caller);
+  const operations = new OperationIndex(entries, variant);
+  const context = contextOf({ ...resolved, ...resolveCallOptions(options) });
+  const call = createCaller({ ...context, operations });
+  const paths: unknown = new PathMethods(auth, { operations, call });
+  return paths as PathClient<OperationTypes, X>;
 }
 
-function newMemory(): CallMemory {
-  return { worked: new Map(), limited: new Map() };
+/** Services of one Auth share what their calls have shown, because a server may make a service per request. */
+function contextOf<O extends Parameters<typeof emitter>[1]>(options: O) {
+  const memories = new WeakMap<Auth, CallMemory>();
+  const memoryOf = (auth: Auth): CallMemory => {
+    const known = memories.get(auth);
+    if (known !== undefined) return known;
+    const memory: CallMemory = { worked: new Map(), limited: new Map() };
+    memories.set(auth, memory);
+    return memory;
+  };
+  return { options, begin: (auth: Auth) => emitter(auth, options)(), memoryOf };
 }
 
 /** If an option was not passed, the Auth's is used. */
@@ -185,12 +186,31 @@ function resolveFor(auth: Auth, options: VariantClientOptions): ResolvedAuthOpti
   return resolveAuthOptions({ ...inherited, ...time, ...withoutUndefined(options) });
 }
 
-function createPathClient<T extends LookupTypes, X extends Variant>(
-  index: OperationIndex,
-  caller: Caller,
-): PathClient<T, X> {
-  const call = (method: string) => async (path: string, init?: CallInit) =>
-    caller(index.idOf(method, path), init);
-  const byMethod: unknown = Object.fromEntries(methods.map((method) => [method, call(method)]));
-  return Object.freeze(byMethod) as PathClient<T, X>;
-}
+type PathCallers = Pick<CallerContext, "operations"> & { readonly call: Caller };
+
+/**
+ * Many of them may be held, so they have no functions of their own. A method is made when it is read, so that it also
+ * works without its object, as in `const { GET } = service.paths`.
+ */
+const PathMethods = /* @__PURE__ */ (() =>
+  class PathMethods {
+    readonly #auth: Auth;
+    readonly #callers: PathCallers;
+
+    constructor(auth: Auth, callers: PathCallers) {
+      this.#auth = auth;
+      this.#callers = callers;
+      Object.freeze(this);
+    }
+
+    static {
+      const getterOf = (method: Method) =>
+        function get(this: PathMethods) {
+          const { operations, call } = this.#callers;
+          return async (path: string, init?: CallInit) =>
+            call(this.#auth, operations.idOf(method, path), init);
+        };
+      for (const method of methods)
+        Object.defineProperty(PathMethods.prototype, method, { get: getterOf(method) });
+    }
+  })();

@@ -97,9 +97,10 @@ export type AccessTokenFields = { readonly [K in keyof AccessToken]: AccessToken
 class HeldToken {
   readonly #value: string;
 
-  constructor({ value, expiresAt, issuedAt, tenant, operator, roles }: AccessTokenFields) {
-    this.#value = value;
-    Object.assign(this, withoutUndefined({ expiresAt, issuedAt, tenant, operator, roles }));
+  constructor(fields: AccessTokenFields) {
+    this.#value = fields.value;
+    for (const name of ["expiresAt", "issuedAt", "tenant", "operator", "roles"] as const)
+      if (fields[name] !== undefined) Object.assign(this, { [name]: fields[name] });
     Object.freeze(this);
   }
 

@@ -56,7 +56,7 @@ export function exchangeCode(
 async function exchangeOnce(
   context: PersonContext & TokenEndpoint,
   grant: CodeGrant,
-  signal: AbortSignal,
+  signal: AbortSignal | undefined,
 ): Promise<PersonGrant & { readonly isSaved: boolean }> {
   const { options, state, shared, prepared, key, emit } = context;
   const deadline = deadlineIn(options.rateLimitDeadlineMs, options);
@@ -65,7 +65,7 @@ async function exchangeOnce(
   let tokens: IssuedTokens;
   try {
     const unmark = await markSpent(context, grant.code);
-    if (signal.aborted) {
+    if (signal?.aborted) {
       // No caller waits and nothing was sent, so the code may be sent later.
       await unmark();
       throw signal.reason;

@@ -89,9 +89,9 @@ class MachineTokenSource implements TokenSource {
 
   async renew(renewal: Renewal): Promise<AccessToken> {
     const { isBackground, emit } = renewal;
-    const { options } = this.#context;
+    const { options, shared } = this.#context;
     const prepared = await this.#prepare();
-    const stored = await this.#readToken(prepared, emit);
+    const stored = shared.isShared ? await this.#readToken(prepared, emit) : undefined;
     if (isNewer(stored, renewal) && renewal.isFresh(stored)) return stored;
     this.#backoff.check(prepared.fingerprint);
     // A background renewal makes one attempt, so that nothing keeps running after the program has ended.
@@ -132,7 +132,7 @@ class MachineTokenSource implements TokenSource {
     const { state, shared, explain } = this.#context;
     const { signal, emit } = renewal;
     // The caller may have left while this waited for the lock.
-    signal.throwIfAborted();
+    signal?.throwIfAborted();
     // Each attempt reads the credential again, since a key may be rotated meanwhile.
     if (run.attempts > 0) run.prepared = await this.#prepare();
     const { prepared } = run;
@@ -156,21 +156,18 @@ class MachineTokenSource implements TokenSource {
       if (!("token" in step)) return step;
       this.#backoff.accepted();
       this.#acceptedFingerprint = run.prepared.fingerprint;
+      if (!shared.isShared) return step;
       const { token } = step;
-      await shared.write(
-        this.#key("token", prepared),
-        { ...token, value: token.value },
-        token.expiresAt,
-        emit,
-      );
+      const key = this.#key("token", prepared);
+      await shared.write(key, { ...token, value: token.value }, token.expiresAt, emit);
       if (isRefusalShared) await shared.delete(refusalKey, emit);
       return step;
     } catch (cause) {
-      if (signal.aborted) throw cause;
+      if (signal?.aborted) throw cause;
       if (!(cause instanceof TokenRequestError || cause instanceof UnexpectedResponseError)) throw cause;
       const retryAt = this.#backoff.refused(round, prepared.fingerprint);
       const error = (await explain?.(cause, renewal, this.#context)) ?? cause;
-      if (signal.aborted) throw error;
+      if (signal?.aborted) throw error;
       this.#backoff.keep(error);
       emit({ type: "closed_after_refusal", code: codeOf(error), retryAt });
       if (this.#isOfKey(error))
@@ -187,7 +184,8 @@ class MachineTokenSource implements TokenSource {
   /** Makes one attempt. @throws TransportError, TokenRequestError, UnexpectedResponseError if no other attempt follows */
   async #attempt(run: Run, round: number, renewal: Renewal): Promise<Step> {
     const { signal, isBackground, emit } = renewal;
-    const endpoint = { ...this.#context, emit };
+    const { variant, target, state, shared, options } = this.#context;
+    const endpoint = { variant, target, state, shared, options, emit };
     const { prepared } = run;
     const reply = await this.#send(endpoint, run, signal);
     const answer = reply instanceof TransportError ? undefined : reply.answer;
@@ -219,10 +217,14 @@ class MachineTokenSource implements TokenSource {
   }
 
   /** Sends one request. Returns a fault after which the same request may succeed, and throws all other faults. */
-  async #send(endpoint: TokenEndpoint, run: Run, signal: AbortSignal): Promise<TokenReply | TransportError> {
+  async #send(
+    endpoint: TokenEndpoint,
+    run: Run,
+    signal: AbortSignal | undefined,
+  ): Promise<TokenReply | TransportError> {
     const { prepared, otherClock } = run;
     // The caller may have left while the settings were read.
-    signal.throwIfAborted();
+    signal?.throwIfAborted();
     run.attempts++;
     endpoint.emit({ type: "token_requested", clientId: prepared.clientId, attempt: run.attempts });
     try {

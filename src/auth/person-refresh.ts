@@ -194,7 +194,7 @@ class PersonTokenSource implements TokenSource {
       const leave = await state.gate.enter({ deadline, signal });
       try {
         const lock = JSON.stringify(["refresh", await fingerprintOf(refreshToken)]);
-        signal.throwIfAborted();
+        signal?.throwIfAborted();
         const redeem = (lease?: AbortSignal) => this.#underLock(refreshToken, prepared, renewal, lease);
         const timeoutMs = 2 * options.timeoutMs + this.#lossWindowMs;
         const token = await options.store.lock(lock, redeem, { timeoutMs });
@@ -291,7 +291,7 @@ class PersonTokenSource implements TokenSource {
     const { fingerprint } = prepared;
     const round = this.#backoff.check(fingerprint);
     const send = prepared.refreshRequest?.(refreshToken);
-    signal.throwIfAborted();
+    signal?.throwIfAborted();
     lease?.throwIfAborted();
     // From here the renewal runs to its end, since a refresh token that was sent may be spent.
     keep();

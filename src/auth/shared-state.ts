@@ -72,7 +72,11 @@ export class SharedState {
    * Runs a task while no other process runs one for the same key. If the lock is not free in time the task runs without
    * it: at worst each process then does the same work. The task should first read whether it was done meanwhile.
    */
-  async exclusively<T>(key: SharedKey, task: () => Promise<T>, emit: Emit): Promise<T> {
+  exclusively<T>(key: SharedKey, task: () => Promise<T>, emit: Emit): Promise<T> {
+    return this.isShared ? this.#locked(key, task, emit) : task();
+  }
+
+  async #locked<T>(key: SharedKey, task: () => Promise<T>, emit: Emit): Promise<T> {
     let running: Promise<T> | undefined;
     const run = () => {
       running = task();

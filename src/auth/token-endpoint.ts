@@ -92,7 +92,13 @@ export class RateLimitGate {
    *
    * @throws RateLimitedError at once when the gate opens after the deadline (a countdown); the signal's reason
    */
-  async enter({ deadline, signal }: { deadline: () => number; signal: AbortSignal }): Promise<() => void> {
+  async enter({
+    deadline,
+    signal,
+  }: {
+    deadline: () => number;
+    signal: AbortSignal | undefined;
+  }): Promise<() => void> {
     const { clock, shareInFlight } = this.#options;
     for (let hasWaited = false; this.#refusals > 0 || hasWaited; hasWaited = true) {
       const closedMs = this.#refusals > 0 ? this.#leftMs() : 0;
@@ -198,7 +204,7 @@ export class TokenEndpointState {
   }
 
   /** Learns the rate limit and the server's clock from an answer, reports both, and tells the other processes. */
-  async learn(answer: Answer, shared: SharedState, emit: Emit): Promise<void> {
+  learn(answer: Answer, shared: SharedState, emit: Emit): Promise<void> | undefined {
     const { gate, clock } = this;
     const offsetMs = clock.observe(answer);
     if (offsetMs !== undefined)
@@ -209,7 +215,7 @@ export class TokenEndpointState {
     } else {
       gate.passed(answer);
     }
-    if (shared.isShared) await this.#share(shared, emit);
+    return shared.isShared ? this.#share(shared, emit) : undefined;
   }
 
   async #share(shared: SharedState, emit: Emit): Promise<void> {

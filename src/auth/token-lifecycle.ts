@@ -10,7 +10,7 @@
  */
 import { codeOf, isRateLimitedError, isTransportError, type Variant } from "../errors.js";
 import { backoffMs, countdown, zero } from "../http/backoff.js";
-import { untilAborted } from "../http/exchange.js";
+import { listen, unlisten } from "../http/exchange.js";
 import { requireSignal } from "../options.js";
 import {
   type AccessToken,
@@ -25,8 +25,8 @@ import type { TokenEndpoint } from "./token-request.js";
 
 /** Its events carry the `requestId` of the caller that started it. */
 export interface Renewal extends RequestEvents {
-  /** Aborted when no caller waits any more. A request that must run to its end ignores it. */
-  readonly signal: AbortSignal;
+  /** Aborted when no caller waits any more. Absent if that cannot be. A request that must run to its end ignores it. */
+  readonly signal: AbortSignal | undefined;
   /** Whether the held token is still served meanwhile, so that no caller waits. */
   readonly isBackground: boolean;
   /** The value of the held token. A stored token with this value is not newer. */
@@ -143,8 +143,7 @@ export class TokenLifecycle implements Auth {
     if (this.isRenewing || this.#pausedMs() > 0) return promise;
     const startedAt = performance.now();
     const events = this.#begin(requestId);
-    const renewal = this.#start(true, events);
-    renewal.keep();
+    const renewal = this.#start(events, true);
     // The event follows the start, so that a listener that asks for a token joins this renewal and starts no other.
     events.emit({ type: "token_served_while_renewing", expiresAt: token.expiresAt });
     const settled = renewal.result.then(
@@ -159,27 +158,28 @@ export class TokenLifecycle implements Auth {
     return promise;
   }
 
-  async #wait(given: unknown, requestId?: string): Promise<AccessToken> {
-    // The signal is checked first, since a wrong one would interrupt a renewal midway.
-    const signal = requireSignal(given);
-    if (!this.#options.shareInFlight) return this.#task(false, this.#begin(requestId)).join(signal);
-    const shared = this.isRenewing ? this.#renewal : undefined;
-    if (shared === undefined) return this.#start(false, this.#begin(requestId)).join(signal);
+  #wait(given: unknown, requestId?: string): Promise<AccessToken> {
+    let signal: AbortSignal | undefined;
     try {
-      const token = await orLost(shared.task.join(signal), shared.lostInMs());
-      if (token !== undefined) return token;
-      // The caller starts its own. A refresh token is not sent twice, because of the store's lock and records.
-      if (this.#renewal === shared) this.#renewal = undefined;
+      // The signal is checked first, since a wrong one would interrupt a renewal midway.
+      signal = requireSignal(given);
     } catch (error) {
-      // A background renewal sends only one request, but a caller that waits gets the retries too.
-      const mayRetry = shared.isBackground && !signal?.aborted;
-      if (!mayRetry || !(isTransportError(error) || isRateLimitedError(error))) throw error;
+      return Promise.reject(error);
     }
-    return this.getAccessToken({ signal, requestId });
+    if (!this.#options.shareInFlight) return this.#task(this.#begin(requestId), signal).join(signal);
+    const shared = this.isRenewing ? this.#renewal : undefined;
+    if (shared === undefined) return this.#start(this.#begin(requestId), false, signal).join(signal);
+    return shared.task.join(signal, shared.lostInMs(), (error) => {
+      // A background renewal sends only one request, but a caller that waits gets the retries too.
+      const mayRetry = shared.isBackground && (isTransportError(error) || isRateLimitedError(error));
+      // A refresh token is not sent twice, because of the store's lock and records.
+      const again = async () => this.getAccessToken({ signal, requestId });
+      return error === undefined || mayRetry ? again() : undefined;
+    });
   }
 
-  #start(isBackground: boolean, events: RequestEvents): SharedTask<AccessToken> {
-    const task = this.#task(isBackground, events, () => {
+  #start(events: RequestEvents, isBackground: boolean, caller?: AbortSignal): SharedTask<AccessToken> {
+    const task = this.#task(events, caller, isBackground, () => {
       if (this.#renewal?.task === task) this.#renewal = undefined;
     });
     const { timeoutMs, rateLimitDeadlineMs, shareInFlight } = this.#options;
@@ -190,11 +190,17 @@ export class TokenLifecycle implements Auth {
     return task;
   }
 
-  #task(isBackground: boolean, events: RequestEvents, onEnd?: () => void): SharedTask<AccessToken> {
-    return new SharedTask(async (signal, keep) => {
-      const renewed = reportEnd(events.emit, signal, async (emit) => {
+  /** Without the signal of a caller nothing can abort the task. */
+  #task(
+    events: RequestEvents,
+    caller: AbortSignal | undefined,
+    isBackground = false,
+    onEnd?: () => void,
+  ): SharedTask<AccessToken> {
+    const run = async (signal: AbortSignal | undefined, keep: () => void) => {
+      const renew = async (emit: Emit) => {
         const token = await this.#source.renew({
-          ...events,
+          requestId: events.requestId,
           emit,
           signal,
           isBackground,
@@ -204,9 +210,11 @@ export class TokenLifecycle implements Auth {
           keep,
         });
         return { token: this.hold(token) };
-      });
-      return (await renewed).token;
-    }, onEnd);
+      };
+      const isHeard = events.requestId !== undefined;
+      return (await (isHeard ? reportEnd(events.emit, signal, renew) : renew(events.emit))).token;
+    };
+    return new SharedTask(run, onEnd, caller === undefined);
   }
 
   #renewAt({ expiresAt, issuedAt = this.#now() }: AccessToken): number {
@@ -231,7 +239,7 @@ export class TokenLifecycle implements Auth {
 /** Runs what may send a token request, and reports how that ended if it sent one. @throws what `run` throws */
 export async function reportEnd<T extends { readonly token: AccessToken }>(
   emit: Emit,
-  signal: AbortSignal,
+  signal: AbortSignal | undefined,
   run: (emit: Emit) => Promise<T>,
 ): Promise<T> {
   const startedAt = performance.now();
@@ -253,53 +261,95 @@ export async function reportEnd<T extends { readonly token: AccessToken }>(
   }
 }
 
+/** What a caller waits for instead, after an error or, without one, when the task is lost. */
+type Instead<T> = (error?: unknown) => Promise<T> | undefined;
+
+/** A caller that waits for a task. */
+interface Wait<T> {
+  readonly signal: AbortSignal | undefined;
+  readonly leave: () => void;
+  readonly instead: Instead<T> | undefined;
+  readonly resolve: (value: T | Promise<T>) => void;
+}
+
 /** A task that several callers wait for. It is aborted when the last of them has left, unless it is kept. */
 export class SharedTask<T> {
   readonly result: Promise<T>;
-  readonly #controller = new AbortController();
+  readonly #controller: AbortController | undefined;
   readonly #onEnd: () => void;
-  #waiters = 0;
-  #isKept = false;
+  readonly #waits = new Set<Wait<T>>();
+  readonly #timers: ReturnType<typeof setTimeout>[] = [];
+  #hasTimer = false;
+  #isKept: boolean;
 
   /**
-   * Starts the task. `keep` lets it run to its end whether callers wait or not. `onEnd` is called when the task is
-   * settled or aborted, after which callers need another task.
+   * Starts the task. `keep` lets it run to its end whether callers wait or not; if `isKept` it does from the start, and has
+   * no signal. `onEnd` is called when it is settled, aborted or lost, after which callers need another task.
    */
-  constructor(run: (signal: AbortSignal, keep: () => void) => Promise<T>, onEnd: () => void = () => {}) {
+  constructor(
+    run: (signal: AbortSignal | undefined, keep: () => void) => Promise<T>,
+    onEnd: () => void = () => {},
+    isKept = false,
+  ) {
     this.#onEnd = onEnd;
-    this.result = run(this.#controller.signal, () => this.keep());
-    this.result.then(onEnd, onEnd);
+    this.#isKept = isKept;
+    this.#controller = isKept ? undefined : new AbortController();
+    this.result = run(this.#controller?.signal, () => this.keep());
+    this.result.then(
+      (value) => this.#end(({ resolve }) => resolve(value)),
+      (error: unknown) => this.#end(({ resolve, instead }) => resolve(instead?.(error) ?? this.result)),
+    );
   }
 
   keep(): void {
     this.#isKept = true;
   }
 
-  /** Waits for the result. The signal ends only this caller's wait, with the signal's reason. */
-  join(signal: AbortSignal | undefined): Promise<T> {
-    if (signal === undefined) {
-      this.keep();
-      return this.result;
-    }
-    this.#waiters++;
-    return untilAborted(this.result, signal, () => this.#leave(signal.reason));
+  /**
+   * Waits for the result. The signal ends only this caller's wait, with the signal's reason. A worker runtime may have
+   * stopped the task, so after `lostInMs` of real time the caller waits for what `instead` returns.
+   */
+  join(signal: AbortSignal | undefined, lostInMs = 0, instead?: Instead<T>): Promise<T> {
+    if (signal === undefined) this.keep();
+    if (signal === undefined && instead === undefined) return this.result;
+    if (instead !== undefined) this.#loseAfter(lostInMs);
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        this.#waits.delete(wait);
+        reject(signal?.reason);
+        if (this.#waits.size > 0 || this.#isKept) return;
+        this.#end(() => {});
+        this.#controller?.abort(signal?.reason);
+      };
+      const wait = { signal, leave, instead, resolve };
+      this.#waits.add(wait);
+      if (signal?.aborted) leave();
+      else if (signal !== undefined) listen(signal, leave);
+    });
   }
 
-  #leave(reason: unknown): void {
-    this.#waiters--;
-    if (this.#waiters > 0 || this.#isKept) return;
+  /** Callers of one turn share a timer. A later turn may be another request of a worker, whose timers end with it. */
+  #loseAfter(ms: number): void {
+    if (this.#hasTimer) return;
+    this.#hasTimer = true;
+    queueMicrotask(() => {
+      this.#hasTimer = false;
+    });
+    const lose = () => this.#end(({ resolve, instead }) => resolve(instead?.() ?? this.result), true);
+    this.#timers.push(setTimeout(lose, Math.min(ms, longestTimerMs)));
+  }
+
+  #end(settle: (wait: Wait<T>) => void, isLost = false): void {
     this.#onEnd();
-    this.#controller.abort(reason);
+    for (const timer of this.#timers) clearTimeout(timer);
+    for (const wait of this.#waits) {
+      // The caller that started the task waits for it in any case.
+      if (isLost && wait.instead === undefined) continue;
+      this.#waits.delete(wait);
+      if (wait.signal !== undefined) unlisten(wait.signal, wait.leave);
+      settle(wait);
+    }
   }
-}
-
-/** Waits for a shared task, whose runtime may have stopped it. Resolves with `undefined` after `ms` of real time. */
-export function orLost<T>(waiting: Promise<T>, ms: number): Promise<T | undefined> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const lost = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, Math.min(ms, longestTimerMs), undefined);
-  });
-  return Promise.race([waiting, lost]).finally(() => clearTimeout(timer));
 }
 
 const firstStepMs = 1_000;

@@ -57,7 +57,7 @@ export interface TokenReply {
 export async function sendTokenRequest(
   { variant, target, state, shared, options, emit }: TokenEndpoint,
   send: (attempt: TokenAttempt) => Promise<SentAttempt>,
-  { signal, isByOwnClock = false }: { signal?: AbortSignal; isByOwnClock?: boolean } = {},
+  { signal, isByOwnClock = false }: { signal?: AbortSignal | undefined; isByOwnClock?: boolean } = {},
 ): Promise<TokenReply> {
   const { fetch, now, timeoutMs } = options;
   let sent: SentAttempt | undefined;

@@ -4,8 +4,8 @@
  */
 import type { AccessToken, Auth, RequestEvents } from "../auth/auth.js";
 import type { PersonRequiredError } from "../auth/stored-grant.js";
-import { isTransportError, TransportError, UnexpectedResponseError } from "../errors.js";
-import { wasNotSent } from "../http/exchange.js";
+import { isTransportError, TransportError, UnexpectedResponseError, type Variant } from "../errors.js";
+import { wasNotSent, withTimeLimit } from "../http/exchange.js";
 import { isUnderBase, type ResolvedRequestOptions } from "../variants/target.js";
 import { isPersonRequired } from "./call-error.js";
 
@@ -15,11 +15,11 @@ const youngTokenMs = 30_000;
 /** The methods that may be sent again although the first request may have been processed (RFC 9110 section 9.2.2). */
 export const idempotentMethods: readonly string[] = ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"];
 
+/** What the services of one connector share. */
 export interface BearerFetchContext {
-  readonly auth: Auth;
   readonly options: ResolvedRequestOptions & { readonly bearerStatuses: readonly number[] };
-  readonly begin: () => RequestEvents;
-  readonly memory: () => CallMemory;
+  readonly begin: (auth: Auth) => RequestEvents;
+  readonly memoryOf: (auth: Auth) => CallMemory;
 }
 
 /** What the calls through one Auth have shown. Requests of `service.fetch` share the operationId "". */
@@ -35,18 +35,20 @@ interface SentRequest {
   /** The caller of bearerFetch has checked that this URL is under the base URL. */
   readonly url: string;
   readonly method: string;
-  readonly headers: Readonly<Record<string, string>>;
+  /** Belongs to this request alone: the bearer is put into it. */
+  readonly headers: Record<string, string>;
   readonly body: RequestInit["body"];
 }
 
 interface BearerRequest<T> extends SentRequest {
+  readonly auth: Auth;
   readonly events: RequestEvents;
-  /** Ends the wait for a token. */
+  /** Ends the request and the wait for a token. */
   readonly signal: AbortSignal | undefined;
-  /** Sets a time limit for one request, without the wait for a token before it. */
-  readonly limit: <R>(send: (signal: AbortSignal) => Promise<R>) => Promise<R>;
-  /** Reads from the response what the caller needs, within the limit. */
-  readonly read: (response: Response) => Promise<T>;
+  /** Makes the signal that the fetch gets from that of the time limit. Default: the latter itself. */
+  readonly signalOf?: ((limit: AbortSignal) => AbortSignal) | undefined;
+  /** Reads from the response what the caller needs, within the time limit. */
+  readonly read: (response: Response, variant: Variant) => Promise<T>;
   readonly operationId?: string | undefined;
   /** Other members of the RequestInit, such as undici's `dispatcher`. */
   readonly init?: RequestInit | undefined;
@@ -74,36 +76,31 @@ export async function bearerFetch<T>(
   request: BearerRequest<T>,
   context: BearerFetchContext,
 ): Promise<BearerAnswer<T>> {
-  const { auth } = context;
-  const { method, signal, operationId } = request;
+  const { auth, method, signal, operationId } = request;
+  const { variant, baseUrl } = auth;
+  // The time limit is for one request, without the wait for a token before it.
+  const limits = { variant, baseUrl, timeoutMs: context.options.timeoutMs, signal };
   const { requestId, emit } = request.events;
   let isReplayed = false;
-  let seen: { status?: number } = {};
-  const send = (token?: AccessToken): Promise<BearerAnswer<T>> =>
-    request.limit(async (abort) => {
-      seen = {};
-      const { response, ...answered } = await follow(request, token, context, abort, seen);
-      return { response, ...answered, content: await request.read(response), token, isReplayed };
-    });
-
   for (;;) {
     const token = request.anonymous ? undefined : await auth.getAccessToken({ signal, requestId });
+    const attempt: Attempt = { token, isReplayed, status: 0 };
     let answer: BearerAnswer<T>;
     try {
-      answer = await send(token);
+      answer = await withTimeLimit((limit) => follow(request, attempt, context, limit), limits);
     } catch (fault) {
       if (await request.again?.(undefined, fault)) continue;
-      throw mayBeProcessed(fault, method, seen.status);
+      throw mayBeProcessed(fault, method, attempt.status);
     }
     const { response, withBearer, isProcessed } = answer;
     if (response.ok) {
-      if (token !== undefined && withBearer) context.memory().worked.set(operationId ?? "", token);
+      if (token !== undefined && withBearer) context.memoryOf(auth).worked.set(operationId ?? "", token);
       return answer;
     }
     if (isProcessed) return answer;
     if (await request.again?.(response)) continue;
     if (isReplayed || token === undefined || !withBearer) return answer;
-    if (!refusesBearer(response.status, token, context)) return answer;
+    if (!refusesBearer(response.status, token, auth, context)) return answer;
     if (auth.needsPerson) return { ...answer, required: auth.refused?.(token) };
     auth.invalidate(token);
     if (!canBeSentAgain(request.body)) return answer;
@@ -120,7 +117,7 @@ export async function bearerFetch<T>(
 }
 
 /** Marks the fault of a request that may have been processed and must not be processed twice. */
-function mayBeProcessed(fault: unknown, method: string, status = 0): unknown {
+function mayBeProcessed(fault: unknown, method: string, status: number): unknown {
   if (!isTransportError(fault) || idempotentMethods.includes(method)) return fault;
   if (status === 0 && wasNotSent(fault)) return fault;
   const isSuccess = status >= 200 && status <= 299;
@@ -131,14 +128,14 @@ function mayBeProcessed(fault: unknown, method: string, status = 0): unknown {
 }
 
 /** Whether an answer may mean that the token is no longer valid, so that another one may help. */
-function refusesBearer(status: number, token: AccessToken, context: BearerFetchContext): boolean {
-  const { options, memory } = context;
+function refusesBearer(status: number, token: AccessToken, auth: Auth, context: BearerFetchContext): boolean {
+  const { options, memoryOf } = context;
   if (!options.bearerStatuses.includes(status)) return false;
   const ageMs = options.now() - (token.issuedAt ?? 0);
   // If the clock was set back, the age is negative. Such a token is not treated as young.
   if (ageMs >= 0 && ageMs <= youngTokenMs) return false;
   // A status other than 401 has other meanings too, so the token must have been accepted before.
-  return status === 401 || [...memory().worked.values()].some(({ value }) => value === token.value);
+  return status === 401 || [...memoryOf(auth).worked.values()].some(({ value }) => value === token.value);
 }
 
 /** The Fetch standard has the same limit. */
@@ -150,45 +147,57 @@ interface Hop extends SentRequest {
   readonly withBearer: boolean;
 }
 
-async function follow(
-  { url, method, headers, body, init }: Omit<BearerRequest<unknown>, "read">,
-  token: AccessToken | undefined,
-  { auth, options: { fetch } }: BearerFetchContext,
-  signal: AbortSignal,
-  seen: { status?: number },
-): Promise<Pick<BearerAnswer<unknown>, "response" | "withBearer" | "isProcessed">> {
+/** One sending of a request, which a redirect continues. */
+interface Attempt {
+  readonly token: AccessToken | undefined;
+  readonly isReplayed: boolean;
+  /** The status of the latest answer, 0 before the first. */
+  status: number;
+}
+
+async function follow<T>(
+  request: BearerRequest<T>,
+  attempt: Attempt,
+  { options: { fetch } }: BearerFetchContext,
+  limit: AbortSignal,
+): Promise<BearerAnswer<T>> {
+  const signal = request.signalOf?.(limit) ?? limit;
+  const { auth, url, method, headers, body, init } = request;
+  const { token, isReplayed } = attempt;
   let hop: Hop = { url, method, headers, body, withBearer: token !== undefined };
   for (let hops = 0; ; hops++) {
-    const headers: Record<string, string> = { ...hop.headers };
-    if (hop.withBearer && token !== undefined) headers.authorization = `Bearer ${token.value}`;
-    const sent: RequestInit = { ...init, method: hop.method, headers, redirect: "manual", signal };
     // A redirect may have removed the body, and `init` must not bring it back.
-    if (hop.body === undefined || hop.body === null) delete sent.body;
-    else sent.body = hop.body;
+    const { method, headers, body = null } = hop;
+    if (hop.withBearer && token !== undefined) headers.authorization = `Bearer ${token.value}`;
+    const own: RequestInit = { method, headers, body, redirect: "manual", signal };
+    const sent = init === undefined ? own : { ...init, ...own };
     // The Fetch standard requires `duplex` for a stream and allows no other value.
-    if (!canBeSentAgain(hop.body)) Object.assign(sent, { duplex: "half" });
+    if (!canBeSentAgain(body)) Object.assign(sent, { duplex: "half" });
     const response = await fetch(hop.url, sent);
-    seen.status = response.status;
-    const isRefused = init?.redirect === "error" && response.status >= 300 && response.status < 400;
-    if (response.type === "opaqueredirect" || isRefused) {
-      const reason = isRefused
-        ? 'which redirect: "error" forbids. Leave redirect out, and it is followed.'
-        : "and a browser does not show where it leads. It was not followed. Check baseUrl.";
-      const { status } = response;
-      const message = `The API answered with a redirect (${status || "its status is hidden"}), ${reason}`;
-      throw new UnexpectedResponseError("response_redirected", message, { status, variant: auth.variant });
+    attempt.status = response.status;
+    const next = response.ok ? undefined : nextHop(response, hop, request);
+    if (next === undefined || hops >= mostRedirects) {
+      const content = await request.read(response, auth.variant);
+      const isProcessed = hop.method !== request.method;
+      return { response, withBearer: hop.withBearer, isProcessed, content, token, isReplayed };
     }
-    const next = init?.redirect === "manual" ? undefined : nextHop(response, hop, auth.baseUrl);
-    if (next === undefined || hops >= mostRedirects)
-      return { response, withBearer: hop.withBearer, isProcessed: hop.method !== method };
     response.body?.cancel().catch(() => {});
     hop = next;
   }
 }
 
 /** Outside the base URL a request has no bearer and no body. After a redirect outside, the bearer stays removed. */
-function nextHop(response: Response, hop: Hop, baseUrl: string): Hop | undefined {
+function nextHop(response: Response, hop: Hop, { auth, init }: BearerRequest<unknown>): Hop | undefined {
   const { status } = response;
+  const isRefused = init?.redirect === "error" && status >= 300 && status < 400;
+  if (response.type === "opaqueredirect" || isRefused) {
+    const reason = isRefused
+      ? 'which redirect: "error" forbids. Leave redirect out, and it is followed.'
+      : "and a browser does not show where it leads. It was not followed. Check baseUrl.";
+    const message = `The API answered with a redirect (${status || "its status is hidden"}), ${reason}`;
+    throw new UnexpectedResponseError("response_redirected", message, { status, variant: auth.variant });
+  }
+  if (init?.redirect === "manual") return undefined;
   const location = response.headers.get("location");
   if (!redirectStatuses.includes(status) || location === null) return undefined;
   let url: URL;
@@ -206,7 +215,7 @@ function nextHop(response: Response, hop: Hop, baseUrl: string): Hop | undefined
   const method = becomesGet ? "GET" : hop.method;
   const body = becomesGet ? undefined : hop.body;
   if (!canBeSentAgain(body)) return undefined;
-  const isInside = isUnderBase(url, baseUrl);
+  const isInside = isUnderBase(url, auth.baseUrl);
   if (!isInside && method !== "GET" && method !== "HEAD") return undefined;
   const withBearer = hop.withBearer && isInside;
   const hasBody = body !== undefined && body !== null;

@@ -1,6 +1,6 @@
 /** Looks up an operation, builds its request, sends it with the bearer, and makes an outcome of the response. */
 import type { OperationEntry } from "../../generated/operations.js";
-import type { Emit } from "../auth/auth.js";
+import type { Auth, Emit } from "../auth/auth.js";
 import {
   type ApiError,
   ConfigurationError,
@@ -10,7 +10,7 @@ import {
   type Variant,
 } from "../errors.js";
 import { backoffMs, countdown, deadlineIn, parseRetryAfterMs, sleep, withJitter } from "../http/backoff.js";
-import { readBounded, withTimeLimit } from "../http/exchange.js";
+import { readBounded } from "../http/exchange.js";
 import { type ClockOptions, invalidOption } from "../options.js";
 import { type BearerFetchContext, bearerFetch, canBeSentAgain, idempotentMethods } from "./bearer-fetch.js";
 import { apiErrorOf } from "./call-error.js";
@@ -129,7 +129,7 @@ type AnyOutcome =
   | { ok: true; status: number; variant: Variant; data: unknown; retries: number; response: Response }
   | { ok: false; status: number; variant: Variant; error: ApiError; retries: number; response: Response };
 
-export type Caller = (operationId: string, init?: CallInit) => Promise<AnyOutcome>;
+export type Caller = (auth: Auth, operationId: string, init?: CallInit) => Promise<AnyOutcome>;
 
 const gatewayStatuses: readonly number[] = [502, 503, 504];
 
@@ -142,11 +142,11 @@ function namesDevice({ path, deviceParameter }: OperationEntry, { params, body }
 }
 
 export function createCaller(context: CallerContext): Caller {
-  const { auth, operations, options, begin, memory } = context;
-  const { now, clock, timeoutMs, validate, rateLimitDeadlineMs } = options;
-  const { variant, baseUrl } = auth;
+  const { operations, options, begin, memoryOf } = context;
+  const { now, clock, validate, rateLimitDeadlineMs } = options;
 
-  return async (operationId, init = {}) => {
+  return async (auth, operationId, init = {}) => {
+    const { variant } = auth;
     const operation = operations.byId(operationId);
     if (typeof init !== "object" || init === null) throw invalidOption("init", "must be an object");
     const { params, envelope } = init;
@@ -164,7 +164,7 @@ export function createCaller(context: CallerContext): Caller {
       headers["content-type"] ??= contentType ?? "application/json";
     headers.accept ??= "application/json";
     const startedAt = performance.now();
-    const events = begin();
+    const events = begin(auth);
     const { emit } = events;
     emit({ type: "call_started", operationId, method });
     const leftMs = deadlineIn(rateLimitDeadlineMs, options);
@@ -176,7 +176,7 @@ export function createCaller(context: CallerContext): Caller {
       if (status !== 429 && !(isPassing && idempotentMethods.includes(method))) return false;
       const askedMs = response && parseRetryAfterMs(response.headers, now());
       const waitMs = askedMs ? withJitter(askedMs) : backoffMs(retries);
-      if (status === 429) memory().limited.set(operationId, countdown(waitMs, now));
+      if (status === 429) memoryOf(auth).limited.set(operationId, countdown(waitMs, now));
       if (retries >= mostRetries || !canBeSentAgain(body) || waitMs > leftMs()) return false;
       const code = isTransportError(fault) ? fault.code : undefined;
       emit({ type: "call_retried", operationId, method, status, code, retry: ++retries, waitMs });
@@ -186,10 +186,11 @@ export function createCaller(context: CallerContext): Caller {
     let status: number | undefined;
     let code: string | undefined;
     try {
-      const limitedMs = memory().limited.get(operationId)?.() ?? 0;
+      const limitedMs = memoryOf(auth).limited.get(operationId)?.() ?? 0;
       if (limitedMs > 0 && mostRetries > 0 && limitedMs <= leftMs()) await sleep(limitedMs, signal, clock);
       const answer = await bearerFetch(
         {
+          auth,
           url,
           method,
           headers,
@@ -199,15 +200,7 @@ export function createCaller(context: CallerContext): Caller {
           operationId,
           anonymous,
           again,
-          limit: (send) => withTimeLimit(send, { variant, baseUrl, timeoutMs, signal }),
-          // A success may be of any size, because the caller asked for it. A refusal that is too large counts as empty.
-          read: (response) => {
-            if (response.ok) return response.text();
-            return readBounded(response, variant).catch((error) => {
-              if (error instanceof UnexpectedResponseError) return "";
-              throw error;
-            });
-          },
+          read: readAnswer,
         },
         context,
       );
@@ -229,7 +222,7 @@ export function createCaller(context: CallerContext): Caller {
         isDocumented: operation.failure.includes(status),
         isReplayed: options.bearerStatuses.includes(status) ? isReplayed : undefined,
         isIdempotent: idempotentMethods.includes(method),
-        hasWorked: token !== undefined && memory().worked.get(operationId)?.value === token.value,
+        hasWorked: token !== undefined && memoryOf(auth).worked.get(operationId)?.value === token.value,
         namesDevice: namesDevice(operation, init),
       });
       code = error.code;
@@ -250,6 +243,15 @@ function envelopeHeader(envelope: unknown): Record<string, string> | undefined {
   if (envelope === undefined) return undefined;
   if (typeof envelope === "string" && envelope !== "") return { "x-envelope": envelope };
   throw invalidOption("envelope", "must be a non-empty string");
+}
+
+/** A success may be of any size, because the caller asked for it. A refusal that is too large counts as empty. */
+function readAnswer(response: Response, variant: Variant): Promise<string> {
+  if (response.ok) return response.text();
+  return readBounded(response, variant).catch((error) => {
+    if (error instanceof UnexpectedResponseError) return "";
+    throw error;
+  });
 }
 
 function parseSuccess(text: string, { status, headers }: Response, variant: Variant): unknown {

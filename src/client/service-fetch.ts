@@ -1,7 +1,7 @@
 /** `service.fetch`: any request under the base URL with the bearer, for routes that no document describes. */
 import type { Auth } from "../auth/auth.js";
 import { type ConfigurationError, codeOf } from "../errors.js";
-import { whenAborted, withTimeLimit } from "../http/exchange.js";
+import { whenAborted } from "../http/exchange.js";
 import { invalidOption, requireObject } from "../options.js";
 import { isUnderBase } from "../variants/target.js";
 import { type BearerFetchContext, bearerFetch } from "./bearer-fetch.js";
@@ -16,24 +16,24 @@ import { headerRecord, token } from "./request.js";
  */
 export type ServiceFetch = (input: string | URL, init?: RequestInit) => Promise<Response>;
 
-export function createServiceFetch(context: BearerFetchContext): ServiceFetch {
-  const { auth, options } = context;
-  const { variant, baseUrl } = auth;
-  const { timeoutMs } = options;
-  return async (input, init = {}) => {
+export type BearerFetch = (auth: Auth, ...args: Parameters<ServiceFetch>) => ReturnType<ServiceFetch>;
+
+export function createServiceFetch(context: BearerFetchContext): BearerFetch {
+  return async (auth, input, init = {}) => {
     const url = resolveUnderBase(input, auth);
     const method = requestMethod(requireObject("init", init));
     const headers = headerRecord(init.headers);
     const { body } = init;
     const signal = init.signal ?? undefined;
     const startedAt = performance.now();
-    const events = context.begin();
+    const events = context.begin(auth);
     events.emit({ type: "call_started", method });
     let status: number | undefined;
     let code: string | undefined;
     try {
       const { response } = await bearerFetch(
         {
+          auth,
           url,
           method,
           headers,
@@ -41,8 +41,7 @@ export function createServiceFetch(context: BearerFetchContext): ServiceFetch {
           events,
           signal,
           init,
-          limit: (send) =>
-            withTimeLimit((abort) => send(signalOf(abort, signal)), { variant, baseUrl, timeoutMs, signal }),
+          signalOf: (limit) => signalOf(limit, signal),
           read: async () => undefined,
         },
         context,

@@ -23,17 +23,18 @@ const tooLargeMessage = "The answer is larger than 1 MiB. Is baseUrl right, and 
  */
 export function exchange(
   send: (signal: AbortSignal) => Promise<Response>,
-  { now, ...limit }: TimeLimitOptions & { readonly now: () => number },
+  options: TimeLimitOptions & { readonly now: () => number },
 ): Promise<Answer> {
+  const { now, variant } = options;
   return withTimeLimit(async (abort) => {
     const sentAt = now();
     const response = await send(abort);
     const receivedAt = now();
-    const text = await readBounded(response, limit.variant);
+    const text = await readBounded(response, variant);
     // In a browser a redirect that is not followed has the status 0.
     const status = response.type === "opaqueredirect" ? 302 : response.status;
     return { status, headers: response.headers, text, sentAt, receivedAt };
-  }, limit);
+  }, options);
 }
 
 /** Reads the text of a body of at most 1 MiB, without a byte order mark. */
@@ -103,21 +104,8 @@ export function withTimeLimit<T>(
   task: (signal: AbortSignal) => Promise<T>,
   options: TimeLimitOptions,
 ): Promise<T> {
+  const { variant, baseUrl, timeoutMs, signal: given } = options;
   const controller = new AbortController();
-  const run = () => task(controller.signal);
-  return waitWithin(run, options, (reason) => controller.abort(reason));
-}
-
-/**
- * Waits for a task that may ignore its signal. At the time limit the wait ends in any case.
- *
- * @throws as `withTimeLimit`
- */
-function waitWithin<T>(
-  task: () => Promise<T>,
-  { variant, baseUrl, timeoutMs, signal: given }: TimeLimitOptions,
-  stopped: (reason: unknown) => void = () => {},
-): Promise<T> {
   return new Promise((resolve, reject) => {
     const signal = requireSignal(given);
     if (signal?.aborted) return reject(signal.reason);
@@ -129,14 +117,14 @@ function waitWithin<T>(
     const stop = (reason: unknown) => {
       end();
       reject(reason);
-      stopped(reason);
+      controller.abort(reason);
     };
     const timer = setTimeout(() => {
       const message = `No complete answer from ${baseUrl} within ${timeoutMs} ms. Check whether it is reachable, or raise timeoutMs.`;
       stop(new TransportError("timed_out", message, { retryable: true, variant }));
     }, timeoutMs);
     const forget = signal && whenAborted(signal, () => stop(signal.reason));
-    task().then(
+    task(controller.signal).then(
       (value) => {
         end();
         resolve(value);
@@ -149,18 +137,36 @@ function waitWithin<T>(
   });
 }
 
-/** The waits that each signal may end. They share one listener on the signal, which is removed with the last wait. */
+/** What each signal ends. All of it shares one listener on the signal, which is removed with the last end. */
 const waiting = new WeakMap<AbortSignal, { readonly ends: Set<() => void>; readonly listener: () => void }>();
+
+/** Calls `end` once when the signal is aborted, until `unlisten`. */
+export function listen(signal: AbortSignal, end: () => void): void {
+  const known = waiting.get(signal);
+  if (known !== undefined) {
+    known.ends.add(end);
+    return;
+  }
+  const ends = new Set([end]);
+  const listener = () => {
+    waiting.delete(signal);
+    for (const each of [...ends]) each();
+  };
+  waiting.set(signal, { ends, listener });
+  signal.addEventListener("abort", listener, { once: true });
+}
+
+export function unlisten(signal: AbortSignal, end: () => void): void {
+  const known = waiting.get(signal);
+  if (known === undefined || !known.ends.delete(end) || known.ends.size > 0) return;
+  waiting.delete(signal);
+  signal.removeEventListener("abort", known.listener);
+}
 
 /** Calls `end` once when the signal is aborted. Returns a function that cancels this. */
 export function whenAborted(signal: AbortSignal, end: () => void): () => void {
-  const { ends, listener } = waiting.get(signal) ?? listenTo(signal);
-  ends.add(end);
-  return () => {
-    if (!ends.delete(end) || ends.size > 0 || waiting.get(signal)?.ends !== ends) return;
-    waiting.delete(signal);
-    signal.removeEventListener("abort", listener);
-  };
+  listen(signal, end);
+  return () => unlisten(signal, end);
 }
 
 /** Waits for a promise. @throws the signal's reason when it is aborted before; then `aborted` is called */
@@ -179,17 +185,6 @@ export function untilAborted<T>(
     if (signal.aborted) onAbort();
     else settled.then(whenAborted(signal, onAbort));
   });
-}
-
-function listenTo(signal: AbortSignal): { ends: Set<() => void>; listener: () => void } {
-  const ends = new Set<() => void>();
-  const listener = () => {
-    waiting.delete(signal);
-    for (const end of [...ends]) end();
-  };
-  waiting.set(signal, { ends, listener });
-  signal.addEventListener("abort", listener, { once: true });
-  return { ends, listener };
 }
 
 const tlsCode =
@@ -243,6 +238,9 @@ const addresses = [
   { address: "::1", family: 6 },
 ] as const;
 
+/** A name in other letters or percent-encoded becomes the plain one when its URL is parsed. */
+const mayBeUnderLocalhost = /localhost|%|[^!-~]/i;
+
 /**
  * Browsers resolve names under localhost to this machine, but Node asks DNS, whose answer may be another machine, which
  * would get the secrets in plain http. So for these names undici is told the addresses, unless a test tool has replaced
@@ -250,12 +248,12 @@ const addresses = [
  */
 export function defaultFetch(): Fetch {
   let pinned: Promise<Fetch> | undefined;
-  return async (url, init) => {
+  return (url, init) => {
     const asksDns = globalThis.fetch === atStart && globalThis.process?.versions?.node !== undefined;
-    if (!asksDns || !url.startsWith("http://") || !new URL(url).hostname.endsWith(".localhost"))
-      return globalThis.fetch(url, init);
+    const isSuspect = asksDns && url.startsWith("http://") && mayBeUnderLocalhost.test(url);
+    if (!isSuspect || !new URL(url).hostname.endsWith(".localhost")) return globalThis.fetch(url, init);
     pinned ??= pinnedFetch();
-    return (await pinned)(url, init);
+    return pinned.then((fetch) => fetch(url, init));
   };
 }
 

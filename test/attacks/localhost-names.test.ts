@@ -55,6 +55,23 @@ test.each(Object.entries(doors))(
   },
 );
 
+test.each([
+  { name: "in capitals", host: "service.LOCALHOST" },
+  { name: "percent-encoded", host: "service.%6cocalhost" },
+  { name: "in wide letters", host: "service.\uff4cocalhost" },
+])(
+  "a name under localhost that the app's own Auth writes $name is reached on loopback too",
+  async ({ host }) => {
+    const baseUrl = (await atALocalhostName()).replace("service.localhost", host);
+    const auth = createAuth({ ...target, baseUrl, credential: account() });
+    const asked = hostileDns();
+    const getAccessToken = () => auth.getAccessToken();
+    const own = { variant: "B", baseUrl, tenantId: "acme", getAccessToken, invalidate() {} } as const;
+    expect(await createService(own).call("listDevices")).toMatchObject({ ok: true });
+    expect(asked).toEqual([]);
+  },
+);
+
 test("a name that only ends like localhost is another machine", () => {
   const insecure = expect.objectContaining({ code: "base_url_insecure" });
   for (const baseUrl of [

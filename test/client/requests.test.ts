@@ -322,3 +322,24 @@ test.each([null, { api: null }, { api: { operations: { A: null, B: {} } } }])(
     expect(making).toThrow(expect.objectContaining({ code: "option_invalid" }));
   },
 );
+
+test("a method that was read from the paths of a service calls for the tenant of that service", async () => {
+  const fetch = scriptedFetch(() => Response.json({}));
+  const pathsOf = (tenantId: string) =>
+    createService(numberedAuth({ variant: "A", baseUrl, tenantId, now: Date.now }), { fetch }).paths;
+  const { GET: getOfAcme } = pathsOf("acme");
+  const { GET: getOfGlobex } = pathsOf("globex");
+  await getOfAcme("/api/v1/{tenantId}/devices");
+  await getOfGlobex("/api/v1/{tenantId}/devices");
+  const tenants = ["acme", "globex"].map((tenantId) => `${baseUrl}/api/v1/${tenantId}/devices`);
+  expect(fetch.calls.map(({ url }) => url)).toEqual(tenants);
+});
+
+test("the paths of a service have the eight methods of OpenAPI, which cannot be replaced", () => {
+  const { paths } = scriptedService("B").service;
+  const methods = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"] as const;
+  for (const method of methods) {
+    expect(paths[method], method).toBeTypeOf("function");
+    expect(() => Object.assign(paths, { [method]: () => {} }), method).toThrow(TypeError);
+  }
+});

@@ -165,6 +165,19 @@ describe.each(variants)("a shared renewal of Variant %s that the runtime has sto
     expect(parts.events.filter(({ type }) => type === "token_renewed").length).toBeLessThanOrEqual(2);
     expect(parts.pending).toHaveLength(0);
   });
+
+  test("is not waited for for ever by a caller that came after another one whose timers the runtime stopped too", async () => {
+    const parts = auths(variant, undefined, true, limits);
+    await stopped(parts);
+    vi.stubGlobal("setTimeout", () => 0);
+    parts.auth.getAccessToken();
+    await settle();
+    vi.unstubAllGlobals();
+    const caller = parts.auth.getAccessToken({ signal: new AbortController().signal });
+    await vi.waitUntil(() => parts.pending.length > 0, { timeout: 3_000 });
+    await parts.answer();
+    expect((await caller).value).toBe("token-acme-1");
+  });
 });
 
 test("a shared detection that the runtime has stopped is not waited for for ever", async () => {

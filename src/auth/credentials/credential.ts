@@ -151,7 +151,6 @@ export function personCredential<V extends Variant>(
 function withDriver<C extends { variant: Variant }, P>(credential: C, driver: CredentialDriver<P>): C {
   const { variant } = credential;
   const prepare: typeof driver.prepare = async (target, options = {}) => {
-    if (!driver.callsFunction) return driver.prepare(target, options);
     const asked = `the function of the Variant ${variant} credential for the tenant "${target.tenantId}" at ${target.baseUrl}`;
     const limit = { variant, baseUrl: asked, timeoutMs: options.timeoutMs ?? 10_000 };
     try {
@@ -162,7 +161,8 @@ function withDriver<C extends { variant: Variant }, P>(credential: C, driver: Cr
       throw new ConfigurationError(code, `${message} Look at ${asked}.`, { option, variant, cause });
     }
   };
-  Object.defineProperty(credential, driverKey, { value: { ...driver, prepare } });
+  const value = driver.callsFunction ? { ...driver, prepare } : driver;
+  Object.defineProperty(credential, driverKey, { value });
   return Object.freeze(credential);
 }
 

@@ -33,8 +33,8 @@ export function servicePlugin(settings: Settings<ServicePluginSettings>): Machin
   return machineCredential("A", {
     callsFunction: typeof settings === "function" || typeof key === "function",
     async prepare(target, options) {
-      const { send, ...client } = await prepare(target, options);
-      return { ...client, send: (attempt) => send("client_credentials", {}, attempt) };
+      const { clientId, fingerprint, explain, send } = await prepare(target, options);
+      return { clientId, fingerprint, explain, send: (attempt) => send("client_credentials", {}, attempt) };
     },
   });
 }
