@@ -1,4 +1,4 @@
-// A server in a process of its own that answers every request at once: token requests with a token, others with devices.
+// A server in a process of its own. It answers token requests with a token, and all others with devices.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 

@@ -22,7 +22,7 @@ interface Chosen {
   readonly svg: string | undefined;
 }
 
-/** The rows that the flags choose; undefined for `--help`. @throws an Error that names an unknown row or flag */
+/** What the flags choose; undefined for `--help`. @throws an Error that names an unknown row or flag */
 function choose(args: readonly string[]): Chosen | undefined {
   const options = {
     json: { type: "boolean", default: false },
@@ -60,14 +60,14 @@ async function main(): Promise<number> {
   });
   if (showsProgress) process.stderr.write("\r\x1b[K");
   const report = reportOn(setting, measured);
-  if (svg !== undefined) writeFileSync(svg, drawFigures(report));
   console.log(isJson ? JSON.stringify(report, null, 2) : asText(report));
+  if (svg !== undefined) writeFileSync(svg, drawFigures(report));
   return measured.some(({ verdict }) => verdict === "failed") ? 1 : 0;
 }
 
 /**
- * Compiles the package as npm packs it, since tsx would measure its own wrappers too. The folder is below node_modules,
- * where the dependencies resolve; it is removed when this process ends.
+ * Compiles the package as npm packs it, since tsx would measure its own wrappers too. The folder is below
+ * node_modules, where the dependencies resolve; it is removed when this process ends.
  */
 async function buildPackage(root: string): Promise<Build> {
   const cache = join(root, "node_modules", ".cache");

@@ -67,8 +67,8 @@ export function medianOf(samples: readonly number[]): number {
 }
 
 /**
- * The interval lies between two order statistics, so it assumes nothing of how the samples are distributed. Fewer than
- * six samples have no such interval: theirs is their range.
+ * The interval lies between two order statistics, so it assumes nothing of how the samples are distributed.
+ * Fewer than six samples have no such interval: theirs is their range.
  */
 export function intervalOf(samples: readonly number[]): Interval {
   const sorted = [...samples].sort((a, b) => a - b);
@@ -83,7 +83,9 @@ const FEWEST_SAMPLES = 7;
 /** The width of an interval that needs no more samples, as a share of its value. */
 const NARROW = 0.03;
 
-/** Takes at least one sample, and more until their interval is narrow and on one side of the aim, or the time is over. */
+/**
+ * Takes a sample, and more until their interval is narrow and on one side of the aim, or the time is over.
+ */
 export async function sample(take: () => Promise<number> | number, limit: Limit): Promise<Interval> {
   const { aim } = limit;
   const until = performance.now() + limit.seconds * 1_000;
@@ -128,16 +130,16 @@ export interface Loops extends Limit {
 }
 
 const WARM_UP_SHARE = 0.15;
-/** After a slice the event loop turns, as it does between the requests of a server. */
+/** After a slice the event loop turns, without which nothing that a weak reference has reached is freed. */
 const SLICE_MS = 1;
 /** Many young garbage collections fall into a block, so each side pays for its own garbage. */
 const LONGEST_BLOCK_MS = 200;
-/** At least as many rounds fit into the time. */
+/** About as many rounds fit into the time. */
 const ROUNDS = 25;
 
 /**
- * Times both loops in turn, block by block in random order, after a warm-up. The median leaves out the full garbage
- * collections, which come every few seconds and at either side.
+ * Times both loops in turn, block by block in random order, after a warm-up. The median leaves out the full
+ * garbage collections, which come every few seconds and at either side.
  */
 export async function compare({ ours, theirs, by, aim, seconds }: Loops): Promise<Compared<Cost>> {
   const until = performance.now() + seconds * 1_000;
@@ -217,8 +219,8 @@ export interface Programs extends Limit {
 }
 
 /**
- * Runs the programs in random order, again and again. The first round reads files from the disk, so it is dropped, unless
- * it takes much of the time.
+ * Runs the programs in random order, again and again. The first round reads files from the disk, so it is
+ * dropped, unless it takes much of the time.
  */
 export async function compareProcesses(programs: Programs): Promise<Compared<ProcessCost>> {
   const { ours, theirs, bare, by, aim, seconds } = programs;

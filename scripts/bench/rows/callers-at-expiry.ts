@@ -1,4 +1,5 @@
-// Measures how long many callers wait for one new token when the old one has expired, each with an AbortSignal of its own.
+// Measures how long many callers, each with an AbortSignal of its own, wait for a token when theirs has
+// expired.
 import { type Cost, costOf, duration, inWords, medianOf, type Row, sample, shuffled } from "../measure.js";
 
 const CALLERS = 10_000;

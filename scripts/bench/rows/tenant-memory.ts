@@ -1,4 +1,4 @@
-// Measures the memory of a tenant in a connector that holds many, and of what peers hold for one, each in a new process.
+// Measures the memory of a tenant in a connector that holds many, and of what peers hold for one.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { medianOf, type Row, sample } from "../measure.js";
@@ -16,9 +16,9 @@ interface TenantCost {
 
 type Side = "servicePlugin" | "serviceAccount" | "openid-client" | "@badgateway/oauth2-client";
 
-// A real signature would take most of the time, and leave nothing behind. Each token has 36 characters. The tenants of the
-// first round load the lazy modules and compile the code. What is kept by tenant id is what a program with many tenants
-// must keep: with this package nothing, since the connector finds the tenant.
+// A real signature would take most of the time, and leave nothing behind. Each token has 36 characters. The
+// tenants of the first round load the lazy modules and compile the code. What is kept by tenant id is what a
+// program with many tenants may keep: its services, and with a peer the configuration and the token.
 const PROGRAM = `
   const [main, tenants, side] = process.argv.slice(1);
   let issued = 0;
