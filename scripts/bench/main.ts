@@ -4,12 +4,13 @@ import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { bundleEntries } from "../build.js";
+import { drawFigures } from "./chart.js";
 import type { Build, Row } from "./measure.js";
-import { asData, asText, currentSetting, describeSetting } from "./report.js";
+import { asText, currentSetting, reportOn } from "./report.js";
 import { ROWS } from "./rows.js";
 import { runRows } from "./run.js";
 
-const USAGE = `Usage: npm run bench -- [--only <row>,<row>] [--json]
+const USAGE = `Usage: npm run bench -- [--only <row>,<row>] [--json] [--svg <file>]
 
 Exits with 1 when a row failed. A missed aim is no failure.
 Rows: ${ROWS.map(({ name }) => name).join(", ")}`;
@@ -17,13 +18,16 @@ Rows: ${ROWS.map(({ name }) => name).join(", ")}`;
 interface Chosen {
   readonly rows: readonly Row[];
   readonly isJson: boolean;
+  /** Where the chart is written. */
+  readonly svg: string | undefined;
 }
 
-/** The rows that the flags choose; undefined for `--help`. @throws an Error that names an unknown row or flag */
+/** What the flags choose; undefined for `--help`. @throws an Error that names an unknown row or flag */
 function choose(args: readonly string[]): Chosen | undefined {
   const options = {
     json: { type: "boolean", default: false },
     only: { type: "string" },
+    svg: { type: "string" },
     help: { type: "boolean" },
   } as const;
   const { values } = parseArgs({ args: [...args], options });
@@ -31,7 +35,8 @@ function choose(args: readonly string[]): Chosen | undefined {
   const names = values.only?.split(",");
   const unknown = names?.find((name) => !ROWS.some((row) => row.name === name));
   if (unknown !== undefined) throw new Error(`There is no row "${unknown}".`);
-  return { rows: ROWS.filter(({ name }) => names?.includes(name) ?? true), isJson: values.json };
+  const rows = ROWS.filter(({ name }) => names?.includes(name) ?? true);
+  return { rows, isJson: values.json, svg: values.svg };
 }
 
 async function main(): Promise<number> {
@@ -46,7 +51,7 @@ async function main(): Promise<number> {
     console.log(USAGE);
     return 0;
   }
-  const { rows, isJson } = chosen;
+  const { rows, isJson, svg } = chosen;
   const setting = currentSetting();
   const build = await buildPackage(fileURLToPath(new URL("../..", import.meta.url)));
   const showsProgress = process.stderr.isTTY;
@@ -54,14 +59,15 @@ async function main(): Promise<number> {
     if (showsProgress) process.stderr.write(`\r\x1b[K${index + 1} of ${rows.length}: ${name}`);
   });
   if (showsProgress) process.stderr.write("\r\x1b[K");
-  if (isJson) console.log(JSON.stringify(asData(setting, measured), null, 2));
-  else console.log(`${describeSetting(setting)}\n\n${asText(measured)}`);
+  const report = reportOn(setting, measured);
+  console.log(isJson ? JSON.stringify(report, null, 2) : asText(report));
+  if (svg !== undefined) writeFileSync(svg, drawFigures(report));
   return measured.some(({ verdict }) => verdict === "failed") ? 1 : 0;
 }
 
 /**
- * Compiles the package as npm packs it, since tsx would measure its own wrappers too. The folder is below node_modules,
- * where the dependencies resolve; it is removed when this process ends.
+ * Compiles the package as npm packs it, since tsx would measure its own wrappers too. The folder is below
+ * node_modules, where the dependencies resolve; it is removed when this process ends.
  */
 async function buildPackage(root: string): Promise<Build> {
   const cache = join(root, "node_modules", ".cache");

@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
+import { setImmediate as turn } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 /** Where the compiled package lies. */
@@ -66,8 +67,8 @@ export function medianOf(samples: readonly number[]): number {
 }
 
 /**
- * The interval lies between two order statistics, so it assumes nothing of how the samples are distributed. Fewer than
- * six samples have no such interval: theirs is their range.
+ * The interval lies between two order statistics, so it assumes nothing of how the samples are distributed.
+ * Fewer than six samples have no such interval: theirs is their range.
  */
 export function intervalOf(samples: readonly number[]): Interval {
   const sorted = [...samples].sort((a, b) => a - b);
@@ -82,7 +83,9 @@ const FEWEST_SAMPLES = 7;
 /** The width of an interval that needs no more samples, as a share of its value. */
 const NARROW = 0.03;
 
-/** Takes at least one sample, and more until their interval is narrow and on one side of the aim, or the time is over. */
+/**
+ * Takes a sample, and more until their interval is narrow and on one side of the aim, or the time is over.
+ */
 export async function sample(take: () => Promise<number> | number, limit: Limit): Promise<Interval> {
   const { aim } = limit;
   const until = performance.now() + limit.seconds * 1_000;
@@ -127,26 +130,40 @@ export interface Loops extends Limit {
 }
 
 const WARM_UP_SHARE = 0.15;
-/** A slice is shorter than a usual disturbance of the machine, which therefore affects both sides alike. */
+/** After a slice the event loop turns, without which nothing that a weak reference has reached is freed. */
 const SLICE_MS = 1;
-const SLICES_PER_ROUND = 40;
+/** Many young garbage collections fall into a block, so each side pays for its own garbage. */
+const LONGEST_BLOCK_MS = 200;
+/** About as many rounds fit into the time. */
+const ROUNDS = 25;
 
-/** Times both loops in turn, slice by slice in random order, after a warm-up. */
+/**
+ * Times both loops in turn, block by block in random order, after a warm-up. The median leaves out the full
+ * garbage collections, which come every few seconds and at either side.
+ */
 export async function compare({ ours, theirs, by, aim, seconds }: Loops): Promise<Compared<Cost>> {
   const until = performance.now() + seconds * 1_000;
-  const sides = [ours, theirs];
-  const times = [await timesFor(ours), await timesFor(theirs)];
+  const blockMs = Math.min(LONGEST_BLOCK_MS, (seconds * 1_000) / (2 * ROUNDS));
+  const sides = [
+    { loop: ours, times: await timesFor(ours) },
+    { loop: theirs, times: await timesFor(theirs) },
+  ] as const;
+  const block = async ({ loop, times }: (typeof sides)[number]): Promise<Cost> => {
+    let runs = 0;
+    const end = performance.now() + blockMs;
+    const { cpuMs, wallMs } = await costOf(async () => {
+      do {
+        await loop(times);
+        await turn();
+        runs += times;
+      } while (performance.now() < end);
+    });
+    return { cpuMs: cpuMs / runs, wallMs: wallMs / runs };
+  };
   const round = async (): Promise<readonly Cost[]> => {
-    const sums = sides.map(() => ({ cpuMs: 0, wallMs: 0 }));
-    for (let slice = 0; slice < SLICES_PER_ROUND; slice++)
-      for (const side of shuffled([0, 1])) {
-        const [loop, count, sum] = [sides[side], times[side], sums[side]];
-        if (loop === undefined || count === undefined || sum === undefined) continue;
-        const { cpuMs, wallMs } = await costOf(() => loop(count));
-        sum.cpuMs += cpuMs / count / SLICES_PER_ROUND;
-        sum.wallMs += wallMs / count / SLICES_PER_ROUND;
-      }
-    return sums;
+    const costs: Cost[] = [];
+    for (const side of shuffled([0, 1] as const)) costs[side] = await block(sides[side]);
+    return costs;
   };
   const warmUntil = performance.now() + WARM_UP_SHARE * seconds * 1_000;
   while (performance.now() < warmUntil) await round();
@@ -202,8 +219,8 @@ export interface Programs extends Limit {
 }
 
 /**
- * Runs the programs in random order, again and again. The first round reads files from the disk, so it is dropped, unless
- * it takes much of the time.
+ * Runs the programs in random order, again and again. The first round reads files from the disk, so it is
+ * dropped, unless it takes much of the time.
  */
 export async function compareProcesses(programs: Programs): Promise<Compared<ProcessCost>> {
   const { ours, theirs, bare, by, aim, seconds } = programs;

@@ -37,44 +37,54 @@ export function describeSetting({ node, platform, cpu, cores, memoryGiB, load, d
 }
 
 /** All figures, for programs. */
-export function asData(setting: Setting, rows: readonly MeasuredRow[]): object {
-  const data = rows.map(({ row, result, verdict, seconds }) => {
+export interface Report extends Setting {
+  readonly rows: readonly ReportedRow[];
+}
+
+export interface ReportedRow extends Pick<Row, "name" | "title" | "unit" | "aim">, Partial<Figures> {
+  readonly verdict: MeasuredRow["verdict"];
+  readonly failed?: string;
+  readonly notMeasured?: string;
+  /** What the row took. */
+  readonly seconds: number;
+}
+
+export function reportOn(setting: Setting, rows: readonly MeasuredRow[]): Report {
+  const reported = rows.map(({ row, result, verdict, seconds }) => {
     const { name, title, unit, aim } = row;
     const outcome = "figures" in result ? result.figures : result;
     return { name, title, unit, aim, verdict, ...outcome, seconds: Number(seconds.toFixed(1)) };
   });
-  return { ...setting, rows: data };
+  return { ...setting, rows: reported };
 }
 
 /** The table, and below it what each row compares. */
-export function asText(rows: readonly MeasuredRow[]): string {
+export function asText({ rows, ...setting }: Report): string {
   const head = ["row", "ours", "theirs or limit", "ratio or value", "aim", "verdict"];
   const cells = [head, ...rows.map(cellsOf)];
   const widths = head.map((_, column) => Math.max(...cells.map((line) => line[column]?.length ?? 0)));
   const lines = cells.map((line) => line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  "));
-  const notes = rows.map(({ row, result }) => {
-    const { failed, notMeasured, detail } = { ...result, ...("figures" in result ? result.figures : {}) } as {
-      [note in "failed" | "notMeasured" | "detail"]?: string;
-    };
+  const notes = rows.map(({ name, title, failed, notMeasured, detail }) => {
     const note = failed ?? notMeasured ?? detail;
-    return `${row.name}: ${row.title}${note === undefined ? "" : `\n  ${note}`}`;
+    return `${name}: ${title}${note === undefined ? "" : `\n  ${note}`}`;
   });
-  return [...lines.map((line) => line.trimEnd()), "", ...notes].join("\n");
+  return [describeSetting(setting), "", ...lines.map((line) => line.trimEnd()), "", ...notes].join("\n");
 }
 
-function cellsOf({ row, result, verdict }: MeasuredRow): string[] {
-  const aim = `at most ${quantity(row, row.aim)}`;
-  if (!("figures" in result)) return [row.name, "", "", "", aim, verdict];
-  const { ours, theirs = "a limit" } = result.figures;
-  return [row.name, ours, theirs, inInterval(row, result.figures), aim, verdict];
+function cellsOf(row: ReportedRow): string[] {
+  const { name, aim, verdict, value, ours = "", theirs = value === undefined ? "" : "a limit" } = row;
+  return [name, ours, theirs, inInterval(row), `at most ${quantity(row, aim)}`, verdict];
 }
 
-function inInterval(row: Row, { value, low, high }: Figures): string {
+/** The value with its interval, as in "1.05 (1.02 to 1.09)". */
+export function inInterval(row: ReportedRow): string {
+  const { value, low, high } = row;
+  if (value === undefined || low === undefined || high === undefined) return "";
   const spread = low === high ? "" : ` (${number(low)} to ${number(high)})`;
   return `${quantity(row, value)}${spread}`;
 }
 
-function quantity({ unit }: Row, figure: number): string {
+export function quantity({ unit }: Pick<Row, "unit">, figure: number): string {
   return unit === "times" ? number(figure) : `${number(figure)} ${unit}`;
 }
 

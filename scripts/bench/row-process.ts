@@ -1,5 +1,5 @@
-// Measures one row, and sends its result to the process that started this one. The arguments are the row's name, its
-// seconds and the build.
+// Measures one row, and sends its result to the process that started this one. The arguments are the row's
+// name, its seconds and the build.
 
 import { NotMeasured } from "./measure.js";
 import { ROWS } from "./rows.js";
@@ -16,7 +16,10 @@ async function measureRow([name, seconds, build]: readonly string[]): Promise<Ro
         return Math.max(0, until - performance.now()) / 1_000;
       },
     };
-    return { figures: await row.measure(JSON.parse(build ?? ""), limit) };
+    const figures = await row.measure(JSON.parse(build ?? ""), limit);
+    const { value, low, high } = figures;
+    if (![value, low, high].every(Number.isFinite)) throw new Error(`It measured ${low}, ${value}, ${high}.`);
+    return { figures };
   } catch (error) {
     if (error instanceof NotMeasured) return { notMeasured: error.message };
     return { failed: error instanceof Error ? error.message : String(error) };

@@ -1,6 +1,7 @@
 // The rows of the benchmark, in the order in which they run and are shown.
 import type { Row } from "./measure.js";
 import { bundleSizes } from "./rows/bundle-size.js";
+import { callersAtExpiry } from "./rows/callers-at-expiry.js";
 import { cliHelp } from "./rows/cli-help.js";
 import { coldStart } from "./rows/cold-start.js";
 import { editorDiagnosis } from "./rows/editor.js";
@@ -11,25 +12,30 @@ import { generateMemory, generateTime } from "./rows/generator.js";
 import { renewalP99 } from "./rows/renewal-p99.js";
 import { fileStoreFlat, fileStoreSet } from "./rows/stores.js";
 import { tenantMemory } from "./rows/tenant-memory.js";
+import { tenantsInTurn } from "./rows/tenants-in-turn.js";
 import { typeCheck200Calls, typeCheckOneCall } from "./rows/type-check.js";
-import { warmCall, warmCallPeer, warmToken } from "./rows/warm.js";
+import { warmCall, warmCallFetch, warmCallHttp, warmCallPeer, warmToken } from "./rows/warm.js";
 import { warmCallOverRedis } from "./rows/warm-over-redis.js";
 
 export const ROWS: readonly Row[] = [
   warmCall,
-  warmCallPeer,
-  warmToken,
-  warmCallOverRedis,
+  warmCallHttp,
+  warmCallFetch,
   firstTokens,
   coldStart,
-  cliHelp,
   ...bundleSizes,
   tenantMemory,
+  tenantsInTurn,
+  callersAtExpiry,
+  cliHelp,
   generateTime,
   generateMemory,
   typeCheckOneCall,
   typeCheck200Calls,
   editorDiagnosis,
+  warmCallPeer,
+  warmToken,
+  warmCallOverRedis,
   renewalP99,
   emulatorRate,
   emulatorStart,

@@ -1,16 +1,21 @@
-// Runs each row in a process of its own, with a share of the whole time, and kills it when it takes far too long.
+// Runs each row in a process of its own, with a share of the time, and kills it when it takes far too long.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { type Build, type Figures, type Row, type Verdict, verdictOn } from "./measure.js";
 
-/** The benchmark ends within ten minutes: this leaves some seconds to build before and to print afterwards. */
+/**
+ * The benchmark ends within ten minutes: this leaves some seconds to build before and to print afterwards.
+ */
 const LONGEST_SECONDS = 585;
 /** What the rows may take together, so that there is time left to start their processes. */
 export const MOST_ROW_SECONDS = 450;
 /** A row that takes this many times its seconds is abandoned. */
 const PATIENCE = 4;
-/** What a row takes besides its seconds: the start of its process, and the sample that is running at their end. */
+/**
+ * What a row takes besides its seconds: the start of its process, and the sample that is running at their
+ * end.
+ */
 const OVERHEAD_SECONDS = 3;
 
 export type RowResult =
@@ -56,7 +61,10 @@ function verdictOf({ aim }: Row, result: RowResult): MeasuredRow["verdict"] {
   return "failed" in result ? "failed" : "not measured";
 }
 
-/** The message of a program; a failure when it ends without one or takes too long. Its own processes end with it. */
+/**
+ * The message of a program; a failure when it ends without one or takes too long. Its own processes end with
+ * it.
+ */
 export async function runToTheEnd(
   program: string,
   args: readonly string[],

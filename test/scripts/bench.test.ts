@@ -1,9 +1,19 @@
 // The frame of `npm run bench`: the interval of a median, verdicts, and rows that fail or never end.
+import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { intervalOf, type Row, sample, verdictOn } from "../../scripts/bench/measure.js";
-import { asData, asText, currentSetting } from "../../scripts/bench/report.js";
+import { drawFigures } from "../../scripts/bench/chart.js";
+import {
+  compare,
+  compareProcesses,
+  intervalOf,
+  type Row,
+  repeat,
+  sample,
+  verdictOn,
+} from "../../scripts/bench/measure.js";
+import { asText, currentSetting, reportOn } from "../../scripts/bench/report.js";
 import { ROWS } from "../../scripts/bench/rows.js";
 import { type MeasuredRow, MOST_ROW_SECONDS, type RowResult, runToTheEnd } from "../../scripts/bench/run.js";
 import { TokenClient } from "../../scripts/bench/token-client.js";
@@ -48,6 +58,29 @@ describe("sampling", () => {
     expect(await sample(() => taken++, { aim: 1, seconds: 0 })).toEqual({ value: 0, low: 0, high: 0 });
     expect(taken).toBe(1);
   });
+});
+
+describe("two loops", () => {
+  const loops = { ours: repeat(() => {}), theirs: repeat(() => {}), by: "cpu", aim: 9 } as const;
+
+  test.each([0.5, 0])("are compared in %d seconds", async (seconds) => {
+    const { value, low, high, ours } = await compare({ ...loops, seconds });
+    expect(low).toBeGreaterThan(0);
+    expect(value).toBeGreaterThanOrEqual(low);
+    expect(high).toBeGreaterThanOrEqual(value);
+    expect(ours).toMatch(/^[\d.]+ [nµ]s CPU \([\d.]+ [nµ]s\)$/);
+  });
+});
+
+test("two programs are compared by what each reports of its process", async () => {
+  const program = (code: string) => ({ args: ["--eval", code], cwd: "." });
+  const busy = program("while (process.cpuUsage().user < 500_000);");
+  const limit = { by: "cpuMs", aim: 1, seconds: 0 } as const;
+  const { value, theirs } = await compareProcesses({ ours: busy, theirs: program(""), ...limit });
+  expect(value).toBeGreaterThan(1.5);
+  expect(theirs).toMatch(/ CPU \([\d.]+ m?s, \d+ MiB\)$/);
+  const failing = compareProcesses({ ours: program("throw new Error('no memory')"), ...limit });
+  await expect(failing).rejects.toThrow("no memory");
 });
 
 describe("the process of a row", () => {
@@ -105,15 +138,17 @@ describe("the report", () => {
     verdict,
     seconds: 1.04,
   });
-  const rows = [
+  const report = reportOn(currentSetting(), [
     measured({ figures }, "met"),
-    measured({ failed: "no answer" }, "failed"),
+    measured({ failed: "no <answer>" }, "failed"),
     measured({ notMeasured: "no Redis" }, "not measured"),
-  ];
+    measured({ figures: { ...figures, value: 7, low: 6, high: 8 } }, "missed"),
+    measured({ figures: { ...figures, high: 1.1 } }, "too noisy to say"),
+  ]);
 
-  test("holds the machine, and the figures or the reason of each row, as data", () => {
+  test("holds the machine, and the figures or the reason of each row", () => {
     const common = { name: "call", title: "a call", unit: "times", aim: 1, seconds: 1 };
-    expect(asData(currentSetting(), rows)).toEqual({
+    expect(report).toEqual({
       date: expect.stringMatching(/^\d{4}-/),
       node: process.version,
       platform: expect.any(String),
@@ -121,19 +156,31 @@ describe("the report", () => {
       cores: expect.any(Number),
       memoryGiB: expect.any(Number),
       load: expect.any(Number),
-      rows: [
+      rows: expect.arrayContaining([
         { ...common, ...figures, verdict: "met" },
-        { ...common, failed: "no answer", verdict: "failed" },
+        { ...common, failed: "no <answer>", verdict: "failed" },
         { ...common, notMeasured: "no Redis", verdict: "not measured" },
-      ],
+      ]),
     });
   });
 
   test("has a line for each row, also of one that failed", () => {
-    const lines = asText(rows).split("\n");
-    expect(lines[1]).toMatch(/^call +9 µs CPU +10 µs CPU +0.91 \(0.9 to 0.95\) +at most 1 +met$/);
-    expect(lines[2]).toMatch(/^call +at most 1 +failed$/);
-    expect(asText(rows)).toContain("no answer");
+    const text = asText({ ...report, load: 0 });
+    expect(text).toMatch(/^call +9 µs CPU +10 µs CPU +0.91 \(0.9 to 0.95\) +at most 1 +met$/m);
+    expect(text).toMatch(/^call +at most 1 +failed$/m);
+    expect(text).toContain("no <answer>");
+  });
+
+  test("says when the machine was busy at the start", () => {
+    expect(asText({ ...report, load: 0.1 })).not.toContain("busy");
+    expect(asText({ ...report, load: 2 })).toContain("busy with other work at the start (load 2)");
+  });
+
+  test("is drawn with a bar for each measured row, whose texture is that of its verdict in the legend", () => {
+    const svg = drawFigures(report);
+    for (const kind of ["met", "missed", "noisy"]) expect(svg.split(`class="bar ${kind}"`)).toHaveLength(3);
+    expect(svg).toContain(">0.91 (0.9 to 0.95), aim 1<");
+    expect(svg).toContain("no &lt;answer>");
   });
 });
 
@@ -163,4 +210,9 @@ describe("the client that posts token requests", () => {
     const { client } = await serve("{}");
     await expect(client.post(["a=1"])).rejects.toThrow("no token");
   });
+});
+
+test("the chart that the README shows is drawn from the figures that are stored beside it", () => {
+  const figures = readFileSync("scripts/bench/figures.json", "utf8");
+  expect(drawFigures(JSON.parse(figures))).toBe(readFileSync("scripts/bench/figures.svg", "utf8"));
 });

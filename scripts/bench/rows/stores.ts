@@ -64,7 +64,7 @@ export const fileStoreSet: Row = {
   title: "fileStore: set of an entry, encrypted, against a bare write, fsync and rename on the same disk",
   unit: "times",
   aim: 5,
-  seconds: 12,
+  seconds: 8,
   measure: (build, limit) =>
     withStores(build, async (opened, folder) => {
       const store = await opened("small", SMALL);
@@ -84,7 +84,7 @@ export const fileStoreFlat: Row = {
   title: `fileStore: set and get with ${LARGE} entries against ${SMALL}`,
   unit: "times",
   aim: 1.5,
-  seconds: 25,
+  seconds: 15,
   measure: (build, limit) =>
     withStores(build, async (opened) => {
       const [large, small] = [await opened("large", LARGE), await opened("small", SMALL)];

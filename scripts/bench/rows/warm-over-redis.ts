@@ -40,7 +40,7 @@ export const warmCallOverRedis: Row = {
   title: `a warm service.call to ${TENANTS} tenants with redisStore against one without a store, in processor time`,
   unit: "times",
   aim: 1.05,
-  seconds: 20,
+  seconds: 15,
   measure: (build, limit) =>
     withRedisStore(build, async (store, commands) => {
       const [ours, theirs] = [await openServices(build, store), await openServices(build, undefined)];
