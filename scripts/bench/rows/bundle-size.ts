@@ -55,7 +55,7 @@ export const bundleSizes: readonly Row[] = APPS.flatMap((app): Row[] => [
     title: `{ ${app.uses} } bundled with everything below in one file, minified, gzip`,
     unit: "kB",
     aim: app.aim,
-    seconds: 4,
+    seconds: 2,
     async measure({ folder }) {
       const { outputFiles, metafile } = await bundle(folder, ours(app), false);
       const peer = await bundle(folder, app.peer, false);
@@ -67,7 +67,7 @@ export const bundleSizes: readonly Row[] = APPS.flatMap((app): Row[] => [
     title: `{ ${app.uses} } in several files: what is loaded until the first ${app.aim === 22 ? "call" : "token"}, gzip`,
     unit: "kB",
     aim: app.aim,
-    seconds: 6,
+    seconds: 3,
     async measure({ folder }) {
       const { outputFiles } = await bundle(folder, ours(app), true);
       const loaded = await filesLoadedBy(app, outputFiles, join(folder, app.name));
