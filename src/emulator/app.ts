@@ -142,7 +142,8 @@ function patternOf(path: string): string {
 function withFaults({ endpoint, variant, operation, handler }: Operation): Handler {
   return (context) => {
     Object.assign(context.env.note, { variant, endpoint, operation });
-    if (endpoint === "page") return handler(context);
+    // A fault that is armed from here on applies to the next request.
+    if (endpoint === "page" || !context.env.deployment.faults.isArmed) return handler(context);
     const tenantId = variant === "A" ? context.req.param("tenantId") : undefined;
     return underFaults({ ...context.env, request: context.req.raw, endpoint, tenantId }, () =>
       handler(context),

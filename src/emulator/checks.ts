@@ -34,10 +34,9 @@ export function firstRefusal<Subject>(
   checks: Checks<Subject>,
   subject: Subject,
 ): Refusal | undefined {
-  for (const [rule, find] of Object.entries(checks)) {
-    if (!switches.isEnforced(rule as RuleId)) continue;
-    const finding = find(subject);
-    if (finding !== undefined) return { rule: rule as RuleId, ...finding };
+  for (const rule of Object.keys(checks) as RuleId[]) {
+    const finding = switches.isEnforced(rule) ? checks[rule]?.(subject) : undefined;
+    if (finding !== undefined) return { rule, ...finding };
   }
   return undefined;
 }

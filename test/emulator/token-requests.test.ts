@@ -41,6 +41,17 @@ describe("Variant A", () => {
     }
   });
 
+  test("a body over the limit is refused, even if its content-length is below the limit", async () => {
+    const plugin = new PluginClient();
+    const headers = { "content-type": "application/x-www-form-urlencoded", "content-length": "9" };
+    await plugin.emulator.fetch(plugin.tokenUrl(), {
+      method: "POST",
+      headers,
+      body: "a=".padEnd(65_537, "x"),
+    });
+    expect(plugin.lastRule()).toBe("token-request.body-size");
+  });
+
   test("the customer log has rule, section, expected and actual value, and the remedy", async () => {
     const plugin = new PluginClient();
     await plugin.requestToken({ claims: { aud: "http://emulator.localhost" } });

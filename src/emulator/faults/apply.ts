@@ -28,8 +28,6 @@ export async function underFaults(asked: FaultyRequest, handle: () => Promise<Re
   const { deployment, endpoint, note } = asked;
   const { faults } = deployment;
   const isApi = endpoint === "api";
-  // A fault that is armed from here on applies to the next request.
-  if (!faults.isArmed) return handle();
   // This must precede the handler, which consumes the body.
   const caller = await identifyCaller(asked);
   const first = faults.strike(isApi ? "resource" : "before-token", factsOf(asked, caller));

@@ -211,12 +211,12 @@ export function recordTokenRequest(
 ): (answer: Response, refused?: RuleId) => Promise<Response> {
   const code = "code" in read ? read.code : undefined;
   const flow = flows.find(code ?? ("refresh_token" in read ? read.refresh_token : undefined));
+  if (flow === undefined) return async (answer) => answer;
   // Variant B's code exchange has no grant_type (section 4.2).
   const { grant, ...others }: Readonly<Record<string, unknown>> = { ...read };
   const sent = grant === "refresh_token" ? { grant_type: grant, ...others } : others;
-  flow?.add(TO_TOKEN, code === undefined ? "Refresh" : "Code exchange", { fields: sent });
+  flow.add(TO_TOKEN, code === undefined ? "Refresh" : "Code exchange", { fields: sent });
   return async (answer, refused) => {
-    if (flow === undefined) return answer;
     const fields = (await answer.clone().json()) as Readonly<Record<string, string>>;
     flow.publish(fields.error, fields.error_description);
     const name = `${refused === undefined ? "Token response" : "Refused"}, ${answer.status}`;

@@ -11,9 +11,16 @@ type ReadBody = { readonly text: string } | { readonly fault: "too large" | "unr
 
 /** Reads up to `MAXIMUM_BODY_BYTES`, so that no request can make the emulator store more. */
 export async function readBody(request: Request): Promise<ReadBody> {
+  const utf8 = new TextDecoder("utf-8", { fatal: true });
+  const length = request.headers.get("content-length");
   const chunks: Uint8Array[] = [];
   let size = 0;
   try {
+    // A server ends a body at its content-length. To read it whole costs a fraction of what its stream costs.
+    if (length !== null && Number(length) <= MAXIMUM_BODY_BYTES) {
+      const bytes = await request.arrayBuffer();
+      return bytes.byteLength > MAXIMUM_BODY_BYTES ? { fault: "too large" } : { text: utf8.decode(bytes) };
+    }
     const reader = request.body?.getReader();
     for (let chunk = await reader?.read(); chunk?.value !== undefined; chunk = await reader?.read()) {
       size += chunk.value.byteLength;
@@ -24,7 +31,7 @@ export async function readBody(request: Request): Promise<ReadBody> {
       }
       chunks.push(chunk.value);
     }
-    return { text: new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks)) };
+    return { text: utf8.decode(Buffer.concat(chunks)) };
   } catch {
     return { fault: "unreadable" };
   }

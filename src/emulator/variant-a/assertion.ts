@@ -109,13 +109,15 @@ const checks: Checks<DecodedAssertion> = {
     }
     // "All keys of the registered JWKS are tried, so a wrong kid fails only once the JWKS holds more than one key"
     // (section 2.2).
-    const isRight = keys.length === 1 || signer === undefined || signer.kid === kid;
-    return unless(isRight, `kid ${shownKeyId(signer?.kid)}, the id of the key that signed`, shownKeyId(kid));
+    if (keys.length === 1 || signer === undefined || signer.kid === kid) return undefined;
+    const expected = `kid ${shownKeyId(signer.kid)}, the id of the key that signed`;
+    return { expected, actual: shownKeyId(kid) };
   },
   "assertion.signature"({ header: { kid }, plugin: { keys }, signer }) {
+    if (signer !== undefined) return undefined;
     const known = keys.map((key) => `kid ${shownKeyId(key.kid)}`).join(", ");
     const actual = `no registered key verifies it; its kid is ${shownKeyId(kid)}`;
-    return unless(signer !== undefined, `the signature of a registered key (${known})`, actual);
+    return { expected: `the signature of a registered key (${known})`, actual };
   },
   "assertion.issuer": ({ claims, plugin }) => mustEqual("iss", claims.iss, plugin.clientId),
   "assertion.subject": ({ claims, plugin }) => mustEqual("sub", claims.sub, plugin.clientId),
@@ -146,8 +148,8 @@ const checks: Checks<DecodedAssertion> = {
     return mustBeAtMost(CLOCK_TOLERANCE_SECONDS, nbf - now / 1000, "ahead");
   },
   "assertion.id"({ claims: { jti } }) {
-    const actual = jti === "" ? "an empty string" : shown(jti);
-    return unless(typeof jti === "string" && jti !== "", "a jti that is a string", actual);
+    if (typeof jti === "string" && jti !== "") return undefined;
+    return { expected: "a jti that is a string", actual: jti === "" ? "an empty string" : shown(jti) };
   },
   // This comes last, because it uses the jti. Two plugins, or two tenants, may use the same.
   "assertion.replay"({ claims: { jti }, deployment: { usedAssertionIds }, plugin, now }) {
@@ -163,13 +165,15 @@ const checks: Checks<DecodedAssertion> = {
 };
 
 function mustEqual(name: string, claimed: unknown, expected: string): Finding | undefined {
-  return unless(claimed === expected, `${name} ${shown(expected)}`, shown(claimed));
+  if (claimed === expected) return undefined;
+  return { expected: `${name} ${shown(expected)}`, actual: shown(claimed) };
 }
 
 function mustBeAtMost(limitSeconds: number, seconds: number, what: string): Finding | undefined {
+  if (seconds <= limitSeconds) return undefined;
   // Digits beyond the millisecond would be rounding errors of the subtraction.
   const rounded = Math.round(seconds * 1000) / 1000;
-  return unless(seconds <= limitSeconds, `at most ${limitSeconds} s ${what}`, `${rounded} s ${what}`);
+  return { expected: `at most ${limitSeconds} s ${what}`, actual: `${rounded} s ${what}` };
 }
 
 /** RFC 7519 section 2: a JSON number of seconds; fractions are allowed. */

@@ -157,7 +157,7 @@ const requestChecks: Checks<TokenRequest> = {
       shownGrantType(grant_type),
     ),
   "token-request.assertion-type": ({ client_assertion_type: type }) =>
-    unless(type === CLIENT_ASSERTION_TYPE, CLIENT_ASSERTION_TYPE, shownUri(type)),
+    type === CLIENT_ASSERTION_TYPE ? undefined : { expected: CLIENT_ASSERTION_TYPE, actual: shownUri(type) },
   "token-request.client-id": ({ client_id }) => unless(client_id !== undefined, "a client_id", "absent"),
 };
 
