@@ -191,7 +191,7 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
   const planted = "planted-in-request";
   const circle: Record<string, unknown> = { [planted]: planted };
   circle.itself = circle;
-  const params = { path: { noteId: "n" } };
+  const params = { path: { noteId: "n", deviceId: "d" } };
   const query = (of: unknown) => ({ params: { ...params, query: { of } }, body: {} });
   const envelope = (value: unknown) => ({ params, body: {}, envelope: value });
   test.each<{ name: string; id?: string; init: object; option: string }>([
@@ -200,6 +200,7 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
     { name: "a body that is a function", init: { params, body: () => planted }, option: "body" },
     { name: "a form that contains itself", id: "addForm", init: { params, body: circle }, option: "body" },
     { name: "a form that is a number", id: "addForm", init: { params, body: 7 }, option: "body" },
+    { name: "a body of a GET", id: "getDevice", init: { params, body: { planted } }, option: "body" },
     { name: "a form that is null", id: "addForm", init: { params, body: null }, option: "body" },
     { name: "a query of nested objects", init: query({ a: { b: planted } }), option: "params.query" },
     { name: "a query with half a surrogate pair", init: query(`${planted}\ud800`), option: "params.query" },
