@@ -172,7 +172,7 @@ export class TokenLifecycle implements Auth {
     return shared.task.join(signal, shared.lostInMs(), (error) => {
       // A background renewal sends only one request, but a caller that waits gets the retries too.
       const mayRetry = shared.isBackground && (isTransportError(error) || isRateLimitedError(error));
-      // A refresh token is not sent twice, because of the store's lock and records.
+      // This sends no refresh token twice, because of the store's lock and records.
       const again = async () => this.getAccessToken({ signal, requestId });
       return error === undefined || mayRetry ? again() : undefined;
     });
@@ -335,7 +335,7 @@ export class SharedTask<T> {
     return waiting.catch((error: unknown) => instead(error === lost ? undefined : error) ?? waiting);
   }
 
-  /** Callers of one turn share a timer. A later turn may be another request of a worker, whose timers end with it. */
+  /** Callers of one turn share a timer, but not those of a later one: a worker ends the timers of a request with it. */
   #loseAfter(ms: number): void {
     if (this.#hasTimer) return;
     this.#hasTimer = true;
