@@ -332,7 +332,10 @@ export class SharedTask<T> {
     });
     if (instead === undefined) return waiting;
     // Not called by #end, which would run it in the asynchronous context of another caller.
-    return waiting.catch((error: unknown) => instead(error === lost ? undefined : error) ?? waiting);
+    return waiting.catch((error: unknown) => {
+      if (signal?.aborted) throw signal.reason;
+      return instead(error === lost ? undefined : error) ?? waiting;
+    });
   }
 
   /** Callers of one turn share a timer, but not those of a later one: a worker ends the timers of a request with it. */
