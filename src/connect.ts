@@ -102,7 +102,7 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
 
   // Rejects a wrong key or secret before anything is sent. A function is called only for the variant that is chosen,
   // since it may have nothing for this tenant, or its vault may be down. None is called while a token is valid.
-  // Settings that are no function are the same for every tenant, so they are checked once.
+  // Settings are the same for every tenant unless a function returns them, so they are checked once.
   const checked = new Set<MachineCredential>();
   const prepare = async (one: MachineCredential, target: Target): Promise<void> => {
     const { callsFunction, prepare } = driverOf(one);

@@ -190,7 +190,8 @@ type PathCallers = Pick<CallerContext, "operations"> & { readonly call: Caller }
 
 /**
  * Many of them may be held, so they have no functions of their own. A method is made when it is read, so that it also
- * works without its object, as in `const { GET } = service.paths`.
+ * works without its object, as in `const { GET } = service.paths`. The getters are own properties for copies, such as
+ * `{ ...service.paths, GET: mock }`.
  */
 const PathMethods = /* @__PURE__ */ (() =>
   class PathMethods {
@@ -200,17 +201,17 @@ const PathMethods = /* @__PURE__ */ (() =>
     constructor(auth: Auth, callers: PathCallers) {
       this.#auth = auth;
       this.#callers = callers;
-      Object.freeze(this);
+      Object.freeze(Object.defineProperties(this, PathMethods.#getters));
     }
 
-    static {
-      const getterOf = (method: Method) =>
-        function get(this: PathMethods) {
-          const { operations, call } = this.#callers;
-          return async (path: string, init?: CallInit) =>
-            call(this.#auth, operations.idOf(method, path), init);
-        };
-      for (const method of methods)
-        Object.defineProperty(PathMethods.prototype, method, { get: getterOf(method) });
+    static #getterOf(method: Method) {
+      return function get(this: PathMethods) {
+        const { operations, call } = this.#callers;
+        return async (path: string, init?: CallInit) => call(this.#auth, operations.idOf(method, path), init);
+      };
     }
+
+    static readonly #getters: PropertyDescriptorMap = Object.fromEntries(
+      methods.map((method) => [method, { enumerable: true, get: PathMethods.#getterOf(method) }]),
+    );
   })();

@@ -172,7 +172,7 @@ export class TokenLifecycle implements Auth {
     return shared.task.join(signal, shared.lostInMs(), (error) => {
       // A background renewal sends only one request, but a caller that waits gets the retries too.
       const mayRetry = shared.isBackground && (isTransportError(error) || isRateLimitedError(error));
-      // A refresh token is not sent twice, because of the store's lock and records.
+      // This sends no refresh token twice, because of the store's lock and records.
       const again = async () => this.getAccessToken({ signal, requestId });
       return error === undefined || mayRetry ? again() : undefined;
     });
@@ -264,12 +264,16 @@ export async function reportEnd<T extends { readonly token: AccessToken }>(
 /** What a caller waits for instead, after an error or, without one, when the task is lost. */
 type Instead<T> = (error?: unknown) => Promise<T> | undefined;
 
+/** The fault of a wait for a task that is lost. */
+const lost = Symbol("lost");
+
 /** A caller that waits for a task. */
 interface Wait<T> {
   readonly signal: AbortSignal | undefined;
   readonly leave: () => void;
-  readonly instead: Instead<T> | undefined;
-  readonly resolve: (value: T | Promise<T>) => void;
+  readonly mayBeLost: boolean;
+  readonly resolve: (value: T) => void;
+  readonly reject: (error: unknown) => void;
 }
 
 /** A task that several callers wait for. It is aborted when the last of them has left, unless it is kept. */
@@ -297,7 +301,7 @@ export class SharedTask<T> {
     this.result = run(this.#controller?.signal, () => this.keep());
     this.result.then(
       (value) => this.#end(({ resolve }) => resolve(value)),
-      (error: unknown) => this.#end(({ resolve, instead }) => resolve(instead?.(error) ?? this.result)),
+      (error: unknown) => this.#end(({ reject }) => reject(error)),
     );
   }
 
@@ -313,7 +317,7 @@ export class SharedTask<T> {
     if (signal === undefined) this.keep();
     if (signal === undefined && instead === undefined) return this.result;
     if (instead !== undefined) this.#loseAfter(lostInMs);
-    return new Promise((resolve, reject) => {
+    const waiting = new Promise<T>((resolve, reject) => {
       const leave = () => {
         this.#waits.delete(wait);
         reject(signal?.reason);
@@ -321,21 +325,27 @@ export class SharedTask<T> {
         this.#end(() => {});
         this.#controller?.abort(signal?.reason);
       };
-      const wait = { signal, leave, instead, resolve };
+      const wait = { signal, leave, mayBeLost: instead !== undefined, resolve, reject };
       this.#waits.add(wait);
       if (signal?.aborted) leave();
       else if (signal !== undefined) listen(signal, leave);
     });
+    if (instead === undefined) return waiting;
+    // Not called by #end, which would run it in the asynchronous context of another caller.
+    return waiting.catch((error: unknown) => {
+      if (signal?.aborted) throw signal.reason;
+      return instead(error === lost ? undefined : error) ?? waiting;
+    });
   }
 
-  /** Callers of one turn share a timer. A later turn may be another request of a worker, whose timers end with it. */
+  /** Callers of one turn share a timer, but not those of a later one: a worker ends the timers of a request with it. */
   #loseAfter(ms: number): void {
     if (this.#hasTimer) return;
     this.#hasTimer = true;
     queueMicrotask(() => {
       this.#hasTimer = false;
     });
-    const lose = () => this.#end(({ resolve, instead }) => resolve(instead?.() ?? this.result), true);
+    const lose = () => this.#end(({ reject }) => reject(lost), true);
     this.#timers.push(setTimeout(lose, Math.min(ms, longestTimerMs)));
   }
 
@@ -344,7 +354,7 @@ export class SharedTask<T> {
     for (const timer of this.#timers) clearTimeout(timer);
     for (const wait of this.#waits) {
       // The caller that started the task waits for it in any case.
-      if (isLost && wait.instead === undefined) continue;
+      if (isLost && !wait.mayBeLost) continue;
       this.#waits.delete(wait);
       if (wait.signal !== undefined) unlisten(wait.signal, wait.leave);
       settle(wait);

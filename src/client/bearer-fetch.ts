@@ -35,8 +35,7 @@ interface SentRequest {
   /** The caller of bearerFetch has checked that this URL is under the base URL. */
   readonly url: string;
   readonly method: string;
-  /** Belongs to this request alone: the bearer is put into it. */
-  readonly headers: Record<string, string>;
+  readonly headers: Readonly<Record<string, string>>;
   readonly body: RequestInit["body"];
 }
 
@@ -166,7 +165,9 @@ async function follow<T>(
   const { token, isReplayed } = attempt;
   let hop: Hop = { url, method, headers, body, withBearer: token !== undefined };
   for (let hops = 0; ; hops++) {
-    const { method, headers, body } = hop;
+    const { method, body } = hop;
+    // The caller's own fetch may keep its headers or change them.
+    const headers: Record<string, string> = { ...hop.headers };
     if (hop.withBearer && token !== undefined) headers.authorization = `Bearer ${token.value}`;
     const own: RequestInit = { method, headers, redirect: "manual", signal };
     if (body !== undefined && body !== null) own.body = body;

@@ -35,7 +35,7 @@ export async function apiErrorOf(call: RefusedCall): Promise<ApiError> {
   const { status } = response;
   const code = codeOf(status, call.isDocumented);
   const waitMs = status === 429 || status === 503 ? parseRetryAfterMs(response.headers, call.now) : undefined;
-  // Loaded only for a refusal. If it cannot be loaded, the error is the same with fewer words.
+  // Loaded only for a refusal. If it cannot be loaded, the error has no causes and a shorter message.
   const explained = await import("./call-diagnosis.js").then(
     ({ explainCall }) => explainCall(call, code),
     () => ({ text: `. ${required?.message ?? ""}`, causes: undefined }),

@@ -23,7 +23,8 @@ export function createServiceFetch(context: BearerFetchContext): BearerFetch {
     const url = resolveUnderBase(input, auth);
     const method = requestMethod(requireObject("init", init));
     const headers = headerRecord(init.headers);
-    const { body, ...others } = init;
+    // `redirect` is read by name, since `init` may be a Request, whose members are not its own.
+    const { body, redirect = "follow", ...others } = init;
     const signal = init.signal ?? undefined;
     const startedAt = performance.now();
     const events = context.begin(auth);
@@ -40,7 +41,7 @@ export function createServiceFetch(context: BearerFetchContext): BearerFetch {
           body,
           events,
           signal,
-          init: others,
+          init: { ...others, redirect },
           signalOf: (limit) => signalOf(limit, signal),
           read: async () => undefined,
         },

@@ -137,7 +137,7 @@ export function withTimeLimit<T>(
   });
 }
 
-/** What each signal ends. All of it shares one listener on the signal, which is removed with the last end. */
+/** The functions to call when a signal is aborted. They share one listener, which is removed with the last of them. */
 const waiting = new WeakMap<AbortSignal, { readonly ends: Set<() => void>; readonly listener: () => void }>();
 
 /** Calls `end` once when the signal is aborted, until `unlisten`. */
@@ -238,7 +238,7 @@ const addresses = [
   { address: "::1", family: 6 },
 ] as const;
 
-/** A name in other letters or percent-encoded becomes the plain one when its URL is parsed. */
+/** Finds each URL that may name a host under localhost, also in other letters or percent-encoded, without parsing it. */
 const mayBeUnderLocalhost = /localhost|%|[^!-~]/i;
 
 /**

@@ -1,4 +1,5 @@
 // A token near its expiry is served while it is renewed; callers wait for the successor of an expired one.
+import { AsyncLocalStorage } from "node:async_hooks";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ServiceEvent } from "../../src/index.js";
 import { fakeService } from "../lifecycle/fake-service.js";
@@ -149,6 +150,42 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
       await fetch.arrived(3);
       fetch.answer(tokenAnswer("token-2"));
       expect((await caller).value).toBe("token-2");
+    },
+  );
+
+  test.each(["failed", "was lost"])(
+    "after a background renewal that %s, a request runs in the asynchronous context of a caller that waited",
+    async (end) => {
+      const requests = new AsyncLocalStorage<string>();
+      const heard: unknown[] = [];
+      const onEvent = ({ type }: ServiceEvent) => heard.push([type, requests.getStore()]);
+      const { clock, fetch, auth, have } = holding({ onEvent, timeoutMs: 100 });
+      await have("token-1");
+      clock.advance(3_500_000);
+      vi.stubGlobal("setTimeout", () => 0);
+      await requests.run("first", () => auth.getAccessToken());
+      await fetch.arrived(2);
+      vi.unstubAllGlobals();
+      clock.advance(100_000);
+      heard.length = 0;
+      const [second, third] = ["second", "third"].map((name) =>
+        requests.run(name, () =>
+          auth.getAccessToken().finally(() => heard.push(["served", requests.getStore()])),
+        ),
+      );
+      if (end === "failed") fetch.answer(new TypeError("failed"));
+      await fetch.arrived(3);
+      if (end === "was lost") fetch.answer(refusal());
+      fetch.answer(tokenAnswer("token-2"));
+      expect([await second, await third].map((token) => token?.value)).toEqual(["token-2", "token-2"]);
+      expect(heard).toEqual(
+        expect.arrayContaining([
+          ["token_requested", "second"],
+          ["token_renewed", "second"],
+          ["served", "second"],
+          ["served", "third"],
+        ]),
+      );
     },
   );
 

@@ -172,6 +172,7 @@ describe("a refused private key causes an error before any request, and is not s
     { name: "JWK of two keys", key: () => jwkWith({ n: privateJwk(otherRsaKey()).n }), tells: /do not fit/ },
     { name: "JWK cut off", key: () => jwkWith({ d: "AQ", p: "AQ", dp: "AQ" }), tells: /do not fit/ },
     { name: "JWK with d alone", key: jwkWithDAlone, tells: /cannot be read/ },
+    { name: "JWK with an empty d", key: () => ({ ...privateJwk(rsaKey()), d: "" }), tells: /public key/ },
     { name: "JWK as broken JSON", key: () => '{"kty":"RSA","d":"', tells: /not JSON/ },
     { name: "nothing", key: () => undefined, tells: /missing/ },
     { name: "empty text", key: () => "", tells: /neither a PEM nor a JWK/ },

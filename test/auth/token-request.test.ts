@@ -51,17 +51,16 @@ test("createClientAssertion makes an assertion that the token endpoint accepts o
   }
 });
 
-test("a client assertion is the same where Buffer does not know base64url, as in browsers", async () => {
+test.each([
+  { name: "does not know base64url, as in browsers", own: { isEncoding: () => false } },
+  { name: "is a stub", own: { isBuffer: () => false } },
+  { name: "is absent", own: undefined },
+])("a client assertion is the same where Buffer $name", async ({ own }) => {
   const audience = "https://service.example/api/v1/acme/external-plugin/oauth/token";
-  const isEncoding = vi.spyOn(Buffer, "isEncoding").mockReturnValue(false);
-  const encoding = vi.spyOn(Buffer.prototype, "toString").mockImplementation(() => "not encoded");
-  const assertion = await createClientAssertion({
-    clientId: "reports",
-    privateKey: pkcs8(rsaKey()),
-    audience,
-  });
-  isEncoding.mockRestore();
-  encoding.mockRestore();
+  const privateKey = pkcs8(rsaKey());
+  vi.stubGlobal("Buffer", own);
+  const making = createClientAssertion({ clientId: "reports", privateKey, audience });
+  const assertion = await making.finally(() => vi.unstubAllGlobals());
   const { payload } = await jwtVerify(assertion, rsaKey().publicKey, { audience });
   expect(payload).toMatchObject({ iss: "reports", sub: "reports" });
 });

@@ -44,6 +44,15 @@ describe.each([
     expect(events.map(({ type }) => type)).toEqual(["call_started", "call_replayed", "call_finished"]);
   });
 
+  test("makes the client send new headers: those of the first request stay as they were", async () => {
+    const { service, fetch } = await agedService(variant, 60_000);
+    await service.call("listDevices");
+    await service.fetch("v1/x");
+    const [first, second] = fetch.calls.map(({ init }) => init.headers);
+    expect(first).toMatchObject({ authorization: "Bearer token-1" });
+    expect(second).toMatchObject({ authorization: "Bearer token-2" });
+  });
+
   test("is the outcome if the token is 30 s old or less, because the route refuses it", async () => {
     const { service, auth, bearers } = await agedService(variant, 30_000);
     const message = expect.stringContaining("not sent once more: that needs a token older than 30 s");

@@ -336,11 +336,20 @@ test("a method that was read from the paths of a service calls for the tenant of
   expect(fetch.calls.map(({ url }) => url)).toEqual(tenants);
 });
 
+const methods = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"] as const;
+
 test("the paths of a service have the eight methods of OpenAPI, which cannot be replaced", () => {
   const { paths } = scriptedService("B").service;
-  const methods = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"] as const;
   for (const method of methods) {
     expect(paths[method], method).toBeTypeOf("function");
     expect(() => Object.assign(paths, { [method]: () => {} }), method).toThrow(TypeError);
   }
+});
+
+test("a copy of the paths of a service has all methods, so that a test can replace one of them", async () => {
+  const { paths } = scriptedService("B", () => Response.json(["served"])).service as { paths: object };
+  const mocked = { ...paths, POST: () => "mocked" } as unknown as Record<string, (path: string) => unknown>;
+  expect(Object.keys(mocked).toSorted()).toEqual([...methods].toSorted());
+  expect(await mocked.GET?.("/v1/devices")).toMatchObject({ ok: true, data: ["served"] });
+  expect(mocked.POST?.("/v1/devices")).toBe("mocked");
 });

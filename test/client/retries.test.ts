@@ -147,6 +147,18 @@ test("calls with a stream or a form as their body arrive", async () => {
   expect(server.requests[1]?.headers["content-type"]).toMatch(/^multipart\/form-data; boundary=/);
 });
 
+test("a header that the caller's own fetch adds is not in the headers of the next attempt", async () => {
+  const seen: object[] = [];
+  const adding = async (_url: string, { headers }: RequestInit = {}) => {
+    seen.push({ ...headers });
+    Object.assign(headers as object, { "x-trace": "added" });
+    return seen.length === 1 ? new Response("", { status: 503 }) : Response.json([]);
+  };
+  const { call } = troubledService([], { fetch: adding });
+  expect(await call("GET")).toMatchObject({ ok: true, retries: 1 });
+  expect(seen[1]).toEqual(seen[0]);
+});
+
 test("service.fetch returns a 503 as it is", async () => {
   expect((await troubledService([503]).service.fetch("v1/x")).status).toBe(503);
 });

@@ -220,9 +220,18 @@ describe.each(["A", "B"] as const)("a redirect, Variant %s", (variant) => {
     expect(fetch.calls).toHaveLength(21);
   });
 
-  test.each(["manual", "error"] as const)('with redirect: "%s" is not followed', async (mode) => {
+  test.each([
+    { mode: "manual", given: "options" },
+    { mode: "error", given: "options" },
+    { mode: "manual", given: "a Request" },
+    { mode: "error", given: "a Request" },
+  ] as const)('with redirect: "$mode" in $given is not followed', async ({ mode, given }) => {
     const { service, fetch } = client(variant, () => redirect("/prefix/to"));
-    const outcome = service.fetch("from", { redirect: mode });
+    const options = { redirect: mode };
+    const outcome = service.fetch(
+      "from",
+      given === "options" ? options : new Request(`${base}/from`, options),
+    );
     if (mode === "manual") expect((await outcome).status).toBe(302);
     else expect(await rejectionOf(outcome)).toMatchObject({ code: "response_redirected" });
     expect(fetch.calls).toHaveLength(1);

@@ -152,7 +152,7 @@ const encoder = /* @__PURE__ */ new TextEncoder();
 /** In Node jose encodes by `btoa`, which takes many times longer than Node's own Buffer. */
 function base64url(bytes: Uint8Array): string {
   const { Buffer } = globalThis;
-  // A Buffer that a bundler adds for browsers may not know this encoding.
-  if (!Buffer?.isEncoding("base64url")) return encode(bytes);
+  // In browsers Buffer may be a copy that does not know this encoding, or a stub without functions.
+  if (!Buffer?.isEncoding?.("base64url")) return encode(bytes);
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64url");
 }

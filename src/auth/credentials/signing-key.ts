@@ -211,7 +211,7 @@ async function fromJwk(jwk: JWK, keyId: string | undefined): Promise<SigningKey>
     throw invalidKey(
       "privateKey must be a PEM, a JWK, a CryptoKey, a KeyObject or a signer { keyId, sign }.",
     );
-  if (typeof jwk.d !== "string") throw notPrivate("public key");
+  if (typeof jwk.d !== "string" || jwk.d === "") throw notPrivate("public key");
   if (jwk.alg !== undefined && jwk.alg !== "RS256")
     throw unsupportedKey("privateKey is a JWK for an algorithm other than RS256.");
   const { kty, n, e, d, p, q, dp, dq, qi } = jwk as JWK & Record<string, string>;
