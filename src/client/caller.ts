@@ -156,7 +156,11 @@ export function createCaller(context: CallerContext): Caller {
     if (operation.bodyRequired && init.body === undefined)
       throw invalidOption("body", `is missing, but ${operationId} requires one`);
     if (init.body !== undefined && (method === "GET" || method === "HEAD"))
-      throw invalidOption("body", `must not be sent with ${method}`, `Leave it out: ${operationId} takes none.`);
+      throw invalidOption(
+        "body",
+        `must not be sent with ${method}`,
+        `Leave it out: ${operationId} takes none.`,
+      );
     const mostRetries = requireRetries(init.retries, options.retries);
     const url = requestUrl(operation.path, params ?? {}, auth);
     const body = requestBody(init.body, contentType);
