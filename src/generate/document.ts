@@ -172,13 +172,17 @@ export function checkDocument(document: Document): void {
 
 /** The references in the mapping of a discriminator, and in examples that have a name. */
 function checkNamedReferences(document: Document, value: JsonObject, place: () => string): void {
-  const { mapping } = Object(value.discriminator) as JsonObject;
-  for (const [key, map] of Object.entries({ "discriminator/mapping": mapping, examples: value.examples })) {
-    for (const [name, member] of Object.entries(isObject(map) ? map : {})) {
-      const reference = map === mapping ? member : Object(member).$ref;
-      const at = pointerTo(`${place()}/${key}`, name);
-      if (typeof reference === "string") referenceTarget(document, reference, at);
-    }
+  const { mapping = {} } = Object(value.discriminator) as JsonObject;
+  if (!isObject(mapping) || !Object.values(mapping).every((target) => typeof target === "string")) {
+    const message =
+      "`mapping` must map each value of the property to a reference, such as #/components/schemas/Cat";
+    throw documentError(document, "document_invalid", `${place()}/discriminator/mapping`, message);
+  }
+  for (const [name, target] of Object.entries(mapping))
+    referenceTarget(document, String(target), pointerTo(`${place()}/discriminator/mapping`, name));
+  for (const [name, example] of Object.entries(isObject(value.examples) ? value.examples : {})) {
+    const { $ref } = Object(example) as JsonObject;
+    if (typeof $ref === "string") referenceTarget(document, $ref, pointerTo(`${place()}/examples`, name));
   }
 }
 
@@ -316,6 +320,10 @@ export function referenceTarget(document: Document, reference: string, pointer: 
     const message = `${reference} refers to another document; only references that start with #/ are supported`;
     throw documentError(document, "reference_external", pointer, message);
   }
+  if (/%2f|%7e[01]/i.test(reference)) {
+    const message = `${reference} has an encoded separator; write ~1 for a slash in a key, and ~0 for a tilde`;
+    throw documentError(document, "reference_missing", pointer, message);
+  }
   const target = percentDecoded(reference.slice(1));
   if (atPointer(document.root, target) === undefined) {
     const message = `${reference} does not exist in this document`;
@@ -343,6 +351,7 @@ const SCHEMA_MAPS: ReadonlySet<string> = new Set(["properties", "patternProperti
 export const NAMED_BY_AUTHOR: ReadonlySet<string> = new Set([
   ...SCHEMA_MAPS,
   ...["responses", "parameters", "requestBodies", "headers", "paths", "pathItems", "content"],
+  ...["webhooks", "callbacks", "links", "securitySchemes", "encoding"],
 ]);
 
 /** Visits every object of a document that is part of the description; skips instances such as examples. */

@@ -1,5 +1,5 @@
 /** Lists the operations of a document for the emitters, with all references followed. */
-import { type Document, documentError, follow, METHODS, walkDocument } from "./document.js";
+import { atPointer, type Document, documentError, follow, METHODS } from "./document.js";
 import { checkType } from "./emit/rewrite-schema.js";
 import { mergedSchema } from "./emit/sample.js";
 import { isObject, type JsonObject, pointerTo } from "./source-file.js";
@@ -62,9 +62,10 @@ export function listOperations(document: Document): Operation[] {
     // The operation's parameters come second because they replace those of the path (OpenAPI 3.1, Operation Object).
     const shared = [item.value.parameters, pointerTo(item.pointer, "parameters")] as const;
     for (const method of METHODS) {
-      const source = item.value[method.toLowerCase()];
-      if (!isObject(source)) continue;
+      const value = item.value[method.toLowerCase()];
+      if (value === undefined) continue;
       const pointer = pointerTo(item.pointer, method.toLowerCase());
+      const source = requireOperation(document, value, pointer);
       const { operationId: id, security = document.root.security } = source;
       if (typeof id !== "string" || id === "") {
         const message = `${method} ${path} has no operationId`;
@@ -98,26 +99,49 @@ export function listOperations(document: Document): Operation[] {
       });
     }
   }
-  const known = new Map<unknown, unknown>([...operations].map(([id, { source }]) => [id, source]));
-  // Operations of webhooks and callbacks are not called, but the generated types hold them by their ids too.
-  const checkIds = (part: unknown, pointer: string) =>
-    walkDocument(part, (value, place) => {
-      for (const [key, operation] of Object.entries(value)) {
-        if (!METHODS.some((method) => method.toLowerCase() === key) || !isObject(operation)) continue;
-        const { operationId: id } = operation;
-        if (typeof id === "string" && known.has(id) && known.get(id) !== operation) {
-          const message = `another operation has the operationId ${JSON.stringify(id)} too`;
-          throw documentError(document, "operation_id_duplicate", pointer + pointerTo(place(), key), message);
-        }
-        known.set(id, operation);
-      }
-    });
-  const { webhooks, components } = document.root;
-  checkIds(webhooks, "/webhooks");
-  for (const key of ["callbacks", "pathItems"]) checkIds(Object(components)[key], `/components/${key}`);
-  for (const [id, pointer] of pointers)
-    checkIds(operations.get(id)?.source.callbacks, `${pointer}/callbacks`);
+  checkOtherIds(document, pointers);
   return [...operations.values()];
+}
+
+/** Operations of webhooks and callbacks are not called, but the generated types hold them by their ids too. */
+function checkOtherIds(document: Document, pointers: ReadonlyMap<string, string>): void {
+  const known = new Map([...pointers].map(([id, at]) => [id, atPointer(document.root, at)]));
+  const seen = new Set<unknown>();
+  const eachOf = (
+    map: unknown,
+    pointer: string,
+    check: (value: unknown, at: string, key: string) => void,
+  ) => {
+    const place = follow(document, map, pointer);
+    if (!isObject(place.value) || seen.has(place.value)) return;
+    seen.add(place.value);
+    for (const [key, value] of Object.entries(place.value)) check(value, pointerTo(place.pointer, key), key);
+  };
+  const checkItem = (item: unknown, pointer: string) =>
+    eachOf(item, pointer, (value, at, key) => {
+      if (!METHODS.some((method) => method.toLowerCase() === key)) return;
+      const { operationId: id, callbacks } = requireOperation(document, value, at);
+      if (typeof id === "string" && id !== "") {
+        const message = `another operation has the operationId ${JSON.stringify(id)} too`;
+        const isOther = known.has(id) && known.get(id) !== value;
+        if (isOther) throw documentError(document, "operation_id_duplicate", at, message);
+        known.set(id, value);
+      }
+      checkCallbacks(callbacks, `${at}/callbacks`);
+    });
+  const checkCallbacks = (callbacks: unknown, pointer: string) =>
+    eachOf(callbacks, pointer, (callback, at) => eachOf(callback, at, checkItem));
+  const { webhooks, components } = document.root;
+  eachOf(webhooks, "/webhooks", checkItem);
+  checkCallbacks(Object(components).callbacks, "/components/callbacks");
+  eachOf(Object(components).pathItems, "/components/pathItems", checkItem);
+  for (const at of pointers.values())
+    checkCallbacks(atPointer(document.root, `${at}/callbacks`), `${at}/callbacks`);
+}
+
+function requireOperation(document: Document, value: unknown, pointer: string): JsonObject {
+  if (isObject(value)) return value;
+  throw documentError(document, "document_invalid", pointer, "an operation must be an object");
 }
 
 /** The client fills in `tenantId` itself, so a document may leave that one undescribed. */
