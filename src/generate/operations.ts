@@ -104,7 +104,7 @@ export function listOperations(document: Document): Operation[] {
 }
 
 /** Operations of webhooks and callbacks are not called, but the generated types hold them by their ids too. */
-function checkOtherIds(document: Document, pointers: ReadonlyMap<string, string>): void {
+function checkOtherIds(document: Document, pointers: ReadonlyMap<unknown, string>): void {
   const known = new Map([...pointers].map(([id, at]) => [id, atPointer(document.root, at)]));
   const seen = new Set<unknown>();
   const eachOf = (
@@ -118,15 +118,13 @@ function checkOtherIds(document: Document, pointers: ReadonlyMap<string, string>
     for (const [key, value] of Object.entries(place.value)) check(value, pointerTo(place.pointer, key), key);
   };
   const checkItem = (item: unknown, pointer: string) =>
-    eachOf(item, pointer, (value, at, key) => {
+    eachOf(item, pointer, (operation, at, key) => {
       if (!METHODS.some((method) => method.toLowerCase() === key)) return;
-      const { operationId: id, callbacks } = requireOperation(document, value, at);
-      if (typeof id === "string" && id !== "") {
-        const message = `another operation has the operationId ${JSON.stringify(id)} too`;
-        const isOther = known.has(id) && known.get(id) !== value;
-        if (isOther) throw documentError(document, "operation_id_duplicate", at, message);
-        known.set(id, value);
-      }
+      const { operationId: id, callbacks } = requireOperation(document, operation, at);
+      const message = `another operation has the operationId ${JSON.stringify(id)} too`;
+      if (id && (known.get(id) ?? operation) !== operation)
+        throw documentError(document, "operation_id_duplicate", at, message);
+      known.set(id, operation);
       checkCallbacks(callbacks, `${at}/callbacks`);
     });
   const checkCallbacks = (callbacks: unknown, pointer: string) =>

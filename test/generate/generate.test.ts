@@ -372,9 +372,9 @@ const refused = [
   ),
   refusal(
     "a discriminator that maps to a number",
-    "document_invalid",
+    "reference_external",
     answer({ type: "object", discriminator: { propertyName: "kind", mapping: { cat: 5 } } }),
-    `${SCHEMA}/discriminator/mapping`,
+    `${SCHEMA}/discriminator/mapping/cat`,
   ),
   ...["#/components/schemas%2FCat", "#/components/schemas/a%7E1b"].map((reference) =>
     refusal(
