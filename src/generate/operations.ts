@@ -62,10 +62,9 @@ export function listOperations(document: Document): Operation[] {
     // The operation's parameters come second because they replace those of the path (OpenAPI 3.1, Operation Object).
     const shared = [item.value.parameters, pointerTo(item.pointer, "parameters")] as const;
     for (const method of METHODS) {
-      const value = item.value[method.toLowerCase()];
-      if (value === undefined) continue;
+      const source = item.value[method.toLowerCase()];
+      if (!isObject(source)) continue;
       const pointer = pointerTo(item.pointer, method.toLowerCase());
-      const source = requireOperation(document, value, pointer);
       const { operationId: id, security = document.root.security } = source;
       if (typeof id !== "string" || id === "") {
         const message = `${method} ${path} has no operationId`;
@@ -120,7 +119,8 @@ function checkOtherIds(document: Document, pointers: ReadonlyMap<unknown, string
   const checkItem = (item: unknown, pointer: string) =>
     eachOf(item, pointer, (operation, at, key) => {
       if (!METHODS.some((method) => method.toLowerCase() === key)) return;
-      const { operationId: id, callbacks } = requireOperation(document, operation, at);
+      if (!isObject(operation)) throw documentError(document, "document_invalid", at, "it must be an object");
+      const { operationId: id, callbacks } = operation;
       const message = `another operation has the operationId ${JSON.stringify(id)} too`;
       if (id && (known.get(id) ?? operation) !== operation)
         throw documentError(document, "operation_id_duplicate", at, message);
@@ -129,17 +129,11 @@ function checkOtherIds(document: Document, pointers: ReadonlyMap<unknown, string
     });
   const checkCallbacks = (callbacks: unknown, pointer: string) =>
     eachOf(callbacks, pointer, (callback, at) => eachOf(callback, at, checkItem));
-  const { webhooks, components } = document.root;
+  const { paths, webhooks, components } = document.root;
+  eachOf(paths, "/paths", checkItem);
   eachOf(webhooks, "/webhooks", checkItem);
   checkCallbacks(Object(components).callbacks, "/components/callbacks");
   eachOf(Object(components).pathItems, "/components/pathItems", checkItem);
-  for (const at of pointers.values())
-    checkCallbacks(atPointer(document.root, `${at}/callbacks`), `${at}/callbacks`);
-}
-
-function requireOperation(document: Document, value: unknown, pointer: string): JsonObject {
-  if (isObject(value)) return value;
-  throw documentError(document, "document_invalid", pointer, "an operation must be an object");
 }
 
 /** The client fills in `tenantId` itself, so a document may leave that one undescribed. */
