@@ -6,11 +6,11 @@
  */
 
 export const emulation: Readonly<Record<"A" | "B", Readonly<Record<string, unknown>>>> = {
-  A: JSON.parse(String.raw`{
+  A: /* @__PURE__ */ JSON.parse(`{
 "requestToken": {"status":200,"contentType":"application/json","body":{"access_token":"2YotnFZFEjr1zCsicMWpAA","token_type":"Bearer","expires_in":3600,"revo":{"tenant":"acme","roles":[{"name":"export","group":"integrations"}]}}},
 "listDevices": {"status":200,"contentType":"application/json"}
 }`),
-  B: JSON.parse(String.raw`{
+  B: /* @__PURE__ */ JSON.parse(`{
 "requestToken": {"status":200,"contentType":"application/json","body":{"access_token":"2YotnFZFEjr1zCsicMWpAA","refresh_token":"tGzv3JOkF0XG5Qx2TlKWIA"}},
 "listDevices": {"status":200,"contentType":"application/json"}
 }`),

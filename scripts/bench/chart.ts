@@ -120,6 +120,10 @@ function text(x: number, y: number, className: string, words: string): string {
   return `<text class="${className}" x="${x}" y="${y}">${escaped(words)}</text>`;
 }
 
+/** The words of a failure may hold the control characters of a terminal, which XML forbids. */
 function escaped(words: string): string {
-  return words.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+  return words
+    .replace(/(?![\t\n])\p{C}/gu, "")
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;");
 }

@@ -39,6 +39,8 @@ export async function withRedisStore<T>(
   };
   try {
     await client.connect();
+    // Already now, because a row that takes too long is killed. The connection outlives the file of its socket.
+    rmSync(data, { recursive: true });
     const entry = pathToFileURL(join(folder, "dist/node/src/stores/redis.js")).href;
     const { redisStore } = (await import(entry)) as typeof import("../../src/stores/redis.js");
     return await task(redisStore(client), commands);

@@ -80,7 +80,8 @@ export async function runToTheEnd(
       // The whole group has ended.
     }
   };
-  process.once("exit", kill);
+  // First, because the folder of the build can be removed only when nothing writes into it.
+  process.prependOnceListener("exit", kill);
   let complaints = "";
   child.stderr?.on("data", (text) => {
     complaints += text;

@@ -50,8 +50,8 @@ export type OutcomeOf<X extends Variant, Operation> = Operation extends {
       | Failure<X, Other, Operation extends { otherBody: infer Body } ? Body : unknown>
   : never;
 
-/** The operation with an id. An intersection with all ids would be made anew by the compiler in each call. */
-export type Lookup<Operations, O> = O extends keyof Operations ? Operations[O] : never;
+/** The operation with an id; for `string`, any of them. The compiler would make an intersection anew in each call. */
+export type Lookup<All, O> = O extends keyof All ? All[O] : All[O & keyof All];
 
 /** The outcome of the call of an operation. */
 export type Outcome<T extends LookupTypes, X extends Variant, O> = {

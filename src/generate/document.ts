@@ -173,12 +173,11 @@ export function checkDocument(document: Document): void {
 /** The references in the mapping of a discriminator, and in examples that have a name. */
 function checkNamedReferences(document: Document, value: JsonObject, place: () => string): void {
   const { mapping } = Object(value.discriminator) as JsonObject;
-  for (const [key, map] of Object.entries({ "discriminator/mapping": mapping, examples: value.examples })) {
-    for (const [name, member] of Object.entries(isObject(map) ? map : {})) {
-      const reference = map === mapping ? member : Object(member).$ref;
-      const at = pointerTo(`${place()}/${key}`, name);
-      if (typeof reference === "string") referenceTarget(document, reference, at);
-    }
+  for (const [name, target] of Object.entries(mapping ?? {}))
+    referenceTarget(document, String(target), pointerTo(`${place()}/discriminator/mapping`, name));
+  for (const [name, example] of Object.entries(isObject(value.examples) ? value.examples : {})) {
+    const { $ref } = Object(example) as JsonObject;
+    if (typeof $ref === "string") referenceTarget(document, $ref, pointerTo(`${place()}/examples`, name));
   }
 }
 
@@ -317,7 +316,8 @@ export function referenceTarget(document: Document, reference: string, pointer: 
     throw documentError(document, "reference_external", pointer, message);
   }
   const target = percentDecoded(reference.slice(1));
-  if (atPointer(document.root, target) === undefined) {
+  // openapi-typescript decodes a reference after it has split it, so it would not find a separator that is encoded.
+  if (atPointer(document.root, target) === undefined || /%2f|%7e[01]/i.test(reference)) {
     const message = `${reference} does not exist in this document`;
     const remover = document.origins.removerOf(target);
     if (remover !== undefined) {
@@ -343,6 +343,7 @@ const SCHEMA_MAPS: ReadonlySet<string> = new Set(["properties", "patternProperti
 export const NAMED_BY_AUTHOR: ReadonlySet<string> = new Set([
   ...SCHEMA_MAPS,
   ...["responses", "parameters", "requestBodies", "headers", "paths", "pathItems", "content"],
+  ...["webhooks", "callbacks", "links", "securitySchemes", "encoding"],
 ]);
 
 /** Visits every object of a document that is part of the description; skips instances such as examples. */

@@ -1,5 +1,5 @@
 /** Lists the operations of a document for the emitters, with all references followed. */
-import { type Document, documentError, follow, METHODS, walkDocument } from "./document.js";
+import { atPointer, type Document, documentError, follow, METHODS } from "./document.js";
 import { checkType } from "./emit/rewrite-schema.js";
 import { mergedSchema } from "./emit/sample.js";
 import { isObject, type JsonObject, pointerTo } from "./source-file.js";
@@ -98,26 +98,42 @@ export function listOperations(document: Document): Operation[] {
       });
     }
   }
-  const known = new Map<unknown, unknown>([...operations].map(([id, { source }]) => [id, source]));
-  // Operations of webhooks and callbacks are not called, but the generated types hold them by their ids too.
-  const checkIds = (part: unknown, pointer: string) =>
-    walkDocument(part, (value, place) => {
-      for (const [key, operation] of Object.entries(value)) {
-        if (!METHODS.some((method) => method.toLowerCase() === key) || !isObject(operation)) continue;
-        const { operationId: id } = operation;
-        if (typeof id === "string" && known.has(id) && known.get(id) !== operation) {
-          const message = `another operation has the operationId ${JSON.stringify(id)} too`;
-          throw documentError(document, "operation_id_duplicate", pointer + pointerTo(place(), key), message);
-        }
-        known.set(id, operation);
-      }
-    });
-  const { webhooks, components } = document.root;
-  checkIds(webhooks, "/webhooks");
-  for (const key of ["callbacks", "pathItems"]) checkIds(Object(components)[key], `/components/${key}`);
-  for (const [id, pointer] of pointers)
-    checkIds(operations.get(id)?.source.callbacks, `${pointer}/callbacks`);
+  checkOtherIds(document, pointers);
   return [...operations.values()];
+}
+
+/** Operations of webhooks and callbacks are not called, but the generated types hold them by their ids too. */
+function checkOtherIds(document: Document, pointers: ReadonlyMap<unknown, string>): void {
+  const known = new Map([...pointers].map(([id, at]) => [id, atPointer(document.root, at)]));
+  const seen = new Set<unknown>();
+  const eachOf = (
+    map: unknown,
+    pointer: string,
+    check: (value: unknown, at: string, key: string) => void,
+  ) => {
+    const place = follow(document, map, pointer);
+    if (!isObject(place.value) || seen.has(place.value)) return;
+    seen.add(place.value);
+    for (const [key, value] of Object.entries(place.value)) check(value, pointerTo(place.pointer, key), key);
+  };
+  const checkItem = (item: unknown, pointer: string) =>
+    eachOf(item, pointer, (operation, at, key) => {
+      if (!METHODS.some((method) => method.toLowerCase() === key)) return;
+      if (!isObject(operation)) throw documentError(document, "document_invalid", at, "it must be an object");
+      const { operationId: id, callbacks } = operation;
+      const message = `another operation has the operationId ${JSON.stringify(id)} too`;
+      if (id && (known.get(id) ?? operation) !== operation)
+        throw documentError(document, "operation_id_duplicate", at, message);
+      known.set(id, operation);
+      checkCallbacks(callbacks, `${at}/callbacks`);
+    });
+  const checkCallbacks = (callbacks: unknown, pointer: string) =>
+    eachOf(callbacks, pointer, (callback, at) => eachOf(callback, at, checkItem));
+  const { paths, webhooks, components } = document.root;
+  eachOf(paths, "/paths", checkItem);
+  eachOf(webhooks, "/webhooks", checkItem);
+  checkCallbacks(Object(components).callbacks, "/components/callbacks");
+  eachOf(Object(components).pathItems, "/components/pathItems", checkItem);
 }
 
 /** The client fills in `tenantId` itself, so a document may leave that one undescribed. */

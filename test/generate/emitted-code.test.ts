@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
+import { transform } from "esbuild";
 import { beforeAll, describe, expect, test } from "vitest";
 import type { z } from "zod";
 import { readApi } from "../../src/generate/emit/emulation.js";
@@ -71,6 +72,12 @@ const AWKWARD = openapi(
     },
   },
 );
+
+test("a bundler leaves out answers that nothing uses", async () => {
+  const unused = (await readFile("generated/emulation.ts", "utf8")).replace("export const", "const");
+  const { code } = await transform(unused, { loader: "ts", format: "esm", treeShaking: true });
+  expect(code).not.toContain("JSON.parse");
+});
 
 describe("operations.ts", () => {
   let compiled: CompiledSample;

@@ -371,6 +371,54 @@ const refused = [
     ),
   ),
   refusal(
+    "a discriminator that maps to a number",
+    "reference_external",
+    answer({ type: "object", discriminator: { propertyName: "kind", mapping: { cat: 5 } } }),
+    `${SCHEMA}/discriminator/mapping/cat`,
+  ),
+  ...["#/components/schemas%2FCat", "#/components/schemas/a%7E1b"].map((reference) =>
+    refusal(
+      `the reference ${reference}, whose separator is percent-encoded`,
+      "reference_missing",
+      answer({ $ref: reference }, { schemas: { Cat: { type: "string" }, "a/b": { type: "string" } } }),
+      SCHEMA,
+    ),
+  ),
+  ...["webhooks", "callbacks", "links", "securitySchemes"].map((where) => {
+    const missing = { default: { $ref: "#/components/missing" } };
+    const document = openapi(ONE_OPERATION, where === "webhooks" ? {} : { [where]: missing });
+    return refusal(
+      `a missing reference in ${where} under the name "default"`,
+      "reference_missing",
+      { ...document, ...(where === "webhooks" && { webhooks: missing }) },
+      `/${where}/default`,
+    );
+  }),
+  ...["default", "example"].map((name) =>
+    refusal(
+      `an operationId given again in the webhook "${name}"`,
+      "operation_id_duplicate",
+      { ...openapi(ONE_OPERATION), webhooks: { [name]: { post: { operationId: "listThings" } } } },
+      `/webhooks/${name}/post`,
+    ),
+  ),
+  refusal(
+    "an operationId given again where only a webhook refers to it",
+    "operation_id_duplicate",
+    {
+      ...openapi(ONE_OPERATION),
+      webhooks: { done: { $ref: "#/x-shared/done" } },
+      "x-shared": { done: { post: { operationId: "listThings" } } },
+    },
+    "/x-shared/done/post",
+  ),
+  refusal(
+    "a method without an operation",
+    "document_invalid",
+    "openapi: 3.1.0\npaths:\n  /things:\n    get:\n",
+    "/paths/~1things/get",
+  ),
+  refusal(
     "a key that is not a status",
     "status_invalid",
     get({ operationId: "a", responses: { "2OO": { description: "Letters." } } }),

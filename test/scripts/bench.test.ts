@@ -182,6 +182,11 @@ describe("the report", () => {
     expect(svg).toContain(">0.91 (0.9 to 0.95), aim 1<");
     expect(svg).toContain("no &lt;answer>");
   });
+
+  test("is drawn without the control characters of a failure, which XML forbids", () => {
+    const failed = measured({ failed: "\u001b[31mno\u0000 memory\u001b[39m" }, "failed");
+    expect(drawFigures(reportOn(currentSetting(), [failed]))).not.toMatch(/(?!\n)\p{C}/u);
+  });
 });
 
 test("all rows together take at most as long as the benchmark may", () => {

@@ -1,5 +1,6 @@
 /** The outcome of a call narrows by ok, by status and by variant, also when destructured. */
-import { type ApiError, type Service, unwrap } from "../../src/index.js";
+import type { OperationTypes } from "../../generated/operations.js";
+import { type ApiError, type Outcome, type Service, unwrap } from "../../src/index.js";
 import type { components as A } from "../../src/variant-a.js";
 import type { components as B } from "../../src/variant-b.js";
 import { type Equal, proof } from "./proof.js";
@@ -77,4 +78,11 @@ export async function unwrapped(): Promise<void> {
   const same = await unwrap(service.call("requestToken", { body }));
   proof<Equal<typeof data, TokenOfA | TokenOfB>>();
   proof<Equal<typeof same, TokenOfA | TokenOfB>>();
+}
+
+/** Without a literal id, the outcome is that of any operation. */
+export function ofAnyOperation(): void {
+  proof<
+    Equal<Outcome<OperationTypes, "A", string>, Outcome<OperationTypes, "A", keyof OperationTypes["A"]>>
+  >();
 }

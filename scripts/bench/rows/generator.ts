@@ -1,8 +1,8 @@
 // Measures generate with a public document of 1,223 operations for each variant.
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { type Build, compareProcesses, NotMeasured, type Program, type Row, runProgram } from "../measure.js";
 
 /** It has 385 MB unpacked, of which one file is needed, so it is not a dependency. */
@@ -36,8 +36,14 @@ function downloadedDocument(): string {
   if (existsSync(path)) return path;
   mkdirSync(cache, { recursive: true });
   try {
-    run(cache, "npm", "pack", PACKAGE);
-    run(cache, "tar", "-xzf", "octokit-openapi-23.0.2.tgz", DOCUMENT);
+    // Without a network npm would try again for a minute, in each of the rows that need the document.
+    run(cache, "npm", "pack", PACKAGE, "--fetch-retries=0", "--fetch-timeout=20000");
+    // First into another folder, because a process that is killed would leave a part of the document.
+    const unpacked = mkdtempSync(join(cache, "unpacked-"));
+    run(cache, "tar", "-xzf", "octokit-openapi-23.0.2.tgz", "-C", unpacked, DOCUMENT);
+    mkdirSync(dirname(path), { recursive: true });
+    renameSync(join(unpacked, DOCUMENT), path);
+    rmSync(unpacked, { recursive: true });
   } catch (error) {
     throw new NotMeasured(`${PACKAGE} cannot be downloaded. ${error}`);
   }

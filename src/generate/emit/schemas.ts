@@ -36,7 +36,7 @@ export function emitSchemas(documents: Readonly<Record<Variant, Document>>, list
     `export interface Schemas {\n${typeRows.join("")}}\n`,
     ...withDefinitions.map(
       ({ variant, definitions }) =>
-        `const definitions${variant}: Record<string, unknown> = /* @__PURE__ */ ${jsonText(Object.fromEntries(definitions))};\n`,
+        `const definitions${variant}: Record<string, unknown> = ${jsonText(Object.fromEntries(definitions))};\n`,
     ),
     ...(withDefinitions.length > 0 ? [LAZY] : []),
     `export const schemas: Schemas = {\n${valueRows.join("")}};\n`,

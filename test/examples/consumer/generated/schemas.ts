@@ -111,10 +111,10 @@ export interface Schemas {
   };
 }
 
-const definitionsA: Record<string, unknown> = /* @__PURE__ */ JSON.parse(String.raw`{
+const definitionsA: Record<string, unknown> = /* @__PURE__ */ JSON.parse(`{
 "PluginRegistration": {"type":"object","properties":{"client_id":{"type":"string"},"type":{"enum":["user interface","service"]},"enabled":{"type":"boolean"},"jwks":{"$ref":"#/$defs/JsonWebKeySet"},"grantedScopes":{"type":"array","items":{"$ref":"#/$defs/Scope"}},"deviceRestriction":{"type":"array","items":{"type":"string"}}},"required":["client_id","type","enabled","jwks","grantedScopes"]},
 "JsonWebKeySet": {"type":"object","properties":{"keys":{"type":"array","items":{"type":"object","properties":{"kty":{"type":"string"},"kid":{"type":"string"}},"required":["kty"]}}},"required":["keys"]},
-"Scope": {"type":"string","pattern":"^[^\\s:]+:(?:read|write|execute)$"},
+"Scope": {"type":"string","pattern":"^[^\\\\s:]+:(?:read|write|execute)$"},
 "ClientAssertionHeader": {"type":"object","properties":{"alg":{"const":"RS256"},"kid":{"type":"string"}},"required":["alg","kid"]},
 "ClientAssertionClaims": {"type":"object","properties":{"iss":{"type":"string"},"sub":{"type":"string"},"aud":{"type":"string","pattern":"^https?://[^{}]+/api/v1/[^/{}]+/external-plugin/oauth/token$"},"jti":{"type":"string"},"iat":{"type":"number"},"exp":{"type":"number"}},"required":["iss","sub","aud","jti","iat","exp"]},
 "ClientAssertionType": {"const":"urn:ietf:params:oauth:client-assertion-type:jwt-bearer"},
@@ -136,7 +136,7 @@ const definitionsA: Record<string, unknown> = /* @__PURE__ */ JSON.parse(String.
 "/paths/~1api~1v1~1{tenantId}~1schedules~1{scheduleId}~1executions/post/requestBody/content/application~1json/schema": {"type":"object","properties":{"deviceIds":{"type":"array","items":{"type":"string"}},"note":{"type":"string"}},"required":["deviceIds"]}
 }`);
 
-const definitionsB: Record<string, unknown> = /* @__PURE__ */ JSON.parse(String.raw`{
+const definitionsB: Record<string, unknown> = /* @__PURE__ */ JSON.parse(`{
 "ApiClient": {"type":"object"},
 "ServiceAccount": {"type":"object"},
 "AuthorizationCodeRequest": {"type":"object","properties":{"code":{"type":"string"},"code_verifier":{"type":"string"},"client_id":{"type":"string"},"redirect_uri":{"type":"string"}},"required":["code","code_verifier","client_id","redirect_uri"]},
