@@ -95,11 +95,14 @@ export class RateLimitGate {
   async enter(wait: { deadline: () => number; signal: AbortSignal | undefined }): Promise<() => void> {
     const { deadline, signal } = wait;
     const { clock, shareInFlight } = this.#options;
+    let waitedFor: string | undefined;
     for (let hasWaited = false; this.#refusals > 0 || hasWaited; hasWaited = true) {
-      const closedMs = this.#refusals > 0 ? this.#leftMs() : 0;
-      // The loop checks again after the wait, since another 429 may have come meanwhile.
+      // The loop checks again after the wait, since another 429 may have come meanwhile. The same one is not waited for
+      // again: a step of the clock may end the wait up to the real time that passed before it.
+      const closedMs = this.#refusals > 0 && this.#id !== waitedFor ? this.#leftMs() : 0;
       if (closedMs > 0) {
         if (closedMs > deadline()) throw this.error();
+        waitedFor = this.#id;
         await sleep(Math.ceil(closedMs), signal, clock);
         continue;
       }

@@ -165,6 +165,24 @@ describe("with the option `clock`", () => {
     expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
   });
 
+  test("a step of the clock ends a wait that began some real time after the 429", async () => {
+    const { clock } = createEmulator({ now: () => START });
+    clock.freeze();
+    const one = new RateLimitGate("A", {
+      now: () => clock.now(),
+      clock,
+      timeoutMs: 10_000,
+      shareInFlight: true,
+    });
+    const headers = new Headers({ "retry-after": "20" });
+    one.refused({ headers, sentAt: START, receivedAt: START });
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    const entering = one.enter({ deadline: deadlineIn(60_000, { clock }), signal: undefined });
+    await clock.skipSleep();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(await isSettled(entering)).toBe(true);
+  });
+
   test.each([429, 503])(
     "a step of the clock ends the wait before a call is sent again after %d",
     async (status) => {

@@ -127,7 +127,8 @@ describe("the causes of a 403, the likeliest first", () => {
   const operation = (path: string) => ({ method: "GET", path, success: [200], failure: [403] });
   const list = operation("/a/{tenantId}/list");
   const marked = { ...list, method: "POST", deviceParameter: { in: "body", name: "target" } };
-  const A = { list, marked, device: operation("/a/{tenantId}/x/{deviceId}") };
+  const add = { ...list, method: "POST" };
+  const A = { list, add, marked, device: operation("/a/{tenantId}/x/{deviceId}") };
   const api = { operations: { A, B: { list: operation("/list") } } } as never;
   const launched = { needsPerson: true, refused: () => new RelaunchRequiredError("launch_expired", "Over.") };
   const loggedIn = { refused: () => new LoginRequiredError("login_expired", "Over.") };
@@ -149,7 +150,12 @@ describe("the causes of a 403, the likeliest first", () => {
     { name: "of a plugin", ids: [scope, narrowed] },
     { name: "with a device in the path", id: "device", params: device, ids: [scope, narrowed, restricted] },
     { name: "with a device in the query", params: deviceQuery, ids: [scope, narrowed, restricted] },
-    { name: "with a device in the body", body: { deviceIds: ["d"] }, ids: [scope, narrowed, restricted] },
+    {
+      name: "with a device in the body",
+      id: "add",
+      body: { deviceIds: ["d"] },
+      ids: [scope, narrowed, restricted],
+    },
     { name: "with a marked member", id: "marked", body: { target: "d" }, ids: [scope, narrowed, restricted] },
     { name: "without the marked member", id: "marked", body: { note: "d" }, ids: [scope, narrowed] },
     { name: "with a body of text", id: "marked", body: "device", ids: [scope, narrowed] },
