@@ -12,7 +12,7 @@ import { runRows } from "./run.js";
 
 const USAGE = `Usage: npm run bench -- [--only <row>,<row>] [--json] [--svg <file>]
 
-Exits with 1 when a row failed. A missed aim is no failure.
+Exits with 1 when a row failed. A missed aim does not count as a failure.
 Rows: ${ROWS.map(({ name }) => name).join(", ")}`;
 
 interface Chosen {
@@ -34,7 +34,7 @@ function choose(args: readonly string[]): Chosen | undefined {
   if (values.help) return undefined;
   const names = values.only?.split(",");
   const unknown = names?.find((name) => !ROWS.some((row) => row.name === name));
-  if (unknown !== undefined) throw new Error(`There is no row "${unknown}".`);
+  if (unknown !== undefined) throw new Error(`The benchmark has no row "${unknown}".`);
   const rows = ROWS.filter(({ name }) => names?.includes(name) ?? true);
   return { rows, isJson: values.json, svg: values.svg };
 }

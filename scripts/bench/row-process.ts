@@ -8,7 +8,7 @@ import type { RowResult } from "./run.js";
 async function measureRow([name, seconds, build]: readonly string[]): Promise<RowResult> {
   try {
     const row = ROWS.find((one) => one.name === name);
-    if (row === undefined) throw new Error(`There is no row "${name}".`);
+    if (row === undefined) throw new Error(`The benchmark has no row "${name}".`);
     const until = performance.now() + Number(seconds) * 1_000;
     const limit = {
       aim: row.aim,
