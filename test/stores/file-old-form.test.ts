@@ -81,15 +81,14 @@ describe.each([
   });
 
   test("is taken over with what a process of an earlier version writes meanwhile", async () => {
+    const late = `${path}.locks/contents`;
+    writeFileSync(late, await oldFile([...entries, { key: "b", value: "late" }], encryption), {
+      mode: 0o600,
+    });
     const taken = fileStore(path, options).get("a");
     const hasBegun = () => readdirSync(folder).some((name) => name.includes(".new-"));
     while (!hasBegun()) await new Promise((resolve) => setImmediate(resolve));
-    writeFileSync(
-      `${path}.locks/contents`,
-      await oldFile([...entries, { key: "b", value: "late" }], encryption),
-    );
-    chmodSync(`${path}.locks/contents`, 0o600);
-    renameSync(`${path}.locks/contents`, path);
+    renameSync(late, path);
     await taken;
     expect((await fileStore(path, options).get("b"))?.value).toBe("late");
     await expectTaken();
