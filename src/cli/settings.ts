@@ -197,11 +197,11 @@ const phrases: readonly (readonly [library: string | RegExp, commandLine: string
   ["contractCases lists them", "--list lists them"],
   ["Raise maxRequests", "Raise --max-requests"],
   [" (retryAt)", ""],
-  [" until retryAt, if the error has it,", ","],
   [
     /"([^"]*)" is missing or empty\. Pass it in params\.path/,
     '"$1" is missing or empty. Pass it with --param $1=<value>',
   ],
+  [" If it is the path of a file, read the file.", ""],
   ["a PEM, a JWK, a CryptoKey, a KeyObject or a signer { keyId, sign }", "a PEM or a JWK"],
   [/Then drop the token, so that .*$/, "The next run requests a new token, which carries it."],
   [/^privateKey/, "The private key"],

@@ -30,7 +30,7 @@ const texts: Readonly<Record<ApiErrorCode, string>> = {
     ": the token was refused. Check whether the route accepts such tokens, and whether the plugin, client or account was disabled.",
   api_forbidden: ": the token does not permit this call.",
   api_rate_limited:
-    ": a rate limit was exceeded. Wait until retryAt, if the error has it, or raise rateLimitDeadlineMs to wait longer.",
+    ": a rate limit was exceeded. Try again later, or raise rateLimitDeadlineMs to wait longer.",
   api_refused: ": the call was refused. Read the body of the error.",
   api_failed: ": the server failed. Try again later.",
   api_undocumented:

@@ -140,9 +140,10 @@ function checkOtherIds(document: Document, pointers: ReadonlyMap<unknown, string
 function checkPathParameters(document: Document, at: string, path: string, all: readonly Parameter[]): void {
   const named = [...path.matchAll(/\{[.;]?([^{}*]+)/g)].map(([, name = ""]) => name);
   const described = all.flatMap((parameter) => (parameter.in === "path" ? parameter.name : []));
-  const isDescribed = named.every((name) => name === "tenantId" || described.includes(name));
-  if (isDescribed && described.every((name) => named.includes(name))) return;
-  const found = `${path} names ${named.join(", ") || "none"}, \`parameters\` describes ${described.join(", ") || "none"}`;
+  const needed = named.filter((name) => name !== "tenantId" || described.includes(name));
+  if (needed.every((name) => described.includes(name)) && described.every((name) => named.includes(name)))
+    return;
+  const found = `${path} names ${needed.join(", ") || "none"}, \`parameters\` describes ${described.join(", ") || "none"}`;
   const message = `the path parameters must have the same names: ${found}`;
   throw documentError(document, "document_invalid", at, message);
 }

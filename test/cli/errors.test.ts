@@ -56,7 +56,10 @@ describe("an error", () => {
     ['it: variant: "A" or variant: "B" (BIVARIANT_VARIANT).', "it with --variant or BIVARIANT_VARIANT."],
     ["privateKey is {tenantId}. Set audience.", "The private key is {tenantId}. Set --audience."],
     ["Pass --audience as it is.", "Pass --audience as it is."],
-    ["Wait until retryAt, if the error has it, or stop.", "Wait, or stop."],
+    [
+      "The private key is not a PEM. If it is the path of a file, read the file.",
+      "The private key is not a PEM.",
+    ],
     [
       '{ keyId, sign }, "bClientId" and https://a.example/audience stay.',
       '{ keyId, sign }, "bClientId" and https://a.example/audience stay.',

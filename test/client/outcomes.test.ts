@@ -92,7 +92,10 @@ describe.each(["A", "B"] as const)("an outcome of Variant %s", (variant) => {
       );
       expect(outcome.error?.body).toEqual(body);
       expect(Object.keys(outcome.error ?? {})).not.toContain("body");
-      expect(outcome.error?.retryAt).toBe(waitMs === undefined ? undefined : clock.now() + waitMs);
+      const retryAt = waitMs === undefined ? undefined : clock.now() + waitMs;
+      expect(outcome.error?.retryAt).toBe(retryAt);
+      expect(outcome.error?.message.endsWith("(retryAt).")).toBe(retryAt !== undefined);
+      if (retryAt !== undefined) expect(outcome.error?.message).toContain(new Date(retryAt).toISOString());
     }
     const finished = { type: "call_finished", method: "GET", status, code };
     const refused = { type: "call_refused", status };

@@ -559,6 +559,11 @@ describe("a refused document", () => {
       text: "paths:\n  '/a/{b}': { get: { operationId: a, parameters: [{ name: c, in: path }] } }",
       at: "3:20#/paths/~1a~1{b}/get: the path parameters must have the same names: /a/{b} names b, `parameters` describes c",
     },
+    {
+      name: "a path parameter that is not described, beside `tenantId`, which need not be",
+      text: "paths:\n  '/api/v1/{tenantId}/{b}': { get: { operationId: a } }",
+      at: "3:36#/paths/~1api~1v1~1{tenantId}~1{b}/get: the path parameters must have the same names: /api/v1/{tenantId}/{b} names b, `parameters` describes none",
+    },
     { name: "a swapped document", text: "paths:\n  /v1/a: { get: 1 }", at: "3:10#/paths/~1v1~1a: " },
     {
       name: "a path without its slash",
