@@ -118,7 +118,7 @@ class MachineTokenSource implements TokenSource {
       const leave = await state.gate.enter({ deadline: run.deadline, signal });
       let step: Step;
       try {
-        step = await shared.exclusively(key, () => this.#underLock(run, renewal), emit);
+        step = await shared.exclusively(key, () => this.#underLock(run, renewal, leave), emit);
       } finally {
         leave();
       }
@@ -128,7 +128,7 @@ class MachineTokenSource implements TokenSource {
   }
 
   /** Looks at what other processes have stored meanwhile, and makes an attempt only if that leaves one to make. */
-  async #underLock(run: Run, renewal: Renewal): Promise<Step> {
+  async #underLock(run: Run, renewal: Renewal, leaveGate: () => void): Promise<Step> {
     const { state, shared, explain } = this.#context;
     const { signal, emit } = renewal;
     // The caller may have left while this waited for the lock.
@@ -166,6 +166,8 @@ class MachineTokenSource implements TokenSource {
       if (signal?.aborted) throw cause;
       if (!(cause instanceof TokenRequestError || cause instanceof UnexpectedResponseError)) throw cause;
       const retryAt = this.#backoff.refused(round, prepared.fingerprint);
+      // A detection, which may explain it, enters the gate too. It would wait there for this request.
+      leaveGate();
       const error = (await explain?.(cause, renewal, this.#context)) ?? cause;
       if (signal?.aborted) throw error;
       this.#backoff.keep(error);

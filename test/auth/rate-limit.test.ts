@@ -13,7 +13,7 @@ import {
 import { recordedAuth, scriptedAuth } from "../support/auth.js";
 import { LIMIT_MS, START, skippedWaits, timeTravel } from "../support/clock.js";
 import { account, credentialOf, deployment, plugin } from "../support/deployment.js";
-import { type FetchScript, gatedFetch, tokenAnswer } from "../support/fetch.js";
+import { type FetchScript, gatedFetch, scriptedFetch, tokenAnswer } from "../support/fetch.js";
 import { isSettled, rejectionOf } from "../support/wait.js";
 
 const limited = (headers: HeadersInit = {}) => new Response("", { status: 429, headers });
@@ -315,6 +315,41 @@ describe("a tenant at its rate limit", () => {
     await advance(19_000);
     expect(emulator.journal.tokenRequests({ variant: "A" })).toHaveLength(2);
     expect((await through(second)).variant).toBe("A");
+  });
+
+  test("a 429 to a detection, during a token request that is answered 404, lets no caller wait for ever", async () => {
+    const { advance } = timeTravel();
+    const refusal = { error: "invalid_grant", error_description: "The token request was rejected." };
+    const notFound = () => new Response("", { status: 404 });
+    let answerDetection = (_response: Response) => {};
+    let questions = 0;
+    let requests = 0;
+    const fetch = scriptedFetch(async ({ body }) => {
+      if (body.startsWith("{")) return notFound();
+      if (body.includes("client_assertion")) {
+        if (++requests === 1) return limited();
+        answerDetection(limited({ "retry-after": "3" }));
+        return notFound();
+      }
+      questions++;
+      if (questions === 1) return Response.json(refusal, { status: 400 });
+      if (questions > 2) return notFound();
+      return new Promise((resolve) => {
+        answerDetection = resolve;
+      });
+    });
+    const connector = createConnector({ credentials: [plugin(), account()], fetch });
+    const target = { baseUrl: "https://service.example", tenantId: "acme" };
+    const { auth } = await connector.connect(target);
+    // After this the detection is repeated.
+    await advance(3_600_000, 3_600_000);
+    const another = rejectionOf(connector.connect(target));
+    await advance(0);
+    const token = rejectionOf(auth.getAccessToken());
+    await advance(20_000);
+    expect(await isSettled(token)).toBe(true);
+    expect(await token).toMatchObject({ code: "variant_not_served" });
+    expect(await another).toMatchObject({ code: "variant_unknown" });
   });
 });
 
