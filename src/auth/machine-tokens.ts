@@ -166,6 +166,8 @@ class MachineTokenSource implements TokenSource {
       if (signal?.aborted) throw cause;
       if (!(cause instanceof TokenRequestError || cause instanceof UnexpectedResponseError)) throw cause;
       const retryAt = this.#backoff.refused(round, prepared.fingerprint);
+      // Stored before it is explained, because all callers may leave meanwhile.
+      this.#backoff.keep(cause);
       // A detection, which may explain it, enters the gate too. It would wait there for this request.
       leaveGate();
       const error = (await explain?.(cause, renewal, this.#context)) ?? cause;

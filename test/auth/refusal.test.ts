@@ -1,8 +1,14 @@
 // After a refusal no request is sent for a while, since a wrong key must not cost the tenant one request per call.
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { type MachineCredential, serviceAccount, servicePlugin, type Variant } from "../../src/index.js";
+import {
+  createConnector,
+  type MachineCredential,
+  serviceAccount,
+  servicePlugin,
+  type Variant,
+} from "../../src/index.js";
 import { fakeService } from "../lifecycle/fake-service.js";
-import { recordedAuth, scriptedAuth } from "../support/auth.js";
+import { BASE_URL, recordedAuth, scriptedAuth } from "../support/auth.js";
 import { steppedClock, timeTravel } from "../support/clock.js";
 import { ACCOUNT_ID, deployment, PLUGIN_ID, plugin } from "../support/deployment.js";
 import { type FetchScript, tokenAnswer } from "../support/fetch.js";
@@ -147,6 +153,29 @@ describe("many calls during a refusal", () => {
       await rejectionOf(auth.getAccessToken());
     }
     expect(emulator.journal.tokenRequests()).toHaveLength(2);
+  });
+
+  test("an unknown path stops the requests of callers that leave before the detection has ended", async () => {
+    stillDigests();
+    const { advance } = timeTravel({ isPure: true });
+    const service = fakeService({
+      variant: "A",
+      now: Date.now,
+      onTokenRequest: ({ answer }) => answer(new Response("", { status: 404 })),
+    });
+    const fetch: typeof service.fetch = (url, init = {}) =>
+      String(init.body).includes("client_assertion") ? service.fetch(url, init) : new Promise(() => {});
+    const connector = createConnector({ credentials: [service.credential], fetch });
+    const { auth } = await connector.connect({ baseUrl: BASE_URL, tenantId: "acme" });
+    const calls: Promise<unknown>[] = [];
+    for (let call = 0; call < 600; call++) {
+      const caller = new AbortController();
+      calls.push(rejectionOf(auth.getAccessToken({ signal: caller.signal })));
+      await advance(100, 100);
+      caller.abort();
+    }
+    await Promise.all(calls);
+    expect(service.tokenRequests.length).toBeLessThanOrEqual(6);
   });
 
   describe.each(["A", "B"] as const)("the failing token endpoint of Variant %s", (variant) => {
