@@ -245,7 +245,8 @@ function storeKey({ target }: DetectionContext): SharedKey {
 async function readDetection(context: DetectionContext, emit: Emit): Promise<Detection | undefined> {
   const { options, shared, verdicts } = context;
   const ifUsable = (detection: Detection) => {
-    const isFresh = options.now() < detection.detectedAt + detectionLifetimeMs;
+    // One of the future is from a clock that was wrong, and must not be kept until that comes.
+    const isFresh = Math.abs(options.now() - detection.detectedAt) < detectionLifetimeMs;
     return isFresh && decides(detection, orderOf(context)) ? detection : undefined;
   };
   const stored = await shared.read(storeKey(context), (json) => ifUsable(json as Detection), emit);

@@ -3,6 +3,7 @@
 import { describe, expect, test, vi } from "vitest";
 import {
   type ConnectOptions,
+  type ConnectorOptions,
   connect,
   createConnector,
   memoryStore,
@@ -47,10 +48,10 @@ const answersB: Script = ({ path, body }) => {
 const answersBoth: Script = (request) => (request.path === pathOfA ? answersA(request) : answersB(request));
 
 /** A server that can be changed to another script, and a connector for both variants. */
-async function changing(first: Script) {
+async function changing(first: Script, options: Partial<ConnectorOptions> = {}) {
   let current = first;
   const { url, requests } = await recordingServer((request) => current(request));
-  const connector = createConnector({ credentials: bothPreferring("A") });
+  const connector = createConnector({ credentials: bothPreferring("A"), ...options });
   const become = (next: Script) => {
     current = next;
   };
@@ -191,6 +192,15 @@ describe("a detection", () => {
     clock.advance(1);
     await connector.connect(target);
     expect(server.requests).toHaveLength(2);
+  });
+
+  test("is made again if the clock, which was a year ahead, is set right", async () => {
+    const clock = steppedClock();
+    const server = await changing(answersA, { now: clock.now, store: memoryStore({ now: clock.now }) });
+    expect((await server.connect()).variant).toBe("A");
+    clock.advance(-365 * 24 * hour);
+    server.become(answersB);
+    expect((await server.connect()).variant).toBe("B");
   });
 
   test("is stored for other processes", async () => {
