@@ -84,10 +84,10 @@ export async function runToTheEnd(
   process.prependOnceListener("exit", kill);
   let complaints = "";
   child.stderr?.on("data", (text) => {
-    complaints += text;
+    complaints = (complaints + text).slice(-1_000);
   });
   const closed = once(child, "close").then(() => ({
-    failed: `its process ended without a result: ${complaints.slice(-1_000)}`,
+    failed: `its process ended without a result: ${complaints}`,
   }));
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<RowResult>((resolve) => {

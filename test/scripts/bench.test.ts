@@ -104,6 +104,12 @@ describe("the process of a row", () => {
       result: { failed: "abandoned after 1 s" },
     },
     {
+      name: "is abandoned when it prints errors for ever",
+      code: `import { writeSync } from "node:fs";\nfor (const text = "x".repeat(2 ** 20); ; ) writeSync(2, text);`,
+      longestMs: 3_000,
+      result: { failed: "abandoned after 3 s" },
+    },
+    {
       name: "is abandoned when it computes for ever",
       code: `for (;;);`,
       longestMs: 500,
