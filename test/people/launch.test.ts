@@ -7,7 +7,7 @@ import {
   type ServiceEvent,
   userInterfacePlugin,
 } from "../../src/index.js";
-import { steppedClock } from "../support/clock.js";
+import { HELD_LIMIT_MS, heldTimeLimit, steppedClock } from "../support/clock.js";
 import { type FetchScript, scriptedFetch } from "../support/fetch.js";
 import { pkcs8, rsaKey } from "../support/keys.js";
 import { rejectionOf } from "../support/wait.js";
@@ -164,6 +164,30 @@ test("a launch code that did not reach the service, because the connection was r
   expect(await rejectionOf(redeem())).toMatchObject({ code: "launch_refused" });
   expect(fetch.calls).toHaveLength(2);
 });
+
+test.each([
+  {
+    name: "the private key",
+    credential: (hanging: () => Promise<never>) => ({ clientId: "planner", privateKey: hanging }),
+  },
+  { name: "the settings", credential: (hanging: () => Promise<never>) => hanging },
+])(
+  "a launch whose function for $name hangs is given up after timeoutMs, and its code is not sent",
+  async ({ credential }) => {
+    const { expire } = heldTimeLimit();
+    const { options, fetch } = launch();
+    const hanging = () => new Promise<never>(() => setImmediate(expire));
+    const wrong = {
+      ...options,
+      credential: userInterfacePlugin(credential(hanging)),
+      timeoutMs: HELD_LIMIT_MS,
+    };
+    const error = await rejectionOf(redeemLaunch({ ...wrong, code: "the-code", codeVerifier }));
+    expect(error).toMatchObject({ code: "timed_out", retryable: true });
+    expect(fetch.calls).toEqual([]);
+  },
+  5_000,
+);
 
 describe("a launch code is sent once, and the error says what to do, after", () => {
   const [relaunch, refused, unknown] = ["RelaunchRequiredError", "launch_refused", "launch_outcome_unknown"];

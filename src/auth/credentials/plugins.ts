@@ -29,9 +29,8 @@ export type UserInterfacePluginSettings = PluginSettings;
  */
 export function servicePlugin(settings: Settings<ServicePluginSettings>): MachineCredential<"A"> {
   const prepare = pluginPreparation(settings);
-  const key = (settings as Partial<PluginSettings> | undefined)?.privateKey;
   return machineCredential("A", {
-    callsFunction: typeof settings === "function" || typeof key === "function",
+    callsFunction: callsFunction(settings),
     async prepare(target, options) {
       const { clientId, fingerprint, explain, send } = await prepare(target, options);
       return { clientId, fingerprint, explain, send: (attempt) => send("client_credentials", {}, attempt) };
@@ -50,7 +49,7 @@ export function servicePlugin(settings: Settings<ServicePluginSettings>): Machin
 export function userInterfacePlugin(settings: Settings<UserInterfacePluginSettings>): PersonCredential<"A"> {
   const prepare = pluginPreparation(settings);
   return personCredential("A", {
-    callsFunction: typeof settings === "function",
+    callsFunction: callsFunction(settings),
     async prepare(target, options) {
       const { send, ...client } = await prepare(target, options);
       return {
@@ -83,6 +82,11 @@ export async function createClientAssertion(
   const { SigningKeyCache, signClientAssertion } = await pluginClient();
   const key = await new SigningKeyCache().read(privateKey, keyId);
   return signClientAssertion({ clientId, audience, issuedAt }, key);
+}
+
+/** Whether the settings or the key come from a function of the caller's, which gets a time limit. */
+function callsFunction(settings: Settings<PluginSettings> | undefined): boolean {
+  return typeof settings === "function" || typeof settings?.privateKey === "function";
 }
 
 /** This module and its libraries load lazily, so that a program that uses only Variant B does not wait for them. */
