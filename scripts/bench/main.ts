@@ -1,5 +1,5 @@
 // Compares the cost of this package with what one would use without it.
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
@@ -22,7 +22,7 @@ interface Chosen {
   readonly svg: string | undefined;
 }
 
-/** What the flags choose; undefined for `--help`. @throws an Error that names an unknown row or flag */
+/** What the flags choose; undefined for `--help`. @throws an Error that names an unknown row or flag, or a wrong file */
 function choose(args: readonly string[]): Chosen | undefined {
   const options = {
     json: { type: "boolean", default: false },
@@ -36,6 +36,8 @@ function choose(args: readonly string[]): Chosen | undefined {
   const unknown = names?.find((name) => !ROWS.some((row) => row.name === name));
   if (unknown !== undefined) throw new Error(`The benchmark has no row "${unknown}".`);
   const rows = ROWS.filter(({ name }) => names?.includes(name) ?? true);
+  // Opened before minutes of measuring, to learn whether it can be written.
+  if (values.svg !== undefined) closeSync(openSync(values.svg, "a"));
   return { rows, isJson: values.json, svg: values.svg };
 }
 

@@ -1,7 +1,9 @@
 // The frame of `npm run bench`: the interval of a median, verdicts, and rows that fail or never end.
+import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { drawFigures } from "../../scripts/bench/chart.js";
 import {
@@ -19,6 +21,8 @@ import { type MeasuredRow, MOST_ROW_SECONDS, type RowResult, runToTheEnd } from 
 import { TokenClient } from "../../scripts/bench/token-client.js";
 import { servingOn } from "../support/recording-server.js";
 import { plant } from "./planted-tree.js";
+
+const main = fileURLToPath(new URL("../../scripts/bench/main.ts", import.meta.url));
 
 describe("the interval of a median", () => {
   const cases = [
@@ -194,6 +198,23 @@ describe("the report", () => {
     expect(drawFigures(reportOn(currentSetting(), [failed]))).not.toMatch(/(?!\n)\p{C}/u);
   });
 });
+
+test.each([
+  { name: "an unknown row", args: ["--only", "warm-call,nope"], message: 'The benchmark has no row "nope".' },
+  { name: "a chart that cannot be written", args: ["--svg", "/nowhere/chart.svg"], message: "ENOENT" },
+])(
+  "$name is an error of usage, and nothing is measured",
+  ({ args, message }) => {
+    const { status, stderr } = spawnSync(process.execPath, ["--import", "tsx", main, ...args], {
+      encoding: "utf8",
+      timeout: 20_000,
+    });
+    expect(stderr).toContain(message);
+    expect(stderr).toContain("Usage: npm run bench");
+    expect(status).toBe(2);
+  },
+  30_000,
+);
 
 test("all rows together take at most as long as the benchmark may", () => {
   expect(ROWS.reduce((sum, { seconds }) => sum + seconds, 0)).toBeLessThanOrEqual(MOST_ROW_SECONDS);
