@@ -1,6 +1,6 @@
 // Callers share one token request, and an abort ends only that caller's wait.
 import { describe, expect, test } from "vitest";
-import { createConnector } from "../../src/index.js";
+import { createConnector, servicePlugin } from "../../src/index.js";
 import { fakeService, type SeenTokenRequest } from "../lifecycle/fake-service.js";
 import { recordedAuth, scriptedAuth } from "../support/auth.js";
 import { steppedClock } from "../support/clock.js";
@@ -23,6 +23,28 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     for (let times = 0; times < 10; times++) expect(await auth.getAccessToken()).toBe(first);
     expect([fetch.calls.length, reads]).toEqual([1, 0]);
   });
+});
+
+test("an assertion that was signed after its only caller left is not sent by a fetch that ignores its signal", async () => {
+  let finish = (_signature: Uint8Array) => {};
+  const signing = new Promise<Uint8Array>((resolve) => {
+    finish = resolve;
+  });
+  const requested: string[] = [];
+  const fetch = async (url: string) => {
+    requested.push(url);
+    return tokenAnswer();
+  };
+  const credential = servicePlugin({ clientId: "plugin", privateKey: { keyId: "kms", sign: () => signing } });
+  const { auth, types } = recordedAuth({ credential, fetch });
+  const caller = new AbortController();
+  const token = rejectionOf(auth.getAccessToken({ signal: caller.signal }));
+  await expect.poll(types).toContain("token_requested");
+  caller.abort("gone");
+  expect(await token).toBe("gone");
+  finish(new Uint8Array(256));
+  await settle();
+  expect(requested).toEqual([]);
 });
 
 test("concurrent tenants and base URLs each get their own token", async () => {

@@ -91,6 +91,8 @@ async function sendPluginRequest(
     async (_server, _client, body) => {
       const aud = audience ?? new URL(tokenEndpoint).href;
       assertion = await signClientAssertion({ clientId, audience: aud, issuedAt: issuedAtSeconds }, key);
+      // A fetch of the caller's own may ignore the signal, and a signer may be slow.
+      attempt.signal.throwIfAborted();
       body.set("client_id", clientId);
       body.set("client_assertion_type", clientAssertionType);
       body.set("client_assertion", assertion);
