@@ -142,7 +142,7 @@ const mostRedirects = 20;
 const redirectStatuses: readonly number[] = [301, 302, 303, 307, 308];
 
 interface Hop extends SentRequest {
-  /** Whether the URL is under the base URL. Only then is the bearer sent. */
+  /** Whether this URL and all before it are under the base URL. Only then is the bearer sent, if there is one. */
   readonly withBearer: boolean;
 }
 
@@ -163,7 +163,7 @@ async function follow<T>(
   const signal = request.signalOf?.(limit) ?? limit;
   const { auth, url, method, headers, body, init } = request;
   const { token, isReplayed } = attempt;
-  let hop: Hop = { url, method, headers, body, withBearer: token !== undefined };
+  let hop: Hop = { url, method, headers, body, withBearer: true };
   for (let hops = 0; ; hops++) {
     const { method, body } = hop;
     // The caller's own fetch may keep its headers or change them.

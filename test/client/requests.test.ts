@@ -269,6 +269,20 @@ describe("an anonymous operation", () => {
     expect(noToken.calls).toHaveLength(0);
   });
 
+  test.each([
+    { name: "under the base URL keeps its headers", to: `${baseUrl}/token/`, own: "own" },
+    { name: "outside the base URL loses its own headers", to: "https://elsewhere.example/", status: 302, own: null },
+  ])("that is redirected $name", async ({ to, status = 307, own }) => {
+    const redirect = () => new Response(null, { status, headers: { location: to } });
+    const { call, fetch } = scriptedService("B", (_call, index) => (index ? Response.json({}) : redirect()));
+    const body = { grant_type: "client_credentials", client_id: "x" };
+    await call("requestToken", { body, headers: { "x-own": "own" } });
+    const headersOf = (index: number, name: string) => fetch.calls[index]?.headers.get(name);
+    expect(headersOf(1, "x-own")).toBe(own);
+    expect(headersOf(1, "content-type")).toBe(status === 307 ? headersOf(0, "content-type") : null);
+    expect(headersOf(1, "authorization")).toBeNull();
+  });
+
   test("of Variant B is sent as JSON, without a bearer", async () => {
     const { call, fetch } = scriptedService("B", () => Response.json({ access_token: "t" }));
     const body = { grant_type: "client_credentials", client_id: "x" };
