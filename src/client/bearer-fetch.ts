@@ -103,13 +103,16 @@ export async function bearerFetch<T>(
     if (auth.needsPerson) return { ...answer, required: auth.refused?.(token) };
     auth.invalidate(token);
     if (!canBeSentAgain(request.body)) return answer;
+    // Without this a body that is not read, as of service.fetch, holds its connection.
+    const discard = () => response.bodyUsed || response.body?.cancel().catch(() => {});
     try {
       if ((await auth.getAccessToken({ signal, requestId })).value === token.value) return answer;
     } catch (error) {
       if (isPersonRequired(error)) return { ...answer, required: error };
+      discard();
       throw error;
     }
-    if (!response.bodyUsed) response.body?.cancel().catch(() => {});
+    discard();
     emit({ type: "call_replayed", method, ...(operationId === undefined ? {} : { operationId }) });
     isReplayed = true;
   }

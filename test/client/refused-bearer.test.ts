@@ -101,6 +101,23 @@ describe.each([
     expect(await rejectionOf(service.call("listDevices"))).toBe(fault);
   });
 
+  test("to service.fetch frees its connection if the renewal fails", async () => {
+    let isFree = false;
+    const body = new ReadableStream({
+      cancel: () => {
+        isFree = true;
+      },
+    });
+    const { service, auth, clock } = scriptedService(variant, () => new Response(body, { status: 401 }));
+    await auth.getAccessToken();
+    clock.advance(60_000);
+    auth.invalidate = () => {
+      auth.getAccessToken = () => Promise.reject(new Error("no token"));
+    };
+    expect(await rejectionOf(service.fetch("v1/x"))).toMatchObject({ message: "no token" });
+    expect(isFree).toBe(true);
+  });
+
   test("names what to ask the person for if only a person can get another token", async () => {
     const own = { needsPerson: true, refused: () => required };
     const { service, fetch, auth } = await agedService(variant, 30_001, 1, own);
