@@ -163,9 +163,9 @@ export function resolveAuthOptions(options: AuthOptions): ResolvedAuthOptions {
     onEvent: options.onEvent,
     newRequestId: requestIds(),
     store: store && withStoreErrors(store, request.timeoutMs),
-    waitUntil: (promise) => {
+    waitUntil: async (promise) => {
       try {
-        waitUntil?.(promise);
+        await waitUntil?.(promise);
       } catch {
         // The runtime may refuse, for instance after the answer was sent. The promise then runs while it is allowed to.
       }
