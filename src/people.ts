@@ -13,7 +13,7 @@ import {
 import { readGrant } from "./auth/stored-grant.js";
 import type { TokenStore } from "./auth/token-store.js";
 import type { Variant } from "./errors.js";
-import { isLoopback } from "./http/exchange.js";
+import { isLoopback, untilAborted } from "./http/exchange.js";
 import { invalidOption, requireCode, requireCodeVerifier, requireObject, requireSignal } from "./options.js";
 import { memoryStore } from "./stores/memory.js";
 
@@ -46,10 +46,10 @@ export interface RedeemLaunchOptions extends PersonAuthOptions<"A"> {
  * const service = createService(auth);
  */
 export async function redeemLaunch(options: RedeemLaunchOptions): Promise<PersonAuth<"A">> {
-  const context = await contextOf(options, "A");
+  const signal = requireSignal(requireObject("options", options).signal);
+  const context = await untilAborted(contextOf(options, "A"), signal);
   const code = requireCode(options.code);
   const codeVerifier = requireCodeVerifier(options.codeVerifier);
-  const signal = requireSignal(options.signal);
   return (await exchangeCode(context, { code, codeVerifier }, signal)) as PersonAuth<"A">;
 }
 
@@ -119,17 +119,17 @@ export interface CompleteLoginOptions extends PersonAuthOptions<"B"> {
  */
 export async function completeLogin(options: CompleteLoginOptions): Promise<PersonAuth<"B">> {
   const { login } = requireObject("options", options);
+  const signal = requireSignal(options.signal);
   if (typeof login?.state !== "string" || login.state === "")
     throw invalidOption("login", "must be the login that beginLogin returned");
   const begun: LoginOptions = { ...options, redirectUri: login.redirectUri };
-  const context = await contextOf(begun, "B");
+  const context = await untilAborted(contextOf(begun, "B"), signal);
   const prepared = context.prepared as PreparedApiClient;
   // The issuer is compared too: without it, a callback of another deployment could be taken for this one's.
   if ((["clientId", "redirectUri", "issuer"] as const).some((field) => login[field] !== prepared[field]))
     throw invalidOption("login", "was begun with another credential", "Pass the credential that began it.");
   const codeVerifier = requireCodeVerifier(login.codeVerifier);
-  const signal = requireSignal(options.signal);
-  const { readCallback } = await authorization();
+  const { readCallback } = await untilAborted(Promise.resolve(authorization()), signal);
   const code = readCallback(options.callbackUrl, login.state, prepared);
   return (await exchangeCode(context, { code, codeVerifier }, signal)) as PersonAuth<"B">;
 }

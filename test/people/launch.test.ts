@@ -150,6 +150,32 @@ describe("a launch", () => {
   });
 });
 
+describe.each([
+  { name: "its settings", credential: (read: () => Promise<never>) => userInterfacePlugin(read) },
+  {
+    name: "its privateKey",
+    credential: (privateKey: () => Promise<never>) =>
+      userInterfacePlugin({ clientId: "planner", privateKey }),
+  },
+])("a launch whose credential has a function for $name that hangs", ({ credential }) => {
+  const redeem = (read: () => Promise<never>, options: { timeoutMs?: number; signal?: AbortSignal }) => {
+    const given = { ...launch().options, credential: credential(read), code: "the-code", codeVerifier };
+    return rejectionOf(redeemLaunch({ ...given, ...options }));
+  };
+
+  test("rejects after timeoutMs", async () => {
+    const { expire } = heldTimeLimit();
+    const error = await redeem(() => new Promise(() => setImmediate(expire)), { timeoutMs: HELD_LIMIT_MS });
+    expect(error).toMatchObject({ code: "timed_out", retryable: true });
+  });
+
+  test("rejects with the signal's reason when it is aborted", async () => {
+    const controller = new AbortController();
+    const hang = () => new Promise<never>(() => setImmediate(() => controller.abort(new Error("gone"))));
+    expect(await redeem(hang, { signal: controller.signal })).toMatchObject({ message: "gone" });
+  });
+});
+
 const refusal = (error: string) => () =>
   Response.json({ error, error_description: fixedText }, { status: 400 });
 const status = (status: number) => () => new Response(null, { status });
@@ -164,30 +190,6 @@ test("a launch code that did not reach the service, because the connection was r
   expect(await rejectionOf(redeem())).toMatchObject({ code: "launch_refused" });
   expect(fetch.calls).toHaveLength(2);
 });
-
-test.each([
-  {
-    name: "the private key",
-    credential: (hanging: () => Promise<never>) => ({ clientId: "planner", privateKey: hanging }),
-  },
-  { name: "the settings", credential: (hanging: () => Promise<never>) => hanging },
-])(
-  "a launch whose function for $name hangs is given up after timeoutMs, and its code is not sent",
-  async ({ credential }) => {
-    const { expire } = heldTimeLimit();
-    const { options, fetch } = launch();
-    const hanging = () => new Promise<never>(() => setImmediate(expire));
-    const wrong = {
-      ...options,
-      credential: userInterfacePlugin(credential(hanging)),
-      timeoutMs: HELD_LIMIT_MS,
-    };
-    const error = await rejectionOf(redeemLaunch({ ...wrong, code: "the-code", codeVerifier }));
-    expect(error).toMatchObject({ code: "timed_out", retryable: true });
-    expect(fetch.calls).toEqual([]);
-  },
-  5_000,
-);
 
 describe("a launch code is sent once, and the error says what to do, after", () => {
   const [relaunch, refused, unknown] = ["RelaunchRequiredError", "launch_refused", "launch_outcome_unknown"];
