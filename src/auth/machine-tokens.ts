@@ -8,7 +8,7 @@ import {
   UnexpectedResponseError,
   type Variant,
 } from "../errors.js";
-import { backoffMs, deadlineIn, parseRetryAfterMs, sleep } from "../http/backoff.js";
+import { deadlineIn, parseRetryAfterMs, retryWaitMs, sleep } from "../http/backoff.js";
 import { requireObject } from "../options.js";
 import { parseTarget, type TargetOptions } from "../variants/target.js";
 import {
@@ -205,8 +205,7 @@ class MachineTokenSource implements TokenSource {
     const answer = reply instanceof TransportError ? undefined : reply.answer;
     if (answer === undefined || answer.status >= 500) {
       const askedMs = answer && parseRetryAfterMs(answer.headers, answer.receivedAt);
-      const waitMs = askedMs ?? backoffMs(run.faults);
-      run.faults++;
+      const waitMs = retryWaitMs(askedMs, run.faults++);
       if (!isBackground && run.faults <= mostFaultRetries && waitMs <= run.deadline()) return { waitMs };
     }
     if (reply instanceof TransportError) throw reply;

@@ -1,14 +1,6 @@
 /** The state that the requests of a token endpoint and tenant share: the rate limit gate (section 8) and the clock. */
 import { RateLimitedError, type Variant } from "../errors.js";
-import {
-  backoffMs,
-  countdown,
-  cutNote,
-  parseRetryAfterMs,
-  sleep,
-  withJitter,
-  zero,
-} from "../http/backoff.js";
+import { countdown, cutNote, parseRetryAfterMs, retryWaitMs, sleep, zero } from "../http/backoff.js";
 import { type Answer, untilAborted } from "../http/exchange.js";
 import type { Target } from "../variants/target.js";
 import type { Emit, ResolvedAuthOptions } from "./auth.js";
@@ -122,7 +114,7 @@ export class RateLimitGate {
     const isNextStep = this.#refusals === 0 || sentAt > this.#refusedAt || this.#isOverWithoutNow();
     const askedMs = parseRetryAfterMs(headers, receivedAt);
     if (askedMs === undefined && !isNextStep) return;
-    const waitMs = askedMs === undefined ? backoffMs(this.#refusals) : withJitter(askedMs);
+    const waitMs = retryWaitMs(askedMs, this.#refusals);
     if (isNextStep) this.#refusals++;
     this.#id = crypto.randomUUID();
     this.#waitMs = Math.max(this.#leftMs(), waitMs);

@@ -9,7 +9,7 @@ import {
   UnexpectedResponseError,
   type Variant,
 } from "../errors.js";
-import { backoffMs, countdown, deadlineIn, parseRetryAfterMs, sleep, withJitter } from "../http/backoff.js";
+import { countdown, deadlineIn, parseRetryAfterMs, retryWaitMs, sleep } from "../http/backoff.js";
 import { readBounded, untilAborted } from "../http/exchange.js";
 import { type ClockOptions, invalidOption } from "../options.js";
 import { type BearerFetchContext, bearerFetch, canBeSentAgain, idempotentMethods } from "./bearer-fetch.js";
@@ -181,7 +181,7 @@ export function createCaller(context: CallerContext): Caller {
       // A request that was answered 429 was not processed, whatever its method.
       if (status !== 429 && !(isPassing && idempotentMethods.includes(method))) return false;
       const askedMs = response && parseRetryAfterMs(response.headers, now());
-      const waitMs = askedMs ? withJitter(askedMs) : backoffMs(retries);
+      const waitMs = retryWaitMs(askedMs, retries);
       if (status === 429) memoryOf(auth).limited.set(operationId, countdown(waitMs, now));
       if (retries >= mostRetries || !canBeSentAgain(body) || waitMs > leftMs()) return false;
       const code = isTransportError(fault) ? fault.code : undefined;

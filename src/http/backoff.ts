@@ -49,8 +49,9 @@ const longestMs = 24 * 3_600 * 1_000;
 /** The share of a `Retry-After` that is added at random. No wait is shorter than the server asked for, up to a day. */
 const retryAfterJitter = 0.1;
 
-/** Adds the jitter to a wait from `parseRetryAfterMs`. */
-export function withJitter(askedMs: number): number {
+/** Returns the wait after the n-th failure in a row, counted from 0: what `parseRetryAfterMs` found, or the schedule. */
+export function retryWaitMs(askedMs: number | undefined, failures: number): number {
+  if (askedMs === undefined) return backoffMs(failures);
   return Math.min(askedMs * (1 + retryAfterJitter * Math.random()), longestMs);
 }
 

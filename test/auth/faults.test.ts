@@ -2,7 +2,7 @@
 
 import type { ServerResponse } from "node:http";
 import { decodeJwt } from "jose";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { CreateAuthOptions } from "../../src/index.js";
 import { recordedAuth, scriptedAuth } from "../support/auth.js";
 import { LIMIT_MS, skippedWaits } from "../support/clock.js";
@@ -44,13 +44,15 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     expect(waits[0]).toBeLessThanOrEqual(2_500);
   });
 
-  test("the Retry-After of a 503 is waited for", async () => {
+  test("the Retry-After of a 503 is waited for, up to a tenth longer, so that a fleet does not retry at once", async () => {
+    const random = vi.spyOn(Math, "random").mockReturnValue(0.5);
+    onTestFinished(() => random.mockRestore());
     const { clock, auth } = failing((_call, index) =>
       index === 0 ? new Response("", { status: 503, headers: { "retry-after": "9" } }) : tokenAnswer(),
     );
     const waits = skippedWaits(clock);
     await auth.getAccessToken();
-    expect(waits).toEqual([9_000]);
+    expect(waits).toEqual([9_450]);
   });
 
   test("a fault is not retried beyond the deadline", async () => {
