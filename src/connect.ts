@@ -8,6 +8,7 @@ import { RecentlyUsed } from "./auth/recently-used.js";
 import { SharedState } from "./auth/shared-state.js";
 import { TokenEndpointState } from "./auth/token-endpoint.js";
 import type { TokenLifecycle } from "./auth/token-lifecycle.js";
+import { isUnknownPath } from "./auth/token-request.js";
 import type { DetectionContext } from "./choose-variant.js";
 import type { LookupTypes } from "./client/outcome.js";
 import { ConfigurationError, type Detection, UnexpectedResponseError, type Variant } from "./errors.js";
@@ -177,9 +178,8 @@ function nameOf(variant: Variant, { baseUrl, tenantId }: Target): string {
 /** Whether a token endpoint answered as if it did not know the path. The other variant may be the reason. */
 function isWrongEndpoint(error: unknown): error is UnexpectedResponseError {
   if (!(error instanceof UnexpectedResponseError)) return false;
-  const { status, code } = error;
-  const isPage = status < 500 && code === "response_not_json";
-  return isPage || [404, 405, 410].includes(status) || code === "response_redirected";
+  const isPage = error.status < 500 && error.code === "response_not_json";
+  return isPage || isUnknownPath(error) || error.code === "response_redirected";
 }
 
 /** Checks that each variant has at most one credential, and returns those of the named variant. */

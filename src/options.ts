@@ -61,7 +61,7 @@ export function requireClock({ now, clock }: ClockOptions): () => number {
 }
 
 /** With a longer time `setTimeout` fires at once. */
-const longestTimerMs = 2 ** 31 - 1;
+export const longestTimerMs: number = 2 ** 31 - 1;
 
 /** Checks a duration in milliseconds that a timer can keep. @throws ConfigurationError `option_invalid` */
 export function requireDuration(option: string, value: unknown, fallback: number, least: number): number {

@@ -13,7 +13,7 @@ import {
   resolveRequestOptions,
   type TargetOptions,
 } from "../variants/target.js";
-import { type TokenStore, withStoreErrors } from "./token-store.js";
+import type { TokenStore } from "./token-store.js";
 
 /**
  * Returns access tokens for one tenant of one deployment.
@@ -89,7 +89,7 @@ export interface AccessToken {
 }
 
 /** The fields of a token, as read from an answer or a store. */
-export type AccessTokenFields = { readonly [K in keyof AccessToken]: AccessToken[K] | undefined } & {
+type AccessTokenFields = { readonly [K in keyof AccessToken]: AccessToken[K] | undefined } & {
   readonly value: string;
   readonly expiresAt: number;
 };
@@ -143,7 +143,6 @@ export interface ResolvedAuthOptions extends ResolvedRequestOptions {
   readonly onEvent: OnEvent | undefined;
   /** Returns another id for each call, token request and detection. */
   readonly newRequestId: () => string;
-  readonly store: TokenStore | undefined;
   readonly waitUntil: (promise: Promise<unknown>) => void;
   readonly shareInFlight: boolean;
 }
@@ -155,14 +154,12 @@ export function resolveAuthOptions(options: AuthOptions): ResolvedAuthOptions {
   const { store, waitUntil } = options;
   if (store !== undefined && !isStore(store))
     throw invalidOption("store", "must be a token store with get, set, delete and lock");
-  const request = resolveRequestOptions(options);
   return {
-    ...request,
+    ...resolveRequestOptions(options),
     hasOwnFetch: options.fetch !== undefined,
     rateLimitDeadlineMs: requireDuration("rateLimitDeadlineMs", options.rateLimitDeadlineMs, 60_000, 0),
     onEvent: options.onEvent,
     newRequestId: requestIds(),
-    store: store && withStoreErrors(store, request.timeoutMs),
     waitUntil: async (promise) => {
       try {
         await waitUntil?.(promise);
@@ -190,7 +187,7 @@ function isStore(store: unknown): boolean {
 }
 
 /** The fields that every event has. */
-export interface EventContext {
+interface EventContext {
   readonly variant: Variant;
   readonly baseUrl: string;
   readonly tenantId: string;
@@ -295,7 +292,7 @@ export type ServiceEvent =
 export type OnEvent = (event: ServiceEvent) => void;
 
 /** An event without the fields that all events of one identity share. */
-export type EventBody<E = ServiceEvent> = E extends EventContext ? Omit<E, keyof EventContext> : never;
+type EventBody<E = ServiceEvent> = E extends EventContext ? Omit<E, keyof EventContext> : never;
 
 export type Emit = (event: EventBody) => void;
 

@@ -11,7 +11,7 @@
 import { codeOf, isRateLimitedError, isTransportError, type Variant } from "../errors.js";
 import { backoffMs, countdown, zero } from "../http/backoff.js";
 import { listen, unlisten } from "../http/exchange.js";
-import { requireSignal } from "../options.js";
+import { longestTimerMs, requireSignal } from "../options.js";
 import {
   type AccessToken,
   type Auth,
@@ -55,9 +55,8 @@ const renewalJitter = 0.1;
  * that callers started may also wait for a rate limit.
  */
 const lostAfterTimeouts = 3;
-const longestTimerMs = 2 ** 31 - 1;
 
-interface HeldToken {
+interface ServedToken {
   readonly token: AccessToken;
   /** The promise is already resolved, so serving it costs no I/O and no other async layer. */
   readonly promise: Promise<AccessToken>;
@@ -82,7 +81,7 @@ export class TokenLifecycle implements Auth {
   readonly #source: TokenSource;
   readonly #now: () => number;
   readonly #begin: (requestId?: string) => RequestEvents;
-  #held: HeldToken | undefined;
+  #held: ServedToken | undefined;
   #renewal: RenewalInFlight | undefined;
   /** The time before the next background renewal is tried, and the failures in a row. */
   #pausedMs: () => number = zero;
@@ -139,7 +138,7 @@ export class TokenLifecycle implements Auth {
     return this.#renewal !== undefined && this.#renewal.lostInMs() > 0;
   }
 
-  #serveWhileRenewing({ token, promise }: HeldToken, requestId?: string): Promise<AccessToken> {
+  #serveWhileRenewing({ token, promise }: ServedToken, requestId?: string): Promise<AccessToken> {
     if (this.isRenewing || this.#pausedMs() > 0) return promise;
     const startedAt = performance.now();
     const events = this.#begin(requestId);

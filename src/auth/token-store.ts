@@ -1,5 +1,6 @@
 /** The store of tokens and detections that many processes can share. */
 import { isBivariantError, StoreError } from "../errors.js";
+import { longestTimerMs } from "../options.js";
 
 export interface StoredValue {
   readonly value: string;
@@ -52,9 +53,6 @@ function storeErrorOf(fault: unknown): unknown {
   if (isBivariantError(fault)) return fault;
   return new StoreError("store_unavailable", "The store failed. See the cause.", { cause: fault });
 }
-
-/** With a longer time `setTimeout` fires at once. */
-const longestTimerMs = 2 ** 31 - 1;
 
 /**
  * Adds time limits to the user's store, and lets only StoreErrors out of it, and the errors of a locked task as

@@ -33,7 +33,7 @@ export async function apiErrorOf(call: RefusedCall): Promise<ApiError> {
   const { response, body, operationId, required, auth } = call;
   const { variant } = auth;
   const { status } = response;
-  const code = codeOf(status, call.isDocumented);
+  const code = apiErrorCodeOf(status, call.isDocumented);
   const waitMs = status === 429 || status === 503 ? parseRetryAfterMs(response.headers, call.now) : undefined;
   // Loaded only for a refusal. If it cannot be loaded, the error has no causes and a shorter message.
   const explained = await import("./call-diagnosis.js").then(
@@ -48,7 +48,7 @@ export async function apiErrorOf(call: RefusedCall): Promise<ApiError> {
   return new ApiError(code, message, details);
 }
 
-function codeOf(status: number, isDocumented: boolean): ApiErrorCode {
+function apiErrorCodeOf(status: number, isDocumented: boolean): ApiErrorCode {
   if (status === 401) return "api_unauthorized";
   if (status === 403) return "api_forbidden";
   if (status === 429) return "api_rate_limited";

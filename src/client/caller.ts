@@ -80,7 +80,7 @@ export interface CallOptions {
   readonly bearerStatuses?: readonly number[] | undefined;
 }
 
-export type ResolvedCallOptions = Pick<CallOptions, "validate"> & {
+type ResolvedCallOptions = Pick<CallOptions, "validate"> & {
   readonly [K in "retries" | "bearerStatuses"]: NonNullable<CallOptions[K]>;
 };
 

@@ -84,7 +84,7 @@ function wrongParameter(kind: "missing" | "invalid", name: string, problem: stri
 }
 
 /** The name of a header or a method (RFC 9110 section 5.6.2). */
-export const token: RegExp = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
+export const httpToken: RegExp = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
 /** A header value may have visible characters, spaces, tabs and bytes above 0x7F (RFC 9110 section 5.5). */
 const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
@@ -107,7 +107,7 @@ export function headerRecord(
       const key = String(name).toLowerCase();
       const text = String(value);
       if (value === null || value === undefined) delete record[key];
-      else if (!token.test(key)) throw invalidOption("headers", "hold a name that HTTP does not allow");
+      else if (!httpToken.test(key)) throw invalidOption("headers", "hold a name that HTTP does not allow");
       else if (headerValue.test(text)) record[key] = text;
       else throw invalidOption("headers", `hold a forbidden character, such as a line break, in ${key}`);
     }

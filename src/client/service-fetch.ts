@@ -5,7 +5,7 @@ import { whenAborted } from "../http/exchange.js";
 import { invalidOption, requireObject } from "../options.js";
 import { isUnderBase } from "../variants/target.js";
 import { type BearerFetchContext, bearerFetch } from "./bearer-fetch.js";
-import { headerRecord, token } from "./request.js";
+import { headerRecord, httpToken } from "./request.js";
 
 /**
  * Like the global fetch, relative to the base URL. The bearer is added, renewed if it is refused, and sent nowhere else.
@@ -16,7 +16,7 @@ import { headerRecord, token } from "./request.js";
  */
 export type ServiceFetch = (input: string | URL, init?: RequestInit) => Promise<Response>;
 
-export type BearerFetch = (auth: Auth, ...args: Parameters<ServiceFetch>) => ReturnType<ServiceFetch>;
+type BearerFetch = (auth: Auth, ...args: Parameters<ServiceFetch>) => ReturnType<ServiceFetch>;
 
 export function createServiceFetch(context: BearerFetchContext): BearerFetch {
   return async (auth, input, init = {}) => {
@@ -65,7 +65,7 @@ const forbiddenMethods: readonly string[] = ["CONNECT", "TRACE", "TRACK"];
 /** Rejects a method for which fetch throws a TypeError, which would be mistaken for a network fault. */
 function requestMethod(init: RequestInit): string {
   const method = String(init.method ?? "GET").toUpperCase();
-  if (!token.test(method) || forbiddenMethods.includes(method))
+  if (!httpToken.test(method) || forbiddenMethods.includes(method))
     throw invalidOption("method", "must be a method that fetch accepts");
   const hasBody = init.body !== undefined && init.body !== null;
   if (hasBody && (method === "GET" || method === "HEAD"))

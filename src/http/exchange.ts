@@ -86,7 +86,7 @@ export function recordOf(value: unknown): Record<string, unknown> | undefined {
   return isRecord ? (value as Record<string, unknown>) : undefined;
 }
 
-export interface TimeLimitOptions {
+interface TimeLimitOptions {
   readonly variant: Variant;
   /** The address of the deployment, or what else is asked, for error messages. */
   readonly baseUrl: string;

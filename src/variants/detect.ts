@@ -45,7 +45,7 @@ export async function detectBoth(options: DetectVariantOptions): Promise<Detecti
   return detect(parseTarget(options, undefined), ["A", "B"], { ...resolved, signal, untilYes: false });
 }
 
-export interface DetectOptions extends ResolvedRequestOptions {
+interface DetectOptions extends ResolvedRequestOptions {
   readonly signal?: AbortSignal | undefined;
   /** Whether to stop at the first variant that is served. */
   readonly untilYes: boolean;

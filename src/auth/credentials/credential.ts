@@ -114,7 +114,7 @@ export interface PersonEndpointState extends TokenEndpointState {
 /** Refresh tokens that were sent, by fingerprint, and whether another token replaced them. The oldest come first. */
 export type SentRefreshTokens = Map<string, "unanswered" | "replaced">;
 
-export interface PersonDriver extends CredentialDriver<PreparedPersonCredential> {
+interface PersonDriver extends CredentialDriver<PreparedPersonCredential> {
   /**
    * Checks the settings before there is a target. It is absent when the settings are a function.
    *
