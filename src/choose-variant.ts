@@ -23,7 +23,7 @@ export { detectBoth } from "./variants/detect.js";
 /** A stored detection is repeated after this time, because a deployment may change its variant. */
 const detectionLifetimeMs = 60 * 60 * 1_000;
 
-/** In time limits: three calls of the store and three questions. The wait for a rate limit is beside that. */
+/** The longest detection, in time limits: three calls of the store and three questions, without the wait for a rate limit. */
 const longestDetection = 6;
 
 export interface DetectionContext {
@@ -219,7 +219,7 @@ export async function explainByDetection(
     remember(context, undefined);
     await context.shared.delete(storeKey(context), renewal.emit);
     const problem = `The deployment served Variant ${variant} when it was detected, and now serves Variant ${other}.`;
-    const message = `${problem} ${evidenceText(detection)} Connect again to choose anew.`;
+    const message = `${problem} ${evidenceText(detection)} Connect again, so that the variant is chosen again.`;
     return new VariantError("variant_changed", message, { detection, variant });
   }
   if (served[variant] === "no") {

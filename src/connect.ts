@@ -32,7 +32,7 @@ export interface ConnectorOptions<T extends LookupTypes = OperationTypes>
   readonly variant?: Variant | undefined;
   /**
    * The most tenants, each at its deployment, whose tokens are held in memory. Beyond that the one that was used longest
-   * ago is dropped: its next call needs a token of the store, or a new one. Default: 100 000.
+   * ago is dropped: its next `connect` needs a token of the store, or a new one. Default: 100 000.
    */
   readonly maxTenants?: number | undefined;
 }
@@ -101,8 +101,8 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
   const stateOf = (variant: Variant, target: Target, name = nameOf(variant, target)) =>
     states.get(name, () => new TokenEndpointState(variant, target, resolved));
 
-  // Rejects a wrong key or secret before anything is sent. A function is called only for the variant that is chosen,
-  // since it may have nothing for this tenant, or its vault may be down. None is called while a token is valid.
+  // This rejects a wrong key or secret before anything is sent. A function is called only for the variant that is chosen,
+  // since it may have nothing for this tenant, or its vault may be down. No function is called while a token is valid.
   // Settings are the same for every tenant unless a function returns them, so they are checked once.
   const checked = new Set<MachineCredential>();
   const prepare = async (one: MachineCredential, target: Target): Promise<void> => {
@@ -147,7 +147,7 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
       await untilAborted(Promise.all(first.map((one) => prepare(one, target))), signal);
       if (only !== undefined) return serviceOf(authOf(only, target, false));
       // An abort must end the wait for the module too.
-      const { chooseCredential } = await untilAborted(Promise.resolve(choice()), signal);
+      const { chooseCredential } = await untilAborted(choice(), signal);
       const { credential, detection } = await chooseCredential(contextOf(target), signal);
       return serviceOf(authOf(credential, target, detection !== undefined), detection);
     },
@@ -166,7 +166,7 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
  */
 export async function detectVariant(options: DetectVariantOptions): Promise<Detection> {
   const signal = requireSignal(requireObject("options", options).signal);
-  const loaded = await untilAborted(Promise.resolve(choice()), signal);
+  const loaded = await untilAborted(choice(), signal);
   return loaded.detectBoth(options);
 }
 

@@ -129,7 +129,7 @@ export async function completeLogin(options: CompleteLoginOptions): Promise<Pers
   if ((["clientId", "redirectUri", "issuer"] as const).some((field) => login[field] !== prepared[field]))
     throw invalidOption("login", "was begun with another credential", "Pass the credential that began it.");
   const codeVerifier = requireCodeVerifier(login.codeVerifier);
-  const { readCallback } = await untilAborted(Promise.resolve(authorization()), signal);
+  const { readCallback } = await untilAborted(authorization(), signal);
   const code = readCallback(options.callbackUrl, login.state, prepared);
   return (await exchangeCode(context, { code, codeVerifier }, signal)) as PersonAuth<"B">;
 }

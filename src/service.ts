@@ -179,7 +179,7 @@ function contextOf<O extends Parameters<typeof emitter>[1]>(options: O) {
   return { options, begin: (auth: Auth) => emitter(auth, options)(), memoryOf };
 }
 
-/** If an option was not passed, the Auth's is used. */
+/** Checks the options. One that was not passed is that of the Auth. */
 function resolveFor(auth: Auth, options: VariantClientOptions): ResolvedAuthOptions {
   const { now, clock, ...inherited } = auth.inherited ?? {};
   const time = options.now === undefined && options.clock === undefined ? { now, clock } : {};
@@ -189,9 +189,9 @@ function resolveFor(auth: Auth, options: VariantClientOptions): ResolvedAuthOpti
 type PathCallers = Pick<CallerContext, "operations"> & { readonly call: Caller };
 
 /**
- * Many of them may be held, so they have no functions of their own. A method is made when it is read, so that it also
- * works without its object, as in `const { GET } = service.paths`. The getters are own properties for copies, such as
- * `{ ...service.paths, GET: mock }`.
+ * A program may hold many instances, so these have no functions of their own. A method is made when it is read, so that
+ * it also works without its object, as in `const { GET } = service.paths`. The getters are own properties, so that copies
+ * such as `{ ...service.paths, GET: mock }` have the methods.
  */
 const PathMethods = /* @__PURE__ */ (() =>
   class PathMethods {

@@ -171,7 +171,7 @@ export function resolveAuthOptions(options: AuthOptions): ResolvedAuthOptions {
   };
 }
 
-/** A counter behind a prefix, which is drawn late because workers forbid random values while a module is loaded. */
+/** Ids are a prefix and a counter. The prefix is drawn late: workers forbid random values while a module is loaded. */
 function requestIds(): () => string {
   let prefix: string | undefined;
   let count = 0;

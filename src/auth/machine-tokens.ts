@@ -69,7 +69,7 @@ interface Run {
   wasInBounds: boolean;
 }
 
-/** What came of an attempt: a token, or the time to wait before the next attempt. */
+/** The result of an attempt: a token, or the time to wait before the next attempt. */
 type Step = { readonly token: AccessToken } | { readonly waitMs: number };
 
 /** The entry of a refusal outlives its pause by this, so that the next refusal is the next step of the backoff. */
@@ -127,7 +127,7 @@ class MachineTokenSource implements TokenSource {
     }
   }
 
-  /** Looks at what other processes have stored meanwhile, and makes an attempt only if that leaves one to make. */
+  /** Reads what other processes have stored meanwhile, and makes an attempt only if that neither replaces nor forbids it. */
   async #underLock(run: Run, renewal: Renewal, leaveGate: () => void): Promise<Step> {
     const { state, shared, explain } = this.#context;
     const { signal, emit } = renewal;

@@ -131,7 +131,7 @@ export class PersonLifecycle extends TokenLifecycle implements PersonAuth {
     this.hold(grant.token);
   }
 
-  /** The grant does not end, since only one call failed. */
+  /** Says what to ask the person for. It does not end the grant, since only one call failed. */
   refused(): PersonRequiredError {
     const { grant } = this.#source;
     return grant.over ?? grant.expired("seems to be over, since the API refused its token");
@@ -296,7 +296,7 @@ class PersonTokenSource implements TokenSource {
     // From here the renewal runs to its end, since a refresh token that was sent may be spent.
     keep();
     const attempt = crypto.randomUUID();
-    // A write that failed may be done later.
+    // The store may still do a write that it reports as failed.
     this.#notSent = attempt;
     const noted = { ...stored.grant, sentAt: options.now(), attempt };
     const version = await this.grant.write(noted, stored.version);

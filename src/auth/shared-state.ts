@@ -1,7 +1,7 @@
 /**
  * What processes share through the store beside the tokens of people: tokens of machines, detections, refusals, the rate
- * limit and the server's clock. All of it can be had again, so a store that fails costs time and requests, but no caller
- * an error: while it is down, each process goes on alone, and tries the store again every few seconds.
+ * limit and the server's clock. A process can get all of it again by itself, so a store that fails costs time and requests
+ * but causes no error: while it is down, each process goes on alone, and tries the store again every few seconds.
  */
 import { isStoreError } from "../errors.js";
 import { countdown, zero } from "../http/backoff.js";
@@ -24,15 +24,15 @@ export type SharedKey = readonly string[];
 export class SharedState {
   readonly #store: TokenStore | undefined;
   readonly #now: () => number;
-  /** As long as that of a refresh: a task under the lock sends one request, and the lock of a process that died must end. */
+  /** The same as for a refresh: a task under the lock sends one request, and the lock of a process that died must end. */
   readonly #lockWaitMs: number;
   readonly #isNeeded: boolean;
   #isDown = false;
   #pausedMs: () => number = zero;
 
   /**
-   * Without a store nothing is shared, and nothing is reported. `isNeeded`: what follows needs the store anyway, as with
-   * people, so a read that fails rejects instead of costing time.
+   * Without a store nothing is shared, and nothing is reported. With `isNeeded` a read rejects while the store is down: for
+   * people, whose tokens need the store anyway, going on without it would only cost time.
    */
   constructor(store: TokenStore | undefined, { timeoutMs, now }: SharedStateOptions, isNeeded = false) {
     this.#isNeeded = isNeeded;

@@ -126,7 +126,7 @@ export class StoredGrantHandle {
   /** Set when the grant has ended: the error of every later request for a token. */
   #over: PersonRequiredError | undefined;
 
-  /** `isSaved` false: the grant is not in the store yet. */
+  /** `isSaved`: whether the grant is already in the store. */
   constructor(context: StoredGrantContext, grant: PersonGrant, isSaved: boolean) {
     this.#context = context;
     this.#held = grant;

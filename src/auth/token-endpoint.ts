@@ -89,8 +89,8 @@ export class RateLimitGate {
     const { clock, shareInFlight } = this.#options;
     let waitedFor: string | undefined;
     for (let hasWaited = false; this.#refusals > 0 || hasWaited; hasWaited = true) {
-      // The loop checks again after the wait, since another 429 may have come meanwhile. The same one is not waited for
-      // again: a step of the clock may end the wait up to the real time that passed before it.
+      // The loop checks again after the wait, since another 429 may have come meanwhile. One 429 is waited for once: when
+      // a step of the clock ends the wait, the real time that passed before the wait may still seem to be left.
       const closedMs = this.#refusals > 0 && this.#id !== waitedFor ? this.#leftMs() : 0;
       if (closedMs > 0) {
         if (closedMs > deadline()) throw this.error();
@@ -171,7 +171,7 @@ export class TokenEndpointState {
   readonly clock: ServerClock = new ServerClock();
   readonly #key: SharedKey;
   readonly #now: () => number;
-  /** The record in the store, as far as it is known. */
+  /** The record that this process has last read from the store or written to it. */
   #shared: string | undefined;
 
   constructor(variant: Variant, { baseUrl, tenantId }: Target, options: RateLimitGateOptions) {
@@ -193,7 +193,7 @@ export class TokenEndpointState {
     if (canRetry && record.offsetMs !== undefined) this.clock.adopt(record.offsetMs);
   }
 
-  /** Learns the rate limit and the server's clock from an answer, reports both, and tells the other processes. */
+  /** Learns the rate limit and the server's clock from an answer, reports both, and stores them for other processes. */
   learn(answer: Answer, shared: SharedState, emit: Emit): Promise<void> | undefined {
     const { gate, clock } = this;
     const offsetMs = clock.observe(answer);

@@ -23,7 +23,7 @@ import {
 } from "./auth.js";
 import type { TokenEndpoint } from "./token-request.js";
 
-/** Its events carry the `requestId` of the caller that started it. */
+/** One renewal of a token. Its events carry the `requestId` of the caller that started it. */
 export interface Renewal extends RequestEvents {
   /** Aborted when no caller waits any more. Absent if that cannot be. A request that must run to its end ignores it. */
   readonly signal: AbortSignal | undefined;
@@ -64,12 +64,12 @@ interface ServedToken {
   readonly renewAt: number;
 }
 
-/** Nothing of it may be held after its end: an idle tenant costs the memory of its token. */
+/** It is dropped at its end, so that an idle tenant costs only the memory of its token. */
 interface RenewalInFlight {
   readonly task: SharedTask<AccessToken>;
   /** The time after which it counts as lost. */
   readonly lostInMs: () => number;
-  /** Whether the held token was still good when it began. */
+  /** Whether the held token was still valid when it began. */
   readonly isBackground: boolean;
 }
 
@@ -260,10 +260,10 @@ export async function reportEnd<T extends { readonly token: AccessToken }>(
   }
 }
 
-/** What a caller waits for instead, after an error or, without one, when the task is lost. */
+/** Returns what a caller waits for instead: after an error of the task, or, without an error, when the task is lost. */
 type Instead<T> = (error?: unknown) => Promise<T> | undefined;
 
-/** The fault of a wait for a task that is lost. */
+/** What a wait for a task that is lost rejects with, inside of `join`. */
 const lost = Symbol("lost");
 
 /** A caller that waits for a task. */
@@ -330,7 +330,7 @@ export class SharedTask<T> {
       else if (signal !== undefined) listen(signal, leave);
     });
     if (instead === undefined) return waiting;
-    // Not called by #end, which would run it in the asynchronous context of another caller.
+    // #end does not call `instead`, since that would then run in the asynchronous context of another caller.
     return waiting.catch((error: unknown) => {
       if (signal?.aborted) throw signal.reason;
       return instead(error === lost ? undefined : error) ?? waiting;

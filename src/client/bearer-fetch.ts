@@ -52,7 +52,7 @@ interface BearerRequest<T> extends SentRequest {
   /** Other members of the RequestInit, such as undici's `dispatcher`, without the body. */
   readonly init?: RequestInit | undefined;
   readonly anonymous?: boolean | undefined;
-  /** Is told of a response that is not ok, or of a fault. Waits and returns true if the request is to be sent again. */
+  /** Called with a response that is not ok, or with a fault. Waits and returns true if the request is to be sent again. */
   readonly again?: (response: Response | undefined, fault?: unknown) => Promise<boolean>;
 }
 

@@ -133,7 +133,7 @@ export type Caller = (auth: Auth, operationId: string, init?: CallInit) => Promi
 
 const gatewayStatuses: readonly number[] = [502, 503, 504];
 
-/** Whether the path, the query or the body names a device: as the document says, or else as far as the names tell. */
+/** Whether the path, the query or the body has a parameter that the document, or its own name, says to be a device. */
 function namesDevice({ path, deviceParameter }: OperationEntry, { params, body }: CallInit): boolean {
   const inBody = typeof body === "object" ? Object.keys({ ...body }) : [];
   const names = [...(path.match(/[^{}]+(?=\})/g) ?? []), ...Object.keys(params?.query ?? {}), ...inBody];

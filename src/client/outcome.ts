@@ -50,7 +50,7 @@ export type OutcomeOf<X extends Variant, Operation> = Operation extends {
       | Failure<X, Other, Operation extends { otherBody: infer Body } ? Body : unknown>
   : never;
 
-/** The operation with an id; for `string`, any of them. The compiler would make an intersection anew in each call. */
+/** The operation with the id `O`; for `string`, any of them. The second branch alone costs an intersection per call. */
 export type Lookup<All, O> = O extends keyof All ? All[O] : All[O & keyof All];
 
 /** The outcome of the call of an operation. */

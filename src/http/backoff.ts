@@ -12,7 +12,7 @@ export function backoffMs(failures: number): number {
   return Math.min(firstStepMs * 2 ** failures, longestStepMs) * (1 + backoffJitter * Math.random());
 }
 
-/** Ends by the stepped clock if there is one, and by real time. @throws the signal's reason when it is aborted */
+/** Waits until the time has passed in real time or by the stepped clock. @throws the signal's reason after an abort */
 export function sleep(ms: number, signal: AbortSignal | undefined, clock?: Clock): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const ended = new AbortController();
@@ -55,7 +55,7 @@ export function retryWaitMs(askedMs: number | undefined, failures: number): numb
   return Math.min(askedMs * (1 + retryAfterJitter * Math.random()), longestMs);
 }
 
-/** The sentence for a message about a wait, if it may have been cut. */
+/** Returns the sentence that a message about a wait needs if the wait may have been cut. */
 export function cutNote(waitMs = 0): string {
   return waitMs < longestMs
     ? ""

@@ -14,7 +14,8 @@ export interface Answer {
 }
 
 const maximumBodyBytes = 1024 * 1024;
-const tooLargeMessage = "The answer is larger than 1 MiB. Is baseUrl right, and not that of a download?";
+const tooLargeMessage =
+  "The answer is larger than 1 MiB. Check baseUrl: it may be the address of a download.";
 
 /**
  * Sends one request and reads its answer, up to 1 MiB. It follows no redirect, since a request may hold a credential.
@@ -88,7 +89,7 @@ export function recordOf(value: unknown): Record<string, unknown> | undefined {
 
 interface TimeLimitOptions {
   readonly variant: Variant;
-  /** The address of the deployment, or what else is asked, for error messages. */
+  /** The words of an error message for what is asked: the base URL, or for instance a credential's function. */
   readonly baseUrl: string;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
@@ -140,7 +141,7 @@ export function withTimeLimit<T>(
 /** The functions to call when a signal is aborted. They share one listener, which is removed with the last of them. */
 const waiting = new WeakMap<AbortSignal, { readonly ends: Set<() => void>; readonly listener: () => void }>();
 
-/** Calls `end` once when the signal is aborted, until `unlisten`. */
+/** Calls `end` once when the signal is aborted, unless `unlisten` cancels this before. */
 export function listen(signal: AbortSignal, end: () => void): void {
   const known = waiting.get(signal);
   if (known !== undefined) {
@@ -169,18 +170,12 @@ export function whenAborted(signal: AbortSignal, end: () => void): () => void {
   return () => unlisten(signal, end);
 }
 
-/** Waits for a promise. @throws the signal's reason when it is aborted before; then `aborted` is called */
-export function untilAborted<T>(
-  promise: Promise<T>,
-  signal: AbortSignal | undefined,
-  aborted: () => void = () => {},
-): Promise<T> {
+/** Waits for a value or a promise. @throws the signal's reason when it is aborted before */
+export function untilAborted<T>(given: T | Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  const promise = Promise.resolve(given);
   if (signal === undefined) return promise;
   return new Promise((resolve, reject) => {
-    const onAbort = () => {
-      reject(signal.reason);
-      aborted();
-    };
+    const onAbort = () => reject(signal.reason);
     const settled = promise.then(resolve, reject);
     if (signal.aborted) onAbort();
     else settled.then(whenAborted(signal, onAbort));
@@ -243,8 +238,8 @@ const mayBeUnderLocalhost = /localhost|%|[^!-~]/i;
 
 /**
  * Browsers resolve names under localhost to this machine, but Node asks DNS, whose answer may be another machine, which
- * would get the secrets in plain http. So for these names undici is told the addresses, unless a test tool has replaced
- * the global fetch. That one is looked up per call, so that it may be replaced later.
+ * would get the secrets in plain http. So requests to these names use undici, with fixed addresses, unless a test tool has
+ * replaced the global fetch. The global fetch is looked up per call, so that it may be replaced later.
  */
 export function defaultFetch(): Fetch {
   let pinned: Promise<Fetch> | undefined;

@@ -38,7 +38,7 @@ export interface DetectVariantOptions extends TargetOptions, RequestOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** `detectVariant`, without loading. */
+/** Does the work of `detectVariant`, which loads this module lazily. */
 export async function detectBoth(options: DetectVariantOptions): Promise<Detection> {
   const resolved = resolveRequestOptions(options);
   const signal = requireSignal(options.signal);
@@ -106,7 +106,7 @@ async function askForB(target: Target, options: DetectOptions): Promise<Evidence
 }
 
 interface Asked extends Pick<Answer, "status" | "text"> {
-  /** Makes the evidence that the answer is. */
+  /** Makes the evidence of this answer. */
   readonly evidence: (says: Evidence["says"], reason: string) => Evidence;
 }
 

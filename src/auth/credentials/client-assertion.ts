@@ -49,7 +49,7 @@ export interface PluginClient extends Pick<PreparedCredential, "clientId" | "fin
   ): Promise<SentAttempt>;
 }
 
-// Older workers name no class in Symbol.toStringTag, and the library takes any object for Headers there.
+// A real Headers: the library takes any object for one in older workers, whose classes have no Symbol.toStringTag.
 const headers = /* @__PURE__ */ new Headers({ "user-agent": userAgent });
 
 /** Loaded only when a refusal must be explained. */

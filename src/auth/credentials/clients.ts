@@ -203,7 +203,7 @@ function explain(
   [clientId, secret]: readonly string[],
   likely: Omit<Cause, "evidence">,
 ): readonly Cause[] {
-  // A code may be refused for its own sake, a request for a machine's token only because of the client.
+  // A code may be spent or expired. A machine's request has no code, so the client must be the reason of its refusal.
   const isOfCode = grant === "authorization_code" && (error !== undefined || status !== 401);
   if (isOfCode && !clientErrors.has(error)) return [];
   const evidence = `${error ?? status} for ${clientId}, interpreted by RFC 6749 section 5.2: the description does not show Variant B's errors.`;

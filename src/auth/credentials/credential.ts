@@ -147,7 +147,7 @@ export function personCredential<V extends Variant>(
   return withDriver({ use: "person", variant, grant: "authorization_code" }, { ...driver, ...shared });
 }
 
-/** A function of the caller's own has as long as a request, and its errors name the tenant, as it serves many. */
+/** Limits a function of the caller's own to the time of a request, and names the tenant in its errors: it serves many. */
 function withDriver<C extends { variant: Variant }, P>(credential: C, driver: CredentialDriver<P>): C {
   const { variant } = credential;
   const prepare: typeof driver.prepare = async (target, options = {}) => {

@@ -229,7 +229,7 @@ function importRsa(jwk: JsonWebKey, usage: "sign" | "verify"): Promise<CryptoKey
   return crypto.subtle.importKey("jwk", jwk, algorithm, false, [usage]);
 }
 
-/** Whether a key fits its own public half. A runtime may import a damaged key, which signs in vain. */
+/** Whether a key fits its own public half. A runtime may import a damaged key, whose signatures no service accepts. */
 async function canSign({ kty, n, e }: JWK, key: CryptoKey): Promise<boolean> {
   try {
     const bytes = new Uint8Array(1);
