@@ -22,7 +22,7 @@ interface Chosen {
   readonly svg: string | undefined;
 }
 
-/** What the flags choose; undefined for `--help`. @throws an Error that names an unknown row or flag, or a wrong file */
+/** Returns what the flags choose, or undefined for `--help`. @throws an Error that names an unknown row or flag, or a wrong file */
 function choose(args: readonly string[]): Chosen | undefined {
   const options = {
     json: { type: "boolean", default: false },

@@ -16,12 +16,12 @@ export interface Build {
 export interface Limit {
   /** The row's aim: an interval on one side of it needs no more samples once it is narrow. */
   readonly aim: number;
-  /** What is left of the row's time when this is read, zero or more. */
+  /** The seconds that are left of the row's time when this is read, zero or more. */
   readonly seconds: number;
 }
 
 /** The median of some samples, and its 95 % confidence interval. */
-export interface Interval {
+interface Interval {
   readonly value: number;
   readonly low: number;
   readonly high: number;
@@ -40,7 +40,7 @@ export interface Row {
   readonly name: string;
   /** What is compared with what. */
   readonly title: string;
-  /** Of the value and the aim. */
+  /** The unit of the value and of the aim. */
   readonly unit: "times" | "kB" | "ms" | "s" | "MiB" | "requests";
   /** The highest `value` that meets the aim. */
   readonly aim: number;
@@ -73,7 +73,7 @@ export function medianOf(samples: readonly number[]): number {
 export function intervalOf(samples: readonly number[]): Interval {
   const sorted = [...samples].sort((a, b) => a - b);
   const last = sorted.length - 1;
-  // Of a binomial distribution: further out than this lies 2.5 % at each end.
+  // By the binomial distribution, 2.5 % lies further out than this at each end.
   const outside = Math.max(0, Math.floor(last / 2 - 0.98 * Math.sqrt(sorted.length)));
   const at = (index: number): number => sorted[index] ?? Number.NaN;
   return { value: medianOf(sorted), low: at(outside), high: at(last - outside) };
@@ -83,9 +83,7 @@ const FEWEST_SAMPLES = 7;
 /** The width of an interval that needs no more samples, as a share of its value. */
 const NARROW = 0.03;
 
-/**
- * Takes a sample, and more until their interval is narrow and on one side of the aim, or the time is over.
- */
+/** Takes samples until their interval is narrow and on one side of the aim, or the time is over, but at least one. */
 export async function sample(take: () => Promise<number> | number, limit: Limit): Promise<Interval> {
   const { aim } = limit;
   const until = performance.now() + limit.seconds * 1_000;
@@ -122,7 +120,7 @@ export interface Compared<T extends Cost> extends Figures {
   readonly costs: { readonly ours: T; readonly theirs: T };
 }
 
-export interface Loops extends Limit {
+interface Loops extends Limit {
   readonly ours: Loop;
   readonly theirs: Loop;
   /** Which cost the value is the ratio of. With "cpu" what the process does besides the loops counts too. */
@@ -181,7 +179,7 @@ export async function compare({ ours, theirs, by, aim, seconds }: Loops): Promis
   return { ...interval, ours: inWords(costs.ours), theirs: inWords(costs.theirs), costs };
 }
 
-/** How many runs fill a slice, once the code is warm. */
+/** Warms the code up, and returns how many runs fill a slice. */
 async function timesFor(loop: Loop): Promise<number> {
   for (let times = 1; ; times *= 2) {
     const { wallMs } = await costOf(() => loop(times));
@@ -189,7 +187,7 @@ async function timesFor(loop: Loop): Promise<number> {
   }
 }
 
-/** Of this process, while the task runs. */
+/** Runs a task, and returns what this process took meanwhile. */
 export async function costOf(task: () => Promise<unknown>): Promise<Cost> {
   const [cpu, startedAt] = [process.cpuUsage(), performance.now()];
   await task();
@@ -205,7 +203,7 @@ export interface Program {
 }
 
 /** From the start of the process to its end, so loading of modules counts. */
-export interface ProcessCost extends Cost {
+interface ProcessCost extends Cost {
   readonly peakMiB: number;
 }
 
@@ -213,7 +211,7 @@ export interface Programs extends Limit {
   readonly ours: Program;
   /** Without it the value is the cost of `ours` itself. */
   readonly theirs?: Program | undefined;
-  /** Its cost is subtracted from both sides: for example Node's own start. Memory is never subtracted. */
+  /** A program whose cost is subtracted from both sides, such as Node's own start. Memory is never subtracted. */
   readonly bare?: Program | undefined;
   readonly by: "cpuMs" | "wallMs" | "peakMiB";
 }
@@ -260,7 +258,7 @@ export async function compareProcesses(programs: Programs): Promise<Compared<Pro
 
 const REPORT = fileURLToPath(new URL("report-cost.cjs", import.meta.url));
 
-/** @throws an Error with what it printed when it fails */
+/** Runs a program, and returns its cost. @throws an Error with what it printed when it fails */
 export async function runProgram({ args, cwd }: Program): Promise<ProcessCost> {
   const child = spawn(process.execPath, ["--require", REPORT, ...args], {
     cwd,
@@ -286,12 +284,12 @@ function ratioOf<K extends string>(costs: readonly Readonly<Record<K, number>>[]
   return (costs[0]?.[key] ?? Number.NaN) / (costs[1]?.[key] ?? Number.NaN);
 }
 
-function medianCost(all: readonly (Partial<ProcessCost> | undefined)[]): ProcessCost {
+export function medianCost(all: readonly (Partial<ProcessCost> | undefined)[]): ProcessCost {
   const median = (key: keyof ProcessCost): number => medianOf(all.map((cost) => cost?.[key] ?? 0));
   return { cpuMs: median("cpuMs"), wallMs: median("wallMs"), peakMiB: median("peakMiB") };
 }
 
-/** As in "21.4 µs CPU (23.0 µs)". */
+/** Returns a cost as text, such as "21.4 µs CPU (23.0 µs)". */
 export function inWords({ cpuMs, wallMs, peakMiB = 0 }: Cost & { readonly peakMiB?: number }): string {
   const memory = peakMiB > 0 ? `, ${peakMiB.toFixed(0)} MiB` : "";
   return `${duration(cpuMs)} CPU (${duration(wallMs)}${memory})`;

@@ -26,10 +26,10 @@ export async function withRedisStore<T>(
   const data = mkdtempSync(join(tmpdir(), "bivariant-bench-"));
   const path = join(data, "socket");
   const where = ["--port", "0", "--unixsocket", path, "--dir", data, "--save", ""];
-  // It writes nothing to the disk, whose other users would be measured too.
+  // With --save "" the server writes nothing to the disk, whose other users would be measured too.
   const server = spawn(program, where, { stdio: "ignore" });
   const ended = once(server, "exit");
-  // It needs a moment to listen.
+  // The server needs a moment until it listens.
   const reconnectStrategy = (attempts: number) => (attempts < 100 ? 50 : new Error("Redis did not start"));
   const client = createClient({ socket: { path, tls: false, reconnectStrategy } }).on("error", () => {});
   const commands = async (): Promise<number> => {
@@ -39,7 +39,7 @@ export async function withRedisStore<T>(
   };
   try {
     await client.connect();
-    // Already now, because a row that takes too long is killed. The connection outlives the file of its socket.
+    // The folder is removed already, because a row that takes too long is killed. The connection no longer needs it.
     rmSync(data, { recursive: true });
     const entry = pathToFileURL(join(folder, "dist/node/src/stores/redis.js")).href;
     const { redisStore } = (await import(entry)) as typeof import("../../src/stores/redis.js");

@@ -1,4 +1,4 @@
-// Loaded into a measured program: reports what its process cost, when it ends.
+// This file is loaded into a measured program. It reports the cost of the process when that ends.
 process.on("exit", () => {
   const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage();
   const cost = {

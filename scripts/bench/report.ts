@@ -30,7 +30,7 @@ export function currentSetting(): Setting {
 /** One processor that is in use elsewhere makes most rows noisy. */
 const BUSY_LOAD = 0.7;
 
-export function describeSetting({ node, platform, cpu, cores, memoryGiB, load, date }: Setting): string {
+function describeSetting({ node, platform, cpu, cores, memoryGiB, load, date }: Setting): string {
   const machine = `Node ${node}, ${platform}, ${cores} × ${cpu}, ${memoryGiB} GiB, ${date}`;
   if (load < BUSY_LOAD) return machine;
   return `${machine}\nThe machine was busy with other work at the start (load ${load}), so rows may be too noisy to say.`;
@@ -45,7 +45,7 @@ export interface ReportedRow extends Pick<Row, "name" | "title" | "unit" | "aim"
   readonly verdict: MeasuredRow["verdict"];
   readonly failed?: string;
   readonly notMeasured?: string;
-  /** What the row took. */
+  /** The wall time that the row took. */
   readonly seconds: number;
 }
 

@@ -4,18 +4,13 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { type Build, type Figures, type Row, type Verdict, verdictOn } from "./measure.js";
 
-/**
- * The benchmark ends within ten minutes: this leaves some seconds to build before and to print afterwards.
- */
+/** The benchmark ends within ten minutes: this leaves some seconds to build before and to print afterwards. */
 const LONGEST_SECONDS = 585;
 /** What the rows may take together, so that there is time left to start their processes. */
 export const MOST_ROW_SECONDS = 450;
-/** A row that takes this many times its seconds is abandoned. */
+/** A row that takes this many times its seconds and overhead is abandoned. */
 const PATIENCE = 4;
-/**
- * What a row takes besides its seconds: the start of its process, and the sample that is running at their
- * end.
- */
+/** What a row takes besides its seconds: the start of its process, and the sample that is running at their end. */
 const OVERHEAD_SECONDS = 3;
 
 export type RowResult =
@@ -27,7 +22,7 @@ export interface MeasuredRow {
   readonly row: Row;
   readonly result: RowResult;
   readonly verdict: Verdict | "not measured" | "failed";
-  /** What the row took. */
+  /** The wall time that the row took. */
   readonly seconds: number;
 }
 
@@ -62,8 +57,8 @@ function verdictOf({ aim }: Row, result: RowResult): MeasuredRow["verdict"] {
 }
 
 /**
- * The message of a program; a failure when it ends without one or takes too long. Its own processes end with
- * it.
+ * Runs a program, and returns its message, or a failure when it ends without one or takes too long. Ends all processes
+ * that the program started.
  */
 export async function runToTheEnd(
   program: string,
@@ -71,7 +66,7 @@ export async function runToTheEnd(
   longestMs: number,
 ): Promise<RowResult> {
   if (longestMs <= 0) return { failed: "earlier rows left no time for it" };
-  // Being the leader of a process group, it can be killed together with all that it started.
+  // As the leader of a process group it can be killed together with all processes that it started.
   const child = fork(program, args, { detached: true, stdio: ["ignore", "ignore", "pipe", "ipc"] });
   const kill = (): void => {
     try {
@@ -80,7 +75,7 @@ export async function runToTheEnd(
       // The whole group has ended.
     }
   };
-  // First, because the folder of the build can be removed only when nothing writes into it.
+  // This listener comes first, because the folder of the build can be removed only when nothing writes into it.
   process.prependOnceListener("exit", kill);
   let complaints = "";
   child.stderr?.on("data", (text) => {

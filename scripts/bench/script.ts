@@ -6,12 +6,12 @@ import { fileURLToPath } from "node:url";
 import { build as bundle } from "esbuild";
 import type { Build } from "./measure.js";
 
-export interface RunningScript {
+interface RunningScript {
   /** The first message that it sent. */
   readonly answer: unknown;
-  /** The processor time that it has taken so far. The script must answer any message with it. */
+  /** Returns the processor time of the script so far. The script must answer any message with it. */
   cpuMs(): Promise<number>;
-  /** Disconnects it, at which it ends. */
+  /** Disconnects the script, which then ends. */
   stop(): Promise<void>;
 }
 
@@ -23,7 +23,7 @@ export async function startScript({ folder }: Build, name: string, task: object)
   await bundle({ entryPoints: [source], outfile, format: "esm", target: "es2022", logLevel: "warning" });
   const child = fork(outfile, [JSON.stringify(task)], {
     env: { ...process.env, NODE_OPTIONS: "", NODE_ENV: "production" },
-    // What oidc-provider warns of is not shown.
+    // oidc-provider prints warnings, which are not shown.
     stdio: ["ignore", "ignore", "pipe", "ipc"],
   });
   let printed = "";

@@ -11,7 +11,7 @@ export interface ServerTask {
   /** The emulator's entry as a module URL. */
   readonly emulatorMain: string;
   readonly tenantIds: readonly string[];
-  /** Of the emulator's tokens. Default: 3600. */
+  /** The lifetime of the emulator's tokens. Default: 3600. */
   readonly tokenLifetimeSeconds?: number;
   readonly clientId: string;
   /** The private key with its `kid`. */
@@ -39,7 +39,7 @@ async function startEmulator(task: ServerTask): Promise<string> {
   return `${url}/api/v1/${tenantIds[0]}/external-plugin/oauth/token`;
 }
 
-/** It does the same work as far as possible: memory only, no users, no other features. */
+/** Starts a provider that does the same work as far as possible: memory only, no users, no other features. */
 async function startProvider({ clientId, publicJwk }: ServerTask): Promise<string> {
   const server = createServer();
   const url = await listen(server);

@@ -1,6 +1,5 @@
-// Measures how long many callers, each with an AbortSignal of its own, wait for a token when theirs has
-// expired.
-import { type Cost, costOf, duration, inWords, medianOf, type Row, sample, shuffled } from "../measure.js";
+// Measures how long many callers, each with an AbortSignal of its own, wait for a token when theirs has expired.
+import { type Cost, costOf, duration, inWords, medianCost, type Row, sample, shuffled } from "../measure.js";
 
 const CALLERS = 10_000;
 const LIFETIME_SECONDS = 3_600;
@@ -41,11 +40,8 @@ export const callersAtExpiry: Row = {
     for (let warmUp = 0; warmUp < 5; warmUp++) await round();
     for (const costs of Object.values(callers)) costs.length = 0;
     const interval = await sample(round, limit);
-    const cost = (kind: keyof typeof callers, key: keyof Cost): number =>
-      medianOf(callers[kind].map((one) => one[key]));
-    const shown = (kind: keyof typeof callers): string =>
-      inWords({ cpuMs: cost(kind, "cpuMs"), wallMs: cost(kind, "wallMs") });
-    const detail = `${duration(cost("with", "cpuMs") / CALLERS)} CPU of each caller`;
-    return { ...interval, ours: shown("with"), theirs: `without signals: ${shown("without")}`, detail };
+    const [ours, theirs] = [medianCost(callers.with), medianCost(callers.without)];
+    const detail = `${duration(ours.cpuMs / CALLERS)} CPU of each caller`;
+    return { ...interval, ours: inWords(ours), theirs: `without signals: ${inWords(theirs)}`, detail };
   },
 };

@@ -10,7 +10,7 @@ import type { ServerTask } from "../token-server.js";
 const CLIENT_ID = "bench";
 const TENANT_ID = "acme";
 
-/** What the programs know beforehand. */
+/** What the programs get. */
 interface Given {
   readonly main: string;
   readonly pem: string;
@@ -30,7 +30,7 @@ const ours = (given: Given): string => `
   process.exit(value === "" ? 1 : 0);
 `;
 
-/** As the documentation of the libraries shows. jose is imported whole, or the two of its parts that are needed. */
+/** The program follows the documentation of the libraries. It imports jose whole, or the two parts of it that it needs. */
 const byHand = ({ pem, keyId, tokenEndpoint }: Given, jose: "whole" | "parts"): string => `
   ${
     jose === "whole"

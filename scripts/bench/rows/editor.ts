@@ -9,7 +9,7 @@ import { type Build, duration, type Row, sample } from "../measure.js";
 import { CALLS, writePrograms } from "./type-check.js";
 
 const SERVER = fileURLToPath(new URL("../../../node_modules/typescript/lib/tsserver.js", import.meta.url));
-/** Of openapi-fetch, which has no aim. */
+/** The longest wait for openapi-fetch, which has no aim. */
 const MOST_SECONDS = 15;
 const EDITS_OF_THEIRS = 3;
 

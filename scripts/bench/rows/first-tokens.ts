@@ -1,7 +1,7 @@
 // Compares first tokens for many tenants with those that one gets by hand: with oauth4webapi, and with jose and fetch.
 import { exportPKCS8, generateKeyPair, SignJWT } from "jose";
 import * as oauth from "oauth4webapi";
-import { type Cost, costOf, inWords, medianOf, type Row, sample, shuffled } from "../measure.js";
+import { type Cost, costOf, inWords, medianCost, type Row, sample, shuffled } from "../measure.js";
 
 const TENANTS = 10_000;
 /** Tokens of each side in a sample. The tenants of a connector are used up after several samples. */
@@ -83,11 +83,6 @@ async function costPerToken(task: Task, start: number): Promise<Cost> {
   return { cpuMs: cpuMs / SLICE, wallMs: wallMs / SLICE };
 }
 
-function medianCost(costs: readonly Cost[]): Cost {
-  const [cpuMs, wallMs] = [medianOf(costs.map((one) => one.cpuMs)), medianOf(costs.map((one) => one.wallMs))];
-  return { cpuMs, wallMs };
-}
-
 /**
  * The ratio is that of processor time. Signatures are made in Node's thread pool, so at this concurrency every core is
  * busy, and the rate is the number of cores divided by the processor time of a token. Wall time says the same on a quiet
@@ -125,13 +120,8 @@ export const firstTokens: Row = {
       for (const name of names) costs[name].push(cost[name]);
       return cost.ours.cpuMs / cost.byOauth4webapi.cpuMs;
     }, limit);
-    const [ours, theirs, jose, bare] = names.map((name) => medianCost(costs[name])) as [
-      Cost,
-      Cost,
-      Cost,
-      Cost,
-    ];
-    const detail = `jose by hand ${inWords(jose)}; bare signing ${inWords(bare)}`;
-    return { ...interval, ours: inWords(ours), theirs: inWords(theirs), detail };
+    const shown = (name: (typeof names)[number]) => inWords(medianCost(costs[name]));
+    const detail = `jose by hand ${shown("byJose")}; bare signing ${shown("signing")}`;
+    return { ...interval, ours: shown("ours"), theirs: shown("byOauth4webapi"), detail };
   },
 };

@@ -29,7 +29,7 @@ export function run(cwd: string, command: string, ...args: readonly string[]): v
   if (status !== 0) throw new Error(`${command} failed: ${error?.message ?? `${stdout}${stderr}`}`);
 }
 
-/** Downloads the package at the first time. @throws NotMeasured without a network */
+/** Downloads the package once, and returns the path of the document. @throws NotMeasured without a network */
 function downloadedDocument(): string {
   const cache = join(tmpdir(), "bivariant-bench", PACKAGE);
   const path = join(cache, DOCUMENT);
@@ -38,7 +38,7 @@ function downloadedDocument(): string {
   try {
     // Without a network npm would try again for a minute, in each of the rows that need the document.
     run(cache, "npm", "pack", PACKAGE, "--fetch-retries=0", "--fetch-timeout=20000");
-    // First into another folder, because a process that is killed would leave a part of the document.
+    // It is unpacked into another folder first, because a process that is killed would leave a part of the document.
     const unpacked = mkdtempSync(join(cache, "unpacked-"));
     run(cache, "tar", "-xzf", "octokit-openapi-23.0.2.tgz", "-C", unpacked, DOCUMENT);
     mkdirSync(dirname(path), { recursive: true });
@@ -50,7 +50,7 @@ function downloadedDocument(): string {
   return path;
 }
 
-/** OpenAPI 3.0 to 3.1. Of what 3.1 lacks, the document has only `nullable`, so nothing else is changed. */
+/** Converts OpenAPI 3.0 to 3.1. The document has nothing but `nullable` that 3.1 lacks, so nothing else is changed. */
 function convert(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(convert);
   if (typeof value !== "object" || value === null) return value;
@@ -69,7 +69,7 @@ export interface ApiDocument {
 }
 
 /** Writes the documents of both variants into the folder, and returns that of Variant A. */
-export function writeDocuments({ folder }: Build): ApiDocument {
+function writeDocuments({ folder }: Build): ApiDocument {
   const path = join(folder, DOCUMENTS.A);
   if (existsSync(path)) return JSON.parse(readFileSync(path, "utf8"));
   const document: ApiDocument = {

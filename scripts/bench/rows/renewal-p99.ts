@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { setImmediate as turn, setTimeout as wait } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import type { Service, TokenStore } from "../../../src/index.js";
-
 import {
   type Build,
   duration,
@@ -97,7 +96,7 @@ async function measure(renewing: Side, steady: Side, limit: Limit): Promise<Figu
   for (const { auth } of steady.services) await auth.getAccessToken();
   for (const { auth } of renewing.services) {
     await auth.getAccessToken();
-    // So that the renewals are spread over the lifetime.
+    // The pause spreads the renewals over the lifetime.
     await wait((LIFETIME_SECONDS * 900) / TENANTS.length);
   }
   // A sample is a window of each side.

@@ -89,7 +89,7 @@ export const fileStoreFlat: Row = {
     withStores(build, async (opened) => {
       const [large, small] = [await opened("large", LARGE), await opened("small", SMALL)];
       const both = (store: TokenStore, entries: number) => async (round: number) => {
-        // A prime, so that all parts of the large store are met.
+        // The factor is a prime, so that the rounds reach all parts of the large store.
         const key = `entry ${(round * 7_919) % entries}`;
         await store.set(key, value);
         await store.get(key);

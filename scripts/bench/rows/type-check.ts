@@ -39,7 +39,7 @@ interface Operation {
   readonly names: readonly string[];
 }
 
-/** Operations that need no more than the names of an owner, a repository and the like in the path. */
+/** Returns the operations that need only names of owners, repositories and the like, all of them in the path. */
 function readsOf({ paths, components }: ApiDocument): Operation[] {
   const known = ["owner", "repo", "org", "username", "enterprise"];
   const isGiven = (parameter: { $ref?: string; in?: string; name?: string; required?: boolean }): boolean => {

@@ -18,10 +18,7 @@ const BASE_URL = "https://service.example";
 const HEADERS = { authorization: "Bearer token" };
 const DEVICES = JSON.stringify([1, 2, 3].map((id) => ({ id: `device-${id}`, name: `Device ${id}` })));
 
-/**
- * Makes a Request of its arguments, as every real fetch does. The token request is sent once, while warming
- * up.
- */
+/** Makes a Request of its arguments, as every real fetch does. The token request is sent once, while warming up. */
 async function stub(input: string | URL | Request, init?: RequestInit): Promise<Response> {
   const { url } = new Request(input, init);
   if (url.endsWith("/v1/auth/token")) return Response.json({ access_token: "token" });
@@ -58,9 +55,7 @@ export const warmCall: Row = {
   },
 };
 
-/**
- * Compares calls over HTTP with those of a peer, which gets the base URL, in processor time of the caller.
- */
+/** Compares calls over HTTP with those of a peer, which gets the base URL, in processor time of the caller. */
 async function overHttp(
   build: Build,
   limit: Limit,
