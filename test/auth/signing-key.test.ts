@@ -116,7 +116,7 @@ describe("a refused private key causes an error before any request, and is not s
   interface Row {
     readonly name: string;
     readonly key: () => unknown;
-    readonly tells: RegExp;
+    readonly message: RegExp;
   }
   const truncated = /truncated/;
   const notBytes = /must return the bytes/;
@@ -124,74 +124,98 @@ describe("a refused private key causes an error before any request, and is not s
   const failing = () => Promise.reject(new Error(pkcs8(rsaKey())));
 
   const unsupported: Row[] = [
-    { name: "EC PEM", key: () => pkcs8(ecKey()), tells: /only RSA/ },
-    { name: "EC PEM of its own kind", key: () => pem(ecKey().privateKey, "sec1"), tells: /only RSA/ },
-    { name: "EC JWK", key: () => privateJwk(ecKey()), tells: /only RSA/ },
-    { name: "EC KeyObject", key: () => ecKey().privateKey, tells: /only RSA/ },
-    { name: "Ed25519 PEM", key: () => pkcs8(ed25519Key()), tells: /only RSA/ },
-    { name: "Ed25519 JWK", key: () => privateJwk(ed25519Key()), tells: /only RSA/ },
-    { name: "RSA-PSS PEM", key: () => pkcs8(rsaPssKey()), tells: /only RSA/ },
-    { name: "RSA-PSS KeyObject", key: () => rsaPssKey().privateKey, tells: /only RSA/ },
+    { name: "EC PEM", key: () => pkcs8(ecKey()), message: /only RSA/ },
+    { name: "EC PEM of its own kind", key: () => pem(ecKey().privateKey, "sec1"), message: /only RSA/ },
+    { name: "EC JWK", key: () => privateJwk(ecKey()), message: /only RSA/ },
+    { name: "EC KeyObject", key: () => ecKey().privateKey, message: /only RSA/ },
+    { name: "Ed25519 PEM", key: () => pkcs8(ed25519Key()), message: /only RSA/ },
+    { name: "Ed25519 JWK", key: () => privateJwk(ed25519Key()), message: /only RSA/ },
+    { name: "RSA-PSS PEM", key: () => pkcs8(rsaPssKey()), message: /only RSA/ },
+    { name: "RSA-PSS KeyObject", key: () => rsaPssKey().privateKey, message: /only RSA/ },
     {
       name: "RSA-PSS CryptoKey",
       key: () => cryptoKey(rsaKey(), { name: "RSA-PSS" }),
-      tells: /PKCS1-v1_5 with/,
+      message: /PKCS1-v1_5 with/,
     },
-    { name: "RS512 CryptoKey", key: () => cryptoKey(rsaKey(), { hash: "SHA-512" }), tells: /SHA-256/ },
-    { name: "JWK for PS256", key: () => ({ ...privateJwk(rsaKey()), alg: "PS256" }), tells: /RS256/ },
-    { name: "oct JWK", key: () => ({ kty: "oct", k: "c2VjcmV0LWhtYWM" }), tells: /symmetric/ },
-    { name: "HMAC CryptoKey", key: hmac, tells: /symmetric/ },
-    { name: "secret KeyObject", key: () => createSecretKey(Buffer.from("secret")), tells: /symmetric/ },
-    { name: "encrypted PKCS#8 PEM", key: () => encrypt("pkcs8"), tells: /openssl pkey/ },
-    { name: "encrypted PKCS#1 PEM", key: () => encrypt("pkcs1"), tells: /openssl pkey/ },
+    { name: "RS512 CryptoKey", key: () => cryptoKey(rsaKey(), { hash: "SHA-512" }), message: /SHA-256/ },
+    { name: "JWK for PS256", key: () => ({ ...privateJwk(rsaKey()), alg: "PS256" }), message: /RS256/ },
+    { name: "oct JWK", key: () => ({ kty: "oct", k: "c2VjcmV0LWhtYWM" }), message: /symmetric/ },
+    { name: "HMAC CryptoKey", key: hmac, message: /symmetric/ },
+    { name: "secret KeyObject", key: () => createSecretKey(Buffer.from("secret")), message: /symmetric/ },
+    { name: "encrypted PKCS#8 PEM", key: () => encrypt("pkcs8"), message: /openssl pkey/ },
+    { name: "encrypted PKCS#1 PEM", key: () => encrypt("pkcs1"), message: /openssl pkey/ },
     {
       name: "function of { privateKey: EC }",
       key: () => () => ({ privateKey: pkcs8(ecKey()) }),
-      tells: /only RSA/,
+      message: /only RSA/,
     },
   ];
   const short: Row[] = [
-    { name: "1024 bits in PKCS#8", key: () => pkcs8(shortRsaKey()), tells: /1024/ },
-    { name: "1024 bits in PKCS#1", key: () => pkcs1(shortRsaKey()), tells: /1024/ },
-    { name: "1024 bits in a JWK", key: () => privateJwk(shortRsaKey()), tells: /1024/ },
-    { name: "1024 bits in a CryptoKey", key: () => cryptoKey(shortRsaKey()), tells: /1024/ },
-    { name: "1024 bits in a KeyObject", key: () => shortRsaKey().privateKey, tells: /1024/ },
+    { name: "1024 bits in PKCS#8", key: () => pkcs8(shortRsaKey()), message: /1024/ },
+    { name: "1024 bits in PKCS#1", key: () => pkcs1(shortRsaKey()), message: /1024/ },
+    { name: "1024 bits in a JWK", key: () => privateJwk(shortRsaKey()), message: /1024/ },
+    { name: "1024 bits in a CryptoKey", key: () => cryptoKey(shortRsaKey()), message: /1024/ },
+    { name: "1024 bits in a KeyObject", key: () => shortRsaKey().privateKey, message: /1024/ },
   ];
   const invalid: Row[] = [
-    { name: "public PEM", key: () => spki(rsaKey()), tells: /Pass the private key/ },
-    { name: "PKCS#1 public PEM", key: () => pem(rsaKey().publicKey, "pkcs1"), tells: /Pass the private key/ },
-    { name: "public JWK", key: () => publicJwk(rsaKey()), tells: /Pass the private key/ },
-    { name: "public KeyObject", key: () => rsaKey().publicKey, tells: /Pass the private key/ },
-    { name: "public CryptoKey", key: publicKey, tells: /cannot sign/ },
-    { name: "certificate", key: certificate, tells: /Pass the private key/ },
-    { name: "PEM whose END line is missing", key: withoutEnd, tells: /END line/ },
-    { name: "PKCS#8 PEM cut off in its body", key: () => cut(pkcs8(rsaKey())), tells: truncated },
-    { name: "PKCS#1 PEM cut off in its body", key: () => cut(pkcs1(rsaKey())), tells: truncated },
-    { name: "PEM whose body is not base64", key: () => block("PRIVATE KEY", "!!!"), tells: /cannot be read/ },
-    { name: "JWK with a damaged modulus", key: () => jwkWith({ n: damagedModulus() }), tells: /do not fit/ },
-    { name: "JWK of two keys", key: () => jwkWith({ n: privateJwk(otherRsaKey()).n }), tells: /do not fit/ },
-    { name: "JWK cut off", key: () => jwkWith({ d: "AQ", p: "AQ", dp: "AQ" }), tells: /do not fit/ },
-    { name: "JWK with d alone", key: jwkWithDAlone, tells: /cannot be read/ },
-    { name: "JWK with an empty d", key: () => ({ ...privateJwk(rsaKey()), d: "" }), tells: /public key/ },
-    { name: "JWK as broken JSON", key: () => '{"kty":"RSA","d":"', tells: /not JSON/ },
-    { name: "nothing", key: () => undefined, tells: /missing/ },
-    { name: "empty text", key: () => "", tells: /neither a PEM nor a JWK/ },
-    { name: "path of a file", key: () => "./private.pem", tells: /neither a PEM nor a JWK/ },
-    { name: "number", key: () => 7, tells: /missing/ },
-    { name: "empty object", key: () => ({}), tells: /must be a PEM, a JWK/ },
-    { name: "bytes", key: () => new Uint8Array(8), tells: /^privateKey is / },
-    { name: "function that rejects", key: () => failing, tells: /function that returns privateKey failed/ },
-    { name: "function of garbage", key: () => () => "garbage", tells: /neither a PEM nor a JWK/ },
-    { name: "function of nothing", key: () => async () => undefined, tells: /missing/ },
-    { name: "signer that fails", key: () => ({ keyId: "kms", sign: failing }), tells: /failed to sign/ },
-    { name: "signer of base64", key: () => signerOf("c2ln"), tells: notBytes },
-    { name: "signer of nothing", key: () => signerOf(undefined), tells: notBytes },
-    { name: "signer of an object", key: () => signerOf({ Signature: new Uint8Array(256) }), tells: notBytes },
-    { name: "signer of a hash", key: () => signerOf(new Uint8Array(32)), tells: /32 bytes.*256 or more/ },
+    { name: "public PEM", key: () => spki(rsaKey()), message: /Pass the private key/ },
+    {
+      name: "PKCS#1 public PEM",
+      key: () => pem(rsaKey().publicKey, "pkcs1"),
+      message: /Pass the private key/,
+    },
+    { name: "public JWK", key: () => publicJwk(rsaKey()), message: /Pass the private key/ },
+    { name: "public KeyObject", key: () => rsaKey().publicKey, message: /Pass the private key/ },
+    { name: "public CryptoKey", key: publicKey, message: /cannot sign/ },
+    { name: "certificate", key: certificate, message: /Pass the private key/ },
+    { name: "PEM whose END line is missing", key: withoutEnd, message: /END line/ },
+    { name: "PKCS#8 PEM cut off in its body", key: () => cut(pkcs8(rsaKey())), message: truncated },
+    { name: "PKCS#1 PEM cut off in its body", key: () => cut(pkcs1(rsaKey())), message: truncated },
+    {
+      name: "PEM whose body is not base64",
+      key: () => block("PRIVATE KEY", "!!!"),
+      message: /cannot be read/,
+    },
+    {
+      name: "JWK with a damaged modulus",
+      key: () => jwkWith({ n: damagedModulus() }),
+      message: /do not fit/,
+    },
+    {
+      name: "JWK of two keys",
+      key: () => jwkWith({ n: privateJwk(otherRsaKey()).n }),
+      message: /do not fit/,
+    },
+    { name: "JWK cut off", key: () => jwkWith({ d: "AQ", p: "AQ", dp: "AQ" }), message: /do not fit/ },
+    { name: "JWK with d alone", key: jwkWithDAlone, message: /cannot be read/ },
+    { name: "JWK with an empty d", key: () => ({ ...privateJwk(rsaKey()), d: "" }), message: /public key/ },
+    { name: "JWK as broken JSON", key: () => '{"kty":"RSA","d":"', message: /not JSON/ },
+    { name: "nothing", key: () => undefined, message: /missing/ },
+    { name: "empty text", key: () => "", message: /neither a PEM nor a JWK/ },
+    { name: "path of a file", key: () => "./private.pem", message: /neither a PEM nor a JWK/ },
+    { name: "number", key: () => 7, message: /missing/ },
+    { name: "empty object", key: () => ({}), message: /must be a PEM, a JWK/ },
+    { name: "bytes", key: () => new Uint8Array(8), message: /^privateKey is / },
+    { name: "function that rejects", key: () => failing, message: /function that returns privateKey failed/ },
+    { name: "function of garbage", key: () => () => "garbage", message: /neither a PEM nor a JWK/ },
+    { name: "function of nothing", key: () => async () => undefined, message: /missing/ },
+    { name: "signer that fails", key: () => ({ keyId: "kms", sign: failing }), message: /failed to sign/ },
+    { name: "signer of base64", key: () => signerOf("c2ln"), message: notBytes },
+    { name: "signer of nothing", key: () => signerOf(undefined), message: notBytes },
+    {
+      name: "signer of an object",
+      key: () => signerOf({ Signature: new Uint8Array(256) }),
+      message: notBytes,
+    },
+    { name: "signer of a hash", key: () => signerOf(new Uint8Array(32)), message: /32 bytes.*256 or more/ },
   ];
   const withoutId: Row[] = [
-    { name: "locked CryptoKey", key: () => cryptoKey(rsaKey(), { extractable: false }), tells: /Pass keyId/ },
-    { name: "signer without keyId", key: () => ({ sign: signer.sign }), tells: /keyId/ },
+    {
+      name: "locked CryptoKey",
+      key: () => cryptoKey(rsaKey(), { extractable: false }),
+      message: /Pass keyId/,
+    },
+    { name: "signer without keyId", key: () => ({ sign: signer.sign }), message: /keyId/ },
   ];
   const rows = [
     ...unsupported.map((row) => ({ ...row, code: "key_unsupported", option: "privateKey" })),
@@ -199,13 +223,13 @@ describe("a refused private key causes an error before any request, and is not s
     ...invalid.map((row) => ({ ...row, code: "key_invalid", option: "privateKey" })),
     ...withoutId.map((row) => ({ ...row, code: "key_id_required", option: "keyId" })),
   ];
-  test.each(rows)("$name: $code", async ({ key, code, option, tells }) => {
+  test.each(rows)("$name: $code", async ({ key, code, option, message }) => {
     const credential = servicePlugin({ clientId: "reporter", privateKey: (await key()) as never });
     const { auth, fetch } = scriptedAuth(credential, () => tokenAnswer());
     const error = await rejectionOf(auth.getAccessToken());
 
     expect(error).toMatchObject({ name: "ConfigurationError", code, option, variant: "A" });
-    expect((error as Error).message).toMatch(tells);
+    expect((error as Error).message).toMatch(message);
     expect(fetch.calls).toHaveLength(0);
     const secrets = [rsaKey(), ecKey(), shortRsaKey(), ed25519Key()].flatMap((pair) => [
       ...pkcs8(pair).split("\n").slice(1, -2),

@@ -285,7 +285,7 @@ describe("after connect", () => {
     { from: "A", to: "B", before: answersA, after: answersB },
     { from: "B", to: "A", before: answersB, after: answersA },
   ])(
-    "a deployment that moved from $from to $to makes the token reject with variant_changed, and a new connect chooses anew",
+    "a deployment that moved from $from to $to makes getAccessToken reject with variant_changed, and a new connect chooses again",
     async ({ from, to, before, after }) => {
       const store = memoryStore();
       const server = await changing(before);

@@ -11,10 +11,11 @@ import { connectProxy, tlsDeployment } from "./loopback.js";
 function faultsOf(url: unknown, init: RequestInit | undefined): string[] {
   const isPlain = (value: unknown) => Object.getPrototypeOf(value) === Object.prototype;
   const faults: string[] = [];
-  if (typeof url !== "string") faults.push("a URL that is no text");
+  if (typeof url !== "string") faults.push("a URL that is not a string");
   if (init === undefined || !isPlain(init)) return [...faults, "no plain RequestInit"];
-  if (init.headers !== undefined && !isPlain(init.headers)) faults.push("headers that are no plain object");
-  if (init.body !== undefined && typeof init.body !== "string") faults.push("a body that is no text");
+  if (init.headers !== undefined && !isPlain(init.headers))
+    faults.push("headers that are not a plain object");
+  if (init.body !== undefined && typeof init.body !== "string") faults.push("a body that is not a string");
   if (!(init.signal instanceof AbortSignal)) faults.push("no signal");
   if (init.redirect !== "manual") faults.push("a redirect that is followed unseen");
   return faults;

@@ -154,24 +154,27 @@ describe.each(variants)("a shared renewal of Variant %s that the runtime has sto
     expect(pending.splice(0)).toHaveLength(1);
   }
 
-  test.each(["in the background", "for a caller"])("%s is not waited for for ever", async (kind) => {
-    const parts = auths(variant, undefined, true, limits);
-    if (kind === "in the background") {
-      await inTheWindow(parts);
-      await stopped(parts);
-      parts.clock.advance(60_000);
-    } else await stopped(parts);
-    const startedAt = performance.now();
-    const crowd = Array.from({ length: 20 }, () => parts.auth.getAccessToken());
-    await vi.waitUntil(() => parts.pending.length > 0, { timeout: 3_000 });
-    expect(performance.now() - startedAt).toBeGreaterThan(kind === "in the background" ? 200 : 500);
-    await parts.answer();
-    for (const { value } of await Promise.all(crowd)) expect(value).toMatch(/^token-acme-/);
-    expect(parts.events.filter(({ type }) => type === "token_renewed").length).toBeLessThanOrEqual(2);
-    expect(parts.pending).toHaveLength(0);
-  });
+  test.each(["in the background", "for a caller"])(
+    "%s does not keep callers waiting for ever",
+    async (kind) => {
+      const parts = auths(variant, undefined, true, limits);
+      if (kind === "in the background") {
+        await inTheWindow(parts);
+        await stopped(parts);
+        parts.clock.advance(60_000);
+      } else await stopped(parts);
+      const startedAt = performance.now();
+      const crowd = Array.from({ length: 20 }, () => parts.auth.getAccessToken());
+      await vi.waitUntil(() => parts.pending.length > 0, { timeout: 3_000 });
+      expect(performance.now() - startedAt).toBeGreaterThan(kind === "in the background" ? 200 : 500);
+      await parts.answer();
+      for (const { value } of await Promise.all(crowd)) expect(value).toMatch(/^token-acme-/);
+      expect(parts.events.filter(({ type }) => type === "token_renewed").length).toBeLessThanOrEqual(2);
+      expect(parts.pending).toHaveLength(0);
+    },
+  );
 
-  test("is not waited for for ever by a caller that came after another one whose timers the runtime stopped too", async () => {
+  test("does not keep a caller waiting that came after another one whose timers the runtime stopped too", async () => {
     const parts = auths(variant, undefined, true, limits);
     await stopped(parts);
     vi.stubGlobal("setTimeout", () => 0);
@@ -185,7 +188,7 @@ describe.each(variants)("a shared renewal of Variant %s that the runtime has sto
   });
 });
 
-test("a shared detection that the runtime has stopped is not waited for for ever", async () => {
+test("a shared detection that the runtime has stopped does not keep callers waiting for ever", async () => {
   const [a, b] = (["A", "B"] as const).map((variant) => credentialOf(variant));
   let [isStopped, asked] = [true, 0];
   const answer = { error: "invalid_grant", error_description: "The token request was rejected." };

@@ -136,7 +136,7 @@ describe("a refresh", () => {
     expect(await resumeAuth(options)).toBeDefined();
   });
 
-  test("that a worker has stopped is not waited for for ever, and its token is not sent again", async () => {
+  test("that a worker has stopped does not keep callers waiting for ever, and its token is not sent again", async () => {
     const options = { timeoutMs: 100, rateLimitDeadlineMs: 0 };
     const { auth, server } = await expiredLogin({ options });
     server.after = () => new Promise(() => {});

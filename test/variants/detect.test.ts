@@ -210,7 +210,7 @@ describe.each([{ prefix: "" }, { prefix: "/gateway/eu" }])(
   },
 );
 
-describe("a request without an answer rejects and is no verdict", () => {
+describe("a question that gets no answer rejects the detection instead of giving a verdict", () => {
   const rows: { name: string; server: Script; code: string; requests: number }[] = [
     { name: "a server that never answers", server: () => "silence", code: "timed_out", requests: 1 },
     { name: "a server that resets", server: () => "reset", code: "network_failed", requests: 1 },
