@@ -97,11 +97,10 @@ type AccessTokenFields = { readonly [K in keyof AccessToken]: AccessToken[K] | u
 class HeldToken {
   readonly #value: string;
 
-  constructor(fields: AccessTokenFields) {
-    this.#value = fields.value;
-    for (const name of ["expiresAt", "issuedAt", "tenant", "operator", "roles"] as const)
-      if (fields[name] !== undefined) Object.assign(this, { [name]: fields[name] });
-    Object.freeze(this);
+  constructor({ value, expiresAt, issuedAt, tenant, operator, roles }: AccessTokenFields) {
+    this.#value = value;
+    const rest: Required<Omit<AccessTokenFields, "value">> = { expiresAt, issuedAt, tenant, operator, roles };
+    Object.freeze(Object.assign(this, withoutUndefined(rest)));
   }
 
   get value(): string {
