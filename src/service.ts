@@ -2,8 +2,8 @@
 import { type OperationTypes, operations } from "../generated/operations.js";
 import {
   type Auth,
-  type AuthOptions,
   emitter,
+  type InheritedOptions,
   type ResolvedAuthOptions,
   resolveAuthOptions,
   withoutUndefined,
@@ -80,9 +80,7 @@ export interface ServiceOf<X extends Variant, T extends LookupTypes> {
 /** A service of either variant: `service.variant` narrows it. */
 export type Service<T extends LookupTypes = OperationTypes> = ServiceOf<"A", T> | ServiceOf<"B", T>;
 
-export interface VariantClientOptions
-  extends Pick<AuthOptions, "fetch" | "now" | "clock" | "timeoutMs" | "rateLimitDeadlineMs" | "onEvent">,
-    CallOptions {}
+export interface VariantClientOptions extends InheritedOptions, CallOptions {}
 
 export interface CreateServiceOptions<T extends LookupTypes = OperationTypes> extends VariantClientOptions {
   /** The operations.ts that `bivariant generate` wrote from documents of your own. Default: the shipped one. */
@@ -110,10 +108,7 @@ export function createService<V extends Variant = Variant, T extends LookupTypes
 /** Checks the options once, because a connector may make thousands of services, and a backend one per request. */
 export function serviceMaker<T extends LookupTypes>(
   options: Pick<CreateServiceOptions<T>, "api" | keyof CallOptions>,
-  resolved: Pick<
-    ResolvedAuthOptions,
-    "fetch" | "now" | "clock" | "timeoutMs" | "rateLimitDeadlineMs" | "onEvent" | "newRequestId"
-  >,
+  resolved: Pick<ResolvedAuthOptions, keyof InheritedOptions | "newRequestId">,
 ): (auth: Auth, detection?: Detection) => Service<T> {
   const table = options.api === undefined ? operations : options.api?.operations;
   if (recordOf(table?.A) === undefined || recordOf(table?.B) === undefined)

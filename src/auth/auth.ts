@@ -38,9 +38,7 @@ export interface Auth {
    * The options that API calls through this Auth inherit, so that a proxy, a client certificate or a test's clock need
    * be passed only once. An Auth of your own may leave it out.
    */
-  readonly inherited?:
-    | Pick<AuthOptions, "fetch" | "now" | "clock" | "timeoutMs" | "rateLimitDeadlineMs" | "onEvent">
-    | undefined;
+  readonly inherited?: InheritedOptions | undefined;
   /** Whether only the person can get another token, so that a 401 of the API is final. Default: false. */
   readonly needsPerson?: boolean | undefined;
   /**
@@ -129,6 +127,11 @@ export interface AuthOptions
    */
   readonly shareInFlight?: boolean | undefined;
 }
+
+export type InheritedOptions = Pick<
+  AuthOptions,
+  "fetch" | "now" | "clock" | "timeoutMs" | "rateLimitDeadlineMs" | "onEvent"
+>;
 
 /** Copies options without those that are `undefined`, which would hide the defaults that they are spread over. */
 export function withoutUndefined<T extends object>(options: T): T {
