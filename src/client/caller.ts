@@ -22,6 +22,9 @@ export interface Api<T extends LookupTypes> {
   readonly operations: { readonly A: object; readonly B: object; readonly types?: T };
 }
 
+/** An error names at most this many operations, since a document may have more than a thousand. */
+const mostNames = 20;
+
 /** Looks up the operations of one variant. The index of paths is built at the first call by path. */
 export class OperationIndex {
   readonly #table: Readonly<Record<string, OperationEntry>>;
@@ -49,7 +52,9 @@ export class OperationIndex {
   }
 
   #unknown(missing: string, known: Iterable<string>): ConfigurationError {
-    const message = `Variant ${this.#variant} has no ${missing}. It has: ${[...known].join(", ")}.`;
+    const all = [...known];
+    const more = all.length > mostNames ? ` and ${all.length - mostNames} more` : "";
+    const message = `Variant ${this.#variant} has no ${missing}. It has: ${all.slice(0, mostNames).join(", ")}${more}.`;
     return new ConfigurationError("operation_unknown", message, { variant: this.#variant });
   }
 }

@@ -234,6 +234,15 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
     expect(await rejectionOf(get(getDevicePath[variant === "A" ? "B" : "A"]))).toMatchObject(unknown);
     expect(fetch.calls).toHaveLength(0);
   });
+
+  test("the error of an unknown operationId names at most 20 of the known ones", async () => {
+    const ids = Array.from({ length: 1_200 }, (_, index) => `operation-${index}`);
+    const table = Object.fromEntries(ids.map((id) => [id, operation(`/${id}`)]));
+    const api = { operations: { A: table, B: table } };
+    const { call } = scriptedService(variant, undefined, { api: api as never });
+    const message = expect.stringMatching(/^.{1,400} operation-19 and 1180 more\.$/);
+    expect(await rejectionOf(call("nope"))).toMatchObject({ code: "operation_unknown", message });
+  });
 });
 
 describe("tenantId in a path of Variant A", () => {
