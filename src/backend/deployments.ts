@@ -148,7 +148,7 @@ function areLoginsDistinct(
 ): boolean {
   const logins = list.flatMap(({ login, tenantId, baseUrl }) => {
     if (login === undefined) return [];
-    const settings = personDriverOf(login, "B").look?.();
+    const settings = personDriverOf(login, "B").check?.();
     const { redirectUri, issuer } = settings ?? {};
     // This is checked now, because at the first login only the person would see the error.
     if (redirectUri !== undefined) requireOwnRedirectUri(redirectUri, publicOrigin);

@@ -97,7 +97,7 @@ export interface PreparedApiClient extends PreparedPersonCredential {
 export function apiClient(settings: Settings<ApiClientSettings>): PersonCredential<"B"> {
   return personCredential("B", {
     callsFunction: typeof settings === "function",
-    ...(typeof settings === "object" && settings !== null && { look: () => requireValid(settings) }),
+    ...(typeof settings === "object" && settings !== null && { check: () => requireValid(settings) }),
     async prepare(target, options): Promise<PreparedApiClient> {
       const given = await readSettings(settings, target, "B");
       const checked = requireValid({ ...given, redirectUri: given.redirectUri ?? options?.redirectUri });

@@ -116,11 +116,11 @@ export type SentRefreshTokens = Map<string, "unanswered" | "replaced">;
 
 interface PersonDriver extends CredentialDriver<PreparedPersonCredential> {
   /**
-   * Checks the settings before there is a target. It is absent when the settings are a function.
+   * Checks and returns the settings before there is a target. It is absent when the settings are a function.
    *
    * @throws ConfigurationError `credential_invalid`
    */
-  readonly look?: () => { readonly redirectUri?: string | undefined; readonly issuer?: string | undefined };
+  readonly check?: () => { readonly redirectUri?: string | undefined; readonly issuer?: string | undefined };
   readonly states: RecentlyUsed<PersonEndpointState>;
   readonly sentRefreshTokens: SentRefreshTokens;
 }
