@@ -140,7 +140,12 @@ function formFields(body: unknown): [string, string][] {
   );
 }
 
+/** JSON.stringify would write these as `{}`, or as an object of numbered bytes. */
+const notJson = /^\[object (?:FormData|Blob|File|URLSearchParams|ReadableStream|ArrayBuffer|\w+Array)\]$/;
+
 function jsonOf(body: unknown): string {
+  if (notJson.test(Object.prototype.toString.call(body)))
+    throw invalidOption("body", "must be JSON, not a form, bytes or a stream", "Pass an object or a list.");
   let text: string | undefined;
   try {
     text = JSON.stringify(body);
