@@ -4,8 +4,9 @@ import { credentialMissing, type MachineCredential } from "./auth/credentials/cr
 import { ifPossible } from "./auth/lazy.js";
 import type { RecentlyUsed } from "./auth/recently-used.js";
 import type { SharedKey, SharedState } from "./auth/shared-state.js";
+import { SharedTask } from "./auth/shared-task.js";
 import type { TokenEndpointState } from "./auth/token-endpoint.js";
-import { type Renewal, SharedTask } from "./auth/token-lifecycle.js";
+import type { Renewal } from "./auth/token-lifecycle.js";
 import {
   type Detection,
   type Evidence,

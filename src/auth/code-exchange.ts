@@ -4,8 +4,9 @@ import { deadlineIn } from "../http/backoff.js";
 import { type Emit, emitter, storeFailed } from "./auth.js";
 import { type CodeGrant, clientErrors, fingerprintOf } from "./credentials/credential.js";
 import { type PersonContext, PersonLifecycle } from "./person-refresh.js";
+import { SharedTask } from "./shared-task.js";
 import { findGrant, type PersonGrant, personRequiredError, writeGrant } from "./stored-grant.js";
-import { reportEnd, SharedTask } from "./token-lifecycle.js";
+import { reportEnd } from "./token-lifecycle.js";
 import {
   AnswerLost,
   explainRefusal,

@@ -10,8 +10,7 @@
  */
 import { codeOf, isRateLimitedError, isTransportError, type Variant } from "../errors.js";
 import { backoffMs, countdown, zero } from "../http/backoff.js";
-import { listen, unlisten } from "../http/exchange.js";
-import { longestTimerMs, requireSignal } from "../options.js";
+import { requireSignal } from "../options.js";
 import {
   type AccessToken,
   type Auth,
@@ -21,6 +20,7 @@ import {
   type ResolvedAuthOptions,
   type TokenOptions,
 } from "./auth.js";
+import { SharedTask } from "./shared-task.js";
 import type { TokenEndpoint } from "./token-request.js";
 
 /** One renewal of a token. Its events carry the `requestId` of the caller that started it. */
@@ -257,107 +257,6 @@ export async function reportEnd<T extends { readonly token: AccessToken }>(
     if (clientId !== undefined)
       emit({ type: "token_failed", clientId, code: codeOf(error, signal), durationMs });
     throw error;
-  }
-}
-
-/** Returns what a caller waits for instead: after an error of the task, or, without an error, when the task is lost. */
-type Instead<T> = (error?: unknown) => Promise<T> | undefined;
-
-/** What a wait for a task that is lost rejects with, inside of `join`. */
-const lost = Symbol("lost");
-
-/** A caller that waits for a task. */
-interface Wait<T> {
-  readonly signal: AbortSignal | undefined;
-  readonly leave: () => void;
-  readonly mayBeLost: boolean;
-  readonly resolve: (value: T) => void;
-  readonly reject: (error: unknown) => void;
-}
-
-/** A task that several callers wait for. It is aborted when the last of them has left, unless it is kept. */
-export class SharedTask<T> {
-  readonly result: Promise<T>;
-  readonly #controller: AbortController | undefined;
-  readonly #onEnd: () => void;
-  readonly #waits = new Set<Wait<T>>();
-  readonly #timers: ReturnType<typeof setTimeout>[] = [];
-  #hasTimer = false;
-  #isKept: boolean;
-
-  /**
-   * Starts the task. `keep` lets it run to its end whether callers wait or not; if `isKept` it does from the start, and has
-   * no signal. `onEnd` is called when it is settled, aborted or lost, after which callers need another task.
-   */
-  constructor(
-    run: (signal: AbortSignal | undefined, keep: () => void) => Promise<T>,
-    onEnd: () => void = () => {},
-    isKept = false,
-  ) {
-    this.#onEnd = onEnd;
-    this.#isKept = isKept;
-    this.#controller = isKept ? undefined : new AbortController();
-    this.result = run(this.#controller?.signal, () => this.keep());
-    this.result.then(
-      (value) => this.#end(({ resolve }) => resolve(value)),
-      (error: unknown) => this.#end(({ reject }) => reject(error)),
-    );
-  }
-
-  keep(): void {
-    this.#isKept = true;
-  }
-
-  /**
-   * Waits for the result. The signal ends only this caller's wait, with the signal's reason. A worker runtime may have
-   * stopped the task, so after `lostInMs` of real time the caller waits for what `instead` returns.
-   */
-  join(signal: AbortSignal | undefined, lostInMs = 0, instead?: Instead<T>): Promise<T> {
-    if (signal === undefined) this.keep();
-    if (signal === undefined && instead === undefined) return this.result;
-    if (instead !== undefined) this.#loseAfter(lostInMs);
-    const waiting = new Promise<T>((resolve, reject) => {
-      const leave = () => {
-        this.#waits.delete(wait);
-        reject(signal?.reason);
-        if (this.#waits.size > 0 || this.#isKept) return;
-        this.#end(() => {});
-        this.#controller?.abort(signal?.reason);
-      };
-      const wait = { signal, leave, mayBeLost: instead !== undefined, resolve, reject };
-      this.#waits.add(wait);
-      if (signal?.aborted) leave();
-      else if (signal !== undefined) listen(signal, leave);
-    });
-    if (instead === undefined) return waiting;
-    // #end does not call `instead`, since that would then run in the asynchronous context of another caller.
-    return waiting.catch((error: unknown) => {
-      if (signal?.aborted) throw signal.reason;
-      return instead(error === lost ? undefined : error) ?? waiting;
-    });
-  }
-
-  /** Callers of one turn share a timer, but not those of a later one: a worker ends the timers of a request with it. */
-  #loseAfter(ms: number): void {
-    if (this.#hasTimer) return;
-    this.#hasTimer = true;
-    queueMicrotask(() => {
-      this.#hasTimer = false;
-    });
-    const lose = () => this.#end(({ reject }) => reject(lost), true);
-    this.#timers.push(setTimeout(lose, Math.min(ms, longestTimerMs)));
-  }
-
-  #end(settle: (wait: Wait<T>) => void, isLost = false): void {
-    this.#onEnd();
-    for (const timer of this.#timers) clearTimeout(timer);
-    for (const wait of this.#waits) {
-      // The caller that started the task waits for it in any case.
-      if (isLost && !wait.mayBeLost) continue;
-      this.#waits.delete(wait);
-      if (wait.signal !== undefined) unlisten(wait.signal, wait.leave);
-      settle(wait);
-    }
   }
 }
 
