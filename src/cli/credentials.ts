@@ -47,7 +47,9 @@ export async function readAccount(settings: Settings): Promise<AccountSettings |
   const clientSecret = await readSecret(settings, "bClientSecret");
   if (clientSecret !== undefined) return { clientId, clientSecret };
   const ways = `${namesOf("bClientSecretFile")}, or with ${namesOf("bClientSecret")}`;
-  throw incomplete("B", "client secret", ways, " To use a login of bivariant login, pass --login.");
+  const more =
+    " A secret in the environment is not sent for another client than that of the environment. To use a login of bivariant login, pass --login.";
+  throw incomplete("B", "client secret", ways, more);
 }
 
 /** Says that no credential is configured, or only one that the named variant does not use. */
