@@ -3,7 +3,7 @@ import { inInterval, quantity, type Report, type ReportedRow } from "./report.js
 
 const WIDTH = 980;
 const plot = { left: 206, right: 506, top: 128 };
-const ROW_HEIGHT = 26;
+const ROW_HEIGHT = 46;
 /** Longer bars are cut off: most of the chart is for what is near its aim. */
 const MOST_AIMS = 2;
 const TITLE = "Cost relative to the aim of each row";
@@ -15,6 +15,7 @@ const style = `
   text { font: 14px system-ui, sans-serif; fill: var(--ink) }
   .title { font-size: 18px; font-weight: 600 }
   .dim { font-size: 13px; fill: var(--dim) }
+  .small { font-size: 12px; fill: var(--dim) }
   .middle { text-anchor: middle }
   .page { fill: var(--page) }
   .aim { stroke: var(--aim); stroke-width: 1.5 }
@@ -50,7 +51,8 @@ export function drawFigures({ rows, node, cpu, cores, date, load }: Report): str
     text(aim, plot.top - 10, "dim middle", "aim"),
     text(plot.right, plot.top - 10, "dim middle", "twice"),
     ...rows.map((row, index) => draw(row, plot.top + index * ROW_HEIGHT)),
-    `<path class="aim" d="M${aim} ${plot.top - 4}V${bottom}"/>`,
+    // In pieces, beside the titles of the rows.
+    `<path class="aim" d="${rows.map((_, index) => `M${aim} ${plot.top - 2 + index * ROW_HEIGHT}v26`).join("")}"/>`,
   ];
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-labelledby="title desc">
 <title id="title">${TITLE}</title>
@@ -91,7 +93,8 @@ function draw(row: ReportedRow, top: number): string {
     if (relative(value, aim) > MOST_AIMS) shapes.push(text(plot.right + 3, top + 17, "", "»"));
     shapes.push(text(plot.right + 144, top + 17, "dim", `${inInterval(row)}, aim ${quantity(row, aim)}`));
   }
-  return `<g><title>${escaped(title)}</title>${shapes.join("")}</g>`;
+  shapes.push(text(16, top + 34, "small", title));
+  return `<g>${shapes.join("")}</g>`;
 }
 
 function inWords(row: ReportedRow): string {
