@@ -41,9 +41,8 @@ export async function apiErrorOf(call: RefusedCall): Promise<ApiError> {
     () => ({ text: `. ${required?.message ?? ""}`, causes: undefined }),
   );
   const retryAt = waitMs === undefined ? undefined : call.now + waitMs;
-  const until = retryAt && ` The answer asks to wait until ${new Date(retryAt).toISOString()} (retryAt).`;
-  const text = `${operationId} was answered ${status}${explained.text}`.trimEnd();
-  const message = `${text}${until ?? ""}${cutNote(waitMs)}`;
+  const until = retryAt ? ` The answer asks to wait until ${new Date(retryAt).toISOString()} (retryAt).` : "";
+  const message = `${operationId} was answered ${status}${explained.text}`.trimEnd() + until + cutNote(waitMs);
   const details = { variant, status, body, operationId, causes: explained.causes, cause: required, retryAt };
   return new ApiError(code, message, details);
 }

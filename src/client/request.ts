@@ -145,7 +145,7 @@ const notJson = /^\[object (?:FormData|Blob|File|URLSearchParams|ReadableStream|
 
 function jsonOf(body: unknown): string {
   if (notJson.test(Object.prototype.toString.call(body)))
-    throw invalidOption("body", "must be JSON, not a form, bytes or a stream", "Pass an object or a list.");
+    throw invalidOption("body", "must be an object or a list, not a form, bytes or a stream");
   let text: string | undefined;
   try {
     text = JSON.stringify(body);
