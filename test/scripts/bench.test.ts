@@ -78,7 +78,7 @@ describe("two loops", () => {
 
 test("two programs are compared by what each reports of its process", async () => {
   const program = (code: string) => ({ args: ["--eval", code], cwd: "." });
-  const busy = program("while (process.cpuUsage().user < 500_000);");
+  const busy = program("while (process.cpuUsage().user < 200_000);");
   const limit = { by: "cpuMs", aim: 1, seconds: 0 } as const;
   const { value, theirs } = await compareProcesses({ ours: busy, theirs: program(""), ...limit });
   expect(value).toBeGreaterThan(1.5);
@@ -106,12 +106,6 @@ describe("the process of a row", () => {
       code: `setInterval(() => {}, 1_000)`,
       longestMs: 500,
       result: { failed: "abandoned after 1 s" },
-    },
-    {
-      name: "is abandoned when it prints errors for ever",
-      code: `import { writeSync } from "node:fs";\nfor (const text = "x".repeat(2 ** 20); ; ) writeSync(2, text);`,
-      longestMs: 3_000,
-      result: { failed: "abandoned after 3 s" },
     },
     {
       name: "is abandoned when it computes for ever",
