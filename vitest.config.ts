@@ -6,6 +6,8 @@ const shared = {
   testTimeout: 90_000,
   hookTimeout: 90_000,
   expect: { poll: { timeout: 20_000 } },
+  globalSetup: "test/support/key-pool.ts",
+  setupFiles: "test/support/pooled-keys.ts",
 };
 
 const config: ViteUserConfig = defineConfig({
