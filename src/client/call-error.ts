@@ -42,7 +42,8 @@ export async function apiErrorOf(call: RefusedCall): Promise<ApiError> {
   );
   const retryAt = waitMs === undefined ? undefined : call.now + waitMs;
   const until = retryAt ? ` The answer asks to wait until ${new Date(retryAt).toISOString()} (retryAt).` : "";
-  const message = `${operationId} was answered ${status}${explained.text}`.trimEnd() + until + cutNote(waitMs);
+  const message =
+    `${operationId} was answered ${status}${explained.text}`.trimEnd() + until + cutNote(waitMs);
   const details = { variant, status, body, operationId, causes: explained.causes, cause: required, retryAt };
   return new ApiError(code, message, details);
 }
