@@ -3,8 +3,7 @@ import { generateKeyPair } from "node:crypto";
 import { promisify } from "node:util";
 import type { TestProject } from "vitest/node";
 
-/** More than any test compares. */
-const KEYS = 8;
+const KEYS = 12;
 
 declare module "vitest" {
   interface ProvidedContext {
