@@ -48,7 +48,7 @@ export async function readAccount(settings: Settings): Promise<AccountSettings |
   if (clientSecret !== undefined) return { clientId, clientSecret };
   const ways = `${namesOf("bClientSecretFile")}, or with ${namesOf("bClientSecret")}`;
   const more =
-    " A secret in the environment is not sent for another client than that of the environment. To use a login of bivariant login, pass --login.";
+    " A secret in the environment is used only for the client that the environment names. To use a login of bivariant login, pass --login.";
   throw incomplete("B", "client secret", ways, more);
 }
 

@@ -177,4 +177,13 @@ describe("a credential", () => {
     expect(result.stderr).toContain(`Variant ${variant}, tenant acme`);
     expect(result.code).toBe(0);
   });
+
+  it("is not read from the environment for a client that the environment does not name", async () => {
+    const args = ["token", "--variant", "B", "--b-client-id", "another"];
+    const result = await cli(args, { ...deployment.env, ...inSecretVariable() });
+    const words = result.stderr.replace(/\s+/g, " ");
+    expect(words).toContain("the client secret is missing");
+    expect(words).toContain("used only for the client that the environment names");
+    expect(result.code).toBe(2);
+  });
 });
