@@ -246,7 +246,7 @@ function storeKey({ target }: DetectionContext): SharedKey {
 async function readDetection(context: DetectionContext, emit: Emit): Promise<Detection | undefined> {
   const { options, shared, verdicts } = context;
   const ifUsable = (detection: Detection) => {
-    // One of the future is from a clock that was wrong, and must not be kept until that comes.
+    // A detection of the future was stored by a wrong clock, and must not count until that time comes.
     const isFresh = Math.abs(options.now() - detection.detectedAt) < detectionLifetimeMs;
     return isFresh && decides(detection, orderOf(context)) ? detection : undefined;
   };

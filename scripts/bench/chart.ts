@@ -51,7 +51,7 @@ export function drawFigures({ rows, node, cpu, cores, date, load }: Report): str
     text(aim, plot.top - 10, "dim middle", "aim"),
     text(plot.right, plot.top - 10, "dim middle", "twice"),
     ...rows.map((row, index) => draw(row, plot.top + index * ROW_HEIGHT)),
-    // In pieces, beside the titles of the rows.
+    // The line has a piece for each row, so that it does not cross the titles.
     `<path class="aim" d="${rows.map((_, index) => `M${aim} ${plot.top - 2 + index * ROW_HEIGHT}v26`).join("")}"/>`,
   ];
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-labelledby="title desc">

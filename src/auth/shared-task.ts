@@ -23,7 +23,7 @@ interface Wait<T> {
   readonly reject: (error: unknown) => void;
 }
 
-/** A task that several callers wait for. It is aborted when the last of them has left, unless it is kept. */
+/** The task is aborted when its last caller has left, unless it is kept. */
 export class SharedTask<T> {
   readonly result: Promise<T>;
   readonly #controller: AbortController | undefined;

@@ -138,7 +138,7 @@ export type Caller = (auth: Auth, operationId: string, init?: CallInit) => Promi
 
 const gatewayStatuses: readonly number[] = [502, 503, 504];
 
-/** Whether the path, the query or the body has a parameter that the document, or its own name, says to be a device. */
+/** Whether the path, the query or the body has a parameter for a device, by a mark in the document or by its name. */
 function namesDevice({ path, deviceParameter }: OperationEntry, { params, body }: CallInit): boolean {
   const inBody = typeof body === "object" ? Object.keys({ ...body }) : [];
   const names = [...(path.match(/[^{}]+(?=\})/g) ?? []), ...Object.keys(params?.query ?? {}), ...inBody];
