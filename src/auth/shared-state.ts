@@ -9,7 +9,7 @@ import { type Emit, storeFailed } from "./auth.js";
 import { type TokenStore, withStoreErrors } from "./token-store.js";
 
 /** Callers wait for a call of the store at most this long, or `timeoutMs` if that is shorter. */
-const longestCallMs = 2_400;
+const longestCallMs = 1_900;
 /** After a failure the store is left alone for this long. */
 const pauseMs = 2_000;
 

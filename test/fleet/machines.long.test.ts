@@ -122,7 +122,7 @@ describeWithRedis("processes with one tenant", () => {
     begin(processes);
     const startedAt = performance.now();
     await expectTokens(processes, 1);
-    // Each gives Redis up after 2.4 s.
+    // Each gives Redis up after 1.9 s.
     expect(performance.now() - startedAt).toBeLessThan(12_000);
     redis.resume();
     await expectTokens(processes, 2);
