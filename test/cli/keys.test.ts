@@ -127,6 +127,7 @@ describe("keys jwks", () => {
     const also = await cli(["keys", "jwks", "--also", path, "--json"], deployment.env);
     expect(also.code).toBe(2);
     expect(JSON.parse(also.stdout).error).toMatchObject({ code, message: expect.stringContaining(path) });
+    expect(also.stdout).not.toContain("--a-private-key-file");
     expect(leaksOf(alone, ["planted-garbage"])).toEqual([]);
     expect(leaksOf(also, ["planted-garbage"])).toEqual([]);
   });
@@ -167,6 +168,12 @@ describe("keys jwks --also, during a key rotation,", () => {
   it.each(rows)("refuses $name", async ({ content, says }) => {
     const path = await file("other.json", JSON.stringify(content));
     await refused(["keys", "jwks", "--also", path], deployment.env, says);
+  });
+
+  it("names --also for a file that cannot be read, and does not quote the path, which may be a key", async () => {
+    const args = ["keys", "jwks", "--also", "planted-key"];
+    const { stderr } = await refused(args, deployment.env, "cannot be read (ENOENT). Set --also to the path");
+    expect(stderr).not.toMatch(/planted-key|--a-private-key-file/);
   });
 });
 

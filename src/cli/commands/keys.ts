@@ -13,7 +13,7 @@ import {
   wireText,
 } from "../../errors.js";
 import { invalidFlag } from "../arguments.js";
-import { readPrivateKey } from "../credentials.js";
+import { readPrivateKey, readSecretFile } from "../credentials.js";
 import type { Environment } from "../output.js";
 import type { Context } from "../run.js";
 import { addSettings, exportLines, readSettings, type SettingName } from "../settings.js";
@@ -199,10 +199,12 @@ async function publicJwk(privateKey: string, keyId?: string): Promise<JWK> {
 
 const signing = { kty: "RSA", use: "sig", alg: "RS256" } as const;
 
-/** Reads a private key or a JWKS. @throws ConfigurationError; it names the file but does not quote it */
+/** Reads a private key or a JWKS. @throws ConfigurationError; it names a file that was read, and quotes nothing of it */
 async function readOtherKeys(file: string): Promise<JWK[]> {
+  const invalid = (message: string) =>
+    new ConfigurationError("credential_invalid", message, { option: "also" });
+  const text = await readSecretFile(file, "key", "--also", invalid);
   try {
-    const text = await readPrivateKey({ aPrivateKeyFile: file });
     let jwks: { readonly keys?: unknown } = {};
     try {
       jwks = JSON.parse(text) ?? {};
@@ -212,7 +214,9 @@ async function readOtherKeys(file: string): Promise<JWK[]> {
     return Array.isArray(jwks.keys) ? jwks.keys.map(checkedKey) : [await publicJwk(text)];
   } catch (error) {
     if (!isConfigurationError(error)) throw error;
-    throw new ConfigurationError(error.code, `--also ${file}: ${error.message}`, { option: "also" });
+    // The error is about the option of the library, which the command line would call --a-private-key-file.
+    const problem = error.message.replace(/^privateKey/, "the file");
+    throw new ConfigurationError(error.code, `--also ${file}: ${problem}`, { option: "also" });
   }
 }
 
