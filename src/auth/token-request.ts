@@ -62,17 +62,21 @@ export async function sendTokenRequest(
   const { fetch, now, timeoutMs } = options;
   let sent: SentAttempt | undefined;
   let correctedByMs = 0;
+  // The words of the error for a time limit: what is waited for is first the signature, which a KMS may make.
+  const limit = { variant, baseUrl: target.baseUrl, now, timeoutMs, signal };
+  const sending: Fetch = (input, init) => {
+    limit.baseUrl = target.baseUrl;
+    return fetch(input, init);
+  };
   const serverNow = () => {
+    limit.baseUrl = "the signer of the client assertion";
     correctedByMs = isByOwnClock ? 0 : state.clock.appliedMs;
     return now() + correctedByMs;
   };
-  const answer = await exchange(
-    async (abort) => {
-      sent = await send({ fetch, signal: abort, serverNow });
-      return sent.response;
-    },
-    { variant, baseUrl: target.baseUrl, now, timeoutMs, signal },
-  );
+  const answer = await exchange(async (abort) => {
+    sent = await send({ fetch: sending, signal: abort, serverNow });
+    return sent.response;
+  }, limit);
   await state.learn(answer, shared, emit);
   return { answer, sent: sent as SentAttempt | undefined as SentAttempt, correctedByMs, isByOwnClock };
 }

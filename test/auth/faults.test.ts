@@ -3,7 +3,7 @@
 import type { ServerResponse } from "node:http";
 import { decodeJwt } from "jose";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import type { CreateAuthOptions } from "../../src/index.js";
+import { type CreateAuthOptions, servicePlugin } from "../../src/index.js";
 import { recordedAuth, scriptedAuth } from "../support/auth.js";
 import { LIMIT_MS, skippedWaits } from "../support/clock.js";
 import { ACCOUNT_SECRET, credentialOf } from "../support/deployment.js";
@@ -181,5 +181,18 @@ describe("faults of real connections", () => {
       const { auth } = await listening(variant, () => drip, LIMIT_MS);
       expect((await auth.getAccessToken()).value).toBe("t".repeat(40));
     });
+  });
+
+  test("a signer that hangs is named by the error, not the service, which was sent nothing", async () => {
+    const server = await recordingServer(() => "silence");
+    const hanging = { keyId: "kms", sign: () => new Promise<Uint8Array>(() => {}) };
+    const credential = servicePlugin({ clientId: "planner", privateKey: hanging });
+    const { auth, clock } = recordedAuth({ baseUrl: server.url, credential, timeoutMs: 60 });
+    skippedWaits(clock);
+    const message = expect.stringContaining(
+      "No complete answer from the signer of the client assertion within 60 ms",
+    );
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "timed_out", message });
+    expect(server.requests).toEqual([]);
   });
 });
