@@ -24,8 +24,8 @@ export { detectBoth } from "./variants/detect.js";
 /** A stored detection is repeated after this time, because a deployment may change its variant. */
 const detectionLifetimeMs = 60 * 60 * 1_000;
 
-/** The longest detection, in time limits: three calls of the store and three questions, without the wait for a rate limit. */
-const longestDetection = 6;
+/** The longest detection, in time limits: four calls of the store and three questions, without the wait for a rate limit. */
+const longestDetection = 7;
 
 export interface DetectionContext {
   readonly target: Target;
@@ -124,33 +124,32 @@ async function detectOnce(context: DetectionContext, signal: AbortSignal | undef
     return detection;
   };
   // Detections share a lock only in a store. One in memory would stay locked if a worker runtime stopped its request.
-  return atGate(context, order, asking, () => shared.exclusively(storeKey(context), askOnce, events.emit));
+  return atGates(context, asking, () => shared.exclusively(storeKey(context), askOnce, events.emit));
 }
 
 type Asking = Pick<Renewal, "signal" | "requestId">;
 
-/** Waits at the rate-limit gate of Variant A's token endpoint, if it is asked. The gate comes before any lock. */
-async function atGate<T>(
+/** Waits at the rate-limit gates of both token endpoints, always in this order. A gate comes before any lock. */
+async function atGates<T>(
   { target, options, shared, stateOf }: DetectionContext,
-  order: readonly Variant[],
   { signal, requestId }: Asking,
   task: () => Promise<T>,
 ): Promise<T> {
-  if (!order.includes("A")) return task();
-  const state = stateOf("A", target);
-  await state.adopt(shared, emitter({ variant: "A", ...target }, options)(requestId).emit);
-  const leave = await state.gate.enter({
-    deadline: deadlineIn(options.rateLimitDeadlineMs, options),
-    signal,
-  });
+  const deadline = deadlineIn(options.rateLimitDeadlineMs, options);
+  const entered: (() => void)[] = [];
   try {
+    for (const variant of ["A", "B"] as const) {
+      const state = stateOf(variant, target);
+      await state.adopt(shared, emitter({ variant, ...target }, options)(requestId).emit);
+      entered.push(await state.gate.enter({ deadline, signal }));
+    }
     return await task();
   } finally {
-    leave();
+    for (const leave of entered) leave();
   }
 }
 
-/** Sends the questions. The gate must have been entered. */
+/** Sends the questions. The gates must have been entered. */
 async function ask(
   { target, options, shared, stateOf }: DetectionContext,
   order: readonly Variant[],
@@ -158,11 +157,8 @@ async function ask(
   { signal, requestId = options.newRequestId() }: Asking,
 ): Promise<Detection> {
   const startedAt = performance.now();
-  const state = stateOf("A", target);
-  const eventsForA = emitter({ variant: "A", ...target }, options)(requestId);
-  const onAnswer = async (variant: Variant, answer: Answer) => {
-    if (variant === "A") await state.learn(answer, shared, eventsForA.emit);
-  };
+  const onAnswer = (variant: Variant, answer: Answer) =>
+    stateOf(variant, target).learn(answer, shared, emitter({ variant, ...target }, options)(requestId).emit);
   const detection = await detect(target, order, { ...options, signal, untilYes, onAnswer });
   const durationMs = performance.now() - startedAt;
   const context = { ...target, requestId, at: options.now() };
@@ -212,7 +208,7 @@ export async function explainByDetection(
   const other = variant === "A" ? "B" : "A";
   const order = [variant, other] as const;
   const detection = await ifPossible(() =>
-    atGate(context, order, renewal, () => ask(context, order, false, renewal)),
+    atGates(context, renewal, () => ask(context, order, false, renewal)),
   );
   if (detection === undefined) return error;
   const { served } = detection;
