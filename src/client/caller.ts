@@ -164,7 +164,7 @@ export function createCaller(context: CallerContext): Caller {
       throw invalidOption(
         "body",
         `must not be sent with ${method}`,
-        `Leave it out: ${operationId} takes none.`,
+        `Leave it out: fetch sends none with ${method}.`,
       );
     const mostRetries = requireRetries(init.retries, options.retries);
     const url = requestUrl(operation.path, params ?? {}, auth);

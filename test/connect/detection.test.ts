@@ -305,6 +305,20 @@ describe("after connect", () => {
     },
   );
 
+  test("a call with a held token is refused with 404 after a move, and the token that it advises to drop shows the move", async () => {
+    const issuing: Script = (request) =>
+      request.body.includes("client_secret") ? json(200, { access_token: "held" }) : answersB(request);
+    const server = await changing(issuing);
+    const service = await connect(target(server.url));
+    const token = await service.auth.getAccessToken();
+    server.become(answersA);
+    const { error } = await service.call("listDevices");
+    expect(error).toMatchObject({ code: "api_refused", status: 404 });
+    expect(error?.message).toContain("service.auth.invalidate(await service.auth.getAccessToken())");
+    service.auth.invalidate(token);
+    expect(await rejectionOf(service.call("listDevices"))).toMatchObject({ code: "variant_changed" });
+  });
+
   const wrongEndpoint: { name: string; answer: ScriptedAnswer }[] = [
     { name: "404", answer: { status: 404 } },
     { name: "404 with a JSON error", answer: json(404, { error: "not_found" }) },
@@ -371,15 +385,23 @@ describe("after a refusal no other credential is tried", () => {
   });
 });
 
-test("connect rejects at once if a rate limit that an earlier detection met ends after the deadline", async () => {
-  const clock = steppedClock();
-  const server = await recordingServer(() => ({ status: 429, headers: { "retry-after": "120" } }));
-  const connector = createConnector({ credentials: bothPreferring("A"), now: clock.now });
-  const target = { baseUrl: server.url, tenantId };
-  expect(await rejectionOf(connector.connect(target))).toMatchObject({ code: "variant_unknown" });
-  const before = server.requests.length;
-  const error = await rejectionOf(connector.connect(target));
-  expect(error).toMatchObject({ name: "RateLimitedError", code: "rate_limited" });
-  expect((error as { retryAt: number }).retryAt).toBeGreaterThanOrEqual(clock.now() + 120_000);
-  expect(server.requests).toHaveLength(before);
-});
+test.each([
+  { at: "both token endpoints", isLimited: () => true },
+  { at: "Variant A's token endpoint", isLimited: (path: string) => path === pathOfA },
+  { at: "Variant B's token endpoint", isLimited: (path: string) => path !== pathOfA },
+])(
+  "connect rejects at once if a rate limit of $at, met by an earlier detection, ends after the deadline",
+  async (row) => {
+    const clock = steppedClock();
+    const limited = { status: 429, headers: { "retry-after": "120" } };
+    const server = await recordingServer(({ path }) => (row.isLimited(path) ? limited : { status: 404 }));
+    const connector = createConnector({ credentials: bothPreferring("A"), now: clock.now });
+    const target = { baseUrl: server.url, tenantId };
+    expect(await rejectionOf(connector.connect(target))).toMatchObject({ code: "variant_unknown" });
+    const before = server.requests.length;
+    const error = await rejectionOf(connector.connect(target));
+    expect(error).toMatchObject({ name: "RateLimitedError", code: "rate_limited" });
+    expect((error as { retryAt: number }).retryAt).toBeGreaterThanOrEqual(clock.now() + 120_000);
+    expect(server.requests).toHaveLength(before);
+  },
+);
