@@ -219,6 +219,7 @@ describe("the causes of a refusal", () => {
       provoke: twice,
       rule: "assertion.replay",
       cause: "jti_replayed",
+      undecided: /a fetch or proxy that retries sends one twice/,
     },
   ];
 
@@ -298,7 +299,7 @@ describe("the causes of a refusal", () => {
       { name: "a clock in bounds", refusal: {}, first: "jwks_mismatch" },
       { name: "a configured audience", refusal: {}, audience, first: "audience_mismatch" },
       { name: "a configured audience that worked before", refusal: worked, audience, first: "jwks_mismatch" },
-      { name: "an own fetch", refusal: { ...worked, hasOwnFetch: true }, first: "jti_replayed" },
+      { name: "an own fetch", refusal: { ...worked, hasOwnFetch: true }, first: "jwks_mismatch" },
       { name: "an unsupported grant type", refusal: { error: "unsupported_grant_type" } },
       { name: "an invalid request", refusal: { error: "invalid_request" } },
       { name: "an error that the description does not name", refusal: { error: "x" } },
@@ -311,6 +312,13 @@ describe("the causes of a refusal", () => {
       expect(causes[0]?.id).toBe(first);
       expect(causes[0]?.evidence ?? "").toMatch(evidence);
       expect(new Set(causes.map(({ id }) => id)).size).toBe(causes.length);
+    });
+
+    test("the algorithm is suspected of a signer, and not of a key that the client signs with", () => {
+      const remedyFor = (key: RefusedRequest["key"]) =>
+        explainRefusalOfA(refusal, { ...request, key }).find(({ id }) => id === "jwks_mismatch")?.remedy;
+      expect(remedyFor(request.key)).toContain("RSASSA-PKCS1-v1_5 and SHA-256");
+      expect(remedyFor({ ...request.key, thumbprint: "t" })).not.toContain("RSASSA");
     });
 
     test("for a spent code the first remedy is a relaunch, before the registration", () => {

@@ -32,8 +32,9 @@ function assertionCauses(refusal: Refusal, request: RefusedRequest): Cause[] {
   return [
     ...(isAudienceSuspect ? [audienceSet(request)] : []),
     ...(refusal.clock === "out_of_bounds" ? [clockDrift(refusal)] : []),
-    // A key that was accepted before is still registered, unless the customer changed the registration since.
-    ...(refusal.workedBefore ? [...replay, jwks] : [jwks, ...replay]),
+    // Keys are changed more often than a fetch sends a request twice, also where the key was accepted before.
+    jwks,
+    ...replay,
     ...(isAudienceSuspect ? [] : [hasOwnAudience ? audienceSet(request) : audienceRewritten(request)]),
     ...(refusal.clock === "unknown" ? [clockUnknown] : []),
   ];
@@ -43,13 +44,18 @@ function jwksMismatch({ workedBefore }: Refusal, { key }: RefusedRequest): Cause
   const thumbprint =
     key.thumbprint === undefined || key.thumbprint === key.keyId ? "" : ` (thumbprint ${key.thumbprint})`;
   const before = workedBefore
-    ? " The same key was accepted before, so the registration must have changed since."
+    ? " The same key was accepted before, so the registration would have changed since."
     : "";
+  // Only a signer's signatures can be of another algorithm or key.
+  const signer =
+    key.thumbprint === undefined
+      ? ` If the key is in a KMS, check that it signs the bytes it is given with RSASSA-PKCS1-v1_5 and SHA-256, with the key whose id is ${key.keyId}.`
+      : "";
   return {
     id: "jwks_mismatch",
     summary: "The registered JWKS does not match the signing key",
     evidence: `The assertion was signed with the key ${key.keyId}${thumbprint}; the registered keys are not visible from here.${before}`,
-    remedy: `Regenerate the JWKS from the actual signing key and register it under ${settingsPage}; its kid must be ${key.keyId}.`,
+    remedy: `Regenerate the JWKS from the actual signing key and register it under ${settingsPage}; its kid must be ${key.keyId}.${signer}`,
   };
 }
 
@@ -82,7 +88,7 @@ function clockDrift({ clockOffsetMs = 0 }: Refusal): Cause {
     id: "clock_drift",
     summary: "The clocks differ by more than 30 seconds",
     evidence: `According to the Date of its answers the server is ${Math.abs(Math.round(clockOffsetMs / 1000))} s ${clockOffsetMs > 0 ? "ahead of" : "behind"} this machine. A difference of more than a day is not corrected.`,
-    remedy: "Correct the clock of the signing machine.",
+    remedy: "Correct the clock of the signing machine, or that of the server if it is the wrong one.",
   };
 }
 
