@@ -82,6 +82,10 @@ export function listOperations(document: Document): Operation[] {
       const parameters = readParameters(document, [shared, own]);
       checkPathParameters(document, pointer, path, parameters);
       const body = readBody(document, source.requestBody, pointerTo(pointer, "requestBody"));
+      if (body?.required && (method === "GET" || method === "HEAD")) {
+        const message = `${method} ${path} requires a body, but fetch sends none with ${method}. Remove the requestBody with an overlay`;
+        throw documentError(document, "document_invalid", pointerTo(pointer, "requestBody"), message);
+      }
       pointers.set(id, pointer);
       operations.set(id, {
         source,

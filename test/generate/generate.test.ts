@@ -463,6 +463,12 @@ const refused = [
     "/paths/~1things/get/parameters/0/schema/type",
   ),
   refusal(
+    "a body that a GET requires",
+    "document_invalid",
+    get({ operationId: "a", requestBody: { required: true, content: { "application/json": {} } } }),
+    "/paths/~1things/get/requestBody",
+  ),
+  refusal(
     "a name in the path without a parameter",
     "document_invalid",
     getAt("/things/{id}"),
