@@ -42,6 +42,14 @@ describe("a route", () => {
     expect(await refusalOf(browser.post(`${OWN}${path}`))).toBe("404 route_unknown");
   });
 
+  test("the answer to an unknown route says under which path the routes are", async () => {
+    const { browser } = rig({ path: "/plugin/auth" });
+    const answer = await browser.post(`${OWN}/auth/launch`);
+    expect(await answer.json()).toMatchObject({
+      message: expect.stringContaining("are under /plugin/auth,"),
+    });
+  });
+
   const forms = ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x"];
   const types = [undefined, "text/plain", ...forms, "application/jsonp", "text/plain; application/json", ""];
   test.each(types)("with a body refuses the type %s with 415", async (type) => {
