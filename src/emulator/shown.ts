@@ -11,7 +11,7 @@ const OPAQUE = /[\w.~-]{41}/;
 /** Scheme and host of a URL without user info. They may be quoted, although a long host looks like a token. */
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[a-z0-9-]{1,40}(\.[a-z0-9-]{1,40})*(?=[:/?#]|$)/;
 /** An id as people make one up: a few words or numbers, such as reporter, plugin-2 or acme.reports. */
-const WORDS = /^[A-Za-z][a-z]{1,19}\d{0,4}([._-]([A-Za-z][a-z]{0,19}\d{0,4}|\d{1,4})){0,4}$/;
+const WORDS = /^[A-Za-z][a-z]{0,19}\d{0,4}([._-]([A-Za-z][a-z]{0,19}\d{0,4}|\d{1,4})){0,4}$/;
 
 /** Undefined becomes "absent". A short printable string that is no credential is quoted; all else is described. */
 export function shown(value: unknown): string {
