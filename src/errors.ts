@@ -293,6 +293,12 @@ export function codeOf(error: unknown, signal?: AbortSignal): string {
   return isBivariantError(error) ? error.code : signal?.aborted ? "aborted" : "unknown";
 }
 
+/** The fields of an event about a token request that failed. Only messages of this package are known to hold no secret. */
+export function failureOf(error: unknown, signal?: AbortSignal): { code: string; message?: string } {
+  const code = codeOf(error, signal);
+  return isBivariantError(error) ? { code, message: error.message } : { code };
+}
+
 export const isConfigurationError: Guard<ConfigurationError> = isNamed("ConfigurationError");
 export const isVariantError: Guard<VariantError> = isNamed("VariantError");
 export const isTokenRequestError: Guard<TokenRequestError> = isNamed("TokenRequestError");

@@ -204,6 +204,14 @@ interface EndEvent extends EventContext {
   readonly durationMs: number;
 }
 
+/** The fields of an event about a failure. */
+interface FailureEvent extends EndEvent {
+  /** That of the error, or `aborted` after an abort. */
+  readonly code: string;
+  /** That of the error, with the likeliest cause and its remedy after a refusal. Absent after an abort. */
+  readonly message?: string;
+}
+
 /** The fields of an event about a call. They include no path and no parameters. */
 interface CallEvent extends EventContext {
   /** Absent for `service.fetch`. */
@@ -223,16 +231,16 @@ interface CallEvent extends EventContext {
 export type ServiceEvent =
   /** A detection ended with a verdict. */
   | (Omit<EndEvent, "variant"> & { readonly type: "variant_detected"; readonly detection: Detection })
-  /** A token request is about to be sent. */
+  /** A token request is about to be signed, if need be, and sent. */
   | (EventContext & { readonly type: "token_requested"; readonly clientId: string; readonly attempt: number })
   /** A token request, with its waits and retries, ended: a new token is held. */
   | (EndEvent & { readonly type: "token_renewed"; readonly clientId: string; readonly expiresAt: number })
-  /** A token request, with its waits and retries, ended without a token. `code` is that of the error. */
-  | (EndEvent & { readonly type: "token_failed"; readonly clientId: string; readonly code: string })
+  /** A token request, with its waits and retries, ended without a token. */
+  | (FailureEvent & { readonly type: "token_failed"; readonly clientId: string })
   /** A token near its expiry was served while a new one is requested. */
   | (EventContext & { readonly type: "token_served_while_renewing"; readonly expiresAt: number })
-  /** A renewal in the background failed; the old token is still served. `code` is that of the error. */
-  | (EndEvent & { readonly type: "renewal_failed"; readonly code: string; readonly expiresAt: number })
+  /** A renewal in the background failed; the old token is still served. */
+  | (FailureEvent & { readonly type: "renewal_failed"; readonly expiresAt: number })
   /** The token endpoint answered 429. */
   | (EventContext & { readonly type: "rate_limited"; readonly retryAt: number })
   /** A token request was refused; the next one is sent at `retryAt` at the earliest. */

@@ -8,7 +8,7 @@
  *
  * There are no timers: tokens are renewed when they are used. All state is in the instance.
  */
-import { codeOf, isRateLimitedError, isTransportError, type Variant } from "../errors.js";
+import { failureOf, isRateLimitedError, isTransportError, type Variant } from "../errors.js";
 import { backoffMs, countdown, zero } from "../http/backoff.js";
 import { requireSignal } from "../options.js";
 import {
@@ -150,7 +150,8 @@ export class TokenLifecycle implements Auth {
       (error: unknown) => {
         this.#pausedMs = countdown(backoffMs(this.#failures++), this.#now);
         const durationMs = performance.now() - startedAt;
-        events.emit({ type: "renewal_failed", code: codeOf(error), expiresAt: token.expiresAt, durationMs });
+        const { expiresAt } = token;
+        events.emit({ type: "renewal_failed", ...failureOf(error), expiresAt, durationMs });
       },
     );
     this.#options.waitUntil(settled);
@@ -255,7 +256,7 @@ export async function reportEnd<T extends { readonly token: AccessToken }>(
   } catch (error) {
     const durationMs = performance.now() - startedAt;
     if (clientId !== undefined)
-      emit({ type: "token_failed", clientId, code: codeOf(error, signal), durationMs });
+      emit({ type: "token_failed", clientId, ...failureOf(error, signal), durationMs });
     throw error;
   }
 }

@@ -39,6 +39,10 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
       clock.advance(1);
     }
     expect(events.filter(({ type }) => type === "closed_after_refusal")).toHaveLength(steps.length);
+    const failed = events.findLast(({ type }) => type === "token_failed");
+    const { message } = (await rejectionOf(auth.getAccessToken())) as Error;
+    expect(failed).toMatchObject({ code: "token_refused", message });
+    expect(message).toContain("Most likely: ");
   });
 
   test("an issued token resets the backoff", async () => {

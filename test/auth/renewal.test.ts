@@ -92,7 +92,8 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
       await fetch.arrived(2);
       fetch.answer(answer());
       await settled();
-      expect(events).toContainEqual(expect.objectContaining({ type: "renewal_failed", code }));
+      const message = expect.stringMatching(/./);
+      expect(events).toContainEqual(expect.objectContaining({ type: "renewal_failed", code, message }));
       for (let times = 0; times < 5; times++) expect((await auth.getAccessToken()).value).toBe("token-1");
       await settled();
       expect(fetch.calls).toHaveLength(2);
