@@ -6,6 +6,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Check, Finding } from "../../src/cli/doctor/finding.js";
 import type { EmulatorOptions } from "../../src/emulator/index.js";
 import { newSigningKey, type SigningKey } from "../emulator/signing-key.js";
+import { START } from "../support/clock.js";
 import {
   type CliDeployment,
   clientSecret,
@@ -187,6 +188,8 @@ describe("doctor, about the connection,", () => {
   ] as const)(
     "gives a server clock $seconds s ahead the verdict $verdict, and gets a token",
     async ({ seconds, ...clock }) => {
+      // In the middle of a second, since Date shows whole ones.
+      vi.spyOn(Date, "now").mockReturnValue(START + 500);
       const { env, emulator } = await startDeployment({
         variants: ["A"],
         now: () => Date.now() + seconds * 1000,
