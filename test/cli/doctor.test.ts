@@ -149,7 +149,7 @@ describe("doctor, about the connection,", () => {
 
   it("fails reachability without a server, and checks the key anyway", async () => {
     const { env } = await startDeployment();
-    const findings = await doctor(env, ["--base-url", await closedUrl()]);
+    const findings = await doctor(env, ["--base-url", closedUrl]);
     expect(troubles(findings)).toEqual({ reachability: "fail", ...unreachable });
     expect(findings.reachability?.evidence).toContain("ECONNREFUSED");
     expect(findings.reachability?.remedy).toContain("NO_PROXY");

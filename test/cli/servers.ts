@@ -44,12 +44,8 @@ export async function listen(given: Server | RequestListener): Promise<Listening
   return { url: `http://127.0.0.1:${port}`, close };
 }
 
-/** Returns a URL that refuses connections. */
-export async function closedUrl(): Promise<string> {
-  const { url, close } = await listen(() => {});
-  close();
-  return url;
-}
+/** It refuses connections: no server that chooses a free port gets one below 1024. */
+export const closedUrl = "http://127.0.0.1:2";
 
 export const plantedToken = "planted-access-token-9876543210";
 
