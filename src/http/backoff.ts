@@ -70,9 +70,9 @@ export function parseRetryAfterMs(headers: Headers, now: number): number | undef
   const value = headers.get("retry-after")?.trim();
   if (value === undefined || value === "") return undefined;
   if (/^\d+$/.test(value)) return Number(value) > 0 ? Math.min(Number(value) * 1000, longestMs) : undefined;
-  // Only HTTP dates are accepted: Date.parse would read "-1" and "1.5" as years.
+  // Only HTTP dates are accepted: Date.parse would read "-1" and "1.5" as years. That of asctime is in GMT.
   if (!/^[A-Za-z]{3,9},? /.test(value)) return undefined;
-  const at = Date.parse(value);
+  const at = Date.parse(value.replace(/ \d{4}$/, "$& GMT"));
   // The date is by the server's clock, so it is compared with the Date of the same answer if that has one.
   const serverNow = headers.has("age") ? Number.NaN : Date.parse(headers.get("date") ?? "");
   const waitMs = at - (Number.isNaN(serverNow) ? now : serverNow);

@@ -77,7 +77,7 @@ describe.concurrent("call", () => {
       await refused(["call", "getDevice", "--param", "deviceID=7", "--api", api], env, missing, differs);
       await refused([...call, "--api", api], env, "Use one of: onlyInA, getDevice.");
       // Nothing listens there, so a token request would fail first.
-      const silent = { ...env, BIVARIANT_BASE_URL: await closedUrl() };
+      const silent = { ...env, BIVARIANT_BASE_URL: closedUrl };
       const none = "Variant B has no operation with this id. Use one of: getDevice.";
       await refused(["call", "onlyInA", "--api", api], silent, none);
       await refused(["call", "askForToken", "--api", api], env, "its answer is a token");

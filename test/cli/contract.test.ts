@@ -21,11 +21,9 @@ const few = ["current-variant", "token-response.b", mediaType].flatMap((id) => [
 
 let deployment: CliDeployment;
 let tolerant: CliDeployment;
-let down: string;
 beforeAll(async () => {
   deployment = await startDeployment();
   tolerant = await startDeployment({ rules: { [mediaType]: false } });
-  down = await closedUrl();
 });
 
 const newFolder = () => mkdtemp(join(tmpdir(), "contract-test-"));
@@ -75,7 +73,7 @@ describe("bivariant contract", () => {
   });
 
   it("takes the address as an argument, which wins over its variable", async () => {
-    const env = { ...deployment.env, BIVARIANT_BASE_URL: down };
+    const env = { ...deployment.env, BIVARIANT_BASE_URL: closedUrl };
     expect(await contract([String(deployment.env.BIVARIANT_BASE_URL), ...few], env)).toMatchObject({
       code: 0,
     });
@@ -102,7 +100,7 @@ describe("bivariant contract", () => {
   });
 
   it("--list prints every case with its needs and costs, and sends nothing", async () => {
-    const { code, stdout } = await contract(["--list"], { BIVARIANT_BASE_URL: down });
+    const { code, stdout } = await contract(["--list"], { BIVARIANT_BASE_URL: closedUrl });
     expect(code).toBe(0);
     expect(stdout).toContain(`${mediaType} (Variant A, 4.1)\n  A token request whose Content-Type`);
     expect(stdout).toContain("\n  Costs at most 2 requests, 2 slots.\n");
@@ -216,9 +214,9 @@ describe("a deployment", () => {
   });
 
   test("that is down exits 5", async () => {
-    const { code, stdout, stderr } = await contract([], { ...deployment.env, BIVARIANT_BASE_URL: down });
+    const { code, stdout, stderr } = await contract([], { ...deployment.env, BIVARIANT_BASE_URL: closedUrl });
     expect(code).toBe(5);
-    expect(stderr).toBe(`error no_answer: ${down} does not answer (ECONNREFUSED).\n`);
+    expect(stderr).toBe(`error no_answer: ${closedUrl} does not answer (ECONNREFUSED).\n`);
     expect(stdout).toContain("(ECONNREFUSED)");
   });
 
@@ -356,7 +354,7 @@ describe("before anything is sent, it refuses", () => {
     },
     {
       name: "an address that is given twice",
-      args: async () => [down, "--base-url", down],
+      args: async () => [closedUrl, "--base-url", closedUrl],
       says: ["--base-url repeats the argument. Remove one."],
     },
     {

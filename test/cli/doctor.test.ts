@@ -6,6 +6,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Check, Finding } from "../../src/cli/doctor/finding.js";
 import type { EmulatorOptions } from "../../src/emulator/index.js";
 import { newSigningKey, type SigningKey } from "../emulator/signing-key.js";
+import { START } from "../support/clock.js";
 import {
   type CliDeployment,
   clientSecret,
@@ -148,7 +149,7 @@ describe("doctor, about the connection,", () => {
 
   it("fails reachability without a server, and checks the key anyway", async () => {
     const { env } = await startDeployment();
-    const findings = await doctor(env, ["--base-url", await closedUrl()]);
+    const findings = await doctor(env, ["--base-url", closedUrl]);
     expect(troubles(findings)).toEqual({ reachability: "fail", ...unreachable });
     expect(findings.reachability?.evidence).toContain("ECONNREFUSED");
     expect(findings.reachability?.remedy).toContain("NO_PROXY");
@@ -187,6 +188,8 @@ describe("doctor, about the connection,", () => {
   ] as const)(
     "gives a server clock $seconds s ahead the verdict $verdict, and gets a token",
     async ({ seconds, ...clock }) => {
+      // In the middle of a second, since Date shows whole ones.
+      vi.spyOn(Date, "now").mockReturnValue(START + 500);
       const { env, emulator } = await startDeployment({
         variants: ["A"],
         now: () => Date.now() + seconds * 1000,

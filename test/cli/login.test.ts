@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { encryptionWith } from "../../src/stores/encryption.js";
 import { oldFile } from "../stores/old-file.js";
+import { freePort } from "../support/recording-server.js";
 import {
   addressOf,
   clientSecret,
@@ -16,7 +17,7 @@ import {
   startLoginDeployment as start,
 } from "./cli-deployment.js";
 import { cli, type Ended, type Environment, refused, startCli } from "./command-line.js";
-import { closedUrl, whenDone } from "./servers.js";
+import { whenDone } from "./servers.js";
 
 function waitingLogin(env: Environment, ...args: string[]) {
   const running = startCli(["login", ...args], env);
@@ -68,8 +69,8 @@ describe.concurrent("a login", () => {
 
   it("uses PKCE with S256, the given scopes, and an IP literal with the given port", async () => {
     const deployment = await start();
-    const { port } = new URL(await closedUrl());
-    const running = waitingLogin(deployment.env, "--port", port, "--scope", "devices:read");
+    const port = await freePort();
+    const running = waitingLogin(deployment.env, "--port", String(port), "--scope", "devices:read");
     const address = await addressOf(running);
     expect(Object.fromEntries(address.searchParams)).toMatchObject({
       response_type: "code",

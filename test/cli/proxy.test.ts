@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { proxyFetch } from "../../src/cli/proxy-fetch.js";
 import { leaksOf, startDeployment } from "./cli-deployment.js";
 import { cli, type Environment } from "./command-line.js";
-import { startProxy, startSecureFront } from "./servers.js";
+import { closedUrl, startProxy, startSecureFront } from "./servers.js";
 
 const publicUrl = "http://customer.example";
 
@@ -96,11 +96,10 @@ describe("a proxy that fails", () => {
   const withSecret = (url: string) => url.replace("//", `//${secrets.join(":")}@`);
 
   it.each(["detect", "token"])("exits 5 with its variable when it is down: %s", async (command) => {
-    const { env, proxy } = await startBehindProxy();
-    proxy.close();
+    const { env } = await startBehindProxy();
     const limits = command === "detect" ? [] : ["--rate-limit-deadline-ms", "0"];
     const args = [command, ...limits, insecure, "--json"];
-    const result = await cli(args, { ...env, HTTP_PROXY: withSecret(proxy.url) });
+    const result = await cli(args, { ...env, HTTP_PROXY: withSecret(closedUrl) });
     expect(result.code).toBe(5);
     const { code, message } = JSON.parse(result.stdout).error;
     expect(code).toBe("network_failed");
@@ -109,9 +108,8 @@ describe("a proxy that fails", () => {
   });
 
   it("is a finding of doctor", async () => {
-    const { env, proxy } = await startBehindProxy();
-    proxy.close();
-    const result = await cli(["doctor", insecure], { ...env, HTTP_PROXY: withSecret(proxy.url) });
+    const { env } = await startBehindProxy();
+    const result = await cli(["doctor", insecure], { ...env, HTTP_PROXY: withSecret(closedUrl) });
     expect(result.code).toBe(1);
     expect(result.stdout).toMatch(/^fail {4}reachability {2}.*HTTP_PROXY.*\n {22}-> Check the address/m);
     expect(leaksOf(result, secrets)).toEqual([]);

@@ -27,7 +27,6 @@ export function whenDone(task: () => unknown): void {
 
 export interface Listening {
   readonly url: string;
-  close(): void;
 }
 
 /** Listens on a free port of this machine. */
@@ -36,20 +35,15 @@ export async function listen(given: Server | RequestListener): Promise<Listening
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
-  const close = () => {
+  whenDone(() => {
     server.closeAllConnections();
     server.close();
-  };
-  whenDone(close);
-  return { url: `http://127.0.0.1:${port}`, close };
+  });
+  return { url: `http://127.0.0.1:${port}` };
 }
 
-/** Returns a URL that refuses connections. */
-export async function closedUrl(): Promise<string> {
-  const { url, close } = await listen(() => {});
-  close();
-  return url;
-}
+/** It refuses connections: no server that chooses a free port gets one below 1024. */
+export const closedUrl = "http://127.0.0.1:2";
 
 export const plantedToken = "planted-access-token-9876543210";
 
@@ -132,6 +126,6 @@ export async function startSecureFront(
 ): Promise<Listening> {
   const pem = readFileSync(certificateFile);
   const server = createSecureServer({ key: pem, cert: pem }, getRequestListener(fetch));
-  const { url, close } = await listen(server);
-  return { url: url.replace("http:", "https:"), close };
+  const { url } = await listen(server);
+  return { url: url.replace("http:", "https:") };
 }

@@ -15,13 +15,11 @@ function tooWide(text: string, width: number): string[] {
 
 let deployment: CliDeployment;
 let forbidding: CliDeployment;
-let unreachable: string;
 beforeAll(async () => {
   [deployment, forbidding] = await Promise.all([
     startDeployment(),
     startDeployment({ variants: ["A"], scopes: [] }),
   ]);
-  unreachable = await closedUrl();
   const jwks = { keys: [{ ...signingKey.publicJwk, kid: "other" }] };
   await writeFile(join(deployment.folder, "jwks.json"), JSON.stringify(jwks));
 });
@@ -53,7 +51,7 @@ describe.each([60, 80])("at %i columns no line is too wide:", (width) => {
     const nothing = { BIVARIANT_BASE_URL: "", BIVARIANT_A_CLIENT_ID: "", BIVARIANT_A_PRIVATE_KEY_FILE: "" };
     await narrow("detect", nothing);
     await narrow("token", nothing);
-    await narrow("doctor", { BIVARIANT_BASE_URL: unreachable });
+    await narrow("doctor", { BIVARIANT_BASE_URL: closedUrl });
     await narrow("call listDevices", forbidding.env);
   });
 

@@ -143,7 +143,7 @@ describe("a refresh", () => {
     // No timer of a stopped worker fires.
     vi.stubGlobal("setTimeout", () => 0);
     auth.getAccessToken();
-    for (let turns = 0; server.refreshes.length === 0 && turns < 1_000; turns++) await settle();
+    while (server.refreshes.length === 0) await settle();
     vi.unstubAllGlobals();
     for (const _next of [1, 2])
       expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "store_locked" });

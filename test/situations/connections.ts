@@ -1,5 +1,7 @@
 // Which variant a deployment serves, customers with credentials of either kind, and settings that cannot work.
+
 import { serviceAccount, servicePlugin } from "../../src/index.js";
+import { HELD_LIMIT_MS } from "../support/clock.js";
 import type { Answer, Answers } from "./honest-server.js";
 import { account, type Expected, plugin, type Row, type Way } from "./situation.js";
 
@@ -41,7 +43,7 @@ const probed = (name: string, answers: Answers, expected: Expected, more: Partia
 };
 const serving = (serves: string) => ({ world: { serves } });
 const moved = { probe: [yes, { status: 404 }], token: page(404) };
-const timed = { options: { timeoutMs: 60 } };
+const timed = { options: { timeoutMs: HELD_LIMIT_MS } };
 const choices: readonly Row[] = [
   chosen("A alone is served", both, "A", { ...serving("A"), sent: { probe: 1 } }),
   chosen("B alone is served", both, "B", { ...serving("B"), sent: { probe: 3 } }),

@@ -55,6 +55,8 @@ export class World {
   /** By how much the server's clock is ahead. */
   aheadMs = 0;
   isEnabled = true;
+  /** Called for each request that is not answered. */
+  onSilence: () => void = () => {};
   pluginType: "service" | "user interface" = "service";
   /** The aud that the server expects behind a proxy that rewrites the URL. */
   audience: string | undefined;
@@ -245,7 +247,7 @@ function send(world: World, honest: Reply, response: ServerResponse): void {
   const { kind, location } = honest;
   const answer: Answer = world.override(kind) ?? { status: honest.status, with: {} };
   const { status = 200, fault, type = "application/json", headers, isGzip, isInPieces } = answer;
-  if (fault === "silence") return;
+  if (fault === "silence") return void world.onSilence();
   if (fault === "reset") return void response.destroy();
   const isList = Array.isArray(honest.json) || honest.json === undefined;
   const changed = isList ? honest.json : { ...Object(honest.json), ...answer.with };

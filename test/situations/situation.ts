@@ -23,7 +23,7 @@ import {
   servicePlugin,
   userInterfacePlugin,
 } from "../../src/index.js";
-import { LIMIT_MS, skippedWaits } from "../support/clock.js";
+import { heldTimeLimit, LIMIT_MS, skippedWaits } from "../support/clock.js";
 import { rsaKey } from "../support/keys.js";
 import { shown } from "../support/shown.js";
 import { type Answers, CLIENT_SECRET, type Kind, REDIRECT_URI, type World } from "./honest-server.js";
@@ -175,6 +175,7 @@ const kinds: Partial<Record<Way, Kind>> = {
 /** Plays a row and judges it. */
 export async function play(row: Row, world: World): Promise<void> {
   const waits = skippedWaits(world.clock);
+  world.onSilence = heldTimeLimit().expire;
   const events: string[] = [];
   const pluginType = row.way === "redeemLaunch" ? "user interface" : "service";
   Object.assign(world, { pluginType, ...row.world });

@@ -66,11 +66,17 @@ export async function servingOn(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** A port that was free just now. */
+let ports = 0;
+
+/** A port that is free and stays so: the system gives none below 32,768, and each process of a test tries others. */
 export async function freePort(host = "127.0.0.1"): Promise<number> {
-  const server = createServer().listen(0, host);
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
+  const port = 11_000 + ((31 * process.pid + ports++) % 9_000);
+  const server = createServer().listen(port, host);
+  const isFree = await once(server, "listening").then(
+    () => true,
+    () => false,
+  );
+  if (!isFree) return freePort(host);
   server.close();
   await once(server, "close");
   return port;
