@@ -127,22 +127,27 @@ async function detectOnce(context: DetectionContext, signal: AbortSignal | undef
   return atGates(context, asking, () => shared.exclusively(storeKey(context), askOnce, events.emit));
 }
 
-type Asking = Pick<Renewal, "signal" | "requestId">;
+type Asking = Pick<Renewal, "signal" | "requestId"> & Partial<Pick<Renewal, "isBackground">>;
 
 /** Waits at the rate-limit gates of both token endpoints, always in this order. A gate comes before any lock. */
 async function atGates<T>(
   { target, options, shared, stateOf }: DetectionContext,
-  { signal, requestId }: Asking,
+  { signal, requestId, isBackground = false }: Asking,
   task: () => Promise<T>,
 ): Promise<T> {
-  const deadline = deadlineIn(options.rateLimitDeadlineMs, options);
+  // A renewal in the background waits for no rate limit, so that nothing keeps running after the program has ended.
+  const wait = { deadline: deadlineIn(isBackground ? 0 : options.rateLimitDeadlineMs, options), signal };
+  const adopted = (["A", "B"] as const).map(async (variant) => {
+    const state = stateOf(variant, target);
+    await state.adopt(shared, emitter({ variant, ...target }, options)(requestId).emit);
+    return state.gate;
+  });
+  const gates = await Promise.all(adopted);
+  // Token requests wait for a detection that has entered a gate, so it enters none before it has passed each of them.
+  for (const gate of gates) (await gate.enter(wait))();
   const entered: (() => void)[] = [];
   try {
-    for (const variant of ["A", "B"] as const) {
-      const state = stateOf(variant, target);
-      await state.adopt(shared, emitter({ variant, ...target }, options)(requestId).emit);
-      entered.push(await state.gate.enter({ deadline, signal }));
-    }
+    for (const gate of gates) entered.push(await gate.enter(wait));
     return await task();
   } finally {
     for (const leave of entered) leave();

@@ -231,7 +231,10 @@ class PersonTokenSource implements TokenSource {
     if (outcome === "replaced") throw outcomeUnknown(replacedBefore);
     const isUnknown = isOutcomeUnknown || sentAt !== undefined || outcome === "unanswered";
     if (isUnknown && !prepared.resendLostRefresh) throw outcomeUnknown(noAnswer);
-    return this.#redeem(stored, { refreshToken, mark }, prepared, renewal, lease);
+    const redeemed = this.#redeem(stored, { refreshToken, mark }, prepared, renewal, lease);
+    // Its callers may leave before its end.
+    this.#context.options.waitUntil(redeemed.catch(() => {}));
+    return redeemed;
   }
 
   #remember(fingerprint: string | undefined, outcome: "unanswered" | "replaced"): void {

@@ -49,7 +49,7 @@ interface DetectOptions extends ResolvedRequestOptions {
   readonly signal?: AbortSignal | undefined;
   /** Whether to stop at the first variant that is served. */
   readonly untilYes: boolean;
-  /** Called with each answer, which may report a rate limit and the server's clock. */
+  /** Called with each answer that says something about the token endpoint: its rate limit and the server's clock. */
   readonly onAnswer?: ((variant: Variant, answer: Answer) => void | Promise<void>) | undefined;
 }
 
@@ -125,7 +125,8 @@ async function ask(
   const request = { method: "POST", headers, body, redirect: "manual" } as const;
   const limit = { variant, baseUrl: new URL(url).origin, now, timeoutMs, signal };
   const answer = await exchange((abort) => fetch(url, { ...request, signal: abort }), limit);
-  await onAnswer?.(variant, answer);
+  // The made-up path may be exempt from the rate limit of the token endpoint, so only its 429 says something about it.
+  if (question === "token endpoint" || answer.status === 429) await onAnswer?.(variant, answer);
   const { status, text } = answer;
   const mediaType = /^[\w.+-]{1,40}\/[\w.+-]{1,80}(?=$|[\s;])/.exec(answer.headers.get("content-type") ?? "");
   const contentType = mediaType === null ? {} : { contentType: mediaType[0].toLowerCase() };

@@ -17,6 +17,8 @@ import { type FetchScript, gatedFetch, scriptedFetch, tokenAnswer } from "../sup
 import { isSettled, rejectionOf } from "../support/wait.js";
 
 const limited = (headers: HeadersInit = {}) => new Response("", { status: 429, headers });
+const refusalBody = { error: "invalid_grant", error_description: "The token request was rejected." };
+const refusalOfA = () => Response.json(refusalBody, { status: 400 });
 const httpDate = (at: number) => new Date(at).toUTCString();
 
 afterEach(() => {
@@ -169,12 +171,8 @@ describe("with the option `clock`", () => {
   test("a step of the clock ends a wait that began some real time after the 429", async () => {
     const { clock } = createEmulator({ now: () => START });
     clock.freeze();
-    const one = new RateLimitGate("A", {
-      now: () => clock.now(),
-      clock,
-      timeoutMs: 10_000,
-      shareInFlight: true,
-    });
+    const now = () => clock.now();
+    const one = new RateLimitGate("A", { now, clock, timeoutMs: 10_000, shareInFlight: true });
     const headers = new Headers({ "retry-after": "20" });
     one.refused({ headers, sentAt: START, receivedAt: START });
     await new Promise((resolve) => setTimeout(resolve, 20));
@@ -261,11 +259,8 @@ describe("a tenant at its rate limit", () => {
 
     test(`get ${refusals} refusals in all and recover, while the other tenant does not wait`, async () => {
       const { advance, through, until } = timeTravel();
-      const emulator = deployment({
-        tenants,
-        now: Date.now,
-        rateLimit: { requests: 2, windowSeconds, retryAfter },
-      });
+      const rateLimit = { requests: 2, windowSeconds, retryAfter };
+      const emulator = deployment({ tenants, now: Date.now, rateLimit });
       const { publicUrl: baseUrl, fetch } = emulator;
       for (let used = 0; used < 2; used++)
         await createAuth({ baseUrl, tenantId: "acme", credential: plugin(), fetch }).getAccessToken();
@@ -292,19 +287,15 @@ describe("a tenant at its rate limit", () => {
       expect(statuses("acme")).toEqual([200, 200, ...Array.from({ length: refusals }, () => 429), 200]);
       const told = events.filter(({ type }) => type === "rate_limited");
       expect(told).toHaveLength(refusals);
-      expect(new Set(told.map((event) => (event as { tenantId: string }).tenantId))).toEqual(
-        new Set(["acme"]),
-      );
+      const tenantIds = told.map((event) => (event as { tenantId: string }).tenantId);
+      expect(new Set(tenantIds)).toEqual(new Set(["acme"]));
     });
   });
 
   test("a 429 to a detection closes the tenant's gate for token requests and emits rate_limited", async () => {
     const { advance, through } = timeTravel();
-    const emulator = deployment({
-      variants: ["A"],
-      now: Date.now,
-      rateLimit: { requests: 1, windowSeconds: 20 },
-    });
+    const rateLimit = { requests: 1, windowSeconds: 20 };
+    const emulator = deployment({ variants: ["A"], now: Date.now, rateLimit });
     const { publicUrl: baseUrl, fetch } = emulator;
     await createAuth({ baseUrl, tenantId: "acme", credential: plugin(), fetch }).getAccessToken();
     const events: ServiceEvent[] = [];
@@ -321,7 +312,6 @@ describe("a tenant at its rate limit", () => {
 
   test("a 429 to a detection, during a token request that is answered 404, lets no caller wait for ever", async () => {
     const { advance } = timeTravel();
-    const refusal = { error: "invalid_grant", error_description: "The token request was rejected." };
     const notFound = () => new Response("", { status: 404 });
     let answerDetection = (_response: Response) => {};
     let questions = 0;
@@ -334,7 +324,7 @@ describe("a tenant at its rate limit", () => {
         return notFound();
       }
       questions++;
-      if (questions === 1) return Response.json(refusal, { status: 400 });
+      if (questions === 1) return refusalOfA();
       if (questions > 2) return notFound();
       return new Promise((resolve) => {
         answerDetection = resolve;
@@ -352,6 +342,35 @@ describe("a tenant at its rate limit", () => {
     expect(await isSettled(token)).toBe(true);
     expect(await token).toMatchObject({ code: "variant_not_served" });
     expect(await another).toMatchObject({ code: "variant_unknown" });
+  });
+
+  test("Variant B's rate limit, for which a detection waits, delays neither token requests of Variant A nor the end of a background renewal", async () => {
+    const { advance } = timeTravel();
+    const answers = [limited({ "retry-after": "5" }), tokenAnswer(), new Response("", { status: 404 })];
+    const fetch = scriptedFetch(({ body }) => {
+      if (body.startsWith("{")) return limited({ "retry-after": "50" });
+      return body.includes("client_assertion") ? (answers.shift() as Response) : refusalOfA();
+    });
+    const types: string[] = [];
+    const onEvent = ({ type }: ServiceEvent) => void types.push(type);
+    const connector = createConnector({ credentials: [account(), plugin()], fetch, onEvent });
+    const connect = () => connector.connect({ baseUrl: "https://service.example", tenantId: "acme" });
+    const { auth } = await connect();
+    const leaving = new AbortController();
+    auth.getAccessToken({ signal: leaving.signal }).catch(() => {});
+    await advance(0);
+    leaving.abort();
+    const another = connect();
+    await advance(0);
+    const token = auth.getAccessToken();
+    await advance(6_000);
+    expect(await isSettled(token)).toBe(true);
+    await advance(3_590_000, 3_590_000);
+    await another;
+    await connect();
+    await auth.getAccessToken();
+    await advance(1_000);
+    expect(types.at(-1)).toBe("renewal_failed");
   });
 });
 

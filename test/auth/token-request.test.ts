@@ -299,6 +299,7 @@ describe("the causes of a refusal", () => {
       { name: "a clock in bounds", refusal: {}, first: "jwks_mismatch" },
       { name: "a configured audience", refusal: {}, audience, first: "audience_mismatch" },
       { name: "a configured audience that worked before", refusal: worked, audience, first: "jwks_mismatch" },
+      { name: "a signer that worked", refusal: worked, first: "jwks_mismatch", evidence: /same key id was/ },
       { name: "an own fetch", refusal: { ...worked, hasOwnFetch: true }, first: "jwks_mismatch" },
       { name: "an unsupported grant type", refusal: { error: "unsupported_grant_type" } },
       { name: "an invalid request", refusal: { error: "invalid_request" } },

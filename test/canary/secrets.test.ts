@@ -394,7 +394,15 @@ describe.each(tokenEchoes)("what a token endpoint echoes in $name is in no outpu
       const token = await auth.getAccessToken();
       clock.advance(3_600_000);
       const renewed = await auth.getAccessToken().catch((error: unknown) => error);
-      return [refused, auth, { ...token }, renewed];
+      clock.advance(3_600_000);
+      isHostile = false;
+      const another = await logIn("3");
+      isHostile = true;
+      clock.advance(3_599_000);
+      await another.getAccessToken();
+      const failed = () => events.findLast(({ type }) => type === "renewal_failed");
+      await expect.poll(failed, { interval: 1 }).toMatchObject({ at: clock.now() });
+      return [refused, auth, another, { ...token }, renewed];
     });
   });
 });

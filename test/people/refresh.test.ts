@@ -99,8 +99,9 @@ describe("a refresh", () => {
     await expect.poll(async () => (await auth.getAccessToken()).value).toBe("access-token-2");
   });
 
-  test("runs to its end and is stored when all 100 callers abort", async () => {
-    const { auth, server, options } = await expiredLogin();
+  test("runs to its end, is passed to waitUntil and is stored when all 100 callers abort", async () => {
+    const waitUntil = vi.fn();
+    const { auth, server, options } = await expiredLogin({ options: { waitUntil } });
     const answer = latch();
     server.after = async () => void (await answer.promise);
     const controllers = Array.from({ length: 100 }, () => new AbortController());
@@ -110,6 +111,7 @@ describe("a refresh", () => {
     for (const reason of await Promise.all(waits)) expect(reason).toMatchObject({ message: "gone" });
     expect(server.fetch.calls.at(-1)?.init.signal?.aborted).toBe(false);
     answer.release();
+    expect(await Promise.all(waitUntil.mock.calls.flat())).toMatchObject([{ value: "access-token-2" }]);
     expect((await auth.getAccessToken()).value).toBe("access-token-2");
     expect((await (await resumeAuth(options))?.getAccessToken())?.value).toBe("access-token-2");
     expect(server.refreshes).toHaveLength(1);

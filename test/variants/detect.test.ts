@@ -3,7 +3,7 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { type DetectVariantOptions, detectVariant, type Evidence } from "../../src/index.js";
-import { detectionUserAgent } from "../../src/variants/detect.js";
+import { detect, detectionUserAgent } from "../../src/variants/detect.js";
 import { version } from "../../src/version.js";
 import { HELD_LIMIT_MS, heldTimeLimit, overWhereSilent, START, steppedClock } from "../support/clock.js";
 import { deployment } from "../support/deployment.js";
@@ -270,6 +270,16 @@ describe("the requests of a detection", () => {
   });
 
   const there = { baseUrl: "https://a.example", tenantId: "acme" };
+
+  test("an answer of the made-up path counts for the token endpoint only if it is a 429", async () => {
+    const statuses = [400, 404, 400, 429];
+    const fetch = scriptedFetch(() => Response.json({}, { status: statuses.shift() as number }));
+    const counted: number[] = [];
+    const onAnswer = (_variant: string, { status }: { status: number }) => void counted.push(status);
+    await detect(there, ["B", "B"], { fetch, onAnswer, now: Date.now, timeoutMs: 1_000, untilYes: false });
+    expect(counted).toEqual([400, 400, 429]);
+  });
+
   const invalid = "option_invalid";
   test.each([
     { name: "no base URL", options: { baseUrl: "" }, code: "base_url_invalid" },

@@ -43,14 +43,14 @@ function assertionCauses(refusal: Refusal, request: RefusedRequest): Cause[] {
 function jwksMismatch({ workedBefore }: Refusal, { key }: RefusedRequest): Cause {
   const thumbprint =
     key.thumbprint === undefined || key.thumbprint === key.keyId ? "" : ` (thumbprint ${key.thumbprint})`;
+  // Of a signer only the id is known: the KMS may use another algorithm, or another key after a rotation.
+  const isSigner = key.thumbprint === undefined;
   const before = workedBefore
-    ? " The same key was accepted before, so the registration would have changed since."
+    ? ` The same key${isSigner ? " id" : ""} was accepted before, so the registration${isSigner ? " or the key" : ""} would have changed since.`
     : "";
-  // Only a signer's signatures can be of another algorithm or key.
-  const signer =
-    key.thumbprint === undefined
-      ? ` If the key is in a KMS, check that it signs the bytes it is given with RSASSA-PKCS1-v1_5 and SHA-256, with the key whose id is ${key.keyId}.`
-      : "";
+  const signer = isSigner
+    ? ` A KMS must sign the bytes it is given with RSASSA-PKCS1-v1_5 and SHA-256, and with the key registered as ${key.keyId}.`
+    : "";
   return {
     id: "jwks_mismatch",
     summary: "The registered JWKS does not match the signing key",
