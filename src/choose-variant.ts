@@ -14,9 +14,9 @@ import {
   type Variant,
   VariantError,
 } from "./errors.js";
-import { deadlineIn } from "./http/backoff.js";
+import { deadlineIn, zero } from "./http/backoff.js";
 import { type Answer, untilAborted } from "./http/exchange.js";
-import { detect } from "./variants/detect.js";
+import { type DetectOptions, detect } from "./variants/detect.js";
 import type { Target } from "./variants/target.js";
 
 export { detectBoth } from "./variants/detect.js";
@@ -24,7 +24,7 @@ export { detectBoth } from "./variants/detect.js";
 /** A stored detection is repeated after this time, because a deployment may change its variant. */
 const detectionLifetimeMs = 60 * 60 * 1_000;
 
-/** The longest detection, in time limits: four calls of the store and three questions, without the wait for a rate limit. */
+/** The longest detection, in time limits: calls of the store and three questions, without the wait for a rate limit. */
 const longestDetection = 7;
 
 export interface DetectionContext {
@@ -101,53 +101,62 @@ async function chooseByDetection(
   return started.join(signal);
 }
 
-/** One process asks, and those that share its store wait for the answer. */
+/**
+ * One process asks, and those that share its store wait for the answer. A rate limit of one variant says nothing about the
+ * other, so a variant whose gate is closed is asked last: only if the other one is not found, and after the wait.
+ */
 async function detectOnce(context: DetectionContext, signal: AbortSignal | undefined): Promise<Detection> {
-  const { shared } = context;
+  const { target, shared, options, stateOf } = context;
   const order = orderOf(context);
-  const events = emitter({ variant: order[0] ?? "A", ...context.target }, context.options)();
+  const events = emitter({ variant: order[0] ?? "A", ...target }, options)();
   const asking = { signal, requestId: events.requestId };
   const stored = await readDetection(context, events.emit);
   if (stored !== undefined) return stored;
-  const askOnce = async () => {
-    signal?.throwIfAborted();
-    return (await readDetection(context, events.emit)) ?? askAndStore();
-  };
-  const askAndStore = async () => {
-    const detection = await ask(context, order, true, asking);
+  const askAndStore = async (variants: readonly Variant[], before: Detection | undefined) => {
+    const detection = await ask(context, variants, true, { ...asking, before });
     // Without a variant, and after a rate limit or a server failure, the next connect asks again.
-    const isFound = Object.values(detection.served).includes("yes");
-    if (!isFound || !detection.evidence.every(isLasting)) return detection;
+    if (!decides(detection, order) || !detection.evidence.every(isLasting)) return detection;
     remember(context, detection);
     const expiresAt = detection.detectedAt + detectionLifetimeMs;
     await shared.write(storeKey(context), detection, expiresAt, events.emit);
     return detection;
   };
-  // Detections share a lock only in a store. One in memory would stay locked if a worker runtime stopped its request.
-  return atGates(context, asking, () => shared.exclusively(storeKey(context), askOnce, events.emit));
+  const askOnce = (variants: readonly Variant[], before?: Detection) => {
+    const task = async () => {
+      signal?.throwIfAborted();
+      return (await readDetection(context, events.emit)) ?? askAndStore(variants, before);
+    };
+    const locked = () => shared.exclusively(storeKey(context), task, events.emit);
+    // Detections share a lock only in a store. One in memory would stay locked if a worker runtime stopped its request.
+    return atGates(context, variants, signal, deadlineIn(options.rateLimitDeadlineMs, options), locked);
+  };
+  const states = order.map((variant) => stateOf(variant, target));
+  await Promise.all(states.map((state) => state.adopt(shared, events.emit)));
+  const open = order.filter((_, index) => states[index]?.gate.isOpen);
+  let detection = open.length > 0 ? await askOnce(open) : undefined;
+  for (const variant of order.filter((one) => !open.includes(one)))
+    if (!Object.values(detection?.served ?? {}).includes("yes"))
+      detection = await askOnce([variant], detection);
+  return detection as Detection;
 }
 
-type Asking = Pick<Renewal, "signal" | "requestId"> & Partial<Pick<Renewal, "isBackground">>;
+type Asking = Pick<Renewal, "signal" | "requestId"> & Pick<DetectOptions, "before">;
 
-/** Waits at the rate-limit gates of both token endpoints, always in this order. A gate comes before any lock. */
+/**
+ * Enters the rate-limit gates of the variants that are asked, always in one order and before any lock. Token requests wait
+ * for a detection that has entered a gate, so several gates are entered only while they are open.
+ */
 async function atGates<T>(
-  { target, options, shared, stateOf }: DetectionContext,
-  { signal, requestId, isBackground = false }: Asking,
+  { target, stateOf }: DetectionContext,
+  variants: readonly Variant[],
+  signal: AbortSignal | undefined,
+  deadline: () => number,
   task: () => Promise<T>,
 ): Promise<T> {
-  // A renewal in the background waits for no rate limit, so that nothing keeps running after the program has ended.
-  const wait = { deadline: deadlineIn(isBackground ? 0 : options.rateLimitDeadlineMs, options), signal };
-  const adopted = (["A", "B"] as const).map(async (variant) => {
-    const state = stateOf(variant, target);
-    await state.adopt(shared, emitter({ variant, ...target }, options)(requestId).emit);
-    return state.gate;
-  });
-  const gates = await Promise.all(adopted);
-  // Token requests wait for a detection that has entered a gate, so it enters none before it has passed each of them.
-  for (const gate of gates) (await gate.enter(wait))();
   const entered: (() => void)[] = [];
   try {
-    for (const gate of gates) entered.push(await gate.enter(wait));
+    for (const variant of [...variants].sort())
+      entered.push(await stateOf(variant, target).gate.enter({ deadline, signal }));
     return await task();
   } finally {
     for (const leave of entered) leave();
@@ -159,12 +168,12 @@ async function ask(
   { target, options, shared, stateOf }: DetectionContext,
   order: readonly Variant[],
   untilYes: boolean,
-  { signal, requestId = options.newRequestId() }: Asking,
+  { signal, before, requestId = options.newRequestId() }: Asking,
 ): Promise<Detection> {
   const startedAt = performance.now();
   const onAnswer = (variant: Variant, answer: Answer) =>
     stateOf(variant, target).learn(answer, shared, emitter({ variant, ...target }, options)(requestId).emit);
-  const detection = await detect(target, order, { ...options, signal, untilYes, onAnswer });
+  const detection = await detect(target, order, { ...options, signal, before, untilYes, onAnswer });
   const durationMs = performance.now() - startedAt;
   const context = { ...target, requestId, at: options.now() };
   emit(options.onEvent, { type: "variant_detected", ...context, detection, durationMs });
@@ -212,8 +221,9 @@ export async function explainByDetection(
   if (context.target.tenantId === "") return error;
   const other = variant === "A" ? "B" : "A";
   const order = [variant, other] as const;
+  // An explanation is not worth a wait for the end of a rate limit.
   const detection = await ifPossible(() =>
-    atGates(context, renewal, () => ask(context, order, false, renewal)),
+    atGates(context, order, renewal.signal, zero, () => ask(context, order, false, renewal)),
   );
   if (detection === undefined) return error;
   const { served } = detection;

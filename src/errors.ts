@@ -293,7 +293,7 @@ export function codeOf(error: unknown, signal?: AbortSignal): string {
   return isBivariantError(error) ? error.code : signal?.aborted ? "aborted" : "unknown";
 }
 
-/** The fields of an event about a token request that failed. Only messages of this package are known to hold no secret. */
+/** The fields of an event about a token request that failed. Messages of other errors are left out: they may hold a secret. */
 export function failureOf(error: unknown, signal?: AbortSignal): { code: string; message?: string } {
   const code = codeOf(error, signal);
   return isBivariantError(error) ? { code, message: error.message } : { code };

@@ -63,13 +63,13 @@ export async function sendTokenRequest(
   let sent: SentAttempt | undefined;
   let correctedByMs = 0;
   // The words of the error for a time limit: what is waited for is first the signature, which a KMS may make.
-  const limit = { variant, baseUrl: target.baseUrl, now, timeoutMs, signal };
+  const limit = { variant, waitsFor: target.baseUrl, now, timeoutMs, signal };
   const sending: Fetch = (input, init) => {
-    limit.baseUrl = target.baseUrl;
+    limit.waitsFor = target.baseUrl;
     return fetch(input, init);
   };
   const serverNow = () => {
-    limit.baseUrl = "the signer of the client assertion";
+    limit.waitsFor = "the signer of the client assertion";
     correctedByMs = isByOwnClock ? 0 : state.clock.appliedMs;
     return now() + correctedByMs;
   };

@@ -76,9 +76,9 @@ export async function bearerFetch<T>(
   context: BearerFetchContext,
 ): Promise<BearerAnswer<T>> {
   const { auth, method, signal, operationId } = request;
-  const { variant, baseUrl } = auth;
+  const { variant, baseUrl: waitsFor } = auth;
   // The time limit is for one request, without the wait for a token before it.
-  const limits = { variant, baseUrl, timeoutMs: context.options.timeoutMs, signal };
+  const limits = { variant, waitsFor, timeoutMs: context.options.timeoutMs, signal };
   const { requestId, emit } = request.events;
   let isReplayed = false;
   for (;;) {

@@ -90,7 +90,7 @@ export function recordOf(value: unknown): Record<string, unknown> | undefined {
 interface TimeLimitOptions {
   readonly variant: Variant;
   /** The words of an error message for what is asked: the base URL, or for instance a credential's function. It may change. */
-  readonly baseUrl: string;
+  readonly waitsFor: string;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
 }
@@ -121,7 +121,7 @@ export function withTimeLimit<T>(
       controller.abort(reason);
     };
     const timer = setTimeout(() => {
-      const message = `No complete answer from ${options.baseUrl} within ${timeoutMs} ms. Check whether it is reachable, or raise timeoutMs.`;
+      const message = `No complete answer from ${options.waitsFor} within ${timeoutMs} ms. Check whether it is reachable, or raise timeoutMs.`;
       stop(new TransportError("timed_out", message, { retryable: true, variant }));
     }, timeoutMs);
     const forget = signal && whenAborted(signal, () => stop(signal.reason));
@@ -132,7 +132,7 @@ export function withTimeLimit<T>(
       },
       (fault: unknown) => {
         end();
-        reject(isBivariantError(fault) ? fault : transportError(fault, variant, options.baseUrl));
+        reject(isBivariantError(fault) ? fault : transportError(fault, variant, options.waitsFor));
       },
     );
   });

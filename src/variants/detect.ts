@@ -45,8 +45,10 @@ export async function detectBoth(options: DetectVariantOptions): Promise<Detecti
   return detect(parseTarget(options, undefined), ["A", "B"], { ...resolved, signal, untilYes: false });
 }
 
-interface DetectOptions extends ResolvedRequestOptions {
+export interface DetectOptions extends ResolvedRequestOptions {
   readonly signal?: AbortSignal | undefined;
+  /** An earlier part of the detection, which asked about the other variant. */
+  readonly before?: Detection | undefined;
   /** Whether to stop at the first variant that is served. */
   readonly untilYes: boolean;
   /** Called with each answer that says something about the token endpoint: its rate limit and the server's clock. */
@@ -59,8 +61,9 @@ export async function detect(
   order: readonly Variant[],
   options: DetectOptions,
 ): Promise<Detection> {
-  const served: Record<Variant, "yes" | "no" | "unknown"> = { A: "unknown", B: "unknown" };
-  const evidence: Evidence[] = [];
+  const { before } = options;
+  const served: Record<Variant, "yes" | "no" | "unknown"> = { A: "unknown", B: "unknown", ...before?.served };
+  const evidence: Evidence[] = [...(before?.evidence ?? [])];
   for (const variant of order) {
     const found = variant === "A" ? await askForA(target, options) : await askForB(target, options);
     evidence.push(...found);
@@ -123,7 +126,7 @@ async function ask(
     "user-agent": detectionUserAgent,
   };
   const request = { method: "POST", headers, body, redirect: "manual" } as const;
-  const limit = { variant, baseUrl: new URL(url).origin, now, timeoutMs, signal };
+  const limit = { variant, waitsFor: new URL(url).origin, now, timeoutMs, signal };
   const answer = await exchange((abort) => fetch(url, { ...request, signal: abort }), limit);
   // The made-up path may be exempt from the rate limit of the token endpoint, so only its 429 says something about it.
   if (question === "token endpoint" || answer.status === 429) await onAnswer?.(variant, answer);

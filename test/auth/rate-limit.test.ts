@@ -340,7 +340,7 @@ describe("a tenant at its rate limit", () => {
     const token = rejectionOf(auth.getAccessToken());
     await advance(20_000);
     expect(await isSettled(token)).toBe(true);
-    expect(await token).toMatchObject({ code: "variant_not_served" });
+    expect(await token).toMatchObject({ code: "response_not_json", status: 404 });
     expect(await another).toMatchObject({ code: "variant_unknown" });
   });
 

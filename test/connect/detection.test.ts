@@ -12,7 +12,7 @@ import {
   type TokenStore,
   type Variant,
 } from "../../src/index.js";
-import { steppedClock } from "../support/clock.js";
+import { LIMIT_MS, skippedWaits, steppedClock } from "../support/clock.js";
 import { ACCOUNT_ID, ACCOUNT_SECRET, account, PLUGIN_ID, plugin } from "../support/deployment.js";
 import { scriptedFetch } from "../support/fetch.js";
 import {
@@ -385,6 +385,36 @@ describe("after a refusal no other credential is tried", () => {
   });
 });
 
+test.each([{ served: "A" }, { served: "B" }] as const)(
+  "a rate limit of the other path does not keep connect from a served Variant $served",
+  async ({ served }) => {
+    const limited = { status: 429, headers: { "retry-after": "3600" } };
+    const answers = served === "A" ? answersA : answersB;
+    const isOther = (path: string) => (path === pathOfA) === (served === "B");
+    const server = await recordingServer((request) => (isOther(request.path) ? limited : answers(request)));
+    const connector = createConnector({ credentials: bothPreferring(served === "A" ? "B" : "A") });
+    for (let round = 0; round < 2; round++)
+      expect((await connector.connect({ baseUrl: server.url, tenantId })).variant).toBe(served);
+    expect(server.requests.filter(({ path }) => isOther(path))).toHaveLength(1);
+  },
+);
+
+test("a variant that was rate limited is asked after the other one and after the wait, each once", async () => {
+  const clock = steppedClock();
+  const waits = skippedWaits(clock);
+  const options = { now: clock.now, timeoutMs: LIMIT_MS };
+  const server = await changing(({ path }) => ({ status: path === pathOfA ? 429 : 404 }), options);
+  expect(await rejectionOf(server.connect())).toMatchObject({ code: "variant_unknown" });
+  server.become(answersA);
+  const { detection } = await server.connect();
+  expect(detection).toMatchObject({
+    served: { A: "yes", B: "no" },
+    evidence: [{ variant: "B" }, { variant: "A" }],
+  });
+  expect(server.requests.map(({ path }) => path)).toEqual([pathOfA, pathOfB, pathOfB, pathOfA]);
+  expect(waits).toHaveLength(1);
+});
+
 test.each([
   { at: "both token endpoints", isLimited: () => true },
   { at: "Variant A's token endpoint", isLimited: (path: string) => path === pathOfA },
@@ -398,10 +428,11 @@ test.each([
     const connector = createConnector({ credentials: bothPreferring("A"), now: clock.now });
     const target = { baseUrl: server.url, tenantId };
     expect(await rejectionOf(connector.connect(target))).toMatchObject({ code: "variant_unknown" });
-    const before = server.requests.length;
+    const sent = () => server.requests.filter(({ path }) => row.isLimited(path)).length;
+    const before = sent();
     const error = await rejectionOf(connector.connect(target));
     expect(error).toMatchObject({ name: "RateLimitedError", code: "rate_limited" });
     expect((error as { retryAt: number }).retryAt).toBeGreaterThanOrEqual(clock.now() + 120_000);
-    expect(server.requests).toHaveLength(before);
+    expect(sent()).toBe(before);
   },
 );

@@ -152,7 +152,7 @@ function withDriver<C extends { variant: Variant }, P>(credential: C, driver: Cr
   const { variant } = credential;
   const prepare: typeof driver.prepare = async (target, options = {}) => {
     const asked = `the function of the Variant ${variant} credential for the tenant "${target.tenantId}" at ${target.baseUrl}`;
-    const limit = { variant, baseUrl: asked, timeoutMs: options.timeoutMs ?? 10_000 };
+    const limit = { variant, waitsFor: asked, timeoutMs: options.timeoutMs ?? 10_000 };
     try {
       return await withTimeLimit(() => driver.prepare(target, options), limit);
     } catch (error) {

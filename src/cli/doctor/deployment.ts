@@ -38,7 +38,7 @@ export async function examineReach(input: DoctorInput): Promise<Reach> {
     answer = await exchange(
       (abort) => fetch(`${baseUrl}/`, { method: "HEAD", redirect: "manual", signal: abort }),
       // This variant appears only in errors.
-      { variant: variant ?? "A", baseUrl, now: Date.now, timeoutMs, signal },
+      { variant: variant ?? "A", waitsFor: baseUrl, now: Date.now, timeoutMs, signal },
     );
   } catch (error) {
     if (!isTransportError(error)) throw error;
