@@ -87,8 +87,8 @@ function clockDrift({ clockOffsetMs = 0 }: Refusal): Cause {
   return {
     id: "clock_drift",
     summary: "The clocks differ by more than 30 seconds",
-    evidence: `According to the Date of its answers the server is ${Math.abs(Math.round(clockOffsetMs / 1000))} s ${clockOffsetMs > 0 ? "ahead of" : "behind"} this machine. A difference of more than a day is not corrected.`,
-    remedy: "Correct the clock of the signing machine, or that of the server if it is the wrong one.",
+    evidence: `According to the Date of its answers the server is ${Math.abs(Math.round(clockOffsetMs / 1000))} s ${clockOffsetMs > 0 ? "ahead of" : "behind"} this machine. A difference of more than a day is not corrected. The clock of the server may be the wrong one.`,
+    remedy: "Correct the clock of the signing machine.",
   };
 }
 
