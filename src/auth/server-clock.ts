@@ -1,4 +1,5 @@
 /** Learns by how much the clock of the server is ahead of this machine, for the instants of client assertions. */
+import { parseHttpDate } from "../http/backoff.js";
 import type { Answer } from "../http/exchange.js";
 
 /** Smaller offsets are within the tolerance of the service (30 s, section 2.2 of the description). */
@@ -53,7 +54,7 @@ export class ServerClock {
   /** Learns the offset from an answer. Returns it if it should be reported. */
   observe(answer: Pick<Answer, "headers" | "sentAt" | "receivedAt">): number | undefined {
     const { headers, sentAt, receivedAt } = answer;
-    const date = headers.has("age") ? Number.NaN : Date.parse(headers.get("date") ?? "");
+    const date = headers.has("age") ? Number.NaN : parseHttpDate(headers.get("date"));
     if (Number.isNaN(date)) return undefined;
     // `Date` is cut to whole seconds, so on average it is half a second old.
     const offset = date + 500 - (sentAt + receivedAt) / 2;

@@ -62,6 +62,11 @@ export function cutNote(waitMs = 0): string {
     : " Retry-After asks for a day or longer, and more than a day is not waited for.";
 }
 
+/** Reads an HTTP date (RFC 9110 section 5.6.7), or returns NaN. The form of asctime names no zone, and is in GMT. */
+export function parseHttpDate(text: string | null): number {
+  return Date.parse((text ?? "").replace(/ \d{4}$/, "$& GMT"));
+}
+
 /**
  * Returns how long an answer asks to wait, in milliseconds (RFC 9110 section 10.2.3); `undefined` when the header is
  * absent, malformed or not in the future.
@@ -70,11 +75,11 @@ export function parseRetryAfterMs(headers: Headers, now: number): number | undef
   const value = headers.get("retry-after")?.trim();
   if (value === undefined || value === "") return undefined;
   if (/^\d+$/.test(value)) return Number(value) > 0 ? Math.min(Number(value) * 1000, longestMs) : undefined;
-  // Only HTTP dates are accepted: Date.parse would read "-1" and "1.5" as years. That of asctime is in GMT.
+  // Only HTTP dates are accepted: Date.parse would read "-1" and "1.5" as years.
   if (!/^[A-Za-z]{3,9},? /.test(value)) return undefined;
-  const at = Date.parse(value.replace(/ \d{4}$/, "$& GMT"));
+  const at = parseHttpDate(value);
   // The date is by the server's clock, so it is compared with the Date of the same answer if that has one.
-  const serverNow = headers.has("age") ? Number.NaN : Date.parse(headers.get("date") ?? "");
+  const serverNow = headers.has("age") ? Number.NaN : parseHttpDate(headers.get("date"));
   const waitMs = at - (Number.isNaN(serverNow) ? now : serverNow);
   return waitMs > 0 ? Math.min(waitMs, longestMs) : undefined;
 }
