@@ -110,6 +110,7 @@ async function detectOnce(context: DetectionContext, signal: AbortSignal | undef
   const order = orderOf(context);
   const events = emitter({ variant: order[0] ?? "A", ...target }, options)();
   const asking = { signal, requestId: events.requestId };
+  const deadline = deadlineIn(options.rateLimitDeadlineMs, options);
   const stored = await readDetection(context, events.emit);
   if (stored !== undefined) return stored;
   const askAndStore = async (variants: readonly Variant[], before: Detection | undefined) => {
@@ -128,7 +129,7 @@ async function detectOnce(context: DetectionContext, signal: AbortSignal | undef
     };
     const locked = () => shared.exclusively(storeKey(context), task, events.emit);
     // Detections share a lock only in a store. One in memory would stay locked if a worker runtime stopped its request.
-    return atGates(context, variants, signal, deadlineIn(options.rateLimitDeadlineMs, options), locked);
+    return atGates(context, variants, signal, deadline, locked);
   };
   const states = order.map((variant) => stateOf(variant, target));
   await Promise.all(states.map((state) => state.adopt(shared, events.emit)));

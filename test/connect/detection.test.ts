@@ -415,6 +415,18 @@ test("a variant that was rate limited is asked after the other one and after the
   expect(waits).toHaveLength(1);
 });
 
+test("connect waits at most rateLimitDeadlineMs for the rate limits of both variants together", async () => {
+  const clock = steppedClock();
+  const waits = skippedWaits(clock);
+  const options = { now: clock.now, timeoutMs: LIMIT_MS, rateLimitDeadlineMs: 60_000 };
+  const limitedFor = (seconds: string) => ({ status: 429, headers: { "retry-after": seconds } });
+  const server = await changing(({ path }) => limitedFor(path === pathOfA ? "40" : "90"), options);
+  expect(await rejectionOf(server.connect())).toMatchObject({ code: "variant_unknown" });
+  server.become(() => ({ status: 404 }));
+  expect(await rejectionOf(server.connect())).toMatchObject({ code: "rate_limited" });
+  expect(waits).toHaveLength(1);
+});
+
 test.each([
   { at: "both token endpoints", isLimited: () => true },
   { at: "Variant A's token endpoint", isLimited: (path: string) => path === pathOfA },
