@@ -120,10 +120,7 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
   };
 
   const dispatch = async (request: Request, route: Route | undefined): Promise<Response> => {
-    if (route === undefined) {
-      const message = `There is no such route. The backend's routes are under ${settings.path}, its option path.`;
-      throw new Refusal("route_unknown", { message });
-    }
+    if (route === undefined) throw new Refusal("route_unknown");
     const { method } = route;
     const origin = request.headers.get("origin");
     const isAllowed = origin !== null && isAllowedOrigin(origin, request, settings);

@@ -38,7 +38,10 @@ export function isSessionError(value: unknown): value is SessionError {
 
 /** The status and the sentence for each reason to refuse a request before anything is done. */
 const refusals = {
-  route_unknown: [404, "There is no such route."],
+  route_unknown: [
+    404,
+    "This route does not exist. The option path of the backend says where its routes are: under /auth by default.",
+  ],
   method_not_allowed: [405, "This route does not accept this method."],
   type_not_supported: [415, "Send the body as application/json."],
   body_too_large: [413, "The body is too large. Send at most 64 KiB."],
