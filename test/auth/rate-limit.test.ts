@@ -235,6 +235,11 @@ describe("Retry-After (RFC 9110 section 10.2.3)", () => {
       headers: { "retry-after": httpDate(START + 5_000), date: httpDate(START - 60_000), age: "60" },
       ms: 5_000,
     },
+    {
+      name: "asctime, as in the Date of the answer",
+      headers: { "retry-after": "Thu Jan  1 12:01:05 2026", date: "Thu Jan  1 12:01:00 2026" },
+      ms: 5_000,
+    },
     { name: "a list", headers: { "retry-after": "1, 2" }, ms: undefined },
     { name: "ISO 8601", headers: { "retry-after": "2026-01-01T12:00:05Z" }, ms: undefined },
   ];
@@ -314,13 +319,23 @@ describe("a tenant at its rate limit", () => {
     const { advance } = timeTravel();
     const notFound = () => new Response("", { status: 404 });
     let answerDetection = (_response: Response) => {};
+    let learn = () => {};
+    const learnt = new Promise<void>((resolve) => {
+      learn = resolve;
+    });
+    const onEvent = ({ type }: ServiceEvent) => {
+      if (type === "rate_limited" && requests === 2) learn();
+    };
     let questions = 0;
     let requests = 0;
     const fetch = scriptedFetch(async ({ body }) => {
       if (body.startsWith("{")) return notFound();
       if (body.includes("client_assertion")) {
         if (++requests === 1) return limited();
+        // Later than this request was sent, so that its answer does not open the gate.
+        vi.setSystemTime(Date.now() + 1);
         answerDetection(limited({ "retry-after": "3" }));
+        await learnt;
         return notFound();
       }
       questions++;
@@ -330,7 +345,7 @@ describe("a tenant at its rate limit", () => {
         answerDetection = resolve;
       });
     });
-    const connector = createConnector({ credentials: [plugin(), account()], fetch });
+    const connector = createConnector({ credentials: [plugin(), account()], fetch, onEvent });
     const target = { baseUrl: "https://service.example", tenantId: "acme" };
     const { auth } = await connector.connect(target);
     // After this the detection is repeated.
