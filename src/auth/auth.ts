@@ -119,7 +119,7 @@ export interface AuthOptions
   readonly onEvent?: OnEvent | undefined;
   /** Shares tokens among processes. */
   readonly store?: TokenStore | undefined;
-  /** Keeps a renewal alive in workers that its caller does not wait for: `(promise) => context.waitUntil(promise)`. */
+  /** Keeps alive, in workers, a renewal for which no caller waits: `(promise) => context.waitUntil(promise)`. */
   readonly waitUntil?: ((promise: Promise<unknown>) => void) | undefined;
   /**
    * Whether concurrent callers share one token request. Default: true. Set it to false for runtimes in which a

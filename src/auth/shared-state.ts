@@ -8,7 +8,7 @@ import { countdown, zero } from "../http/backoff.js";
 import { type Emit, storeFailed } from "./auth.js";
 import { type TokenStore, withStoreErrors } from "./token-store.js";
 
-/** Callers wait for a call of the store at most this long, or `timeoutMs` if that is shorter. */
+/** Callers wait for a call of the store at most this long, or `timeoutMs` if that is shorter. The retry schedule waits longer. */
 const longestCallMs = 1_900;
 /** After a failure the store is left alone for this long. */
 const pauseMs = 2_000;

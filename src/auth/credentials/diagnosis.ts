@@ -45,8 +45,9 @@ function jwksMismatch({ workedBefore }: Refusal, { key }: RefusedRequest): Cause
     key.thumbprint === undefined || key.thumbprint === key.keyId ? "" : ` (thumbprint ${key.thumbprint})`;
   // Of a signer only the id is known: the KMS may use another algorithm, or another key after a rotation.
   const isSigner = key.thumbprint === undefined;
+  const [same, changed] = isSigner ? ["key id", "registration or the key"] : ["key", "registration"];
   const before = workedBefore
-    ? ` The same key${isSigner ? " id" : ""} was accepted before, so the registration${isSigner ? " or the key" : ""} would have changed since.`
+    ? ` The same ${same} was accepted before, so the ${changed} would have changed since.`
     : "";
   const signer = isSigner
     ? ` A KMS must sign the bytes it is given with RSASSA-PKCS1-v1_5 and SHA-256, and with the key registered as ${key.keyId}.`
