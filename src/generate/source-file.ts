@@ -31,6 +31,7 @@ export type GenerateErrorCode =
   | "operation_id_duplicate"
   | "status_invalid"
   | "scope_invalid"
+  | "style_invalid"
   | "example_invalid"
   | "schema_unsupported"
   | "not_shown_invalid"

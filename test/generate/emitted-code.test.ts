@@ -158,6 +158,110 @@ test("a row has the scope, the device parameter, a required body and whether a p
   for (const [more, expected] of rows) expect(operations.A[JSON.stringify(more)]).toMatchObject(expected);
 });
 
+test("a row names the form of a parameter, a body and an answer where it is not the usual one", async () => {
+  const schema = { type: "string" };
+  const responses = { 200: { description: "Done." } };
+  const content = (...types: string[]) => Object.fromEntries(types.map((type) => [type, { schema }]));
+  const form = {
+    schema,
+    encoding: { a: { contentType: "image/png" }, b: { style: "pipeDelimited" }, c: {} },
+  };
+  const styled = { style: "form", explode: false, allowReserved: true, contentType: "text/plain" };
+  const of = (place: string, more: object = {}) => ({ in: place, name: "p", schema, ...more });
+  const rows: [more: object, expected: object][] = [
+    [
+      { parameters: [of("query"), of("header", { name: "h" }), of("query", { style: "form", name: "q" })] },
+      {},
+    ],
+    [{ parameters: [of("header", { name: "Accept", required: true })] }, {}],
+    [
+      { parameters: [of("query", { required: true })] },
+      { parameters: [{ in: "query", name: "p", required: true }] },
+    ],
+    [{ parameters: [of("cookie")] }, { parameters: [{ in: "cookie", name: "p" }] }],
+    [
+      { parameters: [of("query", { explode: false, allowReserved: true })] },
+      { parameters: [{ in: "query", name: "p", explode: false, allowReserved: true }] },
+    ],
+    [
+      { parameters: [of("query", { style: "pipeDelimited" }), of("header", { explode: true })] },
+      {
+        parameters: [
+          { in: "query", name: "p", style: "pipeDelimited" },
+          { in: "header", name: "p", explode: true },
+        ],
+      },
+    ],
+    [
+      { parameters: [{ in: "query", name: "p", content: content("application/json") }] },
+      { parameters: [{ in: "query", name: "p", content: "application/json" }] },
+    ],
+    [{ requestBody: { content: content("text/csv") } }, { contentType: "text/csv" }],
+    [
+      { requestBody: { content: { ...content("*/*"), "multipart/form-data": form } } },
+      {
+        contentType: "multipart/form-data",
+        contents: {
+          "*/*": {},
+          "multipart/form-data": { a: { contentType: "image/png" }, b: { style: "pipeDelimited" } },
+        },
+      },
+    ],
+    [
+      { requestBody: { content: { "multipart/mixed": { encoding: { a: styled } } } } },
+      {
+        contentType: "multipart/mixed",
+        contents: { "multipart/mixed": { a: { style: "form", explode: false, allowReserved: true } } },
+      },
+    ],
+    [
+      { requestBody: { content: content("*/*") } },
+      { contentType: "application/json", contents: { "*/*": {} } },
+    ],
+    [
+      {
+        responses: {
+          200: { description: "Either.", content: content("application/json", "text/csv") },
+          201: { description: "JSON.", content: content("application/json; charset=utf-8") },
+          400: { description: "Text.", content: content("application/problem+json", "text/plain", "*/*") },
+          "4XX": { description: "Other.", content: content("image/png") },
+          default: { description: "Any.", content: content("application/xml") },
+        },
+      },
+      {
+        success: [200, 201],
+        answers: {
+          200: ["application/json", "text/csv"],
+          "4XX": ["image/png"],
+          default: ["application/xml"],
+        },
+      },
+    ],
+  ];
+  const paths = Object.fromEntries(
+    rows.map(([more], index) => [`/${index}`, { post: { operationId: `of${index}`, responses, ...more } }]),
+  );
+  const { documents } = await sample(openapi(paths));
+  const { operations } = await readApi({ A: documents.A });
+  for (const [index, [, expected]] of rows.entries()) {
+    const { method, path, failure, success, ...row } = operations.A[`of${index}`] as Record<string, unknown>;
+    expect({ success, ...row }).toEqual({ success: [200], ...expected });
+  }
+});
+
+test("a parameter in a style that its place does not have is refused", async () => {
+  const get = (more: object) => {
+    const parameters = [{ in: "query", name: "p", ...more }];
+    return openapi({ "/a": { get: { operationId: "a", parameters, responses: {} } } });
+  };
+  const wrong = [{ style: "simple" }, { style: "matrix" }, { in: "header", style: "form" }, { style: 1 }];
+  for (const more of wrong) {
+    const { documents, out } = await sample(get(more));
+    const error = await generate({ documents, out }).catch((cause) => cause);
+    expect(error).toMatchObject({ code: "style_invalid", pointer: "/paths/~1a/get/parameters/0/style" });
+  }
+});
+
 test("the emulator's answer for schemas that contain themselves is bounded", async () => {
   const names = Array.from({ length: 9 }, (_, index) => `S${index}`);
   const properties = Object.fromEntries(

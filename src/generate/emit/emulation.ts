@@ -1,6 +1,7 @@
 /** What an emulator answers for the operations of a document. Emits emulation.ts, or reads documents for `emulate`. */
 import { type Document, follow, readDocument, VARIANTS, type Variant } from "../document.js";
-import { type Content, listOperations, type Operation, type OperationLists } from "../operations.js";
+import type { Content } from "../messages.js";
+import { listOperations, type Operation, type OperationLists } from "../operations.js";
 import { isObject } from "../source-file.js";
 import { type OperationRow, operationTable } from "./operations.js";
 import { sampleOf } from "./sample.js";
@@ -72,7 +73,7 @@ export async function readApi(
     const document = await readDocument(variant, path);
     const list = listOperations(document);
     checkSchemas(document, list);
-    operations[variant] = operationTable(list);
+    operations[variant] = operationTable(variant, list);
     emulation[variant] = answersOf(document, list);
   }
   return { operations, emulation: async () => ({ emulation }) };

@@ -1,13 +1,14 @@
 /** Emits operations.ts: the runtime table of operations and the lookup types of `call` and `paths`. */
 import { type Document, METHODS, VARIANTS, type Variant } from "../document.js";
 import {
-  type Operation,
-  type OperationLists,
+  type Content,
+  isJson,
   type Parameter,
   PLACES,
   REGISTERED_STATUSES,
   type Response,
-} from "../operations.js";
+} from "../messages.js";
+import type { Operation, OperationLists } from "../operations.js";
 import type { ProvenanceNotes } from "../provenance.js";
 import { fileHeader, literal, prettyLiteral, propertyName, UNCHECKED } from "./source-text.js";
 
@@ -163,14 +164,26 @@ export interface OperationEntry {
   readonly method: string;
   /** The path template of the document. */
   readonly path: string;
-  /** Documented 2xx statuses. */
+  /** Documented 2xx statuses; empty where none is, and then each 2xx is a success. */
   readonly success: readonly number[];
   /** Documented statuses other than 2xx. */
   readonly failure: readonly number[];
-  /** Media type of the request body, if there is one. */
+  /** Parameters that a caller must pass outside of the path, cookies, and those whose form is not the usual one. */
+  readonly parameters?: readonly ParameterEntry[];
+  /** Media type of the request body, if there is one, unless the header content-type of a call names another. */
   readonly contentType?: string;
+  /**
+   * All documented media types of the body with the encoding of their members, where there are several or any. The
+   * key may be a range: a call must name the media type for one such as image/*.
+   */
+  readonly contents?: Readonly<Record<string, Readonly<Record<string, PropertyEncoding>>>>;
   /** The document requires a request body. */
   readonly bodyRequired?: true;
+  /**
+   * Documented media types of an answer by status, range (4XX) or \`default\`. Left out where they add nothing: of a
+   * success that is empty or application/json, of any other that is empty, JSON, text or of any type.
+   */
+  readonly answers?: Readonly<Record<string, readonly string[]>>;
   /** Sent without a bearer: \`security: []\` in the document. */
   readonly anonymous?: true;
   /** The scope that the route requires: the first one in \`security\`. */
@@ -179,6 +192,26 @@ export interface OperationEntry {
   readonly deviceParameter?: string | { readonly in: "body"; readonly name: string };
   /** Accepts no plugin token: \`x-plugin-enabled: false\` in the document. */
   readonly takesPluginTokens?: false;
+}
+
+/** A parameter of a row. What is not named is the default of its place (OpenAPI 3.1.1, Parameter Object). */
+export interface ParameterEntry {
+  readonly in: "path" | "query" | "header" | "cookie";
+  readonly name: string;
+  readonly required?: true;
+  readonly style?: string;
+  readonly explode?: boolean;
+  readonly allowReserved?: true;
+  /** Media type of \`content\`. */
+  readonly content?: string;
+}
+
+/** A member of a form. With \`style\` it is written like a query parameter, else by its media type. */
+export interface PropertyEncoding {
+  readonly contentType?: string;
+  readonly style?: string;
+  readonly explode?: boolean;
+  readonly allowReserved?: true;
 }
 
 /** What only an emulator needs, so that it stays out of the bundle of a client. */
@@ -228,23 +261,30 @@ function tableType(lists: OperationLists): string {
 }
 
 function table(variant: Variant, operations: readonly Operation[]): string {
-  const rows = prettyLiteral(operationTable(operations));
+  const rows = prettyLiteral(operationTable(variant, operations));
   return `export const operations${variant}: OperationTable[${literal(variant)}] = ${rows};\n`;
 }
 
 /** One row of the runtime table; it also has the other members of `OperationEntry`. */
 export type OperationRow = Pick<Operation, "method" | "path" | "scope">;
 
-export function operationTable(operations: readonly Operation[]): Readonly<Record<string, OperationRow>> {
+export function operationTable(
+  variant: Variant,
+  operations: readonly Operation[],
+): Readonly<Record<string, OperationRow>> {
   const rows = operations.map(({ id, method, path, responses, body, ...operation }) => {
     const statuses = responses.flatMap((response) => response.statuses).sort((a, b) => a - b);
+    const parameters = operation.parameters.flatMap((parameter) => parameterEntry(variant, parameter));
+    const answers = Object.fromEntries(responses.flatMap(answerEntry));
     const entry = {
       method,
       path,
       success: statuses.filter(isSuccess),
       failure: statuses.filter((status) => !isSuccess(status)),
-      ...(body && { contentType: body.mediaType }),
+      ...(parameters.length > 0 && { parameters }),
+      ...(body && { contentType: concrete(body.mediaType), ...contentsEntry(body.all) }),
       ...(body?.required && { bodyRequired: true }),
+      ...(Object.keys(answers).length > 0 && { answers }),
       ...(operation.anonymous && { anonymous: true }),
       ...(operation.scope !== undefined && { scope: operation.scope }),
       ...(operation.deviceParameter !== undefined && { deviceParameter: operation.deviceParameter }),
@@ -253,6 +293,38 @@ export function operationTable(operations: readonly Operation[]): Readonly<Recor
     return [id, entry] as const;
   });
   return Object.fromEntries(rows);
+}
+
+function parameterEntry(variant: Variant, parameter: Parameter): object[] {
+  const { in: place, name, form } = parameter;
+  const isRequired = place !== "path" && isNeeded(variant, parameter);
+  if (!isParameter(parameter) || isFilledIn(variant, parameter)) return [];
+  if (!isRequired && place !== "cookie" && Object.keys(form).length === 0) return [];
+  return [{ in: place, name, ...(isRequired && { required: true }), ...form }];
+}
+
+function contentsEntry(all: readonly Content[]): object {
+  const [first, second] = all;
+  const isUsual =
+    second === undefined &&
+    !first?.mediaType.includes("*") &&
+    Object.keys(first?.encoding ?? {}).length === 0;
+  if (isUsual) return {};
+  return { contents: Object.fromEntries(all.map(({ mediaType, encoding }) => [mediaType, encoding])) };
+}
+
+/** The media type that is sent for a range of media types, where one is likely. */
+function concrete(mediaType: string): string {
+  const usual = { "*/*": "application/json", "application/*": "application/json", "text/*": "text/plain" };
+  return new Map(Object.entries(usual)).get(mediaType) ?? mediaType;
+}
+
+function answerEntry({ key, statuses: [status = 0], all }: Response): [key: string, types: string[]][] {
+  const isUsual = isSuccess(status)
+    ? (mediaType: string) => /^application\/json\s*(?:;|$)/i.test(mediaType)
+    : (mediaType: string) => isJson(mediaType) || /^(?:text|\*)\//.test(mediaType);
+  const types = all.map(({ mediaType }) => mediaType);
+  return types.every(isUsual) ? [] : [[key.toUpperCase().replace("DEFAULT", "default"), types]];
 }
 
 /** Emits the type of the statuses that an operation does not document: one alias per distinct set of documented ones. */

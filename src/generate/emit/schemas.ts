@@ -1,7 +1,8 @@
 /** Emits schemas.ts: every schema of both documents as a zod schema that is built at its first use. */
 import { z } from "zod";
 import { atPointer, type Document, documentError, follow, VARIANTS, type Variant } from "../document.js";
-import type { Content, Operation, OperationLists } from "../operations.js";
+import type { Content } from "../messages.js";
+import type { Operation, OperationLists } from "../operations.js";
 import { isObject, pointerTo } from "../source-file.js";
 import { expressSchema, type Schema } from "./rewrite-schema.js";
 import { fileHeader, jsonText, literal, propertyName, UNCHECKED } from "./source-text.js";

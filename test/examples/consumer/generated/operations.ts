@@ -25,14 +25,26 @@ export interface OperationEntry {
   readonly method: string;
   /** The path template of the document. */
   readonly path: string;
-  /** Documented 2xx statuses. */
+  /** Documented 2xx statuses; empty where none is, and then each 2xx is a success. */
   readonly success: readonly number[];
   /** Documented statuses other than 2xx. */
   readonly failure: readonly number[];
-  /** Media type of the request body, if there is one. */
+  /** Parameters that a caller must pass outside of the path, cookies, and those whose form is not the usual one. */
+  readonly parameters?: readonly ParameterEntry[];
+  /** Media type of the request body, if there is one, unless the header content-type of a call names another. */
   readonly contentType?: string;
+  /**
+   * All documented media types of the body with the encoding of their members, where there are several or any. The
+   * key may be a range: a call must name the media type for one such as image/*.
+   */
+  readonly contents?: Readonly<Record<string, Readonly<Record<string, PropertyEncoding>>>>;
   /** The document requires a request body. */
   readonly bodyRequired?: true;
+  /**
+   * Documented media types of an answer by status, range (4XX) or `default`. Left out where they add nothing: of a
+   * success that is empty or application/json, of any other that is empty, JSON, text or of any type.
+   */
+  readonly answers?: Readonly<Record<string, readonly string[]>>;
   /** Sent without a bearer: `security: []` in the document. */
   readonly anonymous?: true;
   /** The scope that the route requires: the first one in `security`. */
@@ -41,6 +53,26 @@ export interface OperationEntry {
   readonly deviceParameter?: string | { readonly in: "body"; readonly name: string };
   /** Accepts no plugin token: `x-plugin-enabled: false` in the document. */
   readonly takesPluginTokens?: false;
+}
+
+/** A parameter of a row. What is not named is the default of its place (OpenAPI 3.1.1, Parameter Object). */
+export interface ParameterEntry {
+  readonly in: "path" | "query" | "header" | "cookie";
+  readonly name: string;
+  readonly required?: true;
+  readonly style?: string;
+  readonly explode?: boolean;
+  readonly allowReserved?: true;
+  /** Media type of `content`. */
+  readonly content?: string;
+}
+
+/** A member of a form. With `style` it is written like a query parameter, else by its media type. */
+export interface PropertyEncoding {
+  readonly contentType?: string;
+  readonly style?: string;
+  readonly explode?: boolean;
+  readonly allowReserved?: true;
 }
 
 /** What only an emulator needs, so that it stays out of the bundle of a client. */

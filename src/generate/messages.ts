@@ -1,0 +1,210 @@
+/** Reads what an operation sends and receives: parameters with their form, bodies and answers by media type. */
+import { type Document, documentError, follow } from "./document.js";
+import { checkType } from "./emit/rewrite-schema.js";
+import { isObject, type JsonObject, pointerTo } from "./source-file.js";
+
+export const PLACES = ["path", "query", "header", "cookie"] as const;
+type Place = (typeof PLACES)[number];
+
+/** How a value is written (OpenAPI 3.1.1, "Style Values"); what is the default of the place is left out. */
+export interface Form {
+  readonly style?: string;
+  readonly explode?: boolean;
+  readonly allowReserved?: true;
+  /** The media type of `content`. */
+  readonly content?: string;
+}
+
+export interface Parameter {
+  readonly name: string;
+  readonly in: Place;
+  readonly required: boolean;
+  readonly form: Form;
+  /** The value of `x-device`. */
+  readonly device?: unknown;
+  /** The TypeScript keyword for a simple schema, which an editor shows instead of a lookup. */
+  readonly keyword?: "string" | "number" | "boolean" | undefined;
+}
+
+/** How a member of a form is written. With `style` it is written like a query parameter, else by its media type. */
+export interface PropertyEncoding {
+  readonly contentType?: string;
+  readonly style?: string;
+  readonly explode?: boolean;
+  readonly allowReserved?: true;
+}
+
+export interface Content {
+  readonly mediaType: string;
+  readonly media: JsonObject;
+  /** JSON pointer of the schema; undefined when the media type has none. */
+  readonly schema?: string | undefined;
+  /** Of a form: by the name of the member. */
+  readonly encoding: Readonly<Record<string, PropertyEncoding>>;
+}
+
+export interface Body extends Content {
+  readonly required: boolean;
+  /** Every documented media type. The body itself is the one that is sent unless a call chooses another. */
+  readonly all: readonly Content[];
+}
+
+export interface Response {
+  /** The key in the document: `200`, `4XX`, `default`. */
+  readonly key: string;
+  /** The statuses that the key stands for; empty for `default`. */
+  readonly statuses: readonly number[];
+  /** The media type that is expected first. */
+  readonly content?: Content | undefined;
+  readonly all: readonly Content[];
+}
+
+const STYLES: Readonly<Record<Place, readonly string[]>> = {
+  path: ["simple", "label", "matrix"],
+  query: ["form", "spaceDelimited", "pipeDelimited", "deepObject"],
+  header: ["simple"],
+  cookie: ["form"],
+};
+
+/** The operation's parameters come second because they replace those of the path (OpenAPI 3.1, Operation Object). */
+export function readParameters(
+  document: Document,
+  lists: readonly (readonly [list: unknown, pointer: string])[],
+): Parameter[] {
+  const found = new Map<string, Parameter>();
+  for (const [list, pointer] of lists) {
+    if (!Array.isArray(list)) continue;
+    for (const [index, entry] of list.entries()) {
+      const { value, pointer: at } = follow(document, entry, pointerTo(pointer, index));
+      const source: JsonObject = isObject(value) ? value : {};
+      const { name, required } = source;
+      const place = PLACES.find((known) => known === source.in);
+      if (typeof name !== "string" || place === undefined) {
+        const message = `a parameter needs a name and a place (\`in\`: ${PLACES.join(", ")})`;
+        throw documentError(document, "document_invalid", pointerTo(pointer, index), message);
+      }
+      const isRequired = place === "path" || required === true;
+      const schema = follow(document, source.schema, pointerTo(pointer, index, "schema"));
+      if (isObject(schema.value)) checkType(document, schema.value, schema.pointer);
+      const form = formOf(document, source, place, at);
+      const keyword = form.content === undefined ? keywordOf(schema.value) : undefined;
+      const device = source["x-device"];
+      found.set(`${place} ${name}`, { name, in: place, required: isRequired, form, keyword, device });
+    }
+  }
+  return [...found.values()];
+}
+
+function formOf(document: Document, source: JsonObject, place: Place, pointer: string): Form {
+  const [content] = Object.keys(isObject(source.content) ? source.content : {});
+  if (content !== undefined) return { content };
+  return styleOf(document, source, place, pointer);
+}
+
+function styleOf(document: Document, source: JsonObject, place: Place, pointer: string): Form {
+  const [usual = ""] = STYLES[place];
+  const { style = usual, explode = style === "form", allowReserved } = source;
+  if (typeof style !== "string" || !STYLES[place].includes(style)) {
+    const message = `the style ${JSON.stringify(style)} does not exist here; use ${STYLES[place].join(", ")}`;
+    throw documentError(document, "style_invalid", pointerTo(pointer, "style"), message);
+  }
+  return {
+    ...(style !== usual && { style }),
+    ...(explode !== (style === "form") && { explode: explode === true }),
+    ...(allowReserved === true && { allowReserved }),
+  };
+}
+
+function keywordOf(schema: unknown): Parameter["keyword"] {
+  if (!isObject(schema) || schema.enum !== undefined || schema.const !== undefined) return undefined;
+  if (schema.type === "integer") return "number";
+  return (["string", "number", "boolean"] as const).find((keyword) => keyword === schema.type);
+}
+
+export function readBody(document: Document, source: unknown, pointer: string): Body | undefined {
+  const place = follow(document, source, pointer);
+  if (!isObject(place.value)) return undefined;
+  const all = readContents(document, place.value.content, place.pointer);
+  const chosen = preferred(all);
+  return chosen && { ...chosen, all, required: place.value.required === true };
+}
+
+export function readResponses(document: Document, source: unknown, pointer: string): Response[] {
+  if (!isObject(source)) return [];
+  const keys = Object.keys(source).filter((key) => !key.startsWith("x-"));
+  const single = new Set(keys.filter((key) => /^\d+$/.test(key)).map(Number));
+  return keys.map((key) => {
+    const place = follow(document, source[key], pointerTo(pointer, key));
+    const statuses = statusesOf(key, single);
+    if (statuses === undefined) {
+      const message = "a response must be keyed by a status, a range from 1XX to 5XX, or default";
+      throw documentError(document, "status_invalid", pointerTo(pointer, key), message);
+    }
+    const { content } = isObject(place.value) ? place.value : {};
+    const all = readContents(document, content, place.pointer);
+    return { key, statuses, all, content: preferred(all) };
+  });
+}
+
+/** The statuses that a response key stands for. A range excludes statuses that have a response of their own. */
+function statusesOf(key: string, single: ReadonlySet<number>): number[] | undefined {
+  if (key === "default") return [];
+  if (/^[1-5]\d\d$/.test(key)) return [Number(key)];
+  if (!/^[1-5]XX$/i.test(key)) return undefined;
+  return REGISTERED_STATUSES.filter((status) => String(status)[0] === key[0] && !single.has(status));
+}
+
+function readContents(document: Document, source: unknown, pointer: string): Content[] {
+  return Object.entries(isObject(source) ? source : {}).map(([mediaType, value]) => {
+    const media = isObject(value) ? value : {};
+    const place = pointerTo(pointer, "content", mediaType);
+    const schema = media.schema === undefined ? undefined : pointerTo(place, "schema");
+    const encodings = Object.entries(FORM.test(mediaType) && isObject(media.encoding) ? media.encoding : {});
+    const encoding = encodings.flatMap(([name, member]) => {
+      const found = encodingOf(document, isObject(member) ? member : {}, pointerTo(place, "encoding", name));
+      return Object.keys(found).length === 0 ? [] : [[name, found] as const];
+    });
+    return { mediaType, media, schema, encoding: Object.fromEntries(encoding) };
+  });
+}
+
+const FORM = /^(?:application\/x-www-form-urlencoded|multipart\/[\w.+-]+)\s*(?:;|$)/i;
+
+/** With one of the keywords of a style `contentType` is ignored (OpenAPI 3.1.1, Encoding Object). */
+function encodingOf(document: Document, source: JsonObject, pointer: string): PropertyEncoding {
+  const isStyled = [source.style, source.explode, source.allowReserved].some((value) => value !== undefined);
+  if (isStyled) return { style: "form", ...styleOf(document, source, "query", pointer) };
+  return typeof source.contentType === "string" ? { contentType: source.contentType } : {};
+}
+
+/** JSON if it is there, otherwise a form, otherwise the first that names one media type. */
+function preferred(all: readonly Content[]): Content | undefined {
+  return (
+    all.find(({ mediaType }) => mediaType === "application/json") ??
+    all.find(({ mediaType }) => isJson(mediaType)) ??
+    all.find(({ mediaType }) => FORM.test(mediaType) && !mediaType.startsWith("m")) ??
+    all.find(({ mediaType }) => !mediaType.includes("*")) ??
+    all[0]
+  );
+}
+
+export function isJson(mediaType: string): boolean {
+  return /^[\w.+*-]+\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(mediaType);
+}
+
+/** Every status code of the IANA HTTP Status Code Registry, with the unused 306 and 418. */
+export const REGISTERED_STATUSES: readonly number[] = [
+  ...range(100, 104),
+  ...range(200, 208),
+  226,
+  ...range(300, 308),
+  ...range(400, 418),
+  ...range(421, 426),
+  ...[428, 429, 431, 451],
+  ...range(500, 508),
+  ...[510, 511],
+];
+
+function range(first: number, last: number): number[] {
+  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+}
