@@ -1,5 +1,4 @@
 // Routes a request to its endpoint and records it in the journal.
-import { type Context, Hono } from "hono";
 import { answerApiCall } from "./api/calls.js";
 import { routeTable, variantOf } from "./api/routes.js";
 import { type Exchange, holdBack, type Sending, sendAnswer, underFaults } from "./faults/apply.js";
@@ -9,6 +8,7 @@ import type { Endpoint } from "./journal.js";
 import { GRANTS, type Grant } from "./oauth.js";
 import type { Settings } from "./options.js";
 import { pathUnder, TOKEN_PATH_A, TOKEN_PATH_B } from "./paths.js";
+import { type Routed, Router } from "./router.js";
 import type { RuleId } from "./rules.js";
 import { shown } from "./shown.js";
 import type { Deployment } from "./state.js";
@@ -18,17 +18,18 @@ import { answerClientRequest } from "./variant-b/token-endpoint.js";
 
 type App = (deployment: Deployment, request: Request, connection: Connection) => Promise<Response>;
 
-type RoutedContext = Context<{ Bindings: Exchange }>;
-type Handler = (context: RoutedContext) => Promise<Response>;
+/** A request at an operation. */
+interface Arrival extends Exchange {
+  readonly request: Request;
+  /** The decoded parameters of the path. */
+  readonly parameters: Readonly<Record<string, string>>;
+}
 
-interface Operation {
+interface Operation extends Routed {
   readonly endpoint: Endpoint;
   readonly variant: "A" | "B";
   readonly operation: string;
-  readonly method: string;
-  /** The path may have `{parameters}`. */
-  readonly path: string;
-  readonly handler: Handler;
+  readonly handler: (arrival: Arrival) => Promise<Response>;
   /** The rule that is broken by any other method on this path. */
   readonly methodRule?: RuleId;
 }
@@ -44,29 +45,41 @@ const PROBE_PATH = "/v1/auth/bivariant-detect";
 export function createApp(settings: Settings, prefix: string): App {
   const { variants } = settings;
   const under = pathUnder(prefix);
-  // No route has the empty path, so a request outside of the prefix is not found.
-  const hono = new Hono<{ Bindings: Exchange }>({ getPath: (request) => under(request) ?? "" });
   const operations = operationsOf(settings).filter(({ variant }) => variants.includes(variant));
-  for (const served of operations) hono.on(served.method, patternOf(served.path), withFaults(served));
-  // If no route matched, the path may be served under another method (RFC 9110 section 15.5.6).
-  for (const served of operations)
-    hono.all(patternOf(served.path), (context) => refuseMethod(context, served, operations));
+  const router = new Router(operations);
+  // The same paths without only the version (section 9).
+  const versionless = new Router(
+    operations.map(({ method, path }) => ({
+      method,
+      path: path.replace(VERSIONED, (version) => version.replace("v1/", "")),
+    })),
+  );
   const known = operations.flatMap((one) => (one.endpoint === "api" ? `${one.method} ${one.path}` : []));
   const expected = `${known.slice(0, 5).join(", ")}${known.length > 5 ? ` and ${known.length - 5} more` : ""}`;
-  hono.notFound(({ req, env: { deployment, note } }) => {
-    const match = operations
-      .map(({ path }) => versionless(path).exec(req.path))
-      .find((found) => found !== null);
-    if (VERSIONED.test(req.path)) {
+  const answerAt = async (path: string, exchange: Exchange, request: Request): Promise<Response> => {
+    const here = router.at(path);
+    const of = (method: string) => here.find(({ operation }) => operation.method === method);
+    const found = of(request.method);
+    if (found !== undefined) return answerOperation({ ...exchange, request, ...found });
+    // HEAD is answered like GET, without the content (RFC 9110 section 9.3.2).
+    const get = request.method === "HEAD" ? of("GET") : undefined;
+    if (get !== undefined) return new Response(null, await answerOperation({ ...exchange, request, ...get }));
+    const [other] = here;
+    if (other !== undefined) return refuseMethod({ ...exchange, request, ...other }, here);
+    return notFound(path, exchange);
+  };
+  const notFound = (path: string, { deployment, note }: Exchange): Response => {
+    const [match] = versionless.at(path);
+    if (VERSIONED.test(path)) {
       const refusal = { rule: "path.known", expected, actual: "another path" } as const;
       if (!note.detectionProbe) deployment.customerLog.record(deployment.clock(), {}, refusal);
     } else if (match !== undefined) {
       const finding = { expected: "the segment v1", actual: "a path without a version" };
-      const caller = { tenantId: match.groups?.tenantId };
+      const caller = { tenantId: match.parameters.tenantId };
       deployment.customerLog.record(deployment.clock(), caller, { rule: "path.version", ...finding });
     }
     return Response.json({ error: "not_found" }, { status: 404 });
-  });
+  };
   return async (deployment, request, connection) => {
     const { clock, journal, customerLog } = deployment;
     const at = clock();
@@ -76,10 +89,10 @@ export function createApp(settings: Settings, prefix: string): App {
     if (isProbe) note.detectionProbe = true;
     const sending: Sending = {};
     const own = { ...deployment, customerLog: customerLog.of(note) };
-    // The router looks methods up in an object, and must not find a member that every object has.
-    const isOdd = request.method in Object.prototype;
-    const routed = isOdd ? new Request(request.url, { method: "OPTIONS" }) : request;
-    const answer = await hono.fetch(routed, { deployment: own, note, sending, connection });
+    // No operation has the empty path, so a request outside of the prefix is not found.
+    const exchange = { deployment: own, note, sending, connection };
+    const whole = await answerAt(under(request) ?? "", exchange, request);
+    const answer = request.method === "HEAD" ? new Response(null, whole) : whole;
     // Clients that take the server's time from the Date header must get the time of this clock.
     answer.headers.set("date", new Date(clock() + (sending.skewMs ?? 0)).toUTCString());
     const isSent = await holdBack(sending, connection);
@@ -98,7 +111,7 @@ function operationsOf(settings: Settings): Operation[] {
     variant: "B",
     path,
     methodRule: "client-request.method",
-    handler: ({ req, env: { deployment, note } }) => answerClientRequest(deployment, req.raw, note, grants),
+    handler: ({ deployment, request, note }) => answerClientRequest(deployment, request, note, grants),
   });
   return [
     {
@@ -106,10 +119,9 @@ function operationsOf(settings: Settings): Operation[] {
       variant: "A",
       path: TOKEN_PATH_A,
       methodRule: "token-request.method",
-      handler({ req, env: { deployment, note } }) {
-        const tenantId = req.param("tenantId") ?? "";
+      handler({ deployment, request, note, parameters: { tenantId = "" } }) {
         note.tenantId = tenantId;
-        return answerTokenRequest(deployment, tenantId, req.raw, note);
+        return answerTokenRequest(deployment, tenantId, request, note);
       },
     },
     tokenOfB(TOKEN_PATH_B, refreshesHere ? GRANTS : GRANTS.filter((grant) => grant !== "refresh_token")),
@@ -118,8 +130,7 @@ function operationsOf(settings: Settings): Operation[] {
       (route): Operation => ({
         ...route,
         endpoint: "page",
-        handler: async ({ req, env: { deployment, note } }) =>
-          route.answer({ deployment, note, request: req.raw, parameters: req.param() }),
+        handler: async (arrival) => route.answer(arrival),
       }),
     ),
     ...routeTable(settings).map(
@@ -129,47 +140,36 @@ function operationsOf(settings: Settings): Operation[] {
         operation: route.operationId,
         method: route.method,
         path: route.path,
-        handler: ({ req, env }) => answerApiCall(env.deployment, route, req.param(), req.raw, env.note),
+        handler: ({ deployment, parameters, request, note }) =>
+          answerApiCall(deployment, route, parameters, request, note),
       }),
     ),
   ];
 }
 
-function patternOf(path: string): string {
-  return path.replace(/\{([^}]+)\}/g, ":$1");
+function answerOperation({
+  operation: operated,
+  ...arrival
+}: Arrival & { operation: Operation }): Promise<Response> {
+  const { endpoint, variant, operation, handler } = operated;
+  Object.assign(arrival.note, { variant, endpoint, operation });
+  // A fault that is armed from here on applies to the next request.
+  if (endpoint === "page" || !arrival.deployment.faults.isArmed) return handler(arrival);
+  const tenantId = variant === "A" ? arrival.parameters.tenantId : undefined;
+  return underFaults({ ...arrival, endpoint, tenantId }, () => handler(arrival));
 }
 
-function withFaults({ endpoint, variant, operation, handler }: Operation): Handler {
-  return (context) => {
-    Object.assign(context.env.note, { variant, endpoint, operation });
-    // A fault that is armed from here on applies to the next request.
-    if (endpoint === "page" || !context.env.deployment.faults.isArmed) return handler(context);
-    const tenantId = variant === "A" ? context.req.param("tenantId") : undefined;
-    return underFaults({ ...context.env, request: context.req.raw, endpoint, tenantId }, () =>
-      handler(context),
-    );
-  };
-}
-
+/** Refuses a method that none of the operations at a path has (RFC 9110 section 15.5.6). */
 function refuseMethod(
-  context: RoutedContext,
-  { path, methodRule }: Operation,
-  all: readonly Operation[],
+  { deployment, request, parameters: { tenantId } }: Arrival,
+  here: readonly { readonly operation: Operation }[],
 ): Response {
-  const { req, env } = context;
-  const methods = new Set(all.filter((other) => other.path === path).map(({ method }) => method));
+  const methods = new Set(here.map(({ operation }) => operation.method));
   const allow = [...methods, ...(methods.has("GET") ? ["HEAD"] : [])].join(", ");
-  if (methodRule !== undefined) {
-    const { clock, customerLog } = env.deployment;
-    const refusal = { rule: methodRule, expected: "POST", actual: shown(req.raw.method) };
-    customerLog.record(clock(), { tenantId: req.param("tenantId") }, refusal);
+  const rule = here[0]?.operation.methodRule;
+  if (rule !== undefined) {
+    const refusal = { rule, expected: "POST", actual: shown(request.method) };
+    deployment.customerLog.record(deployment.clock(), { tenantId }, refusal);
   }
   return new Response(null, { status: 405, headers: { allow, "content-length": "0" } });
-}
-
-/** Matches a path that lacks only the version (section 9). */
-function versionless(path: string): RegExp {
-  const literal = path.replace(VERSIONED, (version) => version.replace("v1/", "")).replaceAll(".", "\\.");
-  const pattern = literal.replace("{tenantId}", "(?<tenantId>[^/]+)").replace(/\{[^}]+\}/g, "[^/]+");
-  return new RegExp(`^${pattern}$`);
 }

@@ -2,6 +2,7 @@
 
 import { z } from "zod";
 import { createAdmin } from "./admin/admin.js";
+import { type NotServed, operationsNotServed } from "./api/routes.js";
 import { createApp } from "./app.js";
 import type { EmulatorRules } from "./checks.js";
 import type { EmulatorClock } from "./clock.js";
@@ -161,6 +162,8 @@ export interface Emulator {
   readonly customerLog: CustomerLog;
   /** The requests seen. */
   readonly journal: Journal;
+  /** The operations of the option `api` that no request can reach, each with the reason. They are left out. */
+  readonly notServed: readonly NotServed[];
 }
 
 /** A whole registration is an identity too, so other members are ignored. */
@@ -276,6 +279,9 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     faults: liveProxy(() => deployment.faults),
     customerLog: liveProxy(() => deployment.customerLog),
     journal: liveProxy(() => deployment.journal),
+    get notServed() {
+      return operationsNotServed(deployment.settings);
+    },
     reset(changes = {}) {
       const changed = { ...given, ...parseChanges(changes) };
       const fresh = build(changed);

@@ -1,5 +1,5 @@
 // The public entry `bivariant/emulator`: the service, both variants, in-process or over HTTP.
-export type { ApiCall, ApiRoute, Device, Devices, EmulatedApi } from "./api/routes.js";
+export type { ApiCall, ApiRoute, Device, Devices, EmulatedApi, NotServed } from "./api/routes.js";
 export type { EmulatorRules, RuleSettings } from "./checks.js";
 export type { EmulatorClock, Instant } from "./clock.js";
 export type { CustomerLog, CustomerLogEntry, CustomerLogFilter } from "./customer-log.js";

@@ -192,26 +192,92 @@ describe("the option api", () => {
 
   const entry = { method: "GET", path: "/v1/things", success: [200], failure: [] };
   const of = (A: object, B: object) => ({ operations: { A, B } });
-  const suffix = { ...entry, path: "/v1/{a}.json" };
   const rows = [
     { name: "null", api: null, code: "option_invalid", says: "operations.ts" },
     { name: "another module", api: { schemas: {} }, code: "option_invalid", says: "api.operations" },
-    {
-      name: "a suffix",
-      api: of({ one: suffix }, {}),
-      code: "option_invalid",
-      says: "A.one.path: must consist",
-    },
-    {
-      name: "one path in both",
-      api: of({ one: entry }, { two: entry }),
-      code: "route_conflict",
-      says: "api: two",
-    },
   ];
   test.each(rows)("is refused with $code for $name", ({ api, code, says }) => {
     const create = () => createEmulator({ api: api as never });
     expect(create).toThrow(expect.objectContaining({ name: "EmulatorError", code }));
     expect(create).toThrow(says);
+  });
+
+  const paths = [
+    { template: "/v1/", sent: "/v1/", parameters: {} },
+    { template: "/v1/things/", sent: "/v1/things/", parameters: {} },
+    { template: "/v1/{id}.json", sent: "/v1/a.b.json", parameters: { id: "a.b" } },
+    { template: "/v1/{id}", sent: "/v1/a.xml", parameters: { id: "a.xml" } },
+    { template: "/v1/users('{id}')", sent: "/v1/users('7')", parameters: { id: "7" } },
+    { template: "/v1/{base}...{head}", sent: "/v1/v1.0...v2.0", parameters: { base: "v1.0", head: "v2.0" } },
+    { template: "/v1/{schedule-id}/a b", sent: "/v1/x%2Fy/a%20b", parameters: { "schedule-id": "x/y" } },
+    { template: "/", sent: "/", parameters: {} },
+    { template: "/v1/[x]/{a}", sent: "/v1/[x]/%F0", parameters: { a: "%F0" } },
+  ];
+  const served = paths.map(({ template }, index) => [
+    `op${index}`,
+    { ...entry, path: template, anonymous: true },
+  ]);
+  const odd = of({}, Object.fromEntries(served));
+  test.each(paths)("serves $template at $sent", async ({ template, sent, parameters }) => {
+    const emulator = createEmulator({ api: odd });
+    const answer = await emulator.fetch(`http://emulator.localhost${sent}`);
+    const operationId = `op${paths.findIndex((row) => row.template === template)}`;
+    expect([answer.status, await answer.json()]).toEqual([200, { operationId, parameters }]);
+    expect(emulator.notServed).toEqual([]);
+  });
+  test.each(["/v1/things", "/v1/.json", "/v1/a...", "/v1/users('')"])(
+    "serves nothing at %s but {id}",
+    async (sent) => {
+      const answer = await createEmulator({ api: odd }).fetch(`http://emulator.localhost${sent}`);
+      expect(await answer.json()).toMatchObject({ operationId: "op3" });
+    },
+  );
+
+  test("leaves out what no request can reach, with the reason", async () => {
+    const left = [
+      { ...entry, path: "/v1/{a}{b}" },
+      { ...entry, path: "/v1/things#one" },
+      { ...entry, path: "/v1/things?kind=one" },
+      { ...entry, method: "TRACE" },
+    ];
+    const alike = { ...entry, path: "/v1/{name}/parts" };
+    const table = { one: entry, two: { ...alike, path: "/v1/{id}/parts" }, three: alike, ...left };
+    const emulator = createEmulator({ api: of({}, table) });
+    const reasons = emulator.notServed.map(({ operationId, reason }) => [operationId, reason]);
+    const unreachable =
+      "its path holds a query, a fragment, or two parameters without a character between them";
+    expect(Object.fromEntries(reasons)).toEqual({
+      0: unreachable,
+      1: unreachable,
+      2: unreachable,
+      3: "fetch does not send this method",
+      three: "no request could tell it from two",
+    });
+    expect(createEmulator({ api: shipped }).notServed).toEqual([]);
+    const both = createEmulator({ api: of({ one: entry }, { two: entry }) });
+    expect(both.notServed).toMatchObject([{ variant: "B", operationId: "two" }]);
+  });
+
+  test("answers HEAD and OPTIONS as documented, and HEAD like GET where only that is documented", async () => {
+    const row = { ...entry, anonymous: true };
+    const api = of(
+      {},
+      {
+        get: row,
+        head: { ...row, method: "HEAD", success: [204] },
+        options: { ...row, method: "OPTIONS", success: [202] },
+        other: { ...row, path: "/v1/others" },
+      },
+    );
+    const emulator = createEmulator({ api });
+    const ask = (method: string, path: string) =>
+      emulator.fetch(`http://emulator.localhost${path}`, { method });
+    const statuses = ["GET", "HEAD", "OPTIONS"].map(
+      async (method) => (await ask(method, "/v1/things")).status,
+    );
+    expect(await Promise.all(statuses)).toEqual([200, 204, 202]);
+    expect((await ask("HEAD", "/v1/others")).status).toBe(200);
+    expect(await (await ask("HEAD", "/v1/others")).text()).toBe("");
+    expect((await ask("OPTIONS", "/v1/others")).headers.get("allow")).toBe("GET, HEAD");
   });
 });

@@ -224,6 +224,8 @@ async function serve(
     await announceOptions(options);
     const { variants = ["A", "B"] } = options;
     output.note(`Serving Variant ${variants.join(" and Variant ")}.`);
+    for (const { method, path, reason } of emulator.notServed)
+      output.note(`Not served: ${method} ${path}, since ${reason}.`);
     if (watch) output.note(`Watching ${seedFile}.`);
     output.note("Press Ctrl-C to stop. The files above are then deleted.");
     const printTraffic = trafficPrinter(emulator, output);

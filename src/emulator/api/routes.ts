@@ -4,6 +4,7 @@ import type { OperationEntry } from "../../../generated/operations.js";
 import { EmulatorError, isJson } from "../errors.js";
 import { AUTHORIZATION_PATH, CONSENT_PATH, LOGIN_PATH, TOKEN_PATH_A, TOKEN_PATH_B } from "../paths.js";
 import { scopeSchema, tenantIdSchema } from "../registrations/fields.js";
+import { canBeRouted } from "../router.js";
 
 /** An authorised call, as `respond` receives it. */
 export interface ApiCall {
@@ -28,7 +29,7 @@ export interface ApiCall {
  */
 export interface ApiRoute {
   readonly operationId: string;
-  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  readonly method: "GET" | "HEAD" | "OPTIONS" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Starts with `/api/v1/{tenantId}/` (Variant A) or `/v1/` (Variant B); a parameter is a whole segment. */
   readonly path: string;
   /**
@@ -74,7 +75,7 @@ function scopeProblem({ input }: { readonly input?: unknown }): string {
 export const apiRouteSchema: z.ZodType<ApiRoute> = z
   .strictObject({
     operationId: z.string().min(1),
-    method: z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"]),
+    method: z.enum(["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"]),
     path: z
       .string()
       .regex(SEGMENTS, "must consist of literal segments and whole-segment {parameters}")
@@ -106,13 +107,7 @@ export interface EmulatedApi {
   readonly emulation?: (() => Promise<object>) | undefined;
 }
 
-const documentedPath = z
-  .string()
-  .regex(
-    /^(\/([A-Za-z0-9._~-]+|\{[^{}/]+\}))+$/,
-    "must consist of literal segments and whole-segment {parameters}",
-  );
-const documentedTable = z.record(z.string(), z.looseObject({ method: z.string(), path: documentedPath }));
+const documentedTable = z.record(z.string(), z.looseObject({ method: z.string(), path: z.string() }));
 export const apiSchema: z.ZodType<EmulatedApi> = z.object(
   {
     operations: z.object({ A: documentedTable, B: documentedTable }),
@@ -121,8 +116,8 @@ export const apiSchema: z.ZodType<EmulatedApi> = z.object(
   "must be the module operations.ts that `bivariant generate` writes",
 );
 
-/** A GET answers HEAD too. */
-const METHODS: ReadonlySet<string> = new Set(["GET", "POST", "PUT", "PATCH", "DELETE"]);
+/** The Fetch standard forbids TRACE, so no client could send it. */
+const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"]);
 
 interface RouteSettings {
   readonly variants: readonly ("A" | "B")[];
@@ -140,28 +135,59 @@ interface DocumentedAnswer {
 }
 type Answers = { readonly [V in "A" | "B"]?: Readonly<Record<string, DocumentedAnswer>> };
 
-/** The operations of the option `api` that a route can serve. */
-function documentedRoutes({ variants, api, devices: given }: RouteSettings): ServedRoute[] {
-  const rows = variants.flatMap((variant) => {
+/** An operation of the option `api` that the emulator leaves out. */
+export interface NotServed {
+  readonly variant: "A" | "B";
+  readonly operationId: string;
+  readonly method: string;
+  readonly path: string;
+  /** Why no request could reach it. */
+  readonly reason: string;
+}
+
+type DocumentedRow = OperationEntry & Pick<NotServed, "variant" | "operationId">;
+
+function documentedRows({ variants, api }: RouteSettings): DocumentedRow[] {
+  return variants.flatMap((variant) => {
     const table: Record<string, OperationEntry> = { ...api.operations[variant] };
     return Object.entries(table).map(([operationId, entry]) => ({ ...entry, variant, operationId }));
   });
-  const served = rows.filter(({ method }) => METHODS.has(method));
-  return served.map(({ success: [status = 200], ...row }) => {
-    const { variant, operationId } = row;
-    const route = row as ServedRoute;
-    const list = deviceListRoutes.find((described) => isSamePlace(described, route));
-    return {
-      ...route,
-      scope: route.scope ?? list?.scope,
-      async respond({ parameters, devices }) {
-        const { emulation = {} }: { emulation?: Answers } = (await api.emulation?.()) ?? {};
-        const answer = emulation[variant]?.[operationId] ?? { status, contentType: "application/json" };
-        if (list === undefined) return documentedAnswer(answer, { operationId, parameters });
-        return documentedAnswer(given === undefined ? answer : { ...answer, body: undefined }, devices);
-      },
-    };
+}
+
+/** The operations of the option `api` that no request can reach. */
+export function operationsNotServed(settings: RouteSettings): readonly NotServed[] {
+  const taken = new Map<string, string>();
+  return documentedRows(settings).flatMap(({ variant, operationId, method, path }) => {
+    const reason = reasonNotToServe(method, path, taken.get(placeOf({ method, path })));
+    taken.set(placeOf({ method, path }), operationId);
+    return reason === undefined ? [] : [{ variant, operationId, method, path, reason }];
   });
+}
+
+function reasonNotToServe(method: string, path: string, same: string | undefined): string | undefined {
+  if (!METHODS.has(method)) return "fetch does not send this method";
+  if (!canBeRouted(path))
+    return "its path holds a query, a fragment, or two parameters without a character between them";
+  return same === undefined ? undefined : `no request could tell it from ${same}`;
+}
+
+function documentedRoute(
+  { success: [status = 200], ...row }: DocumentedRow,
+  { api, devices: given }: RouteSettings,
+): ServedRoute {
+  const { variant, operationId } = row;
+  const route = row as ServedRoute;
+  const list = deviceListRoutes.find((described) => placeOf(described) === placeOf(route));
+  return {
+    ...route,
+    scope: route.scope ?? list?.scope,
+    async respond({ parameters, devices }) {
+      const { emulation = {} }: { emulation?: Answers } = (await api.emulation?.()) ?? {};
+      const answer = emulation[variant]?.[operationId] ?? { status, contentType: "application/json" };
+      if (list === undefined) return documentedAnswer(answer, { operationId, parameters });
+      return documentedAnswer(given === undefined ? answer : { ...answer, body: undefined }, devices);
+    },
+  };
 }
 
 function documentedAnswer({ status, contentType, body }: DocumentedAnswer, notShown: unknown): Response {
@@ -243,47 +269,62 @@ const inventedRoutes: readonly ApiRoute[] = [
 ];
 
 /**
- * Returns all routes in matching order: a literal segment comes before a parameter. The option `routes` replaces the
- * operations of the option `api`, these the device lists and both the invented routes. The paths of token endpoints and
- * pages in an api are the emulator's own.
+ * Returns all routes in matching order: a literal comes before a parameter. The option `routes` replaces the operations
+ * of the option `api`, these the device lists and both the invented routes. The paths of token endpoints and pages in an
+ * api are the emulator's own.
  *
- * @throws {@link EmulatorError} `route_conflict` if two routes share method and path, or variant and operationId, or
- *   if one takes the path of a token endpoint, of a page or of the refresh.
+ * @throws {@link EmulatorError} `route_conflict` if two declared routes share method and path, or variant and
+ *   operationId, or if one takes the path of a token endpoint, of a page or of the refresh.
  */
 export function routeTable(settings: RouteSettings): ServedRoute[] {
-  const { routes, refreshPath } = settings;
-  const reserved = [TOKEN_PATH_A, TOKEN_PATH_B, refreshPath, AUTHORIZATION_PATH, LOGIN_PATH, CONSENT_PATH];
-  const isReserved = ({ path }: ApiRoute) => reserved.some((other) => shapeOf(other) === shapeOf(path));
-  const without = (some: readonly ServedRoute[], others: readonly ServedRoute[]) =>
-    some.filter((route) => !others.some((other) => collide(other, route)));
-  const ofApi = documentedRoutes(settings).filter((route) => !isReserved(route));
-  const described = without(deviceListRoutes, ofApi);
-  const fixed = [...described, ...routes, ...without(ofApi, routes)];
-  fixed.forEach((route, index) => {
-    const isTaken = fixed.slice(0, index).some((earlier) => collide(earlier, route));
-    if (!isTaken && !isReserved(route)) return;
-    const declaredAt = index - described.length;
-    // A described route can only collide with the option refreshPath.
-    const declared = declaredAt < routes.length ? `routes.${declaredAt}` : "api";
-    const at = declaredAt < 0 ? "refreshPath" : declared;
+  const { routes } = settings;
+  const left = new Set(
+    operationsNotServed(settings).map(({ variant, operationId }) => `${variant} ${operationId}`),
+  );
+  const ofApi = documentedRows(settings)
+    .filter(({ variant, operationId }) => !left.has(`${variant} ${operationId}`))
+    .filter(({ path }) => !isReserved(path, settings))
+    .map((row) => documentedRoute(row, settings));
+  const taken = new Set<string>();
+  const namesOf = (route: ServedRoute) => [placeOf(route), `${variantOf(route)}: ${route.operationId}`];
+  const take = (route: ServedRoute) => {
+    const isFree = namesOf(route).every((name) => !taken.has(name));
+    if (isFree) for (const name of namesOf(route)) taken.add(name);
+    return isFree;
+  };
+  const documented = new Set(ofApi.flatMap(namesOf));
+  const described = deviceListRoutes.filter((route) => !namesOf(route).some((name) => documented.has(name)));
+  const declared = [
+    ...described.map((route) => ({ route, at: "refreshPath" })),
+    ...routes.map((route, index) => ({ route, at: `routes.${index}` })),
+  ];
+  for (const { route, at } of declared) {
+    if (take(route) && !isReserved(route.path, settings)) continue;
     const issue = `${at}: ${route.operationId} (${route.method} ${route.path}) is taken`;
     throw new EmulatorError("route_conflict", issue, { issues: [issue] });
-  });
-  const all = [...fixed, ...without(inventedRoutes, fixed)];
-  return all.sort((a, b) => (shapeOf(a.path) < shapeOf(b.path) ? -1 : 1));
+  }
+  const all = [...described, ...routes, ...[...ofApi, ...inventedRoutes].filter(take)];
+  const rank = new Map(all.map((route) => [route, rankOf(route.path)]));
+  return all.sort((a, b) => ((rank.get(a) ?? "") < (rank.get(b) ?? "") ? -1 : 1));
 }
 
-function isSamePlace(a: ServedRoute, b: ServedRoute): boolean {
-  return a.method === b.method && shapeOf(a.path) === shapeOf(b.path);
+function isReserved(path: string, { refreshPath }: RouteSettings): boolean {
+  const reserved = [TOKEN_PATH_A, TOKEN_PATH_B, refreshPath, AUTHORIZATION_PATH, LOGIN_PATH, CONSENT_PATH];
+  return reserved.some((other) => shapeOf(other) === shapeOf(path));
 }
 
-function collide(a: ServedRoute, b: ServedRoute): boolean {
-  return isSamePlace(a, b) || (variantOf(a) === variantOf(b) && a.operationId === b.operationId);
+/** The same for two operations that no request can tell apart. */
+function placeOf({ method, path }: { readonly method: string; readonly path: string }): string {
+  return `${method} ${shapeOf(path)}`;
 }
 
-/** Replaces each parameter by a character that sorts after every character of a literal segment. */
 function shapeOf(path: string): string {
-  return path.replace(/\{[^}]+\}/g, "\uffff");
+  return path.replace(/\{[^}]+\}/g, "{}");
+}
+
+/** Sorts a literal before a parameter, and a parameter that is a part of a segment before a whole one. */
+function rankOf(path: string): string {
+  return path.replace(/(?<=\/)\{[^}]+\}(?=\/|$)/g, "\uffff\uffff").replace(/\{[^}]+\}/g, "\uffff");
 }
 
 /** The operations that a fault can match: the token endpoints, the host's answer to a launch, and every route. */
