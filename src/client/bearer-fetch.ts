@@ -6,14 +6,12 @@ import type { AccessToken, Auth, RequestEvents } from "../auth/auth.js";
 import type { PersonRequiredError } from "../auth/stored-grant.js";
 import { isTransportError, TransportError, UnexpectedResponseError, type Variant } from "../errors.js";
 import { wasNotSent, withTimeLimit } from "../http/exchange.js";
+import { canBeSentAgain, idempotentMethods } from "../http/send-once.js";
 import { isUnderBase, type ResolvedRequestOptions } from "../variants/target.js";
 import { isPersonRequired } from "./call-error.js";
 
 /** A younger token has not expired, so the refusal comes from the route, and renewing would flood the token endpoint. */
 const youngTokenMs = 30_000;
-
-/** The methods that may be sent again although the first request may have been processed (RFC 9110 section 9.2.2). */
-export const idempotentMethods: readonly string[] = ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"];
 
 /** What the services of one connector share. */
 export interface BearerFetchContext {
@@ -232,10 +230,3 @@ function nextHop(response: Response, hop: Hop, { auth, init }: BearerRequest<unk
 
 /** Headers that describe the wanted response and do not identify the caller. */
 const harmlessHeaders: readonly string[] = ["accept", "accept-language", "range"];
-
-/** Whether a body can be sent twice. A stream can be read only once. */
-export function canBeSentAgain(body: unknown): boolean {
-  if (body === undefined || body === null || typeof body === "string" || ArrayBuffer.isView(body))
-    return true;
-  return [URLSearchParams, ArrayBuffer, Blob, FormData].some((kind) => body instanceof kind);
-}

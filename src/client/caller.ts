@@ -11,8 +11,9 @@ import {
 } from "../errors.js";
 import { countdown, deadlineIn, parseRetryAfterMs, retryWaitMs, sleep } from "../http/backoff.js";
 import { readBounded, untilAborted } from "../http/exchange.js";
+import { canBeSentAgain, idempotentMethods } from "../http/send-once.js";
 import { type ClockOptions, invalidOption } from "../options.js";
-import { type BearerFetchContext, bearerFetch, canBeSentAgain, idempotentMethods } from "./bearer-fetch.js";
+import { type BearerFetchContext, bearerFetch } from "./bearer-fetch.js";
 import { apiErrorOf } from "./call-error.js";
 import type { LookupTypes } from "./outcome.js";
 import { type CallParameters, headerRecord, requestBody, requestUrl } from "./request.js";

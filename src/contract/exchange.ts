@@ -88,6 +88,25 @@ const firstBackoffMs = 2_000;
 /** After so many requests without an answer in a row the target counts as down. */
 const mostSilent = 3;
 
+/**
+ * Node's fetch, undici, sends a body again after a 421 (RFC 9110 section 15.5.20), and a code would be presented twice,
+ * unless it cannot make the body again. Some versions then take a 401 for a network fault, unless credentials are omitted.
+ */
+function sentOnce(init: RequestInit, text: string | undefined): RequestInit {
+  if (text === undefined) return init;
+  const bytes = new TextEncoder().encode(text);
+  if (globalThis.process?.versions?.undici === undefined || bytes.byteLength === 0)
+    return { ...init, body: text };
+  const headers = { ...init.headers, "content-length": String(bytes.byteLength) };
+  const body = {
+    toString: () => text,
+    async *[Symbol.asyncIterator]() {
+      yield bytes;
+    },
+  };
+  return { ...init, headers, body, duplex: "half", credentials: "omit" } as unknown as RequestInit;
+}
+
 export class Exchanges {
   readonly all: Exchange[] = [];
   readonly #options: ExchangeOptions;
@@ -155,8 +174,7 @@ export class Exchanges {
         headers: { accept: "application/json", ...headers, ...(isLarge && { connection: "close" }) },
         redirect: "manual",
       } as const;
-      const sent = outgoing.body === undefined ? {} : { body: outgoing.body };
-      const response = await fetch(url, { ...init, ...sent, signal: abort.signal });
+      const response = await fetch(url, { ...sentOnce(init, outgoing.body), signal: abort.signal });
       const text = await readText(response);
       const { status } = response;
       const value = parseJson(text);

@@ -1,6 +1,7 @@
 /** Checks the base URL and the tenant id, and makes the token endpoints of both variants from them. */
 import { ConfigurationError, type Variant } from "../errors.js";
 import { defaultFetch, type Fetch, isLoopback } from "../http/exchange.js";
+import { sendingOnce } from "../http/send-once.js";
 import { type ClockOptions, invalidOption, requireClock, requireDuration, requireTypes } from "../options.js";
 
 /** A deployment and a tenant. `baseUrl` has no trailing slash. */
@@ -22,8 +23,8 @@ export interface TargetOptions {
 
 export interface RequestOptions extends ClockOptions {
   /**
-   * It is always called with a string and a RequestInit, so that undici's own fetch works. A code or refresh token is in
-   * a stream, which cannot be sent twice; `String(body)` is its text. Default: the global one.
+   * It is always called with a string and a RequestInit, so that undici's own fetch works. What must not be sent twice, a
+   * code for instance, is in a stream or an iterable; `String(body)` is its text. Default: the global one.
    */
   readonly fetch?: Fetch | undefined;
   /** The time limit of one HTTP request, to its last byte, of a call of a store or a credential's function. Default: 10 000. */
@@ -43,7 +44,7 @@ export function resolveRequestOptions(
   if (options.tenantIdPattern !== undefined && !(options.tenantIdPattern instanceof RegExp))
     throw invalidOption("tenantIdPattern", "must be a regular expression");
   return {
-    fetch: options.fetch ?? defaultFetch(),
+    fetch: sendingOnce(options.fetch ?? defaultFetch(), options.fetch !== undefined),
     now: requireClock(options),
     clock: options.clock,
     timeoutMs: requireDuration("timeoutMs", options.timeoutMs, 10_000, 1),

@@ -3,6 +3,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { ContractError, runContract } from "../../src/contract/index.js";
+import { recordingServer } from "../support/recording-server.js";
 import { rejectionOf } from "../support/wait.js";
 import { createRig } from "./rig.js";
 
@@ -99,6 +100,16 @@ test("the Date of a deployment gets no assertion that is valid another year", as
   });
   expect(issued.length).toBeGreaterThan(0);
   for (const at of issued) expect(Math.abs(at - emulator.clock.now())).toBeLessThan(60_000);
+});
+
+test("a request that is answered 421 reaches the deployment once, also through Node's fetch", async () => {
+  const { url, requests } = await recordingServer(() => ({ status: 421 }));
+  const { run } = createRig({ rateLimit: false });
+  const fetch = (input: string, init: RequestInit) => globalThis.fetch(input, init);
+  await run({ only: ["token-response.a"], fetch }, { baseUrl: url });
+  // Each has an assertion with a `jti` of its own.
+  expect(requests.length).toBeGreaterThan(0);
+  expect(new Set(requests.map(({ body }) => body)).size).toBe(requests.length);
 });
 
 test("no credential and no refresh token goes to a path that is guessed", async () => {

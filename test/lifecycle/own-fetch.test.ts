@@ -15,7 +15,8 @@ function faultsOf(url: unknown, init: RequestInit | undefined): string[] {
   if (init === undefined || !isPlain(init)) return [...faults, "no plain RequestInit"];
   if (init.headers !== undefined && !isPlain(init.headers))
     faults.push("headers that are not a plain object");
-  if (init.body !== undefined && typeof init.body !== "string") faults.push("a body that is not a string");
+  if (init.body !== undefined && /^\[object/.test(String(init.body)))
+    faults.push("a body whose string is not its text");
   if (!(init.signal instanceof AbortSignal)) faults.push("no signal");
   if (init.redirect !== "manual") faults.push("a redirect that is followed unseen");
   return faults;
