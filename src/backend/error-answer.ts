@@ -47,6 +47,7 @@ const refusals = {
   body_too_large: [413, "The body is too large. Send at most 64 KiB."],
   body_timeout: [408, "The body did not arrive in time. Send it at once."],
   request_invalid: [400, "The body is invalid. Send a JSON object in UTF-8."],
+  cookies_too_large: [431, "The cookies are too large. Clear the cookies of this site, and try again."],
   origin_refused: [403, "This origin is not accepted. Set the backend's publicUrl (proxy) or origins."],
   tenant_missing: [400, "Name the tenant, as in login?tenant=acme (the option tenant of startSession)."],
   tenant_unknown: [404, "No login is possible for this tenant."],

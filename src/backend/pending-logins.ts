@@ -36,6 +36,8 @@ const mostLogins = 5;
 /** Browsers keep cookies of up to 4096 bytes. Servers accept request headers of 8 or 16 kB in all. */
 const mostCookieBytes = 3_900;
 const mostBytes = 6_000;
+/** The most cookies that one answer removes. HTTP/2 ends the connection if the answer has too many headers. */
+const mostRemoved = 10;
 
 interface WantedLogin {
   /** The mark that bivariant/page added to the address to which its login returns. */
@@ -86,19 +88,21 @@ export class PendingLogins {
     const cookie = await this.#sealed(this.#newName(request), sealed);
     if (cookie.value.length > mostCookieBytes) throw new Refusal("return_to_refused");
     let bytes = cookie.value.length;
-    const dropped = this.#cookiesOf(request)
+    const dropped = this.#namesOf(request)
       .toReversed()
-      .filter(({ value }, newer) => {
-        bytes += value.length;
-        return newer + 1 >= mostLogins || bytes > mostBytes;
+      .filter((name, newer) => {
+        if (newer + 1 >= mostLogins) return true;
+        bytes += readCookie(request, name)?.length ?? 0;
+        return bytes > mostBytes;
       });
-    return [cookie, ...dropped.map(({ name }) => ({ name }))].map((one) => this.#setCookie(request, one));
+    const removed = dropped.slice(0, mostRemoved).map((name) => ({ name }));
+    return [cookie, ...removed].map((one) => this.#setCookie(request, one));
   }
 
   /** Returns this browser's login (RFC 6749 section 10.12), else the page of another, for an error. */
   async take(request: Request, state: string | undefined): Promise<TakenLogin | string | undefined> {
     const found = await this.#loginsOf(request);
-    if (found.length === 0 && this.#cookiesOf(request).length > 0) this.#reportUnknown();
+    if (found.length === 0 && this.#namesOf(request).length > 0) this.#reportUnknown();
     const own = found.find(({ started }) => started && areEqual(state ?? "", started.login.state));
     if (own?.started === undefined) return found.at(-1)?.returnTo;
     const { cookie, started, returnTo, expiresAt } = own;
@@ -157,12 +161,12 @@ export class PendingLogins {
     return undefined;
   }
 
-  /** Returns the login cookies with the oldest first, as browsers send them (RFC 6265 section 5.4). */
-  #cookiesOf(request: Request): readonly LoginCookie[] {
+  /** Returns the names of the login cookies with the oldest first, as browsers send them (RFC 6265 section 5.4). */
+  #namesOf(request: Request): readonly string[] {
     const prefix = this.#cookiePrefix(request);
-    return cookieNames(request)
-      .filter((name) => name.startsWith(prefix) && /^[\w-]{8}$/.test(name.slice(prefix.length)))
-      .map((name) => ({ name, value: readCookie(request, name) ?? "" }));
+    return cookieNames(request).filter(
+      (name) => name.startsWith(prefix) && /^[\w-]{8}$/.test(name.slice(prefix.length)),
+    );
   }
 
   #cookiePrefix(request: Request): string {
@@ -179,14 +183,14 @@ export class PendingLogins {
 
   async #loginsOf(request: Request): Promise<readonly FoundLogin[]> {
     // No more are read, so that a request with many made-up cookies does not cost many reads.
-    const cookies = this.#cookiesOf(request).slice(-mostLogins);
+    const names = this.#namesOf(request).slice(-mostLogins);
     const found = await Promise.all(
-      cookies.map(async (cookie) => {
-        const { name, value } = cookie;
+      names.map(async (name) => {
+        const value = readCookie(request, name) ?? "";
         const login = value.includes(".")
           ? ((await this.#seal.open(name, value)) as LoginRecord | undefined)
           : (await this.#records.read(value))?.value;
-        return login && { ...login, cookie };
+        return login && { ...login, cookie: { name, value } };
       }),
     );
     return found.filter((login) => login !== undefined);

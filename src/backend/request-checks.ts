@@ -42,20 +42,38 @@ export function cookieName(use: string, request: Request, options: Settings): st
   return `${isSecure(request, options) ? "__Host-" : ""}bivariant-${use}`;
 }
 
-function cookiePairs(request: Request): readonly string[] {
-  return (request.headers.get("cookie") ?? "").split(/;[ \t]*/);
+/** Browsers keep far less. Node accepts 64 KiB of headers over HTTP/2, and 16 KiB over HTTP/1.1. */
+const longestCookies = 65_536;
+const parsedCookies = new WeakMap<Request, ReadonlyMap<string, string | undefined>>();
+
+/**
+ * Returns the cookies by name, in the order of the header, which is split once for each request. The value is
+ * `undefined` if several cookies have that name, because one may be planted.
+ */
+function cookiesOf(request: Request): ReadonlyMap<string, string | undefined> {
+  const parsed = parsedCookies.get(request);
+  if (parsed !== undefined) return parsed;
+  const header = request.headers.get("cookie") ?? "";
+  if (header.length > longestCookies) throw new Refusal("cookies_too_large");
+  const cookies = new Map<string, string | undefined>();
+  for (const pair of header.split(";")) {
+    const at = pair.indexOf("=");
+    if (at < 0) continue;
+    // Names must be equal byte for byte. `trim()` would accept a planted name after a no-break space.
+    const name = pair.slice(0, at).replace(/^[ \t]+/, "");
+    cookies.set(name, cookies.has(name) ? undefined : pair.slice(at + 1));
+  }
+  parsedCookies.set(request, cookies);
+  return cookies;
 }
 
 export function cookieNames(request: Request): readonly string[] {
-  return [...new Set(cookiePairs(request).map((pair) => pair.slice(0, Math.max(0, pair.indexOf("=")))))];
+  return [...cookiesOf(request).keys()];
 }
 
-/** Returns `undefined` if the cookie is empty, or if several have that name, because one may be planted. */
+/** Returns `undefined` if the cookie is missing or empty, or if several have that name. */
 export function readCookie(request: Request, name: string): string | undefined {
-  // Names must be equal byte for byte. `trim()` would accept a planted name after a no-break space.
-  const found = cookiePairs(request).filter((pair) => pair.startsWith(`${name}=`));
-  if (found.length !== 1) return undefined;
-  return found[0]?.slice(name.length + 1).replace(/[ \t]+$/, "") || undefined;
+  return cookiesOf(request).get(name)?.trimEnd() || undefined;
 }
 
 /** Makes a value for `Set-Cookie` (RFC 6265bis section 4.1). An age of 0 removes the cookie. */

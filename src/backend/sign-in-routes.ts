@@ -13,7 +13,7 @@ import { callbackRoute, defaultRedirectUri } from "./deployments.js";
 import { Refusal, reportedAnswer } from "./error-answer.js";
 import type { StartedLogin, TakenLogin } from "./pending-logins.js";
 import { randomToken } from "./records.js";
-import { isAllowedOrigin, isSecure, ownOrigin, readJson } from "./request-checks.js";
+import { cookieToken, isAllowedOrigin, isSecure, ownOrigin, readJson } from "./request-checks.js";
 import { type Context, openSession } from "./sessions.js";
 
 const launchBody = z.object({
@@ -29,7 +29,7 @@ export async function answerLaunch(request: Request, context: Context): Promise<
   const { code, codeVerifier, tenantId, hostOrigin } = await readJson(request, launchBody, context.settings);
   const { settings, people, limited } = context;
   // This fails before the code is spent on a session that could not be returned.
-  if (settings.session.cookie) isSecure(request, settings);
+  cookieToken(request, settings);
   return limited(JSON.stringify(["launch", tenantId, hostOrigin]), request, async () => {
     const deployment = await settings
       .findDeployment({ purpose: "launch", tenantId, hostOrigin })
