@@ -59,7 +59,10 @@ export interface BackendOptions<T extends LookupTypes = OperationTypes>
    * TLS or changes the Host. Default: the origin of the request's URL.
    */
   readonly publicUrl?: string | undefined;
-  /** Other origins whose pages may use the backend; their requests are answered with CORS headers. Default: none. */
+  /**
+   * Other origins whose pages may use the backend, each in full; their requests are answered with CORS headers. Those of the
+   * same site may also link to `GET login`. Default: none.
+   */
   readonly origins?: readonly string[] | undefined;
   readonly session?: SessionOptions | undefined;
   /** Its events are more than those of a service. A listener for those alone must check `"requestId" in event`. */
@@ -160,7 +163,8 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
   const store = withStoreErrors(ownStore, timeoutMs);
   // People may never log out. It is longer than a session, because a token is stored shortly before.
   const tokenStore = expiring(ownStore, () => now() + session.lifetimeMs + 3_600_000);
-  const problem = 'must be an origin such as "https://planner.example"; http only for loopback';
+  const problem =
+    'must be one exact origin such as "https://planner.example", without a wildcard; http only for loopback';
   const parseOrigin = (option: string) => (value: string) => {
     const origin = originOf(value, allowInsecureHttp);
     if (origin === undefined) throw invalidOption(option, problem);

@@ -10,7 +10,13 @@ import { errorPage, Refusal, reportedAnswer } from "./error-answer.js";
 import { exchangeLimits } from "./exchange-limits.js";
 import { PendingLogins } from "./pending-logins.js";
 import { PersonAuths, type SessionSubject } from "./person-auths.js";
-import { crossOriginHeaders, csrfHeader, isAllowedOrigin, isCrossSite, ownOrigin } from "./request-checks.js";
+import {
+  crossOriginHeaders,
+  csrfHeader,
+  isAllowedOrigin,
+  isOwnNavigation,
+  ownOrigin,
+} from "./request-checks.js";
 import { answerLogout, answerMe, answerSession, type Context, Sessions } from "./sessions.js";
 import { answerCallback, answerLaunch, answerLogin } from "./sign-in-routes.js";
 import { type NodeRequest, toWebRequest } from "./to-node-handler.js";
@@ -71,9 +77,9 @@ const routes = new Map<string, Route>([
   ["logout", { method: "POST", answer: answerLogout }],
 ]);
 
-/** Another site may not begin a login, or evict a pending one by it: the person is asked for a click. */
+/** Another origin may not begin a login, or evict a pending one by it: the person is asked for a click. */
 async function answerOwnLogin(request: Request, context: Context): Promise<Response> {
-  if (!isCrossSite(request)) return answerLogin(request, context);
+  if (isOwnNavigation(request, context.settings)) return answerLogin(request, context);
   throw new Refusal("login_unconfirmed", { retryQuery: new URL(request.url).search.slice(1) });
 }
 

@@ -226,11 +226,15 @@ function parseDeployment(given: unknown, options: DeploymentOptions, where: stri
   };
 }
 
-/** For origins that browsers use. Returns `undefined` if the string is more than an origin, or names plain http to another machine. */
+/** IPv6, or names of letters, digits, `-` and `_`. URLs also take `*`, empty labels and more, which DNS never resolves. */
+const hostPattern = /^(?:\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?)$/;
+
+/** Returns `undefined` if the string is not the origin of a page that browsers open, or names plain http to another machine. */
 export function originOf(value: string, allowInsecureHttp: boolean): string | undefined {
   try {
-    const origin = parseBaseUrl(value, allowInsecureHttp);
-    return new URL(origin).origin === origin ? origin : undefined;
+    const given = parseBaseUrl(value, allowInsecureHttp);
+    const { origin, hostname } = new URL(given);
+    return origin === given && hostPattern.test(hostname) ? origin : undefined;
   } catch {
     return undefined;
   }

@@ -81,14 +81,20 @@ export function cookieHeader(name: string, value: string, maxAgeSeconds: number,
   return `${name}=${value}; Max-Age=${maxAgeSeconds}; Path=/; HttpOnly${attributes}`;
 }
 
-/** Whether another site made the browser send this request (W3C Fetch Metadata). Old browsers do not say. */
-export function isCrossSite({ headers }: Request): boolean {
-  return headers.get("sec-fetch-site") === "cross-site";
+/**
+ * Whether the person or an allowed page led the browser here (W3C Fetch Metadata). Old browsers do not say. Another
+ * origin of the same site must be in `origins`: a navigation has no `Origin`, so `Referer` names the page.
+ */
+export function isOwnNavigation({ headers }: Request, { origins }: Settings): boolean {
+  const site = headers.get("sec-fetch-site");
+  if (site !== "same-site") return site === null || site === "same-origin" || site === "none";
+  const referrer = headers.get("referer") ?? "";
+  return URL.canParse(referrer) && origins.includes(new URL(referrer).origin);
 }
 
 /** For sessions in cookies, which browsers add to requests of any site. Bearer tokens need no such check. */
-export function refuseCrossSite(request: Request): void {
-  if (isCrossSite(request))
+export function refuseCrossSite({ headers }: Request): void {
+  if (headers.get("sec-fetch-site") === "cross-site")
     throw new SessionError("origin_refused", "Requests from another site are not accepted.");
 }
 

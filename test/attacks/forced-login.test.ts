@@ -1,9 +1,9 @@
-// A page of another site begins a login of the person without a click, by a redirect, a popup or a frame:
+// A page of another origin begins a login of the person without a click, by a redirect, a popup or a frame:
 // login CSRF (RFC 6749 section 10.12, RFC 9700 section 4.7). An authorization server that remembers the
 // person answers at once, and six such logins evict the one that the person is in the middle of, because a
 // browser keeps five.
 import { expect, test } from "vitest";
-import { rig } from "../backend/rig.js";
+import { OWN, rig } from "../backend/rig.js";
 import { refusalOf } from "../backend/test-browser.js";
 import { pageWorld } from "../page/page-world.js";
 import { describeInChromium } from "../support/chromium.js";
@@ -37,29 +37,55 @@ test("the answer repeats the query only as a link to itself, and cannot be put i
   );
 });
 
-test.each(["same-origin", "same-site", "none", undefined])(
+const listed = "https://www.planner.example";
+const statusFrom = async (headers: Record<string, string>) =>
+  (await rig({ origins: [listed] }).browser.get("/auth/login", headers)).status;
+
+test.each(["same-origin", "none", undefined])(
   "a navigation that the browser describes as %s begins a login",
   async (site) => {
-    const { browser } = rig();
-    const headers: Record<string, string> = site === undefined ? {} : { "sec-fetch-site": site };
-    expect((await browser.get("/auth/login", headers)).status).toBe(302);
+    expect(await statusFrom(site === undefined ? {} : { "sec-fetch-site": site })).toBe(302);
   },
 );
 
-describeInChromium("in Chromium, a page of another site", (browser) => {
-  test("that leads to the login gets a page on which the person can log in with a click", async () => {
-    const world = await pageWorld(browser());
-    const login = `${world.plugin.origin}/auth/login?tenant=acme&return_to=%2F%3Fview%3Dlist`;
-    world.evilHtml = `<!doctype html><iframe src="${login}"></iframe><script>open("${login}")</script>
-      <script>setTimeout(() => { location.href = "${login}"; }, 100);</script>`;
-    const page = await world.context.newPage();
-    await page.goto(world.evil.origin);
-    await page.waitForURL(login);
-    const callbacks = () => world.plugin.requests.filter(({ url }) => url.pathname === "/auth/callback");
-    expect([callbacks(), await world.context.cookies()]).toEqual([[], []]);
+test.each([
+  { name: "that sends no referrer", referrer: {} },
+  { name: "that is not listed", referrer: { referer: "https://blog.planner.example/" } },
+  { name: "whose origin begins like a listed one", referrer: { referer: `${listed}.evil.example/` } },
+  { name: "that was led here by a page of the backend's own origin", referrer: { referer: `${OWN}/` } },
+  { name: "whose referrer is not an address", referrer: { referer: "www.planner.example" } },
+])("another host of the same site $name begins no login", async ({ referrer }) => {
+  expect(await statusFrom({ "sec-fetch-site": "same-site", ...referrer })).toBe(403);
+});
 
-    await page.getByRole("link", { name: "Log in" }).click();
-    await page.waitForURL(`${world.plugin.origin}/?view=list`);
-    expect(await world.begin(page)).toMatchObject({ session: { variant: "B", tenantId: "acme" } });
-  });
+test("a page of the same site that is listed in origins begins a login, and one of another site does not", async () => {
+  const referrer = { referer: `${listed}/start?x=1` };
+  expect(await statusFrom({ "sec-fetch-site": "same-site", ...referrer })).toBe(302);
+  expect(await statusFrom({ "sec-fetch-site": "cross-site", ...referrer })).toBe(403);
+  expect(await statusFrom({ "sec-fetch-site": "new-value", ...referrer })).toBe(403);
+});
+
+describeInChromium("in Chromium, a page", (browser) => {
+  test.each([
+    { where: "of another site", site: "cross-site", host: "evil." },
+    { where: "of another host of the same site", site: "same-site", host: "evil.plugin." },
+  ])(
+    "$where that leads to the login gets a page on which the person can log in with a click",
+    async (row) => {
+      const world = await pageWorld(browser());
+      const login = `${world.plugin.origin}/auth/login?tenant=acme&return_to=%2F%3Fview%3Dlist`;
+      world.evilHtml = `<!doctype html><iframe src="${login}"></iframe><script>open("${login}")</script>
+      <script>setTimeout(() => { location.href = "${login}"; }, 100);</script>`;
+      const page = await world.context.newPage();
+      await page.goto(world.evil.origin.replace("evil.", row.host));
+      await page.waitForURL(login);
+      const received = (path: string) => world.plugin.requests.filter(({ url }) => url.pathname === path);
+      expect([received("/auth/callback"), await world.context.cookies()]).toEqual([[], []]);
+      expect(received("/auth/login").at(-1)?.headers).toMatchObject({ "sec-fetch-site": row.site });
+
+      await page.getByRole("link", { name: "Log in" }).click();
+      await page.waitForURL(`${world.plugin.origin}/?view=list`);
+      expect(await world.begin(page)).toMatchObject({ session: { variant: "B", tenantId: "acme" } });
+    },
+  );
 });

@@ -33,6 +33,7 @@ describe("createBackend refuses", () => {
       "whose hostOrigin has its default port": { hostOrigin: `${HOST}:443` },
       "whose hostOrigin is *": { hostOrigin: "*" },
       "whose hostOrigin is null": { hostOrigin: "null" },
+      "whose hostOrigin has a wildcard": { hostOrigin: "https://*.example" },
       "whose hostOrigin is plain http elsewhere": { hostOrigin: "http://host.example" },
       "whose credentials are exchanged": { launch: login, login: launch },
       "with a machine's credential": { login: serviceAccount({ clientId: "a", clientSecret: "b" }) },
@@ -85,8 +86,14 @@ describe("createBackend refuses", () => {
     },
     ...Object.entries({
       path: ["auth", "/", "/auth/", "/a b", "/../x", "/a//b", "", 1],
-      publicUrl: ["planner.example", `${OWN}/app`, "http://planner.example", "null", 1],
-      origins: [[`${OWN}/`.concat("x")], ["*"], ["null"], OWN, [1]],
+      publicUrl: ["planner.example", `${OWN}/app`, "http://planner.example", "null", "https://*.example", 1],
+      origins: [
+        ...[[`${OWN}/`.concat("x")], ["*"], ["null"], OWN, [1]],
+        ...["*.example", "%2a.example", "a.*", ".example", "a..example", "a,b.example", "a~b"].map((host) => [
+          OWN,
+          `https://${host}`,
+        ]),
+      ],
       session: [
         null,
         1,
@@ -127,6 +134,11 @@ test.each([
     says: 'such as "/auth": a slash at the start',
   },
   {
+    name: "an origin with a wildcard",
+    options: { origins: ["https://*.example"] },
+    says: 'origins must be one exact origin such as "https://planner.example", without a wildcard',
+  },
+  {
     name: "an idle time of seconds",
     options: { session: { idleMs: 60 } },
     says: "session.idleMs must be a number of milliseconds from 1000",
@@ -143,6 +155,20 @@ describe("createBackend accepts", () => {
       { ...right, tenantId: "umbrella" },
     ];
     expect(faultOf({ deployments })).toBeUndefined();
+  });
+
+  test("origins by name or address, as browsers write them or with a slash, a default port or capitals", () => {
+    const hosts = [
+      "www.planner.example",
+      "a_b.example.",
+      "xn--bcher-kva.example",
+      "bücher.example",
+      "192.0.2.1",
+    ];
+    const more = ["[2001:db8::1]:8443", "localhost", "WWW.Planner.example:443/"];
+    expect(
+      faultOf({ deployments: [right], origins: [...hosts, ...more].map((host) => `https://${host}`) }),
+    ).toBeUndefined();
   });
 
   test("plain http elsewhere with allowInsecureHttp", () => {

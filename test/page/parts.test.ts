@@ -26,6 +26,7 @@ describe("hostOrigins must be exact origins:", () => {
     { name: "an empty list", origins: [] },
     { name: "undefined", origins: undefined },
     { name: "a star", origins: ["*"] },
+    { name: "a wildcard", origins: ["https://*.example"] },
     { name: "a star among origins", origins: ["https://a.example", "*"] },
     { name: "a pattern", origins: ["https://*.example/"] },
     { name: "a trailing slash", origins: ["https://a.example/"] },
