@@ -5,8 +5,7 @@
 import type { AccessToken, Auth, RequestEvents } from "../auth/auth.js";
 import type { PersonRequiredError } from "../auth/stored-grant.js";
 import { isTransportError, TransportError, UnexpectedResponseError, type Variant } from "../errors.js";
-import { wasNotSent, withTimeLimit } from "../http/exchange.js";
-import { canBeSentAgain, idempotentMethods } from "../http/send-once.js";
+import { canBeSentAgain, idempotentMethods, wasNotSent, withTimeLimit } from "../http/exchange.js";
 import { isUnderBase, type ResolvedRequestOptions } from "../variants/target.js";
 import { isPersonRequired } from "./call-error.js";
 

@@ -10,8 +10,7 @@ import {
   type Variant,
 } from "../errors.js";
 import { countdown, deadlineIn, parseRetryAfterMs, retryWaitMs, sleep } from "../http/backoff.js";
-import { readBounded, untilAborted } from "../http/exchange.js";
-import { canBeSentAgain, idempotentMethods } from "../http/send-once.js";
+import { canBeSentAgain, idempotentMethods, readBounded, untilAborted } from "../http/exchange.js";
 import { type ClockOptions, invalidOption } from "../options.js";
 import { type BearerFetchContext, bearerFetch } from "./bearer-fetch.js";
 import { apiErrorOf } from "./call-error.js";

@@ -1,7 +1,6 @@
 /** Checks the base URL and the tenant id, and makes the token endpoints of both variants from them. */
 import { ConfigurationError, type Variant } from "../errors.js";
-import { defaultFetch, type Fetch, isLoopback } from "../http/exchange.js";
-import { sendingOnce } from "../http/send-once.js";
+import { defaultFetch, type Fetch, isLoopback, sendingOnce } from "../http/exchange.js";
 import { type ClockOptions, invalidOption, requireClock, requireDuration, requireTypes } from "../options.js";
 
 /** A deployment and a tenant. `baseUrl` has no trailing slash. */
