@@ -346,7 +346,7 @@ const namePart = /^(?:\d{0,5}|\d{12}|(?:\p{Lu}+|\p{Lu}?[\p{Ll}\p{Lo}]+(?:\p{Lu}\
 /** Replaces the words that are not of language, and not the address or path of anything, so may be key material. */
 function withoutKeys(text: string): string {
   return text.replace(/\S+/g, (word) => {
-    const parts = word.replace(/^["'(]+|["'),.:;!?]+$/g, "").split(/[/.:_'-]/);
+    const parts = (/^["'(]*(.*[^"'),.:;!?])?/.exec(word)?.[1] ?? "").split(/[/.:_'-]/);
     return parts.every((part) => part.length <= 20 && namePart.test(part)) ? word : "…";
   });
 }

@@ -71,7 +71,7 @@ export function usageError(
 ): ConfigurationError {
   let command = program;
   for (const word of argv) command = command.commands.find((one) => one.name() === word) ?? command;
-  const suggestion = /\(Did you mean (?:one of )?([^)?]+)\?\)/.exec(message)?.[1];
+  const suggestion = /\(Did you mean (?:one of )?([^()?]+)\?\)/.exec(message)?.[1];
   const meant = suggestion === undefined ? "" : ` Did you mean ${suggestion}?`;
   const names: string[] = [];
   for (let at: Command | null = command; at !== null; at = at.parent) names.unshift(at.name());
@@ -85,7 +85,8 @@ function problemOf(code: string, message: string, command: Command): string {
   switch (code) {
     case "commander.unknownOption": {
       // `--name=value` and `-nvalue` hold a value. Only the name of the first can be shown safely.
-      const name = /'(--[a-z][a-z-]*|-[a-zA-Z](?=['=]))/.exec(message)?.[1];
+      const [, long, short] = /'(?:(--[a-z][a-z-]*)|(-[a-zA-Z])['=])/.exec(message) ?? [];
+      const name = long ?? short;
       return name === undefined ? "There is an unknown option." : `Unknown option ${name}.`;
     }
     case "commander.unknownCommand":

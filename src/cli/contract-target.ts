@@ -42,7 +42,7 @@ export async function readTarget(settings: Settings, file: string | undefined): 
   if (lent.baseUrl === undefined)
     throw new ConfigurationError("base_url_invalid", "The base URL is missing.", { option: "baseUrl" });
   for (const name of ["apiClient", "otherApiClient"] as const)
-    if (isObject(lent[name])) lent[name] = completeClient(lent[name], String(lent.baseUrl));
+    if (isObject(lent[name])) lent[name] = { redirectUri: "http://127.0.0.1/callback", ...lent[name] };
   return lent as unknown as ContractTarget;
 }
 
@@ -58,14 +58,6 @@ async function fromSettings(settings: Settings): Promise<Lent> {
         ? { ...(await readLoginClient(settings)), authorizationEndpoint }
         : undefined,
   };
-}
-
-/** Takes a path under the base URL as the authorization endpoint, as the settings of `login` do. */
-function completeClient(client: Readonly<Record<string, unknown>>, baseUrl: string): object {
-  const { authorizationEndpoint: given } = client;
-  const isPath = typeof given === "string" && given.startsWith("/");
-  const authorizationEndpoint = isPath ? baseUrl.replace(/\/+$/, "") + given : given;
-  return { redirectUri: "http://127.0.0.1/callback", ...client, authorizationEndpoint };
 }
 
 /** The members of a file that are read from other files, relative to it. */

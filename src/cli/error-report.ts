@@ -84,8 +84,10 @@ export function errorLines(error: unknown, paint: Paint, body?: unknown): string
     const { code = "", message: said = "" } = (cause ?? {}) as Partial<NodeJS.ErrnoException>;
     // What the system says, such as EADDRINUSE: address already in use.
     const isSystem = typeof code === "string" && /^[A-Z][A-Z0-9_]{1,60}$/.test(code);
-    const system = isSystem ? [`  ${new RegExp(`${code}: [a-z ]*[a-z]`).exec(said)?.[0] ?? code}`] : [];
-    const more = issues.filter((issue) => !printableText(error.message).includes(issue));
+    const words = /^: [a-z ]*[a-z]/.exec(said.slice(said.indexOf(code) + code.length))?.[0] ?? "";
+    const system = isSystem ? [`  ${code}${words}`] : [];
+    const shown = printableText(error.message);
+    const more = issues.filter((issue) => !shown.includes(issue));
     return [head({ code: error.code, message }, paint), ...system, ...list(more)];
   }
   if (!isBivariantError(error)) {

@@ -118,7 +118,8 @@ function wrapLine(line: string, width: number): string {
   let column = 0;
   let wrapped = "";
   // An option of a command stays together with its value.
-  for (const word of line.match(isCommand ? / *-[\w-]+ (?!-)[^ ]+| *[^ ]+/g : / *[^ ]+/g) ?? []) {
+  const words = isCommand ? / *-[\w-]+ [^ -][^ ]*| +[^ ]*|[^ ]+/g : / +[^ ]*|[^ ]+/g;
+  for (const [word] of line.trimEnd().matchAll(words)) {
     const start = word.trimStart();
     const isBreak = column > hang && column + withoutColour(word).length > most;
     wrapped += isBreak ? `${isCommand ? " \\" : ""}\n${" ".repeat(hang)}${start}` : word;
@@ -129,7 +130,7 @@ function wrapLine(line: string, width: number): string {
 
 /** Joins the lines of each paragraph, so that they can be wrapped anew. Lines with an indent stay as they are. */
 export function joinParagraphs(text: string): string {
-  return text.replace(/(?<=^\S.*)\n(?=\S)/gm, " ");
+  return text.replace(/^\S.*(?:\n\S.*)+/gm, (paragraph) => paragraph.replaceAll("\n", " "));
 }
 
 const styles = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const;

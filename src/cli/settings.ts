@@ -203,7 +203,7 @@ const phrases: readonly (readonly [library: string | RegExp, commandLine: string
   ],
   [" If it is the path of a file, read the file.", ""],
   ["a PEM, a JWK, a CryptoKey, a KeyObject or a signer { keyId, sign }", "a PEM or a JWK"],
-  [/Then drop the token, so that .*$/, "The next run requests a new token, which carries it."],
+  [/Then drop the token, so that .*/, "The next run requests a new token, which carries it."],
   [/^privateKey/, "The private key"],
 ];
 
@@ -213,11 +213,15 @@ const phrases: readonly (readonly [library: string | RegExp, commandLine: string
  */
 export function inFlags(text: string): string {
   const said = phrases.reduce((before, [library, commandLine]) => before.replace(library, commandLine), text);
-  const words = /\{[^{}]*\}|"[^"]*"|\S*\/\S*|(?<![\w.-])(?:[a-z]+[A-Z]\w*|audience)(?!\w)/g;
-  return said.replace(words, (found) => {
-    const name = settingOfOption[found] ?? found;
-    return (Object.hasOwn(settingTable, name) && flagOf(name as SettingName)) || found;
-  });
+  return said.replace(/\{[^{}]*\}|"[^"]*"|[^\s{"]+/g, (word) =>
+    /^[{"]|\//.test(word) ? word : word.replace(/[\w.-]+/g, (part) => part.replace(/^\w+/, flagInstead)),
+  );
+}
+
+function flagInstead(option: string): string {
+  if (!/^(?:[a-z]+[A-Z]\w*|audience)$/.test(option)) return option;
+  const name = settingOfOption[option] ?? option;
+  return (Object.hasOwn(settingTable, name) && flagOf(name as SettingName)) || option;
 }
 
 /** Returns the flag and the variable, for example `--tenant or BIVARIANT_TENANT`. */

@@ -141,7 +141,8 @@ const gatewayStatuses: readonly number[] = [502, 503, 504];
 /** Whether the path, the query or the body has a parameter for a device, by a mark in the document or by its name. */
 function namesDevice({ path, deviceParameter }: OperationEntry, { params, body }: CallInit): boolean {
   const inBody = typeof body === "object" ? Object.keys({ ...body }) : [];
-  const names = [...(path.match(/[^{}]+(?=\})/g) ?? []), ...Object.keys(params?.query ?? {}), ...inBody];
+  const inPath = [...path.matchAll(/\{([^{}]+)\}/g)].map(([, name = ""]) => name);
+  const names = [...inPath, ...Object.keys(params?.query ?? {}), ...inBody];
   const marked = typeof deviceParameter === "object" ? deviceParameter.name : deviceParameter;
   return names.some((name) => /device/i.test(name) || name === marked);
 }

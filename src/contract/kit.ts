@@ -134,7 +134,8 @@ export class Kit {
   shownFault(fault: unknown): string {
     const message = fault instanceof Error ? fault.message : typeof fault === "string" ? fault : "";
     const [line = ""] = message.trim().split(/[\r\n]/, 1);
-    const text = line.replace(/[?#][^\s"'<>]*=[^\s"'<>]*/g, "?...").replace(/\.$/, "");
+    const withoutQuery = line.replace(/[?#][^\s"'<>]*/g, (tail) => (tail.includes("=") ? "?..." : tail));
+    const text = withoutQuery.replace(/\.$/, "");
     return text === "" || this.secrets.areIn(text) ? "" : `: ${text.slice(0, 200)}`;
   }
 

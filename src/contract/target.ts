@@ -180,7 +180,7 @@ export function parseTarget(input: unknown): ContractTarget {
   const parsed = schema.safeParse(input);
   if (parsed.success) {
     const { apiClient, otherApiClient, ...target } = parsed.data;
-    const baseUrl = target.baseUrl.replace(/\/+$/, "");
+    const baseUrl = target.baseUrl.replace(/^(.*[^/])?\/+$/, "$1");
     const complete = (client: typeof apiClient) => {
       if (!client?.authorizationEndpoint.startsWith("/")) return client;
       return { ...client, authorizationEndpoint: baseUrl + client.authorizationEndpoint };

@@ -201,7 +201,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
   let given = parseEmulatorOptions(options);
   const { publicUrl: configured = DEFAULT_PUBLIC_URL, randomSeed } = given;
   const { origin, pathname } = new URL(configured);
-  const prefix = pathname.replace(/\/+$/, "");
+  const prefix = pathname.replace(/^(.*[^/])?\/+$/, "$1");
   let listening: Listening | undefined;
   let isListening = false;
   const publicUrl = () => ((given.publicUrl === undefined && listening?.origin) || origin) + prefix;

@@ -2,14 +2,14 @@
 
 /** Longer strings are described, not quoted. A token URL fits; an assertion, a key or a body does not. */
 const LONGEST_QUOTED = 200;
-const COMPACT_JWT = /eyJ[\w-]*\.[\w-]*\./;
+const COMPACT_JWT = /eyJ[\w-]{0,200}\.[\w-]{0,200}\./;
 /**
  * Finds a code, a token or a verifier in the wrong field: they have at least 43 of these characters in a row (RFC 7636
  * section 4.1). A UUID has 36, and the slashes of a URL separate shorter parts.
  */
 const OPAQUE = /[\w.~-]{41}/;
-/** Scheme and host of a URL without user info. They may be quoted, although a long host looks like a token. */
-const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[a-z0-9-]{1,40}(\.[a-z0-9-]{1,40})*(?=[:/?#]|$)/;
+/** Scheme and host of a URL without user info. Its labels are judged one by one, since a long host looks like a token. */
+const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[a-z0-9.-]+([:/?#]|$)/;
 /** An id as people make one up: a few words or numbers, such as reporter, plugin-2 or acme.reports. */
 const WORDS = /^[A-Za-z][a-z]{0,19}\d{0,4}([._-]([A-Za-z][a-z]{0,19}\d{0,4}|\d{1,4})){0,4}$/;
 
@@ -40,7 +40,7 @@ export function isMadeUpId(value: string): boolean {
 
 /** Whether a received string may stand in a log as it is. */
 export function isQuotable(value: string): boolean {
-  return isShortText(value) && !OPAQUE.test(value.replace(ORIGIN, ""));
+  return isShortText(value) && !OPAQUE.test(value.replace(ORIGIN, (origin) => origin.replaceAll(".", "/")));
 }
 
 function render(value: unknown, isQuoted: (value: string) => boolean): string {

@@ -101,7 +101,8 @@ async function filesAt(path: string): Promise<ReadonlyMap<Variant | undefined, s
   if (!found.isDirectory()) return new Map([[undefined, path]]);
   const names = (await readdir(path)).sort();
   const documents = VARIANTS.flatMap((variant) => {
-    const name = names.find((one) => new RegExp(`^variant-${variant}\\.(?:ya?ml|json)$`, "i").test(one));
+    const ofVariant = variant === "A" ? /^variant-a\.(?:ya?ml|json)$/i : /^variant-b\.(?:ya?ml|json)$/i;
+    const name = names.find((one) => ofVariant.test(one));
     return name === undefined ? [] : [[variant, join(path, name)] as const];
   });
   if (documents.length > 0) return new Map(documents);
@@ -220,12 +221,14 @@ function signatureOf(
 
 /** Of a request, because Redocly calls the removal from a response major. */
 const FIELD_REMOVED = /^patch removed Schema\w* \S+ #\/paths\/.*\/properties(?:\/[^/]+)?$/;
-/** The keywords that are named promise nothing about values. */
+/** These keywords promise nothing about values, so the impact by Redocly is right. */
+const ANNOTATED =
+  /^patch \w+ Schema\w* (?:x-|[$]comment|title|description|example|default|deprecated|readOnly|writeOnly|discriminator|externalDocs|xml)/;
 const RELAXED =
-  /^patch \w+ (?:Parameter required|RequestBody required|SecurityRequirement|Schema\w* (?!x-|[$]comment|title|description|example|default|deprecated|readOnly|writeOnly|discriminator|externalDocs|xml)).* #\/paths\//;
+  /^patch \w+ (?:Parameter required|RequestBody required|SecurityRequirement|Schema).* #\/paths\//;
 
 /** Where the impact by Redocly is wrong for a program that calls by `operationId` with generated types. */
-const CORRECTIONS: readonly (readonly [Level, when: RegExp, reason: string])[] = [
+const CORRECTIONS: readonly (readonly [Level | undefined, when: RegExp, reason?: string])[] = [
   ["neutral", /^\w+ \w+ Server/, "The client is given the base URL and reads no `servers`."],
   [
     "neutral",
@@ -235,9 +238,14 @@ const CORRECTIONS: readonly (readonly [Level, when: RegExp, reason: string])[] =
   ["breaking", /^minor added RequestBody required=true/, "A call without the new body is refused."],
   ["breaking", /^patch modified Parameter name=/, "Callers pass a path parameter by its name."],
   ["breaking", /^minor added Response .*\/2\w\w$/, "Callers expect the data of the statuses known before."],
-  ["breaking", /^patch removed Schema .*\/responses\/.*\/schema$/, "The type of the body is unknown now."],
+  [
+    "breaking",
+    /^patch removed Schema .*\/responses(?:\/[^/]+){3,5}\/schema$/,
+    "The type of the body is unknown now.",
+  ],
   ["breaking", /^patch \w+ Operation x-plugin-enabled=false/, "No plugin token is accepted."],
   ["breaking", FIELD_REMOVED, "Code that sends the field does not compile, and the service may ignore it."],
+  [undefined, ANNOTATED],
   ["additive", RELAXED, "More is accepted, or more is promised."],
 ];
 

@@ -92,14 +92,16 @@ export function parseBaseUrl(baseUrl: unknown, allowInsecureHttp = false): strin
       "baseUrl is plain http to another machine, so tokens could be read on the way. Use https, or set allowInsecureHttp for a network you trust.",
       { option: "baseUrl" },
     );
-  return url.origin + url.pathname.replace(/\/+$/, "");
+  return url.origin + url.pathname.replace(trailingSlashes, "$1");
 }
+
+const trailingSlashes = /^(.*[^/])?\/+$/;
 
 /** Whether a normalised URL is at or under a parsed base URL, the only place that the bearer is sent to. */
 export function isUnderBase(url: URL, baseUrl: string): boolean {
   const base = new URL(baseUrl);
   if (url.origin !== base.origin || url.username !== "" || url.password !== "") return false;
-  const prefix = base.pathname.replace(/\/+$/, "");
+  const prefix = base.pathname.replace(trailingSlashes, "$1");
   if (prefix !== "" && hasDotSegment(url.pathname)) return false;
   return url.pathname === prefix || url.pathname.startsWith(`${prefix}/`);
 }

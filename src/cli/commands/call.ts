@@ -56,7 +56,7 @@ export function defineCall(command: Command, context: Context): void {
       );
       const template = api.operations[service.variant]?.[operationId]?.path ?? "";
       const params: Record<"path" | "query", object> = { path: {}, query: {} };
-      const inPath: readonly string[] = template.match(/(?<=\{)[^{}]+(?=\})/g) ?? [];
+      const inPath = [...template.matchAll(/\{([^{}]+)\}/g)].map(([, name = ""]) => name);
       for (const [name, value] of values) {
         Object.assign(params[inPath.includes(name) ? "path" : "query"], { [name]: value });
         const meant = inPath.find((one) => one.toLowerCase() === name.toLowerCase());

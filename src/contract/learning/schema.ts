@@ -80,7 +80,7 @@ function sharedStems(names: readonly string[]): ReadonlySet<string> {
   return shared;
 }
 
-const stemOf = (name: string) => name.replace(/\p{N}+$/u, "0");
+const stemOf = (name: string) => name.replace(/^(.*\P{N})?\p{N}+$/su, "$1#");
 
 function kindOf(value: unknown): string {
   if (value === null) return "null";

@@ -166,7 +166,7 @@ function readMember({ path, kind, nullable }: Member, fields: URLSearchParams): 
   const text = (fields.get(path) ?? "").trim();
   if (text === "") return fields.has(`${path}.list`) ? [] : undefined;
   if (kind === "boolean") return text === "true";
-  if (kind === "lines") return text.split(/\s*\n\s*/);
+  if (kind === "lines") return text.split("\n").flatMap((line) => line.trim() || []);
   // Text that is not a number stays text, so that the schema reports it.
   if (kind === "number") return Number.isNaN(Number(text)) ? text : Number(text);
   if (kind !== "json") return text;

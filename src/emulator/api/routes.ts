@@ -319,12 +319,13 @@ function placeOf({ method, path }: { readonly method: string; readonly path: str
 }
 
 function shapeOf(path: string): string {
-  return path.replace(/\{[^}]+\}/g, "{}");
+  return path.replace(/\{[^{}]+\}/g, "{}");
 }
 
 /** Sorts a literal before a parameter, and a parameter that is a part of a segment before a whole one. */
 function rankOf(path: string): string {
-  return path.replace(/(?<=\/)\{[^}]+\}(?=\/|$)/g, "\uffff\uffff").replace(/\{[^}]+\}/g, "\uffff");
+  const segments = shapeOf(path).split("/");
+  return segments.map((one) => (one === "{}" ? "\uffff\uffff" : one.replaceAll("{}", "\uffff"))).join("/");
 }
 
 /** The operations that a fault can match: the token endpoints, the host's answer to a launch, and every route. */

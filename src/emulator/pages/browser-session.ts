@@ -54,7 +54,7 @@ export function openSession(
   const kept = { operator, expiresAt: now + SESSION_LIFETIME_MS };
   const value = place.sessions.mint(kept, kept.expiresAt, now);
   const setCookie = serialize(cookieName(place, url), value, {
-    path: url.pathname.replace(/\/+$/, "") + place.path,
+    path: url.pathname.replace(/\/$/, "") + place.path,
     httpOnly: true,
     sameSite: "Lax",
     secure: url.protocol === "https:",

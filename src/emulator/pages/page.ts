@@ -23,7 +23,7 @@ export interface PageRoute {
 
 /** A path under the base URL, for use in a link. */
 export function linkTo({ publicUrl }: Deployment, path: string): string {
-  return new URL(publicUrl()).pathname.replace(/\/+$/, "") + path;
+  return new URL(publicUrl()).pathname.replace(/\/$/, "") + path;
 }
 
 /** The files of all pages, which are served beside the pages at /_emulator. */

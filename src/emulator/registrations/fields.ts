@@ -34,7 +34,7 @@ export interface Role {
 export const roleSchema: z.ZodType<Role> = z.strictObject({ name: z.string(), group: z.string() });
 
 /** IP literals only: `localhost` may resolve to another address (RFC 8252 section 8.3). */
-const LOOPBACK = /^http:\/\/(127\.0\.0\.1|\[::1\])(?::([1-9]\d{0,4}))?(?=[/?]|$)(.*)$/;
+const LOOPBACK = /^http:\/\/(127\.0\.0\.1|\[::1\])(?::([1-9]\d{0,4}))?([/?].*)?$/;
 /** Schemes that make a browser run or read a URL instead of handing it to an app. */
 const NO_APP = ["javascript:", "data:", "vbscript:", "file:", "blob:", "about:", "ws:", "wss:", "ftp:"];
 

@@ -62,7 +62,7 @@ function keyIn(document: Document, path: string[], name: string): unknown {
 
 /** A secret in the wrong place may look like a rule. Keys are quoted only if they are plain words: see `isName`. */
 function withoutUnknownNames(issue: string): string {
-  return issue.replace(/Unrecognized (keys?)/, "unknown $1").replace(/"[^"]*"(?= is not a rule)/, "this");
+  return issue.replace(/Unrecognized (keys?)/, "unknown $1").replace(/"[^"]*" (is not a rule)/, "this $1");
 }
 
 function invalid(issues: string[]): EmulatorError {
