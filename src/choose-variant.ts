@@ -7,6 +7,7 @@ import type { SharedKey, SharedState } from "./auth/shared-state.js";
 import { SharedTask } from "./auth/shared-task.js";
 import type { TokenEndpointState } from "./auth/token-endpoint.js";
 import type { Renewal } from "./auth/token-lifecycle.js";
+import { deadlineIn, zero } from "./clock.js";
 import {
   type Detection,
   type Evidence,
@@ -14,7 +15,6 @@ import {
   type Variant,
   VariantError,
 } from "./errors.js";
-import { deadlineIn, zero } from "./http/backoff.js";
 import { type Answer, untilAborted } from "./http/exchange.js";
 import { type DetectOptions, detect } from "./variants/detect.js";
 import type { Target } from "./variants/target.js";
@@ -92,6 +92,7 @@ async function chooseByDetection(
     );
   }
   const started = new SharedTask(
+    options.clock,
     (abort) => detectOnce(context, abort),
     () => {
       if (inFlight.get(key) === started) inFlight.delete(key);
@@ -110,7 +111,7 @@ async function detectOnce(context: DetectionContext, signal: AbortSignal | undef
   const order = orderOf(context);
   const events = emitter({ variant: order[0] ?? "A", ...target }, options)();
   const asking = { signal, requestId: events.requestId };
-  const deadline = deadlineIn(options.rateLimitDeadlineMs, options);
+  const deadline = deadlineIn(options.rateLimitDeadlineMs, options.clock);
   const stored = await readDetection(context, events.emit);
   if (stored !== undefined) return stored;
   const askAndStore = async (variants: readonly Variant[], before: Detection | undefined) => {
@@ -171,12 +172,12 @@ async function ask(
   untilYes: boolean,
   { signal, before, requestId = options.newRequestId() }: Asking,
 ): Promise<Detection> {
-  const startedAt = performance.now();
+  const startedAt = options.clock.monotonic();
   const onAnswer = (variant: Variant, answer: Answer) =>
     stateOf(variant, target).learn(answer, shared, emitter({ variant, ...target }, options)(requestId).emit);
   const detection = await detect(target, order, { ...options, signal, before, untilYes, onAnswer });
-  const durationMs = performance.now() - startedAt;
-  const context = { ...target, requestId, at: options.now() };
+  const durationMs = options.clock.monotonic() - startedAt;
+  const context = { ...target, requestId, at: options.clock.now() };
   emit(options.onEvent, { type: "variant_detected", ...context, detection, durationMs });
   return detection;
 }
@@ -259,7 +260,7 @@ async function readDetection(context: DetectionContext, emit: Emit): Promise<Det
   const { options, shared, verdicts } = context;
   const ifUsable = (detection: Detection) => {
     // A detection of the future was stored by a wrong clock, and must not count until that time comes.
-    const isFresh = Math.abs(options.now() - detection.detectedAt) < detectionLifetimeMs;
+    const isFresh = Math.abs(options.clock.now() - detection.detectedAt) < detectionLifetimeMs;
     return isFresh && decides(detection, orderOf(context)) ? detection : undefined;
   };
   const stored = await shared.read(storeKey(context), (json) => ifUsable(json as Detection), emit);

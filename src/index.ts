@@ -32,6 +32,7 @@ export type { Api, Validate, ValidatedAnswer } from "./client/caller.js";
 export type { Failure, LookupTypes, Outcome, Success } from "./client/outcome.js";
 export { unwrap } from "./client/outcome.js";
 export type { ServiceFetch } from "./client/service-fetch.js";
+export type { Clock } from "./clock.js";
 export {
   type ConnectOptions,
   type Connector,
@@ -79,7 +80,6 @@ export {
   type VariantErrorCode,
 } from "./errors.js";
 export type { Fetch } from "./http/exchange.js";
-export type { Clock } from "./options.js";
 export {
   type BegunLogin,
   beginLogin,

@@ -8,7 +8,7 @@ import { ConfigurationError } from "./errors.js";
  * Makes the error for an invalid option. `problem` continues the name of the option ("must be ..."); `remedy`
  * is a sentence of its own.
  *
- * @example throw invalidOption("now", "must be a function that returns epoch milliseconds")
+ * @example throw invalidOption("clock.now", "must be a function that returns epoch milliseconds")
  */
 export function invalidOption(option: string, problem: string, remedy?: string): ConfigurationError {
   const message = `${option} ${problem}.${remedy === undefined ? "" : ` ${remedy}`}`;
@@ -30,34 +30,6 @@ export function requireTypes<T extends object>(
   for (const name of names)
     if (options[name] !== undefined && typeof options[name] !== type)
       throw invalidOption(name, `must be a ${type}`);
-}
-
-/** A clock that a test steps, for instance `emulator.clock` of `bivariant/emulator`. */
-export interface Clock {
-  /** Returns epoch milliseconds. */
-  now(): number;
-  /** Resolves when the clock has moved on by `ms`. The signal is aborted when nothing waits for it any more. */
-  sleep(ms: number, signal: AbortSignal): Promise<void>;
-}
-
-export interface ClockOptions {
-  /** Epoch milliseconds. Default: `Date.now`. */
-  readonly now?: (() => number) | undefined;
-  /** In place of `now`: a clock whose steps end waits too. Every wait ends by real time at the latest. */
-  readonly clock?: Clock | undefined;
-}
-
-/** Returns the clock, `Date.now` by default. @throws ConfigurationError `option_invalid` */
-export function requireClock({ now, clock }: ClockOptions): () => number {
-  if (now !== undefined && clock !== undefined)
-    throw invalidOption("clock", "takes the place of now", "Pass only one of the two.");
-  if (clock !== undefined && typeof clock?.sleep !== "function")
-    throw invalidOption("clock", "must be an object with now() and sleep(ms, signal)");
-  const read = clock === undefined ? (now ?? Date.now) : () => clock.now?.();
-  // With a clock that does not return a number, either every token or none would count as expired.
-  if (typeof read !== "function" || !Number.isFinite(read()))
-    throw invalidOption(clock ? "clock.now" : "now", "must be a function that returns epoch milliseconds");
-  return read;
 }
 
 /** With a longer time `setTimeout` fires at once. */

@@ -165,7 +165,7 @@ export async function resumeAuth<V extends Variant>(
 
 /** Checks the options and adds a store in memory if there is none. */
 function contextOf<V extends Variant>(options: PersonAuthOptions<V>, variant: V): Promise<PersonContext> {
-  const { store, now, clock } = requireObject("options", options);
-  const given = store === undefined ? memoryStore({ now, clock }) : store;
+  const { store, clock } = requireObject("options", options);
+  const given = store === undefined ? memoryStore({ clock }) : store;
   return personContext({ ...options, store: given }, variant);
 }

@@ -176,9 +176,7 @@ function contextOf<O extends Parameters<typeof emitter>[1]>(options: O) {
 
 /** Checks the options. One that was not passed is that of the Auth. */
 function resolveFor(auth: Auth, options: VariantClientOptions): ResolvedAuthOptions {
-  const { now, clock, ...inherited } = auth.inherited ?? {};
-  const time = options.now === undefined && options.clock === undefined ? { now, clock } : {};
-  return resolveAuthOptions({ ...inherited, ...time, ...withoutUndefined(options) });
+  return resolveAuthOptions({ ...auth.inherited, ...withoutUndefined(options) });
 }
 
 type PathCallers = Pick<CallerContext, "operations"> & { readonly call: Caller };

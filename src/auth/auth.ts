@@ -130,7 +130,7 @@ export interface AuthOptions
 
 export type InheritedOptions = Pick<
   AuthOptions,
-  "fetch" | "now" | "clock" | "timeoutMs" | "rateLimitDeadlineMs" | "onEvent"
+  "fetch" | "clock" | "timeoutMs" | "rateLimitDeadlineMs" | "onEvent"
 >;
 
 /** Copies options without those that are `undefined`, which would hide the defaults that they are spread over. */
@@ -199,7 +199,7 @@ interface EventContext {
   readonly at: number;
 }
 
-/** The fields of an event that ends something; the duration is in real time. */
+/** The fields of an event that ends something; the duration is by monotonic time. */
 interface EndEvent extends EventContext {
   readonly durationMs: number;
 }
@@ -318,14 +318,14 @@ const beginUnheard = () => unheard;
 /** Returns a function that begins the events of one request to an identity; `requestId` is that of its cause. */
 export function emitter(
   context: Pick<EventContext, "variant" | "baseUrl" | "tenantId">,
-  { onEvent, newRequestId, now }: Pick<ResolvedAuthOptions, "onEvent" | "newRequestId" | "now">,
+  { onEvent, newRequestId, clock }: Pick<ResolvedAuthOptions, "onEvent" | "newRequestId" | "clock">,
 ): (requestId?: string) => RequestEvents {
   if (onEvent === undefined) return beginUnheard;
   const { variant, baseUrl, tenantId } = context;
   return (requestId = newRequestId()) => ({
     requestId,
     emit: (body) =>
-      emit(onEvent, { ...body, variant, baseUrl, tenantId, requestId, at: now() } as ServiceEvent),
+      emit(onEvent, { ...body, variant, baseUrl, tenantId, requestId, at: clock.now() } as ServiceEvent),
   });
 }
 

@@ -1,6 +1,6 @@
 /** The exchange of an authorization code for a person's token. A code is sent once, whatever happens. */
+import { deadlineIn } from "../clock.js";
 import { isStoreError, TokenRequestError, TransportError } from "../errors.js";
-import { deadlineIn } from "../http/backoff.js";
 import { type Emit, emitter, storeFailed } from "./auth.js";
 import { type CodeGrant, clientErrors, fingerprintOf } from "./credentials/credential.js";
 import { type PersonContext, PersonLifecycle } from "./person-refresh.js";
@@ -30,9 +30,10 @@ export function exchangeCode(
 ): Promise<PersonLifecycle> {
   if (signal?.aborted) return Promise.reject(signal.reason);
   const { emit } = emitter({ variant: context.variant, ...context.target }, context.options)();
-  return new SharedTask(async (abort) => {
+  const { clock } = context.options;
+  return new SharedTask(clock, async (abort) => {
     const exchange = (emit: Emit) => exchangeOnce({ ...context, emit }, grant, abort);
-    const { isSaved, ...granted } = await reportEnd(emit, abort, exchange);
+    const { isSaved, ...granted } = await reportEnd(emit, clock, abort, exchange);
     return new PersonLifecycle(context, granted, isSaved);
   }).join(signal);
 }
@@ -44,7 +45,7 @@ async function exchangeOnce(
   signal: AbortSignal | undefined,
 ): Promise<PersonGrant & { readonly isSaved: boolean }> {
   const { options, state, shared, prepared, key, emit } = context;
-  const deadline = deadlineIn(options.rateLimitDeadlineMs, options);
+  const deadline = deadlineIn(options.rateLimitDeadlineMs, options.clock);
   await state.adopt(shared, emit);
   const leave = await state.gate.enter({ deadline, signal });
   let tokens: IssuedTokens;
@@ -98,7 +99,7 @@ async function markSpent(context: PersonContext, code: string): Promise<() => Pr
   const alreadySent = () => personRequiredError(variant, "refused", problem);
   const digest = await fingerprintOf(code);
   const key = JSON.stringify(["code", variant, target.baseUrl, target.tenantId, prepared.clientId, digest]);
-  const now = options.now();
+  const now = options.clock.now();
   const expiresAt = now + spentMarkLifetimeMs;
   // All marks live equally long, so the oldest come first.
   for (const [oldest, until] of spentCodes) {

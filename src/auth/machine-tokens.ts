@@ -1,4 +1,5 @@
 /** `createAuth`, and the tokens of a machine credential, from the store if it has one, otherwise from the endpoint. */
+import { deadlineIn } from "../clock.js";
 import {
   codeOf,
   isRateLimitedError,
@@ -8,7 +9,7 @@ import {
   UnexpectedResponseError,
   type Variant,
 } from "../errors.js";
-import { deadlineIn, parseRetryAfterMs, retryWaitMs, sleep } from "../http/backoff.js";
+import { parseRetryAfterMs, retryWaitMs, sleep } from "../http/backoff.js";
 import { requireObject } from "../options.js";
 import { parseTarget, type TargetOptions } from "../variants/target.js";
 import {
@@ -84,7 +85,7 @@ class MachineTokenSource implements TokenSource {
 
   constructor(context: MachineTokensContext) {
     this.#context = context;
-    this.#backoff = new RefusalBackoff(context.options.now);
+    this.#backoff = new RefusalBackoff(context.options.clock);
   }
 
   async renew(renewal: Renewal): Promise<AccessToken> {
@@ -95,13 +96,13 @@ class MachineTokenSource implements TokenSource {
     if (isNewer(stored, renewal) && renewal.isFresh(stored)) return stored;
     this.#backoff.check(prepared.fingerprint);
     // A background renewal makes one attempt, so that nothing keeps running after the program has ended.
-    const deadline = deadlineIn(isBackground ? 0 : options.rateLimitDeadlineMs, options);
+    const deadline = deadlineIn(isBackground ? 0 : options.rateLimitDeadlineMs, options.clock);
     const run = { prepared, deadline, attempts: 0, faults: 0, otherClock: undefined, wasInBounds: false };
     try {
       return await this.#request(run, renewal);
     } catch (error) {
       const isForNow = isRateLimitedError(error) || isTransportError(error);
-      if (isForNow && isNewer(stored, renewal) && options.now() < stored.expiresAt) return stored;
+      if (isForNow && isNewer(stored, renewal) && options.clock.now() < stored.expiresAt) return stored;
       throw error;
     }
   }
@@ -205,7 +206,7 @@ class MachineTokenSource implements TokenSource {
     const answer = reply instanceof TransportError ? undefined : reply.answer;
     if (answer === undefined || answer.status >= 500) {
       const askedMs = answer && parseRetryAfterMs(answer.headers, answer.receivedAt);
-      const waitMs = retryWaitMs(askedMs, run.faults++);
+      const waitMs = retryWaitMs(askedMs, run.faults++, options.clock);
       if (!isBackground && run.faults <= mostFaultRetries && waitMs <= run.deadline()) return { waitMs };
     }
     if (reply instanceof TransportError) throw reply;
@@ -235,10 +236,10 @@ class MachineTokenSource implements TokenSource {
    */
   #otherClock(reply: TokenReply, refusal: TokenRequestError): "server" | "own" | undefined {
     if (refusal.error !== "invalid_client" || reply.sent.issuedAtSeconds === undefined) return undefined;
-    const { clock } = this.#context.state;
-    if (clock.isTooFarOff) return undefined;
+    const { serverClock } = this.#context.state;
+    if (serverClock.isTooFarOff) return undefined;
     if (mayBeOutOfBounds(this.#context, reply)) return "server";
-    return clock.appliedMs !== 0 && !clock.isProven ? "own" : undefined;
+    return serverClock.appliedMs !== 0 && !serverClock.isProven ? "own" : undefined;
   }
 
   #prepare(): Promise<PreparedCredential> {
@@ -251,15 +252,15 @@ class MachineTokenSource implements TokenSource {
    * for this machine alone, and an assertion may have been refused for this machine's clock.
    */
   #isOfKey(error: unknown): boolean {
-    const { clock } = this.#context.state;
-    const isClockKnown = clock.offsetMs !== undefined && !clock.isTooFarOff;
+    const { serverClock } = this.#context.state;
+    const isClockKnown = serverClock.offsetMs !== undefined && !serverClock.isTooFarOff;
     const isAnswered = error instanceof TokenRequestError && error.error !== undefined;
     return isAnswered && (this.#context.variant === "B" || isClockKnown);
   }
 
   #readToken(prepared: PreparedCredential, emit: Emit): Promise<AccessToken | undefined> {
     const { shared, options } = this.#context;
-    return shared.read(this.#key("token", prepared), (json) => parseToken(json, options.now()), emit);
+    return shared.read(this.#key("token", prepared), (json) => parseToken(json, options.clock.now()), emit);
   }
 
   #key(kind: "token" | "refusal", { clientId }: PreparedCredential): SharedKey {

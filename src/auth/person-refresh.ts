@@ -13,6 +13,7 @@
  *   sent again after an older copy of the store was restored;
  * - a refusal ends the login only if the store holds no newer refresh token.
  */
+import { countdown, deadlineIn } from "../clock.js";
 import {
   isStoreError,
   StoreError,
@@ -20,7 +21,7 @@ import {
   UnexpectedResponseError,
   type Variant,
 } from "../errors.js";
-import { deadlineIn, sleep } from "../http/backoff.js";
+import { sleep } from "../http/backoff.js";
 import { jsonObject } from "../http/exchange.js";
 import { invalidOption, requireObject } from "../options.js";
 import { parseTarget, type TargetOptions } from "../variants/target.js";
@@ -93,7 +94,7 @@ export async function personContext<V extends Variant>(
   const driver = personDriverOf(options.credential, expected);
   const { variant } = options.credential;
   const checked = resolveAuthOptions(options);
-  const resolved = { ...checked, store: withStoreErrors(options.store, checked.timeoutMs) };
+  const resolved = { ...checked, store: withStoreErrors(options.store, checked.timeoutMs, checked.clock) };
   const target = parseTarget(options, variant);
   const { person = crypto.randomUUID() } = options;
   if (typeof person !== "string" || person === "")
@@ -167,7 +168,7 @@ class PersonTokenSource implements TokenSource {
 
   constructor(context: PersonContext, grant: PersonGrant, isSaved: boolean) {
     this.#context = context;
-    this.#backoff = new RefusalBackoff(context.options.now);
+    this.#backoff = new RefusalBackoff(context.options.clock);
     this.grant = new StoredGrantHandle({ ...context, store: context.options.store }, grant, isSaved);
     this.#remember(grant.replaced, "replaced");
   }
@@ -184,7 +185,7 @@ class PersonTokenSource implements TokenSource {
     const { options, state, shared, prepare } = this.#context;
     const { signal, isBackground, emit } = renewal;
     const prepared = await prepare();
-    const deadline = deadlineIn(isBackground ? 0 : options.rateLimitDeadlineMs, options);
+    const deadline = deadlineIn(isBackground ? 0 : options.rateLimitDeadlineMs, options.clock);
     for (let turn = 0; turn < mostTurns; turn++) {
       this.grant.requireAlive();
       const { refreshToken } = this.grant.held;
@@ -251,11 +252,11 @@ class PersonTokenSource implements TokenSource {
    * Returns whether it has not: that process died, or was suspended until its lock was taken over.
    */
   async #isUnanswered({ version }: StoredGrant, sentAt: number, { signal }: Renewal): Promise<boolean> {
-    const { now, clock, timeoutMs } = this.#context.options;
+    const { clock, timeoutMs } = this.#context.options;
     const longestMs = this.#lossWindowMs + timeoutMs + storedWithinMs;
-    const endsAt = sentAt + longestMs;
-    const mostChecks = longestMs / checkEveryMs;
-    for (let checks = 0; now() < endsAt && checks < mostChecks; checks++) {
+    // The instant is in the future if the clock of the other process is ahead.
+    const leftMs = countdown(longestMs - Math.max(clock.now() - sentAt, 0), clock);
+    while (leftMs() > 0) {
       await sleep(checkEveryMs, signal, clock);
       if ((await this.grant.version()) !== version) return false;
     }
@@ -271,7 +272,7 @@ class PersonTokenSource implements TokenSource {
     const { options } = this.#context;
     if (this.#lossWindowMs <= 0) return true;
     await sleep(this.#lossWindowMs, undefined, options.clock);
-    const leftMs = deadlineIn(options.timeoutMs / 2, options);
+    const leftMs = deadlineIn(options.timeoutMs / 2, options.clock);
     for (;;) {
       try {
         return (await this.grant.version()) === version;
@@ -301,7 +302,7 @@ class PersonTokenSource implements TokenSource {
     const attempt = crypto.randomUUID();
     // The store may still do a write that it reports as failed.
     this.#notSent = attempt;
-    const noted = { ...stored.grant, sentAt: options.now(), attempt };
+    const noted = { ...stored.grant, sentAt: options.clock.now(), attempt };
     const version = await this.grant.write(noted, stored.version);
     if (version === undefined || send === undefined) return undefined;
     if (!(await this.#isKept(version))) return undefined;

@@ -3,8 +3,8 @@
  * limit and the server's clock. A process can get all of it again by itself, so a store that fails costs time and requests
  * but causes no error: while it is down, each process goes on alone, and tries the store again every few seconds.
  */
+import { countdown, type ResolvedClock, zero } from "../clock.js";
 import { isStoreError } from "../errors.js";
-import { countdown, zero } from "../http/backoff.js";
 import { type Emit, storeFailed } from "./auth.js";
 import { type TokenStore, withStoreErrors } from "./token-store.js";
 
@@ -15,7 +15,7 @@ const pauseMs = 2_000;
 
 interface SharedStateOptions {
   readonly timeoutMs: number;
-  readonly now: () => number;
+  readonly clock: ResolvedClock;
 }
 
 /** The parts of a key. The first one names the kind of the entry. */
@@ -23,7 +23,7 @@ export type SharedKey = readonly string[];
 
 export class SharedState {
   readonly #store: TokenStore | undefined;
-  readonly #now: () => number;
+  readonly #clock: ResolvedClock;
   /** The same as for a refresh: a task under the lock sends one request, and the lock of a process that died must end. */
   readonly #lockWaitMs: number;
   readonly #isNeeded: boolean;
@@ -34,11 +34,11 @@ export class SharedState {
    * Without a store nothing is shared, and nothing is reported. With `isNeeded` a read rejects while the store is down: for
    * people, whose tokens need the store anyway, going on without it would only cost time.
    */
-  constructor(store: TokenStore | undefined, { timeoutMs, now }: SharedStateOptions, isNeeded = false) {
+  constructor(store: TokenStore | undefined, { timeoutMs, clock }: SharedStateOptions, isNeeded = false) {
     this.#isNeeded = isNeeded;
     const callMs = isNeeded ? timeoutMs : Math.min(timeoutMs, longestCallMs);
-    this.#store = store && withStoreErrors(store, callMs);
-    this.#now = now;
+    this.#store = store && withStoreErrors(store, callMs, clock);
+    this.#clock = clock;
     this.#lockWaitMs = 2 * timeoutMs;
   }
 
@@ -108,7 +108,7 @@ export class SharedState {
       if (!isOutage || !this.#isDown) emit(storeFailed(error));
       if (isOutage) {
         this.#isDown = true;
-        this.#pausedMs = countdown(pauseMs, this.#now);
+        this.#pausedMs = countdown(pauseMs, this.#clock);
       }
       return undefined;
     }
@@ -118,7 +118,7 @@ export class SharedState {
   #mayTry(): boolean {
     if (!this.#isDown) return true;
     if (this.#pausedMs() > 0) return false;
-    this.#pausedMs = countdown(pauseMs, this.#now);
+    this.#pausedMs = countdown(pauseMs, this.#clock);
     return true;
   }
 

@@ -5,8 +5,8 @@
  * task that such a request started is never settled. So a caller that joins a task waits for a limited time, by a timer
  * of its own request, and after that for a task of its own.
  */
+import type { ResolvedClock } from "../clock.js";
 import { listen, unlisten } from "../http/exchange.js";
-import { longestTimerMs } from "../options.js";
 
 /** Returns what a caller waits for instead: after an error of the task, or, without an error, when the task is lost. */
 type Instead<T> = (error?: unknown) => Promise<T> | undefined;
@@ -29,7 +29,8 @@ export class SharedTask<T> {
   readonly #controller: AbortController | undefined;
   readonly #onEnd: () => void;
   readonly #waits = new Set<Wait<T>>();
-  readonly #timers: ReturnType<typeof setTimeout>[] = [];
+  readonly #clock: ResolvedClock;
+  readonly #timers: unknown[] = [];
   #hasTimer = false;
   #isKept: boolean;
 
@@ -38,10 +39,12 @@ export class SharedTask<T> {
    * no signal. `onEnd` is called when it is settled, aborted or lost, after which callers need another task.
    */
   constructor(
+    clock: ResolvedClock,
     run: (signal: AbortSignal | undefined, keep: () => void) => Promise<T>,
     onEnd: () => void = () => {},
     isKept = false,
   ) {
+    this.#clock = clock;
     this.#onEnd = onEnd;
     this.#isKept = isKept;
     this.#controller = isKept ? undefined : new AbortController();
@@ -58,7 +61,7 @@ export class SharedTask<T> {
 
   /**
    * Waits for the result. The signal ends only this caller's wait, with the signal's reason. A worker runtime may have
-   * stopped the task, so after `lostInMs` of real time the caller waits for what `instead` returns.
+   * stopped the task, so after `lostInMs` the caller waits for what `instead` returns.
    */
   join(signal: AbortSignal | undefined, lostInMs = 0, instead?: Instead<T>): Promise<T> {
     if (signal === undefined) this.keep();
@@ -93,12 +96,12 @@ export class SharedTask<T> {
       this.#hasTimer = false;
     });
     const lose = () => this.#end(({ reject }) => reject(lost), true);
-    this.#timers.push(setTimeout(lose, Math.min(ms, longestTimerMs)));
+    this.#timers.push(this.#clock.setTimeout(lose, ms));
   }
 
   #end(settle: (wait: Wait<T>) => void, isLost = false): void {
     this.#onEnd();
-    for (const timer of this.#timers) clearTimeout(timer);
+    for (const timer of this.#timers) this.#clock.clearTimeout(timer);
     for (const wait of this.#waits) {
       // The caller that started the task waits for it in any case.
       if (isLost && !wait.mayBeLost) continue;

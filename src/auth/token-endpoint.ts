@@ -1,6 +1,7 @@
 /** The state that the requests of a token endpoint and tenant share: the rate limit gate (section 8) and the clock. */
+import { countdown, limitIn, type ResolvedClock, zero } from "../clock.js";
 import { RateLimitedError, type Variant } from "../errors.js";
-import { countdown, cutNote, parseRetryAfterMs, retryWaitMs, sleep, zero } from "../http/backoff.js";
+import { cutNote, parseRetryAfterMs, retryWaitMs, sleep } from "../http/backoff.js";
 import { type Answer, untilAborted } from "../http/exchange.js";
 import type { Target } from "../variants/target.js";
 import type { Emit, ResolvedAuthOptions } from "./auth.js";
@@ -15,7 +16,7 @@ const probeGraceMs = 5_000;
 /** A process that learns of a 429 from another one asks for itself after this time. */
 const longestSharedWaitMs = 3_600_000;
 
-type RateLimitGateOptions = Pick<ResolvedAuthOptions, "now" | "clock" | "timeoutMs" | "shareInFlight">;
+type RateLimitGateOptions = Pick<ResolvedAuthOptions, "clock" | "timeoutMs" | "shareInFlight">;
 
 interface GateRecord {
   /** Identifies the 429 that closed the gate last. */
@@ -60,12 +61,12 @@ export class RateLimitGate {
     if (id === this.#id) return;
     this.#id = id;
     this.#refusals = Math.max(this.#refusals, refusals);
-    const now = this.#options.now();
+    const now = this.#options.clock.now();
     // The other process may have another clock, and one answer should not stop a fleet for long.
     const leftMs = Math.min(opensAt - now, waitMs, longestSharedWaitMs);
     if (leftMs <= Math.max(this.#leftMs(), 0)) return;
     this.#waitMs = leftMs;
-    this.#leftMs = countdown(leftMs, this.#options.now);
+    this.#leftMs = countdown(leftMs, this.#options.clock);
     this.#refusedAt = now;
   }
 
@@ -76,7 +77,7 @@ export class RateLimitGate {
   /** Epoch milliseconds. They are in the past while the gate is open. */
   get opensAt(): number {
     // After the clock was set back, the instant of the 429 is in the future.
-    return Math.ceil(Math.min(this.#refusedAt, this.#options.now()) + this.#waitMs);
+    return Math.ceil(Math.min(this.#refusedAt, this.#options.clock.now()) + this.#waitMs);
   }
 
   /**
@@ -114,12 +115,12 @@ export class RateLimitGate {
     const isNextStep = this.#refusals === 0 || sentAt > this.#refusedAt || this.#isOverWithoutNow();
     const askedMs = parseRetryAfterMs(headers, receivedAt);
     if (askedMs === undefined && !isNextStep) return;
-    const waitMs = retryWaitMs(askedMs, this.#refusals);
+    const waitMs = retryWaitMs(askedMs, this.#refusals, this.#options.clock);
     if (isNextStep) this.#refusals++;
     this.#id = crypto.randomUUID();
     this.#waitMs = Math.max(this.#leftMs(), waitMs);
-    this.#leftMs = countdown(this.#waitMs, this.#options.now);
-    this.#refusedAt = this.#options.now();
+    this.#leftMs = countdown(this.#waitMs, this.#options.clock);
+    this.#refusedAt = this.#options.clock.now();
   }
 
   /** Reports any other answer. It opens the gate only if its request was sent after the last 429. */
@@ -140,7 +141,7 @@ export class RateLimitGate {
     const ended = new Promise<void>((resolve) => {
       end = resolve;
     });
-    const leftMs = countdown(this.#options.timeoutMs + probeGraceMs, this.#options.now);
+    const leftMs = limitIn(this.#options.timeoutMs + probeGraceMs, this.#options.clock);
     const probe = { leftMs, ended };
     this.#probe = probe;
     return () => {
@@ -151,7 +152,7 @@ export class RateLimitGate {
 
   /** Whether the wait is over although `now` was frozen or set back, so that it cannot tell what came after the 429. */
   #isOverWithoutNow(): boolean {
-    return this.#leftMs() <= 0 && this.#options.now() <= this.#refusedAt;
+    return this.#leftMs() <= 0 && this.#options.clock.now() <= this.#refusedAt;
   }
 }
 
@@ -168,16 +169,16 @@ const clockRememberedMs = 3_600_000;
 /** What the requests to one token endpoint and tenant have learnt, here and in the processes that share the store. */
 export class TokenEndpointState {
   readonly gate: RateLimitGate;
-  readonly clock: ServerClock = new ServerClock();
+  readonly serverClock: ServerClock = new ServerClock();
   readonly #key: SharedKey;
-  readonly #now: () => number;
+  readonly #clock: ResolvedClock;
   /** The record that this process has last read from the store or written to it. */
   #shared: string | undefined;
 
   constructor(variant: Variant, { baseUrl, tenantId }: Target, options: RateLimitGateOptions) {
     this.gate = new RateLimitGate(variant, options);
     this.#key = ["endpoint", variant, baseUrl, tenantId];
-    this.#now = options.now;
+    this.#clock = options.clock;
   }
 
   /**
@@ -190,15 +191,15 @@ export class TokenEndpointState {
     this.#shared = record && JSON.stringify(record);
     if (record === undefined) return;
     this.gate.adopt(record);
-    if (canRetry && record.offsetMs !== undefined) this.clock.adopt(record.offsetMs);
+    if (canRetry && record.offsetMs !== undefined) this.serverClock.adopt(record.offsetMs);
   }
 
   /** Learns the rate limit and the server's clock from an answer, reports both, and stores them for other processes. */
   learn(answer: Answer, shared: SharedState, emit: Emit): Promise<void> | undefined {
-    const { gate, clock } = this;
-    const offsetMs = clock.observe(answer);
+    const { gate, serverClock } = this;
+    const offsetMs = serverClock.observe(answer);
     if (offsetMs !== undefined)
-      emit({ type: "clock_off", offsetMs: Math.round(offsetMs), errorMs: Math.round(clock.errorMs) });
+      emit({ type: "clock_off", offsetMs: Math.round(offsetMs), errorMs: Math.round(serverClock.errorMs) });
     if (answer.status === 429) {
       gate.refused(answer);
       emit({ type: "rate_limited", retryAt: gate.opensAt });
@@ -209,7 +210,7 @@ export class TokenEndpointState {
   }
 
   async #share(shared: SharedState, emit: Emit): Promise<void> {
-    const { appliedMs } = this.clock;
+    const { appliedMs } = this.serverClock;
     // Rounded, because the offset differs a little with each answer.
     const offset = appliedMs === 0 ? {} : { offsetMs: Math.round(appliedMs / 1_000) * 1_000 };
     const record: EndpointRecord = { ...this.gate.record, ...offset };
@@ -217,7 +218,7 @@ export class TokenEndpointState {
     if (text === this.#shared) return;
     if (record.refusals > 0 || appliedMs !== 0) {
       this.#shared = text;
-      const clockUntil = appliedMs === 0 ? 0 : this.#now() + clockRememberedMs;
+      const clockUntil = appliedMs === 0 ? 0 : this.#clock.now() + clockRememberedMs;
       await shared.write(this.#key, record, Math.max(record.opensAt + gateRememberedMs, clockUntil), emit);
     } else if (this.#shared !== undefined) {
       this.#shared = undefined;

@@ -8,8 +8,9 @@
  *
  * There are no timers: tokens are renewed when they are used. All state is in the instance.
  */
+import { countdown, limitIn, type ResolvedClock, zero } from "../clock.js";
 import { failureOf, isRateLimitedError, isTransportError, type Variant } from "../errors.js";
-import { backoffMs, countdown, zero } from "../http/backoff.js";
+import { backoffMs } from "../http/backoff.js";
 import { requireSignal } from "../options.js";
 import {
   type AccessToken,
@@ -79,7 +80,7 @@ export class TokenLifecycle implements Auth {
   readonly tenantId: string;
   readonly #options: ResolvedAuthOptions;
   readonly #source: TokenSource;
-  readonly #now: () => number;
+  readonly #clock: ResolvedClock;
   readonly #begin: (requestId?: string) => RequestEvents;
   #held: ServedToken | undefined;
   #renewal: RenewalInFlight | undefined;
@@ -95,7 +96,7 @@ export class TokenLifecycle implements Auth {
     this.tenantId = target.tenantId;
     this.#options = options;
     this.#source = source;
-    this.#now = options.now;
+    this.#clock = options.clock;
     this.#begin = emitter(this, options);
   }
 
@@ -104,7 +105,7 @@ export class TokenLifecycle implements Auth {
     if (signal?.aborted) return Promise.reject(signal.reason);
     const held = this.#held;
     if (held !== undefined) {
-      const now = this.#now();
+      const now = this.#clock.now();
       if (now < held.renewAt) return held.promise;
       if (now < held.token.expiresAt) return this.#serveWhileRenewing(held, options?.requestId);
     }
@@ -122,14 +123,13 @@ export class TokenLifecycle implements Auth {
   }
 
   get inherited(): Auth["inherited"] {
-    const { fetch, now, clock, timeoutMs, rateLimitDeadlineMs, onEvent } = this.#options;
-    const time = clock === undefined ? { now } : { clock };
-    return { fetch, ...time, timeoutMs, rateLimitDeadlineMs, onEvent };
+    const { fetch, clock, timeoutMs, rateLimitDeadlineMs, onEvent } = this.#options;
+    return { fetch, clock, timeoutMs, rateLimitDeadlineMs, onEvent };
   }
 
   /** Whether a token is held that has not expired. */
   get isLive(): boolean {
-    return this.#held !== undefined && this.#now() < this.#held.token.expiresAt;
+    return this.#held !== undefined && this.#clock.now() < this.#held.token.expiresAt;
   }
 
   /** Whether a renewal is in flight: such an identity must not be forgotten. */
@@ -140,7 +140,7 @@ export class TokenLifecycle implements Auth {
 
   #serveWhileRenewing({ token, promise }: ServedToken, requestId?: string): Promise<AccessToken> {
     if (this.isRenewing || this.#pausedMs() > 0) return promise;
-    const startedAt = performance.now();
+    const startedAt = this.#clock.monotonic();
     const events = this.#begin(requestId);
     const renewal = this.#start(events, true);
     // The event follows the start, so that a listener that asks for a token joins this renewal and starts no other.
@@ -148,8 +148,8 @@ export class TokenLifecycle implements Auth {
     const settled = renewal.result.then(
       () => {},
       (error: unknown) => {
-        this.#pausedMs = countdown(backoffMs(this.#failures++), this.#now);
-        const durationMs = performance.now() - startedAt;
+        this.#pausedMs = countdown(backoffMs(this.#failures++, this.#clock), this.#clock);
+        const durationMs = this.#clock.monotonic() - startedAt;
         const { expiresAt } = token;
         events.emit({ type: "renewal_failed", ...failureOf(error), expiresAt, durationMs });
       },
@@ -182,10 +182,9 @@ export class TokenLifecycle implements Auth {
     const task = this.#task(events, caller, isBackground, () => {
       if (this.#renewal?.task === task) this.#renewal = undefined;
     });
-    const { timeoutMs, rateLimitDeadlineMs, shareInFlight } = this.#options;
+    const { timeoutMs, rateLimitDeadlineMs } = this.#options;
     const longestMs = timeoutMs * lostAfterTimeouts + (isBackground ? 0 : rateLimitDeadlineMs);
-    // Where callers wait for it, a step of `now` must not make it seem lost.
-    const lostInMs = countdown(longestMs, shareInFlight ? zero : this.#now);
+    const lostInMs = limitIn(longestMs, this.#clock);
     this.#renewal = { task, lostInMs, isBackground };
     return task;
   }
@@ -206,22 +205,23 @@ export class TokenLifecycle implements Auth {
           isBackground,
           heldValue: this.#held?.token.value,
           refusedValue: this.#refusedValue,
-          isFresh: (stored) => this.#now() < this.#renewAt(stored),
+          isFresh: (stored) => this.#clock.now() < this.#renewAt(stored),
           keep,
         });
         return { token: this.hold(token) };
       };
       const isHeard = events.requestId !== undefined;
-      return (await (isHeard ? reportEnd(events.emit, signal, renew) : renew(events.emit))).token;
+      return (await (isHeard ? reportEnd(events.emit, this.#clock, signal, renew) : renew(events.emit)))
+        .token;
     };
-    return new SharedTask(run, onEnd, caller === undefined);
+    return new SharedTask(this.#clock, run, onEnd, caller === undefined);
   }
 
-  #renewAt({ expiresAt, issuedAt = this.#now() }: AccessToken): number {
+  #renewAt({ expiresAt, issuedAt = this.#clock.now() }: AccessToken): number {
     // A token that cannot be renewed is served to its end.
     if (this.#source.needsPerson) return expiresAt;
     const windowMs = Math.min((expiresAt - issuedAt) * renewalShare, longestRenewalWindowMs);
-    return expiresAt - windowMs * (1 - renewalJitter * Math.random());
+    return expiresAt - windowMs * (1 - renewalJitter * this.#clock.random());
   }
 
   /** Holds a token and serves it from now on. */
@@ -239,10 +239,11 @@ export class TokenLifecycle implements Auth {
 /** Runs what may send a token request, and reports how that ended if it sent one. @throws what `run` throws */
 export async function reportEnd<T extends { readonly token: AccessToken }>(
   emit: Emit,
+  clock: ResolvedClock,
   signal: AbortSignal | undefined,
   run: (emit: Emit) => Promise<T>,
 ): Promise<T> {
-  const startedAt = performance.now();
+  const startedAt = clock.monotonic();
   let clientId: string | undefined;
   try {
     const result = await run((event) => {
@@ -250,11 +251,11 @@ export async function reportEnd<T extends { readonly token: AccessToken }>(
       emit(event);
     });
     const { expiresAt } = result.token;
-    const durationMs = performance.now() - startedAt;
+    const durationMs = clock.monotonic() - startedAt;
     if (clientId !== undefined) emit({ type: "token_renewed", clientId, expiresAt, durationMs });
     return result;
   } catch (error) {
-    const durationMs = performance.now() - startedAt;
+    const durationMs = clock.monotonic() - startedAt;
     if (clientId !== undefined)
       emit({ type: "token_failed", clientId, ...failureOf(error, signal), durationMs });
     throw error;
@@ -279,7 +280,7 @@ export interface SharedRefusal {
 
 /** Stops the requests of an identity for a while after a refusal: a wrong key must not cost the tenant one per call. */
 export class RefusalBackoff {
-  readonly #now: () => number;
+  readonly #clock: ResolvedClock;
   /** Refusals in a row. */
   #refusals = 0;
   #closedUntil = 0;
@@ -287,8 +288,8 @@ export class RefusalBackoff {
   #fingerprint: string | undefined;
   #error: unknown;
 
-  constructor(now: () => number) {
-    this.#now = now;
+  constructor(clock: ResolvedClock) {
+    this.#clock = clock;
   }
 
   /**
@@ -309,8 +310,8 @@ export class RefusalBackoff {
   refused(round: number, fingerprint: string): number {
     if (this.#refusals > round) return this.#closedUntil;
     const waitMs = stepMs(this.#refusals);
-    this.#closedMs = countdown(waitMs, this.#now);
-    this.#closedUntil = this.#now() + waitMs;
+    this.#closedMs = countdown(waitMs, this.#clock);
+    this.#closedUntil = this.#clock.now() + waitMs;
     this.#refusals++;
     this.#fingerprint = fingerprint;
     this.#error = undefined;
@@ -324,7 +325,7 @@ export class RefusalBackoff {
     this.#refusals = refusals;
     this.#closedUntil = closedUntil;
     // The other process may have another clock, so its pause counts at most as long as it is.
-    this.#closedMs = countdown(Math.min(closedUntil - this.#now(), stepMs(refusals - 1)), this.#now);
+    this.#closedMs = countdown(Math.min(closedUntil - this.#clock.now(), stepMs(refusals - 1)), this.#clock);
     this.#error = error;
   }
 

@@ -59,19 +59,19 @@ export async function sendTokenRequest(
   send: (attempt: TokenAttempt) => Promise<SentAttempt>,
   { signal, isByOwnClock = false }: { signal?: AbortSignal | undefined; isByOwnClock?: boolean } = {},
 ): Promise<TokenReply> {
-  const { fetch, now, timeoutMs } = options;
+  const { fetch, clock, timeoutMs } = options;
   let sent: SentAttempt | undefined;
   let correctedByMs = 0;
   // The words of the error for a time limit: what is waited for is first the signature, which a KMS may make.
-  const limit = { variant, waitsFor: target.baseUrl, now, timeoutMs, signal };
+  const limit = { variant, waitsFor: target.baseUrl, clock, timeoutMs, signal };
   const sending: Fetch = (input, init) => {
     limit.waitsFor = target.baseUrl;
     return fetch(input, init);
   };
   const serverNow = () => {
     limit.waitsFor = "the signer of the client assertion";
-    correctedByMs = isByOwnClock ? 0 : state.clock.appliedMs;
-    return now() + correctedByMs;
+    correctedByMs = isByOwnClock ? 0 : state.serverClock.appliedMs;
+    return clock.now() + correctedByMs;
   };
   const answer = await exchange(async (abort) => {
     sent = await send({ fetch: sending, signal: abort, serverNow });
@@ -88,7 +88,7 @@ export function readTokens(endpoint: TokenEndpoint, reply: TokenReply): IssuedTo
   const tokens = parseTokenAnswer(endpoint, reply);
   const { issuedAtSeconds } = sent;
   if (issuedAtSeconds !== undefined)
-    state.clock.accepted({ issuedAtSeconds, sentAt: answer.sentAt, correctedByMs, isByOwnClock });
+    state.serverClock.accepted({ issuedAtSeconds, sentAt: answer.sentAt, correctedByMs, isByOwnClock });
   const { tenant, value } = tokens.token;
   if (tenant !== undefined && variant === "A" && tenant !== target.tenantId)
     emit({ type: "tenant_differs", tenant: wireText(tenant, [...sent.secrets, value]) ?? "" });
@@ -102,7 +102,7 @@ export function mayBeOutOfBounds(
 ): boolean {
   const { issuedAtSeconds } = sent;
   if (issuedAtSeconds === undefined) return false;
-  return state.clock.outOfBounds({ issuedAtSeconds, sentAt: answer.sentAt }) !== "no";
+  return state.serverClock.outOfBounds({ issuedAtSeconds, sentAt: answer.sentAt }) !== "no";
 }
 
 /**
@@ -180,13 +180,13 @@ export const isUnknownPath = ({ status }: { status: number }): boolean => [404, 
 
 /** Adds to a refusal the causes that local evidence supports. */
 export async function explainRefusal(
-  { variant, state: { clock }, options }: Omit<TokenEndpoint, "emit">,
+  { variant, state: { serverClock }, options }: Omit<TokenEndpoint, "emit">,
   { explain }: Pick<PreparedCredential, "explain">,
   { message, status, error, errorDescription, errorUri }: TokenRequestError,
   known: Pick<Refusal, "grant" | "workedBefore"> & { wasInBounds: boolean; retryAt?: number },
 ): Promise<TokenRequestError> {
   const { wasInBounds, retryAt, ...others } = known;
-  const clockOffsetMs = clock.offsetMs;
+  const clockOffsetMs = serverClock.offsetMs;
   const causes = await explain({
     ...others,
     error,

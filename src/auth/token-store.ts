@@ -1,6 +1,6 @@
 /** The store of tokens and detections that many processes can share. */
+import { inTime, type ResolvedClock } from "../clock.js";
 import { isBivariantError, StoreError } from "../errors.js";
-import { longestTimerMs } from "../options.js";
 
 export interface StoredValue {
   readonly value: string;
@@ -58,22 +58,21 @@ function storeErrorOf(fault: unknown): unknown {
  * Adds time limits to the user's store, and lets only StoreErrors out of it, and the errors of a locked task as
  * they are. The limit of a lock is on the wait for it, not on its task.
  */
-export function withStoreErrors(store: TokenStore, timeoutMs: number): TokenStore {
-  const within = <T>(operation: (signal: AbortSignal) => Promise<T>): Promise<T> =>
-    new Promise((resolve, reject) => {
-      const given = new AbortController();
-      const timer = setTimeout(() => {
-        const message = `The store did not answer within ${timeoutMs} ms. Check its connection, or raise timeoutMs.`;
-        const cause = new DOMException("The store did not answer in time.", "TimeoutError");
-        const late = new StoreError("store_unavailable", message, { cause });
-        reject(late);
-        given.abort(late);
-      }, timeoutMs);
-      // The async function is needed because a user's store may also throw synchronously.
-      (async () => operation(given.signal))()
-        .then(resolve, (fault: unknown) => reject(storeErrorOf(fault)))
-        .finally(() => clearTimeout(timer));
+export function withStoreErrors(store: TokenStore, timeoutMs: number, clock: ResolvedClock): TokenStore {
+  const within = <T>(operation: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+    const given = new AbortController();
+    // The async function is needed because a user's store may also throw synchronously.
+    const running = (async () => operation(given.signal))().catch((fault: unknown) => {
+      throw storeErrorOf(fault);
     });
+    return inTime(running, timeoutMs, clock, () => {
+      const message = `The store did not answer within ${timeoutMs} ms. Check its connection, or raise timeoutMs.`;
+      const cause = new DOMException("The store did not answer in time.", "TimeoutError");
+      const late = new StoreError("store_unavailable", message, { cause });
+      given.abort(late);
+      return late;
+    });
+  };
   return {
     lossWindowMs: store.lossWindowMs,
     async get(key) {
@@ -94,9 +93,9 @@ export function withStoreErrors(store: TokenStore, timeoutMs: number): TokenStor
         const late = new StoreError("store_locked", message);
         let running: Promise<T> | undefined;
         let isOver = false;
-        const end = (error: unknown): void => {
+        const end = (error?: unknown): void => {
           isOver = true;
-          clearTimeout(timer);
+          clock.clearTimeout(timer);
           // The outcome of a task that began counts, even if the store loses the lock or does not release it.
           if (running === undefined) reject(error);
           else resolve(running);
@@ -105,13 +104,13 @@ export function withStoreErrors(store: TokenStore, timeoutMs: number): TokenStor
           if (isOver) throw late;
           // A store may pass anything to its task, for instance by `queue.then(task)`.
           const lease = given instanceof AbortSignal ? given : undefined;
-          clearTimeout(timer);
+          clock.clearTimeout(timer);
           running ??= (async () => task(lease))();
           await running.catch(() => {});
-          if (!isOver) timer = setTimeout(end, timeoutMs);
+          if (!isOver) timer = clock.setTimeout(end, timeoutMs);
         };
         // The store's own limit ends earlier, because its error says more.
-        let timer = setTimeout(() => end(late), Math.min(waitMs + timeoutMs, longestTimerMs));
+        let timer = clock.setTimeout(() => end(late), waitMs + timeoutMs);
         (async () => store.lock(key, run, { timeoutMs: waitMs }))().then(
           () => end(storeErrorOf(new Error("The store's lock() resolved without running its task."))),
           (fault: unknown) => end(storeErrorOf(fault)),

@@ -4,8 +4,8 @@ import type { OperationTypes } from "../../generated/operations.js";
 import { type AuthOptions, resolveAuthOptions, type ServiceEvent } from "../auth/auth.js";
 import { type TokenStore, withStoreErrors } from "../auth/token-store.js";
 import type { LookupTypes } from "../client/outcome.js";
+import { countdown, type ResolvedClock, zero } from "../clock.js";
 import { isConfigurationError } from "../errors.js";
-import { countdown } from "../http/backoff.js";
 import { invalidOption, requireTypes } from "../options.js";
 import type { CreateServiceOptions } from "../service.js";
 import { memoryStore } from "../stores/memory.js";
@@ -99,7 +99,7 @@ export interface Settings {
   readonly report: (error: unknown, context?: ErrorContext) => void;
   readonly clientKey: BackendOptions["clientKey"];
   readonly auth: AuthOptions & { readonly store: TokenStore };
-  readonly now: () => number;
+  readonly clock: ResolvedClock;
   readonly timeoutMs: number;
   readonly waitUntil: (promise: Promise<unknown>) => void;
 }
@@ -133,18 +133,18 @@ const optionsSchema = z.looseObject({
       (value) => typeof value === "function",
       "must be a function",
     )
-    .default(printer),
+    .optional(),
   allowInsecureHttp: flag.default(false),
 });
 
 /** Without this, mistakes in the settings would be visible only as a page that does not work. */
-function printer(): NonNullable<BackendOptions["onError"]> {
-  let leftMs = () => 0;
+function printer(clock: ResolvedClock): NonNullable<BackendOptions["onError"]> {
+  let leftMs = zero;
   return (error, { status, route }) => {
     // Strangers can ask for unknown tenants as often as they like.
     const isDue = leftMs() <= 0 && [error, Object(error).cause].some(isConfigurationError);
     if (status < 500 && !isDue) return;
-    if (isDue) leftMs = countdown(10_000, Date.now);
+    if (isDue) leftMs = countdown(10_000, clock);
     console.error(`bivariant/backend, ${route}:`, error);
   };
 }
@@ -157,12 +157,13 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
     throw invalidOption(issue?.path.join(".") || "options", issue?.message ?? "must be an object");
   }
   requireTypes(options, "function", ["clientKey"]);
-  const { path, session, publicUrl, allowInsecureHttp, onError } = parsed.data;
-  const { now, timeoutMs, waitUntil = () => {} } = resolveAuthOptions(options);
-  const ownStore = options.store ?? memoryStore({ now });
-  const store = withStoreErrors(ownStore, timeoutMs);
+  const { path, session, publicUrl, allowInsecureHttp } = parsed.data;
+  const { clock, timeoutMs, waitUntil = () => {} } = resolveAuthOptions(options);
+  const { onError = printer(clock) } = parsed.data;
+  const ownStore = options.store ?? memoryStore({ clock });
+  const store = withStoreErrors(ownStore, timeoutMs, clock);
   // People may never log out. It is longer than a session, because a token is stored shortly before.
-  const tokenStore = expiring(ownStore, () => now() + session.lifetimeMs + 3_600_000);
+  const tokenStore = expiring(ownStore, () => clock.now() + session.lifetimeMs + 3_600_000);
   const problem =
     'must be one exact origin such as "https://planner.example", without a wildcard; http only for loopback';
   const parseOrigin = (option: string) => (value: string) => {
@@ -181,7 +182,7 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
     store,
     hasOwnStore: options.store !== undefined,
     onEvent: options.onEvent,
-    now,
+    clock,
     timeoutMs,
     waitUntil,
     origins: parsed.data.origins.map(parseOrigin("origins")),
@@ -192,7 +193,7 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
       // A listener that fails must not change the answer to the browser.
       (async () => onError(error, context))().catch(() => {});
     },
-    auth: { ...options, store: tokenStore, timeoutMs },
+    auth: { ...options, store: tokenStore, timeoutMs, clock },
   };
 }
 

@@ -101,11 +101,11 @@ export class Refusal extends Error {
 export function reportedAnswer(
   error: unknown,
   route: string,
-  { now, report }: Pick<Settings, "now" | "report">,
+  { clock, report }: Pick<Settings, "clock" | "report">,
 ): ErrorAnswer {
   // A deployment without a credential for its tenant counts as not configured.
   const isMissing = isConfigurationError(error) && error.code === "credential_missing";
-  const answer = answerFor(isMissing ? new Refusal("tenant_unknown") : error, now());
+  const answer = answerFor(isMissing ? new Refusal("tenant_unknown") : error, clock.now());
   // A callback sends its page the reason instead of the code.
   const code = (route === "callback" && answer.reason) || answer.code;
   const { status } = answer;

@@ -1,7 +1,7 @@
 /** Bounds what strangers can make this backend send: each made-up code costs a signature and a request. */
 import { RecentlyUsed } from "../auth/recently-used.js";
+import { countdown } from "../clock.js";
 import { isTokenRequestError } from "../errors.js";
-import { countdown } from "../http/backoff.js";
 import { invalidOption } from "../options.js";
 import type { Settings } from "./backend-options.js";
 import { Refusal } from "./error-answer.js";
@@ -22,7 +22,7 @@ export type LimitedExchange = <T>(
   exchange: () => Promise<T>,
 ) => Promise<T>;
 
-export function exchangeLimits({ now, clientKey }: Settings): LimitedExchange {
+export function exchangeLimits({ clock, clientKey }: Settings): LimitedExchange {
   const running = new Map<string, number>();
   /** By client, its exchanges that run, and how long it takes until all of its refusals are forgiven. */
   const clients = new RecentlyUsed<{ running: number; leftMs: () => number }>(10_000);
@@ -43,15 +43,15 @@ export function exchangeLimits({ now, clientKey }: Settings): LimitedExchange {
     }
     running.set(deployment, atOnce);
     client.running++;
-    const startedAt = performance.now();
+    const startedAt = clock.monotonic();
     try {
       return await exchange();
     } catch (error) {
       const { code = "", cause } = Object(error) as { code?: string; cause?: unknown };
-      if (counted.includes(code)) client.leftMs = countdown(Math.max(0, client.leftMs()) + forgivenMs, now);
+      if (counted.includes(code)) client.leftMs = countdown(Math.max(0, client.leftMs()) + forgivenMs, clock);
       // A refusal without a request must take as long as one by a service. Its time could name the customers.
-      if (isTokenRequestError(cause)) refusalMs = Math.min(performance.now() - startedAt, 5_000);
-      else if (code === "launch_refused") await new Promise((end) => setTimeout(end, refusalMs));
+      if (isTokenRequestError(cause)) refusalMs = Math.min(clock.monotonic() - startedAt, 5_000);
+      else if (code === "launch_refused") await new Promise<void>((end) => clock.setTimeout(end, refusalMs));
       throw error;
     } finally {
       client.running--;

@@ -31,29 +31,29 @@ export class LoginSeal {
   async open(name: string, sealed: string): Promise<unknown> {
     const key = await this.#key();
     if (key === undefined) return undefined;
-    const currentDate = new Date(this.#settings.now());
+    const currentDate = new Date(this.#settings.clock.now());
     const algorithms = { keyManagementAlgorithms: ["dir"], contentEncryptionAlgorithms: ["A256GCM"] };
     const opened = jwtDecrypt(sealed, key, { audience: name, currentDate, ...algorithms });
     return opened.then(({ payload }) => payload.login).catch(() => undefined);
   }
 
   async #key(): Promise<Uint8Array | undefined> {
-    const { store, now } = this.#settings;
-    if (this.#cached !== undefined && now() - this.#cached.readAt < cachedMs) return this.#cached.key;
+    const { store, clock } = this.#settings;
+    if (this.#cached !== undefined && clock.now() - this.#cached.readAt < cachedMs) return this.#cached.key;
     const found = await store.get(keyName).catch((error: unknown) => {
       if (isStoreError(error) && error.code === "store_corrupt") return undefined;
       throw error;
     });
     if (found === undefined || !isKey.test(found.value)) return undefined;
-    this.#cached = { key: base64url.decode(found.value), readAt: now() };
+    this.#cached = { key: base64url.decode(found.value), readAt: clock.now() };
     return this.#cached.key;
   }
 
   /** If several processes make a key, the first one wins. An entry that cannot be read is replaced. */
   async #newKey(): Promise<Uint8Array> {
-    const { store, now } = this.#settings;
+    const { store, clock } = this.#settings;
     const made = randomToken();
-    const expiresAt = now() + keyLifetimeMs;
+    const expiresAt = clock.now() + keyLifetimeMs;
     try {
       await store.set(keyName, made, { ifVersion: null, expiresAt });
     } catch (error) {

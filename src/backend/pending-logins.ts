@@ -84,7 +84,7 @@ export class PendingLogins {
 
   /** Returns the `Set-Cookie` values that keep a login in the browser. */
   async start(request: Request, started: StartedLogin, returnTo: string): Promise<readonly string[]> {
-    const sealed = { returnTo, expiresAt: this.#settings.now() + stepMs, started };
+    const sealed = { returnTo, expiresAt: this.#settings.clock.now() + stepMs, started };
     const cookie = await this.#sealed(this.#newName(request), sealed);
     if (cookie.value.length > mostCookieBytes) throw new Refusal("return_to_refused");
     let bytes = cookie.value.length;
@@ -109,10 +109,10 @@ export class PendingLogins {
     return {
       ...started,
       returnTo,
-      isLate: this.#settings.now() >= expiresAt,
+      isLate: this.#settings.clock.now() >= expiresAt,
       end: async () => [this.#setCookie(request, await this.#sealed(cookie.name, { returnTo, expiresAt }))],
       complete: async (completed) => {
-        const now = this.#settings.now();
+        const now = this.#settings.clock.now();
         const record = { returnTo, expiresAt: now + stepMs };
         const options = { ifVersion: null, expiresAt: now + rememberedMs };
         // A copy of the cookie can complete the login with another code. Only the first one counts.
@@ -131,10 +131,10 @@ export class PendingLogins {
 
   /** Another replica may have begun the login. It is said once, because anyone can send such a cookie. */
   #reportUnknown(): void {
-    const { hasOwnStore, onEvent, now } = this.#settings;
+    const { hasOwnStore, onEvent, clock } = this.#settings;
     if (hasOwnStore || this.#hasReportedUnknown) return;
     this.#hasReportedUnknown = true;
-    emit(onEvent, { type: "login_unknown", at: now() });
+    emit(onEvent, { type: "login_unknown", at: clock.now() });
   }
 
   /** Passes a completed login to `handOver` once. If that fails, the login stays. */
@@ -178,7 +178,7 @@ export class PendingLogins {
   }
 
   async #sealed(name: string, login: LoginRecord): Promise<LoginCookie> {
-    return { name, value: await this.#seal.seal(name, login, this.#settings.now() + rememberedMs) };
+    return { name, value: await this.#seal.seal(name, login, this.#settings.clock.now() + rememberedMs) };
   }
 
   async #loginsOf(request: Request): Promise<readonly FoundLogin[]> {
@@ -198,7 +198,7 @@ export class PendingLogins {
 
   /** Returns the login with the page's mark, or without a mark the latest login, if all are of one tenant. */
   async #completedOf(request: Request, { mark, tenantId }: WantedLogin): Promise<FoundLogin | undefined> {
-    const now = this.#settings.now();
+    const now = this.#settings.clock.now();
     const logins = (await this.#loginsOf(request)).filter(
       ({ returnTo, expiresAt, completed }) =>
         completed !== undefined &&

@@ -4,6 +4,7 @@ import { personContext } from "../auth/person-refresh.js";
 import { RecentlyUsed } from "../auth/recently-used.js";
 import { personRequired } from "../client/call-error.js";
 import { isStoreError, LoginRequiredError, type Variant } from "../errors.js";
+import { withTimeLimit } from "../http/exchange.js";
 import { type ResumeAuthOptions, resumeAuth } from "../people.js";
 import type { Settings } from "./backend-options.js";
 import type { BackendDeployment } from "./deployments.js";
@@ -90,7 +91,10 @@ export class PersonAuths {
   async requireUsable(subject: SessionSubject): Promise<void> {
     const auth = await this.of(subject);
     try {
-      await auth.getAccessToken({ signal: AbortSignal.timeout(this.#settings.timeoutMs) });
+      const { variant, baseUrl: waitsFor } = auth;
+      const { timeoutMs, clock } = this.#settings;
+      const limit = { variant, waitsFor, timeoutMs, clock };
+      await withTimeLimit((signal) => auth.getAccessToken({ signal }), limit);
     } catch (error) {
       // Any other failure may be temporary.
       if (personRequired(error) !== undefined) throw error;

@@ -137,12 +137,12 @@ export async function guardedCookieToken(request: Request, settings: Settings): 
 export async function readJson<S extends z.ZodObject>(
   request: Request,
   schema: S,
-  { timeoutMs }: Pick<Settings, "timeoutMs">,
+  limits: Pick<Settings, "timeoutMs" | "clock">,
 ): Promise<z.infer<S>> {
   // A form on another site can send text/plain or form data without a CORS preflight, but not application/json.
   const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (type !== "application/json") throw new Refusal("type_not_supported");
-  const text = await readText(request, timeoutMs);
+  const text = await readText(request, limits);
   let body: unknown;
   try {
     body = text === "" ? {} : JSON.parse(text);
@@ -159,7 +159,10 @@ export async function readJson<S extends z.ZodObject>(
   throw new Refusal("request_invalid", { message });
 }
 
-async function readText({ headers, body, signal }: Request, timeoutMs: number): Promise<string> {
+async function readText(
+  { headers, body, signal }: Request,
+  { timeoutMs, clock }: Pick<Settings, "timeoutMs" | "clock">,
+): Promise<string> {
   if (Number(headers.get("content-length") ?? 0) > longestBodyBytes) throw new Refusal("body_too_large");
   // The rest of the body stays unread, and would be taken for the next request.
   const closing = { headers: { connection: "close" } };
@@ -173,7 +176,7 @@ async function readText({ headers, body, signal }: Request, timeoutMs: number): 
   });
   // The body of a client that went away, or that sends a byte now and then, may never end.
   const end = new AbortController();
-  const timer = setTimeout(() => end.abort(new Refusal("body_timeout", closing)), timeoutMs);
+  const timer = clock.setTimeout(() => end.abort(new Refusal("body_timeout", closing)), timeoutMs);
   const leave = () => end.abort(new Refusal("client_gone"));
   if (signal.aborted) leave();
   signal.addEventListener("abort", leave, { once: true });
@@ -185,7 +188,7 @@ async function readText({ headers, body, signal }: Request, timeoutMs: number): 
     // The body broke off, was read before, or is not UTF-8.
     throw error instanceof Refusal ? error : new Refusal(signal.aborted ? "client_gone" : "request_invalid");
   } finally {
-    clearTimeout(timer);
+    clock.clearTimeout(timer);
     signal.removeEventListener("abort", leave);
   }
 }

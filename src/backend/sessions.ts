@@ -66,7 +66,7 @@ export class Sessions {
   /** Opens a session under a new token, which thus cannot have been planted (no session fixation). */
   async open(subject: SessionSubject): Promise<{ readonly token: string; readonly session: SessionRecord }> {
     const token = randomToken();
-    const usedAt = this.#settings.now();
+    const usedAt = this.#settings.clock.now();
     const longest = usedAt + this.#settings.session.lifetimeMs;
     // The token of a launch cannot be renewed, so the session ends with it.
     const expiresAt = Math.min(longest, subject.launchEndsAt ?? longest);
@@ -84,7 +84,7 @@ export class Sessions {
     const unknown = "This session is unknown or was ended. Start a new session.";
     if (found === undefined) throw new SessionError("session_unknown", unknown);
     const session = found.value;
-    const now = this.#settings.now();
+    const now = this.#settings.clock.now();
     if (now >= this.#endOf(session)) {
       await this.#people.forget(session).catch(this.#settings.report);
       if (session.launchEndsAt !== undefined && now >= session.launchEndsAt)
@@ -108,9 +108,9 @@ export class Sessions {
     if (everywhere && person === undefined) throw new Refusal("person_unknown");
     await this.#people.forget(session);
     if (everywhere && person !== undefined) {
-      const { now, session: settings } = this.#settings;
+      const { clock, session: settings } = this.#settings;
       // Then no session is left that was opened before.
-      const expiresAt = now() + settings.lifetimeMs + rememberedMs;
+      const expiresAt = clock.now() + settings.lifetimeMs + rememberedMs;
       await this.#persons.write(person, { generation: randomToken() }, { expiresAt });
     }
     await this.#records.delete(token);
@@ -136,10 +136,10 @@ export class Sessions {
 
   /** Another replica may know the session. It is said once, because anyone can send such a token. */
   #reportUnknown(): void {
-    const { hasOwnStore, onEvent, now } = this.#settings;
+    const { hasOwnStore, onEvent, clock } = this.#settings;
     if (hasOwnStore || this.#hasReportedUnknown) return;
     this.#hasReportedUnknown = true;
-    emit(onEvent, { type: "session_unknown", at: now() });
+    emit(onEvent, { type: "session_unknown", at: clock.now() });
   }
 
   async #generationOf(subject: SessionSubject): Promise<string | undefined> {

@@ -2,7 +2,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
 import type { ReadableStream as NodeReadableStream } from "node:stream/web";
-import { invalidOption, requireDuration } from "../options.js";
+import { type ClockOptions, inTime, limitIn, type ResolvedClock, resolveClock } from "../clock.js";
+import { invalidOption, requireDuration, requireObject } from "../options.js";
 import { type ErrorAnswer, Refusal } from "./error-answer.js";
 
 /** The parts of a request from node:http or HTTP/2 that are needed, declared without the types of Node. */
@@ -20,7 +21,10 @@ export interface NodeResponse {
 }
 
 type Handler = (request: Request) => Promise<Response> | Response;
-type Limits = { readonly timeoutMs?: number | undefined; readonly signal?: AbortSignal };
+interface Limit {
+  readonly timeoutMs: number;
+  readonly clock: ResolvedClock;
+}
 type Incoming = IncomingMessage & { readonly originalUrl?: string; readonly body?: unknown };
 
 /**
@@ -41,11 +45,12 @@ type Incoming = IncomingMessage & { readonly originalUrl?: string; readonly body
  */
 export function toNodeHandler(
   handler: Handler,
-  { timeoutMs: given }: { readonly timeoutMs?: number | undefined } = {},
+  options: ClockOptions & { readonly timeoutMs?: number | undefined } = {},
 ): (incoming: NodeRequest, outgoing: NodeResponse) => void {
-  const timeoutMs = requireDuration("timeoutMs", given, 10_000, 1);
+  const timeoutMs = requireDuration("timeoutMs", requireObject("options", options).timeoutMs, 10_000, 1);
+  const limit = { timeoutMs, clock: resolveClock(options) };
   return (incoming, outgoing) => {
-    const served = serve(handler, incoming as Incoming, outgoing as ServerResponse, timeoutMs);
+    const served = serve(handler, incoming as Incoming, outgoing as ServerResponse, limit);
     served.catch(() => outgoing.destroy());
   };
 }
@@ -61,7 +66,7 @@ async function serve(
   handler: Handler,
   incoming: Incoming,
   outgoing: ServerResponse,
-  timeoutMs: number,
+  limit: Limit,
 ): Promise<void> {
   const gone = new AbortController();
   let request: Request | undefined;
@@ -76,7 +81,7 @@ async function serve(
   const failed = { status: 500, code: "backend_failed", message: "The backend failed." };
   let response: Response;
   try {
-    request = makeRequest(incoming, { timeoutMs, signal: gone.signal });
+    request = makeRequest(incoming, limit, gone.signal);
     response = await handler(request);
     const isResponse =
       typeof response?.status === "number" && typeof response.headers?.getSetCookie === "function";
@@ -105,7 +110,7 @@ export function toWebRequest(request: NodeRequest): Request {
   return makeRequest(request as Incoming);
 }
 
-function makeRequest(incoming: Incoming, { timeoutMs, signal }: Limits = {}): Request {
+function makeRequest(incoming: Incoming, limit?: Limit, signal?: AbortSignal): Request {
   const { method = "GET", rawHeaders, socket } = incoming;
   const host = incoming.headers.host ?? incoming.headers[":authority"];
   const target = pathOf(incoming.originalUrl ?? incoming.url ?? "");
@@ -120,7 +125,7 @@ function makeRequest(incoming: Incoming, { timeoutMs, signal }: Limits = {}): Re
       // HTTP/2 lists the request line among the headers.
       if (!name.startsWith(":")) headers.append(name, value);
     }
-    const body = method === "GET" || method === "HEAD" ? undefined : bodyOf(incoming, timeoutMs);
+    const body = method === "GET" || method === "HEAD" ? undefined : bodyOf(incoming, limit);
     const init = { method, headers, ...(signal && { signal }), ...(body && { body, duplex: "half" }) };
     // The URL is not resolved, because a path that begins with two slashes would replace the host.
     const request = new Request(`${protocol}://${host}${target}`, init as RequestInit);
@@ -146,31 +151,25 @@ function pathOf(target: string): string | undefined {
 }
 
 /** Reads nothing before the body is used, so that a request may also be made for its headers alone. */
-function bodyOf(incoming: Incoming, timeoutMs: number | undefined): ReadableStream<Uint8Array> {
-  let leftMs = timeoutMs;
+function bodyOf(incoming: Incoming, limit: Limit | undefined): ReadableStream<Uint8Array> {
+  let leftMs = limit?.timeoutMs ?? 0;
   let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   const source: UnderlyingDefaultSource<Uint8Array> = {
     async pull(controller) {
       reader ??= (await streamOf(incoming)).getReader();
-      const startedAt = performance.now();
-      const { done, value } = await inTime(reader.read(), leftMs);
+      const reading = reader.read();
+      const left = limit && limitIn(leftMs, limit.clock);
+      // After a timeout it reads on: to stop would close the connection before the answer.
+      const late = () => new Refusal("body_timeout");
+      const { done, value } = await (limit ? inTime(reading, leftMs, limit.clock, late) : reading);
       // The time that the reader itself takes does not count.
-      if (leftMs !== undefined) leftMs -= performance.now() - startedAt;
+      if (left) leftMs = left();
       if (done) controller.close();
       else controller.enqueue(value);
     },
     cancel: (reason) => reader?.cancel(reason),
   };
   return new ReadableStream(source, { highWaterMark: 0 });
-}
-
-/** Rejects after `timeoutMs`, and reads on: to stop would close the connection before the answer. */
-function inTime<T>(reading: Promise<T>, timeoutMs: number | undefined): Promise<T> {
-  if (timeoutMs === undefined) return reading;
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Refusal("body_timeout")), timeoutMs);
-    reading.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
 }
 
 async function streamOf(incoming: Incoming): Promise<ReadableStream<Uint8Array>> {

@@ -75,7 +75,8 @@ export async function bearerFetch<T>(
   const { auth, method, signal, operationId } = request;
   const { variant, baseUrl: waitsFor } = auth;
   // The time limit is for one request, without the wait for a token before it.
-  const limits = { variant, waitsFor, timeoutMs: context.options.timeoutMs, signal };
+  const { timeoutMs, clock } = context.options;
+  const limits = { variant, waitsFor, timeoutMs, clock, signal };
   const { requestId, emit } = request.events;
   let isReplayed = false;
   for (;;) {
@@ -130,7 +131,7 @@ function mayBeProcessed(fault: unknown, method: string, status: number): unknown
 function refusesBearer(status: number, token: AccessToken, auth: Auth, context: BearerFetchContext): boolean {
   const { options, memoryOf } = context;
   if (!options.bearerStatuses.includes(status)) return false;
-  const ageMs = options.now() - (token.issuedAt ?? 0);
+  const ageMs = options.clock.now() - (token.issuedAt ?? 0);
   // If the clock was set back, the age is negative. Such a token is not treated as young.
   if (ageMs >= 0 && ageMs <= youngTokenMs) return false;
   // A status other than 401 has other meanings too, so the token must have been accepted before.

@@ -1,6 +1,7 @@
 /** Looks up an operation, builds its request, sends it with the bearer, and makes an outcome of the response. */
 import type { OperationEntry } from "../../generated/operations.js";
 import type { Auth, Emit } from "../auth/auth.js";
+import { countdown, deadlineIn } from "../clock.js";
 import {
   type ApiError,
   ConfigurationError,
@@ -9,9 +10,9 @@ import {
   UnexpectedResponseError,
   type Variant,
 } from "../errors.js";
-import { countdown, deadlineIn, parseRetryAfterMs, retryWaitMs, sleep } from "../http/backoff.js";
+import { parseRetryAfterMs, retryWaitMs, sleep } from "../http/backoff.js";
 import { canBeSentAgain, idempotentMethods, readBounded, untilAborted } from "../http/exchange.js";
-import { type ClockOptions, invalidOption } from "../options.js";
+import { invalidOption } from "../options.js";
 import { type BearerFetchContext, bearerFetch } from "./bearer-fetch.js";
 import { apiErrorOf } from "./call-error.js";
 import type { LookupTypes } from "./outcome.js";
@@ -109,8 +110,7 @@ function requireRetries(retries: unknown, fallback: number): number {
 export interface CallerContext extends BearerFetchContext {
   readonly operations: OperationIndex;
   readonly options: BearerFetchContext["options"] &
-    ResolvedCallOptions &
-    Pick<ClockOptions, "clock"> & { readonly rateLimitDeadlineMs: number };
+    ResolvedCallOptions & { readonly rateLimitDeadlineMs: number };
 }
 
 export interface ValidatedAnswer {
@@ -149,7 +149,7 @@ function namesDevice({ path, deviceParameter }: OperationEntry, { params, body }
 
 export function createCaller(context: CallerContext): Caller {
   const { operations, options, begin, memoryOf } = context;
-  const { now, clock, validate, rateLimitDeadlineMs } = options;
+  const { clock, validate, rateLimitDeadlineMs } = options;
 
   return async (auth, operationId, init = {}) => {
     const { variant } = auth;
@@ -175,20 +175,20 @@ export function createCaller(context: CallerContext): Caller {
     if (body !== undefined && !(body instanceof FormData))
       headers["content-type"] ??= contentType ?? "application/json";
     headers.accept ??= "application/json";
-    const startedAt = performance.now();
+    const startedAt = clock.monotonic();
     const events = begin(auth);
     const { emit } = events;
     emit({ type: "call_started", operationId, method });
-    const leftMs = deadlineIn(rateLimitDeadlineMs, options);
+    const leftMs = deadlineIn(rateLimitDeadlineMs, clock);
     let retries = 0;
     const again = async (response: Response | undefined, fault?: unknown): Promise<boolean> => {
       const status = response?.status;
       const isPassing = isTransportError(fault) ? fault.retryable : gatewayStatuses.includes(status ?? 0);
       // A request that was answered 429 was not processed, whatever its method.
       if (status !== 429 && !(isPassing && idempotentMethods.includes(method))) return false;
-      const askedMs = response && parseRetryAfterMs(response.headers, now());
-      const waitMs = retryWaitMs(askedMs, retries);
-      if (status === 429) memoryOf(auth).limited.set(operationId, countdown(waitMs, now));
+      const askedMs = response && parseRetryAfterMs(response.headers, clock.now());
+      const waitMs = retryWaitMs(askedMs, retries, clock);
+      if (status === 429) memoryOf(auth).limited.set(operationId, countdown(waitMs, clock));
       if (retries >= mostRetries || !canBeSentAgain(body) || waitMs > leftMs()) return false;
       const code = isTransportError(fault) ? fault.code : undefined;
       emit({ type: "call_retried", operationId, method, status, code, retry: ++retries, waitMs });
@@ -229,7 +229,7 @@ export function createCaller(context: CallerContext): Caller {
         response,
         operationId,
         required,
-        now: now(),
+        now: clock.now(),
         body: parseRefusal(content),
         isDocumented: operation.failure.includes(status),
         isReplayed: options.bearerStatuses.includes(status) ? isReplayed : undefined,
@@ -245,7 +245,7 @@ export function createCaller(context: CallerContext): Caller {
       code = codeOf(error, signal);
       throw error;
     } finally {
-      const durationMs = performance.now() - startedAt;
+      const durationMs = clock.monotonic() - startedAt;
       emit({ type: "call_finished", operationId, method, status, code, durationMs, retries });
     }
   };

@@ -19,6 +19,7 @@ export type ServiceFetch = (input: string | URL, init?: RequestInit) => Promise<
 type BearerFetch = (auth: Auth, ...args: Parameters<ServiceFetch>) => ReturnType<ServiceFetch>;
 
 export function createServiceFetch(context: BearerFetchContext): BearerFetch {
+  const { clock } = context.options;
   return async (auth, input, init = {}) => {
     const url = resolveUnderBase(input, auth);
     const method = requestMethod(requireObject("init", init));
@@ -26,7 +27,7 @@ export function createServiceFetch(context: BearerFetchContext): BearerFetch {
     // `redirect` is read by name, since `init` may be a Request, whose members are not its own.
     const { body, redirect = "follow", ...others } = init;
     const signal = init.signal ?? undefined;
-    const startedAt = performance.now();
+    const startedAt = clock.monotonic();
     const events = context.begin(auth);
     events.emit({ type: "call_started", method });
     let status: number | undefined;
@@ -53,7 +54,7 @@ export function createServiceFetch(context: BearerFetchContext): BearerFetch {
       code = codeOf(error, signal);
       throw error;
     } finally {
-      const durationMs = performance.now() - startedAt;
+      const durationMs = clock.monotonic() - startedAt;
       events.emit({ type: "call_finished", method, status, code, durationMs, retries: 0 });
     }
   };

@@ -1,5 +1,5 @@
-/** The waits before a request is sent again: the schedule, Retry-After, and deadlines. */
-import type { Clock } from "../options.js";
+/** The waits before a request is sent again: the schedule, and Retry-After. */
+import type { ResolvedClock } from "../clock.js";
 import { untilAborted } from "./exchange.js";
 
 const firstStepMs = 2_000;
@@ -8,40 +8,14 @@ const longestStepMs = 64_000;
 const backoffJitter = 0.25;
 
 /** Milliseconds to wait after the n-th failure in a row, counted from 0: "a few seconds, doubling, with random jitter". */
-export function backoffMs(failures: number): number {
-  return Math.min(firstStepMs * 2 ** failures, longestStepMs) * (1 + backoffJitter * Math.random());
+export function backoffMs(failures: number, clock: ResolvedClock): number {
+  return Math.min(firstStepMs * 2 ** failures, longestStepMs) * (1 + backoffJitter * clock.random());
 }
 
-/** Waits until the time has passed in real time or by the stepped clock. @throws the signal's reason after an abort */
-export function sleep(ms: number, signal: AbortSignal | undefined, clock?: Clock): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
+/** Waits by the clock. @throws the signal's reason after an abort */
+export function sleep(ms: number, signal: AbortSignal | undefined, clock: ResolvedClock): Promise<void> {
   const ended = new AbortController();
-  const elapsed = new Promise<void>((resolve, reject) => {
-    timer = setTimeout(resolve, ms);
-    clock?.sleep(ms, ended.signal).then(resolve, reject);
-  });
-  return untilAborted(elapsed, signal).finally(() => {
-    clearTimeout(timer);
-    ended.abort();
-  });
-}
-
-/**
- * Starts a countdown. Returns a function that returns the milliseconds left, 0 or less at the end. Time passes by `now`
- * or by the machine's timer, whichever has moved further: a frozen `now` does not delay the end, a step of `now` brings it.
- */
-export function countdown(ms: number, now: () => number): () => number {
-  const startedAt = now();
-  const startedReal = performance.now();
-  return () => ms - Math.max(now() - startedAt, performance.now() - startedReal);
-}
-
-/** A countdown that is over, or a clock that stands still. It is one function, so that no instance has its own. */
-export const zero = (): number => 0;
-
-/** Starts the countdown to a deadline: in real time, whatever `now` says, and by the stepped clock if there is one. */
-export function deadlineIn(ms: number, { clock }: { readonly clock?: Clock | undefined }): () => number {
-  return countdown(ms, clock === undefined ? zero : () => clock.now());
+  return untilAborted(clock.sleep(ms, ended.signal), signal).finally(() => ended.abort());
 }
 
 /** A longer Retry-After is cut to a day, so that no answer can stop a program for good. */
@@ -50,9 +24,9 @@ const longestMs = 24 * 3_600 * 1_000;
 const retryAfterJitter = 0.1;
 
 /** Returns the wait after the n-th failure in a row, counted from 0: what `parseRetryAfterMs` found, or the schedule. */
-export function retryWaitMs(askedMs: number | undefined, failures: number): number {
-  if (askedMs === undefined) return backoffMs(failures);
-  return Math.min(askedMs * (1 + retryAfterJitter * Math.random()), longestMs);
+export function retryWaitMs(askedMs: number | undefined, failures: number, clock: ResolvedClock): number {
+  if (askedMs === undefined) return backoffMs(failures, clock);
+  return Math.min(askedMs * (1 + retryAfterJitter * clock.random()), longestMs);
 }
 
 /** Returns the sentence that a message about a wait needs if the wait may have been cut. */

@@ -3,6 +3,7 @@
  * runtime may repeat.
  */
 import type { RequestInit as UndiciInit } from "undici";
+import type { ResolvedClock } from "../clock.js";
 import { isBivariantError, TransportError, UnexpectedResponseError, type Variant } from "../errors.js";
 import { requireSignal } from "../options.js";
 
@@ -27,13 +28,13 @@ const tooLargeMessage =
  */
 export function exchange(
   send: (signal: AbortSignal) => Promise<Response>,
-  options: TimeLimitOptions & { readonly now: () => number },
+  options: TimeLimitOptions,
 ): Promise<Answer> {
-  const { now, variant } = options;
+  const { clock, variant } = options;
   return withTimeLimit(async (abort) => {
-    const sentAt = now();
+    const sentAt = clock.now();
     const response = await send(abort);
-    const receivedAt = now();
+    const receivedAt = clock.now();
     const text = await readBounded(response, variant);
     // In a browser a redirect that is not followed has the status 0.
     const status = response.type === "opaqueredirect" ? 302 : response.status;
@@ -95,6 +96,7 @@ interface TimeLimitOptions {
   /** The words of an error message for what is asked: the base URL, or for instance a credential's function. It may change. */
   readonly waitsFor: string;
   readonly timeoutMs: number;
+  readonly clock: ResolvedClock;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -108,13 +110,13 @@ export function withTimeLimit<T>(
   task: (signal: AbortSignal) => Promise<T>,
   options: TimeLimitOptions,
 ): Promise<T> {
-  const { variant, timeoutMs, signal: given } = options;
+  const { variant, timeoutMs, clock, signal: given } = options;
   const controller = new AbortController();
   return new Promise((resolve, reject) => {
     const signal = requireSignal(given);
     if (signal?.aborted) return reject(signal.reason);
     const end = () => {
-      clearTimeout(timer);
+      clock.clearTimeout(timer);
       forget?.();
     };
     // The caller's own fetch may ignore the signal, so the wait ends here too.
@@ -123,7 +125,7 @@ export function withTimeLimit<T>(
       reject(reason);
       controller.abort(reason);
     };
-    const timer = setTimeout(() => {
+    const timer = clock.setTimeout(() => {
       const message = `No complete answer from ${options.waitsFor} within ${timeoutMs} ms. Check whether it is reachable, or raise timeoutMs.`;
       stop(new TransportError("timed_out", message, { retryable: true, variant }));
     }, timeoutMs);

@@ -3,8 +3,9 @@ import { readdirSync, unlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import type { TokenStore } from "../auth/token-store.js";
+import { type ClockOptions, resolveClock } from "../clock.js";
 import { StoreError } from "../errors.js";
-import { type ClockOptions, invalidOption, requireClock, requireObject } from "../options.js";
+import { invalidOption, requireObject } from "../options.js";
 import { requireEntry, requireKey, requireLock } from "./arguments.js";
 import { type Encryption, type EncryptionKey, encryptionWith, makeKey, plaintext } from "./encryption.js";
 import { close, look, type Place, replace, sweepEntry } from "./file-entry.js";
@@ -59,8 +60,8 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
     throw invalidOption("path", "must be the path of a folder");
   const given = resolve(path);
   const encryption = chosenEncryption(requireObject("options", options));
-  const now = requireClock(options);
-  const [writes, locks] = [mutex(), mutex()];
+  const clock = resolveClock(options);
+  const [writes, locks] = [mutex(clock), mutex(clock)];
   let checked: string | undefined;
   let toSweep: { readonly folder: string; readonly name: string }[] = [];
 
@@ -114,7 +115,7 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
   };
 
   const isOver = ({ expiresAt }: { readonly expiresAt?: unknown }) =>
-    typeof expiresAt === "number" && expiresAt <= now();
+    typeof expiresAt === "number" && expiresAt <= clock.now();
 
   /** The state of an entry. Before a damaged file is set aside, the key must still be that of the store. */
   const read = async (place: Place) => {

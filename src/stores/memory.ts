@@ -1,7 +1,8 @@
 /** A token store in the memory of this process. */
 import type { StoredValue, TokenStore } from "../auth/token-store.js";
+import { type ClockOptions, resolveClock } from "../clock.js";
 import { StoreError } from "../errors.js";
-import { type ClockOptions, invalidOption, requireClock, requireObject } from "../options.js";
+import { invalidOption, requireObject } from "../options.js";
 import { requireEntry, requireKey, requireLock } from "./arguments.js";
 import { mutex } from "./mutex.js";
 
@@ -19,15 +20,15 @@ export interface MemoryStoreOptions extends ClockOptions {
  */
 export function memoryStore(options: MemoryStoreOptions = {}): TokenStore {
   const { mostEntries = Number.POSITIVE_INFINITY } = requireObject("options", options);
-  const now = requireClock(options);
+  const clock = resolveClock(options);
   if (!(mostEntries >= 1)) throw invalidOption("mostEntries", "must be a number, 1 or more");
   const entries = new Map<string, StoredValue & { expiresAt: number }>();
-  const locked = mutex();
+  const locked = mutex(clock);
   let writes = 0;
 
   const read = (key: string) => {
     const entry = entries.get(key);
-    if (entry !== undefined && entry.expiresAt <= now()) {
+    if (entry !== undefined && entry.expiresAt <= clock.now()) {
       entries.delete(key);
       return undefined;
     }

@@ -1,10 +1,11 @@
 /** Runs this process's tasks with the same key one after another, in the order in which they came. */
+import { inTime, type ResolvedClock } from "../clock.js";
 import { StoreError } from "../errors.js";
 
 /** If the wait exceeds `timeoutMs`, rejects with `store_locked` and leaves the queue. */
 export type Mutex = <T>(key: string, timeoutMs: number, task: () => Promise<T>) => Promise<T>;
 
-export function mutex(): Mutex {
+export function mutex(clock: ResolvedClock): Mutex {
   const tails = new Map<string, Promise<void>>();
   return async (key, timeoutMs, task) => {
     const before = tails.get(key);
@@ -18,7 +19,7 @@ export function mutex(): Mutex {
       if (tails.get(key) === tail) tails.delete(key);
     });
     try {
-      if (before !== undefined) await within(before, timeoutMs);
+      if (before !== undefined) await inTime(before, timeoutMs, clock, () => late(timeoutMs));
       return await task();
     } finally {
       release();
@@ -26,14 +27,5 @@ export function mutex(): Mutex {
   };
 }
 
-function within(before: Promise<void>, timeoutMs: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const late = new StoreError("store_locked", `The lock was not free within ${timeoutMs} ms.`);
-    // A timer set for longer than 2^31 - 1 ms would fire at once.
-    const timer = setTimeout(() => reject(late), Math.min(timeoutMs, 2 ** 31 - 1));
-    before.then(() => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
-}
+const late = (timeoutMs: number) =>
+  new StoreError("store_locked", `The lock was not free within ${timeoutMs} ms.`);

@@ -1,5 +1,6 @@
 /** `bivariant/store-redis`: a token store in Redis or Valkey, shared by any number of machines. */
 import type { TokenStore } from "../auth/token-store.js";
+import { type ClockOptions, inTime, type ResolvedClock, resolveClock } from "../clock.js";
 import { isStoreError, StoreError } from "../errors.js";
 import { invalidOption, requireDuration, requireObject, requireTypes } from "../options.js";
 import { requireEntry, requireKey, requireLock } from "./arguments.js";
@@ -32,7 +33,7 @@ export type RedisClient =
       sendCommand(isReadonly: boolean, args: string[], options?: CommandOptions): Promise<unknown>;
     };
 
-export interface RedisStoreOptions {
+export interface RedisStoreOptions extends ClockOptions {
   /** Begins every key. Stores with different prefixes share nothing. Default: "bivariant". */
   readonly prefix?: string | undefined;
   /**
@@ -69,26 +70,28 @@ export function redisStore(
   const run = scriptRunner(client);
   requireTypes(requireObject("options", options), "string", ["prefix"]);
   const { prefix = "bivariant" } = options;
-  const queued = mutex();
+  const clock = resolveClock(options);
+  const queued = mutex(clock);
   const nameOf = (kind: "entry" | "lock", key: string) => `${prefix}:${kind}:{${encodeName(key)}}`;
 
   /** Returns when the command that acquired the lock was sent: the lease counts from then at the earliest. */
   const acquire = async (name: string, holder: string, timeoutMs: number, endsAt: number) => {
     for (let longestMs = 5; ; longestMs = Math.min(2 * longestMs, 50)) {
-      const sentAt = performance.now();
+      const sentAt = clock.monotonic();
       const asking = run(acquireScript, name, [holder, String(leaseMs)]);
       try {
-        if (await inTime(asking, Math.min(endsAt - sentAt + answerMs, longestAnswerMs))) return sentAt;
+        const limitMs = Math.min(endsAt - sentAt + answerMs, longestAnswerMs);
+        if (isYes(await inTime(asking, limitMs, clock, lateError))) return sentAt;
       } catch (error) {
         // It may have been executed nevertheless, or may be later.
         asking.catch(() => {}).then(() => run(releaseScript, name, [holder]).catch(() => {}));
         throw error;
       }
-      const leftMs = endsAt - performance.now();
+      const leftMs = endsAt - clock.monotonic();
       if (leftMs <= 0) throw new StoreError("store_locked", `The lock was not free within ${timeoutMs} ms.`);
       // With jitter, so that processes which began to wait together do not ask together.
-      const pauseMs = Math.min(leftMs, longestMs * (0.5 + Math.random() / 2));
-      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      const pauseMs = Math.min(leftMs, longestMs * (0.5 + clock.random() / 2));
+      await new Promise<void>((resolve) => clock.setTimeout(resolve, pauseMs));
     }
   };
 
@@ -121,19 +124,19 @@ export function redisStore(
     },
     async lock(key, task, lockOptions) {
       const timeoutMs = requireLock(key, task, lockOptions);
-      const endsAt = performance.now() + timeoutMs;
+      const endsAt = clock.monotonic() + timeoutMs;
       // The tasks of this process queue here, so that only one of them asks Redis.
       return queued(key, timeoutMs, async () => {
         const [name, holder] = [nameOf("lock", key), crypto.randomUUID()];
         const acquiredAt = await acquire(name, holder, timeoutMs, endsAt);
         const renew = async () => isYes(await run(renewScript, name, [holder, String(leaseMs)]));
-        const lease = keepLease(renew, acquiredAt, leaseMs);
+        const lease = keepLease(renew, acquiredAt, leaseMs, clock);
         try {
           return await task(lease.signal);
         } finally {
           lease.end();
           // If it fails, the lease ends by itself. The outcome of the task counts.
-          await inTime(run(releaseScript, name, [holder]), answerMs).catch(() => {});
+          await inTime(run(releaseScript, name, [holder]), answerMs, clock, lateError).catch(() => {});
         }
       });
     },
@@ -275,18 +278,9 @@ function storeErrorOf(fault: unknown): StoreError {
   return new StoreError("store_unavailable", `${problem} ${remedy}`, { cause });
 }
 
-/** Rejects with `store_unavailable` if there is no answer in time. */
-function inTime(asking: Promise<unknown>, limitMs: number): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    const problem = "Redis did not answer in time.";
-    const cause = { name: "TimeoutError" };
-    const late = new StoreError("store_unavailable", `${problem} Check its load and its connection.`, {
-      cause,
-    });
-    // A timer set for longer than 2^31 - 1 ms would fire at once.
-    const timer = setTimeout(() => reject(late), Math.min(limitMs, 2 ** 31 - 1));
-    asking.then((answer) => resolve(isYes(answer)), reject).finally(() => clearTimeout(timer));
-  });
+function lateError(): StoreError {
+  const message = "Redis did not answer in time. Check its load and its connection.";
+  return new StoreError("store_unavailable", message, { cause: { name: "TimeoutError" } });
 }
 
 /**
@@ -297,10 +291,12 @@ function keepLease(
   renew: () => Promise<boolean>,
   acquiredAt: number,
   leaseMs: number,
+  clock: ResolvedClock,
 ): { readonly signal: AbortSignal; end(): void } {
   const lost = new AbortController();
   let [renewedAt, askedAt] = [acquiredAt, acquiredAt];
-  const end = () => clearInterval(timer);
+  let timer: unknown;
+  const end = () => clock.clearTimeout(timer);
   const lose = () => {
     end();
     const problem = "The lock was lost while its task ran: another process may hold it now.";
@@ -308,7 +304,10 @@ function keepLease(
     lost.abort(new StoreError("store_locked", `${problem} ${remedy}`));
   };
   const check = () => {
-    const now = performance.now();
+    timer = clock.setTimeout(check, leaseMs / 30);
+    // Only Node's timers keep a process alive.
+    Object(timer).unref?.();
+    const now = clock.monotonic();
     if (now - renewedAt >= leaseMs) return lose();
     if (now - askedAt < leaseMs / 3) return;
     askedAt = now;
@@ -323,8 +322,6 @@ function keepLease(
       },
     );
   };
-  const timer = setInterval(check, leaseMs / 30);
-  // Only Node's timers keep a process alive.
-  (timer as { unref?(): unknown }).unref?.();
+  check();
   return { signal: lost.signal, end };
 }

@@ -73,7 +73,7 @@ export async function detect(
   return Object.freeze({
     served: Object.freeze(served),
     evidence: Object.freeze(evidence),
-    detectedAt: options.now(),
+    detectedAt: options.clock.now(),
   });
 }
 
@@ -118,7 +118,7 @@ async function ask(
   question: Evidence["question"],
   url: string,
   body: string,
-  { fetch, now, signal, timeoutMs, onAnswer }: DetectOptions,
+  { fetch, clock, signal, timeoutMs, onAnswer }: DetectOptions,
 ): Promise<Asked> {
   const headers = {
     accept: "application/json",
@@ -126,7 +126,7 @@ async function ask(
     "user-agent": detectionUserAgent,
   };
   const request = { method: "POST", headers, body, redirect: "manual" } as const;
-  const limit = { variant, waitsFor: new URL(url).origin, now, timeoutMs, signal };
+  const limit = { variant, waitsFor: new URL(url).origin, clock, timeoutMs, signal };
   const answer = await exchange((abort) => fetch(url, { ...request, signal: abort }), limit);
   // The made-up path may be exempt from the rate limit of the token endpoint, so only its 429 says something about it.
   if (question === "token endpoint" || answer.status === 429) await onAnswer?.(variant, answer);

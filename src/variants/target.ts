@@ -1,7 +1,8 @@
 /** Checks the base URL and the tenant id, and makes the token endpoints of both variants from them. */
+import { type ClockOptions, type ResolvedClock, resolveClock } from "../clock.js";
 import { ConfigurationError, type Variant } from "../errors.js";
 import { defaultFetch, type Fetch, isLoopback, sendingOnce } from "../http/exchange.js";
-import { type ClockOptions, invalidOption, requireClock, requireDuration, requireTypes } from "../options.js";
+import { invalidOption, requireDuration, requireTypes } from "../options.js";
 
 /** A deployment and a tenant. `baseUrl` has no trailing slash. */
 export interface Target {
@@ -30,9 +31,11 @@ export interface RequestOptions extends ClockOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-export type ResolvedRequestOptions = {
-  readonly [K in Exclude<keyof RequestOptions, "clock">]-?: NonNullable<RequestOptions[K]>;
-} & Pick<RequestOptions, "clock">;
+export interface ResolvedRequestOptions {
+  readonly fetch: Fetch;
+  readonly timeoutMs: number;
+  readonly clock: ResolvedClock;
+}
 
 /** @throws ConfigurationError `option_invalid` */
 export function resolveRequestOptions(
@@ -44,8 +47,7 @@ export function resolveRequestOptions(
     throw invalidOption("tenantIdPattern", "must be a regular expression");
   return {
     fetch: sendingOnce(options.fetch ?? defaultFetch(), options.fetch !== undefined),
-    now: requireClock(options),
-    clock: options.clock,
+    clock: resolveClock(options),
     timeoutMs: requireDuration("timeoutMs", options.timeoutMs, 10_000, 1),
   };
 }

@@ -19,7 +19,9 @@ async function floodOfLogins(
   seconds: number,
 ): Promise<{ usualMs: number; floodedMs: number; grownBytes: number }> {
   const path = join(temporaryFolder(), "store");
-  const { backend, launch } = rig({ store: fileStore(path, { plaintext: true, now: () => START }) });
+  const { backend, launch } = rig({
+    store: fileStore(path, { plaintext: true, clock: { now: () => START } }),
+  });
   const size = () => {
     const files = readdirSync(path, { recursive: true }).map((name) => join(path, String(name)));
     return files.reduce((sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0), 0);

@@ -73,8 +73,8 @@ async function expiredLogin(given: { deployment?: Deployment; store?: TokenStore
   const { deployment = await newDeployment(), ...more } = given;
   const clock = steppedClock();
   const { baseUrl } = deployment;
-  const limits = { timeoutMs: 500, rateLimitDeadlineMs: 0, now: clock.now };
-  const own = { tenantId: "acme", person: "session-1", store: memoryStore({ now: clock.now }) };
+  const limits = { timeoutMs: 500, rateLimitDeadlineMs: 0, clock };
+  const own = { tenantId: "acme", person: "session-1", store: memoryStore({ clock }) };
   const options = { ...limits, ...own, baseUrl, credential: apiClient(client), ...more };
   const auth = await completeLogin({ ...options, ...(await backFromLogin(options)) });
   clock.advance(hourMs);
@@ -106,7 +106,7 @@ describe("a refresh token whose answer is lost is presented once:", () => {
   test("in every shape, by four processes that share a store", async () => {
     const path = join(temporaryFolder(), "logins");
     const key = randomBytes(32).toString("base64");
-    const store = fileStore(path, { key, now: () => START });
+    const store = fileStore(path, { key, clock: { now: () => START } });
     const deployments: Deployment[] = [];
     for (const shape of [undefined, ...Object.values(shapes)]) {
       const { deployment } = await expiredLogin({ store });
@@ -144,7 +144,7 @@ describe("an older copy of the store, brought back under running processes,", ()
   /** A login in a store that was copied before its refresh token was sent. */
   async function copied() {
     const path = join(temporaryFolder(), "logins");
-    const store = fileStore(path, { plaintext: true, now: () => START });
+    const store = fileStore(path, { plaintext: true, clock: { now: () => START } });
     const login = await expiredLogin({ store });
     cpSync(path, `${path}.backup`, { recursive: true });
     const bringBack = () => {

@@ -12,7 +12,7 @@ import { rejectionOf } from "../support/wait.js";
 /** A service whose token is a minute old, so that a refused one is renewed. */
 const serviceAt = (baseUrl: string, options: Parameters<typeof createService>[1] = {}) => {
   const auth = numberedAuth({ variant: "A", baseUrl, now: () => START });
-  return createService(auth, { now: () => START + 60_000, ...options });
+  return createService(auth, { clock: { now: () => START + 60_000 }, ...options });
 };
 const misdirected = () => recordingServer(() => ({ status: 421 }));
 const form = () => {

@@ -27,7 +27,7 @@ describe.each([
   test("corrects no assertion, and is reported once", async () => {
     const answer = (_call: FetchCall, index: number) =>
       index % 2 === 0 ? new Response("", { status: 503, headers }) : tokenAnswer("t", 3_600, headers);
-    const options = { timeoutMs: LIMIT_MS, now: () => now };
+    const options = { timeoutMs: LIMIT_MS, clock: { now: () => now } };
     const { auth, fetch, events, clock } = scriptedAuth("A", answer, options);
     skippedWaits(clock);
     for (let token = 0; token < 3; token++) auth.invalidate(await auth.getAccessToken());
@@ -37,7 +37,7 @@ describe.each([
 
   test("with a refusal is answered with no second assertion, and the error says what to do", async () => {
     const refuse = () => Response.json({ error: "invalid_client" }, { status: 400, headers });
-    const { auth, fetch } = scriptedAuth("A", refuse, { now: () => now });
+    const { auth, fetch } = scriptedAuth("A", refuse, { clock: { now: () => now } });
     const error = await rejectionOf(auth.getAccessToken());
     expect(fetch.calls.map(issuedAt)).toEqual([now / 1_000]);
     const remedy = "Correct the clock of the signing machine.";
@@ -52,7 +52,12 @@ test.each([
 ])("an honest machine whose clock is off $name", async ({ aheadMs, cause }) => {
   const server = steppedClock();
   const { publicUrl: baseUrl, fetch } = deployment({ now: server.now, variants: ["A"] });
-  const { auth } = recordedAuth({ baseUrl, credential: plugin(), fetch, now: () => server.now() + aheadMs });
+  const { auth } = recordedAuth({
+    baseUrl,
+    credential: plugin(),
+    fetch,
+    clock: { now: () => server.now() + aheadMs },
+  });
   const causes = await auth.getAccessToken().then(() => undefined, causesOf);
   expect(causes?.[0]?.id).toBe(cause);
   if (cause !== undefined) expect(causes?.[0]?.evidence).toMatch(/2591\d\d s behind/);

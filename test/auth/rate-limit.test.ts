@@ -1,8 +1,9 @@
 // A 429 of the token endpoint: one gate for each tenant, Retry-After, and the schedule without it.
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { RateLimitGate } from "../../src/auth/token-endpoint.js";
+import { deadlineIn, resolveClock, systemClock } from "../../src/clock.js";
 import { createEmulator } from "../../src/emulator/index.js";
-import { deadlineIn, parseRetryAfterMs } from "../../src/http/backoff.js";
+import { parseRetryAfterMs } from "../../src/http/backoff.js";
 import {
   type CreateAuthOptions,
   createAuth,
@@ -118,9 +119,9 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
 });
 
 const frozen = (script: FetchScript, options: Partial<CreateAuthOptions> = {}) =>
-  scriptedAuth("B", script, { now: () => START, ...options });
+  scriptedAuth("B", script, { clock: { now: () => START }, ...options });
 
-describe("with `now` frozen", () => {
+describe("with a frozen `now`", () => {
   test("a wait for a rate limit ends after Retry-After in real time", async () => {
     const { advance } = timeTravel();
     const answers = [limited({ "retry-after": "30" }), tokenAnswer()];
@@ -145,7 +146,7 @@ describe("with `now` frozen", () => {
     const { advance } = timeTravel();
     let at = START;
     const script: FetchScript = (_call, index) => (index === 1 ? limited() : tokenAnswer());
-    const { auth, fetch } = frozen(script, { now: () => at });
+    const { auth, fetch } = frozen(script, { clock: { now: () => at } });
     at = (await auth.getAccessToken()).expiresAt - 1;
     for (let times = 0; times < 2; times++) {
       await auth.getAccessToken();
@@ -161,7 +162,7 @@ describe("with the option `clock`", () => {
     const signals: AbortSignal[] = [];
     const sleep = (_ms: number, signal: AbortSignal) => new Promise<void>(() => void signals.push(signal));
     const script: FetchScript = (_call, index) => (index === 0 ? limited() : tokenAnswer());
-    const { auth } = frozen(script, { now: undefined, clock: { now: () => START, sleep } });
+    const { auth } = frozen(script, { clock: { now: () => START, sleep } });
     const token = auth.getAccessToken();
     await advance(3_000);
     expect((await token).value).toBe("token-1");
@@ -171,12 +172,12 @@ describe("with the option `clock`", () => {
   test("a step of the clock ends a wait that began some real time after the 429", async () => {
     const { clock } = createEmulator({ now: () => START });
     clock.freeze();
-    const now = () => clock.now();
-    const one = new RateLimitGate("A", { now, clock, timeoutMs: 10_000, shareInFlight: true });
+    const resolved = resolveClock({ clock });
+    const one = new RateLimitGate("A", { clock: resolved, timeoutMs: 10_000, shareInFlight: true });
     const headers = new Headers({ "retry-after": "20" });
     one.refused({ headers, sentAt: START, receivedAt: START });
     await new Promise((resolve) => setTimeout(resolve, 20));
-    const entering = one.enter({ deadline: deadlineIn(60_000, { clock }), signal: undefined });
+    const entering = one.enter({ deadline: deadlineIn(60_000, resolved), signal: undefined });
     await clock.skipSleep();
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(await isSettled(entering)).toBe(true);
@@ -187,7 +188,7 @@ describe("with the option `clock`", () => {
     async (status) => {
       const { clock } = createEmulator({ now: () => START });
       clock.freeze();
-      const { auth } = frozen(() => tokenAnswer(), { now: undefined, clock });
+      const { auth } = frozen(() => tokenAnswer(), { clock });
       const api = [new Response("", { status, headers: { "retry-after": "20" } }), Response.json([])];
       const call = createService(auth, { fetch: async () => api.shift() as Response }).call("listDevices");
       expect(await clock.skipSleep()).toBeGreaterThanOrEqual(20_000);
@@ -197,12 +198,12 @@ describe("with the option `clock`", () => {
 
   test("a service inherits the clock, unless it gets a time of its own", async () => {
     const { clock } = createEmulator({ now: () => START });
-    const { auth } = frozen(() => tokenAnswer(), { now: undefined, clock });
+    const { auth } = frozen(() => tokenAnswer(), { clock });
     const at: number[] = [];
     const onEvent = (event: ServiceEvent) => void (event.type === "call_finished" && at.push(event.at));
     const fetch = async () => new Response(null, { status: 403 });
     const other = createEmulator({ now: () => START + 2 });
-    for (const options of [{}, { now: () => START + 1 }, { clock: other.clock }])
+    for (const options of [{}, { clock: { now: () => START + 1 } }, { clock: other.clock }])
       await createService(auth, { fetch, onEvent, ...options }).call("listDevices");
     expect(at).toEqual([START, START + 1, START + 2]);
   });
@@ -397,9 +398,9 @@ describe("the rate limit gate", () => {
     receivedAt: Date.now(),
   });
   const gate = (shareInFlight = true) =>
-    new RateLimitGate("A", { now: Date.now, timeoutMs: 10_000, shareInFlight });
+    new RateLimitGate("A", { clock: systemClock, timeoutMs: 10_000, shareInFlight });
   const enter = (of: RateLimitGate, deadlineMs = 60_000) =>
-    of.enter({ deadline: deadlineIn(deadlineMs, {}), signal: new AbortController().signal });
+    of.enter({ deadline: deadlineIn(deadlineMs, systemClock), signal: new AbortController().signal });
 
   test.each([true, false])("lets waiting callers pass one at a time (shareInFlight: %s)", async (share) => {
     const { advance } = timeTravel({ isPure: true });
@@ -464,14 +465,14 @@ describe("the rate limit gate", () => {
     const { advance } = timeTravel({ isPure: true });
     let setBackMs = 0;
     const one = new RateLimitGate("A", {
-      now: () => Date.now() - setBackMs,
+      clock: resolveClock({ clock: { now: () => Date.now() - setBackMs } }),
       timeoutMs: 10_000,
       shareInFlight: true,
     });
     one.refused(answer({ "retry-after": "5" }));
     setBackMs = 86_400_000;
     const waiting = one.enter({
-      deadline: deadlineIn(60_000, {}),
+      deadline: deadlineIn(60_000, systemClock),
       signal: new AbortController().signal,
     });
     await advance(6_000);

@@ -148,7 +148,7 @@ describe("many calls during a refusal", () => {
     const emulator = deployment({ now });
     const { publicUrl: baseUrl, fetch } = emulator;
     const credential = plugin({ privateKey: pkcs8(otherRsaKey()) });
-    const { auth } = recordedAuth({ baseUrl, credential, fetch, now });
+    const { auth } = recordedAuth({ baseUrl, credential, fetch, clock: { now } });
     await rejectionOf(auth.getAccessToken());
     clock.advance(stepMs);
     for (const ms of [999, 1]) {
@@ -201,7 +201,7 @@ describe("many calls during a refusal", () => {
           onTokenRequest: ({ answer }) => answer(failure.answer()),
         });
         const { credential, fetch } = service;
-        const { auth } = recordedAuth({ credential, fetch, now: Date.now });
+        const { auth } = recordedAuth({ credential, fetch, clock: { now: Date.now } });
         const calls: Promise<unknown>[] = [];
         for (let call = 0; call < 600; call++) {
           calls.push(rejectionOf(auth.getAccessToken()));

@@ -225,7 +225,7 @@ describe("background renewal", () => {
         onTokenRequest: ({ answer, tenantId }) => answer(isRefusing ? refusal() : service.token(tenantId)),
       });
       const { credential, fetch, tokenRequests } = service;
-      const { auth } = recordedAuth({ credential, fetch, now });
+      const { auth } = recordedAuth({ credential, fetch, clock: { now } });
       const attempts: number[] = [];
       for (let life = 0; life < 6; life++) {
         isRefusing = false;
@@ -263,7 +263,7 @@ describe("background renewal", () => {
           // The limit makes an endless chain of renewals fail the test and not hang it.
           if (told.push(type) < 500) auth.getAccessToken().catch(() => {});
         };
-        const { auth } = recordedAuth({ credential, fetch, now: clock.now, onEvent });
+        const { auth } = recordedAuth({ credential, fetch, clock, onEvent });
         for (const [elapsedMs, requests] of [
           [0, 1],
           [95_000, 2],

@@ -40,7 +40,7 @@ function clockDeployment({ clientAheadSeconds = 0, rewrite, key, latencyMs = 0 }
   const { auth, events } = recordedAuth({
     baseUrl: emulator.publicUrl,
     credential: plugin(key),
-    now,
+    clock: { now },
     async fetch(url, init) {
       const form = new URLSearchParams(String(init?.body));
       issuedAt.push(decodeJwt(form.get("client_assertion") ?? "").iat ?? 0);
@@ -193,7 +193,7 @@ describe("a wrong Date", () => {
       const emulator = deployment({ now: clock.now, variants: ["A"] });
       const connector = createConnector({
         credentials: [plugin(), account()],
-        now: clock.now,
+        clock,
         fetch: rewriting(emulator, clock, rewrite),
       });
       const service = await connector.connect({ baseUrl: emulator.publicUrl, tenantId: "acme" });
@@ -247,7 +247,7 @@ describe("a wrong Date", () => {
     const events: ServiceEvent[] = [];
     const connector = createConnector({
       credentials: [plugin(), account()],
-      now: () => clock.now() - 300_000,
+      clock: { now: () => clock.now() - 300_000 },
       fetch: emulator.fetch,
       onEvent: (event) => void events.push(event),
     });

@@ -69,7 +69,7 @@ describe("many concurrent callers", () => {
     const pending: SeenTokenRequest[] = [];
     const service = fakeService({ variant, now: clock.now, onTokenRequest: (one) => pending.push(one) });
     const { credential, fetch } = service;
-    const { auth, events } = recordedAuth({ credential, fetch, now: clock.now });
+    const { auth, events } = recordedAuth({ credential, fetch, clock });
     const answerAll = () => {
       for (const one of pending.splice(0)) one.answer(service.token(one.tenantId));
     };

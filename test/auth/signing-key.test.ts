@@ -31,7 +31,10 @@ const audience = `${baseUrl}/api/v1/acme/external-plugin/oauth/token`;
 async function assertionWith(privateKey: unknown, keyId?: string): Promise<string> {
   const settings = { clientId: "reporter", privateKey, ...(keyId === undefined ? {} : { keyId }) };
   const credential = servicePlugin(settings as Parameters<typeof servicePlugin>[0]);
-  const { auth, fetch } = scriptedAuth(credential, () => tokenAnswer(), { baseUrl, now: Date.now });
+  const { auth, fetch } = scriptedAuth(credential, () => tokenAnswer(), {
+    baseUrl,
+    clock: { now: Date.now },
+  });
   await auth.getAccessToken();
   return new URLSearchParams(fetch.calls[0]?.body).get("client_assertion") ?? "";
 }
@@ -296,7 +299,7 @@ describe("key and secret rotation", () => {
       privateKey: async () => ({ privateKey: pkcs8(current.pair), keyId: current.keyId }),
     });
     const { publicUrl: baseUrl, fetch } = emulator;
-    const auth = createAuth({ baseUrl, tenantId: "acme", credential, fetch, now });
+    const auth = createAuth({ baseUrl, tenantId: "acme", credential, fetch, clock: { now } });
     const renew = async () => {
       auth.invalidate(await auth.getAccessToken());
       clock.advance(60_000);

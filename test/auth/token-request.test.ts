@@ -18,7 +18,7 @@ import { otherRsaKey, pkcs8, publicJwk, rsaKey } from "../support/keys.js";
 import { rejectionOf } from "../support/wait.js";
 
 async function assertionFor(baseUrl: string, settings: { audience?: string } = {}) {
-  const options = { baseUrl, now: () => START + 999 };
+  const options = { baseUrl, clock: { now: () => START + 999 } };
   const { auth, fetch } = scriptedAuth(plugin(settings), () => tokenAnswer(), options);
   await auth.getAccessToken();
   const sent = fetch.calls[0];
@@ -36,7 +36,12 @@ test("a client assertion has iss, sub, aud, jti, iat and exp, and no nbf", async
 test("createClientAssertion makes an assertion that the token endpoint accepts once", async () => {
   const { publicUrl, fetch } = deployment({ now: () => START });
   const audience = `${publicUrl}/api/v1/acme/external-plugin/oauth/token`;
-  const options = { clientId: PLUGIN_ID, privateKey: pkcs8(rsaKey()), audience, now: () => START + 999 };
+  const options = {
+    clientId: PLUGIN_ID,
+    privateKey: pkcs8(rsaKey()),
+    audience,
+    clock: { now: () => START + 999 },
+  };
   const fields = { grant_type: "client_credentials", client_id: PLUGIN_ID };
   const client_assertion_type = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
   const client_assertion = await createClientAssertion(options);
@@ -45,7 +50,7 @@ test("createClientAssertion makes an assertion that the token endpoint accepts o
   expect([await statusOf(), await statusOf()]).toEqual([200, 400]);
   expect(decodeJwt(client_assertion)).toMatchObject({ aud: audience, iat: START / 1000 });
   expect(decodeProtectedHeader(await createClientAssertion({ ...options, keyId: "k" })).kid).toBe("k");
-  for (const wrong of [{ clientId: "" }, { audience: undefined }, { privateKey: 7 }, { now: 5 }]) {
+  for (const wrong of [{ clientId: "" }, { audience: undefined }, { privateKey: 7 }, { clock: 5 }]) {
     const error = await rejectionOf(createClientAssertion({ ...options, ...wrong } as never));
     expect(error).toMatchObject({ name: "ConfigurationError", option: Object.keys(wrong)[0] });
   }
@@ -257,7 +262,7 @@ describe("the causes of a refusal", () => {
     const emulator = deployment({ now: server.now });
     const { publicUrl: baseUrl, fetch } = emulator;
     const credential = plugin({ privateKey: pkcs8(otherRsaKey()) });
-    const { auth } = recordedAuth({ baseUrl, credential, fetch, now: client.now });
+    const { auth } = recordedAuth({ baseUrl, credential, fetch, clock: client });
     for (let call = 0; call < 4; call++) {
       const error = await rejectionOf(auth.getAccessToken());
       expect((error as TokenRequestError).causes[0]?.id).toBe("jwks_mismatch");

@@ -39,9 +39,9 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
 
   test("an Auth near expiry takes the token that another process renewed", async () => {
     const clock = steppedClock();
-    const store = memoryStore({ now: clock.now });
+    const store = memoryStore({ clock });
     const fetch = numbered();
-    const options = { baseUrl, tenantId, credential, fetch, store, now: clock.now };
+    const options = { baseUrl, tenantId, credential, fetch, store, clock };
     const [one, other] = [createAuth(options), createAuth(options)];
     await one.getAccessToken();
     await settled();
@@ -188,10 +188,9 @@ describe("processes with one store", () => {
   /** As many Auths as processes, each with its own memory, at one token endpoint. */
   function fleet(size: number, script: FetchScript, credential: MachineCredential = account()) {
     const clock = steppedClock();
-    const store = memoryStore({ now: clock.now });
+    const store = memoryStore({ clock });
     const fetch = scriptedFetch(script);
-    const start = (options: object = {}) =>
-      recordedAuth({ credential, fetch, store, now: clock.now, ...options });
+    const start = (options: object = {}) => recordedAuth({ credential, fetch, store, clock, ...options });
     const auths = Array.from({ length: size }, () => start().auth);
     const tokens = () => Promise.all(auths.map(async (auth: Auth) => (await auth.getAccessToken()).value));
     return { clock, store, fetch, start, auths, tokens };
@@ -219,8 +218,8 @@ describe("processes with one store", () => {
     const clock = steppedClock();
     const { fetch } = deployment({ now: clock.now });
     const counted = scriptedFetch(({ url, init }) => fetch(url, init));
-    const store = memoryStore({ now: clock.now });
-    const options = { credentials: [plugin(), account()], store, fetch: counted, now: clock.now };
+    const store = memoryStore({ clock });
+    const options = { credentials: [plugin(), account()], store, fetch: counted, clock };
     const connectors = Array.from({ length: 8 }, () => createConnector(options));
     const target = { baseUrl: "http://service.localhost", tenantId: "acme" };
     const services = await Promise.all(connectors.map((connector) => connector.connect(target)));
@@ -236,13 +235,13 @@ describe("processes with one store", () => {
     const clock = steppedClock();
     const { fetch } = deployment({ now: clock.now });
     const counted = scriptedFetch(({ url, init }) => fetch(url, init));
-    const inner = memoryStore({ now: clock.now });
+    const inner = memoryStore({ clock });
     let isDown = false;
     const store = new Proxy(inner, {
       get: (target, method: "get" | "set" | "delete" | "lock") =>
         isDown ? () => Promise.reject(new Error("connection refused")) : target[method],
     });
-    const options = { credentials: [plugin(), account()], fetch: counted, now: clock.now };
+    const options = { credentials: [plugin(), account()], fetch: counted, clock };
     const target = { baseUrl: "http://service.localhost", tenantId: "acme" };
     if (found) await createConnector({ ...options, store: inner }).connect(target);
     const connector = createConnector({ ...options, store });
@@ -342,7 +341,7 @@ describe("processes with one store", () => {
       );
       await rejectionOf(start({ rateLimitDeadlineMs: 0 }).auth.getAccessToken());
       clock.advance(2_500);
-      const other = start({ now: () => clock.now() - apartMs, rateLimitDeadlineMs: 0 });
+      const other = start({ clock: { now: () => clock.now() - apartMs }, rateLimitDeadlineMs: 0 });
       const error = await other.auth.getAccessToken().catch((reason) => reason);
       const waitMs = error.retryAt === undefined ? 0 : error.retryAt - (clock.now() - apartMs);
       expect(waitMs).toBeLessThanOrEqual(2_500);
@@ -369,7 +368,7 @@ describe("processes with one store", () => {
 
   test("serve no stored token for longer because the clock of the process that stored it is ahead", async () => {
     const { clock, start } = fleet(0, () => tokenAnswer());
-    await start({ now: () => clock.now() + 60_000 }).auth.getAccessToken();
+    await start({ clock: { now: () => clock.now() + 60_000 } }).auth.getAccessToken();
     const { expiresAt } = await start().auth.getAccessToken();
     expect(expiresAt).toBe(clock.now() + hourMs);
   });
@@ -395,12 +394,12 @@ describe("processes with one store", () => {
   ])("with $name start with an accepted assertion", async ({ aheadSeconds, requests }) => {
     const clock = steppedClock();
     const emulator = deployment({ now: () => clock.now() + 600_000 });
-    const store = memoryStore({ now: clock.now });
+    const store = memoryStore({ clock });
     const start = async (ownSeconds: number) => {
       const now = () => clock.now() + ownSeconds * 1_000;
       const fetch = scriptedFetch(({ url, init }) => emulator.fetch(url, init));
       const options = { baseUrl: "http://service.localhost", tenantId: "acme", credential: plugin() };
-      const auth = createAuth({ ...options, fetch, store, now });
+      const auth = createAuth({ ...options, fetch, store, clock: { now } });
       await auth.getAccessToken();
       return fetch.calls.length;
     };
@@ -424,7 +423,7 @@ describe("processes with one store", () => {
         credentials: [account()],
         fetch,
         store: flaky,
-        now: clock.now,
+        clock,
         onEvent,
       });
       const tokens = async () => {

@@ -214,7 +214,7 @@ describe("answer", () => {
   });
 
   test("to a rate limit has a Retry-After header", () => {
-    const own = createBackend({ deployments: [launching()], now, onError: () => {} });
+    const own = createBackend({ deployments: [launching()], clock: { now }, onError: () => {} });
     const retryAfter = (retryAt: number) =>
       own.answer(new RateLimitedError("x", { retryAt })).headers.get("retry-after");
     expect([retryAfter(START + 2_500), retryAfter(START - 2_500)]).toEqual(["3", "1"]);

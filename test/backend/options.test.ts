@@ -107,7 +107,7 @@ describe("createBackend refuses", () => {
       clientKey: [1],
       store: [{}, { get() {} }, 1],
       timeoutMs: [0],
-      now: [1],
+      clock: [1, { now: 1 }],
     }).flatMap(([option, values]) =>
       values.map((value) => ({
         ...{ name: `${option} ${JSON.stringify(value)}`, option },

@@ -131,7 +131,7 @@ export function rig({ emulator: emulatorOptions, wrapStore, ...options }: RigOpt
   emulator.registerOperator(ada);
   emulator.registerOperator({ ...ada, userId: "grace", firstname: "Grace", lastname: "Hopper" });
   emulator.registerApiClient({ clientId: "portal", redirectUris: [CALLBACK] });
-  const inner = memoryStore({ now: clock.now });
+  const inner = memoryStore({ clock });
   const store = options.store ?? wrapStore?.(inner) ?? inner;
   const told: Told[] = [];
   const defaults: BackendOptions = {

@@ -26,7 +26,7 @@ async function replicas(now: () => number, options: RigOptions = {}) {
   const one = (session?: string) => parts.browser.get("/auth/me", bearer(session));
   const browser = new TestBrowser(parts.another({ store: second }), OWN);
   const two = (session?: string) => browser.get("/auth/me", bearer(session));
-  const settings = parseOptions({ ...options, now, store, deployments: [launching()] });
+  const settings = parseOptions({ ...options, clock: { now }, store, deployments: [launching()] });
   const sessions = new Sessions(settings, new PersonAuths(settings));
   /** Opens sessions of one person without launches, which would take longer. */
   const open = async (count: number) => {

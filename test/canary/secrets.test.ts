@@ -377,7 +377,7 @@ describe.each(tokenEchoes)("what a token endpoint echoes in $name is in no outpu
       const options = {
         baseUrl: target.baseUrl,
         credential: apiClient({ ...client, clientSecret }),
-        ...{ store: memoryStore({ now: clock.now }), now: clock.now, onEvent },
+        ...{ store: memoryStore({ clock }), clock, onEvent },
         fetch: async (url: string, init?: RequestInit) =>
           isHostile ? hostile(url, init) : Response.json(granted),
       };

@@ -28,7 +28,7 @@ function client(variant: "A" | "B", answer: () => Response) {
   const scripted = scriptedService(variant, answer);
   const { auth, fetch, clock, events } = scripted;
   const onEvent = (event: (typeof events)[0]) => void events.push(event);
-  const options = { fetch, now: clock.now, onEvent, retries: 0 };
+  const options = { fetch, clock, onEvent, retries: 0 };
   const alone = (variant === "A" ? createVariantAClient : createVariantBClient)(auth as never, options);
   const ways = [
     { way: "call", send: () => scripted.call("listDevices") as Promise<AnyOutcome> },

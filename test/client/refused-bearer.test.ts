@@ -175,7 +175,7 @@ describe.each(["A", "B"] as const)("the option bearerStatuses, Variant %s", (var
     const answers = [ok(), status(403)(), ok()];
     const fetch = async (url: string) =>
       url.endsWith("/token") ? tokenAnswer(`token-${answers.length}`) : (answers.shift() as Response);
-    const options = { credentials: [credentialOf(variant)], fetch, now: clock.now, bearerStatuses: [403] };
+    const options = { credentials: [credentialOf(variant)], fetch, clock, bearerStatuses: [403] };
     const connector = createConnector(options);
     const target = { baseUrl: "https://service.example", tenantId: "acme" };
     await (await connector.connect(target)).call("listDevices");
@@ -197,7 +197,12 @@ describe.each(["A", "B"] as const)("the option bearerStatuses, Variant %s", (var
         ? servicePlugin({ ...plugin, privateKey })
         : serviceAccount({ ...plugin, clientSecret });
     let at = START;
-    const options = { baseUrl: emulator.publicUrl, tenantId: "acme", fetch: emulator.fetch, now: () => at };
+    const options = {
+      baseUrl: emulator.publicUrl,
+      tenantId: "acme",
+      fetch: emulator.fetch,
+      clock: { now: () => at },
+    };
     const service = await connect({ ...options, credentials: [credential], bearerStatuses: [403] });
     await service.call("listDevices");
     emulator.clock.advance(3_600_000);

@@ -195,7 +195,7 @@ describe("the wait before a retry", () => {
   });
 
   test("ends at the deadline by real time, although now stands still", async () => {
-    const options = { api, retries: 1_000, now: () => 0, rateLimitDeadlineMs: 10_000 };
+    const options = { api, retries: 1_000, clock: { now: () => 0 }, rateLimitDeadlineMs: 10_000 };
     const { call } = scriptedService("A", () => new Response("", { status: 503 }), options);
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
     onTestFinished(() => void vi.useRealTimers());

@@ -160,5 +160,5 @@ function connectorOverVault(has: string, now: () => number) {
     return { clientId: PLUGIN_ID, privateKey: pkcs8(rsaKey()) };
   };
   const credentials = [servicePlugin(read), ...(has === "AB" ? [account()] : [])];
-  return { vault, connector: createConnector({ credentials, fetch, now }) };
+  return { vault, connector: createConnector({ credentials, fetch, clock: { now } }) };
 }

@@ -183,7 +183,7 @@ describe("a detection", () => {
   test("is remembered by a connector for an hour", async () => {
     const clock = steppedClock();
     const server = await recordingServer(answersA);
-    const connector = createConnector({ credentials: bothPreferring("A"), now: clock.now });
+    const connector = createConnector({ credentials: bothPreferring("A"), clock });
     const target = { baseUrl: server.url, tenantId };
     await connector.connect(target);
     clock.advance(hour - 1);
@@ -196,7 +196,7 @@ describe("a detection", () => {
 
   test("is made again if the clock, which was a year ahead, is set right", async () => {
     const clock = steppedClock();
-    const server = await changing(answersA, { now: clock.now, store: memoryStore({ now: clock.now }) });
+    const server = await changing(answersA, { clock, store: memoryStore({ clock }) });
     expect((await server.connect()).variant).toBe("A");
     clock.advance(-365 * 24 * hour);
     server.become(answersB);
@@ -402,7 +402,7 @@ test.each([{ served: "A" }, { served: "B" }] as const)(
 test("a variant that was rate limited is asked after the other one and after the wait, each once", async () => {
   const clock = steppedClock();
   const waits = skippedWaits(clock);
-  const options = { now: clock.now, timeoutMs: LIMIT_MS };
+  const options = { clock, timeoutMs: LIMIT_MS };
   const server = await changing(({ path }) => ({ status: path === pathOfA ? 429 : 404 }), options);
   expect(await rejectionOf(server.connect())).toMatchObject({ code: "variant_unknown" });
   server.become(answersA);
@@ -418,7 +418,7 @@ test("a variant that was rate limited is asked after the other one and after the
 test("connect waits at most rateLimitDeadlineMs for the rate limits of both variants together", async () => {
   const clock = steppedClock();
   const waits = skippedWaits(clock);
-  const options = { now: clock.now, timeoutMs: LIMIT_MS, rateLimitDeadlineMs: 60_000 };
+  const options = { clock, timeoutMs: LIMIT_MS, rateLimitDeadlineMs: 60_000 };
   const limitedFor = (seconds: string) => ({ status: 429, headers: { "retry-after": seconds } });
   const server = await changing(({ path }) => limitedFor(path === pathOfA ? "40" : "90"), options);
   expect(await rejectionOf(server.connect())).toMatchObject({ code: "variant_unknown" });
@@ -437,7 +437,7 @@ test.each([
     const clock = steppedClock();
     const limited = { status: 429, headers: { "retry-after": "120" } };
     const server = await recordingServer(({ path }) => (row.isLimited(path) ? limited : { status: 404 }));
-    const connector = createConnector({ credentials: bothPreferring("A"), now: clock.now });
+    const connector = createConnector({ credentials: bothPreferring("A"), clock });
     const target = { baseUrl: server.url, tenantId };
     expect(await rejectionOf(connector.connect(target))).toMatchObject({ code: "variant_unknown" });
     const sent = () => server.requests.filter(({ path }) => row.isLimited(path)).length;

@@ -246,13 +246,16 @@ describe.each(classes)("$name", ({ name, guard, rows }) => {
 describe("connect", () => {
   test.each([
     { name: "fetch", options: { fetch: "https://service.example" } },
-    { name: "now", options: { now: 0 } },
-    { name: "now", options: { now: () => Number.NaN } },
-    { name: "now", options: { now: () => new Date(0) } },
     { name: "clock", options: { clock: null } },
-    { name: "clock", options: { clock: { now: Date.now } } },
-    { name: "clock", options: { clock: { now: Date.now, sleep: async () => {} }, now: Date.now } },
+    { name: "clock", options: { clock: Date.now } },
     { name: "clock.now", options: { clock: { sleep: async () => {} } } },
+    { name: "clock", options: { clock: { now: () => Number.NaN } } },
+    { name: "clock", options: { clock: { now: () => new Date(0) } } },
+    { name: "clock.sleep", options: { clock: { now: Date.now, sleep: 5 } } },
+    { name: "clock.random", options: { clock: { now: Date.now, random: 0.5 } } },
+    { name: "clock", options: { clock: { now: Date.now, monotonic: Date.now } } },
+    { name: "clock", options: { clock: { now: Date.now, setTimeout, clearTimeout } } },
+    { name: "clock", options: { clock: { now: Date.now, monotonic: () => "1", setTimeout, clearTimeout } } },
     { name: "onEvent", options: { onEvent: {} } },
     { name: "waitUntil", options: { waitUntil: true } },
     { name: "timeoutMs", options: { timeoutMs: 0 } },
@@ -281,7 +284,7 @@ describe("connect", () => {
   });
 
   test("accepts Variant B without a tenant id", async () => {
-    const service = await connect({ baseUrl, credentials: both(), variant: "B", now: steppedClock().now });
+    const service = await connect({ baseUrl, credentials: both(), variant: "B", clock: steppedClock() });
     expect(service).toMatchObject({ variant: "B", tenantId: "" });
   });
 

@@ -25,7 +25,7 @@ export function emulatedTenant(): Tenant {
     tenantId: "acme",
     credential: serviceAccount(account),
     fetch,
-    now: () => clock.now(),
+    clock: { now: () => clock.now() },
   });
   const refused = new Set<string>();
   const accepts = async (token = "") => {

@@ -249,8 +249,8 @@ async function tellChapter(variant: "A" | "B", chapter: Chapter, listener: Liste
   const connector = createConnector({
     credentials: chapter.ofBoth ? both : [credentialOf(variant)],
     timeoutMs: LIMIT_MS,
-    now: () => clock.now() + (chapter.aheadSeconds ?? 0) * 1_000,
-    store: chapter.store ?? memoryStore({ now: clock.now }),
+    clock: { now: () => clock.now() + (chapter.aheadSeconds ?? 0) * 1_000 },
+    store: chapter.store ?? memoryStore({ clock }),
     onEvent: (event) => listener(event) as undefined,
     waitUntil: (promise) => void kept.push(promise),
     validate,

@@ -20,12 +20,12 @@ describe("the memory of a connector", () => {
         else request.answer(service.token(request.tenantId));
       },
     });
-    const store = memoryStore({ now: clock.now });
+    const store = memoryStore({ clock });
     // With a store that keeps nothing the test sees only what the connector itself remembers.
     const forgetful = { ...store, get: async () => undefined };
     // The one that waits must not time out, however long a busy machine takes for the others.
     const timeoutMs = 2 ** 31 - 1;
-    const tokenOf = tokensOf(service, { now: clock.now, store: forgetful, timeoutMs, maxTenants: 10_000 });
+    const tokenOf = tokensOf(service, { clock, store: forgetful, timeoutMs, maxTenants: 10_000 });
     const renewing = tokenOf("tenant-0");
     await settle();
     for (const tenantId of tenantIds(12_000).slice(1)) await tokenOf(tenantId);
@@ -52,7 +52,7 @@ describe("the memory of a connector", () => {
       onTokenRequest: ({ tenantId, answer }) =>
         answer(tenantId === "tenant-0" ? limited() : service.token(tenantId)),
     });
-    const tokenOf = tokensOf(service, { now: clock.now, maxTenants: 10_000 });
+    const tokenOf = tokensOf(service, { clock, maxTenants: 10_000 });
     expect(await rejectionOf(tokenOf("tenant-0"))).toMatchObject({ code: "rate_limited" });
     for (const tenantId of tenantIds(12_000).slice(1)) await tokenOf(tenantId);
     expect(await rejectionOf(tokenOf("tenant-0"))).toMatchObject({ code: "rate_limited" });

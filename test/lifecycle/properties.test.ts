@@ -54,7 +54,7 @@ describe.each(["A", "B"] as const)("in each random life of Variant %s", (variant
   const mutants: { name: string; mutation: Mutation; seen: RegExp }[] = [
     {
       name: "a clock at half the speed uses a token after its expiry",
-      mutation: (now) => ({ now: () => START + (now() - START) / 2 }),
+      mutation: (now) => ({ clock: { now: () => START + (now() - START) / 2 } }),
       seen: /after its expiry/,
     },
     {
@@ -65,7 +65,7 @@ describe.each(["A", "B"] as const)("in each random life of Variant %s", (variant
     {
       name: "a store that mixes up tenants uses a token for another",
       mutation: (now) => {
-        const store = memoryStore({ now });
+        const store = memoryStore({ clock: { now } });
         const mixed = (key: string) => key.replace(/acme|globex/g, "any");
         return {
           store: {

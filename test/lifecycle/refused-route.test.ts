@@ -12,7 +12,7 @@ function refusingRoute(variant: "A" | "B") {
   const { now } = clock;
   const fake = fakeService({ variant, now, apiStatus: () => 401 });
   const { credential, fetch } = fake;
-  const { auth } = recordedAuth({ credential, fetch, now });
+  const { auth } = recordedAuth({ credential, fetch, clock: { now } });
   const service = createService(auth);
   return { auth, clock, fake, call: () => service.fetch(fake.route("acme")) };
 }

@@ -1,5 +1,6 @@
 // The requestId that joins the events of a call and of its token request, and how long both took.
 import { expect, test, vi } from "vitest";
+import type { ClockOptions } from "../../src/clock.js";
 import { createAuth, createService, type ServiceEvent } from "../../src/index.js";
 import { scriptedAuth } from "../support/auth.js";
 import { timeTravel } from "../support/clock.js";
@@ -10,7 +11,7 @@ import { rejectionOf, settled } from "../support/wait.js";
 const right: FetchScript = ({ url }) => Response.json(url.endsWith("/token") ? { access_token: "t" } : []);
 
 /** `idsOf` returns the requestId of each event of one type, in order. */
-function heardService(script: FetchScript = right, options: { now?: () => number } = {}) {
+function heardService(script: FetchScript = right, options: ClockOptions = {}) {
   const heard = scriptedAuth("B", script, options);
   const idsOf = (type: ServiceEvent["type"]) =>
     heard.events.filter((event) => event.type === type).map(({ requestId }) => requestId);
@@ -61,7 +62,7 @@ test("durations are real time, although `now` stands still", async () => {
   const { advance } = timeTravel();
   const slow: FetchScript = (...sent) =>
     new Promise((resolve) => setTimeout(() => resolve(right(...sent)), 2_500));
-  const { service, events } = heardService(slow, { now: () => 0 });
+  const { service, events } = heardService(slow, { clock: { now: () => 0 } });
   const outcome = service.call("listDevices");
   await advance(6_000);
   expect(await outcome).toMatchObject({ ok: true });

@@ -27,7 +27,7 @@ async function liveThroughADay(
   const pending: SeenTokenRequest[] = [];
   const service = fakeService({ variant, now, lifetimeSeconds, onTokenRequest: (one) => pending.push(one) });
   const { credential, fetch } = service;
-  const { auth } = recordedAuth({ credential, fetch, now });
+  const { auth } = recordedAuth({ credential, fetch, clock: { now } });
   let calls = 0;
   let waits = 0;
   while (now() < START + daySeconds * 1_000) {
@@ -78,7 +78,7 @@ describe.each(["A", "B"] as const)("over 24 hours of Variant %s", (variant) => {
     });
     const service = fakeService({ variant, now: Date.now });
     const { credential, fetch } = service;
-    const { auth } = recordedAuth({ credential, fetch, now: Date.now });
+    const { auth } = recordedAuth({ credential, fetch, clock: { now: Date.now } });
     const sent: number[] = [];
     for (const idleHours of [5, 3, 12]) {
       await auth.getAccessToken();

@@ -12,6 +12,8 @@ import { fakeService, type SeenTokenRequest } from "./fake-service.js";
 const variants = ["A", "B"] as const;
 const refusal = () => Response.json({ error: "invalid_client" }, { status: 400 });
 
+const noTimers = { setTimeout: () => undefined, clearTimeout: () => {} };
+
 function auths(
   variant: "A" | "B",
   waitUntil?: (promise: Promise<unknown>) => void,
@@ -19,14 +21,16 @@ function auths(
   limits = {},
 ) {
   stillDigests();
-  const clock = steppedClock();
+  const { now, advance } = steppedClock();
+  // Without the timers of a killed request, the others count its time.
+  const clock = shareInFlight ? { now, advance } : { now, advance, monotonic: now, ...noTimers };
   const pending: SeenTokenRequest[] = [];
-  const service = fakeService({ variant, now: clock.now, onTokenRequest: (one) => pending.push(one) });
+  const service = fakeService({ variant, now, onTokenRequest: (one) => pending.push(one) });
   const { credential, fetch } = service;
   const { auth, events } = recordedAuth({
     credential,
     fetch,
-    now: clock.now,
+    clock,
     waitUntil,
     shareInFlight,
     ...limits,

@@ -33,9 +33,9 @@ function launch(script: FetchScript = granted) {
     tenantId: "acme",
     credential: userInterfacePlugin({ clientId: "planner", privateKey: pkcs8(rsaKey()) }),
     person: "session-1",
-    store: memoryStore({ now: clock.now }),
+    store: memoryStore({ clock }),
     fetch,
-    now: clock.now,
+    clock,
     rateLimitDeadlineMs: 0,
     onEvent: (event: ServiceEvent) => void events.push(event),
   };

@@ -184,7 +184,7 @@ describe("the functions of a login reject", () => {
     ...[null, 5, "redis", {}, { get() {}, set() {}, delete() {} }].map((store, index) =>
       given(`a store without its methods, ${index}`, { store }),
     ),
-    given("a now that is a number", { now: 5 }),
+    given("a clock that is a number", { clock: 5 }),
     given("a shareInFlight that is not a boolean", { shareInFlight: "no" }),
     given("an allowInsecureHttp that is not a boolean", { allowInsecureHttp: "http" }),
   ])("$name", async ({ options, option }) => {

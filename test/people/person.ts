@@ -94,7 +94,7 @@ export async function loggedIn(
 ): Promise<LoggedIn> {
   const clock = steppedClock();
   const server = loginServer();
-  const store = given.store ?? memoryStore({ now: clock.now });
+  const store = given.store ?? memoryStore({ clock });
   const options = {
     baseUrl: "https://service.example",
     tenantId: "acme",
@@ -102,7 +102,7 @@ export async function loggedIn(
     person: "session-1",
     store,
     fetch: server.fetch,
-    now: clock.now,
+    clock,
     ...given.options,
   };
   const auth = await completeLogin({ ...options, ...(await backFromLogin(options)) });

@@ -19,7 +19,7 @@ async function loginInFile(script: Script) {
   const path = join(folder, "grants");
   const key = randomBytes(32).toString("base64");
   const { url } = await recordingServer(script);
-  const store = fileStore(path, { key, now: () => START });
+  const store = fileStore(path, { key, clock: { now: () => START } });
   const { options } = await loggedIn({ store, options: { baseUrl: url, fetch: undefined } });
   return { options, settings: { urls: [url], path, key, client, calls: 25, now: START + 3_600_000 } };
 }
@@ -54,7 +54,12 @@ test("after a process was killed during a refresh the refresh token is not sent 
   const { child } = startRefreshing(settings);
   await sent.promise;
   child.kill("SIGKILL");
-  const auth = await resumeAuth({ ...options, fetch: undefined, now: () => settings.now, timeoutMs: 500 });
+  const auth = await resumeAuth({
+    ...options,
+    fetch: undefined,
+    clock: { now: () => settings.now },
+    timeoutMs: 500,
+  });
   for (let calls = 0; calls < 2; calls++)
     expect(await rejectionOf(auth?.getAccessToken() ?? Promise.resolve())).toMatchObject({
       ...{ name: "LoginRequiredError", code: "login_outcome_unknown" },

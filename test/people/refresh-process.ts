@@ -5,8 +5,8 @@ import { apiClient, resumeAuth } from "../../src/index.js";
 import { fileStore } from "../../src/stores/file.js";
 
 const { urls, path, key, now, client, calls, ...options } = JSON.parse(readFileSync(0, "utf8"));
-const own = { ...options, tenantId: "acme", person: "session-1", now: () => now };
-const store = fileStore(path, { key, now: own.now });
+const own = { ...options, tenantId: "acme", person: "session-1", clock: { now: () => now } };
+const store = fileStore(path, { key, clock: own.clock });
 const credential = apiClient(client);
 const asked = urls.map(async (baseUrl: string) => {
   const auth = await resumeAuth({ ...own, baseUrl, credential, store });

@@ -345,7 +345,10 @@ describe("with a store that a crash may set back, a refresh token", () => {
     const store: TokenStore = { ...inner, lossWindowMs };
     let passedMs = 0;
     // The clock goes on, because the time that other processes wait is counted by it.
-    const login = await loggedIn({ store, options: { now: () => Date.now() + passedMs, ...options } });
+    const login = await loggedIn({
+      store,
+      options: { clock: { now: () => Date.now() + passedMs }, ...options },
+    });
     passedMs = hourMs;
     const key = grantKeyOf(login.options);
     const before = await inner.get(key);

@@ -20,7 +20,7 @@ const grantKey = JSON.stringify(["grant", "B", "https://service.example", "", "p
 /** Logins under one name, in a store whose methods can be made to fail. */
 function machine() {
   const clock = steppedClock();
-  const inner = memoryStore({ now: clock.now });
+  const inner = memoryStore({ clock });
   const down = new Set<keyof TokenStore>();
   const reject = () => Promise.reject(new Error("redis://user:password@host is down"));
   const store: TokenStore = {
@@ -33,7 +33,7 @@ function machine() {
   const options = {
     baseUrl: "https://service.example",
     credential: apiClient(client),
-    ...{ person: "cli", store, now: clock.now },
+    ...{ person: "cli", store, clock },
     fetch: async (_url: string, { body }: RequestInit = {}) => {
       const { code, refresh_token = "" } = JSON.parse(String(body));
       const who = code ?? `${refresh_token.split("-")[2]}-${++refreshes}`;

@@ -140,7 +140,7 @@ async function loggingIn(setting: Setting, store = memoryStore()): Promise<AnySe
 
 /** Logs in, lets the token expire, and continues in another process with the same store. */
 async function refreshing(setting: Setting): Promise<AnyService> {
-  const store = memoryStore({ now: setting.world.clock.now });
+  const store = memoryStore({ clock: setting.world.clock });
   const { auth } = await loggingIn(setting, store);
   setting.world.clock.advance(3_600_000);
   const credential = apiClient({ ...portal, ...setting.credential });
@@ -180,10 +180,10 @@ export async function play(row: Row, world: World): Promise<void> {
   const pluginType = row.way === "redeemLaunch" ? "user interface" : "service";
   Object.assign(world, { pluginType, ...row.world });
   if (row.answers !== undefined) world.answers[row.at ?? kinds[row.way] ?? "token"] = row.answers;
-  const { now } = world.clock;
+  const { clock } = world;
   const onEvent = ({ type }: ServiceEvent) => void events.push(type);
   const limits = { timeoutMs: LIMIT_MS, rateLimitDeadlineMs: 0 };
-  const base = { baseUrl: world.baseUrl, tenantId: "acme", now, onEvent, ...limits, ...row.options };
+  const base = { baseUrl: world.baseUrl, tenantId: "acme", clock, onEvent, ...limits, ...row.options };
   let service: AnyService | undefined;
   let token: AccessToken | undefined;
   const played = await settledAs(async () => {

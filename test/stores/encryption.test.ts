@@ -204,7 +204,7 @@ describe("a value that was moved or changed", () => {
 describe("encryptedStore", () => {
   const underTest: StoreUnderTest = {
     name: "over a memoryStore",
-    create: ({ now }) => encryptedStore(memoryStore({ now }), bytes),
+    create: (clock) => encryptedStore(memoryStore({ clock }), bytes),
   };
   describeStore(underTest);
   describeRefusals(underTest);

@@ -57,8 +57,8 @@ describe.each([
     expect((await store.get("a"))?.value).toBe("välue");
     expect((await store.get("k".repeat(300)))?.value).toBe("");
     expect(await store.get("over")).toBeUndefined();
-    const early = fileStore(path, { ...options, now: () => far - 1 });
-    const late = fileStore(path, { ...options, now: () => far });
+    const early = fileStore(path, { ...options, clock: { now: () => far - 1 } });
+    const late = fileStore(path, { ...options, clock: { now: () => far } });
     expect((await early.get("k".repeat(300)))?.value).toBe("");
     expect(await late.get("k".repeat(300))).toBeUndefined();
     expect(readdirSync(folder)).toEqual(["store.json"]);

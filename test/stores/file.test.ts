@@ -43,7 +43,7 @@ const mode = (at: string) => statSync(at).mode & 0o777;
 const newPath = () => join(temporaryFolder(), "store");
 describeStore({
   name: "fileStore with a key",
-  create: ({ now }) => fileStore(newPath(), { key, now }),
+  create: (clock) => fileStore(newPath(), { key, clock }),
   make() {
     const at = newPath();
     return { store: fileStore(at, { key }), second: fileStore(at, { key }) };
@@ -51,13 +51,13 @@ describeStore({
 });
 describeRefusals({
   name: "fileStore in plaintext",
-  create: ({ now }) => fileStore(newPath(), { plaintext: true, now }),
+  create: (clock) => fileStore(newPath(), { plaintext: true, clock }),
 });
 
 test.each([
   { name: "null", options: null },
   { name: "a number", options: 5 },
-  { name: "a text as now", options: { plaintext: true, now: "now" } },
+  { name: "a text as clock", options: { plaintext: true, clock: "now" } },
 ])("fileStore refuses $name as options", ({ options }) => {
   const open = () => fileStore(path, options as never);
   expect(open).toThrow(expect.objectContaining({ code: "option_invalid" }));
@@ -161,7 +161,7 @@ describe("the folder", () => {
 
   test("loses expired entries while others are written", async () => {
     const clock = steppedClock();
-    const store = fileStore(path, { key, now: clock.now });
+    const store = fileStore(path, { key, clock });
     for (let count = 0; count < 20; count++)
       await store.set(`short ${count}`, "value", { expiresAt: clock.now() + 1 });
     await store.set("long", "value", { expiresAt: clock.now() + 2 });
@@ -552,7 +552,7 @@ describe("a fault of the file system:", () => {
 
   test("while the disk is full entries are deleted, and expired ones make room for a write", async () => {
     const clock = steppedClock();
-    const store = fileStore(path, { key, now: clock.now });
+    const store = fileStore(path, { key, clock });
     for (const name of ["long 1", "long 2"]) await store.set(name, "value");
     await store.set("short", "value", { expiresAt: clock.now() + 1 });
     let free = 0;

@@ -4,11 +4,11 @@ import { memoryStore } from "../../src/index.js";
 import { steppedClock } from "../support/clock.js";
 import { describeRefusals, describeStore, type StoreUnderTest } from "./own-store.js";
 
-const underTest: StoreUnderTest = { name: "memoryStore", create: ({ now }) => memoryStore({ now }) };
+const underTest: StoreUnderTest = { name: "memoryStore", create: (clock) => memoryStore({ clock }) };
 describeStore(underTest);
 describeRefusals(underTest);
 
-test.each([null, 5, { now: 5 }, { mostEntries: 0 }, { mostEntries: Number.NaN }])(
+test.each([null, 5, { clock: 5 }, { mostEntries: 0 }, { mostEntries: Number.NaN }])(
   "memoryStore refuses the options %j",
   (options) => {
     expect(() => memoryStore(options as never)).toThrow(expect.objectContaining({ code: "option_invalid" }));
@@ -32,9 +32,11 @@ test("expired entries that are never read again are dropped after 1,000 writes",
   const clock = steppedClock();
   let readings = 0;
   const store = memoryStore({
-    now: () => {
-      readings++;
-      return clock.now();
+    clock: {
+      now: () => {
+        readings++;
+        return clock.now();
+      },
     },
   });
   for (let index = 0; index < 900; index++)

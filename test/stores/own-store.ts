@@ -1,6 +1,6 @@
 // Tests of our own stores: the public kit, and what they promise beyond it.
 import { beforeEach, describe, expect, test } from "vitest";
-import type { TokenStore } from "../../src/index.js";
+import type { Clock, TokenStore } from "../../src/index.js";
 import { type MakeStore, testStore } from "../../src/stores/testing.js";
 import { type SteppedClock, steppedClock } from "../support/clock.js";
 import { rejectionOf } from "../support/wait.js";
@@ -8,7 +8,7 @@ import { rejectionOf } from "../support/wait.js";
 export interface StoreUnderTest {
   readonly name: string;
   /** Makes an empty store that reads the given clock. `onTestFinished` may clean up after it. */
-  readonly create: (clock: { readonly now: () => number }) => TokenStore;
+  readonly create: (clock: Clock) => TokenStore;
   /** For the kit. By default a store of `create`. */
   readonly make?: MakeStore;
   /** Whether entries expire by the clock of a server, which no test can step. Then only the kit tests expiry. */
@@ -53,7 +53,7 @@ export function describeRefusals({ name, create }: StoreUnderTest): void {
 export function describeStore({
   name,
   create,
-  make = () => create(Date),
+  make = () => create({ now: Date.now }),
   expiresByServer = false,
 }: StoreUnderTest): void {
   describe(name, () => {

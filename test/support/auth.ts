@@ -27,7 +27,7 @@ export function recordedAuth(
   const clock = steppedClock();
   const events: ServiceEvent[] = [];
   const onEvent = (event: ServiceEvent) => void events.push(event);
-  const auth = createAuth({ baseUrl: BASE_URL, tenantId: "acme", now: clock.now, onEvent, ...options });
+  const auth = createAuth({ baseUrl: BASE_URL, tenantId: "acme", clock, onEvent, ...options });
   return { auth, clock, events, types: () => events.map(({ type }) => type) };
 }
 

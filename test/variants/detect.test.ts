@@ -2,6 +2,7 @@
 
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
+import { systemClock } from "../../src/clock.js";
 import { type DetectVariantOptions, detectVariant, type Evidence } from "../../src/index.js";
 import { detect, detectionUserAgent } from "../../src/variants/detect.js";
 import { version } from "../../src/version.js";
@@ -162,7 +163,7 @@ describe("detectVariant asks about both variants", () => {
   test.each(rows)("$name", async ({ server: script, evidence }) => {
     const server = await recordingServer(script);
     const clock = steppedClock();
-    const detection = await detectVariant({ baseUrl: server.url, tenantId: "acme", now: clock.now });
+    const detection = await detectVariant({ baseUrl: server.url, tenantId: "acme", clock });
 
     const verdictOf = (variant: string) =>
       evidence
@@ -276,7 +277,13 @@ describe("the requests of a detection", () => {
     const fetch = scriptedFetch(() => Response.json({}, { status: statuses.shift() as number }));
     const counted: number[] = [];
     const onAnswer = (_variant: string, { status }: { status: number }) => void counted.push(status);
-    await detect(there, ["B", "B"], { fetch, onAnswer, now: Date.now, timeoutMs: 1_000, untilYes: false });
+    await detect(there, ["B", "B"], {
+      fetch,
+      onAnswer,
+      clock: systemClock,
+      timeoutMs: 1_000,
+      untilYes: false,
+    });
     expect(counted).toEqual([400, 400, 429]);
   });
 
@@ -286,7 +293,7 @@ describe("the requests of a detection", () => {
     { name: "http elsewhere", options: { baseUrl: "http://a.example" }, code: "base_url_insecure" },
     { name: "no tenant", options: { tenantId: "" }, code: "tenant_id_invalid" },
     { name: "a timeoutMs that no timer keeps", options: { timeoutMs: 2 ** 31 }, code: invalid },
-    { name: "a clock that is not a function", options: { now: 5 }, code: invalid },
+    { name: "a clock that is not a function", options: { clock: { now: 5 } }, code: invalid },
     { name: "a pattern that is not a regular expression", options: { tenantIdPattern: "x" }, code: invalid },
     { name: "allowInsecureHttp that is a string", options: { allowInsecureHttp: "no" }, code: invalid },
   ])("bad input is reported before any request: $name", async ({ options, code }) => {

@@ -59,7 +59,7 @@ async function backFromLogin(client: { clientId: string; clientSecret?: string }
   let aheadMs = 0;
   const now = () => Date.now() + aheadMs;
   const identity = { baseUrl: front.url, credential: credentialOf(client), person: "session-1" };
-  const options = { ...identity, store: memoryStore({ now }), now };
+  const options = { ...identity, store: memoryStore({ clock: { now } }), clock: { now } };
   const { url, login } = await beginLogin(options);
   const callbackUrl = await walkToCallback(url, redirectUri);
   const letTokenExpire = () => {

@@ -17,7 +17,7 @@ export const callersAtExpiry: Row = {
     const auth = createAuth({
       baseUrl: "https://service.example",
       credential: serviceAccount({ clientId: "bench", clientSecret: "secret" }),
-      now: () => now,
+      clock: { now: () => now },
       fetch: async () => Response.json({ access_token: `token-${++issued}`, expires_in: LIFETIME_SECONDS }),
     });
     const callers = { with: [] as Cost[], without: [] as Cost[] };

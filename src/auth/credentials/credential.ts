@@ -1,4 +1,5 @@
 /** Machine and person credentials, and the drivers behind them, which read the settings and send the requests. */
+import { type ResolvedClock, systemClock } from "../../clock.js";
 import { type Cause, ConfigurationError, isConfigurationError, type Variant } from "../../errors.js";
 import { type Fetch, withTimeLimit } from "../../http/exchange.js";
 import type { Target } from "../../variants/target.js";
@@ -99,7 +100,12 @@ export interface CredentialDriver<P = PreparedCredential> {
    */
   prepare(
     target: Target,
-    options?: { shareInFlight?: boolean; redirectUri?: string | undefined; timeoutMs?: number },
+    options?: {
+      shareInFlight?: boolean;
+      redirectUri?: string | undefined;
+      timeoutMs?: number;
+      clock?: ResolvedClock;
+    },
   ): Promise<P>;
   /** Whether `prepare` calls a function of the caller's own, which may have nothing for a tenant. */
   readonly callsFunction?: boolean;
@@ -152,7 +158,8 @@ function withDriver<C extends { variant: Variant }, P>(credential: C, driver: Cr
   const { variant } = credential;
   const prepare: typeof driver.prepare = async (target, options = {}) => {
     const asked = `the function of the Variant ${variant} credential for the tenant "${target.tenantId}" at ${target.baseUrl}`;
-    const limit = { variant, waitsFor: asked, timeoutMs: options.timeoutMs ?? 10_000 };
+    const { timeoutMs = 10_000, clock = systemClock } = options;
+    const limit = { variant, waitsFor: asked, timeoutMs, clock };
     try {
       return await withTimeLimit(() => driver.prepare(target, options), limit);
     } catch (error) {

@@ -1,5 +1,6 @@
 /** The two credentials of Variant A, which differ in their grant: `servicePlugin` and `userInterfacePlugin`. */
-import { type ClockOptions, requireClock, requireObject } from "../../options.js";
+import { type ClockOptions, resolveClock } from "../../clock.js";
+import { requireObject } from "../../options.js";
 import type { Target } from "../../variants/target.js";
 import { lazy } from "../lazy.js";
 import type { PluginClient, PluginSettings } from "./client-assertion.js";
@@ -78,7 +79,7 @@ export async function createClientAssertion(
   const { privateKey, keyId } = requireObject("options", options);
   const clientId = requireText(options.clientId, "clientId", "A");
   const audience = requireText(options.audience, "audience", "A");
-  const issuedAt = Math.floor(requireClock(options)() / 1_000);
+  const issuedAt = Math.floor(resolveClock(options).now() / 1_000);
   const { SigningKeyCache, signClientAssertion } = await pluginClient();
   const key = await new SigningKeyCache().read(privateKey, keyId);
   return signClientAssertion({ clientId, audience, issuedAt }, key);

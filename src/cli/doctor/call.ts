@@ -50,7 +50,7 @@ export async function examineCall(input: DoctorInput, earlier: Earlier): Promise
   const asked = client && "clientId" in client ? ` for ${namesClient(client, tenantId)}` : "";
   const refused: Refused = { ...earlier, asked, adminArea };
   // This machine's clock decides whether a stored login is valid, even if it differs from the server's.
-  const clock = isLogin ? {} : { now: () => Date.now() + correctionMs };
+  const clock = isLogin ? {} : { clock: { now: () => Date.now() + correctionMs } };
   let token: Finding | undefined;
   try {
     // `obstacleOf` has checked that the credential of the variant is there and complete.

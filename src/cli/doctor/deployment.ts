@@ -1,5 +1,6 @@
 /** Checks what needs no credential: the address, reachability, TLS, the clock and the variant. */
 import { ServerClock } from "../../auth/server-clock.js";
+import { systemClock } from "../../clock.js";
 import { type Detection, isBivariantError, isConfigurationError, type Variant } from "../../errors.js";
 import { type Answer, defaultFetch, exchange } from "../../http/exchange.js";
 import { detectVariant, isTransportError } from "../../index.js";
@@ -38,7 +39,7 @@ export async function examineReach(input: DoctorInput): Promise<Reach> {
     answer = await exchange(
       (abort) => fetch(`${baseUrl}/`, { method: "HEAD", redirect: "manual", signal: abort }),
       // This variant appears only in errors.
-      { variant: variant ?? "A", waitsFor: baseUrl, now: Date.now, timeoutMs, signal },
+      { variant: variant ?? "A", waitsFor: baseUrl, clock: systemClock, timeoutMs, signal },
     );
   } catch (error) {
     if (!isTransportError(error)) throw error;

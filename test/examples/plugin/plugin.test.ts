@@ -67,7 +67,7 @@ describeInChromium("the example plugin", (browser) => {
   beforeEach(async () => {
     offsetMs = 0;
     secrets = new Set();
-    example = await runExample({ now: () => Date.now() + offsetMs, fetch: secretFetch });
+    example = await runExample({ clock: { now: () => Date.now() + offsetMs }, fetch: secretFetch });
     context = await browser().newContext({ viewport: { width: 1280, height: 800 } });
     page = await context.newPage();
     record = new Record();

@@ -27,7 +27,7 @@ export async function runExample({
   pluginPort = 0,
   ...options
 }: ExampleOptions = {}): Promise<Example> {
-  const emulator = createEmulator({ now: options.now });
+  const emulator = createEmulator({ now: options.clock?.now });
   const { url: baseUrl, close } = await emulator.listen({ port: hostPort });
 
   let handler: (request: Request) => Promise<Response> = async () => new Response(null, { status: 503 });

@@ -1,0 +1,135 @@
+/** Where time and the randomness of jitter come from: the option `clock`, its default, and countdowns. */
+import { invalidOption, longestTimerMs, requireObject } from "./options.js";
+
+/**
+ * A clock of your own, for tests. `{ now }` is one, and `emulator.clock` of `bivariant/emulator` is one. With one that has
+ * all members no time passes but its own.
+ */
+export interface Clock {
+  /** Returns epoch milliseconds, for expiries, assertions and events. */
+  now(): number;
+  /**
+   * Resolves at the end of a wait before another try: a rate limit, or the retry schedule. The signal is aborted when
+   * nothing waits for it any more. Default: by `setTimeout`.
+   */
+  sleep?(ms: number, signal: AbortSignal): Promise<void>;
+  /**
+   * Returns milliseconds that only grow, for deadlines, pauses and durations. It is passed together with `setTimeout` and
+   * `clearTimeout`, which time limits use, or without them. By default all three are those of this machine. A pause then
+   * ends when `now` or real time has moved that far, a deadline too if the clock has a `sleep`; any other limit by real
+   * time alone.
+   */
+  monotonic?(): number;
+  setTimeout?(task: () => void, ms: number): unknown;
+  clearTimeout?(handle: unknown): void;
+  /** Returns a number from 0 up to 1. It is for jitter alone: secrets and ids are from WebCrypto. Default: `Math.random`. */
+  random?(): number;
+}
+
+export interface ClockOptions {
+  /** Default: the time of this machine. Its functions are looked up at each call, so that fake timers work. */
+  readonly clock?: Clock | undefined;
+}
+
+/** A clock that was checked and has all members. */
+export interface ResolvedClock extends Required<Clock> {
+  /** What a step of `now` ends, because the clock has no monotonic time of its own. */
+  readonly stepsEnd: { readonly pauses: boolean; readonly deadlines: boolean };
+}
+
+/** The globals are looked up at each call, and called by name: a browser refuses timers as methods. */
+const machine: Required<Omit<Clock, "sleep">> = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  setTimeout: (task, ms) => setTimeout(task, ms),
+  clearTimeout: (handle) => clearTimeout(handle as ReturnType<typeof setTimeout>),
+  random: () => Math.random(),
+};
+
+export const systemClock: ResolvedClock = /* @__PURE__ */ complete(machine);
+
+/** Checks the option `clock`, and adds the members that it lacks. @throws ConfigurationError `option_invalid` */
+export function resolveClock({ clock }: ClockOptions): ResolvedClock {
+  if (clock === undefined) return systemClock;
+  // A service inherits the clock of its Auth.
+  if ("stepsEnd" in requireObject("clock", clock)) return clock as ResolvedClock;
+  const completed = complete(clock);
+  // With a clock that does not return numbers, either every token or none would count as expired.
+  if (Number.isFinite(completed.now() + completed.monotonic())) return completed;
+  throw invalidOption("clock", "must return numbers of milliseconds from now and monotonic");
+}
+
+function complete(given: Clock): ResolvedClock {
+  const own: Partial<Clock> = {};
+  for (const name of ["now", "sleep", "monotonic", "setTimeout", "clearTimeout", "random"] as const) {
+    const method: unknown = given[name];
+    if (typeof method === "function") own[name] = method.bind(given);
+    else if (method !== undefined || name === "now")
+      throw invalidOption(`clock.${name}`, "must be a function");
+  }
+  const isSteppedByNow = own.monotonic === undefined;
+  if ([own.setTimeout, own.clearTimeout].some((timer) => (timer === undefined) !== isSteppedByNow))
+    throw invalidOption("clock", "must have monotonic, setTimeout and clearTimeout, or none of the three");
+  const time = { ...machine, ...own };
+  const byTimer: ResolvedClock["sleep"] = (ms, signal) =>
+    new Promise((resolve, reject) => {
+      const timer = time.setTimeout(resolve, ms);
+      const end = () => {
+        time.clearTimeout(timer);
+        reject(signal.reason);
+      };
+      signal.addEventListener("abort", end, { once: true });
+    });
+  const { sleep } = own;
+  const isPaced = isSteppedByNow && sleep !== undefined;
+  return Object.freeze<ResolvedClock>({
+    ...time,
+    setTimeout: (task, ms) => time.setTimeout(task, Math.min(ms, longestTimerMs)),
+    // The clock of a test may stand still, so without timers of its own each sleep ends in real time too.
+    sleep: isPaced
+      ? (ms, signal) => Promise.race([sleep(ms, signal), byTimer(ms, signal)])
+      : (sleep ?? byTimer),
+    stepsEnd: { pauses: isSteppedByNow, deadlines: isPaced },
+  });
+}
+
+/**
+ * Starts the countdown of a pause. Returns a function that returns the milliseconds left, 0 or less at the end. A clock
+ * that jumps does not end a pause; a test that steps only `now` does.
+ */
+export function countdown(ms: number, clock: ResolvedClock): () => number {
+  return startCountdown(ms, clock, clock.stepsEnd.pauses);
+}
+
+/** Starts the countdown to a deadline: the end of all waits of a call. */
+export function deadlineIn(ms: number, clock: ResolvedClock): () => number {
+  return startCountdown(ms, clock, clock.stepsEnd.deadlines);
+}
+
+/** Starts the countdown of the time limit of work in flight, which a test that steps `now` must not end. */
+export function limitIn(ms: number, clock: ResolvedClock): () => number {
+  return startCountdown(ms, clock, false);
+}
+
+function startCountdown(ms: number, { now, monotonic }: ResolvedClock, byNow: boolean): () => number {
+  const startedAt = monotonic();
+  if (!byNow) return () => ms - (monotonic() - startedAt);
+  const startedNow = now();
+  return () => ms - Math.max(monotonic() - startedAt, now() - startedNow);
+}
+
+/** Rejects with what `late` returns if the promise is not settled in time. */
+export function inTime<T>(
+  promise: Promise<T>,
+  ms: number,
+  clock: ResolvedClock,
+  late: () => unknown,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = clock.setTimeout(() => reject(late()), ms);
+    promise.then(resolve, reject).finally(() => clock.clearTimeout(timer));
+  });
+}
+
+/** A countdown that is over. It is one function, so that no instance has its own. */
+export const zero = (): number => 0;
