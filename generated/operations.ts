@@ -11,13 +11,51 @@ import type * as B from "./variant-b.js";
 
 /** Options every call takes besides its parameters. */
 export interface CallOptions {
-  readonly headers?: RequestInit["headers"] | undefined;
+  readonly headers?: RequestInit["headers"] | Readonly<Record<string, HeaderValue>> | undefined;
   /** Value of X-Envelope. */
   readonly envelope?: string | undefined;
   /** How often the call may be sent again. Default: the option of the service. */
   readonly retries?: number | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** The most bytes of an answer that is read whole. Default: the option of the service. */
+  readonly maxResponseBytes?: number | undefined;
+  /** It changes the type of the data, so it is in a signature of its own. */
+  readonly parseAs?: undefined;
+  /** As in openapi-fetch: writes the whole query. */
+  readonly querySerializer?: ((query: Readonly<Record<string, unknown>>) => string) | QueryOptions | undefined;
+  /** As in openapi-fetch: writes the body. */
+  bodySerializer?(body: unknown, headers: Headers): unknown;
 }
+
+/** `null` and `undefined` leave the header out. */
+export type HeaderValue = string | number | boolean | null | undefined;
+
+/** How arrays and objects are written in a query, as in openapi-fetch. */
+export interface QueryOptions {
+  readonly array?: { readonly style: "form" | "spaceDelimited" | "pipeDelimited"; readonly explode: boolean };
+  readonly object?: { readonly style: "form" | "deepObject"; readonly explode: boolean };
+  readonly allowReserved?: boolean;
+}
+
+/** What is sent as it is. A call with a stream is sent once. */
+export type Binary = Blob | ArrayBuffer | ArrayBufferView | ReadableStream<Uint8Array>;
+
+/** The header that chooses one of several media types of a body. */
+export interface ContentType<MediaType extends string> {
+  readonly headers:
+    | { readonly "content-type": MediaType; readonly [name: string]: string }
+    | { readonly "Content-Type": MediaType; readonly [name: string]: string };
+}
+
+/** One event of text/event-stream. */
+export interface ServerSentEvent {
+  readonly data: string;
+  readonly event?: string | undefined;
+  readonly id?: string | undefined;
+}
+
+/** The successes of an operation that documents none. */
+export type AnySuccess = Readonly<Record<200 | 201 | 202 | 203 | 204 | 205 | 206 | 207 | 208 | 226, unknown>>;
 
 /** One row of the runtime table. */
 export interface OperationEntry {
@@ -152,7 +190,7 @@ export type StatusOtherThan200 = Exclude<HttpStatus, 200>;
 
 /** Variant A: the options of each call. */
 export interface InitsA {
-  requestToken: { params?: { path?: { tenantId?: string } }; body: A.operations["requestToken"]["requestBody"]["content"]["application/x-www-form-urlencoded"] } & CallOptions;
+  requestToken: { params?: { path?: { tenantId?: string } }; body: A.operations["requestToken"]["requestBody"]["content"]["application/x-www-form-urlencoded"] | URLSearchParams } & CallOptions;
   listDevices: { params?: { path?: { tenantId?: string } } } & CallOptions;
 }
 
@@ -168,6 +206,9 @@ export interface OperationsA {
       429: A.operations["requestToken"]["responses"][429]["content"]["*/*"];
     };
     other: StatusOtherThan200And400And429;
+    headers: {
+      429: { "Retry-After": string | null };
+    };
   };
   /** Provenance: described; assumed until told: plugin-token-refusal-status (unknowns.ts). */
   listDevices: {

@@ -19,7 +19,16 @@ import {
   OperationIndex,
   resolveCallOptions,
 } from "./client/caller.js";
-import type { CallArgs, Lookup, LookupTypes, OperationId, Outcome, OutcomeOf } from "./client/outcome.js";
+import type {
+  CallArgs,
+  Lookup,
+  LookupTypes,
+  OperationId,
+  Outcome,
+  OutcomeOf,
+  ParseAs,
+  ParsedInit,
+} from "./client/outcome.js";
 import { createServiceFetch, type ServiceFetch } from "./client/service-fetch.js";
 import type { Detection, Variant } from "./errors.js";
 import { recordOf } from "./http/exchange.js";
@@ -33,12 +42,20 @@ import { invalidOption, requireObject } from "./options.js";
  * const result = await service.call("listDevices");
  * if (result.ok) result.data; else result.error;
  */
-export type Call<T extends LookupTypes> = <X extends Variant, O extends OperationId<T, X>>(
-  this: { readonly variant: X },
-  operation: O,
-  ...args: CallArgs<T, X, O>
+export interface Call<T extends LookupTypes> {
   // The type is the same as Outcome. It is written out so that an editor shows the outcomes instead of the name.
-) => Promise<{ [V in X]: OutcomeOf<V, Lookup<T[V], O>> }[X]>;
+  <X extends Variant, O extends OperationId<T, X>>(
+    this: { readonly variant: X },
+    operation: O,
+    ...args: CallArgs<T, X, O>
+  ): Promise<{ [V in X]: OutcomeOf<V, Lookup<T[V], O>> }[X]>;
+  /** With `parseAs` the data of a success is text, bytes or a stream, whatever the document says. */
+  <X extends Variant, O extends OperationId<T, X>, P extends ParseAs>(
+    this: { readonly variant: X },
+    operation: O,
+    init: ParsedInit<CallArgs<T, X, O>, P>,
+  ): Promise<{ [V in X]: OutcomeOf<V, Lookup<T[V], O>, P> }[X]>;
+}
 
 const methods = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"] as const;
 type Method = (typeof methods)[number];
@@ -46,12 +63,16 @@ type Method = (typeof methods)[number];
 type PathsOf<T extends LookupTypes, X extends Variant, M extends Method> =
   T["paths"][X] extends Record<M, infer Paths> ? Paths : never;
 
-type PathMethod<T extends LookupTypes, X extends Variant, M extends Method> = <
-  P extends keyof PathsOf<T, X, M> & string,
->(
-  path: P,
-  ...args: CallArgs<T, X, PathsOf<T, X, M>[P]>
-) => Promise<Outcome<T, X, PathsOf<T, X, M>[P]>>;
+interface PathMethod<T extends LookupTypes, X extends Variant, M extends Method> {
+  <Path extends keyof PathsOf<T, X, M> & string>(
+    path: Path,
+    ...args: CallArgs<T, X, PathsOf<T, X, M>[Path]>
+  ): Promise<Outcome<T, X, PathsOf<T, X, M>[Path]>>;
+  <Path extends keyof PathsOf<T, X, M> & string, P extends ParseAs>(
+    path: Path,
+    init: ParsedInit<CallArgs<T, X, PathsOf<T, X, M>[Path]>, P>,
+  ): Promise<Outcome<T, X, PathsOf<T, X, M>[Path], P>>;
+}
 
 /**
  * The paths of one variant's document; a path of the other does not compile. `tenantId` is filled in.

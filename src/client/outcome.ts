@@ -27,6 +27,9 @@ export interface Failure<X extends Variant, Status extends number, Body> {
   readonly response: Response;
 }
 
+/** How `parseAs` reads the answer of a success, whatever its media type. */
+export type ParseAs = "json" | "text" | "blob" | "arrayBuffer" | "stream";
+
 /** The lookup types of a generated module: operations by variant and operationId, paths by variant and method. */
 export interface LookupTypes {
   A: object;
@@ -39,23 +42,50 @@ export interface LookupTypes {
 export type OperationId<T extends LookupTypes, X extends Variant> = keyof T[X] & string;
 
 /** The outcomes of one operation: one per documented status, and one for all other statuses. */
-export type OutcomeOf<X extends Variant, Operation> = Operation extends {
+export type OutcomeOf<X extends Variant, Operation, P extends ParseAs = never> = Operation extends {
   success: infer S;
   failure: infer F;
   other: infer Other extends number;
+  headers?: infer H;
 }
   ?
-      | { [Status in keyof S & number]: Success<X, Status, S[Status]> }[keyof S & number]
-      | { [Status in keyof F & number]: Failure<X, Status, F[Status]> }[keyof F & number]
+      | {
+          [Status in keyof S & number]: WithHeaders<
+            H,
+            Status,
+            Success<X, Status, [P] extends [never] ? S[Status] : Parsed<P, S[Status]>>
+          >;
+        }[keyof S & number]
+      | {
+          [Status in keyof F & number]: WithHeaders<H, Status, Failure<X, Status, F[Status]>>;
+        }[keyof F & number]
       | Failure<X, Other, Operation extends { otherBody: infer Body } ? Body : unknown>
   : never;
+
+type WithHeaders<H, Status, O> = Status extends keyof H ? DocumentedHeaders<H[Status]> & O : O;
+
+/** The documented headers of a status; the names in `get` are those of the document. */
+export interface DocumentedHeaders<Known> {
+  readonly response: {
+    readonly headers: { get<Name extends keyof Known>(name: Name): Known[Name] };
+  };
+}
+
+/** The data of a success that is read as `P`. As JSON it is what the document says, unless that is not JSON. */
+type Parsed<P extends ParseAs, Data> = {
+  json: Data extends Blob | AsyncIterable<unknown> ? unknown : Data;
+  text: string;
+  blob: Blob;
+  arrayBuffer: ArrayBuffer;
+  stream: ReadableStream<Uint8Array>;
+}[P];
 
 /** The operation with the id `O`; for `string`, any of them. The second branch alone costs an intersection per call. */
 export type Lookup<All, O> = O extends keyof All ? All[O] : All[O & keyof All];
 
 /** The outcome of the call of an operation. */
-export type Outcome<T extends LookupTypes, X extends Variant, O> = {
-  [V in X]: OutcomeOf<V, Lookup<T[V], O>>;
+export type Outcome<T extends LookupTypes, X extends Variant, O, P extends ParseAs = never> = {
+  [V in X]: OutcomeOf<V, Lookup<T[V], O>, P>;
 }[X];
 
 type ArgsOf<Operations, O> =
@@ -67,6 +97,15 @@ export type CallArgs<T extends LookupTypes, X extends Variant, O> = [X] extends 
   : [X] extends ["B"]
     ? ArgsOf<T["B"], O>
     : ArgsOf<T["both"], O>;
+
+/** The options of a call that says how its answer is read. */
+export type ParsedInit<Args extends readonly unknown[], P extends ParseAs> = ParsedChoice<
+  NonNullable<Args[0]>,
+  P
+>;
+
+/** For each choice of a body, since `Omit` alone would merge them. */
+type ParsedChoice<Init, P> = Init extends unknown ? Omit<Init, "parseAs"> & { readonly parseAs: P } : never;
 
 interface AnyOutcome {
   readonly ok: boolean;

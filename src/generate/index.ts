@@ -158,7 +158,7 @@ async function render({ documents = {}, overlays = [] }: Sources): Promise<Reado
   return new Map([
     ["emulation.ts", emitEmulation({ A, B }, lists)],
     ["lock.json", emitLock([A, B])],
-    ["operations.ts", emitOperations([A, B], lists, notes)],
+    ["operations.ts", emitOperations({ A, B }, lists, notes)],
     ["schemas.ts", emitSchemas({ A, B }, lists)],
     ["unknowns.ts", emitUnknowns([A, B])],
     ["variant-a.ts", typesA],

@@ -1,6 +1,7 @@
 /** Reads what an operation sends and receives: parameters with their form, bodies and answers by media type. */
 import { type Document, documentError, follow } from "./document.js";
 import { checkType } from "./emit/rewrite-schema.js";
+import { mergedSchema } from "./emit/sample.js";
 import { isObject, type JsonObject, pointerTo } from "./source-file.js";
 
 export const PLACES = ["path", "query", "header", "cookie"] as const;
@@ -39,6 +40,8 @@ export interface Content {
   readonly media: JsonObject;
   /** JSON pointer of the schema; undefined when the media type has none. */
   readonly schema?: string | undefined;
+  /** Of a sequence: the schema is that of one item, not of the list of them. */
+  readonly isItem: boolean;
   /** Of a form: by the name of the member. */
   readonly encoding: Readonly<Record<string, PropertyEncoding>>;
 }
@@ -57,6 +60,7 @@ export interface Response {
   /** The media type that is expected first. */
   readonly content?: Content | undefined;
   readonly all: readonly Content[];
+  readonly headers: readonly { readonly name: string; readonly required: boolean }[];
 }
 
 const STYLES: Readonly<Record<Place, readonly string[]>> = {
@@ -129,7 +133,12 @@ export function readBody(document: Document, source: unknown, pointer: string): 
   return chosen && { ...chosen, all, required: place.value.required === true };
 }
 
-export function readResponses(document: Document, source: unknown, pointer: string): Response[] {
+export function readResponses(
+  document: Document,
+  method: string,
+  source: unknown,
+  pointer: string,
+): Response[] {
   if (!isObject(source)) return [];
   const keys = Object.keys(source).filter((key) => !key.startsWith("x-"));
   const single = new Set(keys.filter((key) => /^\d+$/.test(key)).map(Number));
@@ -140,9 +149,22 @@ export function readResponses(document: Document, source: unknown, pointer: stri
       const message = "a response must be keyed by a status, a range from 1XX to 5XX, or default";
       throw documentError(document, "status_invalid", pointerTo(pointer, key), message);
     }
-    const { content } = isObject(place.value) ? place.value : {};
-    const all = readContents(document, content, place.pointer);
-    return { key, statuses, all, content: preferred(all) };
+    const { content, headers } = isObject(place.value) ? place.value : {};
+    // A body would be no part of these answers (RFC 9110, sections 9.3.2, 15.3.5, 15.3.6 and 15.4.5).
+    const isEmpty = method === "HEAD" || ["204", "205", "304"].includes(key);
+    const all = isEmpty ? [] : readContents(document, content, place.pointer);
+    const named = readHeaders(document, headers, pointerTo(place.pointer, "headers"));
+    return { key, statuses, all, content: preferred(all), headers: named };
+  });
+}
+
+/** A header Content-Type is ignored here (OpenAPI 3.1, Response Object). */
+function readHeaders(document: Document, source: unknown, pointer: string): Response["headers"] {
+  const names = Object.keys(isObject(source) ? source : {});
+  return names.flatMap((name) => {
+    const { value } = follow(document, Object(source)[name], pointerTo(pointer, name));
+    if (name.toLowerCase() === "content-type") return [];
+    return [{ name, required: isObject(value) && value.required === true }];
   });
 }
 
@@ -159,16 +181,16 @@ function readContents(document: Document, source: unknown, pointer: string): Con
     const media = isObject(value) ? value : {};
     const place = pointerTo(pointer, "content", mediaType);
     const schema = media.schema === undefined ? undefined : pointerTo(place, "schema");
-    const encodings = Object.entries(FORM.test(mediaType) && isObject(media.encoding) ? media.encoding : {});
+    const isItem = isJsonSequence(mediaType) && mergedSchema(document, media.schema).type !== "array";
+    const isForm = isUrlencoded(mediaType) || isMultipart(mediaType);
+    const encodings = Object.entries(isForm && isObject(media.encoding) ? media.encoding : {});
     const encoding = encodings.flatMap(([name, member]) => {
       const found = encodingOf(document, isObject(member) ? member : {}, pointerTo(place, "encoding", name));
       return Object.keys(found).length === 0 ? [] : [[name, found] as const];
     });
-    return { mediaType, media, schema, encoding: Object.fromEntries(encoding) };
+    return { mediaType, media, schema, isItem, encoding: Object.fromEntries(encoding) };
   });
 }
-
-const FORM = /^(?:application\/x-www-form-urlencoded|multipart\/[\w.+-]+)\s*(?:;|$)/i;
 
 /** With one of the keywords of a style `contentType` is ignored (OpenAPI 3.1.1, Encoding Object). */
 function encodingOf(document: Document, source: JsonObject, pointer: string): PropertyEncoding {
@@ -182,15 +204,38 @@ function preferred(all: readonly Content[]): Content | undefined {
   return (
     all.find(({ mediaType }) => mediaType === "application/json") ??
     all.find(({ mediaType }) => isJson(mediaType)) ??
-    all.find(({ mediaType }) => FORM.test(mediaType) && !mediaType.startsWith("m")) ??
+    all.find(({ mediaType }) => isUrlencoded(mediaType)) ??
     all.find(({ mediaType }) => !mediaType.includes("*")) ??
     all[0]
   );
 }
 
-export function isJson(mediaType: string): boolean {
-  return /^[\w.+*-]+\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(mediaType);
+/** The media type that a call sends which names none; undefined if the document has only a range such as image/*. */
+export function mediaTypeSent({ mediaType }: Content): string | undefined {
+  if (mediaType === "*/*" || mediaType === "application/*") return "application/json";
+  if (mediaType === "text/*") return "text/plain";
+  if (mediaType === "multipart/*") return "multipart/form-data";
+  return mediaType.includes("*") ? undefined : mediaType;
 }
+
+const mediaTypeTest = (pattern: string) => {
+  const expression = new RegExp(`^(?:${pattern})\\s*(?:;|$)`, "i");
+  return (mediaType: string): boolean => expression.test(mediaType);
+};
+
+type MediaTypeTest = (mediaType: string) => boolean;
+export const isJson: MediaTypeTest = mediaTypeTest("[^/;]+/(?:[^/;]+\\+)?json");
+export const isUrlencoded: MediaTypeTest = mediaTypeTest("application/x-www-form-urlencoded");
+export const isMultipart: MediaTypeTest = mediaTypeTest("multipart/[^/;]+");
+export const isText: MediaTypeTest = mediaTypeTest("text/[^/;]+|[^/;]+/(?:[^/;]+\\+)?xml");
+export const isEventStream: MediaTypeTest = mediaTypeTest("text/event-stream");
+export const isJsonSequence: MediaTypeTest = mediaTypeTest(
+  "application/(?:x-)?(?:ndjson|jsonl|jsonlines|json-lines|json-seq)",
+);
+/** What no text can be. */
+export const isBinary: MediaTypeTest = mediaTypeTest(
+  "(?:image|audio|video|font)/(?!svg\\+)[^/;]+|application/(?:octet-stream|pdf|zip|gzip)",
+);
 
 /** Every status code of the IANA HTTP Status Code Registry, with the unused 306 and 418. */
 export const REGISTERED_STATUSES: readonly number[] = [

@@ -73,7 +73,7 @@ export function listOperations(document: Document): Operation[] {
         path,
         parameters,
         body,
-        responses: readResponses(document, source.responses, pointerTo(pointer, "responses")),
+        responses: readResponses(document, method, source.responses, pointerTo(pointer, "responses")),
         anonymous: Array.isArray(security) && security.length === 0,
         scope: scopeIn(document, security, pointerTo(source.security ? pointer : "", "security")),
         deviceParameter: deviceParameterOf(document, parameters, body),

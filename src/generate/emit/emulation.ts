@@ -3,7 +3,7 @@ import { type Document, follow, readDocument, VARIANTS, type Variant } from "../
 import type { Content } from "../messages.js";
 import { listOperations, type Operation, type OperationLists } from "../operations.js";
 import { isObject } from "../source-file.js";
-import { type OperationRow, operationTable } from "./operations.js";
+import { type OperationRow, operationTable } from "./operation-table.js";
 import { sampleOf } from "./sample.js";
 import { checkSchemas } from "./schemas.js";
 import { fileHeader, jsonText } from "./source-text.js";

@@ -16,10 +16,15 @@ export async function emitVariantTypes(document: Document, notes: ProvenanceNote
   const peer = await loadPeer("openapi-typescript", () => import("openapi-typescript"));
   const { astToString, resolveRef, scanDiscriminators, transformSchema } = peer;
   // A copy, because scanDiscriminators changes its input.
-  const root = JSON.parse(JSON.stringify(document.root, (_, value) => noted(value, notes)));
+  const root = JSON.parse(JSON.stringify(document.root, (_, value) => plain(noted(value, notes))));
   type Options = Parameters<typeof transformSchema>[1] & Parameters<typeof scanDiscriminators>[1];
   // What is not given is off, as it is by default.
-  const options = { silent: true, defaultNonNullable: true, injectFooter: [] } as Partial<Options> as Options;
+  const options = {
+    silent: true,
+    defaultNonNullable: true,
+    emptyObjectsUnknown: true,
+    injectFooter: [],
+  } as Partial<Options> as Options;
   const header = fileHeader(`Types of Variant ${document.variant}, by openapi-typescript.`, [document]);
   try {
     options.discriminators = scanDiscriminators(root, options);
@@ -36,6 +41,13 @@ function noted(value: unknown, notes: ProvenanceNotes): unknown {
   const note = notes.get(value);
   if (note === undefined || !isObject(value)) return value;
   return { ...value, description: [value.description ?? [], note].flat().join("\n\n") };
+}
+
+/** openapi-typescript reads no parameter by its `content`. */
+function plain(value: unknown): unknown {
+  if (!isObject(value) || !isObject(value.content) || typeof value.in !== "string") return value;
+  const [media] = Object.values(value.content);
+  return { ...value, schema: isObject(media) ? (media.schema ?? {}) : {} };
 }
 
 /** Imports an optional peer dependency. */

@@ -106,3 +106,85 @@ export async function withAuth(): Promise<void> {
   // @ts-expect-error a path of Variant B
   await service.paths.GET("/v1/devices");
 }
+
+/** A body has the type of its media type, which a header, a FormData or a Blob chooses. */
+export async function bodiesByMediaType(service: Own, file: Blob): Promise<void> {
+  if (service.variant !== "A") return;
+  const params = { cookie: { session: "s" }, query: { filter: { area: "north" } } };
+  await service.call("sendReport", { params, body: { name: "Night" } });
+  await service.call("sendReport", { params, body: "a,b", headers: { "content-type": "text/csv" } });
+  await service.call("sendReport", { params, body: file, headers: { "Content-Type": "image/png" } });
+  await service.call("sendReport", { params, body: file });
+  await service.call("sendReport", { params, body: new FormData() });
+  const form = { headers: { "content-type": "multipart/form-data" } } as const;
+  await service.call("sendReport", {
+    ...form,
+    params,
+    body: { file, pages: [file, new Uint8Array(1)], schedule: { name: "Night" } },
+  });
+  // @ts-expect-error the file is missing
+  await service.call("sendReport", { ...form, params, body: { schedule: { name: "Night" } } });
+  // @ts-expect-error a file is no text
+  await service.call("sendReport", { ...form, params, body: { file: "text" } });
+  // @ts-expect-error text needs the header
+  await service.call("sendReport", { params, body: "a,b" });
+  // @ts-expect-error the document has no such media type
+  await service.call("sendReport", { params, body: "a,b", headers: { "content-type": "text/html" } });
+  // @ts-expect-error a cookie that the document requires
+  await service.call("sendReport", { body: { name: "Night" } });
+  const text = { ...params, query: { filter: "north" } };
+  // @ts-expect-error the parameter is JSON of an object
+  await service.call("sendReport", { params: text, body: { name: "Night" } });
+  for (const body of [file, new Uint8Array(1), new ArrayBuffer(1), file.stream()])
+    await service.call("upload", { body });
+  // @ts-expect-error an object is not bytes
+  await service.call("upload", { body: {} });
+}
+
+/** An answer has the type of its media type; `parseAs` changes that of a success. */
+export async function answersByMediaType(service: Own): Promise<void> {
+  if (service.variant !== "A") return;
+  const init = { params: { cookie: { session: "s" } }, body: { name: "Night" } };
+  const report = await service.call("sendReport", init);
+  if (report.status === 200) {
+    proof<Equal<typeof report.data, A["schemas"]["Schedule"] | string | Blob>>();
+    const { headers } = report.response;
+    const values = [headers.get("X-Total"), headers.get("Link"), headers.get("etag")] as const;
+    proof<Equal<typeof values, readonly [string, string | null, string | null]>>();
+  }
+  if (report.status === 406) proof<Equal<(typeof report.error)["body"], string>>();
+  const watched = await service.call("watch");
+  if (watched.status === 200) {
+    const { data } = watched;
+    proof<Equal<typeof data, AsyncIterable<api.ServerSentEvent> | AsyncIterable<DeviceOfA>>>();
+  }
+  if (watched.status === 204) proof<Equal<typeof watched.data, undefined>>();
+  const pinged = await service.call("ping");
+  if (pinged.ok) proof<Equal<typeof pinged.data, unknown>>();
+  if (pinged.status === 203) proof<Equal<typeof pinged.ok, true>>();
+  const text = await service.call("sendReport", { ...init, parseAs: "text" });
+  if (text.ok) proof<Equal<typeof text.data, string>>();
+  else if (text.status === 406) proof<Equal<(typeof text.error)["body"], string>>();
+  const path = "/api/v1/{tenantId}/events";
+  const { data: stream } = await service.paths.GET(path, { parseAs: "stream", retries: 0 });
+  proof<Equal<typeof stream, ReadableStream<Uint8Array> | undefined>>();
+  const either = await service.paths.GET(path, { parseAs: "blob" as "blob" | "arrayBuffer" });
+  proof<Equal<typeof either.data, Blob | ArrayBuffer | undefined>>();
+  const json = await service.paths.GET("/api/v1/{tenantId}/devices", { parseAs: "json" });
+  if (json.ok) proof<Equal<typeof json.data, DeviceOfA[]>>();
+  // @ts-expect-error not a way to read an answer
+  await service.call("watch", { parseAs: "xml" });
+  // @ts-expect-error an unknown option beside it
+  await service.call("watch", { parseAs: "text", timeout: 5 });
+}
+
+/** The serializers are those of openapi-fetch. */
+export async function serializers(service: Own): Promise<void> {
+  const query = { area: "north" };
+  await service.call("listDevices", { params: { query }, querySerializer: (all) => `area=${all.area}` });
+  await service.call("listDevices", { querySerializer: { array: { style: "form", explode: false } } });
+  if (service.variant !== "A") return;
+  await service.call("upload", { body: new ArrayBuffer(1), bodySerializer: (body: ArrayBuffer) => body });
+  // @ts-expect-error it must return the query
+  await service.call("listDevices", { querySerializer: () => 5 });
+}

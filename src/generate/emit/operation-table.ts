@@ -1,0 +1,61 @@
+/** The runtime table of operations. It names only what is not the default, since every program that calls has it. */
+import type { Variant } from "../document.js";
+import { type Content, isJson, isText, mediaTypeSent, type Parameter, type Response } from "../messages.js";
+import type { Operation } from "../operations.js";
+import { isFilledIn, isNeeded, isParameter, isSuccess } from "./call-types.js";
+
+/** One row of the runtime table; it also has the other members of `OperationEntry`. */
+export type OperationRow = Pick<Operation, "method" | "path" | "scope">;
+
+export function operationTable(
+  variant: Variant,
+  operations: readonly Operation[],
+): Readonly<Record<string, OperationRow>> {
+  const rows = operations.map(({ id, method, path, responses, body, ...operation }) => {
+    const statuses = responses.flatMap((response) => response.statuses).sort((a, b) => a - b);
+    const parameters = operation.parameters.flatMap((parameter) => parameterEntry(variant, parameter));
+    const answers = Object.fromEntries(responses.flatMap(answerEntry));
+    const entry = {
+      method,
+      path,
+      success: statuses.filter(isSuccess),
+      failure: statuses.filter((status) => !isSuccess(status)),
+      ...(parameters.length > 0 && { parameters }),
+      ...(body && { contentType: mediaTypeSent(body) ?? body.mediaType, ...contentsEntry(body.all) }),
+      ...(body?.required && { bodyRequired: true }),
+      ...(Object.keys(answers).length > 0 && { answers }),
+      ...(operation.anonymous && { anonymous: true }),
+      ...(operation.scope !== undefined && { scope: operation.scope }),
+      ...(operation.deviceParameter !== undefined && { deviceParameter: operation.deviceParameter }),
+      ...(!operation.takesPluginTokens && { takesPluginTokens: false }),
+    };
+    return [id, entry] as const;
+  });
+  return Object.fromEntries(rows);
+}
+
+function parameterEntry(variant: Variant, parameter: Parameter): object[] {
+  const { in: place, name, form } = parameter;
+  const isRequired = place !== "path" && isNeeded(variant, parameter);
+  if (!isParameter(parameter) || isFilledIn(variant, parameter)) return [];
+  if (!isRequired && place !== "cookie" && Object.keys(form).length === 0) return [];
+  return [{ in: place, name, ...(isRequired && { required: true }), ...form }];
+}
+
+function contentsEntry(all: readonly Content[]): object {
+  const [first, second] = all;
+  const isUsual =
+    second === undefined &&
+    !first?.mediaType.includes("*") &&
+    Object.keys(first?.encoding ?? {}).length === 0;
+  if (isUsual) return {};
+  return { contents: Object.fromEntries(all.map(({ mediaType, encoding }) => [mediaType, encoding])) };
+}
+
+function answerEntry({ key, statuses: [status = 0], all }: Response): [key: string, types: string[]][] {
+  const isUsual = isSuccess(status)
+    ? (mediaType: string) => /^application\/json\s*(?:;|$)/i.test(mediaType)
+    : (mediaType: string) => isJson(mediaType) || isText(mediaType) || mediaType === "*/*";
+  const types = all.map(({ mediaType }) => mediaType);
+  return types.every(isUsual) ? [] : [[key.toUpperCase().replace("DEFAULT", "default"), types]];
+}
