@@ -83,8 +83,8 @@ const deploymentSchema = z
   );
 
 export interface Deployments {
-  /** Finds the deployment that matches the whole query. */
-  find(query: DeploymentQuery): Promise<BackendDeployment | undefined>;
+  /** Finds the deployment that matches the whole query. For `leave` see `LimitedExchange`. */
+  find(query: DeploymentQuery, leave?: () => () => void): Promise<BackendDeployment | undefined>;
   /** Refuses a login whose callback could not be told from another's. @throws ConfigurationError */
   checkLogin(login: PendingLogin, deployment: BackendDeployment, own: string): void;
 }
@@ -101,10 +101,11 @@ export function parseDeployments(given: unknown, options: DeploymentOptions): De
     return [parseDeployment(found, options, "the result of deployments()")];
   };
   return {
-    async find(query) {
+    async find(query, leave) {
       // A lookup may put these values into a path or a database query, so they must be well-formed.
       if (!isWellFormed(query, options)) return undefined;
-      const candidates = typeof given === "function" ? await lookUp(given as FindDeployment, query) : list;
+      const lookedUp = typeof given === "function" && lookUp(given as FindDeployment, query);
+      const candidates = lookedUp ? await lookedUp.finally(leave?.()) : list;
       // A lookup may return another customer's deployment by mistake.
       const [found, ...others] = candidates.filter((deployment) => matches(deployment, query));
       // A login without a tenant is ambiguous where several deployments fit.

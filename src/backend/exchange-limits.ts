@@ -9,21 +9,29 @@ import { Refusal } from "./error-answer.js";
 /** The most exchanges of a deployment at a time, and of one client there. They may wait for a rate limit. */
 const mostAtOnce = 256;
 const mostOfOneClient = 64;
+/**
+ * The most exchanges of a deployment that wait for a function of yours, such as a signer. They count here only, so that
+ * functions that hang keep no others from launching or logging in.
+ */
+const mostAway = 1_024;
 /** The most refusals of one client at a deployment, and the time after which one of them is forgiven. */
 const mostRefused = 20;
 const forgivenMs = 3_000;
 /** The refusals that count: not those of a network or a store that failed. */
 const counted = ["launch_refused", "login_refused", "token_refused"];
 
-/** Runs an exchange at a deployment, which need not be configured. @throws Refusal `rate_limited` */
+/**
+ * Runs an exchange at a deployment, which need not be configured. It calls `leave` before it waits for a function of
+ * yours, and the result, once or more, when it goes on. @throws Refusal `rate_limited`
+ */
 export type LimitedExchange = <T>(
   deployment: string,
   request: Request,
-  exchange: () => Promise<T>,
+  exchange: (leave: () => () => void) => Promise<T>,
 ) => Promise<T>;
 
 export function exchangeLimits({ clock, clientKey }: Settings): LimitedExchange {
-  const running = new Map<string, number>();
+  const running = new Map<string, { here: number; away: number }>();
   /** By client, its exchanges that run, and how long it takes until all of its refusals are forgiven. */
   const clients = new RecentlyUsed<{ running: number; leftMs: () => number }>(10_000);
   /** How long a service took lately to refuse a code. */
@@ -35,17 +43,31 @@ export function exchangeLimits({ clock, clientKey }: Settings): LimitedExchange 
     const key = given?.slice(0, 256);
     const none = { running: 0, leftMs: () => 0 };
     const client = key === undefined ? none : clients.get(`${deployment} ${key}`, () => none);
-    const atOnce = (running.get(deployment) ?? 0) + 1;
+    const counts = running.get(deployment) ?? { here: 0, away: 0 };
     const waitMs = client.leftMs() - (mostRefused - 1) * forgivenMs;
-    if (waitMs > 0 || atOnce > mostAtOnce || client.running >= mostOfOneClient) {
+    const isFull = counts.here >= mostAtOnce || counts.away >= mostAway || client.running >= mostOfOneClient;
+    if (waitMs > 0 || isFull) {
       const headers = { "retry-after": String(Math.max(1, Math.ceil(waitMs / 1_000))) };
       throw new Refusal("rate_limited", { headers });
     }
-    running.set(deployment, atOnce);
+    running.set(deployment, counts);
+    counts.here++;
     client.running++;
+    let place: keyof typeof counts | undefined = "here";
+    const move = (to: typeof place) => {
+      // The credential lives on after the exchange, to renew the person's token.
+      if (place === undefined) return;
+      counts[place]--;
+      place = to;
+      if (to !== undefined) counts[to]++;
+    };
+    const leave = () => {
+      move("away");
+      return () => move("here");
+    };
     const startedAt = clock.monotonic();
     try {
-      return await exchange();
+      return await exchange(leave);
     } catch (error) {
       const { code = "", cause } = Object(error) as { code?: string; cause?: unknown };
       if (counted.includes(code)) client.leftMs = countdown(Math.max(0, client.leftMs()) + forgivenMs, clock);
@@ -55,9 +77,8 @@ export function exchangeLimits({ clock, clientKey }: Settings): LimitedExchange 
       throw error;
     } finally {
       client.running--;
-      const left = (running.get(deployment) ?? 1) - 1;
-      if (left > 0) running.set(deployment, left);
-      else running.delete(deployment);
+      move(undefined);
+      if (counts.here + counts.away === 0) running.delete(deployment);
     }
   };
 }

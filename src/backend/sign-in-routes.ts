@@ -1,5 +1,6 @@
 /** POST launch (Variant A), and GET login and GET callback (Variant B): the routes by which a person signs in. */
 import { z } from "zod";
+import { watchedCredential } from "../auth/credentials/credential.js";
 import {
   ConfigurationError,
   isConfigurationError,
@@ -30,15 +31,16 @@ export async function answerLaunch(request: Request, context: Context): Promise<
   const { settings, people, limited } = context;
   // This fails before the code is spent on a session that could not be returned.
   cookieToken(request, settings);
-  return limited(JSON.stringify(["launch", tenantId, hostOrigin]), request, async () => {
+  return limited(JSON.stringify(["launch", tenantId, hostOrigin]), request, async (leave) => {
     const deployment = await settings
-      .findDeployment({ purpose: "launch", tenantId, hostOrigin })
+      .findDeployment({ purpose: "launch", tenantId, hostOrigin }, leave)
       .catch(asRefused);
     if (deployment?.launch === undefined) {
       const [tenant, host] = [tenantId, hostOrigin].map((text) => wireText(text, [code, codeVerifier]));
       return asRefused(notConfigured(`a launch of the tenant ${tenant} from the host application ${host}`));
     }
-    const { launch: credential, baseUrl } = deployment;
+    const { launch, baseUrl } = deployment;
+    const credential = watchedCredential(launch, leave);
     const options = { ...settings.auth, baseUrl, tenantId: deployment.tenantId, credential };
     const person = randomToken();
     const auth = await redeemLaunch({ ...options, code, codeVerifier, person }).catch(asRefused);
@@ -128,8 +130,10 @@ async function complete(
   if (deployment?.login === undefined) throw new Refusal("tenant_unknown");
   // Behind a proxy the request's URL is not the redirect URI that browsers know.
   callbackUrl.search = new URL(request.url).search;
-  const options = { ...settings.auth, baseUrl, tenantId, credential: deployment.login, login };
-  const exchange = () => completeLogin({ ...options, callbackUrl: callbackUrl.href, person: randomToken() });
+  const options = { ...settings.auth, baseUrl, tenantId, login, callbackUrl: callbackUrl.href };
+  const { login: own } = deployment;
+  const exchange = (leave: () => () => void) =>
+    completeLogin({ ...options, credential: watchedCredential(own, leave), person: randomToken() });
   const auth = await limited(JSON.stringify(["login", tenantId, baseUrl]), request, exchange);
   return people.add(auth, deployment, taken.complete);
 }

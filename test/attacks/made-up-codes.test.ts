@@ -1,7 +1,11 @@
 // Made-up launch codes (OWASP ASVS 5, 2.4.1, anti-automation): each costs a signature and a request.
-import { expect, test } from "vitest";
-import { type Rig, type RigOptions, rig } from "../backend/rig.js";
+import { sign } from "node:crypto";
+import { expect, test, vi } from "vitest";
+import { apiClient, type PersonCredential, userInterfacePlugin } from "../../src/index.js";
+import { CALLBACK, launching, OWN, type Rig, type RigOptions, rig } from "../backend/rig.js";
+import { TestBrowser } from "../backend/test-browser.js";
 import { latch } from "../people/person.js";
+import { pkcs8, rsaKey } from "../support/keys.js";
 
 const clientKey = (request: Request) => request.headers.get("x-client") ?? undefined;
 
@@ -75,6 +79,94 @@ test.each<{ most: number; of: string; options: RigOptions }>([
   expect([401, 429].map((one) => statuses.filter((status) => status === one).length)).toEqual([most, 4]);
   expect((await other).status).toBe(options.clientKey ? 200 : 429);
   expect((await post("ada", true)).status).toBe(200);
+});
+
+/** Deployments with a function of the caller's own, which waits for `before` first. */
+type WithFunction = (before: () => Promise<void>) => NonNullable<RigOptions["deployments"]>;
+const withLaunch = (launch: PersonCredential<"A">) => [{ ...launching(), launch }];
+const pem = pkcs8(rsaKey());
+const bySettings: WithFunction = (before) =>
+  withLaunch(
+    userInterfacePlugin(async () => {
+      await before();
+      return { clientId: "planner", privateKey: pem, keyId: "key-1" };
+    }),
+  );
+const byKey: WithFunction = (before) =>
+  withLaunch(
+    userInterfacePlugin({ clientId: "planner", privateKey: () => before().then(() => pem), keyId: "key-1" }),
+  );
+const bySigner: WithFunction = (before) => {
+  const signature = (bytes: Uint8Array) => sign("sha256", bytes, rsaKey().privateKey);
+  const signer = { keyId: "key-1", sign: (bytes: Uint8Array) => before().then(() => signature(bytes)) };
+  return withLaunch(userInterfacePlugin({ clientId: "planner", privateKey: signer }));
+};
+const byLookup: WithFunction = (before) => () => before().then(launching);
+
+/** A backend with a function that hangs between `hang` and `release`. */
+function hanging(deployments: WithFunction) {
+  let hangs = false;
+  let calls = 0;
+  const never = new Promise<void>(() => {});
+  const before = () => (hangs && ++calls ? never : Promise.resolve());
+  const parts = rig({ deployments: deployments(before), timeoutMs: 60_000 });
+  /** Begins exchanges, as many at once as may be, and waits until all of them hang. */
+  const hang = async (count: number, begin: () => unknown) => {
+    hangs = true;
+    while (calls < count) {
+      const reached = Math.min(calls + 250, count);
+      for (let begun = calls; begun < reached; begun++) begin();
+      await vi.waitFor(() => expect(calls).toBe(reached), 10_000);
+    }
+  };
+  const release = () => {
+    hangs = false;
+  };
+  return { parts, post: poster(parts), hang, release };
+}
+
+test.each([
+  { name: "settings", deployments: bySettings },
+  { name: "a key", deployments: byKey },
+  { name: "a signature", deployments: bySigner },
+  { name: "a deployment", deployments: byLookup },
+])(
+  "launches that hang in a function that returns $name keep no others from launching",
+  async ({ deployments }) => {
+    const { hang, post, release } = hanging(deployments);
+    await hang(257, () => post("stranger"));
+    release();
+    expect((await post("ada", true)).status).toBe(200);
+  },
+);
+
+test("logins that hang in a function that returns settings keep no others from logging in", async () => {
+  const { parts, hang, release } = hanging((before) => {
+    const settings = {
+      clientId: "portal",
+      redirectUri: CALLBACK,
+      authorizationEndpoint: "/v1/auth/authorize",
+    };
+    const login = apiClient(() => before().then(() => settings));
+    return [{ ...launching(), login }];
+  });
+  const begin = async () => {
+    const browser = new TestBrowser(parts.backend, OWN);
+    const url = (await browser.get("/auth/login")).headers.get("location") ?? "";
+    const { callbackUrl } = parts.emulator.login({ url, userId: "ada" });
+    return () => browser.get(callbackUrl);
+  };
+  const comeBacks: (() => Promise<Response>)[] = [];
+  while (comeBacks.length < 258) comeBacks.push(await begin());
+  await hang(257, () => comeBacks.pop()?.());
+  release();
+  expect((await comeBacks.pop()?.())?.headers.get("location")).not.toContain("login_error");
+});
+
+test("1024 launches of a deployment wait for a function of yours, and further ones are answered 429", async () => {
+  const { hang, post } = hanging(bySettings);
+  await hang(1_024, () => post("stranger"));
+  expect((await post("ada", true)).status).toBe(429);
 });
 
 test("marks of codes that were sent are gone after eleven minutes, and codes that were not sent leave none", async () => {

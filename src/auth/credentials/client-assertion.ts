@@ -41,6 +41,7 @@ export interface PluginSettings {
 
 /** A plugin whose settings were read and whose key was imported. */
 export interface PluginClient extends Pick<PreparedCredential, "clientId" | "fingerprint" | "explain"> {
+  readonly callsSigner: boolean;
   /** Sends exactly the fields of section 4.1: the grant's own, the client id and a fresh assertion. */
   send(
     grant: Refusal["grant"],
@@ -70,6 +71,7 @@ export async function preparePlugin(
   const request = { clientId, tenantId: target.tenantId, tokenEndpoint, audience, key };
   return {
     clientId,
+    callsSigner: key.isSigner === true,
     fingerprint: JSON.stringify([clientId, key.keyId, key.thumbprint, audience]),
     send: (grant, parameters, attempt) => sendPluginRequest(request, grant, parameters, attempt),
     explain: async (refusal) => (await ifPossible(diagnosis))?.explainRefusalOfA(refusal, request) ?? [],

@@ -81,6 +81,8 @@ export interface CodeGrant {
 }
 
 export interface PreparedPersonCredential extends PreparedClient {
+  /** Whether a function of the caller's own signs, for instance in a KMS. */
+  readonly callsSigner?: boolean;
   /** Sends the code with exactly the documented fields. */
   sendCode(grant: CodeGrant, attempt: TokenAttempt): Promise<SentAttempt>;
   /**
@@ -171,6 +173,36 @@ function withDriver<C extends { variant: Variant }, P>(credential: C, driver: Cr
   const value = driver.callsFunction ? { ...driver, prepare } : driver;
   Object.defineProperty(credential, driverKey, { value });
   return Object.freeze(credential);
+}
+
+/**
+ * Returns the same credential, except that it calls `leave` before it waits for a function of the caller's, which returns
+ * settings, a key or a signature, and the result of `leave`, once or more, when the wait is over.
+ */
+export function watchedCredential<V extends Variant>(
+  credential: PersonCredential<V>,
+  leave: () => () => void,
+): PersonCredential<V> {
+  const driver = personDriverOf(credential);
+  const prepare: typeof driver.prepare = async (...args) => {
+    const comeBack = driver.callsFunction ? leave() : undefined;
+    const prepared = await driver.prepare(...args).finally(comeBack);
+    if (!prepared.callsSigner) return prepared;
+    return {
+      ...prepared,
+      sendCode(grant, { fetch, ...attempt }) {
+        const comeBack = leave();
+        const sending: Fetch = (...request) => {
+          comeBack();
+          return fetch(...request);
+        };
+        return prepared.sendCode(grant, { ...attempt, fetch: sending }).finally(comeBack);
+      },
+    };
+  };
+  const watched = { ...credential };
+  Object.defineProperty(watched, driverKey, { value: { ...driver, prepare } });
+  return Object.freeze(watched);
 }
 
 function isOfUse(credential: unknown, use: "machine" | "person"): credential is { [driverKey]?: unknown } {

@@ -36,6 +36,8 @@ export interface SigningKey {
   sign(bytes: Uint8Array): Promise<Uint8Array> | Uint8Array;
   /** RFC 7638 thumbprint of the public key; absent when the key cannot be read (KMS, non-extractable). */
   readonly thumbprint?: string;
+  /** Whether a function of the caller's own signs. */
+  readonly isSigner?: boolean;
 }
 
 /** The only accepted algorithm (section 2.2 of the description). */
@@ -71,7 +73,7 @@ function fromSigner(signer: Signer, keyId: string | undefined): SigningKey {
     const message = "A signer must have a keyId, since its public key cannot be read.";
     throw keyError("key_id_required", message, "keyId");
   }
-  return { keyId: id, sign: async (bytes) => requireSignature(await signer.sign(bytes)) };
+  return { keyId: id, isSigner: true, sign: async (bytes) => requireSignature(await signer.sign(bytes)) };
 }
 
 /** RFC 8017 section 8.2.1: a signature is as long as the key. */
