@@ -1,7 +1,7 @@
 // Bundles small apps as users would, and fails when an app for one variant contains code of the other, or has grown.
 import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
-import { build } from "esbuild";
+import { build, type Plugin } from "esbuild";
 import { entriesFromSources } from "./build.js";
 
 export interface Bundle {
@@ -10,8 +10,10 @@ export interface Bundle {
   readonly never: readonly string[];
   /** Text that may not be in the bundle, for data in shared files. */
   readonly neverText: readonly string[];
-  /** The most kB (1,000 bytes) that it may have, gzipped: a little more than it had when this was set. */
+  /** The most kB (1,000 bytes) that it may have, gzipped, in one file: a little more than it had when this was set. */
   readonly mostKB: number;
+  /** The same without the parts that are loaded lazily, which bundlers put into files of their own. */
+  readonly mostAtStartKB: number;
 }
 
 const CHOICE = ["src/choose-variant.ts", "src/connect.ts", "src/variants/detect.ts"];
@@ -27,30 +29,40 @@ const TEXT_OF_A = ["/api/v1/", "external-plugin/oauth/token", "client-assertion-
 const TEXT_OF_B = ["/v1/auth/token"];
 
 const BUNDLES: readonly Bundle[] = [
-  { app: `export { connect, servicePlugin } from "bivariant"`, never: ONLY_B, neverText: [], mostKB: 35.8 },
+  {
+    app: `export { connect, servicePlugin } from "bivariant"`,
+    never: ONLY_B,
+    neverText: [],
+    mostKB: 42.6,
+    mostAtStartKB: 23.9,
+  },
   {
     app: `export { createAuth, servicePlugin } from "bivariant"`,
     never: [...ONLY_B, ...CHOICE],
     neverText: TEXT_OF_B,
-    mostKB: 23.4,
+    mostKB: 23.5,
+    mostAtStartKB: 14.7,
   },
   {
     app: `export { createAuth, serviceAccount } from "bivariant"`,
     never: [...ONLY_A, ...CHOICE],
     neverText: TEXT_OF_A,
     mostKB: 15.6,
+    mostAtStartKB: 15.3,
   },
   {
     app: `export * from "bivariant/variant-a"`,
     never: [...ONLY_B, ...CHOICE],
     neverText: TEXT_OF_B,
-    mostKB: 36.1,
+    mostKB: 43,
+    mostAtStartKB: 27.2,
   },
   {
     app: `export * from "bivariant/variant-b"`,
     never: [...ONLY_A, ...CHOICE],
     neverText: TEXT_OF_A,
-    mostKB: 31.8,
+    mostKB: 38.8,
+    mostAtStartKB: 29.1,
   },
 ];
 
@@ -62,12 +74,21 @@ interface Bundled {
   readonly text: string;
 }
 
+const withoutLazyParts: Plugin = {
+  name: "without-lazy-parts",
+  setup({ onResolve }) {
+    onResolve({ filter: /./ }, ({ kind, path }) =>
+      kind === "dynamic-import" ? { path, external: true } : undefined,
+    );
+  },
+};
+
 /** Bundles for browsers, so that importing a builtin module of Node is an error too. */
-async function bundle(root: string, app: string): Promise<Bundled> {
+async function bundle(root: string, app: string, plugins: readonly Plugin[] = []): Promise<Bundled> {
   const { metafile, outputFiles } = await build({
     stdin: { contents: app, resolveDir: root, loader: "ts" },
     absWorkingDir: root,
-    plugins: [entriesFromSources(root)],
+    plugins: [...plugins, entriesFromSources(root)],
     bundle: true,
     format: "esm",
     platform: "browser",
@@ -89,6 +110,10 @@ function holds({ parts }: Bundled, part: string): boolean {
   return parts.some((path) => path === part || path.includes(`node_modules/${part}/`));
 }
 
+function kBOf({ text }: Bundled): number {
+  return gzipSync(text).length / 1_000;
+}
+
 /** One line for each forbidden part of a bundle, and for each bundle that is too large. */
 export async function checkBundles(
   root: string,
@@ -102,12 +127,17 @@ export async function checkBundles(
     const findings = [...names]
       .filter((name) => !holds(whole, name))
       .map((name) => `${name} is not in ${control}: correct the table of scripts/check-bundles.ts`);
-    for (const { app, never, neverText, mostKB } of bundles) {
+    for (const { app, never, neverText, mostKB, mostAtStartKB } of bundles) {
       const bundled = await bundle(root, app);
-      const kB = gzipSync(bundled.text).length / 1_000;
-      report(`${app}: ${bundled.text.length} bytes, ${kB.toFixed(1)} kB gzipped`);
+      const kB = kBOf(bundled);
+      const startKB = kBOf(await bundle(root, app, [withoutLazyParts]));
+      report(
+        `${app}: ${startKB.toFixed(1)} kB gzipped at the start, ${kB.toFixed(1)} kB with all lazy parts`,
+      );
       if (kB > mostKB)
         findings.push(`${app} has ${kB.toFixed(1)} kB gzipped, more than its limit of ${mostKB}`);
+      if (startKB > mostAtStartKB)
+        findings.push(`${app} starts with ${startKB.toFixed(1)} kB, more than its limit of ${mostAtStartKB}`);
       for (const part of never) {
         if (holds(bundled, part)) findings.push(`${app} contains ${part}`);
       }

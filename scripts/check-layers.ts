@@ -32,7 +32,7 @@ const LAYERS: readonly Layer[] = [
   },
   {
     holds: "src/client/",
-    may: [...GROUND, "src/http/", "src/variants/", "generated/", "openapi-fetch"],
+    may: [...GROUND, "src/http/", "src/variants/", "generated/", "openapi-fetch", "eventsource-parser"],
     mayType: ["src/auth/"],
   },
   { holds: "src/*.ts", may: [...CORE, "generated/", "src/stores/memory.ts"] },

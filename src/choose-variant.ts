@@ -1,7 +1,6 @@
 /** Chooses the variant if credentials of both are configured, and explains an answer from the wrong endpoint. */
 import { type Emit, emit, emitter, type ResolvedAuthOptions } from "./auth/auth.js";
 import { credentialMissing, type MachineCredential } from "./auth/credentials/credential.js";
-import { ifPossible } from "./auth/lazy.js";
 import type { RecentlyUsed } from "./auth/recently-used.js";
 import type { SharedKey, SharedState } from "./auth/shared-state.js";
 import { SharedTask } from "./auth/shared-task.js";
@@ -16,6 +15,7 @@ import {
   VariantError,
 } from "./errors.js";
 import { type Answer, untilAborted } from "./http/exchange.js";
+import { ifPossible } from "./http/lazy.js";
 import { type DetectOptions, detect } from "./variants/detect.js";
 import type { Target } from "./variants/target.js";
 

@@ -2,7 +2,6 @@
 import type { OperationTypes } from "../generated/operations.js";
 import { type AuthOptions, resolveAuthOptions } from "./auth/auth.js";
 import { driverOf, type MachineCredential } from "./auth/credentials/credential.js";
-import { ifPossible, lazy } from "./auth/lazy.js";
 import { type MachineTokensContext, machineTokens } from "./auth/machine-tokens.js";
 import { RecentlyUsed } from "./auth/recently-used.js";
 import { SharedState } from "./auth/shared-state.js";
@@ -13,6 +12,7 @@ import type { DetectionContext } from "./choose-variant.js";
 import type { LookupTypes } from "./client/outcome.js";
 import { ConfigurationError, type Detection, UnexpectedResponseError, type Variant } from "./errors.js";
 import { untilAborted } from "./http/exchange.js";
+import { ifPossible, lazy } from "./http/lazy.js";
 import { invalidOption, requireObject, requireSignal } from "./options.js";
 import { type CreateServiceOptions, type Service, serviceMaker } from "./service.js";
 import type { DetectVariantOptions } from "./variants/detect.js";

@@ -52,6 +52,7 @@ export type ConfigurationErrorCode =
 export type VariantErrorCode = "variant_not_served" | "variant_unknown" | "variant_changed";
 export type UnexpectedResponseErrorCode =
   | "response_not_json"
+  | "response_media_type"
   | "response_too_large"
   | "response_shape"
   | "response_redirected";

@@ -1,5 +1,5 @@
 /** `bivariant`: the main entry, for deployments of either variant. */
-export type { CallOptions } from "../generated/operations.js";
+export type { Binary, CallOptions, ServerSentEvent } from "../generated/operations.js";
 export type {
   AccessToken,
   Auth,
@@ -29,7 +29,13 @@ export { type CreateAuthOptions, createAuth } from "./auth/machine-tokens.js";
 export type { PersonAuthOptions } from "./auth/person-refresh.js";
 export type { StoredValue, TokenStore } from "./auth/token-store.js";
 export type { Api, Validate, ValidatedAnswer } from "./client/caller.js";
-export type { Failure, LookupTypes, Outcome, Success } from "./client/outcome.js";
+export type {
+  Failure,
+  LookupTypes,
+  Outcome,
+  ParseAs,
+  Success,
+} from "./client/outcome.js";
 export { unwrap } from "./client/outcome.js";
 export type { ServiceFetch } from "./client/service-fetch.js";
 export type { Clock } from "./clock.js";

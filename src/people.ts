@@ -3,7 +3,6 @@ import type { PersonAuth } from "./auth/auth.js";
 import { exchangeCode } from "./auth/code-exchange.js";
 import type { PreparedApiClient } from "./auth/credentials/clients.js";
 import { requireText } from "./auth/credentials/credential.js";
-import { lazy } from "./auth/lazy.js";
 import {
   type PersonAuthOptions,
   type PersonContext,
@@ -14,6 +13,7 @@ import { readGrant } from "./auth/stored-grant.js";
 import type { TokenStore } from "./auth/token-store.js";
 import type { Variant } from "./errors.js";
 import { isLoopback, untilAborted } from "./http/exchange.js";
+import { lazy } from "./http/lazy.js";
 import { invalidOption, requireCode, requireCodeVerifier, requireObject, requireSignal } from "./options.js";
 import { memoryStore } from "./stores/memory.js";
 

@@ -2,21 +2,20 @@
 import type { OperationEntry } from "../../generated/operations.js";
 import type { Auth, Emit } from "../auth/auth.js";
 import { countdown, deadlineIn } from "../clock.js";
-import {
-  type ApiError,
-  ConfigurationError,
-  codeOf,
-  isTransportError,
-  UnexpectedResponseError,
-  type Variant,
-} from "../errors.js";
+import { type ApiError, ConfigurationError, codeOf, isTransportError, type Variant } from "../errors.js";
 import { parseRetryAfterMs, retryWaitMs, sleep } from "../http/backoff.js";
-import { canBeSentAgain, idempotentMethods, readBounded, untilAborted } from "../http/exchange.js";
+import { canBeSentAgain, idempotentMethods, untilAborted } from "../http/exchange.js";
+import { lazy } from "../http/lazy.js";
 import { invalidOption } from "../options.js";
+import type { AnswerContent } from "./answer.js";
 import { type BearerFetchContext, bearerFetch } from "./bearer-fetch.js";
-import { apiErrorOf } from "./call-error.js";
-import type { LookupTypes } from "./outcome.js";
-import { type CallParameters, headerRecord, requestBody, requestUrl } from "./request.js";
+import { apiErrorOf, notJson, parseRefusal, readRefusal } from "./call-error.js";
+import type { LookupTypes, ParseAs } from "./outcome.js";
+import { type RequestOptions, requestOf } from "./request.js";
+import { signalOf } from "./service-fetch.js";
+
+/** Loaded at the first call whose answer may be other than JSON. */
+const byMediaType = /* @__PURE__ */ lazy(() => import("./by-media-type.js"));
 
 /** A generated module as `connect({ api })` accepts it; `types` exists for the compiler only. */
 export interface Api<T extends LookupTypes> {
@@ -61,10 +60,9 @@ export class OperationIndex {
 }
 
 /** The options of `call` and `paths` for any operation: those of openapi-fetch and `envelope`. */
-export interface CallInit {
-  readonly params?: CallParameters | undefined;
-  readonly body?: unknown;
-  readonly headers?: RequestInit["headers"] | undefined;
+export interface CallInit extends RequestOptions {
+  readonly parseAs?: ParseAs | undefined;
+  readonly maxResponseBytes?: number | undefined;
   readonly envelope?: string | undefined;
   readonly retries?: number | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -84,21 +82,32 @@ export interface CallOptions {
    * other than 401 counts only for a token that was accepted before. Default: [401].
    */
   readonly bearerStatuses?: readonly number[] | undefined;
+  /**
+   * The most bytes of a success that is read whole, and of one event or line of a stream. A call has the same option.
+   * Default: no limit.
+   */
+  readonly maxResponseBytes?: number | undefined;
 }
 
-type ResolvedCallOptions = Pick<CallOptions, "validate"> & {
+type ResolvedCallOptions = Pick<CallOptions, "validate" | "maxResponseBytes"> & {
   readonly [K in "retries" | "bearerStatuses"]: NonNullable<CallOptions[K]>;
 };
 
 /** @throws ConfigurationError `option_invalid` */
 export function resolveCallOptions(options: CallOptions): ResolvedCallOptions {
-  const { validate, retries, bearerStatuses = [401] } = options;
+  const { validate, retries, bearerStatuses = [401], maxResponseBytes } = options;
   if (validate !== undefined && typeof validate !== "function")
     throw invalidOption("validate", "must be a function", "Make one with validator from bivariant/validate.");
   const isStatus = (one: unknown) => Number.isInteger(one) && Number(one) >= 400 && Number(one) <= 599;
   if (!Array.isArray(bearerStatuses) || !bearerStatuses.every(isStatus))
     throw invalidOption("bearerStatuses", "must be a list of statuses from 400 to 599", "Pass [401, 403].");
-  return { validate, retries: requireRetries(retries, 2), bearerStatuses };
+  requireMostBytes(maxResponseBytes);
+  return { validate, retries: requireRetries(retries, 2), bearerStatuses, maxResponseBytes };
+}
+
+function requireMostBytes(mostBytes: unknown): void {
+  if (mostBytes !== undefined && !(Number.isInteger(mostBytes) && Number(mostBytes) > 0))
+    throw invalidOption("maxResponseBytes", "must be a whole number of bytes, 1 or more");
 }
 
 function requireRetries(retries: unknown, fallback: number): number {
@@ -155,10 +164,10 @@ export function createCaller(context: CallerContext): Caller {
     const { variant } = auth;
     const operation = operations.byId(operationId);
     if (typeof init !== "object" || init === null) throw invalidOption("init", "must be an object");
-    const { params, envelope } = init;
+    const { envelope } = init;
     // The Fetch standard allows null.
     const signal = init.signal ?? undefined;
-    const { method, contentType, anonymous } = operation;
+    const { method, anonymous } = operation;
     if (operation.bodyRequired && init.body === undefined)
       throw invalidOption("body", `is missing, but ${operationId} requires one`);
     if (init.body !== undefined && (method === "GET" || method === "HEAD"))
@@ -168,13 +177,22 @@ export function createCaller(context: CallerContext): Caller {
         `Leave it out: fetch sends none with ${method}.`,
       );
     const mostRetries = requireRetries(init.retries, options.retries);
-    const url = requestUrl(operation.path, params ?? {}, auth);
-    const body = requestBody(init.body, contentType);
-    const headers = headerRecord(init.headers, params?.header, envelopeHeader(envelope));
-    // The fetch adds the type of a form, with its boundary.
-    if (body !== undefined && !(body instanceof FormData))
-      headers["content-type"] ??= contentType ?? "application/json";
-    headers.accept ??= "application/json";
+    const { parseAs, maxResponseBytes: mostBytes = options.maxResponseBytes } = init;
+    requireMostBytes(mostBytes);
+    const { url, headers, body } = await requestOf(
+      operationId,
+      operation,
+      init,
+      auth,
+      envelopeHeader(envelope),
+    );
+    // The answer of most operations is JSON of any size. Otherwise its media type decides how it is read.
+    const isJsonOnly = operation.answers === undefined && operation.success.length > 0;
+    const reader =
+      isJsonOnly && parseAs === undefined && mostBytes === undefined
+        ? undefined
+        : (await byMediaType()).answerReader(operation, { parseAs, mostBytes, auth, signal });
+    headers.accept ??= reader?.accept ?? "application/json";
     const startedAt = clock.monotonic();
     const events = begin(auth);
     const { emit } = events;
@@ -212,16 +230,24 @@ export function createCaller(context: CallerContext): Caller {
           operationId,
           anonymous,
           again,
-          read: readAnswer,
+          // A stream outlives the call, so the time limit may not end it.
+          signalOf: reader && ((limit) => signalOf(limit, signal)),
+          read: (response): Promise<string | AnswerContent> =>
+            reader === undefined
+              ? readText(response, variant)
+              : reader.read(response, isSuccess(operation, response.status)),
         },
         context,
       );
       const { response, content, token, required, isReplayed } = answer;
       status = response.status;
-      if (operation.success.includes(status)) {
-        const data = parseSuccess(content, response, variant);
+      if (isSuccess(operation, status)) {
+        const { value: data, isJson } =
+          typeof content === "string"
+            ? { value: parseSuccess(content, response, variant), isJson: true }
+            : content;
         // The schema is for the raw body, and the description does not show the body inside an envelope.
-        if (envelope === undefined) validate?.({ variant, operationId, status, data }, emit);
+        if (envelope === undefined && isJson) validate?.({ variant, operationId, status, data }, emit);
         return { ok: true, status, variant, data, retries, response };
       }
       const refusal = apiErrorOf({
@@ -230,7 +256,7 @@ export function createCaller(context: CallerContext): Caller {
         operationId,
         required,
         now: clock.now(),
-        body: parseRefusal(content),
+        body: typeof content === "string" ? parseRefusal(content) : content.value,
         isDocumented: operation.failure.includes(status),
         isReplayed: options.bearerStatuses.includes(status) ? isReplayed : undefined,
         isIdempotent: idempotentMethods.includes(method),
@@ -258,13 +284,14 @@ function envelopeHeader(envelope: unknown): Record<string, string> | undefined {
   throw invalidOption("envelope", "must be a non-empty string");
 }
 
-/** A success may be of any size, because the caller asked for it. A refusal that is too large counts as empty. */
-function readAnswer(response: Response, variant: Variant): Promise<string> {
-  if (response.ok) return response.text();
-  return readBounded(response, variant).catch((error) => {
-    if (error instanceof UnexpectedResponseError) return "";
-    throw error;
-  });
+/** Where the document has no 2xx, each is a success. */
+function isSuccess({ success }: OperationEntry, status: number): boolean {
+  return success.length === 0 ? status >= 200 && status <= 299 : success.includes(status);
+}
+
+/** A success may be of any size, because the caller asked for it. */
+function readText(response: Response, variant: Variant): Promise<string> {
+  return response.ok ? response.text() : readRefusal(response, variant);
 }
 
 function parseSuccess(text: string, { status, headers }: Response, variant: Variant): unknown {
@@ -276,18 +303,5 @@ function parseSuccess(text: string, { status, headers }: Response, variant: Vari
   } catch {
     // The parser's message would quote the body.
   }
-  throw new UnexpectedResponseError(
-    "response_not_json",
-    `The API answered ${status} without JSON. Check baseUrl, and whether a proxy answers in its place.`,
-    { status, variant },
-  );
-}
-
-function parseRefusal(text: string): unknown {
-  if (text === "") return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  throw notJson(status, variant);
 }

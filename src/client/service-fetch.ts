@@ -5,7 +5,8 @@ import { whenAborted } from "../http/exchange.js";
 import { invalidOption, requireObject } from "../options.js";
 import { isUnderBase } from "../variants/target.js";
 import { type BearerFetchContext, bearerFetch } from "./bearer-fetch.js";
-import { headerRecord, httpToken } from "./request.js";
+import { httpToken } from "./parameters.js";
+import { headerRecord } from "./request.js";
 
 /**
  * Like the global fetch, relative to the base URL. The bearer is added, renewed if it is refused, and sent nowhere else.
@@ -99,7 +100,7 @@ const collected =
     : /* @__PURE__ */ new FinalizationRegistry<() => void>((forget) => forget());
 
 /** Makes the signal of one request. The time limit may abort it until the head arrives, the caller even after that. */
-function signalOf(limit: AbortSignal, signal: AbortSignal | undefined): AbortSignal {
+export function signalOf(limit: AbortSignal, signal: AbortSignal | undefined): AbortSignal {
   const controller = new AbortController();
   limit.addEventListener("abort", () => controller.abort(limit.reason), { once: true });
   controllers.set(controller.signal, controller);

@@ -62,7 +62,7 @@ const folded = [
   ..."..|.|../x|x/..|a/./b|a/../../b|..\\x|/..|..;/x|..;x=1/y|x/..;|..?x|..#x|..\0".split("|"),
   ..."%2e%2e|%2E./x|..%2fx|..%5cx|%2e%2e%2fx|%252e%252e%252fx|..%3b/x|%25%32%65%25%32%65/x".split("|"),
 ];
-const objects = [["../x"], ["..", "/../b"], { "/../../b": "x" }, { "x/y": "z" }, { x: "/../b" }];
+const objects = [["../x"], ["..", "/../b"], { "/../../b": "x" }, { x: "/../b" }];
 
 test("an id that is encoded thousands of times is refused without decoding it thousands of times", () => {
   const decode = vi.spyOn(String.prototype, "replace");

@@ -10,7 +10,9 @@ import { scriptedService } from "./scripted-service.js";
 const methods = ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "POST", "PATCH"];
 const operation = (method: string) => ({ method, path: "/things", success: [200], failure: [] });
 const operations = Object.fromEntries(methods.map((method) => [method, operation(method)]));
-const table = { ...operations, upload: { ...operation("PUT"), contentType: "image/png" } };
+const contents = { "image/png": {}, "multipart/form-data": {} };
+const upload = { ...operation("PUT"), contentType: "image/png", contents };
+const table = { ...operations, upload };
 const api = { operations: { A: table, B: table } } as never;
 
 type Answer =

@@ -148,6 +148,15 @@ const unexpected: Record<UnexpectedResponseErrorCode, Row> = {
     }),
     ...{ provoke: getToken, advice: /Is baseUrl right/, requests: 1, secret: "page-secret" },
   },
+  response_media_type: {
+    name: "an HTML page where the document has an image",
+    server: ({ path }) =>
+      path === "/v1/image"
+        ? { status: 200, headers: { "content-type": "text/html" }, body: "<html>page-secret</html>" }
+        : token,
+    provoke: (url) => callImage(url),
+    ...{ advice: /image\/png.*Check baseUrl/, requests: 2, secret: "page-secret" },
+  },
   response_too_large: {
     name: "an answer of more than 1 MiB",
     server: () => json(200, `{"access_token":"large-secret","pad":"${"x".repeat(1024 * 1024)}"}`),
@@ -190,6 +199,13 @@ function callDevice(path: Record<string, unknown>): Promise<unknown> {
   const api = { operations: { A: {}, B: { getDevice } } };
   const service = createService(createAuth({ baseUrl, credential: account() }), { api });
   return (service.call as (id: string, init: object) => Promise<unknown>)("getDevice", { params: { path } });
+}
+
+function callImage(url: string): Promise<unknown> {
+  const image = { method: "GET", path: "/v1/image", success: [200], failure: [] };
+  const api = { operations: { A: {}, B: { image: { ...image, answers: { 200: ["image/png"] } } } } };
+  const service = createService(createAuth({ baseUrl: url, credential: account() }), { api });
+  return (service.call as (id: string) => Promise<unknown>)("image");
 }
 
 /** Serves Variant A until its first token request, then Variant B. */

@@ -1,6 +1,6 @@
 // A lazy module that cannot be loaded causes a typed error, but never hides the error that it would explain.
 import { describe, expect, test, vi } from "vitest";
-import { lazy } from "../../src/auth/lazy.js";
+import { lazy } from "../../src/http/lazy.js";
 import {
   createConnector,
   detectVariant,

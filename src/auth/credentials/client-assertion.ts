@@ -2,9 +2,9 @@
 import { encode } from "jose/base64url";
 import { allowInsecureRequests, customFetch, genericTokenEndpointRequest } from "oauth4webapi";
 import { ConfigurationError } from "../../errors.js";
+import { ifPossible, lazy } from "../../http/lazy.js";
 import { type Target, tokenEndpointOfA } from "../../variants/target.js";
 import { userAgent } from "../../version.js";
-import { ifPossible, lazy } from "../lazy.js";
 import {
   type PreparedCredential,
   type Refusal,

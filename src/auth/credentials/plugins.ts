@@ -1,8 +1,8 @@
 /** The two credentials of Variant A, which differ in their grant: `servicePlugin` and `userInterfacePlugin`. */
 import { type ClockOptions, resolveClock } from "../../clock.js";
+import { lazy } from "../../http/lazy.js";
 import { requireObject } from "../../options.js";
 import type { Target } from "../../variants/target.js";
-import { lazy } from "../lazy.js";
 import type { PluginClient, PluginSettings } from "./client-assertion.js";
 import {
   type MachineCredential,

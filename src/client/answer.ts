@@ -1,0 +1,263 @@
+/** Reads an answer by its media type, which it holds against the documented ones. Loaded lazily. */
+import type { OperationEntry, ServerSentEvent } from "../../generated/operations.js";
+import type { Auth } from "../auth/auth.js";
+import { UnexpectedResponseError, type Variant } from "../errors.js";
+import { transportError } from "../http/exchange.js";
+import { invalidOption } from "../options.js";
+import { jsonType } from "./body.js";
+import { emptyIfTooLarge, notJson, parseRefusal, readRefusal } from "./call-error.js";
+import { bestMatch, essence } from "./content.js";
+import type { ParseAs } from "./outcome.js";
+
+interface Reading {
+  readonly parseAs: ParseAs | undefined;
+  readonly mostBytes: number | undefined;
+  readonly auth: Pick<Auth, "variant" | "baseUrl">;
+  readonly signal: AbortSignal | undefined;
+}
+
+interface AnswerReader {
+  /** The value of the header accept. */
+  readonly accept: string;
+  readonly read: (response: Response, isSuccess: boolean) => Promise<AnswerContent>;
+}
+
+/** What was read. Schemas are for JSON only. */
+export interface AnswerContent {
+  readonly value: unknown;
+  readonly isJson: boolean;
+}
+
+type Kind = ParseAs | "events" | "lines";
+
+const parsers: readonly ParseAs[] = ["json", "text", "blob", "arrayBuffer", "stream"];
+
+/** @throws ConfigurationError `option_invalid` */
+export function answerReader(operation: OperationEntry, reading: Reading): AnswerReader {
+  const { parseAs } = reading;
+  if (parseAs !== undefined && !parsers.includes(parseAs))
+    throw invalidOption("parseAs", `must be one of ${parsers.join(", ")}`);
+  return {
+    accept: acceptOf(operation),
+    read: (response, isSuccess) => readAnswer(response, operation, isSuccess, reading),
+  };
+}
+
+const jsonLines =
+  /^application\/(?:x-)?(?:ndjson|jsonl|jsonlines|json-lines|json-seq|stream\+json)$|\+json-seq$/;
+
+/** How a media type is read. */
+function kindOf(mediaType: string): Kind {
+  const type = essence(mediaType);
+  if (type === "text/event-stream") return "events";
+  if (jsonLines.test(type)) return "lines";
+  if (jsonType.test(type)) return "json";
+  return /^text\/|[/+]xml$/.test(type) ? "text" : "blob";
+}
+
+/** The documented media types of a status, or undefined if the document has no answer of that status. */
+function documentedTypes({ answers, success, failure }: OperationEntry, status: number): readonly string[] {
+  const own = answers?.[String(status)];
+  if (own !== undefined) return own;
+  const shared = answers?.[`${String(status)[0]}XX`] ?? answers?.default;
+  // What has only JSON, or nothing, is left out of the table, so a status that is not in it may have that too.
+  if (shared !== undefined) return [...shared, "application/json"];
+  return success.length === 0 && !failure.includes(status) ? ["*/*"] : ["application/json"];
+}
+
+/** Names the documented media types of successes, JSON before others, and then those of errors. */
+function acceptOf({ success, answers = {} }: OperationEntry): string {
+  const json = "application/json";
+  // Of the statuses that the table leaves out only the first counts: others are likely to be empty.
+  const wanted = success.flatMap(
+    (status, index) => answers[status] ?? answers["2XX"] ?? (index === 0 ? [json] : []),
+  );
+  if (success.length === 0) wanted.push(json, "*/*");
+  if (wanted.every((type) => type === json)) return json;
+  const hasJson = wanted.some((type) => jsonType.test(type));
+  const ranked = wanted.map((type) => (hasJson && !jsonType.test(type) ? `${type};q=0.9` : type));
+  const others = [json, ...Object.values(answers).flat()].filter((type) => !wanted.includes(type));
+  return [...new Set([...ranked, ...others.map((type) => `${type};q=0.5`)])].join(", ");
+}
+
+/** How an answer is read, or undefined if it is none of those that are documented. */
+function expectedKind(type: string | undefined, documented: readonly string[]): Kind | undefined {
+  const kinds = new Set(documented.map(kindOf));
+  if (type === undefined) return kinds.has("json") ? "json" : kindOf(documented[0] ?? "");
+  const kind = kindOf(type);
+  if (bestMatch(type, documented) !== undefined) return kind;
+  // A page is what a proxy answers in place of the API.
+  if (/^(?:text\/html|application\/xhtml\+xml)$/.test(essence(type))) return undefined;
+  if (kinds.has(kind)) return kind;
+  // Bytes are bytes, and JSON is text, whatever the answer calls them.
+  if (kinds.size !== 1) return undefined;
+  return kinds.has("blob") ? "blob" : kinds.has("text") && kind === "json" ? "text" : undefined;
+}
+
+/**
+ * Reads an answer. The caller has limited the time: for what is read whole to the last byte, for a stream to its head.
+ *
+ * @throws UnexpectedResponseError `response_media_type`, `response_not_json`, `response_too_large`
+ */
+async function readAnswer(
+  response: Response,
+  operation: OperationEntry,
+  isSuccess: boolean,
+  reading: Reading,
+): Promise<AnswerContent> {
+  const { mostBytes, auth } = reading;
+  const { variant } = auth;
+  const { status } = response;
+  const type = response.headers.get("content-type")?.toLowerCase() || undefined;
+  const documented = documentedTypes(operation, status);
+  if (!isSuccess) return { value: await refusalOf(response, type, documented, variant), isJson: true };
+  const kind = reading.parseAs ?? expectedKind(type, documented);
+  if (kind === undefined) throw undocumented(status, documented, variant);
+  const isJson = kind === "json";
+  // There is no body at all, as of a 204 or of the answer to a HEAD.
+  if (response.body === null || kind === "stream") return { value: response.body ?? undefined, isJson };
+  if (kind === "events") return { value: eventsOf(response, response.body, reading), isJson };
+  if (kind === "lines") return { value: valuesOf(response, response.body, reading), isJson };
+  const whole = limited(response, mostBytes, variant);
+  if (kind === "text") {
+    const decoder = decoderOf(type, status, variant);
+    return { value: decoder.decode(await whole.arrayBuffer()), isJson };
+  }
+  if (kind !== "json") return { value: await whole[kind](), isJson };
+  const text = await whole.text();
+  return { value: text === "" ? undefined : parsed(text, status, variant), isJson };
+}
+
+function parsed(text: string, status: number, variant: Variant): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The parser's message would quote the body.
+    throw notJson(status, variant);
+  }
+}
+
+/** As of any other refusal. */
+const mostBytesOfRefusal = 1024 * 1024;
+
+/** The body of an error: a documented text or file as it is, otherwise JSON if it is that. */
+async function refusalOf(
+  response: Response,
+  type: string | undefined,
+  documented: readonly string[],
+  variant: Variant,
+): Promise<unknown> {
+  const isDocumented = type !== undefined && bestMatch(type, documented) !== undefined;
+  const kind = isDocumented ? kindOf(type) : undefined;
+  if (kind === "blob" && response.body !== null) {
+    const whole = async () => limited(response, mostBytesOfRefusal, variant).blob();
+    const bytes = await whole().catch(emptyIfTooLarge);
+    return bytes !== "" && bytes.size > 0 ? bytes : undefined;
+  }
+  const text = await readRefusal(response, variant);
+  return kind === undefined || kind === "json" ? parseRefusal(text) : text || undefined;
+}
+
+function undocumented(
+  status: number,
+  documented: readonly string[],
+  variant: Variant,
+): UnexpectedResponseError {
+  if (documented.every((type) => jsonType.test(type))) return notJson(status, variant);
+  const message = `The API answered ${status} with another media type than ${documented.join(", ")}, which the document names. Check baseUrl, and whether a proxy answers in its place. parseAs reads any type.`;
+  return new UnexpectedResponseError("response_media_type", message, { status, variant });
+}
+
+/** Fetch reads all text as UTF-8. Texts of other charsets would arrive with replacement characters. */
+function decoderOf(type: string | undefined, status: number, variant: Variant): TextDecoder {
+  const [, charset = "utf-8"] = /;\s*charset="?([^\s;"]+)/.exec(type ?? "") ?? [];
+  try {
+    return new TextDecoder(charset);
+  } catch {
+    const message = `The API answered ${status} with text in a charset that this runtime does not know. Pass parseAs: "arrayBuffer", and decode it yourself.`;
+    throw new UnexpectedResponseError("response_media_type", message, { status, variant });
+  }
+}
+
+function tooLarge(status: number, mostBytes: number, variant: Variant): UnexpectedResponseError {
+  const message = `The API answered ${status} with more than maxResponseBytes (${mostBytes}). Raise it, or read the answer as it arrives: parseAs: "stream".`;
+  return new UnexpectedResponseError("response_too_large", message, { status, variant });
+}
+
+/** The response with a body that fails when it is larger. */
+function limited(response: Response, mostBytes: number | undefined, variant: Variant): Response {
+  const { body, status, headers } = response;
+  if (body === null || mostBytes === undefined) return response;
+  if (Number(headers.get("content-length")) > mostBytes) {
+    body.cancel().catch(() => {});
+    throw tooLarge(status, mostBytes, variant);
+  }
+  let left = mostBytes;
+  const counter = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      left -= chunk.byteLength;
+      if (left < 0) throw tooLarge(status, mostBytes, variant);
+      controller.enqueue(chunk);
+    },
+  });
+  return new Response(body.pipeThrough(counter), { headers: [...headers] });
+}
+
+async function* eventsOf(
+  { status }: Response,
+  body: ReadableStream<Uint8Array>,
+  reading: Reading,
+): AsyncGenerator<ServerSentEvent> {
+  const { mostBytes = Number.POSITIVE_INFINITY, auth } = reading;
+  const events: ServerSentEvent[] = [];
+  const { createParser } = await import("eventsource-parser");
+  const parser = createParser({
+    onEvent: (event) => void events.push(event),
+    onError({ type }) {
+      if (type === "max-buffer-size-exceeded") throw tooLarge(status, mostBytes, auth.variant);
+    },
+    maxBufferSize: mostBytes,
+  });
+  for await (const text of textsOf(body, reading)) {
+    parser.feed(text);
+    yield* events.splice(0);
+  }
+}
+
+/** The values of JSON lines, and of a JSON text sequence, whose records begin with a control character (RFC 7464). */
+async function* valuesOf(
+  { status, headers }: Response,
+  body: ReadableStream<Uint8Array>,
+  reading: Reading,
+): AsyncGenerator<unknown> {
+  const { mostBytes = Number.POSITIVE_INFINITY, auth } = reading;
+  const separator = headers.get("content-type")?.includes("json-seq") ? "\u001e" : "\n";
+  let unfinished = "";
+  for await (const text of textsOf(body, reading)) {
+    const [first = "", ...others] = text.split(separator);
+    const lines = [unfinished + first, ...others];
+    unfinished = lines.pop() ?? "";
+    if ([unfinished, ...lines].some(({ length }) => length > mostBytes))
+      throw tooLarge(status, mostBytes, auth.variant);
+    for (const line of lines) if (line.trim() !== "") yield parsed(line, status, auth.variant);
+  }
+  if (unfinished.trim() !== "") yield parsed(unfinished, status, auth.variant);
+}
+
+/** Reads the next chunk only when its text is asked for. Whoever stops early closes the connection. */
+async function* textsOf(body: ReadableStream<Uint8Array>, { signal, auth }: Reading): AsyncGenerator<string> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read().catch((fault: unknown) => {
+        throw signal?.aborted ? signal.reason : transportError(fault, auth.variant, auth.baseUrl);
+      });
+      const text = decoder.decode(value, { stream: !done });
+      if (text !== "") yield text;
+      if (done) return;
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}

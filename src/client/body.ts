@@ -1,0 +1,57 @@
+/** The usual bodies: JSON, and forms without an encoding of their members. content.ts writes all others. */
+import { invalidOption } from "../options.js";
+
+/** application/json and what is built on it. Text with many values, such as application/json-seq, is not. */
+export const jsonType: RegExp = /^[^/;]+\/(?:[^/;]+\+)?json\s*(?:;|$)/i;
+
+/** Serialises a body as JSON or as a form. Strings and forms stay as they are, except for JSON. */
+export function requestBody(body: unknown, contentType: string): string | undefined {
+  if (body === undefined) return undefined;
+  if (contentType !== formType) return jsonOf(body);
+  if (body instanceof URLSearchParams || typeof body === "string") return body.toString();
+  return new URLSearchParams(formMembers(body).flatMap(formFields)).toString();
+}
+
+export const formType = "application/x-www-form-urlencoded";
+
+/** The fields of a member of a form: a list is repeated, and an object is JSON. */
+export function formFields([name, value]: readonly [string, unknown]): [string, string][] {
+  return [plain(value)]
+    .flat()
+    .map(plain)
+    .filter((one) => one !== undefined && one !== null)
+    .map((one) => [name, isText(one) ? String(one) : jsonOf(one)]);
+}
+
+/** A date and the like, as JSON.stringify would write it. */
+export function plain(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || !("toJSON" in value)) return value;
+  return typeof value.toJSON === "function" ? value.toJSON() : value;
+}
+
+export function isText(value: unknown): value is string | number | boolean | bigint {
+  const type = typeof value;
+  return type === "string" || type === "number" || type === "boolean" || type === "bigint";
+}
+
+export function formMembers(body: unknown): [string, unknown][] {
+  if (Object.prototype.toString.call(body) === "[object Object]") return Object.entries(Object(body));
+  throw invalidOption("body", "must be an object, since the operation accepts a form");
+}
+
+/** JSON.stringify would write these as `{}`, or as an object of numbered bytes. */
+const notJson = /^\[object (?:FormData|Blob|File|URLSearchParams|ReadableStream|ArrayBuffer|\w+Array)\]$/;
+
+export function jsonOf(value: unknown, option = "body"): string {
+  if (notJson.test(Object.prototype.toString.call(value)))
+    throw invalidOption(option, "must be an object or a list, not a form, bytes or a stream");
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value);
+  } catch {
+    // The engine's message may quote the value.
+  }
+  if (text !== undefined) return text;
+  const problem = "must be JSON: it is a function, contains a bigint or itself, or its toJSON fails";
+  throw invalidOption(option, problem);
+}

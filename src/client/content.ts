@@ -1,0 +1,281 @@
+/** Writes a body by its media type: forms with an encoding, multipart, text and bytes. Loaded lazily. */
+import { createQuerySerializer } from "openapi-fetch";
+import type { OperationEntry, PropertyEncoding } from "../../generated/operations.js";
+import { invalidOption } from "../options.js";
+import { formFields, formMembers, formType, isText, jsonOf, jsonType, plain } from "./body.js";
+import { type Entries, type Values, writeAll, writeParameter } from "./parameters.js";
+import type { BodySerializer, QuerySerializer } from "./request.js";
+
+type SentBody = NonNullable<RequestInit["body"]>;
+type Encodings = Readonly<Record<string, PropertyEncoding>>;
+
+export function querySerializerOf(given: QuerySerializer): (query: Values) => string {
+  if (typeof given !== "function" && (typeof given !== "object" || given === null))
+    throw invalidOption("querySerializer", "must be a function, or the options of one");
+  const serialize = typeof given === "function" ? given : createQuerySerializer(given);
+  return (query) => {
+    const text: unknown = serialize(query);
+    if (typeof text === "string") return text.replace(/^\?/, "");
+    throw invalidOption("querySerializer", "must return a string");
+  };
+}
+
+/** The cookies of `params` after those of the header, or undefined if there are none. */
+export function cookieHeader(cookie: Values, entries: Entries, own?: string): string | undefined {
+  const written = writeAll("cookie", cookie, entries);
+  if (written.length === 0) return own;
+  if (written.some((one) => one.includes(";")))
+    throw invalidOption("params.cookie", "holds a semicolon, which would end the cookie", "Encode it.");
+  // A browser leaves out a header that it forbids, and the call would arrive without its parameter.
+  if (!new Request("http://localhost", { headers: { cookie: "a=b" } }).headers.has("cookie"))
+    throw invalidOption(
+      "params.cookie",
+      "cannot be sent from a browser, which sends only the cookies that it holds",
+      "Leave it out and let the server set the cookie, or make the call on a server.",
+    );
+  return [...(own === undefined ? [] : [own]), ...written].join("; ");
+}
+
+/** The body as it is sent. Without a `contentType` the fetch adds that of the body, a FormData. */
+export interface Content {
+  readonly body: SentBody;
+  readonly contentType: string | undefined;
+}
+
+/** @throws ConfigurationError `option_invalid` for a body that cannot be sent as the document says */
+export function contentOf(
+  operation: OperationEntry,
+  given: unknown,
+  headers: Readonly<Record<string, string>>,
+  serializer: BodySerializer | undefined,
+): Content {
+  const [contentType, encodings] = chooseType(operation, given, headers["content-type"]);
+  if (serializer !== undefined) {
+    if (typeof serializer !== "function") throw invalidOption("bodySerializer", "must be a function");
+    const body = serializer(given, new Headers(headers));
+    if (!isSendable(body)) throw invalidOption("bodySerializer", "must return a body that fetch can send");
+    return { body, contentType: isA("FormData", body) ? undefined : contentType };
+  }
+  if (jsonType.test(contentType)) return { body: jsonOf(given), contentType };
+  if (essence(contentType) === formType) return { body: formText(given, encodings), contentType };
+  if (isA("FormData", given) && /^multipart\/form-data\b/i.test(contentType))
+    return { body: given as FormData, contentType: undefined };
+  if (/^multipart\//i.test(contentType) && !isSendable(given))
+    return multipart(given, contentType, encodings);
+  const isTextual = /^(?:text\/|[^;]*[/+]xml\b)/i.test(contentType);
+  const body = isTextual && isText(given) ? String(given) : given;
+  if (!isSendable(body) || isA("FormData", body) || isA("URLSearchParams", body))
+    throw invalidOption(
+      "body",
+      `must be ${isTextual ? "text" : "bytes"}, a Blob or a stream for ${contentType}`,
+    );
+  if (isA("ReadableStream", body)) requireUnread(body as ReadableStream, "body");
+  if (/^multipart\//i.test(contentType) && !/;\s*boundary=/i.test(contentType))
+    throw invalidOption(
+      "body",
+      "has parts",
+      "Name their boundary in the header content-type, or pass an object.",
+    );
+  return { body, contentType };
+}
+
+/** Whether a fetch sends the value as it is. Anything else would become text such as "[object Object]". */
+function isSendable(value: unknown): value is SentBody {
+  return (
+    typeof value === "string" ||
+    isBytes(value) ||
+    ["FormData", "URLSearchParams"].some((one) => isA(one, value))
+  );
+}
+
+function isBytes(
+  value: unknown,
+): value is Blob | ArrayBuffer | ArrayBufferView<ArrayBuffer> | ReadableStream {
+  return (
+    ArrayBuffer.isView(value) ||
+    ["Blob", "File", "ArrayBuffer", "ReadableStream"].some((one) => isA(one, value))
+  );
+}
+
+/** Unlike `instanceof` this knows the classes of other realms, and those of the package undici. */
+function isA(name: string, value: unknown): boolean {
+  return Object.prototype.toString.call(value) === `[object ${name}]`;
+}
+
+function requireUnread(stream: ReadableStream, option: string): void {
+  if (stream.locked) throw invalidOption(option, "must be a stream that is not read elsewhere");
+}
+
+/**
+ * The media type of a body with the encoding of its members: that of the header content-type, that of a form or a Blob, or
+ * the one that the table names.
+ */
+function chooseType(
+  { contentType: usual = "application/json", contents, contentType }: OperationEntry,
+  body: unknown,
+  header: string | undefined,
+): readonly [mediaType: string, encodings: Encodings] {
+  const known = contents ?? (contentType === undefined ? {} : { [contentType]: {} });
+  const names = Object.keys(known);
+  const found = (mediaType: string) => bestMatch(mediaType, names);
+  const documented = `The document has ${names.join(", ")}`;
+  if (header !== undefined) {
+    const isJson = contents === undefined && jsonType.test(header) && jsonType.test(usual);
+    if (names.length > 0 && found(header) === undefined && !isJson)
+      throw invalidOption(
+        "headers",
+        "hold a content-type that is not documented for this body",
+        `${documented}.`,
+      );
+    return [header, known[found(header) ?? ""] ?? {}];
+  }
+  const own = ownType(body);
+  const match = own === undefined ? undefined : found(own);
+  if (own !== undefined && match !== undefined) return [own, known[match] ?? {}];
+  if (usual.includes("*"))
+    throw invalidOption("headers", "must name the content-type of the body", `${documented}.`);
+  return [usual, known[found(usual) ?? ""] ?? {}];
+}
+
+function ownType(body: unknown): string | undefined {
+  if (isA("FormData", body)) return "multipart/form-data";
+  if (isA("URLSearchParams", body)) return formType;
+  if (!isBytes(body)) return undefined;
+  return ("type" in body && body.type) || "application/octet-stream";
+}
+
+/** The documented name of a media type, exact before a range such as image/*. */
+export function bestMatch(mediaType: string, names: readonly string[]): string | undefined {
+  const wanted = essence(mediaType);
+  const ranges = [wanted, `${wanted.split("/", 1)[0]}/*`, "*/*"];
+  return ranges
+    .map((range) => names.find((name) => essence(name) === range))
+    .find((name) => name !== undefined);
+}
+
+/** A media type without its parameters. */
+export function essence(mediaType: string): string {
+  return (mediaType.split(";", 1)[0] ?? "").trim().toLowerCase();
+}
+
+function isStyled({ style, explode, allowReserved }: PropertyEncoding): boolean {
+  return style !== undefined || explode !== undefined || allowReserved !== undefined;
+}
+
+/** A member with a style, written as a parameter of a query (OpenAPI 3.1.1, Encoding Object). */
+function writeMember(name: string, value: unknown, encoding: PropertyEncoding): string | undefined {
+  return writeParameter({ in: "query", name, ...encoding }, value, `body.${name}`);
+}
+
+function formText(body: unknown, encodings: Encodings): string {
+  if (typeof body === "string" || isA("URLSearchParams", body)) return String(body);
+  const texts = formMembers(body).map(([name, value]) => {
+    const encoding = encodings[name] ?? {};
+    if (isStyled(encoding)) return writeMember(name, value, encoding);
+    const isJson = jsonType.test(encoding.contentType ?? "") && value !== undefined;
+    const fields = isJson ? [[name, jsonOf(value, `body.${name}`)]] : formFields([name, value]);
+    return new URLSearchParams(fields).toString();
+  });
+  return texts.filter((text) => text !== undefined && text !== "").join("&");
+}
+
+/** What a part is made of: its text or bytes, and what its header says. */
+interface Part {
+  readonly name: string;
+  readonly content: string | Blob | ArrayBuffer | ArrayBufferView<ArrayBuffer> | ReadableStream;
+  readonly contentType?: string | undefined;
+  readonly fileName?: string | undefined;
+}
+
+/** Unlike a FormData this has parts of JSON without a file name, and streams. */
+function multipart(body: unknown, contentType: string, encodings: Encodings): Content {
+  const parts = formMembers(body).flatMap(([name, value]) => partsOf(name, value, encodings[name] ?? {}));
+  const random = crypto.getRandomValues(new Uint8Array(16));
+  const boundary = `----${Array.from(random, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+  const pieces = parts.flatMap((part) => [`--${boundary}\r\n${headOf(part)}\r\n\r\n`, part.content, "\r\n"]);
+  pieces.push(`--${boundary}--\r\n`);
+  const isStream = (piece: unknown) => isA("ReadableStream", piece);
+  return {
+    body: pieces.some(isStream) ? joined(pieces) : new Blob(pieces as BlobPart[]),
+    contentType: `${essence(contentType)}; boundary=${boundary}`,
+  };
+}
+
+function partsOf(name: string, value: unknown, encoding: PropertyEncoding): Part[] {
+  const values = [plain(value)].flat();
+  if (isStyled(encoding) && !values.some(isBytes)) {
+    // A part is not percent-encoded (OpenAPI 3.1.1, appendix E).
+    const { allowReserved: _, ...styled } = encoding;
+    const pairs = new URLSearchParams(writeMember(name, value, styled));
+    return Array.from(pairs, ([of, content]) => ({ name: of, content }));
+  }
+  return values
+    .map(plain)
+    .filter((one) => one !== undefined && one !== null)
+    .map((one) => ({ name, ...partOf(one, encoding.contentType, `body.${name}`) }));
+}
+
+function partOf(value: unknown, documented: string | undefined, option: string): Omit<Part, "name"> {
+  const types = documented?.split(",").map((type) => type.trim()) ?? [];
+  if (isBytes(value)) {
+    if (isA("ReadableStream", value)) requireUnread(value as ReadableStream, option);
+    const { type = "", name = "blob" } = value as { readonly type?: string; readonly name?: string };
+    return { content: value, fileName: name, contentType: typeOfFile(type, types, option) };
+  }
+  const [contentType] = types;
+  if (contentType !== undefined ? jsonType.test(contentType) : typeof value === "object")
+    return { content: jsonOf(value, option), contentType: contentType ?? "application/json" };
+  if (!isText(value))
+    throw invalidOption(
+      option,
+      `must be text, bytes, a Blob or a stream${contentType ? ` for ${contentType}` : ""}`,
+    );
+  return { content: String(value), contentType };
+}
+
+/** The media type of a file: its own, if it has one and the document allows it. */
+function typeOfFile(own: string, documented: readonly string[], option: string): string {
+  if (own !== "" && (documented.length === 0 || bestMatch(own, documented) !== undefined)) return own;
+  const [only, another] = documented.filter((type) => !type.includes("*"));
+  if (own === "" && only !== undefined && another === undefined) return only;
+  if (own === "" && documented.length === 0) return "application/octet-stream";
+  throw invalidOption(
+    option,
+    `must be of the media type ${documented.join(" or ")}`,
+    "Pass a Blob with that type.",
+  );
+}
+
+function headOf({ name, contentType, fileName }: Part): string {
+  // The escapes are those of HTML forms, which servers know.
+  const quoted = (text: string) =>
+    `"${text.replace(/["\r\n]/g, (one) => (one === '"' ? "%22" : one === "\r" ? "%0D" : "%0A"))}"`;
+  const file = fileName === undefined ? "" : `; filename=${quoted(fileName)}`;
+  const type = contentType === undefined ? "" : `\r\nContent-Type: ${contentType}`;
+  return `Content-Disposition: form-data; name=${quoted(name)}${file}${type}`;
+}
+
+/** Joins pieces to a stream that reads each when it is its turn, and cancels those that are left when it is cancelled. */
+function joined(pieces: readonly Part["content"][]): ReadableStream<Uint8Array> {
+  const streams = pieces.map((piece) =>
+    isA("ReadableStream", piece) ? (piece as ReadableStream) : new Blob([piece as BlobPart]).stream(),
+  );
+  let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        for (;;) {
+          reader ??= streams.shift()?.getReader();
+          if (reader === undefined) return controller.close();
+          const { done, value } = await reader.read();
+          if (!done) return controller.enqueue(value);
+          reader = undefined;
+        }
+      },
+      async cancel(reason) {
+        await Promise.all([reader?.cancel(reason), ...streams.map((stream) => stream.cancel(reason))]);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}

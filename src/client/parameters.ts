@@ -1,0 +1,249 @@
+/**
+ * Writes parameters as OpenAPI 3.1.1 says (Parameter Object, "Style Examples"), and rejects what no request can carry and
+ * what a style leaves undefined, before anything is sent.
+ */
+import type { ParameterEntry } from "../../generated/operations.js";
+import { ConfigurationError } from "../errors.js";
+import { invalidOption } from "../options.js";
+import { hasDotSegment, type Target } from "../variants/target.js";
+import { isText, jsonOf, jsonType, plain } from "./body.js";
+
+type Place = ParameterEntry["in"];
+export type Entries = readonly ParameterEntry[] | undefined;
+export type Values = Readonly<Record<string, unknown>>;
+
+export type CallParameters = { readonly [P in Place]?: Values | undefined };
+
+/** The name of a header, a cookie or a method (RFC 9110 section 5.6.2). */
+export const httpToken: RegExp = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
+
+/** Builds the URL of a call with the Auth's `tenantId`. Another one is rejected, because a token is for one tenant. */
+export function requestUrl(
+  template: string,
+  { path, query }: CallParameters,
+  target: Target,
+  entries?: Entries,
+  querySerializer: (query: Values) => string = (values) => writeAll("query", values, entries).join("&"),
+): string {
+  const sent = template.replace(braces, (_match, prefix: string, name: string, star: string) => {
+    if (name === "tenantId") return percentEncode(tenantIdOf(path, target));
+    const style = prefix === "." ? "label" : prefix === ";" ? "matrix" : "simple";
+    const entry = entryOf(entries, "path", name) ?? { in: "path", name, style, explode: star === "*" };
+    // Without a value the segment would be empty, which leads to another route.
+    const text = writeParameter(entry, path?.[name]) || undefined;
+    if (text === undefined) throw wrongPath("missing", name, "is missing or empty. Pass it in params.path");
+    return text;
+  });
+  // The check is of the written value, because a list with one entry or a label's dot can also result in "..".
+  if (path !== undefined && hasDotSegment(sent)) throw wouldFold(template, sent);
+  const search = query === undefined ? "" : querySerializer(query);
+  return target.baseUrl + sent + (search === "" ? "" : `?${search}`);
+}
+
+/** A name in a path. openapi-fetch lets a path say the style and `*` too. */
+const braces = /\{([.;]?)([^{}*]+)(\*?)\}/g;
+
+function tenantIdOf(path: Values | undefined, { tenantId }: Target): string {
+  const given = path?.tenantId;
+  if (given === undefined && tenantId === "") throw wrongPath("missing", "tenantId", "is missing");
+  if (given === undefined || given === tenantId) return tenantId;
+  const problem = "is not the tenant that the token is for. Leave it out, or connect to that tenant";
+  throw wrongPath("invalid", "tenantId", problem);
+}
+
+/** Names the parameter of the first segment that would be folded. A value adds no segment, as its slashes are encoded. */
+function wouldFold(template: string, path: string): ConfigurationError {
+  const segment = template.split("/")[path.split("/").findIndex(hasDotSegment)] ?? "";
+  const name = [...segment.matchAll(braces)][0]?.[2] ?? segment;
+  const problem =
+    'must not result in a path segment "." or "..", encoded or not. Servers and proxies fold those, and the bearer would reach another path. Pass an id, not a path';
+  return wrongPath("invalid", name, problem);
+}
+
+function wrongPath(kind: "missing" | "invalid", name: string, problem: string): ConfigurationError {
+  const message = `The path parameter "${name}" ${problem}.`;
+  return new ConfigurationError(`path_parameter_${kind}`, message, { option: `params.path.${name}` });
+}
+
+/** The headers of `params`, written. A value that is null or undefined removes a header, so its name is kept. */
+export function parameterHeaders(header: Values | undefined, entries: Entries): Values | undefined {
+  if (header === undefined || header === null || Symbol.iterator in header) return header;
+  const written = Object.entries(header).map(([name, value]) => [
+    name,
+    writeParameter(entryOf(entries, "header", name) ?? { in: "header", name }, value),
+  ]);
+  return Object.fromEntries(written);
+}
+
+/** @throws ConfigurationError `option_invalid` for a parameter that is required and missing; the path is checked above */
+export function requireParameters(
+  operationId: string,
+  entries: readonly ParameterEntry[],
+  params: CallParameters,
+  headers: Readonly<Record<string, string>>,
+): void {
+  for (const entry of entries) {
+    const { in: place, name, required } = entry;
+    if (!required) continue;
+    const value = plain(params[place]?.[name]);
+    const isEmpty = entry.content === undefined && typeof value === "object" && !Object.keys(value ?? {})[0];
+    const isThere =
+      place === "header"
+        ? headers[name.toLowerCase()] !== undefined
+        : place === "cookie" && headers.cookie?.split(/; */).some((one) => one.startsWith(`${name}=`));
+    if (!isThere && (value === undefined || value === null || isEmpty))
+      throw invalidOption(optionOf(entry), `is missing, but ${operationId} requires it`);
+  }
+}
+
+export function writeAll(place: Place, values: Values, entries: Entries): string[] {
+  return Object.entries(values).flatMap(
+    ([name, value]) => writeParameter(entryOf(entries, place, name) ?? { in: place, name }, value) ?? [],
+  );
+}
+
+function entryOf(entries: Entries, place: Place, name: string): ParameterEntry | undefined {
+  const sameName = (one: string) =>
+    one === name || (place === "header" && one.toLowerCase() === name.toLowerCase());
+  return entries?.find((one) => one.in === place && sameName(one.name));
+}
+
+const usualStyles = { path: "simple", query: "form", header: "simple", cookie: "form" } as const;
+/** What is before the first value, and between values that are exploded. Any other style joins parameters of a query. */
+const separators: Readonly<Record<string, readonly [first: string, between: string]>> = {
+  simple: ["", ","],
+  label: [".", "."],
+  matrix: [";", ";"],
+};
+/** What joins the values of a list. A value or a name may not hold it, since a reader could not tell one from the other. */
+const delimiters: Readonly<Record<string, readonly [encoded: string, held: RegExp]>> = {
+  spaceDelimited: ["%20", / /],
+  pipeDelimited: ["%7C", /\|/],
+};
+
+/**
+ * Writes a value as RFC 6570 does, or in a style beyond it. Returns undefined for what RFC 6570 calls undefined: no value,
+ * and a list or an object without members. Members that are null or undefined are left out. `option` names the value in
+ * errors if it is not that of a parameter.
+ *
+ * @throws ConfigurationError `option_invalid`; in a path `path_parameter_invalid`
+ */
+export function writeParameter(entry: ParameterEntry, given: unknown, option?: string): string | undefined {
+  if (given === undefined || given === null) return undefined;
+  const { in: place, style = usualStyles[place], content } = entry;
+  const isJson = content !== undefined && jsonType.test(content);
+  const value = isJson ? jsonText(given, option ?? optionOf(entry), place) : plain(given);
+  const isScalar = typeof value !== "object" || value === null;
+  const isDefined =
+    style in delimiters
+      ? !isScalar && entry.explode !== true
+      : style !== "deepObject" || !(isScalar || Array.isArray(value));
+  if (content === undefined ? !isDefined : !isScalar) {
+    const problem = `cannot be written: the document does not define how ${content ?? style} writes such a value`;
+    throw refused(entry, problem, option);
+  }
+  try {
+    if (!isScalar) return writeMembers(entry, style, value, option);
+    const isRaw = place === "header" || (place === "cookie" && content !== undefined && !isJson);
+    const text = textOf(value, entry, option);
+    const [first] = separators[style] ?? [""];
+    return first + named(entry, style, isRaw ? text : encoded(text, entry));
+  } catch (error) {
+    if (!(error instanceof URIError)) throw error;
+    throw unfit(entry, "holds half a surrogate pair, which no URL can hold", option);
+  }
+}
+
+function writeMembers(
+  entry: ParameterEntry,
+  style: string,
+  value: object,
+  option: string | undefined,
+): string | undefined {
+  const { in: place, name } = entry;
+  const isList = Array.isArray(value);
+  const members = Object.entries(value)
+    .filter(([, member]) => member !== undefined && member !== null)
+    .map(([key, member]) => [key, textOf(plain(member), entry, option)] as const);
+  if (members.length === 0) return undefined;
+  const [joint, held] = delimiters[style] ?? [",", place === "header" ? /,/ : undefined];
+  const isHeld = ([key, text]: readonly [string, string]) =>
+    style === "deepObject" ? /[[\]]/.test(key) : held?.test(isList ? text : key + text);
+  if (members.some(isHeld))
+    throw refused(
+      entry,
+      `holds the delimiter of its style, ${style}, which a reader could not tell from the others`,
+      option,
+    );
+  const encode = (text: string) => (place === "header" ? text : encoded(text, entry));
+  const encodeKey = place === "header" ? String : percentEncode;
+  const [first, between] = separators[style] ?? ["", "&"];
+  const isExploded = style === "deepObject" || (entry.explode ?? style === "form");
+  if (!isExploded) {
+    const all = members.flatMap(([key, text]) => (isList ? [encode(text)] : [encodeKey(key), encode(text)]));
+    return first + named(entry, style, all.join(joint));
+  }
+  const keyOf = (key: string) =>
+    style === "deepObject" ? `${percentEncode(name)}%5B${percentEncode(key)}%5D` : encodeKey(key);
+  const all = members.map(([key, text]) =>
+    isList ? named(entry, style, encode(text)) : pair(keyOf(key), encode(text), style),
+  );
+  return first + all.join(between);
+}
+
+function named({ in: place, name }: ParameterEntry, style: string, text: string): string {
+  if (style === "simple" || style === "label") return text;
+  return pair(place === "cookie" && httpToken.test(name) ? name : percentEncode(name), text, style);
+}
+
+function pair(key: string, text: string, style: string): string {
+  return style === "matrix" && text === "" ? key : `${key}=${text}`;
+}
+
+function textOf(value: unknown, entry: ParameterEntry, option: string | undefined): string {
+  if (isText(value) && !Number.isNaN(value)) return String(value);
+  throw unfit(entry, "must be text or a number, or a list or an object of such values", option);
+}
+
+function optionOf({ in: place, name }: ParameterEntry): string {
+  return `params.${place}.${name}`;
+}
+
+function refused(entry: ParameterEntry, problem: string, option = optionOf(entry)): ConfigurationError {
+  return entry.in === "path" ? wrongPath("invalid", entry.name, problem) : invalidOption(option, problem);
+}
+
+function unfit(entry: ParameterEntry, problem: string, option: string | undefined): ConfigurationError {
+  if (entry.in !== "query" || option !== undefined) return refused(entry, problem, option);
+  const either = "must fit into a URL: it holds nested objects or lists, or half a surrogate pair";
+  return invalidOption("params.query", either, `Look at ${entry.name}.`);
+}
+
+function jsonText(value: unknown, option: string, place: Place): string {
+  const text = jsonOf(value, option);
+  // A header carries no characters beyond a byte.
+  const escaped = (one: string) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return place === "header" ? text.replace(/[^ -~]/g, escaped) : text;
+}
+
+function encoded(text: string, { allowReserved }: ParameterEntry): string {
+  return allowReserved ? encodeReserved(text) : percentEncode(text);
+}
+
+/** encodeURIComponent leaves five characters that RFC 6570 reserves. */
+function percentEncode(text: string): string {
+  return encodeURIComponent(text).replace(
+    /[!'()*]/g,
+    (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}
+
+/**
+ * Reserved expansion (RFC 6570 section 3.2.3). What ends a query or a value is encoded nevertheless, since the value would
+ * not arrive (OpenAPI 3.1.1, appendix C).
+ */
+function encodeReserved(text: string): string {
+  return encodeURI(text)
+    .replace(/%25(?=[0-9a-f]{2})/gi, "%")
+    .replace(/[#&=+]/g, encodeURIComponent);
+}

@@ -1,0 +1,699 @@
+// Answers: read by their media type, held against the documented ones, and streams as they arrive.
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import { describe, expect, test, vi } from "vitest";
+import type { ServerSentEvent } from "../../src/index.js";
+import { scriptedFetch } from "../support/fetch.js";
+import { recordingServer, type Script } from "../support/recording-server.js";
+import { rejectionOf, settled } from "../support/wait.js";
+import { type Outcome, ownCall } from "./own-table.js";
+
+const answers = (...types: string[]) => ({ answers: { 200: types } });
+const page = "<!doctype html><title>planted</title>";
+
+/** Calls a real server that gives this answer once, with the type and the bytes as they are. */
+async function answered(
+  row: object,
+  answer: {
+    status?: number;
+    type?: string | undefined;
+    body?: string | Buffer;
+    headers?: Record<string, string>;
+  },
+  init: object = {},
+  options: object = {},
+): Promise<Outcome> {
+  const server = await recordingServer(() => (response) => {
+    const { status = 200, type, body, headers } = answer;
+    response.writeHead(status, { ...(type === undefined ? {} : { "content-type": type }), ...headers });
+    response.end(body);
+  });
+  return ownCall({ own: row }, server.url, options)("own", init);
+}
+
+async function blobOf(data: unknown): Promise<object> {
+  expect(data).toBeInstanceOf(Blob);
+  const blob = data as Blob;
+  return { type: blob.type, text: await blob.text() };
+}
+
+describe("a success", () => {
+  test.each<{ documented: string[]; type: string | undefined; body: string; data: unknown }>([
+    {
+      documented: ["application/json", "text/csv"],
+      type: "application/json; charset=utf-8",
+      body: '{"a":1}',
+      data: { a: 1 },
+    },
+    { documented: ["application/json", "text/csv"], type: "Text/CSV", body: '{"a":1}', data: '{"a":1}' },
+    { documented: ["application/vnd.x+json"], type: "application/vnd.x+json", body: "[]", data: [] },
+    { documented: ["application/vnd.x+json"], type: "application/json", body: "[]", data: [] },
+    { documented: ["text/plain"], type: "text/plain", body: "7", data: "7" },
+    { documented: ["text/plain"], type: "application/json", body: "7", data: "7" },
+    { documented: ["text/*"], type: "text/markdown", body: "# a", data: "# a" },
+    { documented: ["application/xml"], type: "application/xml", body: "<a/>", data: "<a/>" },
+    { documented: ["application/xml"], type: "text/xml", body: "<a/>", data: "<a/>" },
+    { documented: ["image/svg+xml"], type: "image/svg+xml", body: "<svg/>", data: "<svg/>" },
+    { documented: ["text/html"], type: "text/html", body: page, data: page },
+    { documented: ["*/*"], type: "application/json", body: "{}", data: {} },
+    { documented: ["*/*"], type: "text/html", body: page, data: page },
+    { documented: ["text/plain"], type: undefined, body: "7", data: "7" },
+    { documented: ["text/plain", "application/json"], type: undefined, body: "7", data: 7 },
+  ])("documented as $documented that comes as $type is $data", async ({ documented, type, body, data }) => {
+    expect(await answered(answers(...documented), { type, body })).toMatchObject({ ok: true, data });
+  });
+
+  test.each([
+    { documented: ["image/png"], type: "image/png" },
+    { documented: ["image/*"], type: "image/gif" },
+    { documented: ["application/octet-stream"], type: "application/pdf" },
+    { documented: ["application/octet-stream"], type: "text/plain" },
+    { documented: ["application/octet-stream"], type: undefined },
+    { documented: ["*/*"], type: "application/zip" },
+  ])("documented as $documented that comes as $type is a Blob of that type", async ({ documented, type }) => {
+    const { data } = await answered(answers(...documented), { type, body: "bytes" });
+    expect(await blobOf(data)).toEqual({ type: type ?? "", text: "bytes" });
+  });
+
+  test.each([
+    { documented: undefined, type: "text/html", code: "response_not_json" },
+    { documented: undefined, type: "text/plain", code: "response_not_json" },
+    { documented: ["application/vnd.x+json"], type: "text/html", code: "response_not_json" },
+    { documented: ["application/vnd.x+json"], type: "application/json", code: "response_not_json" },
+    { documented: ["application/json", "text/csv"], type: "text/html", code: "response_media_type" },
+    { documented: ["image/png"], type: "text/html", code: "response_media_type" },
+    { documented: ["image/png"], type: "application/xhtml+xml", code: "response_media_type" },
+    { documented: ["text/plain"], type: "text/html; charset=utf-8", code: "response_media_type" },
+    { documented: ["text/plain"], type: "image/png", code: "response_media_type" },
+    { documented: ["text/event-stream"], type: "application/json", code: "response_media_type" },
+    { documented: ["application/json", "text/csv"], type: "image/png", code: "response_media_type" },
+  ])("documented as $documented that comes as $type is $code", async ({ documented, type, code }) => {
+    const row = documented === undefined ? {} : answers(...documented);
+    const error = (await rejectionOf(answered(row, { type, body: page }))) as Error;
+    expect(error).toMatchObject({ name: "UnexpectedResponseError", code, status: 200 });
+    expect(error.message).not.toContain("planted");
+    for (const name of documented ?? [])
+      if (code === "response_media_type") expect(error.message).toContain(name);
+  });
+
+  test.each<{ row: object; status: number; type: string; body: string; data: unknown }>([
+    {
+      row: { success: [200, 201], answers: { 201: ["text/csv"] } },
+      status: 200,
+      type: "application/json",
+      body: "1",
+      data: 1,
+    },
+    {
+      row: { success: [200, 201], answers: { 201: ["text/csv"] } },
+      status: 201,
+      type: "text/csv",
+      body: "1",
+      data: "1",
+    },
+    {
+      row: { success: [200, 206], answers: { "2XX": ["text/csv"] } },
+      status: 206,
+      type: "text/csv",
+      body: "1",
+      data: "1",
+    },
+    {
+      row: { success: [200, 206], answers: { "2XX": ["text/csv"] } },
+      status: 200,
+      type: "application/json",
+      body: "1",
+      data: 1,
+    },
+    {
+      row: { success: [], answers: { default: ["text/csv"] } },
+      status: 202,
+      type: "text/csv",
+      body: "1",
+      data: "1",
+    },
+  ])("of the status $status in $row is read as documented for it", async ({ row, data, ...answer }) => {
+    expect(await answered(row, answer)).toMatchObject({ ok: true, status: answer.status, data });
+  });
+
+  test("where the document names no 2xx is any 2xx, read by its own type", async () => {
+    const row = { success: [], failure: [404] };
+    expect(await answered(row, { status: 202, type: "application/json", body: "[1]" })).toMatchObject({
+      ok: true,
+      data: [1],
+    });
+    expect(await answered(row, { type: "text/html", body: page })).toMatchObject({ ok: true, data: page });
+    expect(await answered(row, { status: 204 })).toMatchObject({ ok: true, data: undefined });
+    expect(await answered(row, { status: 404, type: "application/json", body: "[1]" })).toMatchObject({
+      ok: false,
+      error: { code: "api_refused", body: [1] },
+    });
+    const { data } = await answered(row, { type: "image/png", body: "x" });
+    expect(await blobOf(data)).toEqual({ type: "image/png", text: "x" });
+  });
+
+  test.each<{ name: string; type: string; body: Buffer; text: string }>([
+    { name: "UTF-8", type: "text/plain", body: Buffer.from("ä"), text: "ä" },
+    { name: "Latin-1", type: 'text/plain; charset="ISO-8859-1"', body: Buffer.from([0xe4]), text: "ä" },
+    {
+      name: "UTF-16",
+      type: "text/plain;charset=utf-16le",
+      body: Buffer.from("\ufeffä", "utf16le"),
+      text: "ä",
+    },
+    { name: "a byte order mark", type: "text/plain", body: Buffer.from("\ufeffä"), text: "ä" },
+    { name: "bytes that are no UTF-8", type: "text/plain", body: Buffer.from([0xff]), text: "\ufffd" },
+  ])("of text in $name is decoded", async ({ type, body, text }) => {
+    expect((await answered(answers("text/plain"), { type, body })).data).toBe(text);
+  });
+
+  test("of text in an unknown charset is response_media_type, and can be read as bytes", async () => {
+    const answer = { type: "text/plain; charset=x-made-up", body: "a" };
+    expect(await rejectionOf(answered(answers("text/plain"), answer))).toMatchObject({
+      code: "response_media_type",
+    });
+    const { data } = await answered(answers("text/plain"), answer, { parseAs: "arrayBuffer" });
+    expect(new Uint8Array(data as ArrayBuffer)).toEqual(new Uint8Array([97]));
+  });
+
+  test("of JSON with a byte order mark, or that names a charset, is read as UTF-8", async () => {
+    const body = Buffer.from('\ufeff"ä"');
+    for (const row of [{}, answers("application/json", "text/csv")])
+      expect((await answered(row, { type: "application/json; charset=iso-8859-1", body })).data).toBe("ä");
+  });
+
+  test.each<{ documented: string; data: unknown }>([
+    { documented: "application/vnd.x+json", data: undefined },
+    { documented: "text/plain", data: "" },
+    { documented: "image/png", data: new Blob([], { type: "image/png" }) },
+  ])("of $documented that is empty is $data, and a 204 is undefined", async ({ documented, data }) => {
+    const row = { success: [200, 204], answers: { 200: [documented] } };
+    expect((await answered(row, { type: documented })).data).toEqual(data);
+    expect(await answered(row, { status: 204 })).toMatchObject({ ok: true, status: 204, data: undefined });
+  });
+
+  test("of a HEAD has no data", async () => {
+    for (const parseAs of [undefined, "stream", "blob"])
+      expect(
+        (await answered({ method: "HEAD", ...answers("image/png") }, { type: "image/png" }, { parseAs }))
+          .data,
+      ).toBe(undefined);
+  });
+});
+
+describe("parseAs", () => {
+  const json = { type: "application/json", body: '{"a":1}' };
+
+  test.each<{ parseAs: string; answer: object; data: unknown }>([
+    { parseAs: "json", answer: { type: "text/plain", body: '{"a":1}' }, data: { a: 1 } },
+    { parseAs: "json", answer: {}, data: undefined },
+    { parseAs: "text", answer: json, data: '{"a":1}' },
+    { parseAs: "text", answer: { type: "text/html", body: page }, data: page },
+  ])("$parseAs reads $answer as $data", async ({ parseAs, answer, data }) => {
+    for (const row of [{}, answers("image/png")])
+      expect(await answered(row, answer, { parseAs })).toMatchObject({ ok: true, data });
+  });
+
+  test("blob, arrayBuffer and stream give the bytes", async () => {
+    expect(await blobOf((await answered({}, json, { parseAs: "blob" })).data)).toEqual({
+      type: "application/json",
+      text: '{"a":1}',
+    });
+    const { data } = await answered({}, json, { parseAs: "arrayBuffer" });
+    expect(Buffer.from(data as ArrayBuffer).toString()).toBe('{"a":1}');
+    const stream = (await answered({}, json, { parseAs: "stream" })).data as ReadableStream;
+    expect(await new Response(stream).text()).toBe('{"a":1}');
+  });
+
+  test("json of what is not JSON is response_not_json", async () => {
+    const reading = answered({}, { type: "text/html", body: page }, { parseAs: "json" });
+    expect(await rejectionOf(reading)).toMatchObject({ code: "response_not_json" });
+  });
+
+  test("is for successes: an error is read as documented", async () => {
+    const outcome = await answered({ failure: [404] }, { ...json, status: 404 }, { parseAs: "stream" });
+    expect(outcome).toMatchObject({ ok: false, error: { body: { a: 1 } } });
+  });
+
+  test("of another name is rejected before anything is sent", async () => {
+    const fetch = scriptedFetch(() => Response.json({}));
+    const call = ownCall({ own: {} }, "https://service.example", { fetch });
+    for (const parseAs of ["xml", "", null, 7])
+      expect(await rejectionOf(call("own", { parseAs }))).toMatchObject({
+        code: "option_invalid",
+        option: "parseAs",
+      });
+    expect(fetch.calls).toEqual([]);
+  });
+
+  test("sends the same header accept as without it", async () => {
+    const fetch = scriptedFetch(() => Response.json({}));
+    const call = ownCall({ own: {} }, "https://service.example", { fetch });
+    for (const parseAs of [undefined, "blob"]) await call("own", { parseAs });
+    expect(fetch.calls.map(({ headers }) => headers.get("accept"))).toEqual(
+      Array(2).fill("application/json"),
+    );
+  });
+});
+
+describe("the header accept", () => {
+  test.each<{ row: object; accept: string }>([
+    { row: {}, accept: "application/json" },
+    { row: { failure: [400], answers: { 400: ["image/png"] } }, accept: "application/json" },
+    { row: answers("image/png"), accept: "image/png, application/json;q=0.5" },
+    { row: answers("text/csv", "application/json"), accept: "text/csv;q=0.9, application/json" },
+    {
+      row: answers("application/vnd.x+json", "text/csv"),
+      accept: "application/vnd.x+json, text/csv;q=0.9, application/json;q=0.5",
+    },
+    { row: answers("text/csv", "text/plain"), accept: "text/csv, text/plain, application/json;q=0.5" },
+    { row: { success: [200, 204], ...answers("image/png") }, accept: "image/png, application/json;q=0.5" },
+    {
+      row: { success: [200, 202], answers: { 202: ["text/csv"] } },
+      accept: "application/json, text/csv;q=0.9",
+    },
+    {
+      row: { answers: { 200: ["text/csv"], default: ["application/problem+xml"] } },
+      accept: "text/csv, application/json;q=0.5, application/problem+xml;q=0.5",
+    },
+    {
+      row: { success: [200, 206], answers: { "2XX": ["text/csv"] } },
+      accept: "text/csv, application/json;q=0.5",
+    },
+    { row: { success: [] }, accept: "application/json, */*;q=0.9" },
+  ])("of $row is $accept", async ({ row, accept }) => {
+    const fetch = scriptedFetch(() => new Response(null, { status: 204 }));
+    const call = ownCall({ own: row }, "https://service.example", { fetch });
+    await call("own");
+    await call("own", { headers: { accept: "own/type" } });
+    expect(fetch.calls.map(({ headers }) => headers.get("accept"))).toEqual([accept, "own/type"]);
+  });
+});
+
+describe("an error", () => {
+  test.each<{ row: object; type: string | undefined; body: string; error: unknown }>([
+    { row: {}, type: "application/problem+json", body: '{"title":"t"}', error: { title: "t" } },
+    {
+      row: { answers: { 404: ["application/xml"] } },
+      type: "application/problem+json",
+      body: '{"title":"t"}',
+      error: { title: "t" },
+    },
+    { row: { answers: { 404: ["application/xml"] } }, type: "application/xml", body: "<a/>", error: "<a/>" },
+    { row: { answers: { "4XX": ["text/csv"] } }, type: "text/csv", body: "7", error: "7" },
+    { row: { answers: { default: ["text/csv"] } }, type: "text/csv", body: "7", error: "7" },
+    { row: answers("text/csv"), type: "text/plain", body: "7", error: 7 },
+    { row: answers("text/csv"), type: "text/html", body: page, error: page },
+    { row: answers("text/csv"), type: undefined, body: "", error: undefined },
+    { row: { answers: { 404: ["text/csv"] } }, type: "text/csv", body: "", error: undefined },
+    { row: { answers: { 404: ["image/png"] } }, type: "image/png", body: "", error: undefined },
+    {
+      row: answers("image/png"),
+      type: "application/json",
+      body: "x".repeat(1024 * 1024 + 1),
+      error: undefined,
+    },
+    {
+      row: { answers: { 404: ["image/png"] } },
+      type: "image/png",
+      body: "x".repeat(1024 * 1024 + 1),
+      error: undefined,
+    },
+  ])("of $type has the body $error", async ({ row, type, body, error }) => {
+    const outcome = await answered({ failure: [404], ...row }, { status: 404, type, body });
+    expect(outcome).toMatchObject({ ok: false, error: { code: "api_refused" } });
+    expect(outcome.error?.body).toEqual(error);
+  });
+
+  test("that is documented as a file has a Blob", async () => {
+    const outcome = await answered(
+      { answers: { 404: ["image/png"] } },
+      { status: 404, type: "image/png", body: "x" },
+    );
+    expect(await blobOf(outcome.error?.body)).toEqual({ type: "image/png", text: "x" });
+  });
+});
+
+describe("maxResponseBytes", () => {
+  const body = "123456789";
+  const chunked = (response: ServerResponse) => {
+    response.writeHead(200, { "content-type": "text/plain" });
+    response.write(body.slice(0, 5));
+    response.end(body.slice(5));
+  };
+  const sized = (response: ServerResponse) => {
+    response.writeHead(200, { "content-type": "text/plain", "content-length": body.length });
+    response.end(body);
+  };
+
+  test.each([
+    ...["json", "text", "blob", "arrayBuffer"].map((parseAs) => ({
+      name: `parseAs: "${parseAs}"`,
+      row: {},
+      init: { parseAs },
+    })),
+    { name: "a documented text", row: answers("text/plain"), init: {} },
+    { name: "a documented file", row: answers("application/octet-stream"), init: {} },
+  ])("limits $name by call and by service, with and without a length", async ({ row, init }) => {
+    for (const script of [chunked, sized]) {
+      const server = await recordingServer(() => script);
+      const refused = {
+        name: "UnexpectedResponseError",
+        code: "response_too_large",
+        message: expect.stringContaining("maxResponseBytes (8)"),
+      };
+      const limited = ownCall({ own: row }, server.url, { maxResponseBytes: 8 });
+      expect(await rejectionOf(limited("own", init))).toMatchObject(refused);
+      expect(
+        await rejectionOf(ownCall({ own: row }, server.url)("own", { ...init, maxResponseBytes: 8 })),
+      ).toMatchObject(refused);
+      expect(await limited("own", { ...init, maxResponseBytes: 9 })).toMatchObject({ ok: true });
+    }
+  });
+
+  test("limits a success that is only JSON", async () => {
+    const server = await recordingServer(() => ({
+      status: 200,
+      headers: { "content-type": "application/json" },
+      body: "[1,2,3]",
+    }));
+    const call = ownCall({ own: {} }, server.url, { maxResponseBytes: 6 });
+    expect(await rejectionOf(call("own"))).toMatchObject({ code: "response_too_large" });
+    expect(await call("own", { maxResponseBytes: 7 })).toMatchObject({ data: [1, 2, 3] });
+  });
+
+  test("limits neither a stream nor an error, and closes the connection of what is too large", async () => {
+    const server = await recordingServer(() => chunked);
+    const { data } = await ownCall({ own: {} }, server.url)("own", {
+      parseAs: "stream",
+      maxResponseBytes: 1,
+    });
+    expect(await new Response(data as ReadableStream).text()).toBe(body);
+    const refused = await answered({}, { status: 404, body: "longer" }, { maxResponseBytes: 1 });
+    expect(refused.error?.body).toBe("longer");
+    let closed = false;
+    const endless = await recordingServer(() => (response) => {
+      response.on("close", () => {
+        closed = true;
+      });
+      response.writeHead(200, { "content-type": "text/plain" });
+      const write = () => void (response.destroyed || response.write("x".repeat(9_000), write));
+      write();
+    });
+    const reading = ownCall({ own: {} }, endless.url)("own", { parseAs: "text", maxResponseBytes: 100_000 });
+    expect(await rejectionOf(reading)).toMatchObject({ code: "response_too_large" });
+    await expect.poll(() => closed).toBe(true);
+  });
+
+  test.each([0, -1, 1.5, "1", null, Number.NaN])(
+    "that is %s is rejected by service and by call",
+    async (maxResponseBytes) => {
+      const refused = { code: "option_invalid", option: "maxResponseBytes" };
+      const make = () =>
+        ownCall({ own: {} }, "https://service.example", { maxResponseBytes: maxResponseBytes as never });
+      expect(make).toThrow(expect.objectContaining(refused));
+      const call = ownCall({ own: {} }, "https://service.example");
+      expect(await rejectionOf(call("own", { maxResponseBytes }))).toMatchObject(refused);
+    },
+  );
+});
+
+/** A server that writes what the test tells it, chunk by chunk, and says when its connection is closed. */
+async function streamingServer(type: string) {
+  let started: (response: ServerResponse) => void = () => {};
+  const response = new Promise<ServerResponse>((resolve) => {
+    started = resolve;
+  });
+  const script: Script = () => (outgoing) => {
+    outgoing.writeHead(200, { "content-type": type });
+    outgoing.flushHeaders();
+    started(outgoing);
+  };
+  const { url } = await recordingServer(script);
+  const write = async (chunk: string | Buffer) => {
+    const outgoing = await response;
+    await new Promise((resolve) => outgoing.write(chunk, resolve));
+    await settled();
+  };
+  return { url, write, response, closed: response.then((outgoing) => once(outgoing, "close")) };
+}
+
+const events = answers("text/event-stream");
+
+async function allOf<T>(iterable: unknown): Promise<T[]> {
+  const all: T[] = [];
+  for await (const one of iterable as AsyncIterable<T>) all.push(one);
+  return all;
+}
+
+describe("an event stream", () => {
+  test("is read as it arrives, however it is cut", async () => {
+    const server = await streamingServer("text/event-stream; charset=utf-8");
+    const { data, ok } = await ownCall({ own: events }, server.url)("own");
+    expect(ok).toBe(true);
+    const iterator = (data as AsyncIterable<ServerSentEvent>)[Symbol.asyncIterator]();
+    const bytes = Buffer.from(
+      "\ufeff: comment\nid: 1\nevent: added\ndata: ä\ndata: b\nretry: 5\nunknown: x\n\n",
+    );
+    for (const byte of bytes.subarray(0, 45)) await server.write(Buffer.from([byte]));
+    await server.write(bytes.subarray(45));
+    expect((await iterator.next()).value).toEqual({ id: "1", event: "added", data: "ä\nb" });
+    await server.write('data\r\n\r\ndata: {"x":1}\r\n\r\ndata: unfinished');
+    expect((await iterator.next()).value).toEqual({ data: "" });
+    expect((await iterator.next()).value).toEqual({ data: '{"x":1}' });
+    (await server.response).end();
+    expect(await iterator.next()).toEqual({ done: true, value: undefined });
+  });
+
+  test("closes its connection when the loop is left", async () => {
+    const server = await streamingServer("text/event-stream");
+    const { data } = await ownCall({ own: events }, server.url)("own");
+    await server.write("data: 1\n\ndata: 2\n\n");
+    for await (const event of data as AsyncIterable<ServerSentEvent>) {
+      expect(event.data).toBe("1");
+      break;
+    }
+    await server.closed;
+  });
+
+  test("ends with the signal, with its reason, also in the middle", async () => {
+    const server = await streamingServer("text/event-stream");
+    const abort = new AbortController();
+    const { data } = await ownCall({ own: events }, server.url)("own", { signal: abort.signal });
+    await server.write("data: 1\n\n");
+    const reading = (async () => {
+      for await (const { data: text } of data as AsyncIterable<ServerSentEvent>)
+        if (text === "1") abort.abort(new Error("enough"));
+    })();
+    expect(await rejectionOf(reading)).toMatchObject({ message: "enough" });
+    await server.closed;
+  });
+
+  test("whose connection breaks is network_failed", async () => {
+    const server = await streamingServer("text/event-stream");
+    const { data } = await ownCall({ own: events }, server.url)("own");
+    await server.write("data: 1\n\n");
+    const failed = rejectionOf(allOf(data));
+    (await server.response).destroy();
+    expect(await failed).toMatchObject({ name: "TransportError", code: "network_failed" });
+  });
+
+  test("has events of at most maxResponseBytes", async () => {
+    const answer = { type: "text/event-stream", body: `data: 1\n\ndata: ${"x".repeat(500)}\n\n` };
+    const { data } = await answered(events, answer, { maxResponseBytes: 510 });
+    expect(await allOf(data)).toHaveLength(2);
+    const server = await streamingServer("text/event-stream");
+    const limited = await ownCall({ own: events }, server.url, { maxResponseBytes: 100 })("own");
+    const failed = rejectionOf(allOf(limited.data));
+    await server.write(`data: ${"x".repeat(200)}`);
+    expect(await failed).toMatchObject({ code: "response_too_large" });
+    await server.closed;
+  });
+
+  test("that is empty has no events, and a 204 has no data", async () => {
+    expect(await allOf((await answered(events, { type: "text/event-stream" })).data)).toEqual([]);
+    expect((await answered({ success: [200, 204], ...events }, { status: 204 })).data).toBe(undefined);
+  });
+});
+
+describe("JSON lines", () => {
+  test.each([
+    "application/x-ndjson",
+    "application/jsonl",
+    "application/x-jsonlines",
+    "application/ndjson",
+    "application/x-json-lines",
+  ])("of %s are values, without empty lines", async (type) => {
+    const body = '\ufeff{"a":"ä"}\r\n\n[1]\n  \n"last"';
+    expect(await allOf((await answered(answers(type), { type, body })).data)).toEqual([
+      { a: "ä" },
+      [1],
+      "last",
+    ]);
+  });
+
+  test("of a JSON text sequence are its records", async () => {
+    const type = "application/json-seq";
+    const body = '\u001e{"a":\n1}\n\u001e[2]\n';
+    expect(await allOf((await answered(answers(type), { type, body })).data)).toEqual([{ a: 1 }, [2]]);
+  });
+
+  test("arrive one by one, and a line that is not JSON ends them", async () => {
+    const server = await streamingServer("application/jsonl");
+    const { data } = await ownCall({ own: answers("application/jsonl") }, server.url)("own");
+    const iterator = (data as AsyncIterable<unknown>)[Symbol.asyncIterator]();
+    await server.write('{"a":');
+    await server.write('1}\n{"b"');
+    expect((await iterator.next()).value).toEqual({ a: 1 });
+    await server.write(" planted}\n");
+    const error = (await rejectionOf(iterator.next())) as Error;
+    expect(error).toMatchObject({ code: "response_not_json" });
+    expect(error.message).not.toContain("planted");
+    await server.closed;
+  });
+
+  test("are at most maxResponseBytes long each", async () => {
+    const row = answers("application/jsonl");
+    const answer = { type: "application/jsonl", body: "1\n22\n333\n" };
+    const { data } = await answered(row, answer, { maxResponseBytes: 3 });
+    expect(await allOf(data)).toEqual([1, 22, 333]);
+    const tooLong = allOf((await answered(row, answer, { maxResponseBytes: 2 })).data);
+    expect(await rejectionOf(tooLong)).toMatchObject({ code: "response_too_large" });
+  });
+
+  test("of one long line in many chunks are read in linear time", async () => {
+    const chunk = new TextEncoder().encode("x".repeat(1_000));
+    const chunks = 40_000;
+    let sent = 0;
+    const body = new ReadableStream({
+      pull(controller) {
+        if (sent++ < chunks) controller.enqueue(chunk);
+        else controller.close();
+      },
+    });
+    const quotes = new ReadableStream({
+      async start(controller) {
+        controller.enqueue(new TextEncoder().encode('"'));
+        for await (const one of body) controller.enqueue(one);
+        controller.enqueue(new TextEncoder().encode('"\n'));
+        controller.close();
+      },
+    });
+    const type = "application/jsonl";
+    const fetch = async () => new Response(quotes, { headers: { "content-type": type } });
+    const { data } = await ownCall({ own: answers(type) }, "https://service.example", { fetch })("own");
+    const [line] = await allOf<string>(data);
+    expect(line).toHaveLength(chunks * 1_000);
+  });
+});
+
+describe.each(["stream", "events", "lines"] as const)("a stream of %s", (kind) => {
+  const type = kind === "events" ? "text/event-stream" : "application/jsonl";
+  const row = kind === "stream" ? {} : answers(type);
+  const init = kind === "stream" ? { parseAs: "stream" } : {};
+  const line = kind === "events" ? `data: ${"x".repeat(1_000)}\n\n` : `"${"x".repeat(1_000)}"\n`;
+
+  test("has the backpressure of its connection: the server waits for the reader", async () => {
+    const total = 64 * 1024 * 1024;
+    let written = 0;
+    let isWaiting = false;
+    const server = await recordingServer(() => async (response) => {
+      response.writeHead(200, { "content-type": type });
+      const block = line.repeat(64);
+      while (written < total) {
+        written += block.length;
+        if (response.write(block)) continue;
+        isWaiting = true;
+        await once(response, "drain");
+        isWaiting = false;
+      }
+      response.end();
+    });
+    const { data } = await ownCall({ own: row }, server.url)("own", init);
+    const iterator = (data as AsyncIterable<unknown>)[Symbol.asyncIterator]();
+    await iterator.next();
+    let before = -1;
+    await expect
+      .poll(() => {
+        const isStill = isWaiting && before === written;
+        before = written;
+        return isStill;
+      })
+      .toBe(true);
+    expect(written).toBeLessThan(total / 2);
+    let size = 0;
+    for (let next = await iterator.next(); !next.done; next = await iterator.next()) size++;
+    expect(size).toBeGreaterThan(0);
+    expect(written).toBeGreaterThanOrEqual(total);
+  });
+
+  test("has a time limit for its head only", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+      const fetch = async () => new Response(readable, { headers: { "content-type": type } });
+      const call = ownCall({ own: row }, "https://service.example", { fetch, timeoutMs: 1_000 });
+      const { data } = await call("own", init);
+      const reading = allOf(data);
+      await vi.advanceTimersByTimeAsync(3_600_000);
+      const writer = writable.getWriter();
+      await writer.write(new TextEncoder().encode(line));
+      await writer.close();
+      expect(await reading).toHaveLength(1);
+      const headless = ownCall({ own: row }, "https://service.example", {
+        fetch: () => new Promise(() => {}),
+        timeoutMs: 1_000,
+      })("own", init);
+      const failed = rejectionOf(headless);
+      await vi.advanceTimersByTimeAsync(1_000);
+      expect(await failed).toMatchObject({ code: "timed_out" });
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  test("that is aborted after the head ends its connection", async () => {
+    const server = await streamingServer(type);
+    const abort = new AbortController();
+    const { data } = await ownCall({ own: row }, server.url)("own", { ...init, signal: abort.signal });
+    await server.write(line);
+    const reading = rejectionOf(allOf(data));
+    await settled();
+    abort.abort(new Error("enough"));
+    expect(await reading).toMatchObject({ message: "enough" });
+    await server.closed;
+  });
+});
+
+test("what is read whole has the time limit to its last byte", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    const fetch = async () =>
+      new Response(new ReadableStream(), { headers: { "content-type": "image/png" } });
+    const call = ownCall({ own: answers("image/png") }, "https://service.example", {
+      fetch,
+      timeoutMs: 1_000,
+    });
+    const failed = rejectionOf(call("own"));
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await failed).toMatchObject({ code: "timed_out" });
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("validate sees the data of JSON only, whatever else a success may be", async () => {
+  const seen: unknown[] = [];
+  const validate = ({ data }: { readonly data: unknown }) => void seen.push(data);
+  const row = { success: [200, 204], ...answers("application/json", "text/csv", "text/event-stream") };
+  const calls: [answer: object, init?: object][] = [
+    [{ type: "application/json", body: "[1]" }],
+    [{ type: "text/csv", body: "a" }],
+    [{ type: "text/event-stream", body: "data: 1\n\n" }],
+    [{ type: "application/json", body: "[2]" }, { parseAs: "text" }],
+    [{ type: "text/csv", body: "[3]" }, { parseAs: "json" }],
+    [{ type: "application/json", body: "[4]" }, { envelope: "wrapped" }],
+  ];
+  for (const [answer, init] of calls) await answered(row, answer, init, { validate });
+  expect(seen).toEqual([[1], [3]]);
+});
