@@ -26,13 +26,15 @@ export const exitCodes = {
   apiRefused: 6,
   /** A fault of this program. EX_SOFTWARE of sysexits.h, so that no script takes it for a check that said no. */
   fault: 70,
-  /** 128 plus the number of SIGINT, as in shells. */
-  interrupted: 130,
   /** 128 plus the number of SIGPIPE: the reader of the output has gone. */
   outputClosed: 141,
 } as const;
 
-export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
+/** Of a command that a signal ended: 128 plus the number of the signal, as in shells. */
+export const signalExitCodes = { SIGHUP: 129, SIGINT: 130, SIGQUIT: 131, SIGTERM: 143 } as const;
+
+export type SignalName = keyof typeof signalExitCodes;
+export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes] | (typeof signalExitCodes)[SignalName];
 
 export const exitCodesHelp: string = `Exit codes:
   0  done

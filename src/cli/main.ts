@@ -1,12 +1,17 @@
 #!/usr/bin/env node
 /** The command `bivariant`: passes the process's arguments, streams and signals to `run` and exits with its exit code. */
-import { type ExitCode, exitCodes } from "./error-report.js";
+import { type ExitCode, exitCodes, type SignalName, signalExitCodes } from "./error-report.js";
 import { run } from "./run.js";
 
 const interruption = new AbortController();
 let lostOutput: ExitCode | undefined;
-// The handler runs only once, so a second Ctrl-C ends the process at once.
-process.once("SIGINT", () => interruption.abort(exitCodes.interrupted));
+const signals = Object.keys(signalExitCodes) as SignalName[];
+/** Lets the command delete its temporary files. A second signal ends the process at once. */
+const interrupt = (signal: SignalName) => {
+  for (const name of signals) process.off(name, interrupt);
+  interruption.abort(signalExitCodes[signal]);
+};
+for (const name of signals) process.on(name, interrupt);
 for (const stream of [process.stdout, process.stderr])
   stream.on("error", ({ code }: NodeJS.ErrnoException) => {
     // EPIPE means that the reader, as in `bivariant ... | head`, has closed the pipe and wants no message.

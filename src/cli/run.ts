@@ -2,14 +2,21 @@
 import { Command, CommanderError, Help } from "commander";
 import { version } from "../version.js";
 import { refuseSecrets, usageError } from "./arguments.js";
-import { type ExitCode, exitCodeOf, exitCodes, exitCodesHelp, reportError } from "./error-report.js";
+import {
+  type ExitCode,
+  exitCodeOf,
+  exitCodes,
+  exitCodesHelp,
+  reportError,
+  signalExitCodes,
+} from "./error-report.js";
 import { type Environment, joinParagraphs, Output, type Streams } from "./output.js";
 
 /** Every command uses this instead of the process. */
 export interface Context {
   readonly output: Output;
   readonly env: Environment;
-  /** Aborted by Ctrl-C, or when the reader of the output has gone. */
+  /** Aborted by Ctrl-C or another signal, or when the reader of the output has gone. */
   readonly signal: AbortSignal;
   /** Sets the exit code of a command that ends without an error; 0 if it is never called. */
   readonly finish: (exitCode: ExitCode) => void;
@@ -77,7 +84,7 @@ export async function run(argv: readonly string[], process: Process): Promise<Ex
     if (signal.aborted) {
       const exitCode: ExitCode = signal.reason;
       // Any other exit code means that the output is closed, so nothing can be written.
-      if (exitCode === exitCodes.interrupted)
+      if (Object.values<ExitCode>(signalExitCodes).includes(exitCode))
         if (json) output.value({ error: { code: "interrupted", message: "Interrupted.", exitCode } });
         else output.note("Interrupted.");
       return exitCode;

@@ -1,8 +1,9 @@
 /** `bivariant/generate`: OpenAPI documents to generated code, and the check that the two agree. */
-import { existsSync } from "node:fs";
-import { copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join, relative, sep } from "node:path";
+import { setImmediate as turn } from "node:timers/promises";
 import { type Document, shippedDocument, type Variant } from "./document.js";
 import { emitEmulation } from "./emit/emulation.js";
 import { emitOperations } from "./emit/operations.js";
@@ -32,11 +33,14 @@ export interface GenerateOptions {
   readonly overlays?: readonly string[] | undefined;
   /** Folder of the generated files; `generate` creates it. */
   readonly out: string;
+  /** Ends the work between two of its steps, and then nothing is written. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
  * Generates types, operation table, schemas, unknowns and lock from the OpenAPI 3.1 documents of both variants. The same
  * documents, overlays and versions always result in the same bytes. All files are written or, after an error, none.
+ * Aborted, it rejects with the reason of the signal.
  *
  * @returns the names of the files written, sorted
  * @throws {GenerateError} with `code`, and with `document` and `pointer` where one place is the cause
@@ -45,36 +49,41 @@ export interface GenerateOptions {
  */
 export async function generate(options: GenerateOptions): Promise<readonly string[]> {
   const files = await render(checked(options));
-  await replaceFiles(options.out, files);
+  replaceFiles(options.out, files);
   return [...files.keys()].sort();
 }
 
-/** Writes all files, or leaves the folder as it was. @throws GenerateError `out_unwritable` */
-async function replaceFiles(folder: string, files: ReadonlyMap<string, string>): Promise<void> {
-  // Its value is the topmost folder that did not exist.
-  const made = await mkdir(folder, { recursive: true }).catch((cause) =>
-    Promise.reject(unwritable(folder, cause)),
-  );
-  // In the same folder, because a rename works only within one file system.
-  const staging = await mkdtemp(join(folder, ".generating-")).catch((cause) =>
-    Promise.reject(unwritable(folder, cause)),
-  );
+/**
+ * Writes all files, or leaves the folder as it was. Synchronous, so that a signal which ends the process is handled
+ * before or after it. @throws GenerateError `out_unwritable`
+ */
+function replaceFiles(folder: string, files: Files): void {
   const replaced: { readonly target: string; readonly old: string | undefined }[] = [];
+  let made: string | undefined;
+  let staging: string | undefined;
   try {
-    for (const [name, content] of files) await writeFile(join(staging, name), content);
+    // The topmost folder that did not exist.
+    made = mkdirSync(folder, { recursive: true });
+    // In the same folder, because a rename works only within one file system.
+    staging = mkdtempSync(join(folder, ".generating-"));
+    for (const [name, content] of files) writeFileSync(join(staging, name), content);
     for (const name of files.keys()) {
       const target = join(folder, name);
       const old = existsSync(target) ? join(staging, `${name}.old`) : undefined;
-      if (old !== undefined) await copyFile(target, old);
-      await rename(join(staging, name), target);
+      if (old !== undefined) copyFileSync(target, old);
+      renameSync(join(staging, name), target);
       replaced.push({ target, old });
     }
   } catch (cause) {
-    for (const { target, old } of replaced) await (old === undefined ? rm(target) : rename(old, target));
-    await rm(made ?? staging, { recursive: true });
+    for (const { target, old } of replaced) {
+      if (old === undefined) rmSync(target);
+      else renameSync(old, target);
+    }
+    const temporary = made ?? staging;
+    if (temporary !== undefined) rmSync(temporary, { recursive: true });
     throw unwritable(folder, cause);
   }
-  await rm(staging, { recursive: true });
+  rmSync(staging, { recursive: true });
 }
 
 function unwritable(folder: string, cause: unknown): GenerateError {
@@ -124,7 +133,8 @@ async function filesBelow(folder: string): Promise<string[]> {
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep).join("/"));
 }
 
-type Sources = Pick<GenerateOptions, "documents" | "overlays">;
+type Sources = Omit<GenerateOptions, "out">;
+type Files = ReadonlyMap<string, string>;
 
 /** @throws GenerateError `option_invalid` */
 function checked(options: unknown): Sources {
@@ -132,6 +142,7 @@ function checked(options: unknown): Sources {
     documents = {},
     overlays = [],
     out,
+    signal,
   }: { readonly [Key in keyof GenerateOptions]?: unknown } = Object(options);
   const isPath = (path: unknown) => typeof path === "string" && path !== "";
   if (!Array.isArray(overlays) || !overlays.every(isPath)) {
@@ -144,28 +155,42 @@ function checked(options: unknown): Sources {
       "`documents` must be { A: path, B: path }, or have one of the two. With `overlays` it may be left out.";
     throw new GenerateError("option_invalid", message);
   }
-  if (isPath(out)) return { documents, overlays };
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw new GenerateError("option_invalid", "`signal` must be an AbortSignal.");
+  }
+  if (isPath(out)) return { documents, overlays, signal };
   throw new GenerateError("option_invalid", "`out` must be the path of the folder for the generated files.");
 }
 
-async function render({ documents = {}, overlays = [] }: Sources): Promise<ReadonlyMap<string, string>> {
+async function render({ documents = {}, overlays = [], signal }: Sources): Promise<Files> {
+  // A step may take seconds. A signal of the process that came meanwhile is handled before the second turn ends.
+  const step = async <T>(work: () => T): Promise<Awaited<T>> => {
+    await turn();
+    await turn();
+    signal?.throwIfAborted();
+    return await work();
+  };
   const paths = { A: documents.A ?? shippedDocument("A"), B: documents.B ?? shippedDocument("B") };
-  const { A, B } = await readDocuments(paths, overlays);
-  const lists = { A: listOperations(A), B: listOperations(B) };
-  const notes = { A: provenanceNotes(A), B: provenanceNotes(B) };
+  const { A, B } = await step(() => readDocuments(paths, overlays));
+  const [lists, notes] = await step(() => [
+    { A: listOperations(A), B: listOperations(B) },
+    { A: provenanceNotes(A), B: provenanceNotes(B) },
+  ]);
   // This comes first because it reports a missing package.
-  const [typesA, typesB] = [await emitVariantTypes(A, notes.A), await emitVariantTypes(B, notes.B)];
-  return new Map([
-    ["emulation.ts", emitEmulation({ A, B }, lists)],
+  const typesA = await step(() => emitVariantTypes(A, notes.A));
+  const typesB = await step(() => emitVariantTypes(B, notes.B));
+  const files = new Map([
+    ["emulation.ts", await step(() => emitEmulation({ A, B }, lists))],
     ["lock.json", emitLock([A, B])],
-    ["operations.ts", emitOperations({ A, B }, lists, notes)],
-    ["schemas.ts", emitSchemas({ A, B }, lists)],
-    ["unknowns.ts", emitUnknowns([A, B])],
+    ["operations.ts", await step(() => emitOperations({ A, B }, lists, notes))],
+    ["schemas.ts", await step(() => emitSchemas({ A, B }, lists))],
+    ["unknowns.ts", await step(() => emitUnknowns([A, B]))],
     ["variant-a.ts", typesA],
     ["variant-b.ts", typesB],
     // Without overlays they would be copies of the documents.
     ...(overlays.length === 0 ? [] : [documentWithOverlays(A), documentWithOverlays(B)]),
   ]);
+  return step(() => files);
 }
 
 /** A document as the overlays leave it, for `diffDocuments` and for other tools. */

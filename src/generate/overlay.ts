@@ -16,6 +16,7 @@ import {
 import {
   isObject,
   type JsonObject,
+  MOST_CHARACTERS,
   MOST_LEVELS,
   MOST_VALUES,
   pointerTo,
@@ -23,6 +24,7 @@ import {
   type SourceFile,
   TOO_DEEP,
   TOO_MANY,
+  TOO_MUCH_TEXT,
 } from "./source-file.js";
 
 /** Members that start with x- are extensions, and any other unknown member is a mistake. */
@@ -131,7 +133,7 @@ export async function readOverlay(path: string): Promise<Overlay> {
  */
 export function applyOverlays(overlays: readonly Overlay[], documents: readonly Document[]): void {
   // The actions `copy` of a small overlay could double the document again and again.
-  const budget = { values: MOST_VALUES };
+  const budget = { values: MOST_VALUES, characters: MOST_CHARACTERS };
   const removes = overlays.some(({ actions }) => actions.some(({ remove }) => remove));
   const before = new Map(removes ? documents.map((one) => [one, structuredClone(one.root)]) : []);
   for (const overlay of overlays) {
@@ -198,12 +200,12 @@ function select(document: JsonObject, query: JSONPathQuery): readonly Target[] {
   return [...found.values()];
 }
 
-/** What one action does with its targets in one document. `budget` is how many values may still be written. */
+/** What one action does with its targets in one document. `budget` is how much may still be written. */
 function changesOf(
   document: Document,
   action: OverlayAction,
   isFirstVersion: boolean,
-  budget: { values: number },
+  budget: { values: number; characters: number },
 ) {
   const { overlay } = action;
   /** Where the value that is written stands in the overlay. */
@@ -235,9 +237,12 @@ function changesOf(
 
   /** Each target gets a value of its own, which later actions can change alone. */
   const clone = (value: unknown, level: number): unknown => {
+    const tooLarge = (message: string) => actionError(action, "document_too_large", message);
     budget.values -= 1;
-    const problem = level > MOST_LEVELS ? TOO_DEEP : budget.values < 0 ? TOO_MANY : undefined;
-    if (problem !== undefined) throw actionError(action, "document_too_large", problem);
+    if (typeof value === "string") budget.characters -= value.length;
+    if (level > MOST_LEVELS) throw tooLarge(TOO_DEEP);
+    if (budget.values < 0) throw tooLarge(TOO_MANY);
+    if (budget.characters < 0) throw tooLarge(TOO_MUCH_TEXT);
     refusePrototype(value);
     if (Array.isArray(value)) return value.map((item) => clone(item, level + 1));
     if (!isObject(value)) return value;

@@ -1,16 +1,20 @@
 /** Reads a YAML or JSON file within limits, and finds lines and columns by JSON pointer (RFC 6901). */
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { createReadStream } from "node:fs";
 import { basename } from "node:path";
+import { buffer } from "node:stream/consumers";
 import {
   Composer,
   isCollection,
   isMap,
   isNode,
+  isScalar,
   Lexer,
   LineCounter,
   type Document as Node,
   Parser,
+  visit as visitNodes,
+  YAMLParseError,
 } from "yaml";
 
 export type GenerateErrorCode =
@@ -84,17 +88,33 @@ export interface SourceFile {
 export const MOST_LEVELS = 200;
 /** The largest public documents have a quarter of a million. */
 export const MOST_VALUES = 2_000_000;
+/** The largest public documents have 40 million. JSON writes six for one, and V8 has no string of 600 million. */
+export const MOST_CHARACTERS = 64_000_000;
+/** Patterns overflow the stack over longer ones: those in a document, and those of the packages that read it. */
+const LONGEST_STRING = 1_000_000;
+/** Six tokens for each value are usual. The parser keeps all of them, 120 bytes each. */
+const MOST_TOKENS: number = 6 * MOST_VALUES;
 export const TOO_DEEP: string = `more than ${MOST_LEVELS} levels are nested`;
 export const TOO_MANY: string = `it holds too many values, ${MOST_VALUES} at most, those of each alias included`;
+export const TOO_MUCH_TEXT: string = `it holds more than ${MOST_CHARACTERS} characters, those of each alias included`;
+const TOO_LONG = `a string has more than ${LONGEST_STRING} characters`;
+const TOO_MANY_TOKENS = `it has more than ${MOST_TOKENS} YAML tokens; JSON needs less memory: convert it`;
 
 /** @throws GenerateError `document_unreadable`, `document_not_yaml`, `document_too_large`, `reference_circular` */
 export async function readSourceFile(path: string): Promise<SourceFile> {
-  const read = await readFile(path, "utf8").catch((cause: unknown) => {
+  const bytes = await buffer(createReadStream(path, { end: MOST_CHARACTERS })).catch((cause: unknown) => {
     throw new GenerateError("document_unreadable", "the file cannot be read", { document: path, cause });
   });
-  // A checkout on Windows must have the same hash.
-  const text = read.replace(/^\uFEFF/, "").replaceAll("\r\n", "\n");
   const file = basename(path);
+  if (bytes.length > MOST_CHARACTERS) {
+    const message = `the file has more than ${MOST_CHARACTERS} bytes`;
+    throw new GenerateError("document_too_large", message, { document: file });
+  }
+  // A checkout on Windows must have the same hash.
+  const text = bytes
+    .toString("utf8")
+    .replace(/^\uFEFF/, "")
+    .replaceAll("\r\n", "\n");
   const lineCounter = new LineCounter();
   let yaml: Node | undefined;
   const positionAt = (offset: number) => {
@@ -104,8 +124,8 @@ export async function readSourceFile(path: string): Promise<SourceFile> {
   const failure = (code: GenerateErrorCode, message: string, position?: string, cause?: unknown) =>
     new GenerateError(code, message, { document: file, position, cause });
   const parse = (): Node => {
-    yaml ??= parseYaml(text, lineCounter, (offset) =>
-      failure("document_too_large", TOO_DEEP, positionAt(offset)),
+    yaml ??= parseYaml(text, lineCounter, (message, offset) =>
+      failure("document_too_large", message, positionAt(offset)),
     );
     return yaml;
   };
@@ -127,8 +147,14 @@ export async function readSourceFile(path: string): Promise<SourceFile> {
     }
   };
   const positionOf = (pointer: string, part?: "key") => {
-    let found: unknown = parse().contents;
+    let found: unknown;
     let key: unknown;
+    try {
+      found = parse().contents;
+    } catch {
+      // JSON text may have more tokens than the YAML parser may keep.
+      return undefined;
+    }
     for (const name of keysOf(pointer)) {
       // A status is a number in YAML unless it is quoted.
       const child = isCollection(found)
@@ -162,35 +188,69 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** The keys in a JSON text. `JSON.parse` drops a key that is given twice, and then the value has fewer. */
+/**
+ * The keys in a JSON text, by the colons outside strings. `JSON.parse` drops a key that is given twice, and then the
+ * value has fewer. A pattern would need stack for each character of a string.
+ */
 function keysIn(text: string): number {
   let keys = 0;
-  for (const [, colon] of text.matchAll(/"(?:[^"\\]|\\.)*"(\s*:)?/g)) if (colon !== undefined) keys += 1;
+  let isInString = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text[at];
+    if (character === '"') isInString = !isInString;
+    else if (character === ":" && !isInString) keys += 1;
+    else if (character === "\\") at += 1;
+  }
   return keys;
 }
 
 /** Parses like `parseDocument` of yaml, whose recursion could otherwise overflow the stack and end the process. */
-function parseYaml(text: string, lineCounter: LineCounter, tooDeep: (offset: number) => Error): Node {
+function parseYaml(
+  text: string,
+  lineCounter: LineCounter,
+  tooLarge: (message: string, offset: number) => Error,
+): Node {
   const parser = new Parser(lineCounter.addNewLine);
   lineCounter.addNewLine(0);
-  const tokens = [];
-  for (const lexeme of new Lexer().lex(text)) {
-    tokens.push(...parser.next(lexeme));
+  const documents = [];
+  let tokens = 0;
+  for (const token of new Lexer().lex(text)) {
+    for (const document of parser.next(token)) documents.push(document);
+    tokens += 1;
+    if (tokens > MOST_TOKENS) throw tooLarge(TOO_MANY_TOKENS, parser.offset);
     // The stack holds the nested collections, the document and a scalar.
-    if (parser.stack.length > MOST_LEVELS + 2) throw tooDeep(parser.offset);
+    if (parser.stack.length > MOST_LEVELS + 2) throw tooLarge(TOO_DEEP, parser.offset);
   }
-  const [first, second] = new Composer().compose([...tokens, ...parser.end()], true, text.length);
+  // Its own check for equal keys compares each with all before it.
+  const composer = new Composer({ uniqueKeys: false });
+  const [first, second] = composer.compose([...documents, ...parser.end()], true, text.length);
   if (first === undefined) throw new TypeError("it is empty");
   if (second !== undefined) throw new TypeError("it holds several documents");
+  refuseEqualKeys(first);
   return first;
 }
 
-interface Size {
-  readonly levels: number;
-  readonly values: number;
+function refuseEqualKeys(document: Node): void {
+  visitNodes(document, {
+    Map: (_, { items }) => {
+      const known = new Set<unknown>();
+      for (const { key } of items) {
+        const name = isScalar(key) ? key.value : key;
+        const [from = 0, to = from] = (isNode(key) && key.range) || [];
+        if (known.has(name)) {
+          document.errors.push(new YAMLParseError([from, to], "DUPLICATE_KEY", "Map keys must be unique"));
+        }
+        known.add(name);
+      }
+    },
+  });
 }
 
-const LEAF: Size = { levels: 0, values: 1 };
+interface Size {
+  levels: number;
+  values: number;
+  characters: number;
+}
 
 /**
  * Counts each value as often as it is referred to, but visits it once: with aliases a small text can expand
@@ -199,11 +259,19 @@ const LEAF: Size = { levels: 0, values: 1 };
  * @throws GenerateError `document_too_large`, `reference_circular`
  */
 function measure(root: unknown, failure: (code: GenerateErrorCode, message: string) => Error) {
+  const tooLarge = (message: string) => failure("document_too_large", message);
   const known = new Map<object, Size | undefined>();
   let keys = 0;
   let isShared = false;
+  const textSize = (text: unknown): number => {
+    const { length } = typeof text === "string" ? text : "";
+    if (length > LONGEST_STRING) throw tooLarge(TOO_LONG);
+    return length;
+  };
   const visit = (value: unknown, level: number): Size => {
-    if (typeof value !== "object" || value === null) return LEAF;
+    if (typeof value !== "object" || value === null) {
+      return { levels: 0, values: 1, characters: textSize(value) };
+    }
     let size = known.get(value);
     if (known.has(value)) {
       if (size === undefined) {
@@ -211,22 +279,25 @@ function measure(root: unknown, failure: (code: GenerateErrorCode, message: stri
       }
       isShared = true;
     } else {
-      if (level > MOST_LEVELS) throw failure("document_too_large", TOO_DEEP);
+      if (level > MOST_LEVELS) throw tooLarge(TOO_DEEP);
+      // Before the end of a long list, of which each item needs memory here.
+      if (known.size > MOST_VALUES) throw tooLarge(TOO_MANY);
       known.set(value, undefined);
-      const children = Object.values(value);
-      if (!Array.isArray(value)) keys += children.length;
-      let levels = 0;
-      let values = 1;
-      for (const child of children) {
+      size = { levels: 1, values: 1, characters: 0 };
+      const names = Array.isArray(value) ? [] : Object.keys(value);
+      keys += names.length;
+      for (const name of names) size.characters += textSize(name);
+      for (const child of Object.values(value)) {
         const below = visit(child, level + 1);
-        levels = Math.max(levels, below.levels);
-        values += below.values;
+        size.levels = Math.max(size.levels, below.levels + 1);
+        size.values += below.values;
+        size.characters += below.characters;
       }
-      size = { levels: levels + 1, values };
       known.set(value, size);
     }
-    if (level + size.levels > MOST_LEVELS) throw failure("document_too_large", TOO_DEEP);
-    if (size.values > MOST_VALUES) throw failure("document_too_large", TOO_MANY);
+    if (level + size.levels > MOST_LEVELS) throw tooLarge(TOO_DEEP);
+    if (size.values > MOST_VALUES) throw tooLarge(TOO_MANY);
+    if (size.characters > MOST_CHARACTERS) throw tooLarge(TOO_MUCH_TEXT);
     return size;
   };
   visit(root, 0);

@@ -1,5 +1,6 @@
 // `bivariant keys`: the private key on disk, the JWKS of the key that signs, and the registration sheet.
 import { createPrivateKey, generateKeyPairSync } from "node:crypto";
+import { existsSync } from "node:fs";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -12,7 +13,7 @@ import {
   signingKey,
   startDeployment,
 } from "./cli-deployment.js";
-import { cli, refused } from "./command-line.js";
+import { cli, refused, startCli } from "./command-line.js";
 
 let deployment: CliDeployment;
 beforeAll(async () => {
@@ -50,6 +51,13 @@ describe("keys new", () => {
       expect(JSON.parse(stdout)).toEqual({ privateKeyFile: out, type: "service", scopes: [], jwks });
     },
   );
+
+  it("writes no key after Ctrl-C", async () => {
+    const running = startCli(["keys", "new", "--out", at("interrupted.pem")]);
+    running.interrupt();
+    expect(await running.ended).toMatchObject({ code: 130, stdout: "" });
+    expect(existsSync(at("interrupted.pem"))).toBe(false);
+  });
 
   const wrong = [
     { name: "1024 bits", args: ["--bits", "1024"], says: "2048, 3072, 4096" },

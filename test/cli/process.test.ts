@@ -1,6 +1,6 @@
 // Tests that need a real process: signals, broken pipes, a full disk, NODE_EXTRA_CA_CERTS, start-up.
 import { existsSync, openSync, readFileSync } from "node:fs";
-import { mkdtemp, readdir } from "node:fs/promises";
+import { mkdtemp, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { createEmulator } from "../../src/emulator/index.js";
@@ -69,7 +69,33 @@ describe.concurrent("the process", () => {
     expect(result.stderr).toMatch(/Interrupted\.\n$/);
   });
 
-  posix.each(["SIGTERM", "SIGHUP", "SIGINT"] as const)(
+  posix.each([
+    { signal: "SIGHUP", code: 129 },
+    { signal: "SIGINT", code: 130 },
+    { signal: "SIGQUIT", code: 131 },
+    { signal: "SIGTERM", code: 143 },
+  ] as const)("generate exits $code on $signal and leaves no file", async ({ signal, code }) => {
+    const folder = await mkdtemp(join(temporary, "generate-"));
+    const document = join(folder, "large.json");
+    const schema = { type: "object", properties: { id: { type: "string" }, name: { type: "string" } } };
+    const content = { "application/json": { schema } };
+    const paths = Object.fromEntries(
+      Array.from({ length: 10_000 }, (_, at) => [
+        `/things${at}`,
+        { get: { operationId: `get${at}`, responses: { 200: { description: "One.", content } } } },
+      ]),
+    );
+    const large = { openapi: "3.1.0", info: { title: "Large", version: "1" }, paths };
+    await writeFile(document, JSON.stringify(large));
+    const args = ["generate", "--variant-a", document, "--variant-b", document, "--out", join(folder, "out")];
+    const running = await startProcess(args, { TMPDIR: folder });
+    await running.seen(/Still generating/);
+    running.child.kill(signal);
+    expect(await running.ended).toMatchObject({ code, stdout: "" });
+    expect(await readdir(folder)).toEqual(["large.json"]);
+  });
+
+  posix.each(["SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT"] as const)(
     "emulate exits 0 on %s and deletes its files",
     async (signal) => {
       const running = await startProcess(["emulate"], { TMPDIR: temporary });

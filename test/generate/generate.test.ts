@@ -111,6 +111,11 @@ describe("generate with one document", () => {
     { name: "another variant", options: { documents: { A: "a", C: "c" }, out: "x" }, says: "`documents`" },
     { name: "a number as path", options: { documents: { A: 1 }, out: "x" }, says: "`documents` must be" },
     { name: "no folder", options: { documents: { A: "a.yaml" } }, says: "`out` must be" },
+    {
+      name: "a signal of another kind",
+      options: { documents: { A: "a.yaml" }, out: "x", signal: "SIGINT" },
+      says: "`signal` must be",
+    },
   ];
   test.each(wrong)("is refused with option_invalid for $name", async ({ options, says }) => {
     for (const promise of [generate(options as never), checkGenerated(options as never)]) {
@@ -184,6 +189,38 @@ describe("checkGenerated", () => {
   test("reports no drift in this repository", async () => {
     const documents = { A: fromRoot("openapi/variant-a.yaml"), B: fromRoot("openapi/variant-b.yaml") };
     expect(await checkGenerated({ documents, out: fromRoot("generated") })).toEqual(NONE);
+  });
+});
+
+describe("generate that is aborted", () => {
+  /** Aborts after this many turns of the event loop. */
+  const abortedAfter = (turns: number): AbortSignal => {
+    const controller = new AbortController();
+    const count = (left: number): unknown =>
+      left === 0 ? controller.abort("the reason") : setImmediate(count, left - 1);
+    count(turns);
+    return controller.signal;
+  };
+
+  test.each(["empty", "old"])("in any turn rejects and changes nothing in a folder: %s", async (state) => {
+    const { documents, out } = await sample(openapi(ONE_OPERATION));
+    const before = state === "old" ? { "lock.json": "old" } : {};
+    const found = async () => (existsSync(out) ? await contents(out) : {});
+    if (state === "old") {
+      await mkdir(out);
+      await writeFile(join(out, "lock.json"), "old");
+    }
+    let turns = 0;
+    for (; ; turns += 1) {
+      const end = await generate({ documents, out, signal: abortedAfter(turns) }).catch(
+        (why: unknown) => why,
+      );
+      if (Array.isArray(end)) break;
+      expect(end).toBe("the reason");
+      expect(await found()).toEqual(before);
+    }
+    expect(turns).toBeGreaterThan(8);
+    expect(Object.keys(await found())).toEqual(FILES);
   });
 });
 
@@ -288,6 +325,24 @@ const refused = [
     "a JSON key given twice",
     "document_not_yaml",
     '{ "openapi": "3.1.0", "info": { "title": "\\"a\\": b" }, "paths": {}, "paths": {} }',
+  ),
+  refusal("a YAML key given twice", "document_not_yaml", "openapi: 3.1.0\ninfo: { a: 1, 'a': 2 }\n"),
+  ...[
+    { name: "a JSON string", text: (long: string) => JSON.stringify({ "x-long": long }) },
+    { name: "a JSON key", text: (long: string) => JSON.stringify({ [long]: 1 }) },
+    { name: "a YAML string", text: (long: string) => `x-long: ${long}` },
+  ].map(({ name, text }) =>
+    refusal(`${name} of twelve million characters`, "document_too_large", text("a".repeat(12e6))),
+  ),
+  refusal(
+    "a JSON string of four million escapes",
+    "document_too_large",
+    JSON.stringify({ "x-long": "\n".repeat(4e6) }),
+  ),
+  refusal(
+    "a YAML alias of a long string, given often",
+    "document_too_large",
+    `openapi: 3.1.0\nx-0: &a ${"b".repeat(900_000)}\nx-1: [${"*a, ".repeat(80)}]`,
   ),
   refusal("two YAML documents in one file", "document_not_yaml", "openapi: 3.1.0\n---\nopenapi: 3.1.0\n"),
   refusal("an empty file", "document_not_yaml", ""),

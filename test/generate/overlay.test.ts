@@ -452,6 +452,14 @@ const refused: readonly {
     ]),
     ...{ code: "document_too_large", at: "45:5#/actions/18" },
   },
+  {
+    name: "copies of one long text",
+    overlay: overlay([
+      { target: "$", update: { "x-many": ["a".repeat(900_000)] } },
+      ...Array.from({ length: 10 }, () => ({ target: "$['x-many']", copy: "$['x-many']" })),
+    ]),
+    ...{ code: "document_too_large", at: "18:5#/actions/5", says: "characters" },
+  },
 ];
 
 describe("a refused overlay", () => {

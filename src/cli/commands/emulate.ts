@@ -202,13 +202,8 @@ async function serve(
   readOptions: () => EmulatorOptions,
   { createEmulator }: EmulatorModule,
   output: Output,
-  interruption: AbortSignal,
+  signal: AbortSignal,
 ): Promise<void> {
-  const stopping = new AbortController();
-  const stop = () => stopping.abort();
-  // The handlers are set before anything is opened, so that no signal ends the process without the cleanup.
-  for (const name of ["SIGTERM", "SIGHUP"]) process.on(name, stop);
-  const signal = AbortSignal.any([interruption, stopping.signal]);
   let folder: string | undefined;
   let close = async () => {};
   try {
@@ -240,7 +235,6 @@ async function serve(
     // The secrets are deleted first, because a second Ctrl-C does not wait for requests in progress.
     if (folder !== undefined) await rm(folder, { recursive: true, force: true });
     await close();
-    for (const name of ["SIGTERM", "SIGHUP"]) process.off(name, stop);
   }
 }
 

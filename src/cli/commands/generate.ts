@@ -33,7 +33,7 @@ export function defineGenerate(command: Command, { output, signal, finish }: Con
           "--variant-a",
           "or --variant-b is needed: pass your document of at least one variant, or an --overlay.",
         );
-      const options = { documents: { A: variantA, B: variantB }, overlays, out };
+      const options = { documents: { A: variantA, B: variantB }, overlays, out, signal };
       if (check) {
         const { checkGenerated } = await import("../../generate/index.js");
         const drift = await output.during("generating to compare", () => checkGenerated(options));
@@ -49,7 +49,7 @@ export function defineGenerate(command: Command, { output, signal, finish }: Con
       }
       if (!watch) return generateOnce(options, output, 2);
       const files = [variantA, variantB, ...overlays].filter((path) => path !== undefined);
-      await generateAndWatch(options, files, output, signal);
+      await generateAndWatch(options, files, output);
     })
     .addHelpText(
       "after",
@@ -101,13 +101,14 @@ async function generateOnce(options: GenerateOptions, output: Output, indent: 0 
 }
 
 async function generateAndWatch(
-  options: GenerateOptions,
+  options: GenerateOptions & { readonly signal: AbortSignal },
   files: readonly string[],
   output: Output,
-  signal: AbortSignal,
 ): Promise<void> {
+  const { signal } = options;
   const attempt = () =>
     generateOnce(options, output, 0).catch((error: unknown) => {
+      if (signal.aborted) return;
       if (output.json) output.value(errorJson(error), 0);
       else reportError(output, error);
     });

@@ -26,7 +26,7 @@ export function defineKeys(keys: Command, context: Context): void {
 
 const keySettings: readonly SettingName[] = ["aPrivateKeyFile", "aPrivateKey", "aKeyId"];
 
-function defineNew(command: Command, { output, env }: Context): void {
+function defineNew(command: Command, { output, env, signal }: Context): void {
   command
     .description(
       "Write a new RSA private key (mode 0600) and print what to register. Never overwrites a file.",
@@ -39,7 +39,7 @@ function defineNew(command: Command, { output, env }: Context): void {
   addSheetOptions(command, ["aClientId"], env)
     .action(async (flags: SheetFlags & { out: string; bits: string }) => {
       const sheet = await readSheet(command, flags, env);
-      const key = await createKey(flags.out, Number(flags.bits));
+      const key = await createKey(flags.out, Number(flags.bits), signal);
       const registration = { ...sheet, jwks: { keys: [await publicJwk(key)] } };
       const privateKeyFile = resolve(flags.out);
       if (output.json) return output.value({ privateKeyFile, ...registration });
@@ -154,8 +154,9 @@ function registrationSheet(
 }
 
 /** Writes a new private key that only the user can read, and returns it. @throws ConfigurationError */
-async function createKey(file: string, modulusLength: number): Promise<string> {
+async function createKey(file: string, modulusLength: number, signal: AbortSignal): Promise<string> {
   const { privateKey } = await promisify(generateKeyPair)("rsa", { modulusLength });
+  signal.throwIfAborted();
   const pem = privateKey.export({ format: "pem", type: "pkcs8" }).toString();
   await writeFile(file, pem, { flag: "wx", mode: 0o600 }).catch(({ code }: NodeJS.ErrnoException) => {
     throw invalidFlag(

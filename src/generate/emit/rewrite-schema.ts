@@ -79,7 +79,7 @@ export function expressSchema(source: unknown, pointer: string, context: Context
   }
   members.push(...expressTyped(source, keywords, pointer, context));
   for (const key of ["anyOf", "oneOf"]) if (source[key] !== undefined) members.push({ [key]: list(key) });
-  if (source.allOf !== undefined) members.push(...list("allOf"));
+  if (source.allOf !== undefined) for (const member of list("allOf")) members.push(member);
   if (members.length === 0) return {};
   return members.length === 1 && members[0] !== undefined ? members[0] : { allOf: members };
 }
@@ -203,7 +203,7 @@ function namePatterns(schema: Schema): string[] | undefined {
   for (const member of Array.isArray(allOf) ? (allOf as Schema[]) : []) {
     const patterns = namePatterns(member);
     if (patterns === undefined) return undefined;
-    found.push(...patterns);
+    for (const one of patterns) found.push(one);
   }
   return found;
 }

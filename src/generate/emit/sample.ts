@@ -34,10 +34,16 @@ export function mergedSchema(document: Document, source: unknown): JsonObject {
     const { example, examples, default: preset, ...rest } = mergedSchema(document, part);
     return isPart ? rest : { example, examples, default: preset, ...rest };
   });
-  const all = [...merged, own];
-  const properties = Object.assign({}, ...all.map((part) => part.properties));
-  const required = [...new Set(all.flatMap((part) => listOf(part.required)))];
-  const whole: JsonObject = Object.assign({}, ...all, { properties, required });
+  const properties: Record<string, unknown> = {};
+  const required = new Set<unknown>();
+  const whole: Record<string, unknown> = {};
+  // One by one: as arguments of one call, the parts of a long `allOf` would overflow the stack.
+  for (const part of [...merged, own]) {
+    Object.assign(properties, part.properties);
+    for (const name of listOf(part.required)) required.add(name);
+    Object.assign(whole, part);
+  }
+  Object.assign(whole, { properties, required: [...required] });
   document.mergedSchemas.set(source, whole);
   return whole;
 }
