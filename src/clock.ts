@@ -9,8 +9,8 @@ export interface Clock {
   /** Returns epoch milliseconds, for expiries, assertions and events. */
   now(): number;
   /**
-   * Resolves at the end of a wait before another try: a rate limit, or the retry schedule. The signal is aborted when
-   * nothing waits for it any more. Default: by `setTimeout`.
+   * Resolves at the end of a wait before another try (a rate limit, or the retry schedule), or before a refusal that must
+   * not name a customer. The signal is aborted when nothing waits for it any more. Default: by `setTimeout`.
    */
   sleep?(ms: number, signal: AbortSignal): Promise<void>;
   /**

@@ -1,7 +1,6 @@
 /** Bounds what strangers can make this backend send: each made-up code costs a signature and a request. */
 import { RecentlyUsed } from "../auth/recently-used.js";
 import { countdown } from "../clock.js";
-import { isTokenRequestError } from "../errors.js";
 import { invalidOption } from "../options.js";
 import type { Settings } from "./backend-options.js";
 import { Refusal } from "./error-answer.js";
@@ -20,8 +19,10 @@ const forgivenMs = 3_000;
 /** The refusals that count: not those of a network or a store that failed. */
 const counted = ["launch_refused", "login_refused", "token_refused"];
 
+const codeOf = (error: unknown) => String(Object(error).code);
+
 /**
- * Runs an exchange at a deployment, which need not be configured. It calls `leave` before it waits for a function of
+ * Runs an exchange at a deployment, which need not be configured, and delays the refusal of a launch. It calls `leave` before it waits for a function of
  * yours, and the result, once or more, when it goes on. @throws Refusal `rate_limited`
  */
 export type LimitedExchange = <T>(
@@ -34,8 +35,6 @@ export function exchangeLimits({ clock, clientKey }: Settings): LimitedExchange 
   const running = new Map<string, { here: number; away: number }>();
   /** By client, its exchanges that run, and how long it takes until all of its refusals are forgiven. */
   const clients = new RecentlyUsed<{ running: number; leftMs: () => number }>(10_000);
-  /** How long a service took lately to refuse a code. */
-  let refusalMs = 100;
   return async (deployment, request, exchange) => {
     const given: unknown = clientKey?.(request);
     if (given !== undefined && typeof given !== "string")
@@ -65,20 +64,50 @@ export function exchangeLimits({ clock, clientKey }: Settings): LimitedExchange 
       move("away");
       return () => move("here");
     };
-    const startedAt = clock.monotonic();
+    const exchanged = () =>
+      exchange(leave).finally(() => {
+        move(undefined);
+        if (counts.here + counts.away === 0) running.delete(deployment);
+      });
     try {
-      return await exchange(leave);
+      return await delayingRefusals(clock, (error) => codeOf(error) === "launch_refused", exchanged);
     } catch (error) {
-      const { code = "", cause } = Object(error) as { code?: string; cause?: unknown };
-      if (counted.includes(code)) client.leftMs = countdown(Math.max(0, client.leftMs()) + forgivenMs, clock);
-      // A refusal without a request must take as long as one by a service. Its time could name the customers.
-      if (isTokenRequestError(cause)) refusalMs = Math.min(clock.monotonic() - startedAt, 5_000);
-      else if (code === "launch_refused") await new Promise<void>((end) => clock.setTimeout(end, refusalMs));
+      // This is after the delay too, so that what a client may still ask does not name the customers either.
+      if (counted.includes(codeOf(error)))
+        client.leftMs = countdown(Math.max(0, client.leftMs()) + forgivenMs, clock);
       throw error;
     } finally {
       client.running--;
-      move(undefined);
-      if (counts.here + counts.away === 0) running.delete(deployment);
     }
   };
+}
+
+/**
+ * The time from a request to a refusal that must not name the customers, and the share of it that is added at random. Token
+ * endpoints refuse in less, and a person who must open the plugin again can wait for it.
+ */
+const refusalMs = 3_000;
+const refusalJitter = 0.1;
+
+/**
+ * Delays refusals whose answer does not say whether the tenant exists, so that their time does not say it either: a tenant
+ * that is unknown is refused at once, and another one after an exchange with its deployment. Both then wait for a timer
+ * that began with the request, and no refusal depends on how long others took.
+ */
+export async function delayingRefusals<T>(
+  clock: Settings["clock"],
+  isDelayed: (error: unknown) => boolean,
+  task: () => Promise<T>,
+): Promise<T> {
+  const answered = new AbortController();
+  const delayMs = refusalMs * (1 + refusalJitter * clock.random());
+  const isDue = clock.sleep(delayMs, answered.signal).catch(() => {});
+  try {
+    return await task();
+  } catch (error) {
+    if (isDelayed(error)) await isDue;
+    throw error;
+  } finally {
+    answered.abort();
+  }
 }

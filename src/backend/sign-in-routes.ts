@@ -12,6 +12,7 @@ import { beginLogin, completeLogin, redeemLaunch } from "../people.js";
 import type { Settings } from "./backend-options.js";
 import { callbackRoute, defaultRedirectUri } from "./deployments.js";
 import { Refusal, reportedAnswer } from "./error-answer.js";
+import { delayingRefusals } from "./exchange-limits.js";
 import type { StartedLogin, TakenLogin } from "./pending-logins.js";
 import { randomToken } from "./records.js";
 import { cookieToken, isAllowedOrigin, isSecure, ownOrigin, readJson } from "./request-checks.js";
@@ -71,7 +72,9 @@ export async function answerLogin(request: Request, context: Context): Promise<R
   const returnTo = parseReturnTo(single(searchParams, "return_to") ?? "/", request, settings);
   // This fails before it depends on the tenant.
   isSecure(request, settings);
-  const { url, started } = await begin(request, tenant, settings).catch((error: unknown) => {
+  const { url, started } = await delayingRefusals(settings.clock, isConfigurationError, () =>
+    begin(request, tenant, settings),
+  ).catch((error: unknown) => {
     // Anyone can ask for any tenant, so a mistake in a customer's settings must look like an unknown tenant.
     throw isConfigurationError(error) ? new Refusal("tenant_unknown", { cause: error }) : error;
   });

@@ -1,13 +1,24 @@
 // Enumeration of customers (OWASP ASVS 5, 6.3.8): strangers ask for tenants, and compare the answers.
 import { expect, test, vi } from "vitest";
 import { apiClient, userInterfacePlugin } from "../../src/index.js";
-import { HOST, launching, loginCredential, type Rig, rig, SERVICE } from "../backend/rig.js";
+import {
+  HOST,
+  launching,
+  loginCredential,
+  OWN,
+  type Rig,
+  type RigOptions,
+  rig,
+  SERVICE,
+} from "../backend/rig.js";
+import { START } from "../support/clock.js";
+import { isSettled, settle, stillDigests } from "../support/wait.js";
 
 const shownAs = async (answer: Response) => [answer.status, [...answer.headers], await answer.text()];
 
 /** Tenants of all kinds. `acme` works. */
-const world = (): Rig => {
-  const parts: Rig = rig({
+const world = (options: RigOptions = {}): Rig =>
+  rig({
     deployments: [
       { ...launching(), login: loginCredential() },
       { ...launching(), tenantId: "launch-only" },
@@ -23,38 +34,177 @@ const world = (): Rig => {
         login: loginCredential({ redirectUri: "https://elsewhere.example/auth/callback" }),
       },
     ],
-    fetch: async (url, init) => {
-      await new Promise((resolve) => setTimeout(resolve, 60));
-      return parts.emulator.fetch(url, init);
-    },
+    ...options,
   });
-  return parts;
+
+let posted = 0;
+const madeUp = (tenantId: string, hostOrigin = HOST) => {
+  return { code: `made-up-${posted++}`, codeVerifier: "v".repeat(43), tenantId, hostOrigin };
 };
 
-test("a launch of an unknown tenant or host is answered like one whose code is refused, in like time, also when repeated", async () => {
+test("a launch of an unknown tenant or host is answered like one whose code is refused", async () => {
   const { browser, told } = world();
-  const timed = async (tenantId: string, hostOrigin: string) => {
-    const startedAt = performance.now();
-    const body = { code: `made-up-${tenantId}`, codeVerifier: "v".repeat(43), tenantId, hostOrigin };
-    const answer = await shownAs(await browser.post("/auth/launch", body));
-    return { answer, ms: performance.now() - startedAt };
-  };
-  const known = await timed("acme", HOST);
-  expect(known.answer[0]).toBe(401);
+  const ask = async (tenantId: string, hostOrigin: string) =>
+    shownAs(await browser.post("/auth/launch", madeUp(tenantId, hostOrigin)));
+  const known = await ask("acme", HOST);
+  expect(known[0]).toBe(401);
   const others = [
     ["unknown", HOST],
     ["acme", "https://unknown.example"],
     ["without", HOST],
     ["mistaken", HOST],
-    ["acme", HOST],
   ];
-  for (const [tenantId = "", hostOrigin = ""] of [...others, ...others]) {
-    const { answer, ms } = await timed(tenantId, hostOrigin);
-    expect(answer, `${tenantId} ${hostOrigin}`).toEqual(known.answer);
-    expect(ms).toBeGreaterThan(50);
-  }
+  for (const [tenantId = "", hostOrigin = ""] of others)
+    expect(await ask(tenantId, hostOrigin), `${tenantId} ${hostOrigin}`).toEqual(known);
   const { error } = told.find(({ error }) => String(error).includes("unknown.example")) ?? {};
   expect(error).toMatchObject({ message: expect.stringContaining("add it to the option deployments") });
+});
+
+/** How often a stranger asks for each name. */
+const samples = 120;
+/** Two samples of this size from one distribution differ by more than this once in a million times. */
+const mostDifference = Math.sqrt(Math.log(2 / 1e-6) / samples);
+
+/** The statistic of Kolmogorov and Smirnov: the largest difference between the distributions of two samples. */
+function difference(one: readonly number[], other: readonly number[]): number {
+  const share = (of: readonly number[], at: number) => of.filter((value) => value <= at).length / of.length;
+  return Math.max(...[...one, ...other].map((at) => Math.abs(share(one, at) - share(other, at))));
+}
+
+/** A backend whose deployments take their time on a clock that goes from one end of a wait to the next. */
+function timed() {
+  let at = START;
+  let seed = 1;
+  const waits = new Set<{ readonly endsAt: number; readonly end: () => void }>();
+  const clock = {
+    now: () => at,
+    monotonic: () => at - START,
+    setTimeout(end: () => void, ms: number) {
+      const wait = { endsAt: at + ms, end };
+      waits.add(wait);
+      return wait;
+    },
+    clearTimeout: (wait: never) => void waits.delete(wait),
+    // A generator of Park and Miller, so that the test has one outcome.
+    random() {
+      seed = (seed * 48_271) % 2_147_483_647;
+      return seed / 2_147_483_647;
+    },
+  };
+  const sleep = (ms: number) => new Promise<void>((end) => clock.setTimeout(end, ms));
+  /** The time that each deployment takes to refuse a code. */
+  const tookMs: Readonly<Record<string, () => number>> = {
+    fast: () => 20 + 30 * clock.random(),
+    slow: () => 700 + 1_500 * clock.random(),
+    hung: () => 8_000,
+  };
+  const sign = () => new Uint8Array(256);
+  const launch = userInterfacePlugin({ clientId: "planner", privateKey: { keyId: "key-1", sign } });
+  const slowly =
+    <T>(value: T) =>
+    () =>
+      sleep(200 * clock.random()).then(() => value);
+  const { browser } = rig({
+    deployments: [
+      ...Object.keys(tookMs).map((tenantId) => ({ ...launching(), tenantId, launch })),
+      { ...launching(), tenantId: "without", launch, login: apiClient(slowly(undefined)) },
+    ],
+    ...{ clock, onError: () => {}, timeoutMs: 20_000 },
+    clientKey: (request) => request.headers.get("x-client") ?? undefined,
+    fetch: async (url) => {
+      await sleep(tookMs[url.split("/")[5] ?? ""]?.() ?? 0);
+      return Response.json({ error: "invalid_grant" }, { status: 400 });
+    },
+  });
+  stillDigests();
+  const step = async () => {
+    await settle();
+    let next = { endsAt: Number.POSITIVE_INFINITY, end: () => {} };
+    for (const wait of waits) if (wait.endsAt < next.endsAt) next = wait;
+    if (!waits.delete(next)) return;
+    at = Math.max(at, next.endsAt);
+    next.end();
+  };
+  /** Asks for each name many times. Returns the times of the answers, of which all have one status. */
+  const measure = async (
+    names: readonly string[],
+    ask: (name: string) => Promise<Response>,
+    status: number,
+  ) => {
+    const times = new Map(names.map((name) => [name, [] as number[]]));
+    const asked = async (name: string) => {
+      const startedAt = at;
+      expect((await ask(name)).status).toBe(status);
+      times.get(name)?.push(at - startedAt);
+    };
+    let left = 0;
+    for (let sample = 0; sample < samples; sample++) {
+      for (const name of names) {
+        left++;
+        asked(name).finally(() => left--);
+      }
+    }
+    while (left > 0) await step();
+    return times;
+  };
+  const through = async <T>(answer: Promise<T>): Promise<T> => {
+    while (!(await isSettled(answer))) await step();
+    return answer;
+  };
+  return { browser, measure, sleep, through };
+}
+
+test("the time of a refused launch says nothing of a tenant, fast or slow or unknown, whatever another one takes", async () => {
+  const { browser, measure } = timed();
+  const ask = (name: string) => browser.post("/auth/launch", madeUp(name));
+  const times = await measure(["fast", "slow", "unknown", "hung"], ask, 401);
+  const [fast = [], slow = [], unknown = [], hung = []] = times.values();
+  for (const known of [fast, slow]) expect(difference(known, unknown)).toBeLessThan(mostDifference);
+  expect(Math.min(...unknown)).toBeGreaterThanOrEqual(3_000);
+  expect(Math.max(...unknown)).toBeLessThanOrEqual(3_300);
+  // SECURITY.md says so: a deployment that takes longer to refuse a code shows itself, and no other one.
+  expect(difference(hung, unknown)).toBe(1);
+});
+
+test.each(["fast", "unknown"])(
+  "what a client may ask after its launches of a tenant that is %s is the same",
+  async (name) => {
+    const { browser, sleep, through } = timed();
+    const ask = async () => {
+      const answer = await browser.post("/auth/launch", madeUp(name), { "x-client": "stranger" });
+      return [answer.status, answer.headers.get("retry-after")];
+    };
+    const flood = Array.from({ length: 64 }, ask);
+    // The deployment has refused all codes, and no refusal was answered.
+    await through(sleep(1_000));
+    expect(await through(ask())).toEqual([429, "1"]);
+    expect((await through(Promise.all(flood))).map(([status]) => status)).toEqual(Array(64).fill(401));
+    expect(await through(ask())).toEqual([429, "135"]);
+  },
+);
+
+test("the time of a refused login says nothing of a tenant, also when a function looks for its settings", async () => {
+  const { browser, measure } = timed();
+  const ask = (name: string) => browser.get(`/auth/login?tenant=${name}`);
+  const times = await measure(["fast", "without", "unknown"], ask, 404);
+  const [launchOnly = [], without = [], unknown = []] = times.values();
+  for (const known of [launchOnly, without]) expect(difference(known, unknown)).toBeLessThan(mostDifference);
+});
+
+test("a body that a stranger sends late does not use up the delay of a refused launch", async () => {
+  const { browser, measure, sleep } = timed();
+  const ask = (name: string) => {
+    const late = async (controller: ReadableStreamDefaultController) => {
+      await sleep(2_990);
+      controller.enqueue(new TextEncoder().encode(JSON.stringify(madeUp(name))));
+      controller.close();
+    };
+    const headers = { "content-type": "application/json", origin: OWN };
+    const init = { headers, body: new ReadableStream({ start: late }), duplex: "half" };
+    return browser.send("POST", "/auth/launch", init as RequestInit);
+  };
+  const [fast = [], unknown = []] = (await measure(["fast", "unknown"], ask, 401)).values();
+  expect(difference(fast, unknown)).toBeLessThan(mostDifference);
 });
 
 test("a login of an unknown tenant is answered like one of a known tenant that cannot begin, and onError is told which", async () => {

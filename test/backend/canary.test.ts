@@ -3,6 +3,7 @@ import { inspect } from "node:util";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { type Backend, type BackendEvent, createBackend } from "../../src/backend/index.js";
 import { memoryStore } from "../../src/index.js";
+import { waitless } from "../support/clock.js";
 import { pkcs8, privateJwk, rsaKey } from "../support/keys.js";
 import { shown } from "../support/shown.js";
 import { bearer, HOST, launching, loginCredential, OWN, type SessionAnswer } from "./rig.js";
@@ -35,7 +36,7 @@ beforeEach(() => {
 function backendOf(cookie: boolean): Backend {
   return createBackend({
     deployments: [{ ...launching(), login: loginCredential({ clientSecret }) }],
-    ...{ store: memoryStore(), session: { cookie } },
+    ...{ store: memoryStore(), session: { cookie }, clock: waitless() },
     fetch: async (url, init) => {
       const body = String(init?.body ?? "");
       received.push(body);

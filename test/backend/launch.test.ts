@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { type BackendDeployment, createBackend } from "../../src/backend/index.js";
 import { isRelaunchRequiredError, unwrap, userInterfacePlugin } from "../../src/index.js";
+import { waitless } from "../support/clock.js";
 import { recordingServer } from "../support/recording-server.js";
 import {
   adaShown,
@@ -95,7 +96,7 @@ describe("a launch", () => {
     });
     const backend = createBackend({
       deployments: [of("one", "acme"), of("two", "acme"), of("two", "umbrella")],
-      ...{ fetch, onError: () => {} },
+      ...{ fetch, clock: waitless(), onError: () => {} },
     });
     const browser = new TestBrowser(backend, OWN);
     const ask = (hostOrigin: string, tenantId: string) =>
@@ -172,11 +173,19 @@ describe("a code", () => {
     expect(isRelaunchRequiredError(told[0]?.error)).toBe(true);
   });
 
+  test("that is refused is answered at once in a test that skips the wait of its clock", async () => {
+    const { another, emulator, launchBody } = rig();
+    const browser = new TestBrowser(another({ clock: emulator.clock }), OWN);
+    const answer = browser.post("/auth/launch", { ...launchBody(), tenantId: "unknown" });
+    expect(await emulator.clock.skipSleep()).toBeGreaterThan(2_999);
+    expect(await refusalOf(answer)).toBe("401 relaunch_required");
+  });
+
   test("whose exchange breaks off is not sent again, and asks for a relaunch", async () => {
     const server = await recordingServer(() => "reset");
     const backend = createBackend({
       deployments: [{ ...launching(), baseUrl: server.url }],
-      onError: () => {},
+      ...{ clock: waitless(), onError: () => {} },
     });
     const browser = new TestBrowser(backend, OWN);
     const answer = await browser.post("/auth/launch", body);

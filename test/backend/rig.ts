@@ -20,7 +20,7 @@ import {
   userInterfacePlugin,
 } from "../../src/index.js";
 import { newPkce } from "../emulator/signing-key.js";
-import { type SteppedClock, steppedClock } from "../support/clock.js";
+import { type SteppedClock, steppedClock, waitless } from "../support/clock.js";
 import { pkcs8, publicJwk, rsaKey } from "../support/keys.js";
 import { TestBrowser } from "./test-browser.js";
 
@@ -136,7 +136,11 @@ export function rig({ emulator: emulatorOptions, wrapStore, ...options }: RigOpt
   const told: Told[] = [];
   const defaults: BackendOptions = {
     deployments: [{ ...launching(), login: loginCredential() }],
-    ...{ store, clock: emulator.clock, fetch: (url, init) => emulator.fetch(url, init) },
+    ...{
+      store,
+      clock: waitless(() => emulator.clock.now()),
+      fetch: (url, init) => emulator.fetch(url, init),
+    },
     onError: (error, context) => void told.push({ error, ...context }),
   };
   const another = (changes: Partial<BackendOptions> = {}) =>

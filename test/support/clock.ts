@@ -23,6 +23,11 @@ export function steppedClock(start: number = START): SteppedClock {
   };
 }
 
+/** A clock for the code under test whose waits end at once, so that an answer that is delayed costs a test no time. */
+export function waitless(now: () => number = Date.now): { now(): number; sleep(): Promise<void> } {
+  return { now, sleep: async () => {} };
+}
+
 /**
  * A time limit for the code under test. `skippedWaits` skips neither its timers nor those of its multiples, so no wait of
  * the schedule may have this length: with its jitter a wait takes 2 to 2.5 s, 4 to 5 s, 8 to 10 s, and so on.
