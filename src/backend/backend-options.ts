@@ -172,7 +172,7 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
     return origin;
   };
   const publicOrigin = publicUrl === undefined ? undefined : parseOrigin("publicUrl")(publicUrl);
-  const checked = { ...options, path, allowInsecureHttp, publicOrigin };
+  const checked = { ...options, path, allowInsecureHttp, publicOrigin, clock, timeoutMs };
   const deployments = parseDeployments(options.deployments, checked);
   return {
     path,

@@ -1,6 +1,8 @@
 /** The deployments that people come from. A request can only choose one of those that are configured. */
 import { z } from "zod";
 import { type PersonCredential, personDriverOf } from "../auth/credentials/credential.js";
+import { inTime, type ResolvedClock } from "../clock.js";
+import { TransportError } from "../errors.js";
 import { invalidOption } from "../options.js";
 import type { PendingLogin } from "../people.js";
 import { isUnderBase, parseBaseUrl, parseTarget, parseTenantId } from "../variants/target.js";
@@ -45,7 +47,7 @@ export interface DeploymentQuery {
   readonly baseUrl?: string;
 }
 
-/** Looks a deployment up, for instance in a database. */
+/** Looks a deployment up within `timeoutMs`, for instance in a database. */
 export type FindDeployment = (
   query: DeploymentQuery,
 ) => BackendDeployment | undefined | Promise<BackendDeployment | undefined>;
@@ -55,6 +57,8 @@ interface DeploymentOptions {
   readonly allowInsecureHttp: boolean;
   readonly tenantIdPattern?: RegExp | undefined;
   readonly publicOrigin: string | undefined;
+  readonly clock: ResolvedClock;
+  readonly timeoutMs: number;
 }
 
 const credential = <V extends "A" | "B">(variant: V, factory: string) =>
@@ -94,7 +98,14 @@ export function parseDeployments(given: unknown, options: DeploymentOptions): De
   const list = typeof given === "function" ? [] : parseList(given, options);
   const areDistinct = typeof given !== "function" && areLoginsDistinct(list, options);
   const lookUp = async (find: FindDeployment, query: DeploymentQuery) => {
-    const found: unknown = await find(query);
+    const late = () => {
+      const message = `The function deployments did not answer within ${options.timeoutMs} ms. Check what it waits for, or raise timeoutMs.`;
+      const variant = query.purpose === "launch" ? "A" : "B";
+      return new TransportError("timed_out", message, { retryable: true, variant });
+    };
+    // The async function is needed because a function of the caller's may also throw synchronously.
+    const asked = (async (): Promise<unknown> => find(query))();
+    const found = await inTime(asked, options.timeoutMs, options.clock, late);
     // `table[tenantId]` finds members of Object.prototype too, such as `constructor`.
     const isNone = found === undefined || found === null || found === Object.prototype;
     if (isNone || typeof found === "function") return [];

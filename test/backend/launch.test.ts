@@ -147,6 +147,15 @@ describe("a launch", () => {
 });
 
 describe("a code", () => {
+  test("whose lookup of a deployment hangs is over after the time limit", async () => {
+    const { browser, told } = rig({ deployments: () => new Promise(() => {}), timeoutMs: 20 });
+    const refusal = await refusalOf(
+      browser.post("/auth/launch", { ...body, hostOrigin: HOST, tenantId: "acme" }),
+    );
+    expect(refusal).toBe("503 service_unreachable");
+    expect(String(told[0]?.error)).toContain("The function deployments did not answer within 20 ms");
+  });
+
   test("that is posted several times is sent once, and otherwise asks for a relaunch", async () => {
     const { browser, launchBody, tokenRequests } = rig();
     const launched = launchBody();
