@@ -2,10 +2,8 @@
 import type { OperationEntry, ServerSentEvent } from "../../generated/operations.js";
 import type { Auth } from "../auth/auth.js";
 import { UnexpectedResponseError, type Variant } from "../errors.js";
-import { transportError } from "../http/exchange.js";
 import { invalidOption } from "../options.js";
 import { jsonType } from "./body.js";
-import { emptyIfTooLarge, notJson, parseRefusal, readRefusal } from "./call-error.js";
 import { bestMatch, essence } from "./content.js";
 import type { ParseAs } from "./outcome.js";
 
@@ -14,6 +12,13 @@ interface Reading {
   readonly mostBytes: number | undefined;
   readonly auth: Pick<Auth, "variant" | "baseUrl">;
   readonly signal: AbortSignal | undefined;
+  /** Functions of the caller, which are handed over for the reason in any-call.ts. */
+  readonly core: {
+    notJson(status: number, variant: Variant): UnexpectedResponseError;
+    parseRefusal(text: string): unknown;
+    readText(response: Response, variant: Variant): Promise<string>;
+    transportError(fault: unknown, variant: Variant, baseUrl: string): Error;
+  };
 }
 
 interface AnswerReader {
@@ -43,8 +48,7 @@ export function answerReader(operation: OperationEntry, reading: Reading): Answe
   };
 }
 
-const jsonLines =
-  /^application\/(?:x-)?(?:ndjson|jsonl|jsonlines|json-lines|json-seq|stream\+json)$|\+json-seq$/;
+const jsonLines = /^application\/(?:x-)?(?:ndjson|jsonl|jsonlines|json-lines|json-seq)$/;
 
 /** How a media type is read. */
 function kindOf(mediaType: string): Kind {
@@ -110,9 +114,9 @@ async function readAnswer(
   const { status } = response;
   const type = response.headers.get("content-type")?.toLowerCase() || undefined;
   const documented = documentedTypes(operation, status);
-  if (!isSuccess) return { value: await refusalOf(response, type, documented, variant), isJson: true };
+  if (!isSuccess) return { value: await refusalOf(response, type, documented, reading), isJson: true };
   const kind = reading.parseAs ?? expectedKind(type, documented);
-  if (kind === undefined) throw undocumented(status, documented, variant);
+  if (kind === undefined) throw undocumented(status, documented, reading);
   const isJson = kind === "json";
   // There is no body at all, as of a 204 or of the answer to a HEAD.
   if (response.body === null || kind === "stream") return { value: response.body ?? undefined, isJson };
@@ -125,15 +129,15 @@ async function readAnswer(
   }
   if (kind !== "json") return { value: await whole[kind](), isJson };
   const text = await whole.text();
-  return { value: text === "" ? undefined : parsed(text, status, variant), isJson };
+  return { value: text === "" ? undefined : parsed(text, status, reading), isJson };
 }
 
-function parsed(text: string, status: number, variant: Variant): unknown {
+function parsed(text: string, status: number, { core, auth }: Reading): unknown {
   try {
     return JSON.parse(text);
   } catch {
     // The parser's message would quote the body.
-    throw notJson(status, variant);
+    throw core.notJson(status, auth.variant);
   }
 }
 
@@ -145,25 +149,27 @@ async function refusalOf(
   response: Response,
   type: string | undefined,
   documented: readonly string[],
-  variant: Variant,
+  { core, auth }: Reading,
 ): Promise<unknown> {
   const isDocumented = type !== undefined && bestMatch(type, documented) !== undefined;
-  const kind = isDocumented ? kindOf(type) : undefined;
+  const kind = isDocumented ? kindOf(type) : "json";
   if (kind === "blob" && response.body !== null) {
-    const whole = async () => limited(response, mostBytesOfRefusal, variant).blob();
-    const bytes = await whole().catch(emptyIfTooLarge);
-    return bytes !== "" && bytes.size > 0 ? bytes : undefined;
+    const whole = async () => limited(response, mostBytesOfRefusal, auth.variant).blob();
+    const bytes = await whole().catch((error: unknown) => {
+      if (!(error instanceof UnexpectedResponseError)) throw error;
+    });
+    return bytes !== undefined && bytes.size > 0 ? bytes : undefined;
   }
-  const text = await readRefusal(response, variant);
-  return kind === undefined || kind === "json" ? parseRefusal(text) : text || undefined;
+  const text = await core.readText(response, auth.variant);
+  return kind === "json" ? core.parseRefusal(text) : text || undefined;
 }
 
 function undocumented(
   status: number,
   documented: readonly string[],
-  variant: Variant,
+  { core, auth: { variant } }: Reading,
 ): UnexpectedResponseError {
-  if (documented.every((type) => jsonType.test(type))) return notJson(status, variant);
+  if (documented.every((type) => jsonType.test(type))) return core.notJson(status, variant);
   const message = `The API answered ${status} with another media type than ${documented.join(", ")}, which the document names. Check baseUrl, and whether a proxy answers in its place. parseAs reads any type.`;
   return new UnexpectedResponseError("response_media_type", message, { status, variant });
 }
@@ -239,19 +245,22 @@ async function* valuesOf(
     unfinished = lines.pop() ?? "";
     if ([unfinished, ...lines].some(({ length }) => length > mostBytes))
       throw tooLarge(status, mostBytes, auth.variant);
-    for (const line of lines) if (line.trim() !== "") yield parsed(line, status, auth.variant);
+    for (const line of lines) if (line.trim() !== "") yield parsed(line, status, reading);
   }
-  if (unfinished.trim() !== "") yield parsed(unfinished, status, auth.variant);
+  if (unfinished.trim() !== "") yield parsed(unfinished, status, reading);
 }
 
 /** Reads the next chunk only when its text is asked for. Whoever stops early closes the connection. */
-async function* textsOf(body: ReadableStream<Uint8Array>, { signal, auth }: Reading): AsyncGenerator<string> {
+async function* textsOf(
+  body: ReadableStream<Uint8Array>,
+  { signal, auth, core }: Reading,
+): AsyncGenerator<string> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   try {
     for (;;) {
       const { done, value } = await reader.read().catch((fault: unknown) => {
-        throw signal?.aborted ? signal.reason : transportError(fault, auth.variant, auth.baseUrl);
+        throw signal?.aborted ? signal.reason : core.transportError(fault, auth.variant, auth.baseUrl);
       });
       const text = decoder.decode(value, { stream: !done });
       if (text !== "") yield text;

@@ -1,16 +1,8 @@
-/** The usual bodies: JSON, and forms without an encoding of their members. content.ts writes all others. */
+/** Values as text, JSON and fields of a form, for parameters and bodies. Loaded lazily. */
 import { invalidOption } from "../options.js";
 
 /** application/json and what is built on it. Text with many values, such as application/json-seq, is not. */
 export const jsonType: RegExp = /^[^/;]+\/(?:[^/;]+\+)?json\s*(?:;|$)/i;
-
-/** Serialises a body as JSON or as a form. Strings and forms stay as they are, except for JSON. */
-export function requestBody(body: unknown, contentType: string): string | undefined {
-  if (body === undefined) return undefined;
-  if (contentType !== formType) return jsonOf(body);
-  if (body instanceof URLSearchParams || typeof body === "string") return body.toString();
-  return new URLSearchParams(formMembers(body).flatMap(formFields)).toString();
-}
 
 export const formType = "application/x-www-form-urlencoded";
 

@@ -1,4 +1,4 @@
-/** Makes the errors of a call: of a refused one, whose words and causes call-diagnosis.ts finds, and of an odd answer. */
+/** Makes the error of a refused call; call-diagnosis.ts finds its words and its causes. */
 import type { Auth } from "../auth/auth.js";
 import type { PersonRequiredError } from "../auth/stored-grant.js";
 import {
@@ -7,11 +7,8 @@ import {
   isApiError,
   isLoginRequiredError,
   isRelaunchRequiredError,
-  UnexpectedResponseError,
-  type Variant,
 } from "../errors.js";
 import { cutNote, parseRetryAfterMs } from "../http/backoff.js";
-import { readBounded } from "../http/exchange.js";
 
 export interface RefusedCall {
   readonly auth: Auth;
@@ -58,30 +55,6 @@ function apiErrorCodeOf(status: number, isDocumented: boolean): ApiErrorCode {
   if (status >= 500) return "api_failed";
   if (status >= 400 || isDocumented) return "api_refused";
   return "api_undocumented";
-}
-
-/** Returns the text of a refusal. One that is too large counts as empty. */
-export function readRefusal(response: Response, variant: Variant): Promise<string> {
-  return readBounded(response, variant).catch(emptyIfTooLarge);
-}
-
-export function emptyIfTooLarge(error: unknown): "" {
-  if (error instanceof UnexpectedResponseError) return "";
-  throw error;
-}
-
-export function parseRefusal(text: string): unknown {
-  if (text === "") return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}
-
-export function notJson(status: number, variant: Variant): UnexpectedResponseError {
-  const message = `The API answered ${status} without JSON. Check baseUrl, and whether a proxy answers in its place.`;
-  return new UnexpectedResponseError("response_not_json", message, { status, variant });
 }
 
 export function isPersonRequired(error: unknown): error is PersonRequiredError {

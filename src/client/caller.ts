@@ -2,20 +2,33 @@
 import type { OperationEntry } from "../../generated/operations.js";
 import type { Auth, Emit } from "../auth/auth.js";
 import { countdown, deadlineIn } from "../clock.js";
-import { type ApiError, ConfigurationError, codeOf, isTransportError, type Variant } from "../errors.js";
+import {
+  type ApiError,
+  ConfigurationError,
+  codeOf,
+  isTransportError,
+  UnexpectedResponseError,
+  type Variant,
+} from "../errors.js";
 import { parseRetryAfterMs, retryWaitMs, sleep } from "../http/backoff.js";
-import { canBeSentAgain, idempotentMethods, untilAborted } from "../http/exchange.js";
+import {
+  canBeSentAgain,
+  idempotentMethods,
+  readBounded,
+  transportError,
+  untilAborted,
+} from "../http/exchange.js";
 import { lazy } from "../http/lazy.js";
 import { invalidOption } from "../options.js";
 import type { AnswerContent } from "./answer.js";
 import { type BearerFetchContext, bearerFetch } from "./bearer-fetch.js";
-import { apiErrorOf, notJson, parseRefusal, readRefusal } from "./call-error.js";
+import { apiErrorOf } from "./call-error.js";
 import type { LookupTypes, ParseAs } from "./outcome.js";
 import { type RequestOptions, requestOf } from "./request.js";
 import { signalOf } from "./service-fetch.js";
 
 /** Loaded at the first call whose answer may be other than JSON. */
-const byMediaType = /* @__PURE__ */ lazy(() => import("./by-media-type.js"));
+const anyCall = /* @__PURE__ */ lazy(() => import("./any-call.js"));
 
 /** A generated module as `connect({ api })` accepts it; `types` exists for the compiler only. */
 export interface Api<T extends LookupTypes> {
@@ -179,19 +192,15 @@ export function createCaller(context: CallerContext): Caller {
     const mostRetries = requireRetries(init.retries, options.retries);
     const { parseAs, maxResponseBytes: mostBytes = options.maxResponseBytes } = init;
     requireMostBytes(mostBytes);
-    const { url, headers, body } = await requestOf(
-      operationId,
-      operation,
-      init,
-      auth,
-      envelopeHeader(envelope),
-    );
+    const own = envelopeHeader(envelope);
+    const request = requestOf({ operationId, operation, init, target: auth, own });
+    const { url, headers, body } = "url" in request ? request : await request;
     // The answer of most operations is JSON of any size. Otherwise its media type decides how it is read.
     const isJsonOnly = operation.answers === undefined && operation.success.length > 0;
     const reader =
       isJsonOnly && parseAs === undefined && mostBytes === undefined
         ? undefined
-        : (await byMediaType()).answerReader(operation, { parseAs, mostBytes, auth, signal });
+        : (await anyCall()).answerReader(operation, { parseAs, mostBytes, auth, signal, core });
     headers.accept ??= reader?.accept ?? "application/json";
     const startedAt = clock.monotonic();
     const events = begin(auth);
@@ -289,9 +298,13 @@ function isSuccess({ success }: OperationEntry, status: number): boolean {
   return success.length === 0 ? status >= 200 && status <= 299 : success.includes(status);
 }
 
-/** A success may be of any size, because the caller asked for it. */
+/** A success may be of any size, because the caller asked for it. A refusal that is too large counts as empty. */
 function readText(response: Response, variant: Variant): Promise<string> {
-  return response.ok ? response.text() : readRefusal(response, variant);
+  if (response.ok) return response.text();
+  return readBounded(response, variant).catch((error) => {
+    if (error instanceof UnexpectedResponseError) return "";
+    throw error;
+  });
 }
 
 function parseSuccess(text: string, { status, headers }: Response, variant: Variant): unknown {
@@ -305,3 +318,20 @@ function parseSuccess(text: string, { status, headers }: Response, variant: Vari
   }
   throw notJson(status, variant);
 }
+
+function notJson(status: number, variant: Variant): UnexpectedResponseError {
+  const message = `The API answered ${status} without JSON. Check baseUrl, and whether a proxy answers in its place.`;
+  return new UnexpectedResponseError("response_not_json", message, { status, variant });
+}
+
+function parseRefusal(text: string): unknown {
+  if (text === "") return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** What the lazy part of a call is handed over. */
+const core = { notJson, parseRefusal, readText, transportError };

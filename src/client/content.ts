@@ -1,40 +1,12 @@
 /** Writes a body by its media type: forms with an encoding, multipart, text and bytes. Loaded lazily. */
-import { createQuerySerializer } from "openapi-fetch";
 import type { OperationEntry, PropertyEncoding } from "../../generated/operations.js";
 import { invalidOption } from "../options.js";
 import { formFields, formMembers, formType, isText, jsonOf, jsonType, plain } from "./body.js";
-import { type Entries, type Values, writeAll, writeParameter } from "./parameters.js";
-import type { BodySerializer, QuerySerializer } from "./request.js";
+import { writeParameter } from "./parameters.js";
+import type { BodySerializer } from "./request.js";
 
 type SentBody = NonNullable<RequestInit["body"]>;
 type Encodings = Readonly<Record<string, PropertyEncoding>>;
-
-export function querySerializerOf(given: QuerySerializer): (query: Values) => string {
-  if (typeof given !== "function" && (typeof given !== "object" || given === null))
-    throw invalidOption("querySerializer", "must be a function, or the options of one");
-  const serialize = typeof given === "function" ? given : createQuerySerializer(given);
-  return (query) => {
-    const text: unknown = serialize(query);
-    if (typeof text === "string") return text.replace(/^\?/, "");
-    throw invalidOption("querySerializer", "must return a string");
-  };
-}
-
-/** The cookies of `params` after those of the header, or undefined if there are none. */
-export function cookieHeader(cookie: Values, entries: Entries, own?: string): string | undefined {
-  const written = writeAll("cookie", cookie, entries);
-  if (written.length === 0) return own;
-  if (written.some((one) => one.includes(";")))
-    throw invalidOption("params.cookie", "holds a semicolon, which would end the cookie", "Encode it.");
-  // A browser leaves out a header that it forbids, and the call would arrive without its parameter.
-  if (!new Request("http://localhost", { headers: { cookie: "a=b" } }).headers.has("cookie"))
-    throw invalidOption(
-      "params.cookie",
-      "cannot be sent from a browser, which sends only the cookies that it holds",
-      "Leave it out and let the server set the cookie, or make the call on a server.",
-    );
-  return [...(own === undefined ? [] : [own]), ...written].join("; ");
-}
 
 /** The body as it is sent. Without a `contentType` the fetch adds that of the body, a FormData. */
 export interface Content {

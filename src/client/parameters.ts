@@ -5,24 +5,21 @@
 import type { ParameterEntry } from "../../generated/operations.js";
 import { ConfigurationError } from "../errors.js";
 import { invalidOption } from "../options.js";
-import { hasDotSegment, type Target } from "../variants/target.js";
+import type { Target } from "../variants/target.js";
 import { isText, jsonOf, jsonType, plain } from "./body.js";
+import type { CallParameters } from "./request.js";
 
 type Place = ParameterEntry["in"];
-export type Entries = readonly ParameterEntry[] | undefined;
+type Entries = readonly ParameterEntry[] | undefined;
 export type Values = Readonly<Record<string, unknown>>;
-
-export type CallParameters = { readonly [P in Place]?: Values | undefined };
-
-/** The name of a header, a cookie or a method (RFC 9110 section 5.6.2). */
-export const httpToken: RegExp = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
 
 /** Builds the URL of a call with the Auth's `tenantId`. Another one is rejected, because a token is for one tenant. */
 export function requestUrl(
   template: string,
   { path, query }: CallParameters,
   target: Target,
-  entries?: Entries,
+  entries: Entries,
+  hasDotSegment: (path: string) => boolean,
   querySerializer: (query: Values) => string = (values) => writeAll("query", values, entries).join("&"),
 ): string {
   const sent = template.replace(braces, (_match, prefix: string, name: string, star: string) => {
@@ -35,7 +32,7 @@ export function requestUrl(
     return text;
   });
   // The check is of the written value, because a list with one entry or a label's dot can also result in "..".
-  if (path !== undefined && hasDotSegment(sent)) throw wouldFold(template, sent);
+  if (hasDotSegment(sent)) throw wouldFold(template, sent.split("/").findIndex(hasDotSegment));
   const search = query === undefined ? "" : querySerializer(query);
   return target.baseUrl + sent + (search === "" ? "" : `?${search}`);
 }
@@ -52,8 +49,8 @@ function tenantIdOf(path: Values | undefined, { tenantId }: Target): string {
 }
 
 /** Names the parameter of the first segment that would be folded. A value adds no segment, as its slashes are encoded. */
-function wouldFold(template: string, path: string): ConfigurationError {
-  const segment = template.split("/")[path.split("/").findIndex(hasDotSegment)] ?? "";
+function wouldFold(template: string, index: number): ConfigurationError {
+  const segment = template.split("/")[index] ?? "";
   const name = [...segment.matchAll(braces)][0]?.[2] ?? segment;
   const problem =
     'must not result in a path segment "." or "..", encoded or not. Servers and proxies fold those, and the bearer would reach another path. Pass an id, not a path';
@@ -73,6 +70,22 @@ export function parameterHeaders(header: Values | undefined, entries: Entries): 
     writeParameter(entryOf(entries, "header", name) ?? { in: "header", name }, value),
   ]);
   return Object.fromEntries(written);
+}
+
+/** The cookies of `params` after those of the header, or undefined if there are none. */
+export function cookieHeader(cookie: Values, entries: Entries, own?: string): string | undefined {
+  const written = writeAll("cookie", cookie, entries);
+  if (written.length === 0) return own;
+  if (written.some((one) => one.includes(";")))
+    throw invalidOption("params.cookie", "holds a semicolon, which would end the cookie", "Encode it.");
+  // A browser leaves out a header that it forbids, and the call would arrive without its parameter.
+  if (!new Request("http://localhost", { headers: { cookie: "a=b" } }).headers.has("cookie"))
+    throw invalidOption(
+      "params.cookie",
+      "cannot be sent from a browser, which sends only the cookies that it holds",
+      "Leave it out and let the server set the cookie, or make the call on a server.",
+    );
+  return [...(own === undefined ? [] : [own]), ...written].join("; ");
 }
 
 /** @throws ConfigurationError `option_invalid` for a parameter that is required and missing; the path is checked above */
@@ -96,7 +109,7 @@ export function requireParameters(
   }
 }
 
-export function writeAll(place: Place, values: Values, entries: Entries): string[] {
+function writeAll(place: Place, values: Values, entries: Entries): string[] {
   return Object.entries(values).flatMap(
     ([name, value]) => writeParameter(entryOf(entries, place, name) ?? { in: place, name }, value) ?? [],
   );
@@ -193,8 +206,11 @@ function writeMembers(
 
 function named({ in: place, name }: ParameterEntry, style: string, text: string): string {
   if (style === "simple" || style === "label") return text;
-  return pair(place === "cookie" && httpToken.test(name) ? name : percentEncode(name), text, style);
+  return pair(place === "cookie" && cookieName.test(name) ? name : percentEncode(name), text, style);
 }
+
+/** RFC 6265 section 4.1.1. */
+const cookieName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
 
 function pair(key: string, text: string, style: string): string {
   return style === "matrix" && text === "" ? key : `${key}=${text}`;

@@ -1,20 +1,16 @@
 /** Makes the URL, headers and body of a call, and rejects values that no request can carry before anything is sent. */
 import type { QuerySerializerOptions } from "openapi-fetch";
-import type { OperationEntry } from "../../generated/operations.js";
+import type { OperationEntry, ParameterEntry } from "../../generated/operations.js";
 import { lazy } from "../http/lazy.js";
 import { invalidOption } from "../options.js";
-import type { Target } from "../variants/target.js";
-import { formType, jsonType, requestBody } from "./body.js";
-import {
-  type CallParameters,
-  httpToken,
-  parameterHeaders,
-  requestUrl,
-  requireParameters,
-} from "./parameters.js";
+import { hasDotSegment, type Target } from "../variants/target.js";
 
-/** Loaded at the first call that needs it: most calls send JSON or a simple form. */
-const content = /* @__PURE__ */ lazy(() => import("./by-media-type.js"));
+/** What calls need beyond text in parameters, JSON and plain forms. Loaded at the first call that needs it. */
+const anyCall = /* @__PURE__ */ lazy(() => import("./any-call.js"));
+
+type Values = Readonly<Record<string, unknown>>;
+
+export type CallParameters = { readonly [Place in ParameterEntry["in"]]?: Values | undefined };
 
 /** What a caller says about the request of a call; the last two are those of openapi-fetch. */
 export interface RequestOptions {
@@ -27,7 +23,7 @@ export interface RequestOptions {
   readonly bodySerializer?: BodySerializer | undefined;
 }
 
-export type QuerySerializer = ((query: Readonly<Record<string, unknown>>) => string) | QuerySerializerOptions;
+export type QuerySerializer = ((query: Values) => string) | QuerySerializerOptions;
 export type BodySerializer = (body: unknown, headers: Headers) => unknown;
 
 export interface CallRequest {
@@ -36,41 +32,119 @@ export interface CallRequest {
   readonly body: RequestInit["body"];
 }
 
-/** @throws ConfigurationError for what cannot be sent as the document says */
-export async function requestOf(
-  operationId: string,
-  operation: OperationEntry,
-  init: RequestOptions,
-  target: Target,
-  ...more: readonly (Readonly<Record<string, unknown>> | undefined)[]
-): Promise<CallRequest> {
-  const { contentType, contents, parameters } = operation;
-  const { querySerializer, bodySerializer } = init;
-  const params = init.params ?? {};
-  const serializer =
-    querySerializer === undefined ? undefined : (await content()).querySerializerOf(querySerializer);
-  const url = requestUrl(operation.path, params, target, parameters, serializer);
-  const headers = headerRecord(init.headers, parameterHeaders(params.header, parameters), ...more);
-  const cookie = params.cookie && (await content()).cookieHeader(params.cookie, parameters, headers.cookie);
-  if (cookie !== undefined) headers.cookie = cookie;
-  if (parameters !== undefined) requireParameters(operationId, parameters, params, headers);
-  if (init.body === undefined) return { url, headers, body: undefined };
-  const usual = contentType ?? "application/json";
-  const given = headers["content-type"];
-  const isJson = jsonType.test(usual);
-  const fits = given === undefined || (isJson ? jsonType.test(given) : given.startsWith(formType));
-  const isUsual = fits && (isJson || usual === formType) && contents === undefined;
-  if (isUsual && bodySerializer === undefined) {
-    headers["content-type"] = given ?? usual;
-    return { url, headers, body: requestBody(init.body, usual) };
-  }
-  const sent = (await content()).contentOf(operation, init.body, headers, bodySerializer);
-  // The fetch adds the type of a FormData, with its boundary.
-  if (sent.contentType === undefined) delete headers["content-type"];
-  else headers["content-type"] = sent.contentType;
-  return { url, headers, body: sent.body };
+export interface CallToWrite {
+  readonly operationId: string;
+  readonly operation: OperationEntry;
+  readonly init: RequestOptions;
+  readonly target: Target;
+  /** Headers that go before those of `init`. */
+  readonly own: Values | undefined;
 }
 
+/** @throws ConfigurationError for what cannot be sent as the document says */
+export function requestOf(call: CallToWrite): CallRequest | Promise<CallRequest> {
+  return usualRequest(call) ?? unusualRequest(call);
+}
+
+async function unusualRequest(call: CallToWrite): Promise<CallRequest> {
+  const { anyRequest } = await anyCall();
+  return anyRequest(call, { headerRecord, hasDotSegment });
+}
+
+/** Returns undefined for a call that is not as most are. Then the whole request is left to `anyRequest`. */
+function usualRequest({ operation, init, target, own }: CallToWrite): CallRequest | undefined {
+  const { contentType = "application/json", contents, parameters } = operation;
+  const { body, querySerializer, bodySerializer } = init;
+  const params = init.params ?? {};
+  const { path, query, header } = params;
+  if (querySerializer !== undefined || bodySerializer !== undefined || params.cookie !== undefined) return;
+  if (parameters !== undefined && !parameters.every((entry) => isUsual(entry, params))) return;
+  if (header !== undefined && !Object.values(header).every((value) => value === null || isText(value)))
+    return;
+  try {
+    let isComplete = true;
+    const sent = operation.path.replace(/\{([^{}]+)\}/g, (_braced, name: string) => {
+      const value = name === "tenantId" && path?.tenantId === undefined ? target.tenantId : path?.[name];
+      if (!isText(value) || value === "" || (name === "tenantId" && value !== target.tenantId))
+        isComplete = false;
+      return percentEncode(String(value));
+    });
+    if (!isComplete || (path !== undefined && hasDotSegment(sent))) return;
+    const search = query === undefined ? "" : usualQuery(query);
+    const text = body === undefined || contents !== undefined ? undefined : usualBody(body, contentType);
+    if (search === undefined || (body !== undefined && text === undefined)) return;
+    const headers = headerRecord(init.headers, header, own);
+    if (text !== undefined) {
+      headers["content-type"] ??= contentType;
+      if (headers["content-type"] !== contentType) return;
+    }
+    return { url: target.baseUrl + sent + search, headers, body: text };
+  } catch (error) {
+    // encodeURIComponent throws for half a surrogate pair.
+    if (error instanceof URIError) return;
+    throw error;
+  }
+}
+
+/** Whether a parameter of the table is left out, or is text in the form that is the default of its place. */
+function isUsual(entry: ParameterEntry, params: CallParameters): boolean {
+  const { in: place, name, required, style, explode, allowReserved, content } = entry;
+  const value = params[place]?.[name];
+  // A caller may write the name of a header in other letters.
+  if (value === undefined) return !required && (place !== "header" || params.header === undefined);
+  const isDefault = style === undefined && explode === undefined && allowReserved === undefined;
+  return isDefault && content === undefined && isText(value);
+}
+
+function usualQuery(query: Values): string | undefined {
+  const pairs: string[] = [];
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined || value === null) continue;
+    const values: readonly unknown[] = Array.isArray(value) ? value : [value];
+    if (!values.every(isText)) return undefined;
+    for (const one of values) pairs.push(`${percentEncode(name)}=${percentEncode(String(one))}`);
+  }
+  return pairs.length === 0 ? "" : `?${pairs.join("&")}`;
+}
+
+/** A value of JSON, or a form of text. */
+function usualBody(body: unknown, contentType: string): string | undefined {
+  const kind = Object.prototype.toString.call(body);
+  const isObject = kind === "[object Object]";
+  if (/^application\/(?:[\w.-]+\+)?json$/.test(contentType)) {
+    if (!isObject && kind !== "[object Array]" && body !== null && !isText(body)) return undefined;
+    try {
+      return JSON.stringify(body);
+    } catch {
+      return undefined;
+    }
+  }
+  if (contentType !== "application/x-www-form-urlencoded" || !isObject) return undefined;
+  const fields = Object.entries(Object(body)).filter(([, value]) => value !== undefined && value !== null);
+  if (!fields.every(([, value]) => isText(value))) return undefined;
+  return new URLSearchParams(fields.map(([name, value]) => [name, String(value)])).toString();
+}
+
+function isText(value: unknown): boolean {
+  const type = typeof value;
+  return (
+    type === "string" ||
+    type === "boolean" ||
+    type === "bigint" ||
+    (type === "number" && !Number.isNaN(value))
+  );
+}
+
+/** encodeURIComponent leaves five characters that RFC 6570 reserves. */
+function percentEncode(text: string): string {
+  return encodeURIComponent(text).replace(
+    /[!'()*]/g,
+    (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}
+
+/** The name of a header or a method (RFC 9110 section 5.6.2). */
+export const httpToken: RegExp = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
 /** A header value may have visible characters, spaces, tabs and bytes above 0x7F (RFC 9110 section 5.5). */
 const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 

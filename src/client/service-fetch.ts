@@ -5,8 +5,7 @@ import { whenAborted } from "../http/exchange.js";
 import { invalidOption, requireObject } from "../options.js";
 import { isUnderBase } from "../variants/target.js";
 import { type BearerFetchContext, bearerFetch } from "./bearer-fetch.js";
-import { httpToken } from "./parameters.js";
-import { headerRecord } from "./request.js";
+import { headerRecord, httpToken } from "./request.js";
 
 /**
  * Like the global fetch, relative to the base URL. The bearer is added, renewed if it is refused, and sent nowhere else.

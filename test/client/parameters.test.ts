@@ -182,6 +182,53 @@ describe("url-template", () => {
   );
 });
 
+describe("the lazy part", () => {
+  const text = fc.string({ unit: "binary", maxLength: 6 }).filter(isWellFormed);
+  const scalar = fc.oneof(
+    text,
+    fc.double({ noDefaultInfinity: true }),
+    fc.boolean(),
+    fc.bigInt(),
+    fc.constant(null),
+  );
+  const value = fc.oneof(scalar, fc.array(scalar, { maxLength: 3 }), fc.constant(undefined));
+  const init = fc.record({
+    path: fc.dictionary(fc.constantFrom("one", "two"), value, { noNullPrototype: true }),
+    query: fc.dictionary(text, value, { maxKeys: 3, noNullPrototype: true }),
+    header: fc.dictionary(
+      fc.constantFrom("x-one", "X-Two", "content-type"),
+      fc.constantFrom("a", 1, null, "text/plain"),
+    ),
+    body: fc.oneof(
+      fc.json().map((one) => JSON.parse(one) as unknown),
+      fc.constant(undefined),
+      fc.dictionary(text, value),
+    ),
+  });
+
+  test.each([undefined, "application/json", "application/x-www-form-urlencoded"])(
+    "writes and rejects what most calls send as the first part does, for a body of %s",
+    async (contentType) => {
+      const row = { method: "POST", path: "/v1/{one}/x{two}", ...(contentType && { contentType }) };
+      const property = async ({ body, ...params }: { body: unknown; path: object }) => {
+        const [usual, any] = await Promise.all(
+          // No cookie is a cookie parameter too, and those are for the lazy part.
+          [{}, { cookie: {} }].map(async (more) => {
+            const { call, sent } = inProcess({ own: row });
+            const error = await call("own", { params: { ...params, ...more }, body }).then(() => {}, String);
+            return {
+              error,
+              sent: sent.map(({ url, headers, body }) => ({ url, body, headers: [...headers] })),
+            };
+          }),
+        );
+        expect(usual).toEqual(any);
+      };
+      await fc.assert(fc.asyncProperty(init, property), { numRuns: 300 });
+    },
+  );
+});
+
 describe("names and values", () => {
   const query = (values: object, parameters?: object[]) => {
     const { call, sent } = inProcess({ own: { parameters } });

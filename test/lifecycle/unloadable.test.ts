@@ -17,6 +17,9 @@ vi.mock("../../src/auth/credentials/diagnosis.js", () => {
 vi.mock("../../src/client/call-diagnosis.js", () => {
   throw new Error("the chunk is gone");
 });
+vi.mock("../../src/client/any-call.js", () => {
+  throw new Error("the chunk is gone");
+});
 vi.mock("../../src/choose-variant.js", () => {
   throw new Error("the chunk is gone");
 });
@@ -51,6 +54,20 @@ describe("a lazy module that cannot be loaded", () => {
     expect({ ok, error }).toMatchObject({ ok: false, error: { code: "api_forbidden", status: 403 } });
     expect(error?.message).toBe("listDevices was answered 403.");
     expect(error).not.toHaveProperty("causes");
+  });
+
+  test("makes a call reject with network_failed only if it needs the module, before the call is sent", async () => {
+    const sent: string[] = [];
+    const fetch = async (url: string) => {
+      sent.push(url.slice(url.lastIndexOf("/")));
+      return url.endsWith("/token") ? Response.json({ access_token: "token" }) : Response.json([]);
+    };
+    const connector = createConnector({ credentials: [plugin()], fetch });
+    const service = await connector.connect({ baseUrl: "https://service.example", tenantId: "acme" });
+    expect((await service.call("listDevices")).ok).toBe(true);
+    const streamed = service.call("listDevices", { parseAs: "stream" });
+    await expect(streamed).rejects.toMatchObject({ name: "TransportError", code: "network_failed" });
+    expect(sent).toEqual(["/token", "/devices"]);
   });
 
   test("makes detectVariant reject with network_failed before any request", async () => {

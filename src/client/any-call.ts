@@ -1,0 +1,50 @@
+/**
+ * Any request and any answer that a document may have. Loaded lazily: `usualRequest` and `createCaller` do without it for
+ * what most calls send and receive. It imports nothing that they import too but the errors, since bundlers would make more
+ * files of it.
+ */
+import { createQuerySerializer } from "openapi-fetch";
+import { invalidOption } from "../options.js";
+import { contentOf } from "./content.js";
+import { cookieHeader, parameterHeaders, requestUrl, requireParameters, type Values } from "./parameters.js";
+import type { CallRequest, CallToWrite, headerRecord, QuerySerializer } from "./request.js";
+
+export { answerReader } from "./answer.js";
+
+interface Core {
+  readonly headerRecord: typeof headerRecord;
+  readonly hasDotSegment: (path: string) => boolean;
+}
+
+/** @throws ConfigurationError for what cannot be sent as the document says */
+export function anyRequest(
+  { operationId, operation, init, target, own }: CallToWrite,
+  { headerRecord, hasDotSegment }: Core,
+): CallRequest {
+  const { path, parameters } = operation;
+  const { querySerializer } = init;
+  const params = init.params ?? {};
+  const serializer = querySerializer === undefined ? undefined : querySerializerOf(querySerializer);
+  const url = requestUrl(path, params, target, parameters, hasDotSegment, serializer);
+  const headers = headerRecord(init.headers, parameterHeaders(params.header, parameters), own);
+  const cookie = params.cookie && cookieHeader(params.cookie, parameters, headers.cookie);
+  if (cookie !== undefined) headers.cookie = cookie;
+  if (parameters !== undefined) requireParameters(operationId, parameters, params, headers);
+  if (init.body === undefined) return { url, headers, body: undefined };
+  const { body, contentType } = contentOf(operation, init.body, headers, init.bodySerializer);
+  // The fetch adds the type of a FormData, with its boundary.
+  if (contentType === undefined) delete headers["content-type"];
+  else headers["content-type"] = contentType;
+  return { url, headers, body };
+}
+
+function querySerializerOf(given: QuerySerializer): (query: Values) => string {
+  if (typeof given !== "function" && (typeof given !== "object" || given === null))
+    throw invalidOption("querySerializer", "must be a function, or the options of one");
+  const serialize = typeof given === "function" ? given : createQuerySerializer(given);
+  return (query) => {
+    const text: unknown = serialize(query);
+    if (typeof text === "string") return text.replace(/^\?/, "");
+    throw invalidOption("querySerializer", "must return a string");
+  };
+}
