@@ -10,6 +10,7 @@ const CHECKS = [
   "check:documents",
   "check:generated",
   "check:layers",
+  "check:patterns",
   "check:bundles",
   "typecheck",
   "build",
