@@ -314,6 +314,8 @@ export const isStoreError: Guard<StoreError> = isNamed("StoreError");
 const maximumWireTextCharacters = 200;
 /** This many consecutive characters of a secret count as an echo of it, even if the rest was cut off. */
 const echoCharacters = 10;
+/** Headers carry no longer token. Text beside a longer one counts as an echo, since the search would take seconds. */
+const longestSecret = 16_384;
 
 /**
  * Makes text from an answer fit for a message, as one bounded line without control characters. Returns `undefined` if
@@ -323,18 +325,22 @@ export function wireText(value: unknown, secrets: readonly string[] = []): strin
   if (typeof value !== "string" || value === "") return undefined;
   const start = value.slice(0, 2 * maximumWireTextCharacters);
   const line = start.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, " ").trim();
-  if (secrets.some((secret) => isEchoOf(secret, start) || isEchoOf(secret, line))) return undefined;
+  const texts = new Set([start, line]);
+  if (secrets.some((secret) => [...texts].some((text) => isEchoOf(secret, text)))) return undefined;
   return line.length > maximumWireTextCharacters ? `${line.slice(0, maximumWireTextCharacters)}…` : line;
 }
 
 function isEchoOf(secret: string, text: string): boolean {
+  if (secret.length > longestSecret) return true;
   const inForm = new URLSearchParams({ _: secret }).toString().slice(2);
   // The text may hold the secret as it is, or as it is written in JSON, in a form or in a URL.
   const forms = [secret, JSON.stringify(secret).slice(1, -1), inForm, inForm.replace(/\+/g, "%20")];
-  return forms.some((form) => {
+  const parts = new Set<string>();
+  for (let at = 0; at + echoCharacters <= text.length; at++) parts.add(text.slice(at, at + echoCharacters));
+  return [...new Set(forms)].some((form) => {
     if (form.length <= echoCharacters) return form !== "" && text.includes(form);
     for (let at = 0; at + echoCharacters <= form.length; at++)
-      if (text.includes(form.slice(at, at + echoCharacters))) return true;
+      if (parts.has(form.slice(at, at + echoCharacters))) return true;
     return false;
   });
 }

@@ -209,6 +209,8 @@ function nextHop(response: Response, hop: Hop, { auth, init }: BearerRequest<unk
     return undefined;
   }
   if (url.protocol !== "https:" && url.protocol !== "http:") return undefined;
+  // A relative address may grow with each hop, and reading the path of each takes as long as it is.
+  if (url.href.length > longestUrl) return undefined;
   // Plain http after https would let the network read the rest of the exchange.
   if (url.protocol === "http:" && hop.url.startsWith("https:")) return undefined;
   const becomesGet =
@@ -227,6 +229,9 @@ function nextHop(response: Response, hop: Hop, { auth, init }: BearerRequest<unk
   const headers = Object.fromEntries(Object.entries(hop.headers).filter(([name]) => isKept(name)));
   return { url: url.href, method, headers, body, withBearer };
 }
+
+/** Servers read 8 or 16 kB of a request's head. */
+const longestUrl = 16_384;
 
 /** Headers that describe the wanted response and do not identify the caller. */
 const harmlessHeaders: readonly string[] = ["accept", "accept-language", "range"];
