@@ -218,24 +218,25 @@ export function mediaTypeSent({ mediaType }: Content): string | undefined {
   return mediaType.includes("*") ? undefined : mediaType;
 }
 
-const mediaTypeTest = (pattern: string) => {
-  const expression = new RegExp(`^(?:${pattern})\\s*(?:;|$)`, "i");
-  return (mediaType: string): boolean => expression.test(mediaType);
-};
-
 type MediaTypeTest = (mediaType: string) => boolean;
-export const isJson: MediaTypeTest = mediaTypeTest("[^/;]+/(?:[^/;]+\\+)?json");
-export const isUrlencoded: MediaTypeTest = mediaTypeTest("application/x-www-form-urlencoded");
-export const isMultipart: MediaTypeTest = mediaTypeTest("multipart/[^/;]+");
-export const isText: MediaTypeTest = mediaTypeTest("text/[^/;]+|[^/;]+/(?:[^/;]+\\+)?xml");
-export const isEventStream: MediaTypeTest = mediaTypeTest("text/event-stream");
+const mediaTypeTest =
+  (pattern: RegExp): MediaTypeTest =>
+  (mediaType) =>
+    pattern.test(mediaType.split(";", 1)[0]?.trimEnd() ?? "");
+
+export const isJson: MediaTypeTest = mediaTypeTest(/^[^/]+\/(?:[^/]+\+)?json$/i);
+export const isUrlencoded: MediaTypeTest = mediaTypeTest(/^application\/x-www-form-urlencoded$/i);
+export const isMultipart: MediaTypeTest = mediaTypeTest(/^multipart\/[^/]+$/i);
+export const isText: MediaTypeTest = mediaTypeTest(/^(?:text\/[^/]+|[^/]+\/(?:[^/]+\+)?xml)$/i);
+export const isEventStream: MediaTypeTest = mediaTypeTest(/^text\/event-stream$/i);
 export const isJsonSequence: MediaTypeTest = mediaTypeTest(
-  "application/(?:x-)?(?:ndjson|jsonl|jsonlines|json-lines|json-seq)",
+  /^application\/(?:x-)?(?:ndjson|jsonl|jsonlines|json-lines|json-seq)$/i,
+);
+const isMedia = mediaTypeTest(
+  /^(?:(?:image|audio|video|font)\/[^/]+|application\/(?:octet-stream|pdf|zip|gzip))$/i,
 );
 /** What no text can be. */
-export const isBinary: MediaTypeTest = mediaTypeTest(
-  "(?:image|audio|video|font)/(?!svg\\+)[^/;]+|application/(?:octet-stream|pdf|zip|gzip)",
-);
+export const isBinary: MediaTypeTest = (mediaType) => isMedia(mediaType) && !/^\w+\/svg\+/.test(mediaType);
 
 /** Every status code of the IANA HTTP Status Code Registry, with the unused 306 and 418. */
 export const REGISTERED_STATUSES: readonly number[] = [
