@@ -22,7 +22,8 @@ const CORE = [...GROUND, "src/http/", "src/variants/", "src/auth/", "src/client/
 const LAYERS: readonly Layer[] = [
   { holds: "src/errors.ts", may: [] },
   { holds: "src/version.ts", may: [] },
-  { holds: "src/options.ts", may: ["src/errors.ts"] },
+  { holds: "src/option-names.ts", may: [] },
+  { holds: "src/options.ts", may: ["src/errors.ts"], mayType: ["src/contract/learning/settings.ts"] },
   { holds: "src/clock.ts", may: ["src/errors.ts", "src/options.ts"] },
   { holds: "src/http/", may: GROUND, mayType: ["undici"] },
   { holds: "src/variants/", may: [...GROUND, "src/http/", "generated/"] },
@@ -61,8 +62,8 @@ const LAYERS: readonly Layer[] = [
   { holds: "generated/", may: ["zod"] },
 ];
 
-/** Constants without imports, which couple no layers. */
-const FOR_EVERYONE = ["src/version.ts"];
+/** Modules without imports that know nothing of the service, so they couple no layers. */
+const FOR_EVERYONE = ["src/version.ts", "src/option-names.ts"];
 /** Single files (prefixes of paths) that may use builtins of Node although their layer may not. */
 const NODE_FILES = ["src/stores/file", "src/backend/to-node-handler.ts"];
 /** Layers that load modules which a user names at run time, and a file that hides a package from bundlers. */

@@ -1,6 +1,6 @@
 /** Combines detection, credentials, auth and client: `connect` for one tenant, `createConnector` for many. */
 import type { OperationTypes } from "../generated/operations.js";
-import { type AuthOptions, resolveAuthOptions } from "./auth/auth.js";
+import { type AuthOptions, authNames, resolveAuthOptions } from "./auth/auth.js";
 import { driverOf, type MachineCredential } from "./auth/credentials/credential.js";
 import { type MachineTokensContext, machineTokens } from "./auth/machine-tokens.js";
 import { RecentlyUsed } from "./auth/recently-used.js";
@@ -13,10 +13,11 @@ import type { LookupTypes } from "./client/outcome.js";
 import { ConfigurationError, type Detection, UnexpectedResponseError, type Variant } from "./errors.js";
 import { untilAborted } from "./http/exchange.js";
 import { ifPossible, lazy } from "./http/lazy.js";
-import { invalidOption, requireObject, requireSignal } from "./options.js";
-import { type CreateServiceOptions, type Service, serviceMaker } from "./service.js";
+import { type NamesOf, namesElsewhere } from "./option-names.js";
+import { invalidOption, requireOptions, requireSignal } from "./options.js";
+import { type CreateServiceOptions, type Service, serviceMaker, serviceNames } from "./service.js";
 import type { DetectVariantOptions } from "./variants/detect.js";
-import { parseTarget, type Target, type TargetOptions } from "./variants/target.js";
+import { parseTarget, requestNames, type Target, type TargetOptions } from "./variants/target.js";
 
 /** The module is loaded lazily, because with one credential there is nothing to choose. */
 const choice = /* @__PURE__ */ lazy(() => import("./choose-variant.js"));
@@ -37,12 +38,27 @@ export interface ConnectorOptions<T extends LookupTypes = OperationTypes>
   readonly maxTenants?: number | undefined;
 }
 
+const connectorNames: NamesOf<ConnectorOptions> = {
+  ...serviceNames,
+  ...authNames,
+  credentials: true,
+  variant: true,
+  maxTenants: true,
+};
+
 export interface ConnectTarget extends Pick<TargetOptions, "baseUrl" | "tenantId"> {
   /** Ends the wait for a detection. */
   readonly signal?: AbortSignal | undefined;
 }
 
+const targetNames: NamesOf<ConnectTarget> = { baseUrl: true, tenantId: true, signal: true };
+
 export type ConnectOptions<T extends LookupTypes = OperationTypes> = ConnectorOptions<T> & ConnectTarget;
+
+const forTheMethod = /* @__PURE__ */ namesElsewhere(targetNames, "Pass it to the method connect.");
+const forTheConnector = /* @__PURE__ */ namesElsewhere(connectorNames, "Pass it to createConnector.");
+
+const connectNames: NamesOf<ConnectOptions> = { ...targetNames, ...connectorNames };
 
 /**
  * Connects to a tenant of a deployment, whichever variant it serves. With credentials of both variants the deployment is
@@ -63,7 +79,7 @@ export type ConnectOptions<T extends LookupTypes = OperationTypes> = ConnectorOp
 export async function connect<T extends LookupTypes = OperationTypes>(
   options: ConnectOptions<T>,
 ): Promise<Service<T>> {
-  return createConnector(options).connect(options);
+  return connectorOf(requireOptions("connect", options, connectNames))(options);
 }
 
 export interface Connector<T extends LookupTypes = OperationTypes> {
@@ -82,11 +98,17 @@ export interface Connector<T extends LookupTypes = OperationTypes> {
 export function createConnector<T extends LookupTypes = OperationTypes>(
   options: ConnectorOptions<T>,
 ): Connector<T> {
-  const {
-    allowInsecureHttp,
-    tenantIdPattern,
-    maxTenants = usualMaxTenants,
-  } = requireObject("options", options);
+  const connect = connectorOf(requireOptions("createConnector", options, connectorNames, forTheMethod));
+  return Object.freeze({
+    async connect(wanted: ConnectTarget): Promise<Service<T>> {
+      return connect(requireOptions("connector.connect", wanted, targetNames, forTheConnector));
+    },
+  });
+}
+
+/** Makes the method `connect` from options whose names were checked, and so are those of its argument. */
+function connectorOf<T extends LookupTypes>(options: ConnectorOptions<T>): Connector<T>["connect"] {
+  const { allowInsecureHttp, tenantIdPattern, maxTenants = usualMaxTenants } = options;
   if (!Number.isInteger(maxTenants) || maxTenants < 1)
     throw invalidOption("maxTenants", "must be a whole number, 1 or more");
   const credentials = checkCredentials(options);
@@ -137,21 +159,18 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
     });
   };
 
-  return Object.freeze({
-    async connect(wanted: ConnectTarget): Promise<Service<T>> {
-      const { baseUrl, tenantId } = requireObject("options", wanted);
-      const signal = requireSignal(wanted.signal);
-      const target = parseTarget({ baseUrl, tenantId, allowInsecureHttp, tenantIdPattern }, only?.variant);
-      if (signal?.aborted) throw signal.reason;
-      const first = credentials.filter((one) => only || !driverOf(one).callsFunction);
-      await untilAborted(Promise.all(first.map((one) => prepare(one, target))), signal);
-      if (only !== undefined) return serviceOf(authOf(only, target, false));
-      // An abort must end the wait for the module too.
-      const { chooseCredential } = await untilAborted(choice(), signal);
-      const { credential, detection } = await chooseCredential(contextOf(target), signal);
-      return serviceOf(authOf(credential, target, detection !== undefined), detection);
-    },
-  });
+  return async ({ baseUrl, tenantId, signal: given }) => {
+    const signal = requireSignal(given);
+    const target = parseTarget({ baseUrl, tenantId, allowInsecureHttp, tenantIdPattern }, only?.variant);
+    if (signal?.aborted) throw signal.reason;
+    const first = credentials.filter((one) => only || !driverOf(one).callsFunction);
+    await untilAborted(Promise.all(first.map((one) => prepare(one, target))), signal);
+    if (only !== undefined) return serviceOf(authOf(only, target, false));
+    // An abort must end the wait for the module too.
+    const { chooseCredential } = await untilAborted(choice(), signal);
+    const { credential, detection } = await chooseCredential(contextOf(target), signal);
+    return serviceOf(authOf(credential, target, detection !== undefined), detection);
+  };
 }
 
 /**
@@ -165,7 +184,8 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
  * const { served, evidence } = await detectVariant({ baseUrl: "https://customer.example", tenantId: "acme" });
  */
 export async function detectVariant(options: DetectVariantOptions): Promise<Detection> {
-  const signal = requireSignal(requireObject("options", options).signal);
+  const names: NamesOf<DetectVariantOptions> = { ...requestNames, ...targetNames };
+  const signal = requireSignal(requireOptions("detectVariant", options, names).signal);
   const loaded = await untilAborted(choice(), signal);
   return loaded.detectBoth(options);
 }

@@ -1,5 +1,5 @@
 /** Gets a person's tokens from the code of a launch (Variant A) or of a login (Variant B), or from the store. */
-import type { PersonAuth } from "./auth/auth.js";
+import { ownAuthNames, type PersonAuth } from "./auth/auth.js";
 import { exchangeCode } from "./auth/code-exchange.js";
 import type { PreparedApiClient } from "./auth/credentials/clients.js";
 import { requireText } from "./auth/credentials/credential.js";
@@ -14,11 +14,14 @@ import type { TokenStore } from "./auth/token-store.js";
 import type { Variant } from "./errors.js";
 import { isLoopback, untilAborted } from "./http/exchange.js";
 import { lazy } from "./http/lazy.js";
-import { invalidOption, requireCode, requireCodeVerifier, requireObject, requireSignal } from "./options.js";
+import type { NamesOf } from "./option-names.js";
+import { invalidOption, requireCode, requireCodeVerifier, requireOptions, requireSignal } from "./options.js";
 import { memoryStore } from "./stores/memory.js";
 
 /** The module is loaded lazily, because only a login needs it. */
 const authorization = /* @__PURE__ */ lazy(() => import("./auth/authorization.js"));
+
+const personNames: NamesOf<PersonAuthOptions> = { ...ownAuthNames, person: true };
 
 export interface RedeemLaunchOptions extends PersonAuthOptions<"A"> {
   /** The tenant id is part of the path that the code is sent to. */
@@ -46,7 +49,13 @@ export interface RedeemLaunchOptions extends PersonAuthOptions<"A"> {
  * const service = createService(auth);
  */
 export async function redeemLaunch(options: RedeemLaunchOptions): Promise<PersonAuth<"A">> {
-  const signal = requireSignal(requireObject("options", options).signal);
+  const names: NamesOf<RedeemLaunchOptions> = {
+    ...personNames,
+    code: true,
+    codeVerifier: true,
+    signal: true,
+  };
+  const signal = requireSignal(requireOptions("redeemLaunch", options, names).signal);
   const context = await untilAborted(contextOf(options, "A"), signal);
   const code = requireCode(options.code);
   const codeVerifier = requireCodeVerifier(options.codeVerifier);
@@ -85,6 +94,8 @@ export interface BegunLogin {
  * const { url, login } = await beginLogin({ baseUrl, credential: apiClient({ clientId, redirectUri, authorizationEndpoint }) });
  */
 export async function beginLogin(options: LoginOptions): Promise<BegunLogin> {
+  const names: NamesOf<LoginOptions> = { ...personNames, redirectUri: true };
+  requireOptions("beginLogin", options, names);
   const prepared = (await contextOf(options, "B")).prepared as PreparedApiClient;
   const { clientId, issuer } = prepared;
   const redirectUri = requireText(prepared.redirectUri, "redirectUri", "B");
@@ -118,7 +129,13 @@ export interface CompleteLoginOptions extends PersonAuthOptions<"B"> {
  * const auth = await completeLogin({ baseUrl, credential, callbackUrl: request.url, login, store, person: sessionId });
  */
 export async function completeLogin(options: CompleteLoginOptions): Promise<PersonAuth<"B">> {
-  const { login } = requireObject("options", options);
+  const names: NamesOf<CompleteLoginOptions> = {
+    ...personNames,
+    callbackUrl: true,
+    login: true,
+    signal: true,
+  };
+  const { login } = requireOptions("completeLogin", options, names);
   const signal = requireSignal(options.signal);
   if (typeof login?.state !== "string" || login.state === "")
     throw invalidOption("login", "must be the login that beginLogin returned");
@@ -153,7 +170,8 @@ export interface ResumeAuthOptions<V extends Variant = Variant> extends PersonAu
 export async function resumeAuth<V extends Variant>(
   options: ResumeAuthOptions<V>,
 ): Promise<PersonAuth<V> | undefined> {
-  if (options?.person === undefined)
+  const names: NamesOf<ResumeAuthOptions> = personNames;
+  if (requireOptions("resumeAuth", options, names).person === undefined)
     throw invalidOption("person", "is missing", "Pass the name that the tokens were stored under.");
   if (options.store === undefined)
     throw invalidOption("store", "is missing", "Pass the store that the tokens were written to.");
@@ -165,7 +183,7 @@ export async function resumeAuth<V extends Variant>(
 
 /** Checks the options and adds a store in memory if there is none. */
 function contextOf<V extends Variant>(options: PersonAuthOptions<V>, variant: V): Promise<PersonContext> {
-  const { store, clock } = requireObject("options", options);
+  const { store, clock } = options;
   const given = store === undefined ? memoryStore({ clock }) : store;
   return personContext({ ...options, store: given }, variant);
 }

@@ -13,12 +13,13 @@ import {
   type Api,
   type Caller,
   type CallerContext,
-  type CallInit,
   type CallOptions,
+  callNames,
   createCaller,
   OperationIndex,
   resolveCallOptions,
 } from "./client/caller.js";
+import type { CallInit } from "./client/init.js";
 import type {
   CallArgs,
   Lookup,
@@ -32,7 +33,8 @@ import type {
 import { createServiceFetch, type ServiceFetch } from "./client/service-fetch.js";
 import type { Detection, Variant } from "./errors.js";
 import { recordOf } from "./http/exchange.js";
-import { invalidOption, requireObject } from "./options.js";
+import type { NamesOf } from "./option-names.js";
+import { invalidOption, requireOptions, settingNames } from "./options.js";
 
 /**
  * Calls an operation by its id. Resolves with an outcome whatever the API answers; rejects on token and network
@@ -103,10 +105,25 @@ export type Service<T extends LookupTypes = OperationTypes> = ServiceOf<"A", T> 
 
 export interface VariantClientOptions extends InheritedOptions, CallOptions {}
 
+const clientNames: NamesOf<VariantClientOptions> = {
+  ...settingNames,
+  ...callNames,
+  fetch: true,
+  clock: true,
+  timeoutMs: true,
+  rateLimitDeadlineMs: true,
+  onEvent: true,
+};
+
 export interface CreateServiceOptions<T extends LookupTypes = OperationTypes> extends VariantClientOptions {
   /** The operations.ts that `bivariant generate` wrote from documents of your own. Default: the shipped one. */
   readonly api?: Api<T> | undefined;
 }
+
+export const serviceNames: NamesOf<CreateServiceOptions> = { ...clientNames, api: true };
+
+/** `createService` takes the detection too, which a connector makes itself. */
+const createServiceNames = { ...serviceNames, detection: true };
 
 /**
  * Makes typed calls through an `Auth`: one from `createAuth`, or one of your own.
@@ -121,7 +138,7 @@ export function createService<V extends Variant = Variant, T extends LookupTypes
 ): V extends Variant ? ServiceOf<V, T> : never {
   if (typeof auth?.getAccessToken !== "function" || (auth.variant !== "A" && auth.variant !== "B"))
     throw invalidOption("auth", "must be an Auth", "Make one with createAuth.");
-  requireObject("options", options);
+  requireOptions("createService", options, createServiceNames);
   const service = serviceMaker(options, resolveFor(auth, options))(auth, options.detection);
   return service as V extends Variant ? ServiceOf<V, T> : never;
 }
@@ -174,7 +191,7 @@ export function createVariantClient<X extends Variant>(
   options: VariantClientOptions,
 ): PathClient<OperationTypes, X> {
   if (auth?.variant !== variant) throw invalidOption("auth", `must be an Auth of Variant ${variant}`);
-  const resolved = resolveFor(auth, requireObject("options", options));
+  const resolved = resolveFor(auth, requireOptions(`createVariant${variant}Client`, options, clientNames));
   const operations = new OperationIndex(entries, variant);
   const context = contextOf({ ...resolved, ...resolveCallOptions(options) });
   const call = createCaller({ ...context, operations });

@@ -6,10 +6,12 @@ import {
   type RelaunchRequiredError,
   type Variant,
 } from "../errors.js";
+import type { NamesOf } from "../option-names.js";
 import { invalidOption, requireDuration, requireTypes } from "../options.js";
 import {
   type RequestOptions,
   type ResolvedRequestOptions,
+  requestNames,
   resolveRequestOptions,
   type TargetOptions,
 } from "../variants/target.js";
@@ -127,6 +129,23 @@ export interface AuthOptions
    */
   readonly shareInFlight?: boolean | undefined;
 }
+
+export const authNames: NamesOf<AuthOptions> = {
+  ...requestNames,
+  rateLimitDeadlineMs: true,
+  onEvent: true,
+  store: true,
+  waitUntil: true,
+  shareInFlight: true,
+};
+
+/** The names of an Auth's options, whatever its credential is for. */
+export const ownAuthNames: NamesOf<AuthOptions & TargetOptions & { readonly credential: unknown }> = {
+  ...authNames,
+  baseUrl: true,
+  tenantId: true,
+  credential: true,
+};
 
 export type InheritedOptions = Pick<
   AuthOptions,

@@ -10,7 +10,8 @@ import {
   type Variant,
 } from "../errors.js";
 import { parseRetryAfterMs, retryWaitMs, sleep } from "../http/backoff.js";
-import { requireObject } from "../options.js";
+import type { NamesOf } from "../option-names.js";
+import { requireOptions } from "../options.js";
 import { parseTarget, type TargetOptions } from "../variants/target.js";
 import {
   type AccessToken,
@@ -18,6 +19,7 @@ import {
   type AuthOptions,
   createAccessToken,
   type Emit,
+  ownAuthNames,
   resolveAuthOptions,
 } from "./auth.js";
 import {
@@ -311,8 +313,8 @@ export interface CreateAuthOptions<V extends Variant = Variant> extends AuthOpti
  * const { value } = await auth.getAccessToken();
  */
 export function createAuth<V extends Variant>(options: CreateAuthOptions<V>): Auth & { readonly variant: V } {
-  requireObject("options", options);
-  const driver = driverOf(options.credential);
+  const names: NamesOf<CreateAuthOptions> = ownAuthNames;
+  const driver = driverOf(requireOptions("createAuth", options, names).credential);
   const { variant } = options.credential;
   const resolved = resolveAuthOptions(options);
   const target = parseTarget(options, variant);

@@ -23,7 +23,7 @@ import {
 } from "../errors.js";
 import { sleep } from "../http/backoff.js";
 import { jsonObject } from "../http/exchange.js";
-import { invalidOption, requireObject } from "../options.js";
+import { invalidOption } from "../options.js";
 import { parseTarget, type TargetOptions } from "../variants/target.js";
 import {
   type AccessToken,
@@ -90,7 +90,6 @@ export async function personContext<V extends Variant>(
   options: PersonAuthOptions<V> & { readonly store: TokenStore; readonly redirectUri?: string },
   expected?: V,
 ): Promise<PersonContext> {
-  requireObject("options", options);
   const driver = personDriverOf(options.credential, expected);
   const { variant } = options.credential;
   const checked = resolveAuthOptions(options);

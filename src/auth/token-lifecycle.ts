@@ -11,7 +11,8 @@
 import { countdown, limitIn, type ResolvedClock, zero } from "../clock.js";
 import { failureOf, isRateLimitedError, isTransportError, type Variant } from "../errors.js";
 import { backoffMs } from "../http/backoff.js";
-import { requireSignal } from "../options.js";
+import type { NamesOf } from "../option-names.js";
+import { requireOptions, requireSignal } from "../options.js";
 import {
   type AccessToken,
   type Auth,
@@ -74,6 +75,8 @@ interface RenewalInFlight {
   readonly isBackground: boolean;
 }
 
+const tokenNames: NamesOf<TokenOptions> = { signal: true, requestId: true };
+
 export class TokenLifecycle implements Auth {
   readonly variant: Variant;
   readonly baseUrl: string;
@@ -100,16 +103,21 @@ export class TokenLifecycle implements Auth {
     this.#begin = emitter(this, options);
   }
 
-  getAccessToken(options?: TokenOptions): Promise<AccessToken> {
-    const signal = options?.signal;
+  getAccessToken(options: TokenOptions = {}): Promise<AccessToken> {
+    try {
+      requireOptions("getAccessToken", options, tokenNames);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    const { signal, requestId } = options;
     if (signal?.aborted) return Promise.reject(signal.reason);
     const held = this.#held;
     if (held !== undefined) {
       const now = this.#clock.now();
       if (now < held.renewAt) return held.promise;
-      if (now < held.token.expiresAt) return this.#serveWhileRenewing(held, options?.requestId);
+      if (now < held.token.expiresAt) return this.#serveWhileRenewing(held, requestId);
     }
-    return this.#wait(signal, options?.requestId);
+    return this.#wait(signal, requestId);
   }
 
   invalidate(token: AccessToken): void {

@@ -1,12 +1,14 @@
 /** Checks the options of createBackend once, and fills in their defaults. */
 import { z } from "zod";
 import type { OperationTypes } from "../../generated/operations.js";
-import { type AuthOptions, resolveAuthOptions, type ServiceEvent } from "../auth/auth.js";
+import { type AuthOptions, authNames, resolveAuthOptions, type ServiceEvent } from "../auth/auth.js";
 import { type TokenStore, withStoreErrors } from "../auth/token-store.js";
+import { callNames } from "../client/caller.js";
 import type { LookupTypes } from "../client/outcome.js";
 import { countdown, type ResolvedClock, zero } from "../clock.js";
 import { isConfigurationError } from "../errors.js";
-import { invalidOption, requireTypes } from "../options.js";
+import type { NamesOf } from "../option-names.js";
+import { invalidOption, requireOptions, requireTypes, settingNames } from "../options.js";
 import type { CreateServiceOptions } from "../service.js";
 import { memoryStore } from "../stores/memory.js";
 import {
@@ -119,13 +121,13 @@ const optionsSchema = z.looseObject({
   publicUrl: text.optional(),
   origins: z.array(text, 'must be an array of origins such as ["https://planner.example"]').default([]),
   session: z
-    .strictObject(
+    .object(
       {
         cookie: flag.default(false),
         lifetimeMs: durationMs.default(8 * 3_600_000),
         idleMs: durationMs.default(3_600_000),
       },
-      "must be an object with no other properties than cookie, lifetimeMs and idleMs",
+      "must be an object with cookie, lifetimeMs or idleMs",
     )
     .prefault({}),
   onError: z
@@ -136,6 +138,22 @@ const optionsSchema = z.looseObject({
     .optional(),
   allowInsecureHttp: flag.default(false),
 });
+
+const names: NamesOf<BackendOptions> = {
+  ...settingNames,
+  ...callNames,
+  ...authNames,
+  api: true,
+  deployments: true,
+  path: true,
+  publicUrl: true,
+  origins: true,
+  session: true,
+  clientKey: true,
+  onError: true,
+};
+
+const sessionNames: NamesOf<SessionOptions> = { cookie: true, lifetimeMs: true, idleMs: true };
 
 /** Without this, mistakes in the settings would be visible only as a page that does not work. */
 function printer(clock: ResolvedClock): NonNullable<BackendOptions["onError"]> {
@@ -151,15 +169,19 @@ function printer(clock: ResolvedClock): NonNullable<BackendOptions["onError"]> {
 
 /** @throws ConfigurationError */
 export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>): Settings {
-  const parsed = optionsSchema.safeParse(options);
+  const parsed = optionsSchema.safeParse(requireOptions("createBackend", options, names));
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     throw invalidOption(issue?.path.join(".") || "options", issue?.message ?? "must be an object");
   }
   requireTypes(options, "function", ["clientKey"]);
+  requireOptions("session", options.session ?? {}, sessionNames);
   const { path, session, publicUrl, allowInsecureHttp } = parsed.data;
   const { clock, timeoutMs, waitUntil = () => {} } = resolveAuthOptions(options);
   const { onError = printer(clock) } = parsed.data;
+  const authOptions: AuthOptions = Object.fromEntries(
+    Object.entries(options).filter(([name]) => name in authNames),
+  );
   const ownStore = options.store ?? memoryStore({ clock });
   const store = withStoreErrors(ownStore, timeoutMs, clock);
   // People may never log out. It is longer than a session, because a token is stored shortly before.
@@ -193,7 +215,7 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
       // A listener that fails must not change the answer to the browser.
       (async () => onError(error, context))().catch(() => {});
     },
-    auth: { ...options, store: tokenStore, timeoutMs, clock },
+    auth: { ...authOptions, store: tokenStore, timeoutMs, clock },
   };
 }
 

@@ -3,7 +3,7 @@ import type { OperationTypes } from "../../generated/operations.js";
 import { resolveAuthOptions } from "../auth/auth.js";
 import type { LookupTypes } from "../client/outcome.js";
 import { ConfigurationError, wireText } from "../errors.js";
-import { invalidOption, requireObject } from "../options.js";
+import { invalidOption } from "../options.js";
 import { type Service, serviceMaker } from "../service.js";
 import { type BackendOptions, parseOptions, type Settings } from "./backend-options.js";
 import { errorPage, Refusal, reportedAnswer } from "./error-answer.js";
@@ -110,7 +110,7 @@ async function answerOwnLogin(request: Request, context: Context): Promise<Respo
 export function createBackend<T extends LookupTypes = OperationTypes>(
   options: BackendOptions<T>,
 ): Backend<T> {
-  const settings = parseOptions(requireObject("options", options));
+  const settings = parseOptions(options);
   // This is made once, because indexing a table of a thousand operations takes milliseconds.
   const makeService = serviceMaker(options, resolveAuthOptions(options));
   const people = new PersonAuths(settings);

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { type PersonCredential, personDriverOf } from "../auth/credentials/credential.js";
 import { inTime, type ResolvedClock } from "../clock.js";
 import { TransportError } from "../errors.js";
+import { unknownMembers } from "../option-names.js";
 import { invalidOption } from "../options.js";
 import type { PendingLogin } from "../people.js";
 import { isUnderBase, parseBaseUrl, parseTarget, parseTenantId } from "../variants/target.js";
@@ -224,7 +225,7 @@ function parseList(given: unknown, options: DeploymentOptions): readonly Backend
 function parseDeployment(given: unknown, options: DeploymentOptions, where: string): BackendDeployment {
   const invalid = (problem: string) =>
     invalidOption("deployments", `must hold valid deployments: ${problem}`);
-  const parsed = deploymentSchema.safeParse(given);
+  const parsed = deploymentSchema.safeParse(given, { error: unknownMembers });
   if (!parsed.success)
     throw invalid(
       parsed.error.issues.map(({ path, message }) => `${[where, ...path].join(".")} ${message}`).join("; "),

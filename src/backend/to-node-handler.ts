@@ -3,7 +3,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
 import type { ReadableStream as NodeReadableStream } from "node:stream/web";
 import { type ClockOptions, inTime, limitIn, type ResolvedClock, resolveClock } from "../clock.js";
-import { invalidOption, requireDuration, requireObject } from "../options.js";
+import type { NamesOf } from "../option-names.js";
+import { invalidOption, requireDuration, requireOptions } from "../options.js";
 import { type ErrorAnswer, Refusal } from "./error-answer.js";
 
 /** The parts of a request from node:http or HTTP/2 that are needed, declared without the types of Node. */
@@ -47,7 +48,9 @@ export function toNodeHandler(
   handler: Handler,
   options: ClockOptions & { readonly timeoutMs?: number | undefined } = {},
 ): (incoming: NodeRequest, outgoing: NodeResponse) => void {
-  const timeoutMs = requireDuration("timeoutMs", requireObject("options", options).timeoutMs, 10_000, 1);
+  const names: NamesOf<typeof options> = { clock: true, timeoutMs: true };
+  const given = requireOptions("toNodeHandler", options, names).timeoutMs;
+  const timeoutMs = requireDuration("timeoutMs", given, 10_000, 1);
   const limit = { timeoutMs, clock: resolveClock(options) };
   return (incoming, outgoing) => {
     const served = serve(handler, incoming as Incoming, outgoing as ServerResponse, limit);

@@ -195,7 +195,17 @@ interface LoginName {
   readonly clientId: string;
 }
 
-type StoredPerson = PersonAuthOptions<"B"> & LoginName & { readonly store: TokenStore };
+interface StoredPerson extends LoginOptions {
+  readonly store: TokenStore;
+}
+
+function resume({
+  clientId: _,
+  secrets: __,
+  ...options
+}: StoredPerson): Promise<PersonAuth<"B"> | undefined> {
+  return resumeAuth({ ...options, person: cliPerson });
+}
 
 /**
  * Finds the stored login, or else the names of the stored logins of its client at its deployment: for other tenants,
@@ -204,7 +214,7 @@ type StoredPerson = PersonAuthOptions<"B"> & LoginName & { readonly store: Token
  * @throws StoreError
  */
 async function findLogin(person: StoredPerson): Promise<PersonAuth<"B"> | LoginName[]> {
-  const auth = await resumeAuth({ ...person, person: cliPerson });
+  const auth = await resume(person);
   if (auth !== undefined) return auth;
   const names = await readNames(person.store);
   return names.filter((one) => isSameLogin({ ...one, tenantId: person.tenantId }, person));
@@ -213,7 +223,7 @@ async function findLogin(person: StoredPerson): Promise<PersonAuth<"B"> | LoginN
 /** Checks that the store holds this login, and adds it to the list. @throws StoreError */
 export async function rememberLogin(person: StoredPerson, auth: PersonAuth<"B">): Promise<void> {
   // A grant that could not be stored is kept in memory only. The next command would not find it.
-  const stored = await resumeAuth({ ...person, person: cliPerson });
+  const stored = await resume(person);
   if ((await stored?.getAccessToken())?.value !== (await auth.getAccessToken()).value)
     throw new StoreError("store_unavailable", "The login could not be stored. Log in again.");
   const { baseUrl, tenantId, clientId } = person;

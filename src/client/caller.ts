@@ -19,12 +19,14 @@ import {
   untilAborted,
 } from "../http/exchange.js";
 import { lazy } from "../http/lazy.js";
+import type { NamesOf } from "../option-names.js";
 import { invalidOption } from "../options.js";
 import type { AnswerContent } from "./answer.js";
 import { type BearerFetchContext, bearerFetch } from "./bearer-fetch.js";
 import { apiErrorOf } from "./call-error.js";
-import type { LookupTypes, ParseAs } from "./outcome.js";
-import { type RequestOptions, requestOf } from "./request.js";
+import { type CallInit, fetchInitOf } from "./init.js";
+import type { LookupTypes } from "./outcome.js";
+import { requestOf } from "./request.js";
 import { signalOf } from "./service-fetch.js";
 
 /** Loaded at the first call whose answer may be other than JSON. */
@@ -72,15 +74,6 @@ export class OperationIndex {
   }
 }
 
-/** The options of `call` and `paths` for any operation: those of openapi-fetch and `envelope`. */
-export interface CallInit extends RequestOptions {
-  readonly parseAs?: ParseAs | undefined;
-  readonly maxResponseBytes?: number | undefined;
-  readonly envelope?: string | undefined;
-  readonly retries?: number | undefined;
-  readonly signal?: AbortSignal | undefined;
-}
-
 /** The options of a service that only calls use. */
 export interface CallOptions {
   /** Made by `validator` from `bivariant/validate`. */
@@ -101,6 +94,13 @@ export interface CallOptions {
    */
   readonly maxResponseBytes?: number | undefined;
 }
+
+export const callNames: NamesOf<CallOptions> = {
+  validate: true,
+  retries: true,
+  bearerStatuses: true,
+  maxResponseBytes: true,
+};
 
 type ResolvedCallOptions = Pick<CallOptions, "validate" | "maxResponseBytes"> & {
   readonly [K in "retries" | "bearerStatuses"]: NonNullable<CallOptions[K]>;
@@ -169,14 +169,16 @@ function namesDevice({ path, deviceParameter }: OperationEntry, { params, body }
   return names.some((name) => /device/i.test(name) || name === marked);
 }
 
+const none: CallInit = {};
+
 export function createCaller(context: CallerContext): Caller {
   const { operations, options, begin, memoryOf } = context;
   const { clock, validate, rateLimitDeadlineMs } = options;
 
-  return async (auth, operationId, init = {}) => {
+  return async (auth, operationId, init = none) => {
     const { variant } = auth;
     const operation = operations.byId(operationId);
-    if (typeof init !== "object" || init === null) throw invalidOption("init", "must be an object");
+    const fetchInit = init === none ? undefined : fetchInitOf(init);
     const { envelope } = init;
     // The Fetch standard allows null.
     const signal = init.signal ?? undefined;
@@ -239,6 +241,7 @@ export function createCaller(context: CallerContext): Caller {
           operationId,
           anonymous,
           again,
+          init: fetchInit,
           // A stream outlives the call, so the time limit may not end it.
           signalOf: reader && ((limit) => signalOf(limit, signal)),
           read: (response): Promise<string | AnswerContent> =>

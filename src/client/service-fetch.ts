@@ -2,9 +2,10 @@
 import type { Auth } from "../auth/auth.js";
 import { type ConfigurationError, codeOf } from "../errors.js";
 import { whenAborted } from "../http/exchange.js";
-import { invalidOption, requireObject } from "../options.js";
+import { invalidOption } from "../options.js";
 import { isUnderBase } from "../variants/target.js";
 import { type BearerFetchContext, bearerFetch } from "./bearer-fetch.js";
+import { requireFetchInit } from "./init.js";
 import { headerRecord, httpToken } from "./request.js";
 
 /**
@@ -22,7 +23,7 @@ export function createServiceFetch(context: BearerFetchContext): BearerFetch {
   const { clock } = context.options;
   return async (auth, input, init = {}) => {
     const url = resolveUnderBase(input, auth);
-    const method = requestMethod(requireObject("init", init));
+    const method = requestMethod(requireFetchInit(init));
     const headers = headerRecord(init.headers);
     // `redirect` is read by name, since `init` may be a Request, whose members are not its own.
     const { body, redirect = "follow", ...others } = init;

@@ -1,4 +1,5 @@
 /** What a run throws, and what ends a single case. */
+import { type NamesOf, unknownName } from "../option-names.js";
 
 export type ContractErrorCode =
   | "target_invalid"
@@ -18,6 +19,15 @@ export class ContractError extends Error {
     this.code = code;
     this.issues = issues;
   }
+}
+
+/** Checks that an options argument is an object whose names the function `of` knows. @throws ContractError `option_invalid` */
+export function requireOptions<T extends object>(of: string, options: T, names: NamesOf<T>): void {
+  const isObject = typeof options === "object" && options !== null;
+  const unknown = isObject
+    ? unknownName(of, options, names)
+    : { name: "options", message: "must be an object" };
+  if (unknown !== undefined) throw new ContractError("option_invalid", unknown.message, [unknown.name]);
 }
 
 /**

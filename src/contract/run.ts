@@ -1,7 +1,9 @@
 /** Tries the cases against one deployment, one after the other, and yields each result as it comes. */
+
+import type { NamesOf } from "../option-names.js";
 import type { CaseDefinition, ContractCase, ContractResult, Verdict } from "./case.js";
 import { allCases } from "./cases/all.js";
-import { ContractError, NotTried } from "./errors.js";
+import { ContractError, NotTried, requireOptions } from "./errors.js";
 import type { WaitReason } from "./exchange.js";
 import { Kit } from "./kit.js";
 import { type ContractTarget, needed, parseTarget } from "./target.js";
@@ -74,7 +76,7 @@ export interface PreparedRun {
 
 /** Checks everything that the caller gives, except that keys can be used. @throws ContractError */
 export function prepareRun(target: ContractTarget, options: ContractOptions): PreparedRun {
-  checkNames(options);
+  requireOptions("a contract run", options, optionNames);
   const checked = parseTarget(target);
   const cases = chooseCases(options);
   const kit = new Kit(checked, exchangeOptions(checked, options), options.only !== undefined);
@@ -86,7 +88,7 @@ export function prepareRun(target: ContractTarget, options: ContractOptions): Pr
   };
 }
 
-const optionNames: Readonly<Record<keyof ContractOptions, true>> = {
+const optionNames: NamesOf<ContractOptions> = {
   only: true,
   safe: true,
   maxRequests: true,
@@ -100,14 +102,6 @@ const optionNames: Readonly<Record<keyof ContractOptions, true>> = {
   onWait: true,
   allowInsecureHttp: true,
 };
-
-function checkNames(options: ContractOptions): void {
-  const unknown = Object.keys(options).filter((name) => !Object.hasOwn(optionNames, name));
-  if (unknown.length === 0) return;
-  const names = unknown.map((name) => `\`${name}\``).join(", ");
-  const message = `A run has no option ${names}. Its options are ${Object.keys(optionNames).join(", ")}.`;
-  throw new ContractError("option_invalid", message, unknown);
-}
 
 /** Of two variants one need not be served; all that is lent for one that is must be accepted. */
 async function checkAccess(kit: Kit, cases: readonly CaseDefinition[]): Promise<void> {

@@ -1,5 +1,6 @@
 /** The deployment that is tried, and what the caller lends for it: credentials, people and facts. */
 import { z } from "zod";
+import { unknownMembers } from "../option-names.js";
 import { ContractError } from "./errors.js";
 
 /** A plugin of Variant A with its key: PEM (PKCS#8), a JWK, or a `CryptoKey` for RS256. */
@@ -177,7 +178,7 @@ const schema = z.strictObject({
  * @throws ContractError `target_invalid`
  */
 export function parseTarget(input: unknown): ContractTarget {
-  const parsed = schema.safeParse(input);
+  const parsed = schema.safeParse(input, { error: unknownMembers });
   if (parsed.success) {
     const { apiClient, otherApiClient, ...target } = parsed.data;
     const baseUrl = target.baseUrl.replace(/^(.*[^/])?\/+$/, "$1");

@@ -1,6 +1,7 @@
 // Checks of rules, the refusals that they report, and the switches that skip them.
 import { z } from "zod";
-import { EmulatorError, isName } from "./errors.js";
+import { isName, mostAlike } from "../option-names.js";
+import { EmulatorError } from "./errors.js";
 import { type RuleAnswer, type RuleId, rules } from "./rules.js";
 
 /** The expected and the received value, in words that are safe to log (see `shown`). */
@@ -86,8 +87,10 @@ export class EmulatorRules {
 /** Returns why the switch is refused. An unknown name that looks like no rule may be a secret and is not quoted. */
 function switchProblem(rule: unknown, enforced: unknown): string | undefined {
   if (!isRuleId(rule)) {
-    const name = typeof rule === "string" && isName(rule) ? `"${rule}"` : "what was given";
-    return `${name} is not a rule; \`bivariant emulate --rules\` lists them`;
+    const text = typeof rule === "string" && isName(rule) ? rule : "";
+    const name = text === "" ? "what was given" : `"${text}"`;
+    const meant = mostAlike(text, Object.keys(rules));
+    return `${name} is not a rule; ${meant ? `use ${meant}` : "`bivariant emulate --rules` lists them"}`;
   }
   if (typeof enforced !== "boolean") return `${rule} must be true or false`;
   const isFixed = !enforced && rules[rule].off === undefined;

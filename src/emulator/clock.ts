@@ -1,5 +1,6 @@
 // The emulator's only clock. It shows real time until a test moves it.
-import { EmulatorError } from "./errors.js";
+import { z } from "zod";
+import { EmulatorError, parseInput } from "./errors.js";
 
 export type Instant = number | string | Date;
 
@@ -13,6 +14,8 @@ export interface ClockStart {
 const FURTHEST_MS = 8.64e15;
 /** Without a zone, a string would mean different instants on different machines. */
 const ZONED = /(Z|[+-]\d{2}:?\d{2})$/i;
+
+const skipSchema = z.strictObject({ timeoutMs: z.number().min(0).default(4000) });
 
 /**
  * The only clock for tokens, codes, jti values, rate windows, `Retry-After`, sessions and `Date`. It can be
@@ -107,7 +110,8 @@ export class EmulatorClock {
    *
    * @throws EmulatorError `sleep_timeout`
    */
-  async skipSleep({ timeoutMs = 4000 }: { readonly timeoutMs?: number | undefined } = {}): Promise<number> {
+  async skipSleep(options: { readonly timeoutMs?: number | undefined } = {}): Promise<number> {
+    const { timeoutMs } = parseInput(skipSchema, options, "option_invalid", "skipSleep");
     const startedAt = performance.now();
     while (this.#sleeps.size === 0) {
       if (performance.now() - startedAt > timeoutMs)

@@ -28,9 +28,10 @@ import type {
   ServiceAccountRegistration,
   ServiceAccountUpdate,
 } from "./registrations/clients.js";
+import { identitySchema } from "./registrations/fields.js";
 import { type PluginIdentity, type TestKey, TestKeys } from "./registrations/keys.js";
 import type { OperatorIdentity, OperatorRegistration, OperatorUpdate } from "./registrations/operators.js";
-import type { PluginRegistration, PluginUpdate } from "./registrations/plugins.js";
+import { type PluginRegistration, type PluginUpdate, pluginNames } from "./registrations/plugins.js";
 import { applySeed } from "./seed/seed.js";
 import { createDeployment, type LaunchIdentity, unregister } from "./state.js";
 import { type LoginRequest, loginInProcess } from "./variant-b/authorization.js";
@@ -166,8 +167,7 @@ export interface Emulator {
   readonly notServed: readonly NotServed[];
 }
 
-/** A whole registration is an identity too, so other members are ignored. */
-const identitySchema = z.object({ tenantId: z.string(), clientId: z.string() });
+const testKeySchema = identitySchema({ tenantId: z.string(), clientId: z.string() }, pluginNames);
 
 /** A host that is empty or not a string is refused, because Node would then serve every interface. */
 const addressSchema = z.strictObject({
@@ -269,7 +269,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     launch: (identity) => launchInProcess(() => deployment, identity),
     login: (request) => loginInProcess(deployment, request),
     testKey(plugin) {
-      const key = testKeys.find(parseInput(identitySchema, plugin, "option_invalid", "plugin"));
+      const key = testKeys.find(parseInput(testKeySchema, plugin, "option_invalid", "plugin"));
       if (key !== undefined) return key;
       const problem = "this emulator made no key for a plugin of that tenant and client_id";
       throw new EmulatorError("not_registered", `${problem}. Register the plugin without a jwks.`);

@@ -1,5 +1,6 @@
 // The emulator's own error, for a wrong set-up or in-process call. Refused requests are answers, never errors.
 import { z } from "zod";
+import { isName, unknownMembers } from "../option-names.js";
 
 /** The kind of mistake. Codes are stable and in lower snake case. */
 export type EmulatorErrorCode =
@@ -56,29 +57,15 @@ export function parseInput<Output>(
 ): Output {
   let issues = ["cannot be read"];
   try {
-    const parsed = schema.safeParse(input);
+    const parsed = schema.safeParse(input, { error: unknownMembers });
     if (parsed.success) return parsed.data;
-    issues = parsed.error.issues.map((issue) =>
-      [issue.path.map(shownMember).join("."), messageOf(issue)].filter((part) => part !== "").join(": "),
+    issues = parsed.error.issues.map(({ path, message }) =>
+      [path.map(shownMember).join("."), message].filter((part) => part !== "").join(": "),
     );
   } catch {
     // A getter of the input throws, or the input contains itself.
   }
   throw new EmulatorError(code, `${what}: ${issues.join("; ")}`, { issues });
-}
-
-/**
- * Whether a member's name may appear in a message. A name with digits may not, because a forgotten space turns a
- * secret into a key (`clientSecret:hunter2`).
- */
-export function isName(member: string): boolean {
-  return /^[A-Za-z_.-]{1,40}$/.test(member);
-}
-
-function messageOf(issue: z.core.$ZodIssue): string {
-  if (issue.code !== "unrecognized_keys") return issue.message;
-  const keys = issue.keys.map((key) => (isName(key) ? `"${key}"` : "…"));
-  return `Unrecognized key${keys.length === 1 ? "" : "s"}: ${keys.join(", ")}`;
 }
 
 function shownMember(member: PropertyKey): string {

@@ -17,7 +17,7 @@ import {
 import { checkSchemas } from "./emit/schemas.js";
 import { collectUnknowns } from "./emit/unknowns.js";
 import { listOperations } from "./operations.js";
-import { GenerateError, isObject, keysOf, pointerTo } from "./source-file.js";
+import { GenerateError, isObject, keysOf, pointerTo, requireOptions } from "./source-file.js";
 
 /** Code that uses the old document fails with the new one, can do more, or notices nothing. Worst first. */
 export const LEVELS = ["breaking", "additive", "neutral"] as const;
@@ -64,8 +64,9 @@ export interface DocumentDiff {
 export async function diffDocuments(
   old: string,
   revised: string,
-  { signal }: { readonly signal?: AbortSignal | undefined } = {},
+  options: { readonly signal?: AbortSignal | undefined } = {},
 ): Promise<DocumentDiff> {
+  const { signal } = requireOptions("diffDocuments", options, { signal: true });
   const redocly = findRedocly();
   const [before, after] = [await filesAt(old), await filesAt(revised)];
   if (before.has(undefined) !== after.has(undefined)) {

@@ -13,7 +13,7 @@ import { emitVariantTypes } from "./emit/variant-types.js";
 import { listOperations } from "./operations.js";
 import { readDocuments } from "./overlay.js";
 import { provenanceNotes } from "./provenance.js";
-import { GenerateError, isObject } from "./source-file.js";
+import { GenerateError, isObject, requireOptions } from "./source-file.js";
 
 export { type Change, type DocumentDiff, diffDocuments, LEVELS, type Level } from "./diff.js";
 export { GenerateError, type GenerateErrorCode, type GenerateErrorDetails } from "./source-file.js";
@@ -48,7 +48,7 @@ export interface GenerateOptions {
  * await generate({ documents: { A: "openapi/variant-a.yaml", B: "openapi/variant-b.yaml" }, out: "generated" });
  */
 export async function generate(options: GenerateOptions): Promise<readonly string[]> {
-  const files = await render(checked(options));
+  const files = await render(checked("generate", options));
   replaceFiles(options.out, files);
   return [...files.keys()].sort();
 }
@@ -109,7 +109,7 @@ export interface Drift {
  * if (drift.missing.length + drift.different.length + drift.extra.length > 0) process.exitCode = 1;
  */
 export async function checkGenerated(options: GenerateOptions): Promise<Drift> {
-  const expected = await render(checked(options));
+  const expected = await render(checked("checkGenerated", options));
   const found = new Set(await filesBelow(options.out));
   const different: string[] = [];
   for (const [name, content] of expected) {
@@ -137,13 +137,14 @@ type Sources = Omit<GenerateOptions, "out">;
 type Files = ReadonlyMap<string, string>;
 
 /** @throws GenerateError `option_invalid` */
-function checked(options: unknown): Sources {
+function checked(of: string, options: GenerateOptions): Sources {
+  const names = { documents: true, overlays: true, out: true, signal: true };
   const {
     documents = {},
     overlays = [],
     out,
     signal,
-  }: { readonly [Key in keyof GenerateOptions]?: unknown } = Object(options);
+  }: { readonly [Key in keyof GenerateOptions]?: unknown } = requireOptions(of, options, names);
   const isPath = (path: unknown) => typeof path === "string" && path !== "";
   if (!Array.isArray(overlays) || !overlays.every(isPath)) {
     throw new GenerateError("option_invalid", "`overlays` must be an array of paths.");

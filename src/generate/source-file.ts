@@ -16,6 +16,7 @@ import {
   visit as visitNodes,
   YAMLParseError,
 } from "yaml";
+import { type NamesOf, unknownName } from "../option-names.js";
 
 export type GenerateErrorCode =
   | "option_invalid"
@@ -69,6 +70,14 @@ export class GenerateError extends Error {
     this.document = place.document;
     this.pointer = place.pointer;
   }
+}
+
+/** Checks the names of an options argument. What is not an object has none. @throws GenerateError `option_invalid` */
+export function requireOptions<T extends object>(of: string, options: T, names: NamesOf<T>): T {
+  const given: T = Object(options);
+  const unknown = unknownName(of, given, names);
+  if (unknown === undefined) return given;
+  throw new GenerateError("option_invalid", unknown.message);
 }
 
 export type JsonObject = { readonly [key: string]: unknown };

@@ -1,7 +1,7 @@
 /** Compares the two variants of each operation: what a call sends and what it gets, part by part. */
 import { type Document, follow, readDocument, shippedDocument, VARIANTS, type Variant } from "./document.js";
 import { listOperations, type Operation } from "./operations.js";
-import { GenerateError, isObject } from "./source-file.js";
+import { GenerateError, isObject, requireOptions } from "./source-file.js";
 
 export interface OperationDifference {
   readonly operationId: string;
@@ -28,6 +28,7 @@ export async function diffVariants(
   documents: { readonly [V in Variant]?: string | undefined } = {},
   operationId?: string,
 ): Promise<readonly OperationDifference[]> {
+  requireOptions("diffVariants", documents, { A: true, B: true });
   const operations = async (variant: Variant) => {
     const document = await readDocument(variant, documents[variant] ?? shippedDocument(variant));
     return new Map(listOperations(document).map((one) => [one.id, partsOf(document, one)]));

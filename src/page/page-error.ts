@@ -72,6 +72,15 @@ export class PageError extends Error {
   }
 }
 
+/** The names of the options `T`, so that an option without its name does not compile. */
+type NamesOf<T> = { readonly [Name in keyof T]-?: 1 };
+
+/** @throws PageError `option_invalid` with all names for one that is not among them: finding the likeliest costs too much */
+export function requireNames<T extends object>(options: T, names: NamesOf<T>): void {
+  const unknown = Object.keys(options).find((name) => names[name as keyof T] !== 1);
+  if (unknown) throw new PageError("option_invalid", `${unknown} is none of ${Object.keys(names)}`);
+}
+
 /** Works across frames and with two copies of this module on one page, where `instanceof` does not. */
 export function isPageError(error: unknown): error is PageError {
   return (error as Error | undefined)?.name === "PageError";

@@ -2,7 +2,7 @@
  * The requests of a page to its own backend, and its session, which keeps a token in a closure, calls the backend's
  * origin with it, and ends once.
  */
-import { PageError, type PageErrorCode } from "./page-error.js";
+import { PageError, type PageErrorCode, requireNames } from "./page-error.js";
 
 export interface BackendClient {
   /** The URL under which the backend's routes are. */
@@ -126,8 +126,10 @@ export async function openSession(
       }
       return answer;
     },
-    async logout({ everywhere } = {}) {
+    async logout(options = {}) {
+      requireNames(options, { everywhere: 1 });
       if (over) return;
+      const { everywhere } = options;
       const sent = post(backend, "/logout", { everywhere }, own);
       if (!everywhere) end("logged_out");
       const answer = await sent;

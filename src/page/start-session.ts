@@ -25,7 +25,7 @@ import {
   shakeHands,
   urlOf,
 } from "./handshake.js";
-import { PageError } from "./page-error.js";
+import { PageError, requireNames } from "./page-error.js";
 import {
   type BackendClient,
   errorCodeOf,
@@ -85,11 +85,25 @@ export interface SessionOptions {
  * const devices = await (await session.fetch("/api/devices")).json();
  */
 export function startSession(options: SessionOptions): Promise<Session>;
-export async function startSession(
-  {
+export async function startSession(options: SessionOptions = {} as SessionOptions): Promise<Session> {
+  requireNames(options, {
+    hostOrigins: 1,
+    backend: 1,
+    parameters: 1,
+    state: 1,
+    tenantId: 1,
+    tenant: 1,
+    login: 1,
+    initMessage: 1,
+    readAuthCode: 1,
+    timeoutMs: 1,
+    fetch: 1,
+    onEnded: 1,
+  });
+  const {
     hostOrigins,
     backend = "/auth",
-    parameters,
+    parameters = {},
     login = true,
     initMessage = (challenge, opaque_code) => ({ type: "plugin:pkce-init", challenge, opaque_code }),
     readAuthCode: read = readAuthCode,
@@ -97,8 +111,8 @@ export async function startSession(
     fetch = self.fetch,
     onEnded,
     ...expected
-  }: SessionOptions = {} as SessionOptions,
-): Promise<Session> {
+  } = options;
+  requireNames(parameters, { opaqueCode: 1, state: 1 });
   if (self.origin === "null") throw new PageError("opaque_origin", "needs allow-same-origin");
   if (!crypto.subtle) throw new PageError("insecure_context");
   // A path is relative to this origin, even "//evil.example". Another origin must be given with its scheme.
@@ -117,8 +131,8 @@ export async function startSession(
     address.searchParams.delete(name);
     return value;
   };
-  const opaqueCode = take(parameters?.opaqueCode ?? "opaque_code");
-  const launchState = opaqueCode && take(parameters?.state ?? "state");
+  const opaqueCode = take(parameters.opaqueCode ?? "opaque_code");
+  const launchState = opaqueCode && take(parameters.state ?? "state");
   const returned = take(returnMark);
   const loginError = address.hash.split("#login_error=")[1];
   if (loginError) address.hash = "";

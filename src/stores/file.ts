@@ -5,7 +5,8 @@ import { performance } from "node:perf_hooks";
 import type { TokenStore } from "../auth/token-store.js";
 import { type ClockOptions, resolveClock } from "../clock.js";
 import { StoreError } from "../errors.js";
-import { invalidOption, requireObject } from "../options.js";
+import type { NamesOf } from "../option-names.js";
+import { invalidOption, requireOptions } from "../options.js";
 import { requireEntry, requireKey, requireLock } from "./arguments.js";
 import { type Encryption, type EncryptionKey, encryptionWith, makeKey, plaintext } from "./encryption.js";
 import { close, look, type Place, replace, sweepEntry } from "./file-entry.js";
@@ -39,6 +40,8 @@ export interface FileStoreOptions extends ClockOptions {
   readonly plaintext?: boolean | undefined;
 }
 
+const names: NamesOf<FileStoreOptions> = { key: true, plaintext: true, clock: true };
+
 /**
  * Keeps values in a folder for any number of processes of one machine, each entry in a folder of its own. A
  * process that is killed leaves the old value or the new one, and nothing that others wait for.
@@ -59,7 +62,7 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
   if (typeof path !== "string" || path === "" || path.includes("\0"))
     throw invalidOption("path", "must be the path of a folder");
   const given = resolve(path);
-  const encryption = chosenEncryption(requireObject("options", options));
+  const encryption = chosenEncryption(requireOptions("fileStore", options, names));
   const clock = resolveClock(options);
   const [writes, locks] = [mutex(clock), mutex(clock)];
   let checked: string | undefined;

@@ -2,7 +2,8 @@
 import type { StoredValue, TokenStore } from "../auth/token-store.js";
 import { type ClockOptions, resolveClock } from "../clock.js";
 import { StoreError } from "../errors.js";
-import { invalidOption, requireObject } from "../options.js";
+import type { NamesOf } from "../option-names.js";
+import { invalidOption, requireOptions } from "../options.js";
 import { requireEntry, requireKey, requireLock } from "./arguments.js";
 import { mutex } from "./mutex.js";
 
@@ -10,6 +11,8 @@ export interface MemoryStoreOptions extends ClockOptions {
   /** The most entries to keep. Beyond that, the entry that was written longest ago is dropped. Default: no limit. */
   readonly mostEntries?: number | undefined;
 }
+
+const names: NamesOf<MemoryStoreOptions> = { clock: true, mostEntries: true };
 
 /**
  * Keeps values until they expire or the process ends. Two stores share nothing.
@@ -19,7 +22,7 @@ export interface MemoryStoreOptions extends ClockOptions {
  * const connector = createConnector({ credentials, store: memoryStore() });
  */
 export function memoryStore(options: MemoryStoreOptions = {}): TokenStore {
-  const { mostEntries = Number.POSITIVE_INFINITY } = requireObject("options", options);
+  const { mostEntries = Number.POSITIVE_INFINITY } = requireOptions("memoryStore", options, names);
   const clock = resolveClock(options);
   if (!(mostEntries >= 1)) throw invalidOption("mostEntries", "must be a number, 1 or more");
   const entries = new Map<string, StoredValue & { expiresAt: number }>();

@@ -2,7 +2,8 @@
 import type { TokenStore } from "../auth/token-store.js";
 import { type ClockOptions, inTime, type ResolvedClock, resolveClock } from "../clock.js";
 import { isStoreError, StoreError } from "../errors.js";
-import { invalidOption, requireDuration, requireObject, requireTypes } from "../options.js";
+import type { NamesOf } from "../option-names.js";
+import { invalidOption, requireDuration, requireOptions, requireTypes } from "../options.js";
 import { requireEntry, requireKey, requireLock } from "./arguments.js";
 import { mutex } from "./mutex.js";
 
@@ -43,6 +44,8 @@ export interface RedisStoreOptions extends ClockOptions {
   readonly lossWindowMs?: number | undefined;
 }
 
+const names: NamesOf<RedisStoreOptions> = { prefix: true, lossWindowMs: true, clock: true };
+
 /**
  * Keeps values in Redis 6.2 or newer, or Valkey, through a client of the package `redis` or `ioredis`. Entries
  * expire by the server's clock. In a cluster, the entry and the lock of a key are in one slot. The values can be
@@ -68,7 +71,7 @@ export function redisStore(
   leaseMs: number = usualLeaseMs,
 ): TokenStore {
   const run = scriptRunner(client);
-  requireTypes(requireObject("options", options), "string", ["prefix"]);
+  requireTypes(requireOptions("redisStore", options, names), "string", ["prefix"]);
   const { prefix = "bivariant" } = options;
   const clock = resolveClock(options);
   const queued = mutex(clock);

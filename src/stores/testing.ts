@@ -1,6 +1,8 @@
 /** `bivariant/testing`: tests of the promises that every token store must keep, for any test runner. */
 import type { StoredValue, TokenStore } from "../auth/token-store.js";
 import { isStoreError, type StoreErrorCode } from "../errors.js";
+import type { NamesOf } from "../option-names.js";
+import { requireOptions } from "../options.js";
 
 /** The functions of a test runner, such as vitest, jest, node:test or Bun's. */
 export interface TestRunner {
@@ -15,6 +17,8 @@ export interface StoreUnderTest {
   /** Runs after the test, also if it failed. */
   readonly close?: (() => unknown) | undefined;
 }
+
+const madeNames: NamesOf<StoreUnderTest> = { store: true, second: true, close: true };
 
 /** Makes a store for one test. It need not be empty: each test uses keys of its own. */
 export type MakeStore = () => TokenStore | StoreUnderTest | Promise<TokenStore | StoreUnderTest>;
@@ -39,7 +43,8 @@ export function testStore({ describe, test }: TestRunner, makeStore: MakeStore):
     definePromises((title, check) => {
       test(title, async () => {
         const made = await makeStore();
-        const { store, second = store, close }: StoreUnderTest = "store" in made ? made : { store: made };
+        const { store, second = store, close }: StoreUnderTest = "get" in made ? { store: made } : made;
+        requireOptions("what makeStore returns", "get" in made ? {} : made, madeNames);
         try {
           await check(inTime(store), inTime(second), `bivariant test ${crypto.randomUUID()}`);
         } finally {

@@ -2,6 +2,7 @@
 import { type ClockOptions, type ResolvedClock, resolveClock } from "../clock.js";
 import { ConfigurationError, type Variant } from "../errors.js";
 import { defaultFetch, type Fetch, isLoopback, sendingOnce } from "../http/exchange.js";
+import type { NamesOf } from "../option-names.js";
 import { invalidOption, requireDuration, requireTypes } from "../options.js";
 
 /** A deployment and a tenant. `baseUrl` has no trailing slash. */
@@ -30,6 +31,17 @@ export interface RequestOptions extends ClockOptions {
   /** The time limit of one HTTP request, to its last byte, of a call of a store or a credential's function. Default: 10 000. */
   readonly timeoutMs?: number | undefined;
 }
+
+/** The names of RequestOptions, and of the options of a target that a connector takes. */
+export const requestNames: NamesOf<
+  RequestOptions & Pick<TargetOptions, "allowInsecureHttp" | "tenantIdPattern">
+> = {
+  fetch: true,
+  clock: true,
+  timeoutMs: true,
+  allowInsecureHttp: true,
+  tenantIdPattern: true,
+};
 
 export interface ResolvedRequestOptions {
   readonly fetch: Fetch;

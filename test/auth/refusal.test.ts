@@ -77,7 +77,8 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
         : serviceAccount(() => settings as { clientId: string; clientSecret: string });
     const { auth } = refusing(credential, () => tokenAnswer());
     expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ name: "ConfigurationError" });
-    settings = { clientId: "x", clientSecret: "y", privateKey: pkcs8(rsaKey()) };
+    const secret = variant === "A" ? { privateKey: pkcs8(rsaKey()) } : { clientSecret: "y" };
+    settings = { clientId: "x", ...secret };
     expect((await auth.getAccessToken()).value).toBe("token-1");
   });
 });

@@ -194,8 +194,8 @@ describe.each(["A", "B"] as const)("the option bearerStatuses, Variant %s", (var
     const privateKey = emulator.testKey(plugin);
     const credential =
       variant === "A"
-        ? servicePlugin({ ...plugin, privateKey })
-        : serviceAccount({ ...plugin, clientSecret });
+        ? servicePlugin({ clientId: "worker", privateKey })
+        : serviceAccount({ clientId: "worker", clientSecret });
     let at = START;
     const options = {
       baseUrl: emulator.publicUrl,

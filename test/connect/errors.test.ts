@@ -321,7 +321,10 @@ test("a wrong client secret of Variant B has a cause that names the admin area a
   expect(error.causes[0]?.evidence).toContain("does not show");
   expect(shown(error)).not.toContain("wrong-secret");
   expect(error.message).not.toContain("White space");
-  const padded = createAuth({ ...auth, fetch, credential: account({ clientSecret: `${ACCOUNT_SECRET}\n` }) });
+  const padded = createAuth({
+    ...{ baseUrl: publicUrl, tenantId, fetch },
+    credential: account({ clientSecret: `${ACCOUNT_SECRET}\n` }),
+  });
   const hint = "White space surrounds clientId or clientSecret, such as the line break of a file: trim it";
   expect(await rejectionOf(padded.getAccessToken())).toMatchObject({
     message: expect.stringContaining(hint),

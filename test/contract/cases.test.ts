@@ -153,7 +153,7 @@ describe("the tests of a test runner", () => {
       /apiClient.authorizationEndpoint: must be a URL, or a path under baseUrl/,
     );
     expect(define(rig.target, { pace: 1 })).toThrow(
-      /^A run has no option `pace`. Its options are only, safe,/,
+      /^pace is not an option of a contract run\. Use paceMs\./,
     );
     const run = runContract(rig.target, { ...rig.options, pace: 1 } as ContractOptions);
     await expect(run.next()).rejects.toMatchObject({ code: "option_invalid", issues: ["pace"] });

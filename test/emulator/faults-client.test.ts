@@ -13,7 +13,7 @@ describe.each(ways)("people, $name", ({ open }) => {
   const base = (client: LaunchedPlugin | Portal) => ({
     baseUrl: client.emulator.publicUrl,
     tenantId: "acme",
-    now: () => client.now,
+    clock: { now: () => client.now },
     timeoutMs: LIMIT_MS,
     ...(client.emulator.url === undefined && { fetch: client.emulator.fetch }),
   });
@@ -33,7 +33,10 @@ describe.each(ways)("people, $name", ({ open }) => {
       const code = plugin.launchedCode();
       const credential = userInterfacePlugin({ clientId: "reporter", privateKey, keyId: "key-1" });
       plugin.emulator.faults.add(row.fault);
-      const error = await rejectionOf(redeemLaunch({ ...base(plugin), credential, ...code }));
+      const { code: value, codeVerifier } = code;
+      const error = await rejectionOf(
+        redeemLaunch({ ...base(plugin), credential, code: value, codeVerifier }),
+      );
       expect(error).toMatchObject({ name: "RelaunchRequiredError", code: "launch_outcome_unknown" });
       const requests = plugin.emulator.journal.tokenRequests({ grant: "authorization_code" });
       expect(requests).toMatchObject([{ fault: row.fault.name, clientId: "reporter" }]);

@@ -60,7 +60,7 @@ beforeAll(async () => {
 afterAll(() => compiled.remove());
 
 const plugin = { tenantId: "acme", clientId: "reports" };
-const account = { tenantId: "acme", clientId: "worker", clientSecret: "not a real secret" };
+const account = { clientId: "worker", clientSecret: "not a real secret" };
 
 function deployment(
   variant: "A" | "B",
@@ -70,7 +70,7 @@ function deployment(
   const { scopes = ["devices:read", "devices:execute"] } = granted;
   const seed = {
     plugins: [{ ...plugin, type: "service" as const, ...granted, scopes }],
-    serviceAccounts: [{ ...account, scopes }],
+    serviceAccounts: [{ ...account, tenantId: "acme", scopes }],
   };
   const publicUrl = "https://customer.example";
   const emulator = createEmulator({ publicUrl, variants: [variant], api, seed, ...options });

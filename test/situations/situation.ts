@@ -101,6 +101,8 @@ const signer = { keyId: "key-1", sign: (bytes: Uint8Array) => sign("sha256", byt
 interface Setting {
   readonly world: World;
   readonly base: { baseUrl: string; tenantId: string };
+  /** The options that no Auth takes. */
+  readonly calls: object;
   readonly credential: object;
 }
 
@@ -109,15 +111,15 @@ export const plugin: ServicePluginSettings = { clientId: "planner", privateKey: 
 const portal = { clientId: "portal", redirectUri: REDIRECT_URI, authorizationEndpoint: "/authorize" };
 const pluginOf = ({ credential }: Setting) => servicePlugin({ ...plugin, ...credential });
 const accountOf = ({ credential }: Setting) => serviceAccount({ ...account, ...credential });
-const serviceOf = (auth: Parameters<typeof createService>[0], { base }: Setting) =>
-  createService(auth, { ...base, api }) as unknown as AnyService;
+const serviceOf = (auth: Parameters<typeof createService>[0], { calls }: Setting) =>
+  createService(auth, { ...calls, api }) as unknown as AnyService;
 
 type Machine = (setting: Setting) => ReturnType<typeof pluginOf> | ReturnType<typeof accountOf>;
 const connecting =
   (...machines: readonly Machine[]) =>
   async (setting: Setting): Promise<AnyService> => {
     const credentials = machines.map((machine) => machine(setting));
-    return (await connect({ api, credentials, ...setting.base })) as unknown as AnyService;
+    return (await connect({ api, credentials, ...setting.calls, ...setting.base })) as unknown as AnyService;
   };
 
 async function launching(setting: Setting): Promise<AnyService> {
@@ -131,7 +133,8 @@ async function launching(setting: Setting): Promise<AnyService> {
 /** `callback` changes the address that the person comes back to. */
 async function loggingIn(setting: Setting, store = memoryStore()): Promise<AnyService> {
   const { callback, ...settings } = { callback: (url: string): unknown => url, ...setting.credential };
-  const options = { ...setting.base, credential: apiClient({ ...portal, ...settings }), store, person: "p" };
+  const credential = apiClient({ ...portal, ...settings });
+  const options = { ...setting.base, credential, store, person: "p" };
   const { url, login } = await beginLogin(options);
   const { headers } = await fetch(url, { redirect: "manual" });
   const callbackUrl = callback(headers.get("location") ?? "") as string;
@@ -183,11 +186,14 @@ export async function play(row: Row, world: World): Promise<void> {
   const { clock } = world;
   const onEvent = ({ type }: ServiceEvent) => void events.push(type);
   const limits = { timeoutMs: LIMIT_MS, rateLimitDeadlineMs: 0 };
-  const base = { baseUrl: world.baseUrl, tenantId: "acme", clock, onEvent, ...limits, ...row.options };
+  const target = { baseUrl: world.baseUrl, tenantId: "acme" };
+  const { retries, bearerStatuses, ...others }: Record<string, unknown> = { ...row.options };
+  const base = { ...target, clock, onEvent, ...limits, ...others };
+  const calls = { retries, bearerStatuses };
   let service: AnyService | undefined;
   let token: AccessToken | undefined;
   const played = await settledAs(async () => {
-    service = await ways[row.way]({ world, base, credential: row.credential ?? {} });
+    service = await ways[row.way]({ world, base, calls, credential: row.credential ?? {} });
     token = await service.auth.getAccessToken();
     world.clock.advance(row.ageMs ?? 0);
     return row.call === undefined ? service.call("listDevices") : row.call(service);

@@ -6,12 +6,12 @@ import { ifPossible, lazy } from "../../http/lazy.js";
 import { type Target, tokenEndpointOfA } from "../../variants/target.js";
 import { userAgent } from "../../version.js";
 import {
+  type GivenSettings,
   type PreparedCredential,
   type Refusal,
   readSettings,
   requireText,
   type SentAttempt,
-  type Settings,
   type TokenAttempt,
 } from "./credential.js";
 import type { RefusedRequest } from "./diagnosis.js";
@@ -58,12 +58,12 @@ const diagnosis = /* @__PURE__ */ lazy(() => import("./diagnosis.js"));
 
 /** @throws ConfigurationError `credential_invalid`, and the errors of `importSigningKey` */
 export async function preparePlugin(
-  settings: Settings<PluginSettings>,
+  given: GivenSettings<PluginSettings>,
   target: Target,
   keys: SigningKeyCache,
   shareInFlight: boolean | undefined,
 ): Promise<PluginClient> {
-  const { clientId, privateKey, keyId, audience } = await readSettings(settings, target, "A");
+  const { clientId, privateKey, keyId, audience } = await readSettings(given, target, "A");
   requireText(clientId, "clientId", "A");
   if (audience !== undefined) requireText(audience, "audience", "A");
   const key = await keys.read(privateKey, keyId, shareInFlight);

@@ -1,11 +1,14 @@
 /** The two credentials of Variant B: `serviceAccount` without a user, and `apiClient` with one (section 4.2). */
 import { type Cause, ConfigurationError } from "../../errors.js";
 import { isLoopback } from "../../http/exchange.js";
+import type { NamesOf } from "../../option-names.js";
+import { settingNames } from "../../options.js";
 import { isUnderBase, type Target, tokenEndpointOfB } from "../../variants/target.js";
 import { withoutUndefined } from "../auth.js";
 import {
   clientErrors,
   fingerprintOf,
+  givenSettings,
   type MachineCredential,
   machineCredential,
   type PersonCredential,
@@ -33,10 +36,12 @@ export interface ServiceAccountSettings {
  * serviceAccount({ clientId: "reports", clientSecret: (await readFile("client-secret.txt", "utf8")).trim() })
  */
 export function serviceAccount(settings: Settings<ServiceAccountSettings>): MachineCredential<"B"> {
+  const names: NamesOf<ServiceAccountSettings> = { clientId: true, clientSecret: true };
+  const given = givenSettings("serviceAccount", settings, names);
   return machineCredential("B", {
     callsFunction: typeof settings === "function",
     async prepare(target) {
-      const { clientId, clientSecret } = await readSettings(settings, target, "B");
+      const { clientId, clientSecret } = await readSettings(given, target, "B");
       requireText(clientId, "clientId", "B");
       requireText(clientSecret, "clientSecret", "B");
       const fields = { grant_type: "client_credentials", client_id: clientId, client_secret: clientSecret };
@@ -95,12 +100,25 @@ export interface PreparedApiClient extends PreparedPersonCredential {
  * apiClient({ clientId: "portal", redirectUri: "https://portal.example/callback", authorizationEndpoint })
  */
 export function apiClient(settings: Settings<ApiClientSettings>): PersonCredential<"B"> {
+  const names: NamesOf<ApiClientSettings> = {
+    ...settingNames,
+    clientId: true,
+    redirectUri: true,
+    authorizationEndpoint: true,
+    authorizationParameters: true,
+    issuer: true,
+    clientSecret: true,
+    refreshPath: true,
+    refreshBody: true,
+    resendLostRefresh: true,
+  };
+  const given = givenSettings("apiClient", settings, names);
   return personCredential("B", {
     callsFunction: typeof settings === "function",
     ...(typeof settings === "object" && settings !== null && { check: () => requireValid(settings) }),
     async prepare(target, options): Promise<PreparedApiClient> {
-      const given = await readSettings(settings, target, "B");
-      const checked = requireValid({ ...given, redirectUri: given.redirectUri ?? options?.redirectUri });
+      const read = await readSettings(given, target, "B");
+      const checked = requireValid({ ...read, redirectUri: read.redirectUri ?? options?.redirectUri });
       const { clientId, clientSecret, redirectUri, refreshBody } = checked;
       const secret = clientSecret === undefined ? {} : { client_secret: clientSecret };
       const secrets = Object.values(secret);

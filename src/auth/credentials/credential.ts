@@ -2,6 +2,8 @@
 import { type ResolvedClock, systemClock } from "../../clock.js";
 import { type Cause, ConfigurationError, isConfigurationError, type Variant } from "../../errors.js";
 import { type Fetch, withTimeLimit } from "../../http/exchange.js";
+import type { NamesOf } from "../../option-names.js";
+import { requireOptions } from "../../options.js";
 import type { Target } from "../../variants/target.js";
 import { userAgent } from "../../version.js";
 import { RecentlyUsed } from "../recently-used.js";
@@ -241,9 +243,27 @@ export function requireText(value: unknown, option: string, variant: Variant): s
   throw new ConfigurationError("credential_invalid", message, { option, variant });
 }
 
-/** Reads settings that may be a function. @throws ConfigurationError `credential_invalid`, `credential_missing` */
-export async function readSettings<T extends object>(
+/** Settings as they are given, and the check of their names. */
+export interface GivenSettings<T> {
+  readonly settings: Settings<T>;
+  /** @throws ConfigurationError `option_invalid` */
+  check(settings: T): T;
+}
+
+/** Checks the names of the settings of the credential `of`: at once, or else when their function returns them. */
+export function givenSettings<T extends object>(
+  of: string,
   settings: Settings<T>,
+  names: NamesOf<T>,
+): GivenSettings<T> {
+  const check = (read: T) => requireOptions(of, read, names);
+  if (typeof settings === "object" && settings !== null) check(settings);
+  return { settings, check };
+}
+
+/** Reads settings that may be a function. @throws ConfigurationError `credential_invalid`, `credential_missing`, `option_invalid` */
+export async function readSettings<T extends object>(
+  { settings, check }: GivenSettings<T>,
   target: Target,
   variant: Variant,
 ): Promise<T> {
@@ -254,7 +274,7 @@ export async function readSettings<T extends object>(
     const message = "The function that returns the credential's settings failed; see the cause.";
     throw new ConfigurationError("credential_invalid", message, { variant, cause });
   }
-  if (typeof read === "object" && read !== null) return read;
+  if (typeof read === "object" && read !== null) return check(read);
   if (read === undefined && typeof settings === "function") throw credentialMissing(target, variant);
   const message = "The credential's settings must be an object, or undefined if the tenant has none.";
   throw new ConfigurationError("credential_invalid", message, { variant });

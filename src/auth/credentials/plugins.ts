@@ -1,10 +1,12 @@
 /** The two credentials of Variant A, which differ in their grant: `servicePlugin` and `userInterfacePlugin`. */
 import { type ClockOptions, resolveClock } from "../../clock.js";
 import { lazy } from "../../http/lazy.js";
-import { requireObject } from "../../options.js";
+import type { NamesOf } from "../../option-names.js";
+import { requireOptions } from "../../options.js";
 import type { Target } from "../../variants/target.js";
 import type { PluginClient, PluginSettings } from "./client-assertion.js";
 import {
+  givenSettings,
   type MachineCredential,
   machineCredential,
   type PersonCredential,
@@ -18,6 +20,8 @@ export type ServicePluginSettings = PluginSettings;
 
 export type UserInterfacePluginSettings = PluginSettings;
 
+const names: NamesOf<PluginSettings> = { clientId: true, privateKey: true, keyId: true, audience: true };
+
 /**
  * The credential of a service plugin: a background process without a user (section 1 of the description).
  *
@@ -29,7 +33,7 @@ export type UserInterfacePluginSettings = PluginSettings;
  * servicePlugin({ clientId: "reports", privateKey: await readFile("private.pem", "utf8") })
  */
 export function servicePlugin(settings: Settings<ServicePluginSettings>): MachineCredential<"A"> {
-  const prepare = pluginPreparation(settings);
+  const prepare = pluginPreparation("servicePlugin", settings);
   return machineCredential("A", {
     callsFunction: callsFunction(settings),
     async prepare(target, options) {
@@ -48,7 +52,7 @@ export function servicePlugin(settings: Settings<ServicePluginSettings>): Machin
  * const auth = await redeemLaunch({ baseUrl, tenantId, credential: userInterfacePlugin({ clientId, privateKey }), code, codeVerifier });
  */
 export function userInterfacePlugin(settings: Settings<UserInterfacePluginSettings>): PersonCredential<"A"> {
-  const prepare = pluginPreparation(settings);
+  const prepare = pluginPreparation("userInterfacePlugin", settings);
   return personCredential("A", {
     callsFunction: callsFunction(settings),
     async prepare(target, options) {
@@ -76,7 +80,8 @@ export function userInterfacePlugin(settings: Settings<UserInterfacePluginSettin
 export async function createClientAssertion(
   options: PluginSettings & ClockOptions & { readonly audience: string },
 ): Promise<string> {
-  const { privateKey, keyId } = requireObject("options", options);
+  const known: NamesOf<typeof options> = { ...names, clock: true };
+  const { privateKey, keyId } = requireOptions("createClientAssertion", options, known);
   const clientId = requireText(options.clientId, "clientId", "A");
   const audience = requireText(options.audience, "audience", "A");
   const issuedAt = Math.floor(resolveClock(options).now() / 1_000);
@@ -93,11 +98,12 @@ function callsFunction(settings: Settings<PluginSettings> | undefined): boolean 
 /** This module and its libraries load lazily, so that a program that uses only Variant B does not wait for them. */
 const pluginClient = /* @__PURE__ */ lazy(() => import("./client-assertion.js"));
 
-function pluginPreparation(settings: Settings<PluginSettings>) {
+function pluginPreparation(of: string, settings: Settings<PluginSettings>) {
+  const given = givenSettings(of, settings, names);
   let keys: SigningKeyCache | undefined;
   return async (target: Target, options?: { readonly shareInFlight?: boolean }): Promise<PluginClient> => {
     const { SigningKeyCache, preparePlugin } = await pluginClient();
     keys ??= new SigningKeyCache();
-    return preparePlugin(settings, target, keys, options?.shareInFlight);
+    return preparePlugin(given, target, keys, options?.shareInFlight);
   };
 }

@@ -2,6 +2,7 @@
 import type { JWK } from "jose";
 import { calculateJwkThumbprint } from "jose/jwk/thumbprint";
 import { ConfigurationError, type ConfigurationErrorCode } from "../../errors.js";
+import { requireOptions } from "../../options.js";
 import { RecentlyUsed } from "../recently-used.js";
 // The import names jose's subpath, since the whole of jose takes twice as long to load. WebCrypto reads the keys, since
 // jose's own reader brings the tables of all other algorithms.
@@ -327,5 +328,6 @@ async function askForKey(
   if (typeof given !== "object" || given === null || !("privateKey" in given))
     return { privateKey: given, keyId };
   const withId = given as { privateKey: unknown; keyId?: string };
+  requireOptions("a key with its id", withId, { privateKey: true, keyId: true });
   return { privateKey: withId.privateKey, keyId: withId.keyId ?? keyId };
 }

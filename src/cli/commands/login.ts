@@ -94,8 +94,9 @@ async function logIn(settings: Settings, flags: LoginFlags, context: Context): P
       issuer: settings.issuer,
     };
     // Wrong settings and an unusable store are reported before the person logs in.
-    const person = await loginOptions(settings, env, output.onEvent, addresses);
-    const options = { ...person, store: await createLoginStore(settings, env) };
+    const client = await loginOptions(settings, env, output.onEvent, addresses);
+    const person = { ...client, store: await createLoginStore(settings, env) };
+    const { clientId: _, secrets: __, ...options } = person;
     const { url, login } = await beginLogin(options);
     const opensBrowser = flags.browser && output.isTerminal;
     if (opensBrowser) openBrowser(url, env);
@@ -116,7 +117,7 @@ async function logIn(settings: Settings, flags: LoginFlags, context: Context): P
       const auth = await output.during("waiting for a token", () =>
         completeLogin({ ...options, login, signal, person: cliPerson, callbackUrl: callback.url }),
       );
-      await rememberLogin(options, auth);
+      await rememberLogin(person, auth);
       const { expiresAt } = await auth.getAccessToken({ signal });
       await callback.show(loginPages.done);
       reportLogin(auth, expiresAt, settings, context);

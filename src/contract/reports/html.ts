@@ -4,7 +4,14 @@ import type { ContractResult } from "../case.js";
 import type { Exchange } from "../exchange.js";
 import { learnFrom } from "../learning/learn.js";
 import { type Movement, movedSettings, movementLines, onlyMoved } from "./baseline.js";
-import { countResults, countsText, groupNotTried, type RunAbout, refusedCredentials } from "./summary.js";
+import {
+  countResults,
+  countsText,
+  groupNotTried,
+  type RunAbout,
+  refusedCredentials,
+  requireAbout,
+} from "./summary.js";
 
 /**
  * Makes a self-contained page: the verdict of each variant, each case with what was expected and observed and the
@@ -14,7 +21,10 @@ import { countResults, countsText, groupNotTried, type RunAbout, refusedCredenti
  * await writeFile("contract.html", htmlReport(results, { baseUrl, tenantId, startedAt, requests, seconds }));
  */
 export function htmlReport(results: readonly ContractResult[], about: RunAbout): string {
-  const { baseUrl, tenantId, startedAt, requests, seconds, interrupted, moved } = about;
+  const { baseUrl, tenantId, startedAt, requests, seconds, interrupted, moved } = requireAbout(
+    "htmlReport",
+    about,
+  );
   const alarms = [
     ...(interrupted ? ["The run was interrupted. The cases that are missing here were not tried."] : []),
     ...refusedCredentials(results).map((refused) => refused.text),

@@ -1,5 +1,8 @@
 /** What all reports of a run need: its counts, and why cases were not tried. */
+
+import type { NamesOf } from "../../option-names.js";
 import type { ContractResult, Outcome } from "../case.js";
+import { requireOptions } from "../errors.js";
 import { type Movement, onlyMoved } from "./baseline.js";
 
 /** The run that a report is about. */
@@ -14,6 +17,22 @@ export interface RunAbout {
   readonly interrupted?: boolean | undefined;
   /** What `compareRuns` returned, if there is a baseline. */
   readonly moved?: readonly Movement[] | undefined;
+}
+
+const aboutNames: NamesOf<RunAbout> = {
+  baseUrl: true,
+  tenantId: true,
+  startedAt: true,
+  requests: true,
+  seconds: true,
+  interrupted: true,
+  moved: true,
+};
+
+/** @throws ContractError `option_invalid` for a name that no report takes */
+export function requireAbout(of: string, about: RunAbout): RunAbout {
+  requireOptions(of, about, aboutNames);
+  return about;
 }
 
 export function countResults(results: readonly ContractResult[]): Readonly<Record<Outcome, number>> {

@@ -5,6 +5,9 @@ import { type Refusal, unless } from "../checks.js";
 import { EmulatorError, parseInput } from "../errors.js";
 import { TO_BROWSER, TO_FRONT } from "../flow/flow.js";
 import { isCodeChallenge } from "../oauth.js";
+import { identitySchema } from "../registrations/fields.js";
+import { operatorNames } from "../registrations/operators.js";
+import { pluginNames } from "../registrations/plugins.js";
 import { rules } from "../rules.js";
 import { shown } from "../shown.js";
 import type { Deployment, LaunchIdentity } from "../state.js";
@@ -148,14 +151,19 @@ export interface Launch {
   authorize(init: { codeChallenge: string; opaqueCode?: string | undefined }): LaunchAnswer;
 }
 
-/** Other members are ignored, so that a caller may pass a whole registration. */
-const identitySchema = z.object({ tenantId: z.string(), clientId: z.string(), userId: z.string() });
+const identity = { tenantId: z.string(), clientId: z.string(), userId: z.string() };
+const launchSchema = identitySchema(identity, [...pluginNames, ...operatorNames]);
 /** The challenge is not checked here, because a rule of the launch checks it. */
-const initSchema = z.object({ codeChallenge: z.unknown().optional(), opaqueCode: z.string().optional() });
+const initSchema = z.strictObject({
+  codeChallenge: z.unknown().optional(),
+  opaqueCode: z.string().optional(),
+  // It is ignored, so that a pair of verifier and challenge may be passed whole.
+  codeVerifier: z.unknown().optional(),
+});
 
 /** Launches without a browser. `current` is called at each use, because a launch may outlive a reset. */
 export function launchInProcess(current: () => Deployment, input: unknown): Launch {
-  const identity = parseInput(identitySchema, input, "option_invalid", "launch");
+  const identity = parseInput(launchSchema, input, "option_invalid", "launch");
   const opened = openLaunch(current(), identity);
   if ("rule" in opened) throw refusedLaunch(opened);
   return {

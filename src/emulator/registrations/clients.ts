@@ -1,7 +1,14 @@
 // The clients of Variant B: service accounts for machines, API clients for people. A client_id is unique among both,
 // because the token path names no tenant: the client_id alone decides which one a token is for.
 import { z } from "zod";
-import { clientIdSchema, redirectUriSchema, scopeSchema, secretDigest, tenantIdSchema } from "./fields.js";
+import {
+  clientIdSchema,
+  identitySchema,
+  redirectUriSchema,
+  scopeSchema,
+  secretDigest,
+  tenantIdSchema,
+} from "./fields.js";
 import { Registry } from "./registry.js";
 
 /** What an administrator enters under Service accounts (description, section 2.5; its fields are not shown). */
@@ -88,7 +95,7 @@ export class ServiceAccounts extends Registry<ServiceAccount, [id: string], Serv
       noun: "service account",
       registration: serviceAccountSchema,
       update: serviceAccountUpdateSchema,
-      identity: z.object({ clientId, tenantId: changeable.tenantId }),
+      identity: identitySchema({ clientId, tenantId: changeable.tenantId }, Object.keys(changeable)),
       key: ["clientId"],
       isTaken,
       create: ({ clientSecret, scopes, ...named }) => ({
@@ -130,7 +137,7 @@ export class ApiClients extends Registry<ApiClient, [id: string], ApiClientRegis
       noun: "API client",
       registration: apiClientSchema,
       update: apiClientUpdateSchema,
-      identity: z.object({ clientId }),
+      identity: identitySchema({ clientId }, ["redirectUris", "name", ...Object.keys(changeable)]),
       key: ["clientId"],
       isTaken,
       create: ({ clientId, clientSecret, scopes, name = clientId, tenantId, redirectUris }) => ({

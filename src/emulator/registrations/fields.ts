@@ -19,6 +19,15 @@ export const tenantIdSchema: z.ZodType<string> = z
   .max(128)
   .regex(/^[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/, "must be letters, digits, . _ ~ - and not start with a dot");
 
+/** Ignores the other names of a registration, which may be passed as an identity, as an update may. */
+export function identitySchema<Identity extends z.ZodRawShape>(
+  identity: Identity,
+  registration: readonly string[],
+): z.ZodType<z.output<z.ZodObject<Identity>>> {
+  const others = Object.fromEntries(registration.map((name) => [name, z.unknown().optional()]));
+  return z.strictObject({ ...others, ...identity }).pipe(z.object(identity) as never);
+}
+
 const SCOPE = /^[A-Za-z0-9._-]+:(read|write|execute)$/;
 /** "one scope of the form area:read, area:write or area:execute" (description, section 5.6). */
 export const scopeSchema: z.ZodType<string> = z

@@ -1,6 +1,14 @@
 // The operators: the people of a tenant.
 import { z } from "zod";
-import { isSecretOf, type Role, roleSchema, scopeSchema, secretDigest, tenantIdSchema } from "./fields.js";
+import {
+  identitySchema,
+  isSecretOf,
+  type Role,
+  roleSchema,
+  scopeSchema,
+  secretDigest,
+  tenantIdSchema,
+} from "./fields.js";
 import { Registry } from "./registry.js";
 
 /**
@@ -31,14 +39,16 @@ export interface OperatorIdentity {
 export type OperatorUpdate = OperatorRegistration;
 
 const identity = { tenantId: tenantIdSchema, userId: z.string().min(1).max(255) };
-export const operatorSchema: z.ZodType<OperatorRegistration> = z.strictObject({
+const operatorShape = {
   ...identity,
   firstname: z.string().max(100).optional(),
   lastname: z.string().max(100).optional(),
   capabilities: z.array(scopeSchema).optional(),
   roles: z.array(roleSchema).optional(),
   password: z.string().min(1).optional(),
-});
+};
+export const operatorSchema: z.ZodType<OperatorRegistration> = z.strictObject(operatorShape);
+export const operatorNames: readonly string[] = Object.keys(operatorShape);
 
 export interface Operator extends OperatorIdentity, Pick<OperatorRegistration, "firstname" | "lastname"> {
   readonly capabilities: ReadonlySet<string>;
@@ -52,7 +62,7 @@ export class Operators extends Registry<Operator, [tenantId: string, userId: str
       noun: "operator",
       registration: operatorSchema,
       update: operatorSchema,
-      identity: z.object(identity),
+      identity: identitySchema(identity, operatorNames),
       key: ["tenantId", "userId"],
       // The description shows the shape of a role and no example, so this one is invented.
       create: ({ password, capabilities, roles = [{ name: "operator", group: "people" }], ...names }) => ({

@@ -1,7 +1,14 @@
 // The plugins: registration, update, and their grants.
 import { z } from "zod";
 import { EmulatorError } from "../errors.js";
-import { clientIdSchema, type Role, roleSchema, scopeSchema, tenantIdSchema } from "./fields.js";
+import {
+  clientIdSchema,
+  identitySchema,
+  type Role,
+  roleSchema,
+  scopeSchema,
+  tenantIdSchema,
+} from "./fields.js";
 import {
   type JsonWebKeySet,
   type JwksSource,
@@ -59,11 +66,11 @@ const changeable = z
   })
   .partial().shape;
 
-export const pluginSchema: z.ZodType<PluginRegistration> = z.strictObject({
-  ...pluginIdentity,
-  type: z.enum(["service", "user_interface"]),
-  ...changeable,
-});
+const pluginShape = { ...pluginIdentity, type: z.enum(["service", "user_interface"]), ...changeable };
+
+export const pluginSchema: z.ZodType<PluginRegistration> = z.strictObject(pluginShape);
+
+export const pluginNames: readonly string[] = Object.keys(pluginShape);
 
 export const pluginUpdateSchema: z.ZodType<PluginUpdate> = z.strictObject({
   ...pluginIdentity,
@@ -104,7 +111,7 @@ export class Plugins extends Registry<Plugin, [tenantId: string, clientId: strin
       noun: "plugin",
       registration: pluginSchema,
       update: pluginUpdateSchema,
-      identity: z.object(pluginIdentity),
+      identity: identitySchema(pluginIdentity, pluginNames),
       key: ["tenantId", "clientId"],
       create: (sheet, previous, now) => {
         const { tenantId, clientId, type, enabled = true, name = clientId, pageUrl, devices } = sheet;

@@ -12,7 +12,7 @@ interface Kind<Item, Registration> {
   readonly registration: z.ZodType<Registration>;
   /** A member that is left out stays, and null puts it back to its default. */
   readonly update: z.ZodType<object>;
-  /** Other members are ignored, because a registration or an update may be passed as an identity. */
+  /** A registration or an update may be passed as an identity: their other members are ignored. */
   readonly identity: z.ZodType<Readonly<Record<string, string | undefined>>>;
   /** The members of the identity that are unique; the last one is the id. */
   readonly key: readonly ("tenantId" | "clientId" | "userId")[];

@@ -2,7 +2,8 @@
 import { createRequire } from "node:module";
 import type * as Yaml from "yaml";
 import type { Document } from "yaml";
-import { EmulatorError, ISSUE_PATH, isName } from "../errors.js";
+import { isName } from "../../option-names.js";
+import { EmulatorError, ISSUE_PATH } from "../errors.js";
 
 /**
  * Returns what `check` makes of the content. `name` is the file name for messages.

@@ -1,0 +1,98 @@
+/** What a call and `service.fetch` take beside the operation or the URL: the names, and what only the fetch reads. */
+import type { CallOptions as GeneratedOptions } from "../../generated/operations.js";
+import type { NamesOf } from "../option-names.js";
+import { requireObject, requireOptions } from "../options.js";
+import type { ParseAs } from "./outcome.js";
+import type { CallParameters, RequestOptions } from "./request.js";
+
+/** The options of `call` and `paths` for any operation: those of openapi-fetch and `envelope`. Others go to the fetch. */
+export interface CallInit extends RequestOptions {
+  readonly parseAs?: ParseAs | undefined;
+  readonly maxResponseBytes?: number | undefined;
+  readonly envelope?: string | undefined;
+  readonly retries?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Members that a runtime's fetch knows beside those of the standard. */
+type RuntimeMember =
+  | ("dispatcher" | "duplex") // undici
+  | ("cf" | "fetcher" | "encodeResponseBody") // Cloudflare Workers
+  | "next" // Next.js
+  | "client" // Deno
+  | ("proxy" | "tls" | "unix" | "decompress" | "verbose") // Bun
+  | "agent"; // the package node-fetch
+
+/** The members of a RequestInit. Those that not every fetch knows are not recommended. */
+const fetchNames: NamesOf<RequestInit & Record<RuntimeMember, unknown>> = {
+  method: true,
+  headers: true,
+  body: true,
+  signal: true,
+  redirect: true,
+  cache: true,
+  credentials: true,
+  integrity: true,
+  keepalive: true,
+  mode: true,
+  priority: true,
+  referrer: true,
+  referrerPolicy: true,
+  window: true,
+  dispatcher: false,
+  duplex: false,
+  cf: false,
+  fetcher: false,
+  encodeResponseBody: false,
+  next: false,
+  client: false,
+  proxy: false,
+  tls: false,
+  unix: false,
+  decompress: false,
+  verbose: false,
+  agent: false,
+};
+
+/** @throws ConfigurationError `option_invalid` */
+export function requireFetchInit(init: RequestInit): RequestInit {
+  return requireOptions("service.fetch", requireObject("init", init), fetchNames);
+}
+
+const ownNames: NamesOf<CallInit & GeneratedOptions> = {
+  params: true,
+  body: true,
+  headers: true,
+  envelope: true,
+  retries: true,
+  signal: true,
+  parseAs: true,
+  maxResponseBytes: true,
+  querySerializer: true,
+  bodySerializer: true,
+};
+const { method: _ofTheOperation, ...passedOn } = fetchNames;
+const callNames = { ...passedOn, ...ownNames };
+const parameterNames: NamesOf<CallParameters> = { path: true, query: true, header: true, cookie: true };
+
+function callAdvice(name: string): string | undefined {
+  if (Object.hasOwn(parameterNames, name)) return "Pass it in params.";
+  return name === "method" ? "The operation has its own." : undefined;
+}
+
+/**
+ * Checks the names of a call's init, and returns the members that only the fetch reads, if there are any.
+ *
+ * @throws ConfigurationError `option_invalid`
+ */
+export function fetchInitOf(init: CallInit): RequestInit | undefined {
+  requireOptions("call", requireObject("init", init), callNames, callAdvice);
+  requireOptions("params", requireObject("params", init.params ?? {}), parameterNames);
+  let others: Record<string, unknown> | undefined;
+  for (const name of Object.keys(init)) {
+    if (name in ownNames) continue;
+    others ??= {};
+    others[name] = (init as Record<string, unknown>)[name];
+  }
+  return others;
+}

@@ -1,0 +1,467 @@
+// Every public function refuses an option that it does not know, and names the right one. The names are those of the types,
+// so an option or a function that the table lacks is noticed.
+import "../support/load-at-once.js";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test, vi } from "vitest";
+import { createBackend, toNodeHandler } from "../../src/backend/index.js";
+import { describeContract, htmlReport, junitReport, runContract } from "../../src/contract/index.js";
+import { deploymentSettings } from "../../src/contract/learning/settings.js";
+import { createEmulator } from "../../src/emulator/index.js";
+import { checkGenerated, diffDocuments, diffVariants, generate } from "../../src/generate/index.js";
+import {
+  apiClient,
+  beginLogin,
+  completeLogin,
+  connect,
+  createAuth,
+  createClientAssertion,
+  createConnector,
+  createService,
+  detectVariant,
+  memoryStore,
+  redeemLaunch,
+  resumeAuth,
+  serviceAccount,
+  servicePlugin,
+  userInterfacePlugin,
+} from "../../src/index.js";
+import { startSession } from "../../src/page/index.js";
+import { openSession } from "../../src/page/session.js";
+import { encryptedStore } from "../../src/stores/encrypted.js";
+import { fileStore } from "../../src/stores/file.js";
+import { redisStore } from "../../src/stores/redis.js";
+import { testStore } from "../../src/stores/testing.js";
+import { createVariantAClient } from "../../src/variant-a.js";
+import { createVariantBClient } from "../../src/variant-b.js";
+import { scriptedService } from "../client/scripted-service.js";
+import { rejectionOf } from "../support/wait.js";
+import { findOptionPlaces } from "./option-places.js";
+
+/** Calls a function with these options. What it throws, or rejects with, is looked at. */
+type Use = (options: never) => unknown;
+
+interface Row {
+  readonly use: Use;
+  /** What the function needs before it looks at its names, or so that it does no work. */
+  readonly valid?: object;
+  /** Default: ConfigurationError. */
+  readonly error?: "EmulatorError" | "ContractError" | "GenerateError" | "PageError";
+  /** Default: option_invalid. */
+  readonly code?: string;
+  /** Default: those of the type, which may have more than fit together. */
+  readonly names?: string;
+}
+
+const baseUrl = "https://service.example";
+const plugin = servicePlugin({ clientId: "reports", privateKey: "unused" });
+const account = serviceAccount({ clientId: "reports", clientSecret: "unused" });
+const [ofA, ofB] = [plugin, account].map((credential) =>
+  createAuth({ baseUrl, tenantId: "acme", credential }),
+) as [never, never];
+const client = { call: async () => null };
+const target = { baseUrl: "http://127.0.0.1:1" };
+const emulator = createEmulator();
+const ofEmulator = (use: Use, code?: string): Row => ({ use, error: "EmulatorError", ...(code && { code }) });
+const registration = (use: Use) => ofEmulator(use, "registration_invalid");
+const ofContract = (use: Use, valid: object, code?: string): Row => ({
+  ...{ use, valid, error: "ContractError" },
+  ...(code && { code }),
+});
+const ofGenerate = (use: Use): Row => ({ use, error: "GenerateError" });
+const { service, call, get } = scriptedService("A");
+
+vi.stubGlobal("self", globalThis);
+
+const initNames =
+  "params body headers envelope retries signal maxResponseBytes parseAs querySerializer bodySerializer";
+
+/** The parameters that take options, under the names that `findOptionPlaces` gives them. */
+const rows: Readonly<Record<string, Row>> = {
+  "apiClient(settings)": { use: apiClient },
+  "serviceAccount(settings)": { use: serviceAccount },
+  "servicePlugin(settings)": { use: servicePlugin },
+  "userInterfacePlugin(settings)": { use: userInterfacePlugin },
+  "createClientAssertion(options)": { use: createClientAssertion },
+  "createAuth(options)": { use: createAuth },
+  "Auth.getAccessToken(options)": {
+    use: (options) => createAuth({ baseUrl, credential: account }).getAccessToken(options),
+    valid: { signal: AbortSignal.abort("not needed") },
+  },
+  "connect(options)": { use: connect },
+  "createConnector(options)": { use: createConnector },
+  "Connector.connect(target)": {
+    use: (wanted) => createConnector({ credentials: [account] }).connect(wanted),
+  },
+  "ServiceOf.call(init)": { use: (init) => call("listDevices", init), names: initNames },
+  "ServiceOf.paths.GET(init)": {
+    use: (init) => get("/api/v1/{tenantId}/devices", init),
+    names: initNames,
+  },
+  "ServiceOf.fetch(init)": { use: (init) => service.fetch("v1/any", init) },
+  "detectVariant(options)": { use: detectVariant },
+  "beginLogin(options)": { use: beginLogin },
+  "completeLogin(options)": { use: completeLogin },
+  "redeemLaunch(options)": { use: redeemLaunch },
+  "resumeAuth(options)": { use: resumeAuth },
+  "createService(options)": { use: (options) => createService(ofA, options) },
+  "createVariantAClient(options)": { use: (options) => createVariantAClient(ofA, options) },
+  "createVariantBClient(options)": { use: (options) => createVariantBClient(ofB, options) },
+  "memoryStore(options)": { use: memoryStore },
+  "TokenStore.set(options)": { use: (options) => memoryStore().set("key", "value", options) },
+  "TokenStore.lock(options)": { use: (options) => memoryStore().lock("key", async () => {}, options) },
+  "fileStore(options)": { use: (options) => fileStore("never-made", options) },
+  "redisStore(options)": { use: (options) => redisStore(client, options) },
+  "startSession(options)": { use: startSession, error: "PageError" },
+  "Session.logout(options)": {
+    use: async (options) => {
+      const backend = { url: new URL(baseUrl), timeoutMs: 1_000, fetch: async () => Response.json({}) };
+      const answer = Response.json({ variant: "A", tenantId: "acme", session: "s" });
+      return (await openSession(backend, answer, undefined, undefined)).logout(options);
+    },
+    error: "PageError",
+  },
+  "createBackend(options)": { use: createBackend },
+  "toNodeHandler(options)": { use: (options) => toNodeHandler(() => Response.json({}), options) },
+  "createEmulator(options)": ofEmulator(createEmulator),
+  "Emulator.listen(options)": ofEmulator((options) => createEmulator().listen(options)),
+  "Emulator.reset(changes)": ofEmulator(emulator.reset),
+  "Emulator.registerPlugin(registration)": registration(emulator.registerPlugin),
+  "Emulator.updatePlugin(update)": registration(emulator.updatePlugin),
+  "Emulator.unregisterPlugin(plugin)": registration(emulator.unregisterPlugin),
+  "Emulator.registerServiceAccount(registration)": registration(emulator.registerServiceAccount),
+  "Emulator.updateServiceAccount(update)": registration(emulator.updateServiceAccount),
+  "Emulator.unregisterServiceAccount(account)": registration(emulator.unregisterServiceAccount),
+  "Emulator.registerApiClient(registration)": registration(emulator.registerApiClient),
+  "Emulator.updateApiClient(update)": registration(emulator.updateApiClient),
+  "Emulator.unregisterApiClient(client)": registration(emulator.unregisterApiClient),
+  "Emulator.registerOperator(registration)": registration(emulator.registerOperator),
+  "Emulator.updateOperator(update)": registration(emulator.updateOperator),
+  "Emulator.unregisterOperator(operator)": registration(emulator.unregisterOperator),
+  "Emulator.launch(launch)": ofEmulator(emulator.launch),
+  "Launch.authorize(init)": ofEmulator((init) => {
+    const one = createEmulator();
+    one.registerPlugin({ tenantId: "acme", clientId: "page", type: "user_interface" });
+    one.registerOperator({ tenantId: "acme", userId: "ada" });
+    return one.launch({ tenantId: "acme", clientId: "page", userId: "ada" }).authorize(init);
+  }),
+  "Emulator.login(login)": ofEmulator(emulator.login),
+  "Emulator.testKey(plugin)": ofEmulator(emulator.testKey),
+  "EmulatorClock.skipSleep(options)": {
+    ...ofEmulator((options) => emulator.clock.skipSleep(options)),
+    valid: { timeoutMs: 0 },
+  },
+  "EmulatorFaults.add(input)": {
+    ...ofEmulator((fault) => emulator.faults.add(fault)),
+    valid: { name: "status", status: 500 },
+    names: "name count match probability seed at status body headers",
+  },
+  "CustomerLog.entries(filter)": ofEmulator((filter) => emulator.customerLog.entries(filter)),
+  "CustomerLog.last(filter)": ofEmulator((filter) => emulator.customerLog.last(filter)),
+  "Journal.entries(filter)": ofEmulator((filter) => emulator.journal.entries(filter)),
+  "Journal.tokenRequests(filter)": ofEmulator((filter) => emulator.journal.tokenRequests(filter)),
+  "Journal.apiCalls(filter)": ofEmulator((filter) => emulator.journal.apiCalls(filter)),
+  "Journal.last(filter)": ofEmulator((filter) => emulator.journal.last(filter)),
+  "Journal.count(filter)": ofEmulator((filter) => emulator.journal.count(filter)),
+  "Journal.waitFor(filter)": ofEmulator((filter) => emulator.journal.waitFor(filter, { timeoutMs: 0 })),
+  "Journal.waitFor(options)": {
+    ...ofEmulator((options) => emulator.journal.waitFor({}, options)),
+    valid: { timeoutMs: 0 },
+  },
+  "runContract(target)": ofContract((one) => runContract(one, { only: [] }).next(), target, "target_invalid"),
+  "runContract(options)": ofContract((options) => runContract(target, options).next(), { only: [] }),
+  "describeContract(target)": ofContract(
+    (one) => describeContract({ describe: () => {}, test: () => {} }, one, { only: [] }),
+    target,
+    "target_invalid",
+  ),
+  "describeContract(options)": ofContract(
+    (options) => describeContract({ describe: () => {}, test: () => {} }, target, options),
+    { only: [] },
+  ),
+  "htmlReport(about)": ofContract((about) => htmlReport([], about), { startedAt: 0, seconds: 0 }),
+  "junitReport(about)": ofContract((about) => junitReport([], about), { startedAt: 0, seconds: 0 }),
+  "generate(options)": ofGenerate(generate),
+  "checkGenerated(options)": ofGenerate(checkGenerated),
+  "diffDocuments(options)": ofGenerate((options) => diffDocuments("missing", "missing", options)),
+  "diffVariants(documents)": ofGenerate(diffVariants),
+};
+
+/** Options within options, and those whose type depends on the documents. */
+const others: Readonly<Record<string, Row>> = {
+  "params of call": {
+    use: (params) => call("listDevices", { params }),
+    names: "path query header",
+  },
+  "settings from a function": {
+    use: (settings) =>
+      createAuth({ baseUrl, tenantId: "acme", credential: servicePlugin(() => settings) }).getAccessToken(),
+    names: "clientId privateKey keyId audience",
+  },
+  "a key from a function": {
+    use: (key) => createClientAssertion({ clientId: "a", privateKey: () => key, audience: baseUrl }),
+    valid: { privateKey: "no key" },
+    names: "privateKey keyId",
+  },
+  "set of an encrypted store": {
+    use: (options) => encryptedStore(memoryStore(), "ab".repeat(32)).set("key", "value", options),
+    names: "ifVersion expiresAt signal",
+  },
+  "what makeStore returns": {
+    use: async (made) => {
+      const tests: (() => Promise<void>)[] = [];
+      const runner = {
+        describe: (_: string, define: () => void) => define(),
+        test: (_: string, run: () => Promise<void>) => void tests.push(run),
+      };
+      testStore(runner, () => made);
+      await tests[0]?.();
+    },
+    valid: { store: memoryStore() },
+    names: "store second close",
+  },
+  "session of createBackend": {
+    use: (session) => createBackend({ deployments: () => undefined, session }),
+    names: "cookie lifetimeMs idleMs",
+  },
+  "a deployment of createBackend": {
+    use: (deployment) => createBackend({ deployments: [deployment] }),
+    names: "tenantId baseUrl hostOrigin launch login",
+  },
+  "parameters of startSession": {
+    use: (parameters) => startSession({ hostOrigins: [], parameters }),
+    error: "PageError",
+    names: "opaqueCode state",
+  },
+  "rateLimit of createEmulator": {
+    ...ofEmulator((rateLimit) => createEmulator({ rateLimit })),
+    names: "requests windowSeconds retryAfter",
+  },
+  "refreshTokens of createEmulator": {
+    ...ofEmulator((refreshTokens) => createEmulator({ refreshTokens })),
+    names: "rotation reuseDetection lifetimeSeconds idleSeconds",
+  },
+  "a plugin of a contract target": {
+    ...ofContract(
+      (one) => runContract({ ...target, plugin: one }, { only: [] }).next(),
+      {},
+      "target_invalid",
+    ),
+    names: "clientId privateKey keyId",
+  },
+};
+
+/** Parameters that are no options, and why their names are not checked. */
+const exempt: Readonly<Record<string, string>> = {
+  "Auth.refused(token)": "a token",
+  "Auth.invalidate(token)": "a token",
+  "PersonAuth.refused(token)": "a token",
+  "AuthOptions.onEvent(event)": "called by the package",
+  "unwrap(outcome)": "an outcome",
+  "createService(auth)": "an Auth, which may be one of the caller's own",
+  "createVariantAClient(auth)": "an Auth, which may be one of the caller's own",
+  "createVariantBClient(auth)": "an Auth, which may be one of the caller's own",
+  "validator(schemas)": "a module",
+  "validator()(answer)": "called by the package",
+  "Session.fetch(init)": "passed on to the browser's fetch, and browsers differ in the members they know",
+  "Backend.connect(request)": "a request",
+  "Backend.session(request)": "a request",
+  "toNodeHandler()(incoming)": "a request",
+  "toNodeHandler()(outgoing)": "a response",
+  "toWebRequest(request)": "a request",
+  "encryptedStore(store)": "a store",
+  "encryptedStore(key)": "a key",
+  "redisStore(client)": "a client of another package",
+  "testStore(__0)": "the module of a test runner",
+  "describeContract(__0)": "the module of a test runner",
+  "Emulator.fetch(init)": "stands in for the global fetch, which ignores what it does not know",
+  "RequestOptions.fetch(init)": "called by the package",
+  "ApiRoute.respond(call)": "called by the package",
+};
+
+const unknownName = /is not an option of|Unrecognized key|is none of/;
+
+async function outcomeOf(
+  { use, valid }: Pick<Row, "use" | "valid">,
+  options: object,
+): Promise<Record<string, unknown>> {
+  const whole = Object.assign(options, valid);
+  return Object(await rejectionOf((async () => use(whole as never))()).catch(() => undefined));
+}
+
+/** With two letters swapped, as fingers do. A short name loses its last letter. */
+function misspelt(name: string): string {
+  const at = [...name].findIndex((letter, index) => index > 0 && name[index + 1] !== letter);
+  const [one = "", other = ""] = name.slice(at, at + 2);
+  return name.length > 3 ? `${name.slice(0, at)}${other}${one}${name.slice(at + 2)}` : name.slice(0, -1);
+}
+
+/** The methods of all path clients are one function. */
+const isOfPaths = /^(?:ServiceOf\.paths\.(?!GET)|createVariant[AB]Client\(\)\.)[A-Z]+\(init\)$/;
+const places = new Map(
+  findOptionPlaces(fileURLToPath(new URL("../..", import.meta.url)))
+    .filter(({ place }) => !isOfPaths.test(place))
+    .map(({ place, names }) => [place, names]),
+);
+
+test("the table has every parameter of a public function that takes an object", () => {
+  expect([...Object.keys(rows), ...Object.keys(exempt)].sort()).toEqual([...places.keys()].sort());
+});
+
+const all = Object.entries({ ...rows, ...others }).map(([place, row]) => ({
+  ...{ place, ...row },
+  names: row.names?.split(" ") ?? places.get(place) ?? [],
+}));
+
+describe.each(all)("$place", (row) => {
+  const { names, error = "ConfigurationError", code = "option_invalid", valid = {} } = row;
+  const refused = { name: error, code, message: expect.stringMatching(unknownName) };
+
+  test("takes every name of its type", async () => {
+    const given = Object.fromEntries(names.map((name) => [name, undefined]));
+    expect((await outcomeOf(row, given)).message ?? "").not.toMatch(unknownName);
+  });
+
+  test("refuses a misspelt name, and says which was meant", async () => {
+    for (const name of names) {
+      const wrong = misspelt(name);
+      if (wrong === "" || names.includes(wrong)) continue;
+      const outcome = await outcomeOf(row, { [wrong]: undefined });
+      expect(outcome, wrong).toMatchObject(refused);
+      const meant = error === "PageError" ? name : new RegExp(`[Uu]se ${name}[.)]`);
+      expect(outcome.message).toEqual(
+        typeof meant === "string" ? expect.stringContaining(meant) : expect.stringMatching(meant),
+      );
+    }
+  });
+
+  test("refuses names of Object.prototype, and shows no name that may be a secret", async () => {
+    for (const name of ["__proto__", "constructor", "toString", "valueOf"])
+      expect(await outcomeOf(row, JSON.parse(`{"${name}": {}}`)), name).toMatchObject(refused);
+    const { message } = await outcomeOf(row, { "clientSecret:hunter2": undefined });
+    expect(message).toMatch(unknownName);
+    // The names of a page's options are in its own bundle.
+    if (error !== "PageError") expect(message).not.toContain("hunter2");
+  });
+
+  test("looks at own names only, and ignores symbols", async () => {
+    class Options {
+      #own = 0;
+      bogus(): number {
+        return this.#own;
+      }
+      get other(): number {
+        return this.#own;
+      }
+    }
+    const given = Object.assign(new Options(), valid, { [Symbol("bogus")]: 1 });
+    expect((await outcomeOf(row, given)).message ?? "").not.toMatch(unknownName);
+  });
+});
+
+describe("the error", () => {
+  const credentials = [account];
+  const messageOf = async (use: () => unknown) => Object(await rejectionOf((async () => use())())).message;
+  const backend = (options: object) => () => createBackend({ deployments: () => undefined, ...options });
+  const login = { clientId: "portal", authorizationEndpoint: "/authorize" };
+
+  test.each<{ name: string; use: () => unknown; says: string }>([
+    { name: "clientkey", use: backend({ clientkey: () => "a" }), says: "createBackend. Use clientKey." },
+    { name: "publicURL", use: backend({ publicURL: baseUrl }), says: "createBackend. Use publicUrl." },
+    { name: "Session", use: backend({ Session: {} }), says: "createBackend. Use session." },
+    { name: "stores", use: backend({ stores: memoryStore() }), says: "createBackend. Use store." },
+    {
+      name: "Issuer",
+      use: () => apiClient({ ...login, Issuer: baseUrl } as never),
+      says: "apiClient. Use issuer.",
+    },
+    {
+      name: "audiense",
+      use: () => servicePlugin({ clientId: "a", privateKey: "b", audiense: "c" } as never),
+      says: "servicePlugin. Use audience.",
+    },
+    {
+      name: "kid",
+      use: () => servicePlugin({ clientId: "a", privateKey: "b", kid: "c" } as never),
+      says: "servicePlugin. Use keyId.",
+    },
+    {
+      name: "tenant",
+      use: () => connect({ baseUrl, tenant: "acme", credentials } as never),
+      says: "connect. Use tenantId.",
+    },
+    {
+      name: "logger",
+      use: () => detectVariant({ baseUrl, tenantId: "acme", logger: console } as never),
+      says: "detectVariant. It takes fetch, ",
+    },
+    {
+      name: "baseUrl",
+      use: () => createConnector({ credentials, baseUrl } as never),
+      says: "createConnector. Pass it to the method connect.",
+    },
+    ...(["credentials", "variant"] as const).map((name) => ({
+      name,
+      use: () => createConnector({ credentials }).connect({ baseUrl, tenantId: "acme", [name]: "B" }),
+      says: "connector.connect. Pass it to createConnector.",
+    })),
+    { name: "retires", use: () => call("listDevices", { retires: 0 }), says: "call. Use retries." },
+    { name: "param", use: () => call("listDevices", { param: {} }), says: "call. Use params." },
+    { name: "query", use: () => call("listDevices", { query: {} }), says: "call. Pass it in params." },
+    {
+      name: "method",
+      use: () => call("listDevices", { method: "POST" }),
+      says: "call. The operation has its own.",
+    },
+    {
+      name: "metod",
+      use: () => service.fetch("v1/any", { metod: "POST" } as never),
+      says: "service.fetch. Use method.",
+    },
+  ])("says what to do with $name", async ({ name, use, says }) => {
+    expect(await messageOf(use)).toContain(`${name} is not an option of ${says}`);
+  });
+
+  test("names a rule of the emulator that is like the given one", () => {
+    expect(() => createEmulator({ rules: { "assertion.reply": false } } as never)).toThrow(
+      '"assertion.reply" is not a rule; use assertion.replay',
+    );
+  });
+
+  test("names an unknown member of an object that has another form too", () => {
+    const rateLimit = { requests: 1, windowSeconds: 1, max: 1 } as never;
+    expect(() => createEmulator({ rateLimit })).toThrow('rateLimit: Unrecognized key: "max"');
+  });
+});
+
+test("names that an object inherits are ignored", () => {
+  const inherited = Object.create({ bogus: 1 });
+  expect(() => memoryStore(Object.assign(inherited, { mostEntries: 1 }))).not.toThrow();
+});
+
+const settings = Object.keys((deploymentSettings as unknown as { shape: object }).shape);
+
+test.each<{ name: string; use: Use; valid: object }>([
+  { name: "connect", use: connect, valid: { baseUrl, credentials: [account] } },
+  { name: "createConnector", use: createConnector, valid: { credentials: [account] } },
+  { name: "createService", use: (options) => createService(ofA, options), valid: {} },
+  { name: "createVariantAClient", use: (options) => createVariantAClient(ofA, options), valid: {} },
+  { name: "createVariantBClient", use: (options) => createVariantBClient(ofB, options), valid: {} },
+  { name: "apiClient", use: apiClient, valid: { clientId: "a", authorizationEndpoint: "/a" } },
+  { name: "createBackend", use: createBackend, valid: { deployments: () => undefined } },
+  { name: "createEmulator", use: createEmulator, valid: {} },
+])("$name takes every name of a settings file", async ({ use, valid }) => {
+  expect(settings).toContain("bearerStatuses");
+  const given = Object.fromEntries(settings.map((name) => [name, undefined]));
+  await expect((async () => use({ ...given, ...valid } as never))()).resolves.toBeDefined();
+});
+
+test("a call and service.fetch pass members on that only a runtime's fetch knows", async () => {
+  const members = { cf: { cacheTtl: 5 }, next: { revalidate: 60 }, dispatcher: {}, cache: "no-store" };
+  const { service, call, fetch } = scriptedService("A");
+  await call("listDevices", { ...members, params: {} });
+  await service.fetch("v1/any", { ...members, duplex: "half" } as RequestInit);
+  const [called, fetched] = fetch.calls.map(({ init }) => init as Record<string, unknown>);
+  expect(called).toMatchObject(members);
+  expect(called).not.toHaveProperty("params");
+  expect(fetched).toMatchObject({ ...members, duplex: "half" });
+});
