@@ -113,7 +113,7 @@ describe("operations.ts", () => {
     const answers = `A.operations["get-thing"]["responses"]`;
     expect(text).toContain(`404: ${answers}[404]["content"]["application/json"];`);
     expect(text).toContain(`418: ${answers}["4XX"]["content"]["application/json"];`);
-    expect(text).toContain(`otherBody: ${answers}["default"]["content"]["text/plain"];`);
+    expect(text).toContain("otherBody: string;");
     expect(text).toContain("otherBody: undefined;");
   });
 
