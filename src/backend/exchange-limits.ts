@@ -32,7 +32,7 @@ export type LimitedExchange = <T>(
 ) => Promise<T>;
 
 export function exchangeLimits({ clock, clientKey }: Settings): LimitedExchange {
-  const running = new Map<string, { here: number; away: number }>();
+  const running = new Map<string, Counts>();
   /** By client, its exchanges that run, and how long it takes until all of its refusals are forgiven. */
   const clients = new RecentlyUsed<{ running: number; leftMs: () => number }>(10_000);
   return async (deployment, request, exchange) => {
@@ -50,23 +50,11 @@ export function exchangeLimits({ clock, clientKey }: Settings): LimitedExchange 
       throw new Refusal("rate_limited", { headers });
     }
     running.set(deployment, counts);
-    counts.here++;
     client.running++;
-    let place: keyof typeof counts | undefined = "here";
-    const move = (to: typeof place) => {
-      // The credential lives on after the exchange, to renew the person's token.
-      if (place === undefined) return;
-      counts[place]--;
-      place = to;
-      if (to !== undefined) counts[to]++;
-    };
-    const leave = () => {
-      move("away");
-      return () => move("here");
-    };
+    const { leave, end } = takePlace(counts);
     const exchanged = () =>
       exchange(leave).finally(() => {
-        move(undefined);
+        end();
         if (counts.here + counts.away === 0) running.delete(deployment);
       });
     try {
@@ -80,6 +68,30 @@ export function exchangeLimits({ clock, clientKey }: Settings): LimitedExchange 
       client.running--;
     }
   };
+}
+
+/** The exchanges of a deployment that run: those that count as its own, and those that wait for a function of yours. */
+interface Counts {
+  here: number;
+  away: number;
+}
+
+/** It is a function of its own because a session's credential keeps `leave`, which must not keep the request. */
+function takePlace(counts: Counts) {
+  let place: keyof Counts | undefined = "here";
+  counts.here++;
+  const move = (to: typeof place) => {
+    // After the exchange the credential goes on to renew the person's token.
+    if (place === undefined) return;
+    counts[place]--;
+    place = to;
+    if (to !== undefined) counts[to]++;
+  };
+  const leave = () => {
+    move("away");
+    return () => move("here");
+  };
+  return { leave, end: () => move(undefined) };
 }
 
 /**
