@@ -117,9 +117,10 @@ export class LoginFleet {
     this.#emulator = createEmulator({ publicUrl: service, variants: ["B"], ...lifetime });
     this.#emulator.registerApiClient({ clientId: client.clientId, redirectUris: [client.redirectUri] });
     this.#emulator.registerOperator({ tenantId, userId, firstname: "Ada", lastname: "Lovelace" });
-    const file = { path: join(temporaryFolder(), "store"), key: randomBytes(32).toString("base64") };
+    const key = randomBytes(32).toString("base64");
+    const file = { path: join(temporaryFolder(), "store"), key };
     this.#settings = { baseUrl, timeoutMs, client, callers, store: redis ? store : { ...store, file } };
-    this.#store = redis ? redisStore(connectClient.ioredis(redis.url)) : fileStore(file.path, file);
+    this.#store = redis ? redisStore(connectClient.ioredis(redis.url)) : fileStore(file.path, { key });
     this.#redis = redis;
     this.#logins = logins;
   }
