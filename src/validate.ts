@@ -69,14 +69,22 @@ function issuesOf(
   { operationId, status, data }: ValidatedAnswer,
   { operations }: SchemasOfVariant,
 ): string[] {
-  // `default` describes refusals, which are not checked.
-  const schema = operations[operationId]?.responses?.[status]?.();
-  const issues = schema?.safeParse(data).error?.issues;
-  if (schema === undefined || issues === undefined) return [];
-  const documented = propertyNames(schema);
-  const shown = issues.slice(0, mostIssues).map((one) => `${pathOf(one, documented)}: ${expectation(one)}`);
-  const rest = issues.length - shown.length;
-  return rest > 0 ? [...shown, `and ${rest} more`] : shown;
+  try {
+    // `default` describes refusals, which are not checked.
+    const schema = operations[operationId]?.responses?.[status]?.();
+    const issues = schema?.safeParse(data).error?.issues;
+    if (schema === undefined || issues === undefined) return [];
+    const documented = propertyNames(schema);
+    const shown = issues.slice(0, mostIssues).map((one) => `${pathOf(one, documented)}: ${expectation(one)}`);
+    const rest = issues.length - shown.length;
+    return rest > 0 ? [...shown, `and ${rest} more`] : shown;
+  } catch (fault) {
+    // zod's messages may quote the data, so only the kind of the error is shown.
+    const isTooLarge = fault instanceof RangeError;
+    return [
+      `$: cannot be checked, because ${isTooLarge ? "it is nested too deeply or too long" : "its schema fails"}`,
+    ];
+  }
 }
 
 /** JSONPath (RFC 9535). A name that no schema declares, such as a key of a map, is data, so it becomes a star. */

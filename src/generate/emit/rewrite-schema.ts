@@ -30,12 +30,13 @@ const ANNOTATIONS: ReadonlySet<string> = new Set([
 /** Keywords that are copied as they are. Each of them checks instances of one type. */
 const COPIED = [
   ...["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"],
-  ...["minItems", "maxItems", "uniqueItems", "minContains", "maxContains"],
+  ...["uniqueItems", "minContains", "maxContains"],
   ...["minProperties", "maxProperties"],
 ];
 
 const TYPED: ReadonlySet<string> = new Set([
   ...COPIED,
+  ...["minItems", "maxItems"],
   ...["properties", "required", "additionalProperties", "patternProperties", "propertyNames"],
   ...["items", "prefixItems", "contains", "minLength", "maxLength", "pattern", "format"],
 ]);
@@ -114,19 +115,34 @@ function expressTyped(
 ): Schema[] {
   const isTyped = keywords.some((key) => TYPED.has(key));
   if (!isTyped && (source.type === undefined || valuesHaveType(source))) return [];
-  const type = source.type ?? TYPES;
+  const named = [source.type ?? TYPES].flat();
+  const types = new Set(named.map((name) => (name === "integer" ? "number" : name)));
+  const type = types.size === 1 ? [...types][0] : [...types];
   const schema: Record<string, unknown> = { type };
   for (const key of COPIED) if (source[key] !== undefined) schema[key] = source[key];
   for (const key of ["items", "contains"]) {
     if (source[key] !== undefined) schema[key] = expressSchema(source[key], pointerTo(pointer, key), context);
   }
+  Object.assign(schema, expressObject(source, pointer, context));
+  // zod reads one pattern, one format and one divisor of a schema.
+  const [first, ...others] = expressString(source, pointer, context);
+  Object.assign(schema, first);
+  // zod's integers end at 2^53, those of JSON Schema do not. If any number is allowed, integers are.
+  if (named.includes("integer") && !named.includes("number") && !Number.isInteger(source.multipleOf)) {
+    if (source.multipleOf === undefined) schema.multipleOf = 1;
+    else others.push({ multipleOf: 1 });
+  }
+  const { minItems, maxItems } = source;
+  const limits = { items: true, minItems, maxItems };
   if (source.prefixItems !== undefined) {
     schema.prefixItems = expressList(source.prefixItems, pointerTo(pointer, "prefixItems"), context);
+    // zod would fill a shorter list up before it counts.
+    if ((minItems ?? maxItems) !== undefined) others.push(limits);
+  } else if ((minItems ?? maxItems) !== undefined) {
+    // zod ignores the limits of a list without `items`.
+    Object.assign(schema, { ...limits, items: schema.items ?? true });
   }
-  Object.assign(schema, expressObject(source, pointer, context));
-  // zod reads one pattern and one format of a schema.
-  const [first, ...others] = expressString(source, pointer, context);
-  return [Object.assign(schema, first), ...others.map((other) => ({ type, ...other }))];
+  return [schema, ...others.map((other) => ({ type, ...other }))];
 }
 
 /** Whether `type` allows every type and so adds nothing. */
@@ -168,12 +184,20 @@ function expressObject(source: JsonObject, pointer: string, context: Context): J
   const additional = express("additionalProperties");
   const open = typeof additional === "boolean" ? additional : Object.keys(additional).length === 0;
   const rest = notMatching([exactly([...properties.keys()]), ...patterns.keys()]);
+  const constrain = (pattern: string, schema: Schema) => {
+    const known = patterns.get(pattern);
+    patterns.set(pattern, known === undefined ? schema : { allOf: [known, schema] });
+  };
+  for (const [name, value] of properties) {
+    // zod takes what an object inherits, such as `constructor`, for a member of the answer, but in patterns only its own.
+    if (name in Object.prototype) properties.delete(name) && constrain(exactly([name]), value);
+  }
   const names = namePatterns(express("propertyNames"));
   if (names === undefined) throw unsupported(context, at("propertyNames"), "cannot be expressed in zod");
-  for (const pattern of names) patterns.set(notMatching([pattern]), false);
+  for (const pattern of names) constrain(notMatching([pattern]), false);
   // zod drops a schema for the other properties when there are patterns.
   const byPattern = !open && (additional === false || patterns.size > 0);
-  if (byPattern) patterns.set(rest, additional);
+  if (byPattern) constrain(rest, additional);
   const required = Array.isArray(source.required)
     ? source.required.filter((key) => typeof key === "string")
     : [];
@@ -219,20 +243,34 @@ function notMatching(patterns: readonly string[]): string {
 }
 
 const CHARACTER = "(?:[\\uD800-\\uDBFF][\\uDC00-\\uDFFF]|(?![\\uD800-\\uDBFF][\\uDC00-\\uDFFF])[\\s\\S])";
+/** Beyond it a length is not limited: to count the characters of a longer string, a pattern needs more stack than there is. */
+const MOST_COUNTED = 1_000_000;
 const LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?";
 /** RFC 3339 full-date. Every year may have a 29th of February: a pattern for leap years would be long. */
 const DATE =
   "\\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)|02-(?:0[1-9]|[12]\\d))";
 
-/** Formats that zod checks differently: a time without seconds, versions of UUIDs, hosts without a dot. */
+/** The characters, and what is percent-encoded, in linear time: each character has one place in the pattern. */
+const encoded = (characters: string) => `[${characters}]*(?:%[0-9A-Fa-f]{2}[${characters}]*)*`;
+/** RFC 3986, appendix A. */
+const SUBDELIMITED = "A-Za-z0-9._~!$&'()*+,;=\\-";
+const AUTHORITY = `(?:${encoded(`${SUBDELIMITED}:`)}@)?(?:\\[[0-9A-Fa-f:.]+\\]|${encoded(SUBDELIMITED)})(?::\\d*)?`;
+const QUERY = encoded(`${SUBDELIMITED}:@/?`);
+const URI = `^[A-Za-z][A-Za-z0-9+.-]*:(?://${AUTHORITY}(?![^/?#])|(?!//))${encoded(`${SUBDELIMITED}:@/`)}(?:\\?${QUERY})?(?:#${QUERY})?$`;
+
+/**
+ * Formats that zod checks differently: a time without seconds, versions of UUIDs, hosts without a dot. Its check of a URI
+ * also removes spaces and line ends from the value, and an intersection throws when its two sides have different values.
+ */
 const FORMAT_PATTERNS: Readonly<Record<string, string>> = {
   "date-time": `^${DATE}[Tt\\s](?:[01]\\d|2[0-3]):[0-5]\\d:(?:[0-5]\\d|60)(?:\\.\\d+)?(?:[Zz]|[+-]\\d\\d(?::?\\d\\d)?)$`,
   uuid: "^(?:urn:uuid:)?[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}$",
   email: `^[A-Za-z0-9.!#$%&'*+/=?^_\`{|}~-]+@${LABEL}(?:\\.${LABEL})+$`,
+  uri: URI,
 };
 
 /** Formats that zod checks with the same meaning. Every other format is an annotation, as in JSON Schema itself. */
-const FORMATS: ReadonlySet<string> = new Set(["date", "ipv4", "ipv6", "uri"]);
+const FORMATS: ReadonlySet<string> = new Set(["date", "ipv4", "ipv6"]);
 
 /** One entry per pattern or format. zod counts UTF-16 units and JSON Schema characters, so a length becomes a pattern. */
 function expressString(source: JsonObject, pointer: string, context: Context): JsonObject[] {
@@ -243,8 +281,10 @@ function expressString(source: JsonObject, pointer: string, context: Context): J
     found.push({ pattern });
   }
   if (least === 1 && most === undefined) found.push({ minLength: 1 });
-  else if (least !== undefined || most !== undefined) {
-    found.push({ pattern: `^${CHARACTER}{${least ?? 0},${most ?? ""}}$` });
+  else {
+    const enough = typeof least === "number" ? `(?=${CHARACTER}{${least}})` : "";
+    const notMore = typeof most === "number" && most < MOST_COUNTED ? `(?!${CHARACTER}{${most + 1}})` : "";
+    if (enough + notMore !== "") found.push({ pattern: `^${enough}${notMore}` });
   }
   if (typeof format !== "string") return found;
   if (FORMAT_PATTERNS[format] !== undefined) found.push({ pattern: FORMAT_PATTERNS[format] });

@@ -1,6 +1,13 @@
 /** Emits schemas.ts: every schema of both documents as a zod schema that is built at its first use. */
 import { z } from "zod";
-import { atPointer, type Document, documentError, follow, VARIANTS, type Variant } from "../document.js";
+import {
+  atPointer,
+  type Document,
+  documentError,
+  referenceTarget,
+  VARIANTS,
+  type Variant,
+} from "../document.js";
 import type { Content } from "../messages.js";
 import type { Operation, OperationLists } from "../operations.js";
 import { isObject, pointerTo } from "../source-file.js";
@@ -68,8 +75,10 @@ function schemaTable(document: Document, list: readonly Operation[]) {
     if (content?.schema === undefined) return undefined;
     const source = atPointer(document.root, content.schema);
     // A schema that is only a reference needs no name of its own.
-    const isReference = isObject(source) && Object.keys(source).length === 1;
-    const name = nameOf(isReference ? follow(document, source, content.schema).pointer : content.schema);
+    const reference = isObject(source) && Object.keys(source).length === 1 ? source.$ref : undefined;
+    const target =
+      typeof reference === "string" ? referenceTarget(document, reference, content.schema) : undefined;
+    const name = nameOf(target ?? content.schema);
     const { example } = content.media;
     if (example !== undefined && /json\b/.test(content.mediaType)) examples.push([name, content]);
     return name;
@@ -89,14 +98,23 @@ function schemaTable(document: Document, list: readonly Operation[]) {
   }));
   for (let next = pending.shift(); next !== undefined; next = pending.shift()) {
     const [name, pointer] = next;
-    definitions.set(name, expressSchema(atPointer(document.root, pointer), pointer, { document, nameOf }));
+    const schema = expressSchema(atPointer(document.root, pointer), pointer, { document, nameOf });
+    // zod does not find a definition that is `false`.
+    definitions.set(name, schema === false ? { not: {} } : schema);
   }
   for (const [name, { media, schema = "" }] of examples) {
     const source = { $ref: `#/$defs${pointerTo("", name)}`, $defs: Object.fromEntries(definitions) };
-    const zodSchema = z.fromJSONSchema(source as Parameters<typeof z.fromJSONSchema>[0], {
-      registry: z.registry(),
-    });
-    const [issue] = zodSchema.safeParse(media.example).error?.issues ?? [];
+    let issue: z.core.$ZodIssue | undefined;
+    try {
+      const zodSchema = z.fromJSONSchema(source as Parameters<typeof z.fromJSONSchema>[0], {
+        registry: z.registry(),
+      });
+      issue = zodSchema.safeParse(media.example).error?.issues[0];
+    } catch (cause) {
+      // The stack overflows over thousands of schemas that lead from one to the next.
+      const message = `zod cannot check the example: ${(cause as Error).message}`;
+      throw documentError(document, "schema_unsupported", schema, message);
+    }
     if (issue === undefined) continue;
     const message = `the example contradicts its schema: $${z.core.toDotPath(["", ...issue.path])}: ${issue.message}`;
     throw documentError(document, "example_invalid", schema.replace(/schema$/, "example"), message);
