@@ -10,6 +10,7 @@ import { deadlineIn, zero } from "./clock.js";
 import {
   type Detection,
   type Evidence,
+  locate,
   UnexpectedResponseError,
   type Variant,
   VariantError,
@@ -175,7 +176,11 @@ async function ask(
   const startedAt = options.clock.monotonic();
   const onAnswer = (variant: Variant, answer: Answer) =>
     stateOf(variant, target).learn(answer, shared, emitter({ variant, ...target }, options)(requestId).emit);
-  const detection = await detect(target, order, { ...options, signal, before, untilYes, onAnswer });
+  const questions = detect(target, order, { ...options, signal, before, untilYes, onAnswer });
+  const detection = await questions.catch((error) => {
+    const { baseUrl, tenantId } = target;
+    throw locate(error, { baseUrl, tenantId, requestId });
+  });
   const durationMs = options.clock.monotonic() - startedAt;
   const context = { ...target, requestId, at: options.clock.now() };
   emit(options.onEvent, { type: "variant_detected", ...context, detection, durationMs });

@@ -10,7 +10,13 @@ import type { TokenLifecycle } from "./auth/token-lifecycle.js";
 import { isUnknownPath } from "./auth/token-request.js";
 import type { DetectionContext } from "./choose-variant.js";
 import type { LookupTypes } from "./client/outcome.js";
-import { ConfigurationError, type Detection, UnexpectedResponseError, type Variant } from "./errors.js";
+import {
+  ConfigurationError,
+  type Detection,
+  locate,
+  UnexpectedResponseError,
+  type Variant,
+} from "./errors.js";
 import { untilAborted } from "./http/exchange.js";
 import { ifPossible, lazy } from "./http/lazy.js";
 import { type NamesOf, namesElsewhere } from "./option-names.js";
@@ -159,9 +165,7 @@ function connectorOf<T extends LookupTypes>(options: ConnectorOptions<T>): Conne
     });
   };
 
-  return async ({ baseUrl, tenantId, signal: given }) => {
-    const signal = requireSignal(given);
-    const target = parseTarget({ baseUrl, tenantId, allowInsecureHttp, tenantIdPattern }, only?.variant);
+  const connectTo = async (target: Target, signal: AbortSignal | undefined) => {
     if (signal?.aborted) throw signal.reason;
     const first = credentials.filter((one) => only || !driverOf(one).callsFunction);
     await untilAborted(Promise.all(first.map((one) => prepare(one, target))), signal);
@@ -170,6 +174,13 @@ function connectorOf<T extends LookupTypes>(options: ConnectorOptions<T>): Conne
     const { chooseCredential } = await untilAborted(choice(), signal);
     const { credential, detection } = await chooseCredential(contextOf(target), signal);
     return serviceOf(authOf(credential, target, detection !== undefined), detection);
+  };
+  return async ({ baseUrl, tenantId, signal: given }) => {
+    const signal = requireSignal(given);
+    const target = parseTarget({ baseUrl, tenantId, allowInsecureHttp, tenantIdPattern }, only?.variant);
+    return connectTo(target, signal).catch((error) => {
+      throw locate(error, { tenantId: target.tenantId, baseUrl: target.baseUrl, variant: only?.variant });
+    });
   };
 }
 

@@ -97,11 +97,29 @@ export type ErrorCode =
 /** The mark of these errors. It works across realms and copies of the package, where `instanceof` fails. */
 const brand: unique symbol = Symbol.for("bivariant.error") as never;
 
+/** What an error is about, as far as it was known where it was made. None of it is secret. */
+export interface ErrorContext {
+  readonly tenantId?: string | undefined;
+  readonly baseUrl?: string | undefined;
+  readonly variant?: Variant | undefined;
+  readonly clientId?: string | undefined;
+  /** The id in the events of the request that failed. Calls that wait for one token request share its error. */
+  readonly requestId?: string | undefined;
+  /** Absent if the error is about a token, since calls of several operations may wait for one token. */
+  readonly operationId?: string | undefined;
+}
+
 /** The base class of every error of this package. */
 export abstract class BivariantError<Code extends ErrorCode = ErrorCode> extends Error {
   /** A stable name for what happened, in lower snake case. The class says what the caller can do about it. */
   readonly code: Code;
   declare readonly variant?: Variant;
+  /** Of these five, the ones that were known when the error was made (see ErrorContext). */
+  declare readonly tenantId?: string;
+  declare readonly baseUrl?: string;
+  declare readonly clientId?: string;
+  declare readonly requestId?: string;
+  declare readonly operationId?: string;
 
   constructor(
     name: string,
@@ -244,7 +262,6 @@ export class ApiError<Status extends number = number, Body = unknown> extends Bi
   declare readonly status: Status;
   /** The parsed body; `undefined` when it was empty. Not enumerable, since the server may echo a secret in it. */
   declare readonly body: Body;
-  declare readonly operationId?: string;
   declare readonly causes?: readonly Cause[];
   /** Epoch milliseconds, from `Retry-After`. */
   declare readonly retryAt?: number;
@@ -287,6 +304,18 @@ function isNamed<E extends BivariantError>(name: string): Guard<E> {
 /** Whether a value is an error of this package, of any class and from any realm. */
 export function isBivariantError(value: unknown): value is BivariantError {
   return typeof value === "object" && value !== null && brand in value;
+}
+
+/**
+ * Adds to an error of this package what it is about, unless it says so already: it may be of a token request that other
+ * calls wait for too. Returns the error.
+ */
+export function locate<E>(error: E, { tenantId, ...context }: ErrorContext): E {
+  if (!isBivariantError(error) || error.baseUrl !== undefined || Object.isFrozen(error)) return error;
+  // Variant B may have been named without a tenant id.
+  for (const [field, value] of Object.entries({ tenantId: tenantId || undefined, ...context }))
+    if (value !== undefined && !Object.hasOwn(error, field)) Object.assign(error, { [field]: value });
+  return error;
 }
 
 /** The code for an event of what an error ended; `signal` is that of the caller, who may have ended it. */

@@ -11,7 +11,7 @@ import {
 } from "./auth/person-refresh.js";
 import { readGrant } from "./auth/stored-grant.js";
 import type { TokenStore } from "./auth/token-store.js";
-import type { Variant } from "./errors.js";
+import { locate, type Variant } from "./errors.js";
 import { isLoopback, untilAborted } from "./http/exchange.js";
 import { lazy } from "./http/lazy.js";
 import type { NamesOf } from "./option-names.js";
@@ -147,7 +147,12 @@ export async function completeLogin(options: CompleteLoginOptions): Promise<Pers
     throw invalidOption("login", "was begun with another credential", "Pass the credential that began it.");
   const codeVerifier = requireCodeVerifier(login.codeVerifier);
   const { readCallback } = await untilAborted(authorization(), signal);
-  const code = readCallback(options.callbackUrl, login.state, prepared);
+  let code: string;
+  try {
+    code = readCallback(options.callbackUrl, login.state, prepared);
+  } catch (error) {
+    throw located(error, context);
+  }
   return (await exchangeCode(context, { code, codeVerifier }, signal)) as PersonAuth<"B">;
 }
 
@@ -176,9 +181,16 @@ export async function resumeAuth<V extends Variant>(
   if (options.store === undefined)
     throw invalidOption("store", "is missing", "Pass the store that the tokens were written to.");
   const context = await personContext(options);
-  const grant = await readGrant(context.options.store, context.key);
+  const grant = await readGrant(context.options.store, context.key).catch((error) => {
+    throw located(error, context);
+  });
   if (grant === undefined) return undefined;
   return new PersonLifecycle(context, grant, true) as unknown as PersonAuth<V>;
+}
+
+function located<E>(error: E, { variant, target, prepared: { clientId } }: PersonContext): E {
+  const { tenantId, baseUrl } = target;
+  return locate(error, { tenantId, baseUrl, variant, clientId });
 }
 
 /** Checks the options and adds a store in memory if there is none. */

@@ -1,6 +1,6 @@
 /** The exchange of an authorization code for a person's token. A code is sent once, whatever happens. */
 import { deadlineIn } from "../clock.js";
-import { isStoreError, TokenRequestError, TransportError } from "../errors.js";
+import { isStoreError, locate, TokenRequestError, TransportError } from "../errors.js";
 import { type Emit, emitter, storeFailed } from "./auth.js";
 import { type CodeGrant, clientErrors, fingerprintOf } from "./credentials/credential.js";
 import { type PersonContext, PersonLifecycle } from "./person-refresh.js";
@@ -29,12 +29,18 @@ export function exchangeCode(
   signal: AbortSignal | undefined,
 ): Promise<PersonLifecycle> {
   if (signal?.aborted) return Promise.reject(signal.reason);
-  const { emit } = emitter({ variant: context.variant, ...context.target }, context.options)();
-  const { clock } = context.options;
+  const { variant, target, options, prepared } = context;
+  const { baseUrl, tenantId } = target;
+  const { emit, requestId } = emitter({ variant, baseUrl, tenantId }, options)();
+  const { clock } = options;
   return new SharedTask(clock, async (abort) => {
     const exchange = (emit: Emit) => exchangeOnce({ ...context, emit }, grant, abort);
-    const { isSaved, ...granted } = await reportEnd(emit, clock, abort, exchange);
-    return new PersonLifecycle(context, granted, isSaved);
+    try {
+      const { isSaved, ...granted } = await reportEnd(emit, clock, abort, exchange);
+      return new PersonLifecycle(context, granted, isSaved);
+    } catch (error) {
+      throw locate(error, { variant, baseUrl, tenantId, clientId: prepared.clientId, requestId });
+    }
   }).join(signal);
 }
 

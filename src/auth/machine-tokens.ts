@@ -80,6 +80,7 @@ const refusalRememberedMs = 60_000;
 
 class MachineTokenSource implements TokenSource {
   readonly needsPerson = false;
+  clientId: string | undefined;
   readonly #context: MachineTokensContext;
   readonly #backoff: RefusalBackoff;
   /** The fingerprint of the credential that was accepted last. */
@@ -244,9 +245,11 @@ class MachineTokenSource implements TokenSource {
     return serverClock.appliedMs !== 0 && !serverClock.isProven ? "own" : undefined;
   }
 
-  #prepare(): Promise<PreparedCredential> {
+  async #prepare(): Promise<PreparedCredential> {
     const { driver, target, options } = this.#context;
-    return driver.prepare(target, options);
+    const prepared = await driver.prepare(target, options);
+    this.clientId = prepared.clientId;
+    return prepared;
   }
 
   /**

@@ -134,7 +134,7 @@ export class PersonLifecycle extends TokenLifecycle implements PersonAuth {
   /** Says what to ask the person for. It does not end the grant, since only one call failed. */
   refused(): PersonRequiredError {
     const { grant } = this.#source;
-    return grant.over ?? grant.expired("seems to be over, since the API refused its token");
+    return this.located(grant.over ?? grant.expired("seems to be over, since the API refused its token"));
   }
 
   async forget(): Promise<void> {
@@ -170,6 +170,10 @@ class PersonTokenSource implements TokenSource {
     this.#backoff = new RefusalBackoff(context.options.clock);
     this.grant = new StoredGrantHandle({ ...context, store: context.options.store }, grant, isSaved);
     this.#remember(grant.replaced, "replaced");
+  }
+
+  get clientId(): string {
+    return this.#context.prepared.clientId;
   }
 
   get needsPerson(): boolean {

@@ -9,7 +9,7 @@
  * There are no timers: tokens are renewed when they are used. All state is in the instance.
  */
 import { countdown, limitIn, type ResolvedClock, zero } from "../clock.js";
-import { failureOf, isRateLimitedError, isTransportError, type Variant } from "../errors.js";
+import { failureOf, isRateLimitedError, isTransportError, locate, type Variant } from "../errors.js";
 import { backoffMs } from "../http/backoff.js";
 import type { NamesOf } from "../option-names.js";
 import { requireOptions, requireSignal } from "../options.js";
@@ -45,6 +45,8 @@ export interface Renewal extends RequestEvents {
 export interface TokenSource {
   /** Whether only the person can get another token. If so, nothing is renewed early, and a 401 is final. */
   readonly needsPerson: boolean;
+  /** Known once the credential was read. */
+  readonly clientId: string | undefined;
   renew(renewal: Renewal): Promise<AccessToken>;
 }
 
@@ -218,9 +220,13 @@ export class TokenLifecycle implements Auth {
         });
         return { token: this.hold(token) };
       };
-      const isHeard = events.requestId !== undefined;
-      return (await (isHeard ? reportEnd(events.emit, this.#clock, signal, renew) : renew(events.emit)))
-        .token;
+      const { requestId, emit } = events;
+      try {
+        const isHeard = requestId !== undefined;
+        return (await (isHeard ? reportEnd(emit, this.#clock, signal, renew) : renew(emit))).token;
+      } catch (error) {
+        throw this.located(error, requestId);
+      }
     };
     return new SharedTask(this.#clock, run, onEnd, caller === undefined);
   }
@@ -230,6 +236,12 @@ export class TokenLifecycle implements Auth {
     if (this.#source.needsPerson) return expiresAt;
     const windowMs = Math.min((expiresAt - issuedAt) * renewalShare, longestRenewalWindowMs);
     return expiresAt - windowMs * (1 - renewalJitter * this.#clock.random());
+  }
+
+  /** Adds to an error whose token it is about. */
+  protected located<E>(error: E, requestId?: string): E {
+    const { variant, baseUrl, tenantId } = this;
+    return locate(error, { tenantId, baseUrl, variant, clientId: this.#source.clientId, requestId });
   }
 
   /** Holds a token and serves it from now on. */

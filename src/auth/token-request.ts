@@ -237,7 +237,7 @@ function parseTokenAnswer(endpoint: TokenEndpoint, { answer, sent }: TokenReply)
   // The description shows no error of Variant B (section 7.3), so these statuses refuse in any shape.
   const isRefusalOfB = variant === "B" && [400, 401, 403].includes(status);
   if (isRefusalOfB || (mayRefuse && body !== undefined && (status >= 400 || Boolean(body.error))))
-    throw refusal(status, body, variant, sent.secrets);
+    throw refusal(status, body, endpoint, sent.secrets);
   if (json === undefined) throw unexpected("response_not_json", " without a JSON object");
   const whole = ["(whole body): an object is expected"];
   if (body === undefined) throw unexpected("response_shape", " with JSON that is not an object", whole);
@@ -250,7 +250,7 @@ function parseTokenAnswer(endpoint: TokenEndpoint, { answer, sent }: TokenReply)
 function refusal(
   status: number,
   given: Record<string, unknown> | undefined,
-  variant: Variant,
+  { variant, target: { tenantId } }: TokenEndpoint,
   secrets: readonly string[],
 ): TokenRequestError {
   const body = given ?? {};
@@ -266,7 +266,8 @@ function refusal(
     .map((key) => (/^[A-Za-z][A-Za-z_]{0,29}$/.test(key) ? (wireText(key, all) ?? "?") : "?"));
   const shape = given ? `with the fields ${fields.join(", ") || "(none)"}` : "that is not a JSON object";
   const content = reported === "" ? ` and a body ${shape}` : ` (${reported})`;
-  const message = `The token endpoint refused the request with status ${status}${content}.`;
+  const tenant = tenantId === "" ? "" : ` for the tenant "${tenantId}"`;
+  const message = `The token endpoint refused the request with status ${status}${content}${tenant}.`;
   return new TokenRequestError(message, { variant, status, error, errorDescription, errorUri });
 }
 

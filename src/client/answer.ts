@@ -24,8 +24,11 @@ interface Reading {
 interface AnswerReader {
   /** The value of the header accept. */
   readonly accept: string;
-  readonly read: (response: Response, isSuccess: boolean) => Promise<AnswerContent>;
+  readonly read: (response: Response, isSuccess: boolean, located: Located) => Promise<AnswerContent>;
 }
+
+/** Adds to an error what the call is about. */
+type Located = (error: unknown) => unknown;
 
 /** What was read. Schemas are for JSON only. */
 export interface AnswerContent {
@@ -44,7 +47,8 @@ export function answerReader(operation: OperationEntry, reading: Reading): Answe
     throw invalidOption("parseAs", `must be one of ${parsers.join(", ")}`);
   return {
     accept: acceptOf(operation),
-    read: (response, isSuccess) => readAnswer(response, operation, isSuccess, reading),
+    read: (response, isSuccess, located) =>
+      readAnswer(response, operation, isSuccess, { ...reading, located }),
   };
 }
 
@@ -107,7 +111,7 @@ async function readAnswer(
   response: Response,
   operation: OperationEntry,
   isSuccess: boolean,
-  reading: Reading,
+  { located, ...reading }: Reading & { readonly located: Located },
 ): Promise<AnswerContent> {
   const { mostBytes, auth } = reading;
   const { variant } = auth;
@@ -120,8 +124,10 @@ async function readAnswer(
   const isJson = kind === "json";
   // There is no body at all, as of a 204 or of the answer to a HEAD.
   if (response.body === null || kind === "stream") return { value: response.body ?? undefined, isJson };
-  if (kind === "events") return { value: eventsOf(response, response.body, reading), isJson };
-  if (kind === "lines") return { value: valuesOf(response, response.body, reading), isJson };
+  if (kind === "events")
+    return { value: whileRead(eventsOf(response, response.body, reading), located), isJson };
+  if (kind === "lines")
+    return { value: whileRead(valuesOf(response, response.body, reading), located), isJson };
   const whole = limited(response, mostBytes, variant);
   if (kind === "text") {
     const decoder = decoderOf(type, status, variant);
@@ -207,6 +213,15 @@ function limited(response: Response, mostBytes: number | undefined, variant: Var
     },
   });
   return new Response(body.pipeThrough(counter), { headers: [...headers] });
+}
+
+/** A stream fails after the call has resolved, so the call cannot locate its error. */
+async function* whileRead<T>(stream: AsyncGenerator<T>, located: Located): AsyncGenerator<T> {
+  try {
+    yield* stream;
+  } catch (error) {
+    throw located(error);
+  }
 }
 
 async function* eventsOf(

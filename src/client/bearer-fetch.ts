@@ -4,7 +4,13 @@
  */
 import type { AccessToken, Auth, RequestEvents } from "../auth/auth.js";
 import type { PersonRequiredError } from "../auth/stored-grant.js";
-import { isTransportError, TransportError, UnexpectedResponseError, type Variant } from "../errors.js";
+import {
+  type ErrorContext,
+  isTransportError,
+  TransportError,
+  UnexpectedResponseError,
+  type Variant,
+} from "../errors.js";
 import { canBeSentAgain, idempotentMethods, wasNotSent, withTimeLimit } from "../http/exchange.js";
 import { isUnderBase, type ResolvedRequestOptions } from "../variants/target.js";
 import { isPersonRequired } from "./call-error.js";
@@ -65,6 +71,11 @@ interface BearerAnswer<T> {
   readonly isReplayed: boolean;
   /** Says what to ask the person for, if the bearer was refused and only the person can get another token. */
   readonly required?: PersonRequiredError | undefined;
+}
+
+/** What the error of a request through an Auth is about. */
+export function contextOf({ tenantId, baseUrl, variant }: Auth, request: ErrorContext = {}): ErrorContext {
+  return { tenantId, baseUrl, variant, ...request };
 }
 
 /** A refusal is returned if it is the second, if the token is young, or if only a person can get another token. */

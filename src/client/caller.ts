@@ -7,6 +7,7 @@ import {
   ConfigurationError,
   codeOf,
   isTransportError,
+  locate,
   UnexpectedResponseError,
   type Variant,
 } from "../errors.js";
@@ -22,7 +23,7 @@ import { lazy } from "../http/lazy.js";
 import type { NamesOf } from "../option-names.js";
 import { invalidOption } from "../options.js";
 import type { AnswerContent } from "./answer.js";
-import { type BearerFetchContext, bearerFetch } from "./bearer-fetch.js";
+import { type BearerFetchContext, bearerFetch, contextOf } from "./bearer-fetch.js";
 import { apiErrorOf } from "./call-error.js";
 import { type CallInit, fetchInitOf } from "./init.js";
 import type { LookupTypes } from "./outcome.js";
@@ -175,7 +176,7 @@ export function createCaller(context: CallerContext): Caller {
   const { operations, options, begin, memoryOf } = context;
   const { clock, validate, rateLimitDeadlineMs } = options;
 
-  return async (auth, operationId, init = none) => {
+  const call: Caller = async (auth, operationId, init = none) => {
     const { variant } = auth;
     const operation = operations.byId(operationId);
     const fetchInit = init === none ? undefined : fetchInitOf(init);
@@ -206,7 +207,8 @@ export function createCaller(context: CallerContext): Caller {
     headers.accept ??= reader?.accept ?? "application/json";
     const startedAt = clock.monotonic();
     const events = begin(auth);
-    const { emit } = events;
+    const { emit, requestId } = events;
+    const located = <E>(error: E) => locate(error, contextOf(auth, { operationId, requestId }));
     emit({ type: "call_started", operationId, method });
     const leftMs = deadlineIn(rateLimitDeadlineMs, clock);
     let retries = 0;
@@ -247,7 +249,7 @@ export function createCaller(context: CallerContext): Caller {
           read: (response): Promise<string | AnswerContent> =>
             reader === undefined
               ? readText(response, variant)
-              : reader.read(response, isSuccess(operation, response.status)),
+              : reader.read(response, isSuccess(operation, response.status), located),
         },
         context,
       );
@@ -275,18 +277,23 @@ export function createCaller(context: CallerContext): Caller {
         hasWorked: token !== undefined && memoryOf(auth).worked.get(operationId)?.value === token.value,
         namesDevice: namesDevice(operation, init),
       });
-      const error = await untilAborted(refusal, signal);
+      const error = located(await untilAborted(refusal, signal));
       code = error.code;
       emit({ type: "call_refused", method, status, operationId });
       return { ok: false, status, variant, error, retries, response };
     } catch (error) {
       code = codeOf(error, signal);
-      throw error;
+      throw located(error);
     } finally {
       const durationMs = clock.monotonic() - startedAt;
       emit({ type: "call_finished", operationId, method, status, code, durationMs, retries });
     }
   };
+  // What is refused before the call begins has no requestId.
+  return (auth, operationId, init) =>
+    call(auth, operationId, init).catch((error) => {
+      throw locate(error, contextOf(auth, { operationId }));
+    });
 }
 
 /** Any string is accepted, because the description does not list the values of X-Envelope (section 4.3). */

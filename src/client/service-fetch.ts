@@ -1,10 +1,10 @@
 /** `service.fetch`: any request under the base URL with the bearer, for routes that no document describes. */
 import type { Auth } from "../auth/auth.js";
-import { type ConfigurationError, codeOf } from "../errors.js";
+import { type ConfigurationError, codeOf, locate } from "../errors.js";
 import { whenAborted } from "../http/exchange.js";
 import { invalidOption } from "../options.js";
 import { isUnderBase } from "../variants/target.js";
-import { type BearerFetchContext, bearerFetch } from "./bearer-fetch.js";
+import { type BearerFetchContext, bearerFetch, contextOf } from "./bearer-fetch.js";
 import { requireFetchInit } from "./init.js";
 import { headerRecord, httpToken } from "./request.js";
 
@@ -21,7 +21,7 @@ type BearerFetch = (auth: Auth, ...args: Parameters<ServiceFetch>) => ReturnType
 
 export function createServiceFetch(context: BearerFetchContext): BearerFetch {
   const { clock } = context.options;
-  return async (auth, input, init = {}) => {
+  const send: BearerFetch = async (auth, input, init = {}) => {
     const url = resolveUnderBase(input, auth);
     const method = requestMethod(requireFetchInit(init));
     const headers = headerRecord(init.headers);
@@ -53,12 +53,16 @@ export function createServiceFetch(context: BearerFetchContext): BearerFetch {
       return response;
     } catch (error) {
       code = codeOf(error, signal);
-      throw error;
+      throw locate(error, contextOf(auth, { requestId: events.requestId }));
     } finally {
       const durationMs = clock.monotonic() - startedAt;
       events.emit({ type: "call_finished", method, status, code, durationMs, retries: 0 });
     }
   };
+  return (auth, input, init) =>
+    send(auth, input, init).catch((error) => {
+      throw locate(error, contextOf(auth));
+    });
 }
 
 /** The Fetch standard forbids these methods. */

@@ -47,7 +47,7 @@ export async function examineCall(input: DoctorInput, earlier: Earlier): Promise
   const isLogin = variant === "B" && login !== undefined;
   const adminArea = isLogin ? "API clients" : "Service accounts";
   const client = variant === "A" ? plugin : account;
-  const asked = client && "clientId" in client ? ` for ${namesClient(client, tenantId)}` : "";
+  const asked = client && !(client instanceof Error) ? ` for ${namesClient(client, tenantId)}` : "";
   const refused: Refused = { ...earlier, asked, adminArea };
   // This machine's clock decides whether a stored login is valid, even if it differs from the server's.
   const clock = isLogin ? {} : { clock: { now: () => Date.now() + correctionMs } };

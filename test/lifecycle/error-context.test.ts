@@ -1,0 +1,182 @@
+// What the errors of the core say about the service and the request, so that a log of many tenants can be joined to events.
+import { describe, expect, test } from "vitest";
+import {
+  apiClient,
+  completeLogin,
+  connect,
+  createAuth,
+  createService,
+  redeemLaunch,
+  userInterfacePlugin,
+} from "../../src/index.js";
+import { BASE_URL, scriptedAuth } from "../support/auth.js";
+import { ACCOUNT_ID, account, plugin } from "../support/deployment.js";
+import { type FetchScript, scriptedFetch, tokenAnswer } from "../support/fetch.js";
+import { pkcs8, rsaKey } from "../support/keys.js";
+import { rejectionOf } from "../support/wait.js";
+
+const isToken = (url: string) => url.endsWith("/token");
+const refusal = () => Response.json({ error: "invalid_client" }, { status: 401 });
+const broken = (): never => {
+  throw new TypeError("fetch failed");
+};
+const ofTenant = { tenantId: "acme", baseUrl: BASE_URL, variant: "B" };
+const options = { baseUrl: BASE_URL, tenantId: "acme", rateLimitDeadlineMs: 0 } as const;
+
+interface Row {
+  readonly name: string;
+  readonly script: FetchScript;
+  readonly expected: object;
+}
+
+describe("the error of a call says whose it is and which request it is about:", () => {
+  test.each<Row>([
+    {
+      name: "a refused call",
+      script: ({ url }) => (isToken(url) ? tokenAnswer() : Response.json({}, { status: 404 })),
+      expected: { name: "ApiError", operationId: "listDevices" },
+    },
+    {
+      name: "an answer that is not JSON",
+      script: ({ url }) => (isToken(url) ? tokenAnswer() : new Response("<p>")),
+      expected: { name: "UnexpectedResponseError", operationId: "listDevices" },
+    },
+    {
+      name: "a network fault of the call",
+      script: ({ url }) => (isToken(url) ? tokenAnswer() : broken()),
+      expected: { name: "TransportError", operationId: "listDevices" },
+    },
+    {
+      name: "a refused token request",
+      script: refusal,
+      expected: { name: "TokenRequestError", clientId: ACCOUNT_ID },
+    },
+    {
+      name: "a network fault of the token request",
+      script: broken,
+      expected: { name: "TransportError", clientId: ACCOUNT_ID },
+    },
+    {
+      name: "a token endpoint without JSON",
+      script: () => new Response("<p>"),
+      expected: { name: "UnexpectedResponseError", clientId: ACCOUNT_ID },
+    },
+    {
+      name: "a rate limit of the token endpoint",
+      script: () => new Response(null, { status: 429, headers: { "retry-after": "60" } }),
+      expected: { name: "RateLimitedError", clientId: ACCOUNT_ID },
+    },
+  ])("$name", async ({ script, expected }) => {
+    const { auth, events } = scriptedAuth("B", script, { rateLimitDeadlineMs: 0 });
+    const error = await createService(auth, { retries: 0 })
+      .call("listDevices")
+      .then((outcome) => ("error" in outcome ? outcome.error : undefined), rejected);
+    const { requestId } = events[0] ?? {};
+    expect(requestId).toBeTypeOf("string");
+    expect(error).toMatchObject({ ...ofTenant, ...expected, requestId });
+    // Calls of other operations may wait for the same token.
+    expect("clientId" in Object(error) && "operationId" in Object(error)).toBe(false);
+    expect(JSON.parse(JSON.stringify(error))).toMatchObject({ ...ofTenant, requestId });
+  });
+
+  test("an argument that is refused before the call has begun", async () => {
+    const service = createService(scriptedAuth("B", broken).auth);
+    const error = await rejectionOf(service.call("listDevices", { retries: -1 }));
+    expect(error).toMatchObject({ ...ofTenant, code: "option_invalid", operationId: "listDevices" });
+  });
+
+  test("a fault of service.fetch", async () => {
+    const { auth, events } = scriptedAuth("B", ({ url }) => (isToken(url) ? tokenAnswer() : broken()));
+    const error = await rejectionOf(createService(auth).fetch("v1/x"));
+    expect(error).toMatchObject({ ...ofTenant, name: "TransportError", requestId: events[0]?.requestId });
+    expect(error).not.toHaveProperty("operationId");
+  });
+});
+
+test("calls that share a refused token request get its error, with the requestId of the one that started it", async () => {
+  const { auth, events } = scriptedAuth("B", refusal);
+  const service = createService(auth);
+  const [one, other] = await Promise.all([
+    rejectionOf(service.call("listDevices")),
+    rejectionOf(service.fetch("v1/x")),
+  ]);
+  const failed = events.find(({ type }) => type === "token_failed");
+  expect(one).toMatchObject({ requestId: failed?.requestId });
+  expect(other).toMatchObject({ requestId: failed?.requestId });
+  expect(one).not.toHaveProperty("operationId");
+});
+
+test.each(["A", "B"] as const)(
+  "the message of a refused token request names the tenant (%s)",
+  async (variant) => {
+    const answer = { error: "invalid_client", error_description: "The token request was rejected" };
+    const { auth } = scriptedAuth(variant, () => Response.json(answer, { status: 400 }));
+    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
+      message: expect.stringContaining(' for the tenant "acme".'),
+    });
+  },
+);
+
+test("a detection without a verdict says for which tenant and deployment", async () => {
+  const fetch = scriptedFetch(() => new Response("", { status: 404 }));
+  const error = await rejectionOf(connect({ ...options, fetch, credentials: [plugin(), account()] }));
+  expect(error).toMatchObject({ name: "VariantError", tenantId: "acme", baseUrl: BASE_URL });
+});
+
+test("a detection that gets no answer has the requestId of no event, since it has none, but the tenant", async () => {
+  const fetch = scriptedFetch(broken);
+  const error = await rejectionOf(connect({ ...options, fetch, credentials: [plugin(), account()] }));
+  expect(error).toMatchObject({ name: "TransportError", tenantId: "acme", baseUrl: BASE_URL });
+});
+
+test("a key that cannot be read says for which tenant", async () => {
+  const credentials = [plugin({ privateKey: "garbage" })];
+  const error = await rejectionOf(connect({ ...options, credentials }));
+  expect(error).toMatchObject({
+    name: "ConfigurationError",
+    tenantId: "acme",
+    baseUrl: BASE_URL,
+    variant: "A",
+  });
+});
+
+test("a launch that is refused, and a login whose state differs, say whose they are", async () => {
+  const fetch = scriptedFetch(() => Response.json({ error: "invalid_grant" }, { status: 400 }));
+  const credential = userInterfacePlugin({ clientId: "page", privateKey: pkcs8(rsaKey()) });
+  const launch = { ...options, credential, code: "a-code", codeVerifier: "v".repeat(43), fetch };
+  expect(await rejectionOf(redeemLaunch(launch))).toMatchObject({
+    ...ofTenant,
+    name: "RelaunchRequiredError",
+    variant: "A",
+    clientId: "page",
+  });
+  const redirectUri = "https://portal.example/callback";
+  const client = { clientId: "portal", redirectUri, authorizationEndpoint: `${BASE_URL}/authorize` };
+  const login = { state: "one", codeVerifier: "v".repeat(43), redirectUri, clientId: "portal" };
+  const callbackUrl = `${redirectUri}?code=c&state=other`;
+  const completed = completeLogin({ ...options, credential: apiClient(client), login, callbackUrl, fetch });
+  expect(await rejectionOf(completed)).toMatchObject({
+    ...ofTenant,
+    code: "state_mismatch",
+    clientId: "portal",
+  });
+});
+
+test("an error that a refused identity keeps is not overwritten by later calls", async () => {
+  const { auth, events } = scriptedAuth("B", refusal);
+  const first = await rejectionOf(auth.getAccessToken());
+  const again = await rejectionOf(auth.getAccessToken());
+  expect(again).toBe(first);
+  expect(again).toMatchObject({ requestId: events.find(({ type }) => type === "token_failed")?.requestId });
+});
+
+test("without a listener an error has no requestId", async () => {
+  const auth = createAuth({ ...options, credential: account(), fetch: scriptedFetch(refusal) });
+  const error = await rejectionOf(auth.getAccessToken());
+  expect(error).toMatchObject({ ...ofTenant, clientId: ACCOUNT_ID });
+  expect(error).not.toHaveProperty("requestId");
+});
+
+function rejected(error: unknown): unknown {
+  return error;
+}
