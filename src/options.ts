@@ -59,6 +59,7 @@ export const settingNames: NamesOf<DeploymentSettings> = {
   refusedPluginError: false,
   requireKid: false,
   revoShape: false,
+  rules: false,
   successStatus: false,
   tokenLifetimeSeconds: false,
   tokenResponseExtras: false,

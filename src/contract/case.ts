@@ -53,6 +53,8 @@ export interface Verdict {
   readonly observed: string;
   /** Of a case that was not tried. */
   readonly reason?: NotTriedReason | undefined;
+  /** Of a case that breaks: what its rule refuses was accepted, as if there were no such rule. */
+  readonly accepted?: true | undefined;
   /** The options that follow from it. */
   readonly settings?: DeploymentSettings | undefined;
 }
@@ -72,6 +74,8 @@ export interface CaseDefinition extends ContractCase {
 
 export const holds = (observed: string): Verdict => ({ result: "holds", observed });
 export const breaks = (observed: string): Verdict => ({ result: "breaks", observed });
+/** Breaks, because what the rule refuses was accepted. */
+export const accepts = (observed: string): Verdict => ({ result: "breaks", observed, accepted: true });
 export const learnt = (observed: string, settings?: DeploymentSettings): Verdict => ({
   result: "learnt",
   observed,

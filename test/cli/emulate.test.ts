@@ -142,6 +142,22 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
     expect(await refused()).toEqual([403, '"no"']);
   });
 
+  it("switches rules off by a settings file, a seed file and --without-rule, each switch by itself", async () => {
+    const settings = await settingsFile({ rules: { "assertion.id": false, "assertion.issuer": false } });
+    const file = await seedFile("options: { rules: { assertion.subject: false, assertion.issuer: true } }");
+    const flags = ["--without-rule", "code.plugin", "--without-rule", "code.tenant"];
+    const { url } = await serving("--settings", settings, "--seed-file", file, ...flags);
+    const page = await (await fetch(`${url}/_emulator/rules`)).text();
+    const off = [...page.matchAll(/<a href="#([\w.-]+)"><code>/g)].map(([, rule]) => rule);
+    expect(off.sort()).toEqual(["assertion.id", "assertion.subject", "code.plugin", "code.tenant"]);
+  });
+
+  it("exits 2 for --without-rule with a name that is not a rule, or a rule without a switch", async () => {
+    const meant = '--without-rule cannot be used: "assertion.ids" is not a rule; use assertion.id.';
+    await refused(["emulate", "--without-rule", "assertion.ids"], {}, meant);
+    await refused(["emulate", "--without-rule", "code.known"], {}, "code.known has no switch");
+  });
+
   it("exits 2 for a value in the settings file that only the emulator refuses, with its line", async () => {
     const file = await settingsFile({ bearerStatus: 403, refreshPath: "/host/planted" });
     const says = `${file}:3: "refreshPath": must not be a path of the emulator's pages`;

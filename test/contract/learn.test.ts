@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { type ContractResult, learnFrom, type Observation } from "../../src/contract/index.js";
 import { inferSchema } from "../../src/contract/learning/schema.js";
-import { createEmulator } from "../../src/emulator/index.js";
+import { createEmulator, type RuleId } from "../../src/emulator/index.js";
 import { createRig } from "./rig.js";
 
 type Variant = "A" | "B";
@@ -194,6 +194,33 @@ describe("the settings hold", () => {
       ...(ofB === undefined ? [] : [result({ unknown, variant: "B", settings: { variants: ofB as ["B"] } })]),
     ];
     expect(settingsOf(...results).variants?.join()).toBe(expected);
+  });
+
+  test("a rule as off only if each of its cases that was tried was accepted", () => {
+    const breaks = { result: "breaks" } as const;
+    const accepted = { ...breaks, accepted: true } as const;
+    const one = (id: string, rule: RuleId, more: object) => result({ id, rule, ...more });
+    const { settings, conflicts } = learnFrom([
+      one("code.plugin", "code.plugin", accepted),
+      one("assertion.id.missing", "assertion.id", accepted),
+      one("assertion.id.number", "assertion.id", { result: "not tried" }),
+      // Refused in another way, accepted in part, and without a switch.
+      one("assertion.issuer", "assertion.issuer", breaks),
+      one("assertion.expiry.missing", "assertion.expiry", accepted),
+      one("assertion.expiry.past", "assertion.expiry", { result: "holds" }),
+      one("code.known", "code.known", accepted),
+      result({ id: "token-response.a", ...breaks }),
+      // The lifetime that was learnt is the reason.
+      one("code.lifetime", "code.lifetime", accepted),
+      result({ settings: { codeLifetimeSeconds: 600 } }),
+    ]);
+    expect(settings).toEqual({
+      codeLifetimeSeconds: 600,
+      rules: { "assertion.id": false, "code.plugin": false },
+    });
+    const left = "assertion.expiry.missing, assertion.issuer, code.known, token-response.a";
+    expect(conflicts).toEqual([`The emulator cannot break these as the deployment does: ${left}.`]);
+    expect(createEmulator(settings).rules.off()).toEqual(["assertion.id", "code.plugin"]);
   });
 
   test("bodies without what they held, except an error code and a lifetime", () => {

@@ -3,9 +3,9 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import ts from "typescript";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ContractResult, contractCases, type Learnt, learnFrom } from "../../src/contract/index.js";
-import { createEmulator, type EmulatorOptions } from "../../src/emulator/index.js";
+import { createEmulator, type EmulatorOptions, type RuleId, rules } from "../../src/emulator/index.js";
 import { generate } from "../../src/generate/index.js";
 import { connect, serviceAccount, servicePlugin } from "../../src/index.js";
 import { createRig, type Rig } from "./rig.js";
@@ -162,4 +162,20 @@ test("a second run learns nothing new and moves nothing", async () => {
   const second = await runAll(createRig(deployment));
   expect(verdicts(second)).toEqual(verdicts(results));
   expect(learnFrom(second)).toEqual(learnt);
+});
+
+describe("a deployment that breaks rules makes an emulator that breaks the same ones", () => {
+  const switched = (Object.keys(rules) as RuleId[]).filter((rule) => rules[rule].off !== undefined);
+  const off = (broken: readonly RuleId[]) => Object.fromEntries(broken.map((rule) => [rule, false]));
+
+  test.each(switched)("without %s a second run has the same result for every case", async (rule) => {
+    const first = await runAll(createRig({ refreshPath, rules: off([rule]) }));
+    // The settings go through a file.
+    const { settings, conflicts } = learnFrom(JSON.parse(JSON.stringify(first)));
+    const isSeen = contractCases.some((one) => one.rule === rule);
+    expect(settings.rules).toEqual(isSeen ? off([rule]) : undefined);
+    expect(conflicts).toEqual([]);
+    const second = await runAll(createRig(JSON.parse(JSON.stringify(settings))));
+    expect(verdicts(second)).toEqual(verdicts(first));
+  });
 });

@@ -12,6 +12,7 @@ import type {
   EmulatorOptions,
   EmulatorSeed,
   JournalEntry,
+  RuleSettings,
 } from "../../emulator/index.js";
 import type { DocumentedApi } from "../../generate/emit/emulation.js";
 import { collect, invalidFlag, wholeNumber } from "../arguments.js";
@@ -33,6 +34,7 @@ interface EmulateFlags extends Readonly<Partial<Record<TextFlag | DocumentFlag, 
   readonly watch?: true;
   readonly randomSeed?: number;
   readonly scope?: readonly string[];
+  readonly withoutRule?: readonly string[];
   readonly rules?: true;
 }
 
@@ -70,6 +72,7 @@ export function defineEmulate(command: Command, { output, signal }: Context): vo
       "--page-url <url>",
       "also register a user-interface plugin with this page, to launch from the host page",
     )
+    .option("--without-rule <id>", "switch this rule off, see --rules; may be repeated", collect)
     .option("--rules", "print the enforced rules and the options instead of serving")
     .action(async (flags: EmulateFlags) => {
       const emulator = await import("../../emulator/index.js");
@@ -85,7 +88,13 @@ export function defineEmulate(command: Command, { output, signal }: Context): vo
         flags.settings === undefined ? {} : await readSettingsFile(flags.settings, createEmulator);
       const seed = seedFile === undefined ? defaultSeed(flags, api) : undefined;
       const ofFlags = () => emulatorOptions(flags, seed, emulator);
-      const readOptions = () => ({ ...settings, ...ofFlags(), ...(api && { api }) });
+      const off = Object.fromEntries((flags.withoutRule ?? []).map((rule) => [rule, false]));
+      if (flags.withoutRule) checkSwitches(off, emulator);
+      const readOptions = (): EmulatorOptions => {
+        const given = ofFlags();
+        const switches = { ...settings.rules, ...given.rules, ...off };
+        return { ...settings, ...given, ...(api && { api }), rules: switches };
+      };
       await serve(flags, readOptions, emulator, output, signal);
     })
     .addHelpText(
@@ -99,7 +108,7 @@ the operator ada (for login and the host page). A seed file holds plugins, servi
 faults and options, each as createEmulator takes them. The variables are those of the first registration of each kind.
 
 A settings file holds options too, as a JSON object, with those of connect and apiClient among them. It is read once. The
-options of a seed file win over it, and flags win over both.
+options of a seed file win over it, and flags win over both. Each switch of a rule counts by itself.
 
 With --variant-a or --variant-b the operations of an OpenAPI document are served: each answers the example of its document,
 or else a value that its schema allows. openapi-typescript is not needed.
@@ -114,6 +123,19 @@ With --json every line on stdout is a JSON object: { "served", "environment", "k
 whenever the seed file was read, otherwise { "request" } or { "refusal" }. Exits 0 when it is stopped, 2 if it cannot
 listen, or the seed file or a document is wrong.`,
     );
+}
+
+/** @throws ConfigurationError `option_invalid` for an unknown rule, or one without a switch */
+function checkSwitches(rules: RuleSettings, { createEmulator, EmulatorError }: EmulatorModule): void {
+  try {
+    createEmulator({ rules });
+  } catch (error) {
+    if (!(error instanceof EmulatorError)) throw error;
+    throw invalidFlag(
+      "--without-rule",
+      `cannot be used: ${error.issues.join("; ").replace(/^rules: /, "")}.`,
+    );
+  }
 }
 
 /** @throws EmulatorError `seed_invalid` */

@@ -1,6 +1,6 @@
 /** Calls of the API in both variants: bearers, routes, paths and bodies (sections 4.3, 5, 7.2 and 9). */
 import { type RuleId, rules } from "../../emulator/rules.js";
-import { breaks, type CaseDefinition, defineCases, holds, learnt, type Verdict } from "../case.js";
+import { accepts, breaks, type CaseDefinition, defineCases, holds, learnt, type Verdict } from "../case.js";
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
 import { askServed, type Kit, lifetimeOf, shownAnswer } from "../kit.js";
@@ -265,7 +265,7 @@ function refusals(variant: Variant, calls: Readonly<Record<string, RefusedCall>>
       expected: isForbidden ? "A 403." : "A 4xx. The description does not show which.",
       async run(kit: Kit) {
         const answer = await call(kit);
-        return (isRight(answer) ? holds : breaks)(`${shownAnswer(answer)}.`);
+        return (isRight(answer) ? holds : isAccepted(answer) ? accepts : breaks)(`${shownAnswer(answer)}.`);
       },
     };
     const emptied = {

@@ -1,6 +1,6 @@
 /** Launches and authorization codes of Variant A (sections 2.3, 2.4, 3, 4.1, 5.3 and 6). */
 import { type RuleId, rules } from "../../emulator/rules.js";
-import { breaks, type CaseDefinition, defineCases, holds, learnt, type Verdict } from "../case.js";
+import { accepts, breaks, type CaseDefinition, defineCases, holds, learnt, type Verdict } from "../case.js";
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
 import { type Kit, type PluginRequest, shownAnswer } from "../kit.js";
@@ -150,7 +150,7 @@ const launchCases = Object.entries(refusedLaunches).flatMap(([id, [what, attempt
       costs: { ...costs, ...more.costs },
       async run(kit) {
         const sent = await attempt(kit, await control(kit));
-        return sent === undefined ? holds("The host refused.") : breaks("The host handed out a code.");
+        return sent === undefined ? holds("The host refused.") : accepts("The host handed out a code.");
       },
     },
   }),

@@ -1,6 +1,14 @@
 /** Judges answers: what counts as a refusal of each endpoint. */
 import { type RuleId, rules } from "../../emulator/rules.js";
-import { breaks, type CaseCosts, type CaseDefinition, defineCases, holds, type Verdict } from "../case.js";
+import {
+  accepts,
+  breaks,
+  type CaseCosts,
+  type CaseDefinition,
+  defineCases,
+  holds,
+  type Verdict,
+} from "../case.js";
 import type { Answer } from "../exchange.js";
 import { type Kit, shownAnswer } from "../kit.js";
 
@@ -29,13 +37,13 @@ export function refusedByA(
     status === rules[rule].answer.status &&
     (errors.length === 0 || errors.some((error) => error === fields?.error)) &&
     !hasToken(answer);
-  return (isRight ? holds : breaks)(observedOf(answer));
+  return (isRight ? holds : hasToken(answer) ? accepts : breaks)(observedOf(answer));
 }
 
 /** Codes and bodies of Variant B's refusals are not shown (section 7.3), so any 4xx without a token will do. */
 export function refusedByB(answer: Answer): Verdict {
   const isRefused = answer.status >= 400 && answer.status < 500 && !hasToken(answer);
-  return (isRefused ? holds : breaks)(observedOf(answer));
+  return (isRefused ? holds : isAccepted(answer) ? accepts : breaks)(observedOf(answer));
 }
 
 export function observedOf(answer: Answer): string {

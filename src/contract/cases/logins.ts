@@ -1,5 +1,5 @@
 /** Variant B's authorization endpoint (section 5.8), which is not shown: what it refuses, and a person's refusal. */
-import { breaks, type CaseDefinition, defineCases, holds, learnt } from "../case.js";
+import { accepts, breaks, type CaseDefinition, defineCases, holds, learnt } from "../case.js";
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
 import type { Fields, Kit } from "../kit.js";
@@ -79,7 +79,8 @@ const ofTheClient = { needs, costs: { requests: 2 }, control };
 const requestRules = refusals(
   {
     ...ofTheClient,
-    judge: ({ isRefused, observed }: Shown) => (isRefused ? holds : breaks)(`${observed}.`),
+    judge: ({ isRefused, isFault, observed }: Shown) =>
+      (isRefused ? holds : isFault ? breaks : accepts)(`${observed}.`),
     expected: "An error page, or the redirect URI with an error (RFC 6749 section 4.1.2.1).",
   },
   {
@@ -142,7 +143,7 @@ const facts = defineCases("B", {
     costs: { logins: 1 },
     async run(kit) {
       const callback = await callbackOf(kit, "denyLogin", await authorizationUrl(kit, randomText()));
-      if (callback.has("code")) return breaks("A callback with a code.");
+      if (callback.has("code")) return accepts("A callback with a code.");
       return callback.has("error") ? holds("A callback with error.") : breaks("A callback without error.");
     },
   },

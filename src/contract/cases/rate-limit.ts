@@ -1,5 +1,5 @@
 /** The rate limit of Variant A's token endpoint (section 8): whether it is kept, and its numbers. */
-import { breaks, type CaseDefinition, defineCases, holds, learnt, type Verdict } from "../case.js";
+import { accepts, breaks, type CaseDefinition, defineCases, holds, learnt, type Verdict } from "../case.js";
 import { NotTried } from "../errors.js";
 import { type Answer, retryAfterMs } from "../exchange.js";
 import type { Kit } from "../kit.js";
@@ -130,7 +130,7 @@ export const rateLimitCases: readonly CaseDefinition[] = defineCases("A", {
     run: (kit) =>
       judgeLimit(kit, async (requests) => {
         const burst = await askUntilRefused(kit, requests + 1);
-        if (burst.refused === undefined) return breaks(`${burst.admitted} requests were admitted.`);
+        if (burst.refused === undefined) return accepts(`${burst.admitted} requests were admitted.`);
         requireMet(burst, requests);
         return holds(`429 after ${requests} requests.`);
       }),

@@ -1,5 +1,5 @@
 /** Variant B's refresh tokens (section 5.9), of which only the existence is shown. */
-import { breaks, type CaseDefinition, defineCases, learnt, type Verdict } from "../case.js";
+import { accepts, type CaseDefinition, defineCases, learnt, type Verdict } from "../case.js";
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
 import type { Kit } from "../kit.js";
@@ -42,7 +42,7 @@ function reuseRefreshToken(
 /** Of two tokens of one login the first is judged, if the other shows that the login was revoked. */
 function revoked(judged: Answer, other: Answer): Verdict {
   if (!isAccepted(judged)) return refusedByB(judged);
-  if (!isAccepted(other)) return breaks(observedOf(judged));
+  if (!isAccepted(other)) return accepts(observedOf(judged));
   throw new NotTried("Nothing shows that the reuse revoked the login. The description does not ask for it.");
 }
 

@@ -3,6 +3,7 @@ import { stringify } from "yaml";
 import { unknowns } from "../../../generated/unknowns.js";
 import type { ContractResult } from "../case.js";
 import type { Observation } from "../exchange.js";
+import { brokenRulesOf } from "./broken-rules.js";
 import { exampleFor, exampleOf, type JsonSchema, mergeObserved } from "./schema.js";
 import { type DeploymentSettings, deploymentSettings } from "./settings.js";
 
@@ -16,7 +17,10 @@ export interface Learnt {
   readonly settings: DeploymentSettings;
   /** The ids of the unknowns that were answered, as `bivariant unknowns` lists them. */
   readonly answered: readonly string[];
-  /** Sentences about settings that are left out, because cases learnt different values. */
+  /**
+   * Sentences about settings that are left out, because cases learnt different values, and about what the deployment
+   * breaks and no setting copies.
+   */
   readonly conflicts: readonly string[];
 }
 
@@ -40,7 +44,9 @@ export function learnFrom(results: Iterable<ContractResult>): Learnt {
   const asked = answers.filter(({ unknown }) => unknown === "current-variant").map(({ variant }) => variant);
   const isKnown =
     new Set(asked).size === 2 && options.some(({ name, value }) => name === "variants" && `${value}`);
-  const { settings, conflicts } = mergeOptions(options.filter(({ name }) => isKnown || name !== "variants"));
+  const merged = mergeOptions(options.filter(({ name }) => isKnown || name !== "variants"));
+  const broken = brokenRulesOf(all, merged.settings);
+  const settings = broken.rules ? sorted({ ...merged.settings, rules: broken.rules }) : merged.settings;
   const actions = [
     ...marksOf(answers),
     ...(["A", "B"] as const).flatMap((variant) => [
@@ -59,8 +65,13 @@ export function learnFrom(results: Iterable<ContractResult>): Learnt {
     overlay: stringify(overlay, { aliasDuplicateObjects: false, lineWidth: 0 }),
     settings,
     answered: unknowns.map(({ id }) => id).filter((id) => answers.some(({ unknown }) => unknown === id)),
-    conflicts,
+    conflicts: [...merged.conflicts, ...broken.conflicts],
   };
+}
+
+/** The order of the names does not depend on what was learnt first. */
+function sorted(settings: DeploymentSettings): DeploymentSettings {
+  return Object.fromEntries(Object.entries(settings).sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
 interface Action {

@@ -1,5 +1,6 @@
 // The settings of a deployment: what was learnt about it, under the names of the options that it sets.
 import { z } from "zod";
+import type { RuleId } from "../../emulator/rules.js";
 
 /** A list of devices. Only the id is fixed. */
 type DeviceList = readonly { readonly id: string; readonly [member: string]: unknown }[];
@@ -50,6 +51,8 @@ export interface DeploymentSettings {
   readonly refusedPluginError?: "invalid_grant" | "invalid_client" | undefined;
   readonly requireKid?: boolean | undefined;
   readonly revoShape?: "nested" | "flat" | undefined;
+  /** False for a rule that the deployment does not enforce. */
+  readonly rules?: Readonly<Partial<Record<RuleId, boolean>>> | undefined;
   readonly successStatus?: number | undefined;
   readonly tokenLifetimeSeconds?: number | undefined;
   readonly tokenResponseExtras?: Readonly<Record<string, unknown>> | undefined;
@@ -97,6 +100,7 @@ const schema = z.strictObject({
   refusedPluginError: z.enum(["invalid_grant", "invalid_client"]),
   requireKid: flag,
   revoShape: z.enum(["nested", "flat"]),
+  rules: z.record(z.string(), flag),
   successStatus: status,
   tokenLifetimeSeconds: count,
   tokenResponseExtras: object,

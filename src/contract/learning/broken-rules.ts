@@ -1,0 +1,34 @@
+/** Which broken cases an emulator can copy, by switching rules off, and which it cannot. */
+import { type RuleId, rules } from "../../emulator/rules.js";
+import type { ContractResult } from "../case.js";
+import type { DeploymentSettings } from "./settings.js";
+
+export interface BrokenRules {
+  /** The rules to switch off, sorted by name. */
+  readonly rules: DeploymentSettings["rules"];
+  /** Sentences about the broken cases that no setting copies. */
+  readonly conflicts: readonly string[];
+}
+
+/** A rule is off if each of its cases that was tried was accepted, and no other setting is the reason for it. */
+export function brokenRulesOf(results: readonly ContractResult[], settings: DeploymentSettings): BrokenRules {
+  const broken = results.filter(({ id, result }) => result === "breaks" && !isCopied(id, settings));
+  const isOff = ({ rule }: ContractResult) =>
+    rule !== undefined &&
+    rules[rule]?.off !== undefined &&
+    results.every((one) => one.rule !== rule || one.result === "not tried" || one.accepted === true);
+  const off = new Set(broken.filter(isOff).map(({ rule }) => rule as RuleId));
+  const others = broken.filter(({ rule }) => rule === undefined || !off.has(rule)).map(({ id }) => id);
+  const conflict = `The emulator cannot break these as the deployment does: ${[...new Set(others)].sort().join(", ")}.`;
+  return {
+    rules: off.size === 0 ? undefined : Object.fromEntries([...off].sort().map((rule) => [rule, false])),
+    conflicts: others.length === 0 ? [] : [conflict],
+  };
+}
+
+/** These break too if an option has another value than the description. */
+function isCopied(id: string, { codeLifetimeSeconds, rateLimit }: DeploymentSettings): boolean {
+  if (id === "code.lifetime") return codeLifetimeSeconds !== undefined && codeLifetimeSeconds > 120;
+  if (id === "code-lifetime.within") return codeLifetimeSeconds !== undefined && codeLifetimeSeconds < 120;
+  return id === "token-request.rate-limit" && Boolean(rateLimit);
+}
