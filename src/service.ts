@@ -205,7 +205,7 @@ function contextOf<O extends Parameters<typeof emitter>[1]>(options: O) {
   const memoryOf = (auth: Auth): CallMemory => {
     const known = memories.get(auth);
     if (known !== undefined) return known;
-    const memory: CallMemory = { worked: new Map(), limited: new Map() };
+    const memory: CallMemory = { worked: new Map(), limited: new Map(), missing: new Set() };
     memories.set(auth, memory);
     return memory;
   };

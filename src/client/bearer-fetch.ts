@@ -31,6 +31,8 @@ export interface CallMemory {
   readonly worked: Map<string, AccessToken>;
   /** For each operation that was answered 429: returns the milliseconds until it may be called again. */
   readonly limited: Map<string, () => number>;
+  /** The operations that were answered like an unknown path since the last success. */
+  readonly missing: Set<string>;
 }
 
 /** The parts of a request that a redirect may change. */
@@ -102,7 +104,9 @@ export async function bearerFetch<T>(
     }
     const { response, withBearer, isProcessed } = answer;
     if (response.ok) {
-      if (token !== undefined && withBearer) context.memoryOf(auth).worked.set(operationId ?? "", token);
+      const { worked, missing } = context.memoryOf(auth);
+      missing.clear();
+      if (token !== undefined && withBearer) worked.set(operationId ?? "", token);
       return answer;
     }
     if (isProcessed) return answer;

@@ -17,9 +17,10 @@ export function explainCall(
       : undefined;
   const isFinal = call.isReplayed === undefined || auth.needsPerson;
   const replay = isFinal ? "" : call.isReplayed ? replayed : notReplayed;
-  const text = code === "api_failed" && !call.isIdempotent ? unclear : texts[code];
+  const isSilent = code === "api_refused" && call.body === undefined;
+  const text = code === "api_failed" && !call.isIdempotent ? unclear : isSilent ? silent : texts[code];
   const readBody = status === 403 ? "Read the body of the error." : "";
-  const moved = [404, 405, 410].includes(status) && !auth.needsPerson ? mayHaveMoved : "";
+  const moved = call.looksMoved && !auth.needsPerson ? mayHaveMoved : "";
   const next = required?.message ?? causes?.[0]?.remedy ?? `${readBody} ${replay} ${moved}`.trim();
   return { text: `${text} ${next}`, causes };
 }
@@ -38,12 +39,15 @@ const texts: Readonly<Record<ApiErrorCode, string>> = {
     ", which the description does not list for this operation. Look at the response, and add the status to your document if it is right.",
 };
 
+const silent =
+  ": the call was refused, without a body that says why. Check its parameters and its body against the document.";
+
 /** Gateways answer 502, 503 and 504 also after the service has accepted a call. */
 const unclear = ": the server failed. The call may have been processed: look before you send it again.";
 
 /** A held token works until it expires, and only a token request that is answered 404 starts a detection. */
 const mayHaveMoved =
-  "If every call is answered so, check baseUrl. The deployment may have moved to the other variant: service.auth.invalidate(await service.auth.getAccessToken()) drops the token, and the next call finds out.";
+  "Other operations were answered so too. If every call is, check baseUrl. The deployment may have moved to the other variant: service.auth.invalidate(await service.auth.getAccessToken()) drops the token, and the next call finds out.";
 
 const replayed = "The token was renewed, and the call was sent once more.";
 const notReplayed =

@@ -23,6 +23,8 @@ export interface RefusedCall {
   readonly isIdempotent: boolean;
   /** Whether this operation succeeded with the same token before. */
   readonly hasWorked: boolean;
+  /** Whether several operations in a row were answered like an unknown path. */
+  readonly looksMoved: boolean;
   /** Whether a parameter of the operation is about a device. */
   readonly namesDevice: boolean;
   /** What to ask the person for, because the token was older than 30 s or its renewal was refused. */

@@ -20,7 +20,7 @@ import {
   untilAborted,
 } from "../http/exchange.js";
 import { lazy } from "../http/lazy.js";
-import type { NamesOf } from "../option-names.js";
+import { mostAlike, type NamesOf } from "../option-names.js";
 import { invalidOption } from "../options.js";
 import type { AnswerContent } from "./answer.js";
 import { type BearerFetchContext, bearerFetch, contextOf } from "./bearer-fetch.js";
@@ -56,7 +56,10 @@ export class OperationIndex {
     // Only own keys count, because an inherited name such as "constructor" is not an operation.
     const entry = Object.hasOwn(this.#table, operationId) ? this.#table[operationId] : undefined;
     if (entry !== undefined) return entry;
-    throw this.#unknown("operation with that id", Object.keys(this.#table));
+    // What does not look like a name may be a secret in the wrong place.
+    const asked = typeof operationId === "string" && /^[\w.$/{}-]{1,60}$/.test(operationId);
+    const named = asked ? `operation with the id "${operationId}"` : "operation with that id";
+    throw this.#unknown(named, Object.keys(this.#table), asked ? operationId : undefined);
   }
 
   idOf(method: string, path: string): string {
@@ -67,10 +70,12 @@ export class OperationIndex {
     throw this.#unknown(`${method} operation at that path`, this.#ids.keys());
   }
 
-  #unknown(missing: string, known: Iterable<string>): ConfigurationError {
+  #unknown(missing: string, known: Iterable<string>, asked?: string): ConfigurationError {
     const all = [...known];
+    const meant = asked && mostAlike(asked, all);
     const more = all.length > mostNames ? ` and ${all.length - mostNames} more` : "";
-    const message = `Variant ${this.#variant} has no ${missing}. It has: ${all.slice(0, mostNames).join(", ")}${more}.`;
+    const advice = meant ? `Use ${meant}. ` : "";
+    const message = `Variant ${this.#variant} has no ${missing}. ${advice}It has: ${all.slice(0, mostNames).join(", ")}${more}.`;
     return new ConfigurationError("operation_unknown", message, { variant: this.#variant });
   }
 }
@@ -160,6 +165,7 @@ type AnyOutcome =
 export type Caller = (auth: Auth, operationId: string, init?: CallInit) => Promise<AnyOutcome>;
 
 const gatewayStatuses: readonly number[] = [502, 503, 504];
+const unknownPathStatuses: readonly number[] = [404, 405, 410];
 
 /** Whether the path, the query or the body has a parameter for a device, by a mark in the document or by its name. */
 function namesDevice({ path, deviceParameter }: OperationEntry, { params, body }: CallInit): boolean {
@@ -276,6 +282,7 @@ export function createCaller(context: CallerContext): Caller {
         isIdempotent: idempotentMethods.includes(method),
         hasWorked: token !== undefined && memoryOf(auth).worked.get(operationId)?.value === token.value,
         namesDevice: namesDevice(operation, init),
+        looksMoved: unknownPathStatuses.includes(status) && memoryOf(auth).missing.add(operationId).size > 1,
       });
       const error = located(await untilAborted(refusal, signal));
       code = error.code;

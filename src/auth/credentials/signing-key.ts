@@ -145,8 +145,10 @@ async function fromPem(text: string, keyId: string | undefined): Promise<Signing
   const content = await orThrow(damagedPem, () => atob(text.replace(/-----[^-]+-----|\s/g, "")));
   const bytes = Uint8Array.from(content, (character) => character.charCodeAt(0));
   const pkcs8 = label === "RSA PRIVATE KEY" ? pkcs8FromPkcs1(bytes) : bytes;
-  if (!String.fromCharCode(...pkcs8.slice(0, 40)).includes(rsaEncryption))
-    throw notRsa("a key of another kind");
+  const head = String.fromCharCode(...pkcs8.slice(0, 40));
+  // A sequence with the version 0 (RFC 5208 section 5).
+  const isKey = head.startsWith("0") && head.includes("\x02\x01\x00");
+  if (!head.includes(rsaEncryption)) throw isKey ? notRsa("a key of another kind") : damagedPem();
   const jwk = await orThrow(damagedPem, async () =>
     crypto.subtle.exportKey("jwk", await crypto.subtle.importKey("pkcs8", pkcs8, algorithm, true, ["sign"])),
   );
