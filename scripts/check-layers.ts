@@ -1,8 +1,9 @@
 // Checks the real import graph of src/ and generated/ against the table of layers, names every edge that breaks a rule,
-// and finds cycles.
+// finds cycles, and finds time that is not from the clock.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import ts from "typescript";
 import { type Edge, importGraph } from "./import-graph.js";
 
 interface Layer {
@@ -75,6 +76,13 @@ const UNREACHABLE = [
   { from: "src/index.ts", never: ["zod", "hono", "@hono/node-server", "commander", "yaml"] },
 ];
 
+/** Layers that take time and jitter from the option `clock`, so that a test can own both. */
+const CLOCKED = [...CORE, "src/stores/", "src/backend/"];
+/** The default clock, and the disk of the file store, where processes watch each other. */
+const UNCLOCKED = ["src/clock.ts", "src/stores/file"];
+const TIME =
+  /^(?:Date\.now|performance\.now|Math\.random|AbortSignal\.timeout|set(?:Timeout|Interval|Immediate)|new Date(?:\(\))?)$/;
+
 function layerOf(file: string): Layer | undefined {
   const holding = LAYERS.find(
     ({ holds }) => holds === file || (holds.endsWith("/") && file.startsWith(holds)),
@@ -127,6 +135,38 @@ function checkDeclared(edges: readonly Edge[], manifest: Manifest): string[] {
   return edges
     .filter(({ target, to }) => target === "package" && to !== manifest.name && !(`${to}` in declared))
     .map(({ from, to }) => `${from} imports ${to}: package.json declares it neither a dependency nor a peer`);
+}
+
+/** Each use of the time or randomness of the machine in a layer that takes both from its clock. */
+function checkClock(root: string, file: string): string[] {
+  const isClocked = CLOCKED.includes(layerOf(file)?.holds ?? "");
+  if (!isClocked || UNCLOCKED.some((prefix) => file.startsWith(prefix))) return [];
+  const text = readFileSync(join(root, file), "utf8");
+  const tree = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
+  const findings: string[] = [];
+  const visit = (node: ts.Node): void => {
+    const isDate = ts.isNewExpression(node) && !node.arguments?.length;
+    if (isDate || ts.isPropertyAccessExpression(node) || (ts.isIdentifier(node) && !namesMember(node))) {
+      const name = node.getText(tree).replace(/^(?:globalThis|window|self)\./, "");
+      const { line } = tree.getLineAndCharacterOfPosition(node.getStart(tree));
+      if (TIME.test(name)) {
+        findings.push(`${file}:${line + 1} uses ${name}, and not that of the clock (src/clock.ts)`);
+        return;
+      }
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(tree);
+  return findings;
+}
+
+/** Whether an identifier is the name of a member, as in `clock.setTimeout` or `{ setTimeout: one }`. */
+function namesMember(node: ts.Node): boolean {
+  const { parent } = node;
+  if (ts.isPropertyAccessExpression(parent)) return parent.name === node;
+  const isNamed =
+    ts.isPropertyAssignment(parent) || ts.isMethodSignature(parent) || ts.isBindingElement(parent);
+  return isNamed && (parent.name === node || ("propertyName" in parent && parent.propertyName === node));
 }
 
 /** One shortest cycle for each group of modules that lead back to themselves. `import type` counts, `import()` does not. */
@@ -193,6 +233,7 @@ export function checkLayers(root: string): readonly string[] {
     ...(files.length === 0 ? [`${root} has no sources in src/ or generated/`] : []),
     ...withoutLayer,
     ...edges.flatMap((edge) => checkEdge(edge, manifest?.name) ?? []),
+    ...files.flatMap((file) => checkClock(root, file)),
     ...(manifest === undefined ? [] : checkDeclared(edges, manifest)),
     ...checkCycles(edges),
     ...checkReach(edges),

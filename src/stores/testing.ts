@@ -1,5 +1,6 @@
 /** `bivariant/testing`: tests of the promises that every token store must keep, for any test runner. */
 import type { StoredValue, TokenStore } from "../auth/token-store.js";
+import { type Clock, inTime, type ResolvedClock, resolveClock } from "../clock.js";
 import { isStoreError, type StoreErrorCode } from "../errors.js";
 import type { NamesOf } from "../option-names.js";
 import { requireOptions } from "../options.js";
@@ -14,18 +15,20 @@ export interface StoreUnderTest {
   readonly store: TokenStore;
   /** Another handle on the same data, as a second process has. The tests then work on the data from both. */
   readonly second?: TokenStore | undefined;
+  /** The clock that the stores were made with. The tests wait by it. Default: this machine's. */
+  readonly clock?: Clock | undefined;
   /** Runs after the test, also if it failed. */
   readonly close?: (() => unknown) | undefined;
 }
 
-const madeNames: NamesOf<StoreUnderTest> = { store: true, second: true, close: true };
+const madeNames: NamesOf<StoreUnderTest> = { store: true, second: true, clock: true, close: true };
 
 /** Makes a store for one test. It need not be empty: each test uses keys of its own. */
 export type MakeStore = () => TokenStore | StoreUnderTest | Promise<TokenStore | StoreUnderTest>;
 
 /**
  * Tests that a store keeps the promises of `TokenStore`. An error says what the store did and what it must do. The
- * tests take a few seconds, because they wait for entries to expire by real time.
+ * tests take a few seconds, because they wait for entries to expire, unless the store has a clock that skips waits.
  *
  * @param runner the functions of your test runner
  * @param makeStore is called once in each test
@@ -43,10 +46,13 @@ export function testStore({ describe, test }: TestRunner, makeStore: MakeStore):
     definePromises((title, check) => {
       test(title, async () => {
         const made = await makeStore();
-        const { store, second = store, close }: StoreUnderTest = "get" in made ? { store: made } : made;
-        requireOptions("what makeStore returns", "get" in made ? {} : made, madeNames);
+        const given: StoreUnderTest = "get" in made ? { store: made } : made;
+        requireOptions("what makeStore returns", given, madeNames);
+        const { store, second = store, close } = given;
         try {
-          await check(inTime(store), inTime(second), `bivariant test ${crypto.randomUUID()}`);
+          const clock = resolveClock(given);
+          const key = `bivariant test ${crypto.randomUUID()}`;
+          await check(limited(store, clock), limited(second, clock), key, clock);
         } finally {
           await close?.();
         }
@@ -56,7 +62,7 @@ export function testStore({ describe, test }: TestRunner, makeStore: MakeStore):
 }
 
 /** Checks one promise: `one` and `two` are handles on the same data, and `key` has no entry yet. */
-type Check = (one: TokenStore, two: TokenStore, key: string) => Promise<void>;
+type Check = (one: TokenStore, two: TokenStore, key: string, clock: ResolvedClock) => Promise<void>;
 
 /** Shorter than the usual limit of a test runner, whose message would not name the method. */
 const limitMs = 4_000;
@@ -157,39 +163,46 @@ function definePromises(promise: (title: string, check: Check) => void): void {
     await mustBeMissing(two, key, "after delete()");
     await two.delete(key);
   });
-  promise("an entry is kept until expiresAt, then missing, also for ifVersion", async (one, two, key) => {
-    const expiresAt = Date.now() + lifeMs;
-    const { version } = await one.set(key, "value", { expiresAt });
-    const found = await two.get(key);
-    const isTooSoon = found === undefined && Date.now() < expiresAt;
-    must(!isTooSoon, "get() resolved with undefined too soon", "expiresAt is in epoch milliseconds.");
-    await elapsed(lifeMs);
-    while ((await two.get(key)) !== undefined && Date.now() < expiresAt + graceMs) await elapsed(20);
-    await mustBeMissing(two, key, "after expiresAt");
-    await mustConflict(one, key, version);
-    await one.set(key, "new", { ifVersion: null });
-  });
-  promise("an entry that has expired already can be written, and is missing", async (one, two, key) => {
-    await one.set(key, "old");
-    await one.set(key, "value", { expiresAt: Date.now() - 60_000 });
-    await mustBeMissing(two, key, "with an expiresAt in the past");
-  });
-  promise("set without expiresAt removes an earlier expiry", async (one, two, key) => {
-    await one.set(key, "short", { expiresAt: Date.now() + lifeMs });
+  promise(
+    "an entry is kept until expiresAt, then missing, also for ifVersion",
+    async (one, two, key, clock) => {
+      const expiresAt = clock.now() + lifeMs;
+      const { version } = await one.set(key, "value", { expiresAt });
+      const found = await two.get(key);
+      const isTooSoon = found === undefined && clock.now() < expiresAt;
+      must(!isTooSoon, "get() resolved with undefined too soon", "expiresAt is in epoch milliseconds.");
+      await elapsed(lifeMs, clock);
+      while ((await two.get(key)) !== undefined && clock.now() < expiresAt + graceMs)
+        await elapsed(20, clock);
+      await mustBeMissing(two, key, "after expiresAt");
+      await mustConflict(one, key, version);
+      await one.set(key, "new", { ifVersion: null });
+    },
+  );
+  promise(
+    "an entry that has expired already can be written, and is missing",
+    async (one, two, key, clock) => {
+      await one.set(key, "old");
+      await one.set(key, "value", { expiresAt: clock.now() - 60_000 });
+      await mustBeMissing(two, key, "with an expiresAt in the past");
+    },
+  );
+  promise("set without expiresAt removes an earlier expiry", async (one, two, key, clock) => {
+    await one.set(key, "short", { expiresAt: clock.now() + lifeMs });
     await two.set(key, "long");
-    await elapsed(lifeMs + graceMs);
+    await elapsed(lifeMs + graceMs, clock);
     await mustHold(one, key, "long");
   });
   promise("lock resolves with the result of its task", async (one, _two, key) => {
     const result: unknown = await one.lock(key, async () => "result");
     must(result === "result", `lock() resolved with ${shown(result)}`, "It must be the task's result.");
   });
-  promise("the tasks of one lock never overlap, and all of them run", async (one, two, key) => {
+  promise("the tasks of one lock never overlap, and all of them run", async (one, two, key, clock) => {
     let [inside, most, ran] = [0, 0, 0];
     const task = async () => {
       inside++;
       most = Math.max(most, inside);
-      await elapsed(2);
+      await elapsed(2, clock);
       inside--;
       ran++;
     };
@@ -267,18 +280,11 @@ async function mustReject(code: StoreErrorCode, what: string, attempt: Promise<u
 }
 
 /** A handle whose methods reject, with the name of the method, if they do not settle in time. */
-function inTime(store: TokenStore): TokenStore {
+function limited(store: TokenStore, clock: ResolvedClock): TokenStore {
   const within = async <T>(method: string, operation: () => Promise<T>, ms = limitMs): Promise<T> => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const late = new Promise<never>((_resolve, reject) => {
-      const did = `${method}() did not settle within ${ms} ms`;
-      timer = setTimeout(() => reject(new Error(`${did}. It must resolve or reject.`)), ms);
-    });
-    try {
-      return await Promise.race([operation(), late]);
-    } finally {
-      clearTimeout(timer);
-    }
+    const did = `${method}() did not settle within ${ms} ms`;
+    const late = () => new Error(`${did}. It must resolve or reject.`);
+    return inTime((async () => operation())(), ms, clock, late);
   };
   return {
     get: (key) => within("get", () => store.get(key)),
@@ -293,8 +299,8 @@ function inTime(store: TokenStore): TokenStore {
   };
 }
 
-function elapsed(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
+function elapsed(ms: number, clock: ResolvedClock): Promise<void> {
+  return clock.sleep(ms, new AbortController().signal);
 }
 
 function shown(value: unknown): string {

@@ -217,7 +217,7 @@ const others: Readonly<Record<string, Row>> = {
       await tests[0]?.();
     },
     valid: { store: memoryStore() },
-    names: "store second close",
+    names: "store second clock close",
   },
   "session of createBackend": {
     use: (session) => createBackend({ deployments: () => undefined, session }),

@@ -171,6 +171,39 @@ test.each([
   expect(checkLayers(plant({ ...SOUND, ...(tree as Tree) }))).toEqual([finding]);
 });
 
+const ofTheMachine = [
+  ...["Date.now()", "new Date()", "new Date", "performance.now()", "Math.random()", "AbortSignal.timeout(5)"],
+  ...["setTimeout(run, 5)", "setInterval(run, 5)", "globalThis.setTimeout(run, 5)", "[setTimeout]"],
+  "window.setInterval(run, 5)",
+];
+test.each(ofTheMachine)("%s is a finding in a layer that takes time from its clock", (use) => {
+  const name = use === "new Date()" ? use : use.replace(/^(?:globalThis|window)\.|\(.*|[[\]]/g, "");
+  for (const file of ["src/auth/late.ts", "src/late.ts", "src/stores/late.ts", "src/backend/late.ts"])
+    expect(
+      checkLayers(plant({ ...SOUND, [file]: `export const late = (run: () => void) => ${use};\n` })),
+    ).toEqual([`${file}:1 uses ${name}, and not that of the clock (src/clock.ts)`]);
+});
+
+test("the time of the machine may be used by the default clock, the file store and the tools", () => {
+  const used = ofTheMachine
+    .map((use, index) => `export const late${index} = (run: () => void) => ${use};\n`)
+    .join("");
+  for (const file of ["src/clock.ts", "src/stores/file-lock.ts", "src/page/late.ts", "src/cli/late.ts"])
+    expect(checkLayers(plant({ ...SOUND, [file]: used }))).toEqual([]);
+});
+
+test("a clock's own members are no finding", () => {
+  const code = `interface Clock { now(): number; setTimeout(task: () => void): void }
+export const late = (clock: Clock, given: Date) => {
+  // setTimeout and Date.now() in a comment
+  const other: Clock = { now: () => clock.now(), setTimeout: (task) => clock.setTimeout(task) };
+  const { setTimeout: set } = other;
+  return [set, new Date(clock.now()), given, "Date.now()"];
+};
+`;
+  expect(checkLayers(plant({ ...SOUND, "src/auth/late.ts": code }))).toEqual([]);
+});
+
 test("a lazy import is not part of a cycle", () => {
   const tree: Tree = {
     "src/auth/one.ts": STATEMENTS.value("./two.js"),

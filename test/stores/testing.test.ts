@@ -284,6 +284,18 @@ test("the memory, file and encrypted stores keep all promises, and each test clo
   expect([files > 40, open]).toEqual([true, 0]);
 });
 
+test("a store with a clock of its own is tested by that clock, and no time passes", async () => {
+  let [now, slept] = [1_700_000_000_000, 0];
+  const sleep = async (ms: number) => {
+    now += ms;
+    slept += ms;
+  };
+  const clock = { now: () => now, sleep };
+  const { failures } = await runKit(() => ({ store: memoryStore({ clock }), clock }), true);
+  expect(failures).toEqual([]);
+  expect(slept).toBeGreaterThan(1_500);
+});
+
 test.concurrent("node:test runs the kit as the page on stores prints it", async () => {
   const code = blockWith("ts", 'from "bivariant/testing"');
   const file = await bundleProgram(code, cacheFolder(), "kit.test.mjs");
