@@ -69,8 +69,8 @@ export async function readTokenRequest(
 
 /** RFC 6749 sections 3.1 and 3.2: "parameters MUST NOT be included more than once". */
 export function repeatedParameter(parameters: URLSearchParams): Finding | undefined {
-  const names = [...parameters.keys()];
-  const repeated = names.find((name, index) => names.indexOf(name) < index);
+  const known = new Set<string>();
+  const repeated = [...parameters.keys()].find((name) => known.size === known.add(name).size);
   return repeated === undefined ? undefined : { expected: "each parameter once", actual: shown(repeated) };
 }
 
