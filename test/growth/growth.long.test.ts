@@ -1,0 +1,14 @@
+// Bytes from outside cost processor time in proportion to their size, also at the entries that are not the backend's.
+import { expect, test } from "vitest";
+import { entries as client } from "./client-entries.js";
+import { entries as emulator } from "./emulator-entries.js";
+import { superLinear } from "./growth.js";
+import { entries as tools } from "./tools-entries.js";
+
+test.each([
+  { name: "the client, its stores and the page", entries: client },
+  { name: "the emulator", entries: emulator },
+  { name: "documents, overlays, settings and seeds", entries: tools },
+])("no input of $name takes more than linear time", async ({ entries }) => {
+  expect(await superLinear(entries)).toEqual([]);
+});

@@ -1,0 +1,40 @@
+// What a stranger sends costs processor time in proportion to its size, at every entry (CWE-407, CWE-1333).
+// Here are those of the backend, which are anonymous; the others are in the long suite.
+import { describe, expect, test } from "vitest";
+import { entries } from "./backend-entries.js";
+import { superLinear } from "./growth.js";
+
+describe("the measurement", () => {
+  const planted = (name: string, work: (text: string) => unknown) => ({
+    ...{ name, most: 8_000 },
+    prepare: (size: number) => {
+      const text = `x${" ".repeat(size)}x`;
+      return () => work(text);
+    },
+  });
+
+  test("finds work that is quadratic: a pattern that begins again at each space, and a search in a list", async () => {
+    const found = await superLinear([
+      planted("pattern", (text) => text.replace(/[ \t]+$/, "")),
+      planted("list", (text) => {
+        const names = Array.from(text.slice(0, text.length / 2), (_, at) => `k${at}`);
+        return names.filter((name, at) => names.indexOf(name) === at);
+      }),
+    ]);
+    expect(found).toEqual(["pattern", "list"]);
+  });
+
+  test("finds nothing in work that is long but linear", async () => {
+    const busy = (text: string) => {
+      let sum = 0;
+      for (let times = 0; times < 200; times++)
+        for (let at = 0; at < text.length; at++) sum += text.charCodeAt(at);
+      return sum;
+    };
+    expect(await superLinear([planted("loop", busy)])).toEqual([]);
+  });
+});
+
+test("no input of the backend takes more than linear time", async () => {
+  expect(await superLinear(entries)).toEqual([]);
+});

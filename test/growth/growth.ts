@@ -1,0 +1,67 @@
+// Measures how the processor time of some work grows with the size of its input, as a slope and never as a time.
+
+/** Work whose input a stranger chooses. */
+export interface Entry {
+  readonly name: string;
+  /** The largest input that is tried, in characters: the most that the entry reads, where it has a limit. */
+  readonly most: number;
+  /** Makes an input of that size, and returns the work on it. Only the work is measured. */
+  readonly prepare: (size: number) => (() => unknown) | Promise<() => unknown>;
+}
+
+/**
+ * Processor time grows with the size to this power at most. It is 1 for linear and 2 for quadratic work, and up to 1.6 where
+ * large values cost the garbage collector more for each byte than small ones.
+ */
+const MOST_GROWTH = 1.75;
+/** A busy machine only ever adds time, so the least of several trials and rounds counts. */
+const TRIALS = 5;
+const ROUNDS = 4;
+/** A difference of less than this share of a time says nothing. */
+const NOISE = 0.4;
+/** A sample repeats its work for at least so long, so that one garbage collection does not decide. */
+const SAMPLE_MICROSECONDS = 1_500;
+/** No machine goes through the pairs of 60,000 characters in this time, so the slope of such work need not be measured. */
+const QUICK_MICROSECONDS = 4_000;
+
+/** Returns the names of the entries whose processor time grows faster than their input. */
+export async function superLinear(entries: Iterable<Entry>): Promise<string[]> {
+  const found: string[] = [];
+  for (const entry of entries) if (!(await isLinear(entry))) found.push(entry.name);
+  return found;
+}
+
+async function isLinear({ most, prepare }: Entry): Promise<boolean> {
+  const largest = await prepare(most);
+  for (let run = 0; run < 2; run++) if ((await processorTime(largest, 1)) < QUICK_MICROSECONDS) return true;
+  const runs = [await prepare(Math.ceil(most / 64)), await prepare(Math.ceil(most / 8)), largest];
+  for (let trial = 0; trial < TRIALS; trial++) if (exponentOf(await timesOf(runs)) < MOST_GROWTH) return true;
+  return false;
+}
+
+/** The least time of each run. Rounds go through all sizes, so that a busy moment of the machine spares none. */
+async function timesOf(runs: readonly (() => unknown)[]): Promise<number[]> {
+  const times = runs.map(() => Number.POSITIVE_INFINITY);
+  const repeats = runs.map(() => 1);
+  for (let round = 0; round < ROUNDS; round++)
+    for (const [at, run] of runs.entries()) {
+      const spent = await processorTime(run, repeats[at] ?? 1);
+      // The first round warms up, and finds how often to repeat.
+      if (round > 0) times[at] = Math.min(times[at] ?? spent, spent);
+      else repeats[at] = Math.min(1_000, Math.ceil(SAMPLE_MICROSECONDS / Math.max(spent, 1)));
+    }
+  return times;
+}
+
+async function processorTime(run: () => unknown, repeats: number): Promise<number> {
+  const start = process.cpuUsage();
+  for (let left = repeats; left > 0; left--) await run();
+  const { user, system } = process.cpuUsage(start);
+  return (user + system) / repeats;
+}
+
+/** Differences leave out what does not depend on the size. */
+function exponentOf([first = 0, second = 0, last = 0]: readonly number[]): number {
+  const early = Math.max(second - first, NOISE * first);
+  return Math.log(Math.max(last - second, early) / early) / Math.log(8);
+}

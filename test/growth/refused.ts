@@ -1,0 +1,17 @@
+// Work on bytes from outside ends well or with an error of ours. Any other error is a fault of the test or of the product.
+import { EmulatorError } from "../../src/emulator/errors.js";
+import { GenerateError } from "../../src/generate/index.js";
+import { isBivariantError } from "../../src/index.js";
+import { PageError } from "../../src/page/page-error.js";
+
+export function refusedOrDone(task: () => unknown): () => Promise<void> {
+  return async () => {
+    try {
+      await task();
+    } catch (error) {
+      const isOurs = [EmulatorError, GenerateError, PageError].some((kind) => error instanceof kind);
+      const isMisuse = String(error).includes("is not an option of");
+      if (isMisuse || !(isOurs || isBivariantError(error))) throw error;
+    }
+  };
+}

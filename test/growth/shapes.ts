@@ -1,0 +1,59 @@
+// Texts that patterns and loops take long for: runs of what they skip, of what they look for, and of what ends neither.
+
+type Text = (size: number) => string;
+
+const around = (part: string): Text => {
+  return (size) => `x${part.repeat(Math.ceil(size / part.length))}x`;
+};
+
+/** Made of characters that a header value may have. */
+export const lines: Readonly<Record<string, Text>> = {
+  letters: around("a"),
+  digits: around("1"),
+  spaces: around(" "),
+  tabs: around("\t "),
+  commas: around(", "),
+  semicolons: around("; "),
+  "equals signs": around("="),
+  pairs: around("a=b&"),
+  dots: around("."),
+  slashes: around("/"),
+  dashes: around("-"),
+  "open braces": around("{"),
+  "open brackets": around("["),
+  "question marks": around("?#"),
+  quotes: around('"'),
+  "backslashes and quotes": around('\\"'),
+  "percent signs": around("%25"),
+  "encoded dots": around("%2e/"),
+  "the start of a token": around("eyJ"),
+  "words and punctuation": around("a!), "),
+};
+
+export const texts: Readonly<Record<string, Text>> = {
+  ...lines,
+  "line breaks": around("\n"),
+  "blank lines": around("\r\n\t"),
+  "control characters": around("\u0000\u001b"),
+  "letters of other scripts": around("é\u0660"),
+  "characters of two units": around("\u{1f600}"),
+};
+
+/** JSON of about that many characters, whatever it means to its reader. */
+export const documents: Readonly<Record<string, Text>> = {
+  "many keys": (size) => json(Object.fromEntries(keys(size / 12).map((key) => [key, 1]))),
+  "nested objects": (size) => `${'{"a":'.repeat(size / 6)}1${"}".repeat(size / 6)}`,
+  "nested lists": (size) => "[".repeat(size / 2) + "]".repeat(size / 2),
+  "a list of numbers": (size) => json(keys(size / 2).map(() => 1)),
+  "a list of objects": (size) => json(keys(size / 12).map((a) => ({ a }))),
+  "one key many times": (size) => `{${'"a":1,'.repeat(size / 6)}"a":1}`,
+  "a number of many digits": (size) => "1".repeat(size),
+  "an open string": (size) => `{"a":"${"x".repeat(size)}`,
+  "an open list": (size) => "[1,".repeat(size / 3),
+  "spaces before nothing": (size) => " ".repeat(size),
+};
+
+export const keys = (count: number): string[] =>
+  Array.from({ length: Math.ceil(count) }, (_, at) => `k${at}`);
+
+const json = (value: unknown) => JSON.stringify(value);

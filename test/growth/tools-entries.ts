@@ -1,0 +1,127 @@
+// What the files may hold that the tools read: documents, overlays, settings and seeds.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll } from "vitest";
+import { readSettingsFile } from "../../src/cli/settings-file.js";
+import { parseSeedFile } from "../../src/emulator/seed/seed-file.js";
+import { shippedDocument } from "../../src/generate/document.js";
+import { listOperations } from "../../src/generate/operations.js";
+import { readDocuments } from "../../src/generate/overlay.js";
+import type { Entry } from "./growth.js";
+import { refusedOrDone } from "./refused.js";
+import { documents, keys, lines } from "./shapes.js";
+
+const folder = mkdtempSync(join(tmpdir(), "bivariant-growth-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+let files = 0;
+function written(content: string | object): string {
+  const path = join(folder, `${files++}.yaml`);
+  writeFileSync(path, typeof content === "string" ? content : JSON.stringify(content));
+  return path;
+}
+
+const [A, B] = [shippedDocument("A"), shippedDocument("B")];
+const info = { title: "Grown", version: "1" };
+
+async function read(paths: { A: string; B: string }, overlays: readonly string[]): Promise<void> {
+  const read = await readDocuments(paths, overlays);
+  listOperations(read.B);
+}
+const document = (members: object) => ({ openapi: "3.1.0", info, "x-variant": "B", paths: {}, ...members });
+const overlay = (actions: readonly object[]) => ({ overlay: "1.1.0", info, actions });
+const named = (size: number, value: (name: string) => unknown) =>
+  Object.fromEntries(keys(size / 200).map((name) => [name, value(name)]));
+
+const responses = {
+  200: { description: "Done", content: { "application/json": { schema: { type: "string" } } } },
+};
+const grownDocuments: Readonly<Record<string, (size: number) => object>> = {
+  paths: (size) => {
+    const paths = Object.entries(named(size, (operationId) => ({ get: { operationId, responses } })));
+    return document({ paths: Object.fromEntries(paths.map(([name, path]) => [`/${name}`, path])) });
+  },
+  parameters: (size) => {
+    const names = Object.keys(named(size, () => 1));
+    const parameters = names.map((name) => ({ name, in: "query", schema: { type: "string" } }));
+    return document({ paths: { "/x": { get: { operationId: "x", parameters, responses } } } });
+  },
+  schemas: (size) => document({ components: { schemas: named(size, () => ({ type: "object" })) } }),
+  references: (size) => {
+    const next = (name: string) => ({ properties: { next: { $ref: `#/components/schemas/${name}` } } });
+    return document({ components: { schemas: named(size, next) } });
+  },
+};
+const grownOverlays: Readonly<Record<string, (size: number) => object>> = {
+  actions: (size) =>
+    overlay(keys(size / 200).map((name) => ({ target: "$.info", update: { [`x-${name}`]: name } }))),
+  "members of an update": (size) =>
+    overlay([{ target: "$.info", update: { "x-grown": named(size, (a) => a) } }]),
+};
+
+/** Reading two documents takes 20 ms or more, so not all shapes are tried. */
+const { spaces, dots, quotes, "open brackets": open } = lines;
+const few = { spaces, dots, quotes, open } as Readonly<Record<string, (size: number) => string>>;
+
+function* textEntries(): Generator<Entry> {
+  for (const [shape, text] of Object.entries({ ...few, ...documents })) {
+    const of = (name: string, most: number, use: (content: string) => () => unknown): Entry => ({
+      ...{ name: `${name}: ${shape}`, most },
+      prepare: (size) => refusedOrDone(use(text(size))),
+    });
+    yield of("settings file", 200_000, (content) => {
+      const path = written(content);
+      return () => readSettingsFile(path);
+    });
+    yield of("seed file", 60_000, (content) => () => parseSeedFile(content, "seed.yaml"));
+    yield of("document", 60_000, (content) => {
+      const path = written(content);
+      return () => read({ A, B: path }, []);
+    });
+    yield of("description in a document", 200_000, (description) => {
+      const path = written(document({ info: { ...info, description } }));
+      return () => read({ A, B: path }, []);
+    });
+    yield of("target of an overlay", 20_000, (target) => {
+      const path = written(overlay([{ target, update: {} }]));
+      return () => read({ A, B }, [path]);
+    });
+  }
+}
+
+function* memberEntries(): Generator<Entry> {
+  for (const [name, make] of Object.entries(grownDocuments))
+    yield {
+      name: `${name} of a document`,
+      most: 200_000,
+      prepare: (size) => {
+        const path = written(make(size));
+        return () => read({ A, B: path }, []);
+      },
+    };
+  for (const [name, make] of Object.entries(grownOverlays))
+    yield {
+      name: `${name} of an overlay`,
+      most: 200_000,
+      prepare: (size) => {
+        const path = written(make(size));
+        return () => read({ A, B }, [path]);
+      },
+    };
+  yield {
+    name: "registrations of a seed",
+    most: 100_000,
+    prepare: (size) => {
+      const serviceAccounts = keys(size / 100).map((clientId) => ({
+        clientId,
+        clientSecret: "s",
+        tenantId: "acme",
+      }));
+      const text = JSON.stringify({ serviceAccounts });
+      return () => parseSeedFile(text, "seed.json");
+    },
+  };
+}
+
+export const entries: readonly Entry[] = [...textEntries(), ...memberEntries()];
