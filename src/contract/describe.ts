@@ -1,55 +1,71 @@
-/** The cases as tests of vitest, jest or node:test. */
-import { type ContractOptions, prepareRun } from "./run.js";
-import { type ContractTarget, needed } from "./target.js";
+/** The cases as tests of vitest, jest, bun:test or node:test. */
+import type { ContractResult } from "./case.js";
+import { NotTried, requireOptions } from "./errors.js";
+import { type ComparedResult, compareChosen, movementLines, onlyMoved } from "./reports/baseline.js";
+import { type ContractOptions, contractCases, optionNames, prepareRun } from "./run.js";
+import type { ContractTarget } from "./target.js";
 
-type Define = (
-  title: string,
-  body: (...context: { readonly skip?: (reason: string) => void }[]) => Promise<void>,
-) => unknown;
+type Define = (title: string, body: () => Promise<void>) => unknown;
 
-/** What is used of a test runner. Those of vitest, jest and node:test fit. */
+/** What is used of a test runner. Those of vitest, jest, bun:test and node:test fit. */
 export interface TestRunner {
   readonly describe: (title: string, body: () => void) => unknown;
-  readonly test: Define & { readonly skip?: Define };
+  readonly test: Define & { readonly skip: Define };
+}
+
+export interface DescribeOptions extends ContractOptions {
+  /** The results of an earlier run, such as `parseBaseline` reads: a test also fails if its case moved since. */
+  readonly baseline?: readonly ComparedResult[] | undefined;
 }
 
 /**
- * Defines one test for each case, and one before them that fails if the deployment does not answer or refuses a
- * credential, because the others are skipped then. A test fails if its case breaks. A case for which the target lacks
- * something is skipped, and its title says what it needs. The tests share their requests and must not run concurrently.
+ * Tries the cases, and then defines one test for each, and one before them that fails if the deployment does not answer
+ * or refuses a credential. A test fails if its case breaks, or moved since the baseline. A case that was not tried is
+ * skipped, and its title says why. Await it at the top of the file: not every runner can skip a test that has begun.
  *
- * @throws ContractError `target_invalid`, `option_invalid` or `case_unknown`
+ * @throws ContractError `target_invalid`, `option_invalid`, `case_unknown` or `key_invalid`; the reason of `signal`
  * @example
  * import { describe, test } from "vitest";
- * describeContract({ describe, test }, { baseUrl, tenantId, plugin });
+ * await describeContract({ describe, test }, { baseUrl, tenantId, plugin });
  */
-export function describeContract(
+export async function describeContract(
   { describe, test }: TestRunner,
   target: ContractTarget,
-  options: ContractOptions = {},
-): void {
-  const { cases, importKeys, checkAccess, run } = prepareRun(target, options);
+  options: DescribeOptions = {},
+): Promise<void> {
+  requireOptions("a contract run", options, { ...optionNames, baseline: true });
+  const { baseline, ...ofRun } = options;
+  const { cases, importKeys, checkAccess, run } = prepareRun(target, ofRun);
+  await importKeys();
+  const refusal = await checkAccess().catch((error: unknown) => {
+    if (error instanceof NotTried) return error;
+    throw error;
+  });
+  const results: ContractResult[] = [];
+  for (const definition of cases) results.push(await run(definition));
+  const moved = onlyMoved(baseline && compareChosen(baseline, results, cases, contractCases));
   describe(`the contract of ${target.baseUrl}`, () => {
     test("the deployment answers, and accepts the credentials that were lent", async () => {
-      await importKeys();
-      await checkAccess();
+      if (refusal !== undefined) throw new Error(refusal.message);
     });
-    for (const definition of cases) {
-      const { id, says, needs, expected, variant, section } = definition;
-      const missing = needs.filter((name) => target[name] === undefined).map((name) => needed[name]);
-      if (missing.length > 0 && test.skip !== undefined) {
-        test.skip(`${id}: ${says} (needs ${missing.join(", ")})`, async () => {});
+    for (const { id, says, result, observed, ...about } of results) {
+      const movement = moved.find((one) => one.id === id && one.variant === about.variant);
+      if (result === "not tried" && movement === undefined) {
+        test.skip(`${id}: ${says} (${observed})`, async () => {});
         continue;
       }
-      // It declares no parameter, because jest would then wait for it to be called.
-      test(`${id}: ${says}`, async (...[context]: { readonly skip?: (reason: string) => void }[]) => {
-        const { result, observed } = await run(definition);
-        if (result === "breaks") {
-          const about = `${id} breaks (Variant ${variant}, section ${section}). ${says}`;
-          throw new Error(`${about} Expected: ${expected} Observed: ${observed}`);
-        }
-        if (result === "not tried") context?.skip?.(observed);
+      test(`${id}: ${says}`, async () => {
+        const where = `(Variant ${about.variant}, section ${about.section}). ${says}`;
+        if (result === "breaks")
+          throw new Error(`${id} breaks ${where} Expected: ${about.expected} Observed: ${observed}`);
+        if (movement !== undefined)
+          throw new Error(`${id} moved since the baseline ${where}\n${movementLines(movement).join("\n")}`);
       });
     }
+    for (const { id, kind } of moved)
+      if (kind === "gone")
+        test(`${id}: the case of the baseline is tried`, async () => {
+          throw new Error(`${id} is gone: no case has this id. Make a new baseline.`);
+        });
   });
 }

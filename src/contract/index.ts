@@ -1,7 +1,7 @@
 /** `bivariant/contract`: the promises of the description, tried against a deployment. */
 
 export type { CaseCosts, ContractCase, ContractResult, Outcome } from "./case.js";
-export { describeContract, type TestRunner } from "./describe.js";
+export { type DescribeOptions, describeContract, type TestRunner } from "./describe.js";
 export { ContractError, type ContractErrorCode, type NotTriedReason } from "./errors.js";
 export type { Exchange, Observation, WaitReason } from "./exchange.js";
 export { type Learnt, learnFrom } from "./learning/learn.js";

@@ -88,7 +88,7 @@ export function prepareRun(target: ContractTarget, options: ContractOptions): Pr
   };
 }
 
-const optionNames: NamesOf<ContractOptions> = {
+export const optionNames: NamesOf<ContractOptions> = {
   only: true,
   safe: true,
   maxRequests: true,

@@ -3,8 +3,10 @@ import { describe, expect, test } from "vitest";
 import { unknowns } from "../../generated/unknowns.js";
 import {
   type ContractOptions,
+  type ContractResult,
   type ContractTarget,
   contractCases,
+  type DescribeOptions,
   describeContract,
   runContract,
 } from "../../src/contract/index.js";
@@ -62,20 +64,16 @@ describe("against an emulator that keeps every promise", () => {
 });
 
 /** Runs the tests that describeContract defines, and returns what became of each. */
-async function runTests(target: ContractTarget, options: ContractOptions): Promise<Map<string, string>> {
+async function runTests(target: ContractTarget, options: DescribeOptions): Promise<Map<string, string>> {
   const outcomes = new Map<string, string>();
-  const bodies: (readonly [
-    title: string,
-    body: (context: { skip(reason: string): void }) => Promise<void>,
-  ])[] = [];
+  const bodies: (readonly [title: string, body: (() => Promise<void>) | undefined])[] = [];
   const test = Object.assign((title: string, body: () => Promise<void>) => bodies.push([title, body]), {
-    skip: (title: string) => outcomes.set(title, "skipped"),
+    skip: (title: string) => bodies.push([title, undefined]),
   });
-  describeContract({ describe: (_, define) => define(), test }, target, options);
+  await describeContract({ describe: (_, define) => define(), test }, target, options);
   for (const [title, body] of bodies) {
-    outcomes.set(title, "passed");
-    const skip = (reason: string) => outcomes.set(title, `skipped: ${reason}`);
-    await body({ skip }).catch((error: Error) => outcomes.set(title, `failed: ${error.message}`));
+    outcomes.set(title, body === undefined ? "skipped" : "passed");
+    await body?.().catch((error: Error) => outcomes.set(title, `failed: ${error.message}`));
   }
   return outcomes;
 }
@@ -123,12 +121,6 @@ describe("the tests of a test runner", () => {
       {},
       "failed: The credential of the plugin was refused (400 invalid_grant).",
     ],
-    [
-      "fails where a key cannot be used",
-      { secondKey: { privateKey: "no key" } },
-      {},
-      "failed: `secondKey.privateKey` of the target cannot be used. Pass an RSA key as PEM (PKCS#8) or JWK, or a CryptoKey for RS256 with a keyId if it cannot be exported.",
-    ],
   ])("the first one %s", async (_, lent, options, outcome) => {
     const outcomes = await runTests({ ...rig.target, ...lent }, { ...rig.options, only, ...options });
     expect([...outcomes.entries()][0]).toEqual([first, outcome]);
@@ -144,15 +136,53 @@ describe("the tests of a test runner", () => {
     ]);
   });
 
+  test("a case that was not tried is skipped with the reason, also if only the run shows it", async () => {
+    const { target, options } = createRig();
+    const { secondKey: _, ...lent } = target;
+    const fetch = (url: string, init: RequestInit) =>
+      isB(url) ? notFound() : (options.fetch as typeof globalThis.fetch)(url, init);
+    const outcomes = await runTests(lent, { ...options, fetch, only });
+    const skipped = [...outcomes].filter(([, outcome]) => outcome === "skipped").map(([title]) => title);
+    expect(skipped).toEqual([
+      expect.stringMatching(/^token-response\.b: .* \(Variant B is not served/),
+      expect.stringMatching(/^assertion\.key-id: .* \(It needs a second key/),
+      expect.stringMatching(/^token-response\.code: .* \(Variant B is not served/),
+    ]);
+  });
+
+  test("a case fails that moved since the baseline, or that has gone", async () => {
+    const before = [...(await createRig().run({ only })).values()];
+    const gone = { ...(before[0] as ContractResult), id: "token-response.old" };
+    const { target, options } = createRig({ successStatus: 201 });
+    const outcomes = await runTests(target, { ...options, only, baseline: [...before, gone] });
+    const failed = [...outcomes.values()].filter((outcome) => outcome.startsWith("failed"));
+    expect(failed).toEqual([
+      ...["token-response.a", "token-response.b", "token-response.code"].map((id) =>
+        expect.stringMatching(
+          new RegExp(
+            `^failed: ${id} moved since the baseline [^]*before  holds: 200 [^]*now     holds: 201 `,
+          ),
+        ),
+      ),
+      "failed: token-response.old is gone: no case has this id. Make a new baseline.",
+    ]);
+  });
+
   test("are not defined if the target or an option cannot be used, and neither is a run begun", async () => {
-    const define = (target: object, options: object) => () =>
+    const define = (target: object, options: object) =>
       describeContract({ describe, test }, target as ContractTarget, options);
-    expect(define({ baseUrl: "customer.example" }, {})).toThrow(/The target is not valid. baseUrl/);
+    await expect(define({ baseUrl: "customer.example" }, {})).rejects.toThrow(
+      /The target is not valid. baseUrl/,
+    );
     const apiClient = { ...rig.target.apiClient, authorizationEndpoint: "authorize" };
-    expect(define({ ...rig.target, apiClient }, {})).toThrow(
+    await expect(define({ ...rig.target, apiClient }, {})).rejects.toThrow(
       /apiClient.authorizationEndpoint: must be a URL, or a path under baseUrl/,
     );
-    expect(define(rig.target, { pace: 1 })).toThrow(
+    const secondKey = { privateKey: "no key" };
+    await expect(define({ ...rig.target, secondKey }, rig.options)).rejects.toThrow(
+      /`secondKey.privateKey` of the target cannot be used/,
+    );
+    await expect(define(rig.target, { pace: 1 })).rejects.toThrow(
       /^pace is not an option of a contract run\. Use paceMs\./,
     );
     const run = runContract(rig.target, { ...rig.options, pace: 1 } as ContractOptions);

@@ -63,6 +63,8 @@ const target = { baseUrl: "http://127.0.0.1:1" };
 const emulator = createEmulator();
 const ofEmulator = (use: Use, code?: string): Row => ({ use, error: "EmulatorError", ...(code && { code }) });
 const registration = (use: Use) => ofEmulator(use, "registration_invalid");
+const runner = { describe: () => {}, test: Object.assign(() => {}, { skip: () => {} }) };
+
 const ofContract = (use: Use, valid: object, code?: string): Row => ({
   ...{ use, valid, error: "ContractError" },
   ...(code && { code }),
@@ -170,14 +172,13 @@ const rows: Readonly<Record<string, Row>> = {
   "runContract(target)": ofContract((one) => runContract(one, { only: [] }).next(), target, "target_invalid"),
   "runContract(options)": ofContract((options) => runContract(target, options).next(), { only: [] }),
   "describeContract(target)": ofContract(
-    (one) => describeContract({ describe: () => {}, test: () => {} }, one, { only: [] }),
+    (one) => describeContract(runner, one, { only: [] }),
     target,
     "target_invalid",
   ),
-  "describeContract(options)": ofContract(
-    (options) => describeContract({ describe: () => {}, test: () => {} }, target, options),
-    { only: [] },
-  ),
+  "describeContract(options)": ofContract((options) => describeContract(runner, target, options), {
+    only: [],
+  }),
   "htmlReport(about)": ofContract((about) => htmlReport([], about), { startedAt: 0, seconds: 0 }),
   "junitReport(about)": ofContract((about) => junitReport([], about), { startedAt: 0, seconds: 0 }),
   "generate(options)": ofGenerate(generate),

@@ -7,7 +7,6 @@ import {
   ContractError,
   type ContractResult,
   type ContractTarget,
-  compareRuns,
   contractCases,
   htmlReport,
   junitReport,
@@ -17,7 +16,7 @@ import {
   type RunAbout,
   runContract,
 } from "../../contract/index.js";
-import { movedSettings, movementLines, onlyMoved } from "../../contract/reports/baseline.js";
+import { compareChosen, movedSettings, movementLines, onlyMoved } from "../../contract/reports/baseline.js";
 import {
   countResults,
   groupNotTried,
@@ -151,7 +150,7 @@ async function tryContract(settings: Settings, flags: Flags, context: Context): 
   const { output, signal, finish } = context;
   const { only, safe, baseline, target: file, login, port } = flags;
   // Everything that can be wrong is checked before the first request.
-  const chosen = new Set(chooseCases({ only, safe }).map(keyOf));
+  const chosen = chooseCases({ only, safe });
   const before = baseline === undefined ? undefined : await readBaseline(baseline);
   const reports = reportsOf(flags);
   const twice = reports.find(
@@ -164,9 +163,8 @@ async function tryContract(settings: Settings, flags: Flags, context: Context): 
   const target = person?.target ?? lent;
   const trying = output.during("trying the cases", () => collectResults(target, settings, flags, context));
   const { results, about: tried } = await trying.finally(() => person?.close());
-  const all = new Set(contractCases.map(keyOf));
-  const comparable = before?.filter((one) => chosen.has(keyOf(one)) || !all.has(keyOf(one)));
-  const moved = comparable && !tried.interrupted ? compareRuns(comparable, results) : undefined;
+  const isComparable = before !== undefined && !tried.interrupted;
+  const moved = isComparable ? compareChosen(before, results, chosen, contractCases) : undefined;
   const about = { ...tried, moved };
   for (const { flag, path, make } of reports) await writeWhole(flag, path, make(results, about));
   const { requests, seconds, interrupted } = about;

@@ -50,6 +50,21 @@ export function compareRuns(
   });
 }
 
+type Identity = Pick<ComparedResult, "id" | "variant">;
+
+/** Leaves out the cases of the earlier run that were not chosen, unless there is no such case any more. */
+export function compareChosen(
+  before: readonly ComparedResult[],
+  after: readonly ComparedResult[],
+  chosen: readonly Identity[],
+  all: readonly Identity[],
+): readonly Movement[] {
+  const names = new Set(chosen.map(keyOf));
+  const known = new Set(all.map(keyOf));
+  const isComparable = (one: Identity) => names.has(keyOf(one)) || !known.has(keyOf(one));
+  return compareRuns(before.filter(isComparable), after);
+}
+
 /** Those that say that the deployment does other than before, or that the cases are others. */
 export function onlyMoved(movements: readonly Movement[] = []): readonly Movement[] {
   return movements.filter(({ kind }) => kind !== "tried" && kind !== "untried");
@@ -104,7 +119,7 @@ export function parseBaseline(text: string): readonly ComparedResult[] {
   throw new ContractError("baseline_invalid", message, [at]);
 }
 
-const keyOf = ({ variant, id }: ComparedResult) => `${variant} ${id}`;
+const keyOf = ({ variant, id }: Identity) => `${variant} ${id}`;
 
 const compared = ({ id, variant, result, observed, reason, settings }: ComparedResult): ComparedResult => ({
   ...{ id, variant, result, observed, reason, settings },

@@ -55,7 +55,7 @@ const only = contractCases
 /** Leaves out the cases that need more, which would otherwise be listed as skipped. */
 const runner = { describe, test: Object.assign(test.bind(undefined), { skip: () => {} }) };
 
-describeContract(runner, target, {
+await describeContract(runner, target, {
   ...{ only, fetch, now: () => clock.now() },
   // The emulator's clock is moved where a case waits for a token to expire.
   wait: async (ms) => clock.advance(ms),
