@@ -9,12 +9,13 @@ import type { z } from "zod";
 import { schemas } from "../../generated/schemas.js";
 import type { Variant } from "../../src/generate/document.js";
 
-const built = vi.hoisted(() => ({ count: 0 }));
+const built = vi.hoisted(() => ({ count: 0, from: [] as string[] }));
 
 vi.mock("zod", async (importOriginal) => {
   const original = await importOriginal<typeof import("zod")>();
   const fromJSONSchema: typeof original.z.fromJSONSchema = (...args) => {
     built.count += 1;
+    built.from = Object.keys(Object(args[0]).$defs);
     return original.z.fromJSONSchema(...args);
   };
   return { ...original, z: { ...original.z, fromJSONSchema } };
@@ -218,6 +219,12 @@ describe("the generated schemas are lazy:", () => {
     const first = schemas.A.operations.requestToken.responses[200]();
     expect(schemas.A.operations.requestToken.responses[200]()).toBe(first);
     expect(built.count).toBe(1);
+  });
+
+  test("a schema is built from no other definitions than those that it leads to", async () => {
+    const { schemas } = await import("../../generated/schemas.js");
+    schemas.A.operations.requestToken.responses[200]();
+    expect(built.from.sort()).toEqual(["TokenResponse", "TokenRoles", "TokenTenant", "TokenUser"]);
   });
 
   test("a schema is not added to the global registry of zod", async () => {

@@ -75,6 +75,8 @@ function keywords(schema: fc.Arbitrary<Schema>): Record<string, fc.Arbitrary<unk
   const list = fc.array(schema, { minLength: 1, maxLength: 3 });
   const map = (names: readonly string[]) => fc.dictionary(one(names), schema, { maxKeys: 3 });
   const type = fc.oneof(one(TYPES), fc.uniqueArray(one(TYPES), { minLength: 1, maxLength: 3 }));
+  // Ajv accepts an empty list beside `prefixItems` although it contains nothing that `false` allows.
+  const contains = schema.filter((one) => one !== false);
   return {
     ...{ type, enum: fc.uniqueArray(scalar, { minLength: 1, maxLength: 3 }), const: scalar },
     ...{ minLength: count, maxLength: count, pattern: one(PATTERNS), format: one(FORMATS) },
@@ -84,7 +86,7 @@ function keywords(schema: fc.Arbitrary<Schema>): Record<string, fc.Arbitrary<unk
       exclusiveMinimum: one(NUMBERS),
       exclusiveMaximum: one(NUMBERS),
     },
-    ...{ multipleOf: one([1, 2, 0.5]), items: schema, prefixItems: list, contains: schema },
+    ...{ multipleOf: one([1, 2, 0.5]), items: schema, prefixItems: list, contains },
     ...{
       minItems: count,
       maxItems: count,

@@ -14,16 +14,36 @@ import { isObject, pointerTo } from "../source-file.js";
 import { expressSchema, type Schema } from "./rewrite-schema.js";
 import { fileHeader, jsonText, literal, propertyName, UNCHECKED } from "./source-text.js";
 
-/** A separate registry keeps the schemas out of zod's global one. */
+/** A separate registry keeps the schemas out of zod's global one. zod copies every definition that it is given. */
 const LAZY = `function lazy(definitions: Record<string, unknown>, name: string): LazySchema {
   let schema: z.ZodType | undefined;
   return () => {
+    const $ref = \`#/$defs/\${name.replaceAll("~", "~0").replaceAll("/", "~1")}\`;
     schema ??= z.fromJSONSchema(
-      { $ref: \`#/$defs/\${name.replaceAll("~", "~0").replaceAll("/", "~1")}\`, $defs: definitions } as Parameters<typeof z.fromJSONSchema>[0],
+      { $ref, $defs: reachable(definitions, $ref) } as Parameters<typeof z.fromJSONSchema>[0],
       { registry: z.registry() },
     );
     return schema;
   };
+}
+
+/** The definitions to which a reference leads, directly or by others. */
+function reachable(definitions: Record<string, unknown>, reference: string): Record<string, unknown> {
+  const references = new Set<string>([reference]);
+  const found = new Map<string, unknown>();
+  const collect = (value: unknown): void => {
+    if (typeof value !== "object" || value === null) return;
+    for (const [key, member] of Object.entries(value)) {
+      if (key === "$ref" && typeof member === "string") references.add(member);
+      else collect(member);
+    }
+  };
+  for (const one of references) {
+    const name = one.slice("#/$defs/".length).replaceAll("~1", "/").replaceAll("~0", "~");
+    found.set(name, definitions[name]);
+    collect(definitions[name]);
+  }
+  return Object.fromEntries(found);
 }
 `;
 
