@@ -395,6 +395,16 @@ const rows: readonly Row[] = [
   // What could end a template, or be read as an escape in it.
   row({ const: "` $\u007Ba} \\` \\u0060" }),
   row(text({ enum: ["a", "abc"], maxLength: 2 })),
+  row({ enum: [{ a: 1 }, [], ["a", { b: null }], "b"] }, [
+    ["a", { b: null }],
+    ["a", { b: 1 }],
+    [[]],
+    { a: 1, c: 1 },
+  ]),
+  row({ const: { a: { b: [1] } } }, [{ a: { b: [1] } }, { a: { b: [1, 2] } }, { a: { b: [] } }]),
+  row({ const: {} }),
+  row({ dependentRequired: { a: ["b"], b: [] } }),
+  row({ dependentSchemas: { a: { required: ["b"] }, x: false } }),
   row({ enum: ["a", 1, true, null] }, ["1"]),
   row({ type: "integer", minimum: 0, exclusiveMaximum: 10, multipleOf: 2 }, ["2", 2.0]),
   row({ type: "number", exclusiveMinimum: 0, maximum: 1 }, [0.5, 1.1]),

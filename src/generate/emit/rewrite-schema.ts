@@ -41,11 +41,14 @@ const TYPED: ReadonlySet<string> = new Set([
   ...["items", "prefixItems", "contains", "minLength", "maxLength", "pattern", "format"],
 ]);
 
-const COMBINING: readonly string[] = ["$ref", "enum", "const", "type", "anyOf", "oneOf", "allOf", "not"];
+const COMBINING: readonly string[] = [
+  ...["$ref", "enum", "const", "type", "anyOf", "oneOf", "allOf", "not"],
+  ...["dependentRequired", "dependentSchemas"],
+];
 
 /** The other keywords of JSON Schema 2020-12. */
 const UNSUPPORTED: ReadonlySet<string> = new Set([
-  ...["if", "then", "else", "dependentRequired", "dependentSchemas"],
+  ...["if", "then", "else"],
   ...["unevaluatedItems", "unevaluatedProperties"],
   ...["$schema", "$vocabulary", "$id", "$anchor", "$dynamicRef", "$dynamicAnchor"],
 ]);
@@ -72,17 +75,52 @@ export function expressSchema(source: unknown, pointer: string, context: Context
   for (const key of ["enum", "const"]) {
     if (source[key] === undefined) continue;
     const values = Array.isArray(source[key]) && key === "enum" ? source[key] : [source[key]];
-    if (values.some((value) => typeof value === "object" && value !== null)) {
-      const message = "objects and arrays as values cannot be expressed in zod";
-      throw unsupported(context, pointerTo(pointer, key), message);
+    if (!values.some((value) => typeof value === "object" && value !== null)) {
+      members.push({ [key]: source[key] });
+      continue;
     }
-    members.push({ [key]: source[key] });
+    const equals = values.map((value) => expressSchema(equalTo(value), pointerTo(pointer, key), context));
+    members.push({ anyOf: equals });
+  }
+  for (const [key, name, then] of dependencies(source)) {
+    const place = pointerTo(pointer, key, name);
+    members.push({
+      anyOf: [{ properties: { [name]: false } }, then].map((one) => expressSchema(one, place, context)),
+    });
   }
   members.push(...expressTyped(source, keywords, pointer, context));
   for (const key of ["anyOf", "oneOf"]) if (source[key] !== undefined) members.push({ [key]: list(key) });
   if (source.allOf !== undefined) for (const member of list("allOf")) members.push(member);
   if (members.length === 0) return {};
   return members.length === 1 && members[0] !== undefined ? members[0] : { allOf: members };
+}
+
+/** A schema that allows this value alone: zod compares only what is not an object. */
+function equalTo(value: unknown): JsonObject {
+  if (Array.isArray(value)) {
+    const limits = { type: "array", minItems: value.length, maxItems: value.length };
+    return value.length === 0 ? limits : { ...limits, prefixItems: value.map(equalTo), items: false };
+  }
+  if (!isObject(value)) return { const: value };
+  const properties = Object.fromEntries(Object.entries(value).map(([name, one]) => [name, equalTo(one)]));
+  return { type: "object", properties, required: Object.keys(value), additionalProperties: false };
+}
+
+/** What an object must match if it has the property. */
+function dependencies(source: JsonObject): [key: string, name: string, then: unknown][] {
+  const of = (key: string) => Object.entries(isObject(source[key]) ? source[key] : {});
+  return [
+    ...of("dependentRequired").map(([name, required]): [string, string, unknown] => [
+      "dependentRequired",
+      name,
+      { required },
+    ]),
+    ...of("dependentSchemas").map(([name, then]): [string, string, unknown] => [
+      "dependentSchemas",
+      name,
+      then,
+    ]),
+  ];
 }
 
 /** A misspelt type would allow nothing, or be ignored. */
