@@ -59,7 +59,7 @@ export function requireFetchInit(init: RequestInit): RequestInit {
   return requireOptions("service.fetch", requireObject("init", init), fetchNames);
 }
 
-const ownNames: NamesOf<CallInit & GeneratedOptions> = {
+const ownNames: NamesOf<CallInit & Omit<GeneratedOptions, Exclude<keyof RequestInit, keyof CallInit>>> = {
   params: true,
   body: true,
   headers: true,

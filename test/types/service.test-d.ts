@@ -13,6 +13,12 @@ import type { components as A } from "../../src/variant-a.js";
 import type { components as B } from "../../src/variant-b.js";
 import { type Equal, proof } from "./proof.js";
 
+/** As Next.js does. */
+declare global {
+  interface RequestInit {
+    next?: { readonly revalidate: number };
+  }
+}
 declare const service: Service;
 declare const options: AuthOptions & { baseUrl: string; tenantId: string };
 
@@ -24,6 +30,7 @@ export async function callsWithoutKnowingTheVariant(): Promise<void> {
   proof<Equal<Extract<typeof outcome, { ok: true }>["data"], unknown>>();
 
   await service.call("listDevices", { envelope: "full", headers: { accept: "application/json" } });
+  await service.call("listDevices", { cache: "no-store", redirect: "error", next: { revalidate: 60 } });
 
   // @ts-expect-error an unknown operationId
   await service.call("listPlanets");
@@ -33,6 +40,10 @@ export async function callsWithoutKnowingTheVariant(): Promise<void> {
   await service.call("listDevices", { body: {} });
   // @ts-expect-error an unknown option
   await service.call("listDevices", { timeout: 5 });
+  // @ts-expect-error not a mode of caching
+  await service.call("listDevices", { cache: "never" });
+  // @ts-expect-error the operation has its own method
+  await service.call("listDevices", { method: "POST" });
   // @ts-expect-error X-Envelope is the option `envelope`
   await service.call("listDevices", { params: { header: { "X-Envelope": "x" } } });
   // @ts-expect-error a string is not a signal

@@ -23,8 +23,11 @@ import { mergedSchema } from "./sample.js";
 import { literal, propertyName } from "./source-text.js";
 
 /** What the lookup types name besides the types of the document. */
-export const CALL_TYPES = `/** Options every call takes besides its parameters. */
-export interface CallOptions {
+export const CALL_TYPES = `/**
+ * Options every call takes besides its parameters. The others of a RequestInit, such as \`cache\` and what a runtime adds to
+ * its type, go to the fetch.
+ */
+export interface CallOptions extends Omit<RequestInit, "method" | "headers" | "body" | "signal"> {
   readonly headers?: RequestInit["headers"] | Readonly<Record<string, HeaderValue>> | undefined;
   /** Value of X-Envelope. */
   readonly envelope?: string | undefined;

@@ -10,8 +10,11 @@
 import type * as A from "./variant-a.js";
 import type * as B from "./variant-b.js";
 
-/** Options every call takes besides its parameters. */
-export interface CallOptions {
+/**
+ * Options every call takes besides its parameters. The others of a RequestInit, such as `cache` and what a runtime adds to
+ * its type, go to the fetch.
+ */
+export interface CallOptions extends Omit<RequestInit, "method" | "headers" | "body" | "signal"> {
   readonly headers?: RequestInit["headers"] | Readonly<Record<string, HeaderValue>> | undefined;
   /** Value of X-Envelope. */
   readonly envelope?: string | undefined;
