@@ -1,0 +1,63 @@
+// The target of the page, as printed, has the same numbers of passed and skipped tests in node:test and vitest.
+import { execFile } from "node:child_process";
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify, stripVTControlCharacters } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { blockWith, bundleProgram, makeCacheFolder, root } from "../readme/pages.js";
+
+const folder = makeCacheFolder();
+const modules = join(root, "node_modules");
+/** Vitest leaves out what is below node_modules, where this folder is. */
+const vitestConfig = 'export default { test: { include: ["vitest.test.mjs"], exclude: [] } };';
+
+/** Of each runner the module, the program that runs the file, and how its report names a number. */
+const runners = {
+  "node:test": {
+    run: (file: string) => ["--test", "--test-reporter=tap", file],
+    count: (of: string) => `# ${of}[a-z]* (\\d+)$`,
+  },
+  vitest: {
+    run: (file: string) => [join(modules, "vitest/vitest.mjs"), "run", "--root", folder, file],
+    count: (of: string) => `Tests .*?(\\d+) ${of}[a-z]*\\b`,
+  },
+} as const;
+
+/** What describeContract defines, which every runner must show. */
+const defined = { passed: 0, skipped: 0 };
+
+beforeAll(async () => {
+  const page = blockWith("ts", "const target: ContractTarget = {").replace(/^use\(.*\);$/m, "");
+  await writeFile(join(folder, "vitest.config.mjs"), vitestConfig);
+  const end = `import { describeContract, type TestRunner } from "bivariant/contract";
+    export const run = (runner: TestRunner) => describeContract(runner, target, options);`;
+  const { run } = await import(await bundleProgram(page + end, folder, "page.mjs"));
+  const test = Object.assign(() => void defined.passed++, { skip: () => void defined.skipped++ });
+  await run({ describe: (_: string, define: () => void) => define(), test });
+});
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+test.each(Object.keys(runners) as (keyof typeof runners)[])(
+  "in %s no case that was not tried shows as passed",
+  async (module) => {
+    const name = `${module.replace(/\W/g, "-")}.test.mjs`;
+    const lines = [
+      `import { describe, test } from "${module}";`,
+      'import { run } from "./page.mjs";',
+      "await run({ describe, test });",
+    ];
+    await writeFile(join(folder, name), lines.join("\n"));
+    const { run, count } = runners[module];
+    // Vitest must not take the program for one of its own workers, nor node:test for a child of a test.
+    const env = Object.fromEntries(
+      Object.entries(process.env).filter(([key]) => !/VITEST|NODE_TEST/.test(key)),
+    );
+    const options = { cwd: folder, env: { ...env, NO_COLOR: "1" } };
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, run(join(folder, name)), options);
+    const report = stripVTControlCharacters(stdout + stderr);
+    const counted = ["pass", "skip"].map((of) => Number(new RegExp(count(of), "m").exec(report)?.[1]));
+    expect(counted, report).toEqual([defined.passed, defined.skipped]);
+    expect(defined.skipped).toBeGreaterThan(50);
+  },
+);
