@@ -47,7 +47,7 @@ const unclear = ": the server failed. The call may have been processed: look bef
 
 /** A held token works until it expires, and only a token request that is answered 404 starts a detection. */
 const mayHaveMoved =
-  "Other operations were answered so too. If every call is, check baseUrl. The deployment may have moved to the other variant: service.auth.invalidate(await service.auth.getAccessToken()) drops the token, and the next call finds out.";
+  "If every call is answered so, check baseUrl. The deployment may have moved to the other variant: service.auth.invalidate(await service.auth.getAccessToken()) drops the token, and the next call finds out.";
 
 const replayed = "The token was renewed, and the call was sent once more.";
 const notReplayed =

@@ -23,7 +23,7 @@ export interface RefusedCall {
   readonly isIdempotent: boolean;
   /** Whether this operation succeeded with the same token before. */
   readonly hasWorked: boolean;
-  /** Whether several operations in a row were answered like an unknown path. */
+  /** Whether several operations in a row were answered like an unknown path, or one by a router. */
   readonly looksMoved: boolean;
   /** Whether a parameter of the operation is about a device. */
   readonly namesDevice: boolean;

@@ -282,7 +282,9 @@ export function createCaller(context: CallerContext): Caller {
         isIdempotent: idempotentMethods.includes(method),
         hasWorked: token !== undefined && memoryOf(auth).worked.get(operationId)?.value === token.value,
         namesDevice: namesDevice(operation, init),
-        looksMoved: unknownPathStatuses.includes(status) && memoryOf(auth).missing.add(operationId).size > 1,
+        looksMoved:
+          unknownPathStatuses.includes(status) &&
+          (memoryOf(auth).missing.add(operationId).size > 1 || isOfRouter(operation, content)),
       });
       const error = located(await untilAborted(refusal, signal));
       code = error.code;
@@ -301,6 +303,12 @@ export function createCaller(context: CallerContext): Caller {
     call(auth, operationId, init).catch((error) => {
       throw locate(error, contextOf(auth, { operationId }));
     });
+}
+
+/** Whether a path is unknown, and not a record that it names: then a router, which has no JSON to say, has answered. */
+function isOfRouter({ path }: OperationEntry, content: string | AnswerContent): boolean {
+  const isJson = typeof content === "string" ? typeof parseRefusal(content) === "object" : content.isJson;
+  return !isJson && !/\{(?!tenantId\})/.test(path);
 }
 
 /** Any string is accepted, because the description does not list the values of X-Envelope (section 4.3). */

@@ -120,7 +120,7 @@ describe.concurrent("call", () => {
       says: 'FILE:3: unknown key: "bearerS',
     },
     { name: "with a secret as a name", content: '{"planted-in-file-1": 1}', says: "FILE:1: unknown key: …" },
-    { name: "with rules", content: '{"rules": {}}', says: 'FILE:1: unknown key: "rules"' },
+    { name: "with rules that are not a table", content: '{"rules": 1}', says: 'FILE:1: "rules": ' },
     { name: "with a name twice", content: '{"requireKid":true,\n"requireKid":false}', says: "FILE:2: " },
     {
       name: "with a text as a status",

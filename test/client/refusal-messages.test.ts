@@ -7,7 +7,11 @@ import { tokenAnswer } from "../support/fetch.js";
 import { rejectionOf } from "../support/wait.js";
 
 const route = (path: string) => ({ method: "GET", path, success: [200], failure: [] });
-const B = { listDevices: route("/v1/devices"), listGates: route("/v1/gates") };
+const B = {
+  listDevices: route("/v1/devices"),
+  getGate: route("/v1/gates/{id}"),
+  getDoor: route("/v1/doors/{id}"),
+};
 const api = { operations: { A: {}, B } };
 
 /** Answers calls with these in turn, and with the last one from then on. */
@@ -21,28 +25,34 @@ function service(...answers: (() => Response)[]) {
   const call = own.call as unknown as Caller;
   /** Returns "" for a success. */
   const messageOf = async (id: string) => {
-    const { error } = await call(id);
+    const { error } = await call(id, { params: { path: { id: 1 } } });
     return error?.message ?? "";
   };
   return { call, messageOf };
 }
 
-type Caller = (operationId: string) => Promise<{ readonly error?: Error }>;
+type Caller = (operationId: string, init?: object) => Promise<{ readonly error?: Error }>;
 
 const missing = () => new Response(null, { status: 404 });
 const moved = /may have moved to the other variant/;
 
 test("one operation that is not found does not advise that the deployment has moved, however often it is called", async () => {
   const { messageOf } = service(missing);
-  for (const _ of [1, 2]) expect(await messageOf("listGates")).not.toMatch(moved);
+  for (const _ of [1, 2]) expect(await messageOf("getGate")).not.toMatch(moved);
+});
+
+test("an empty 404 for a path that names no record advises it, and one with JSON does not", async () => {
+  expect(await service(missing).messageOf("listDevices")).toMatch(moved);
+  const said = service(() => Response.json({ reason: "no devices" }, { status: 404 }));
+  expect(await said.messageOf("listDevices")).not.toMatch(moved);
 });
 
 test("two operations in a row that are not found do, until a call succeeds", async () => {
   const { messageOf } = service(missing, missing, () => Response.json([]), missing);
-  expect(await messageOf("listGates")).not.toMatch(moved);
-  expect(await messageOf("listDevices")).toMatch(moved);
+  expect(await messageOf("getGate")).not.toMatch(moved);
+  expect(await messageOf("getDoor")).toMatch(moved);
   expect(await messageOf("listDevices")).toBe("");
-  expect(await messageOf("listGates")).not.toMatch(moved);
+  expect(await messageOf("getGate")).not.toMatch(moved);
 });
 
 test("a refusal without a body does not advise to read the body", async () => {
