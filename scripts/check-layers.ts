@@ -58,7 +58,19 @@ const LAYERS: readonly Layer[] = [
     holds: "src/contract/",
     may: ["generated/", "genson-js", "jose", "yaml", "zod", "src/emulator/rules.ts"],
   },
-  { holds: "src/generate/", may: ["json-p3", "openapi-typescript", "typescript", "yaml", "zod", "node:"] },
+  {
+    holds: "src/generate/",
+    may: [
+      "@cfworker/json-schema",
+      "json-p3",
+      "openapi-typescript",
+      "randexp",
+      "typescript",
+      "yaml",
+      "zod",
+      "node:",
+    ],
+  },
   { holds: "src/cli/", may: ["*"] },
   { holds: "generated/", may: ["zod"] },
 ];

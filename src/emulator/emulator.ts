@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import { createAdmin } from "./admin/admin.js";
-import { type NotServed, operationsNotServed } from "./api/routes.js";
+import { type NotServed, operationsNotSampled, operationsNotServed } from "./api/routes.js";
 import { createApp } from "./app.js";
 import type { EmulatorRules } from "./checks.js";
 import type { EmulatorClock } from "./clock.js";
@@ -165,6 +165,11 @@ export interface Emulator {
   readonly journal: Journal;
   /** The operations of the option `api` that no request can reach, each with the reason. They are left out. */
   readonly notServed: readonly NotServed[];
+  /**
+   * The operations of the option `api` for whose answer there is no sample, each with the reason: no value is found that
+   * the schema allows. They answer their operationId and parameters until the document or `routes` has an example.
+   */
+  readonly notSampled: readonly NotServed[];
 }
 
 const testKeySchema = identitySchema({ tenantId: z.string(), clientId: z.string() }, pluginNames);
@@ -281,6 +286,9 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     journal: liveProxy(() => deployment.journal),
     get notServed() {
       return operationsNotServed(deployment.settings);
+    },
+    get notSampled() {
+      return operationsNotSampled(deployment.settings);
     },
     reset(changes = {}) {
       const changed = { ...given, ...parseChanges(changes) };

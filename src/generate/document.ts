@@ -22,8 +22,9 @@ export const METHODS = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATC
 export interface Document extends SourceFile {
   readonly variant: Variant;
   readonly origins: Origins;
-  /** Results of `mergedSchema`, which many operations ask for again. */
-  readonly mergedSchemas: WeakMap<object, JsonObject>;
+  /** What emit/sample.ts finds for schemas that many operations share. */
+  readonly alternatives: WeakMap<object, readonly JsonObject[]>;
+  readonly samples: WeakMap<object, { readonly value: unknown; readonly size: number }>;
 }
 
 /** One action of an overlay, or a value in its `update`. */
@@ -148,7 +149,13 @@ export async function readDocument(variant: Variant | undefined, path: string): 
 export async function openDocument(given: Variant | undefined, path: string): Promise<Document> {
   const source = await readSourceFile(path);
   const variant = given ?? VARIANTS.find((one) => pathOfVariant(one, source.root) !== undefined) ?? "A";
-  const document = { ...source, variant, origins: new Origins(), mergedSchemas: new WeakMap() };
+  const document = {
+    ...source,
+    variant,
+    origins: new Origins(),
+    alternatives: new WeakMap(),
+    samples: new WeakMap(),
+  };
   checkVersion(document);
   return document;
 }

@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { join, relative, sep } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import { type Document, shippedDocument, type Variant } from "./document.js";
-import { emitEmulation } from "./emit/emulation.js";
+import { emitEmulation, emitNotSampled } from "./emit/emulation.js";
 import { emitOperations } from "./emit/operations.js";
 import { emitSchemas } from "./emit/schemas.js";
 import { emitUnknowns } from "./emit/unknowns.js";
@@ -183,7 +183,7 @@ async function render({ documents = {}, overlays = [], signal }: Sources): Promi
   const files = new Map([
     ["emulation.ts", await step(() => emitEmulation({ A, B }, lists))],
     ["lock.json", emitLock([A, B])],
-    ["operations.ts", await step(() => emitOperations({ A, B }, lists, notes))],
+    ["operations.ts", await step(() => emitOperations({ A, B }, lists, notes) + emitNotSampled({ A, B }, lists))],
     ["schemas.ts", await step(() => emitSchemas({ A, B }, lists))],
     ["unknowns.ts", await step(() => emitUnknowns([A, B]))],
     ["variant-a.ts", typesA],

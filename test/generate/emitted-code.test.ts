@@ -308,10 +308,6 @@ test("without a common operation the table of both variants is empty", async () 
 });
 
 type Answers = Record<"A" | "B", Record<string, { status: number; contentType?: string; body?: unknown }>>;
-/** Without an example of the document the value for these need not be allowed. The last two are alternatives that overlap. */
-const NEEDS_EXAMPLE =
-  /"(pattern|propertyNames|uniqueItems|minProperties|prefixItems|contains)"|"oneOf":.*minLength|"allOf":.*"b"/;
-
 interface Row {
   readonly schema: object;
   readonly instances: readonly unknown[];
@@ -509,11 +505,10 @@ describe("the generated schemas mean the same to zod and Ajv", () => {
     }
   });
 
-  test.each(named)("the emulator's answer is allowed by $name", async ({ schema, index }) => {
+  test.each(named)("the emulator's answer is allowed by $name", async ({ index }) => {
     const { emulation } = await compiled.load<{ emulation: Answers }>("emulation");
     const { body } = emulation.A[`row${index}`] ?? {};
     const witness = ajv.compile({ $ref: `sample#/components/schemas/Row${index}` });
-    if (NEEDS_EXAMPLE.test(JSON.stringify(schema))) return;
     expect({ body, valid: body === undefined || witness(body) }).toEqual({ body, valid: true });
   });
 

@@ -243,6 +243,8 @@ async function serve(
     output.note(`Serving Variant ${variants.join(" and Variant ")}.`);
     for (const { method, path, reason } of emulator.notServed)
       output.note(`Not served: ${method} ${path}, since ${reason}.`);
+    for (const { method, path, reason } of emulator.notSampled)
+      output.note(`No sample answer for ${method} ${path}: ${reason}.`);
     if (watch) output.note(`Watching ${seedFile}.`);
     output.note("Press Ctrl-C to stop. The files above are then deleted.");
     const printTraffic = trafficPrinter(emulator, output);

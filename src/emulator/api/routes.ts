@@ -105,13 +105,17 @@ export interface EmulatedApi {
   readonly operations: { readonly A: object; readonly B: object };
   /** Loads the answers. Without it every operation answers its operationId and parameters. */
   readonly emulation?: (() => Promise<object>) | undefined;
+  /** Why an operation has no sample among the answers, by operationId. Absent if each has one. */
+  readonly notSampled?: Readonly<Record<"A" | "B", Readonly<Record<string, string>>>> | undefined;
 }
 
 const documentedTable = z.record(z.string(), z.looseObject({ method: z.string(), path: z.string() }));
+const reasonTable = z.record(z.string(), z.string());
 export const apiSchema: z.ZodType<EmulatedApi> = z.object(
   {
     operations: z.object({ A: documentedTable, B: documentedTable }),
     emulation: z.custom<() => Promise<object>>((value) => typeof value === "function").optional(),
+    notSampled: z.object({ A: reasonTable, B: reasonTable }).optional(),
   },
   "must be the module operations.ts that `bivariant generate` writes",
 );
@@ -135,13 +139,12 @@ interface DocumentedAnswer {
 }
 type Answers = { readonly [V in "A" | "B"]?: Readonly<Record<string, DocumentedAnswer>> };
 
-/** An operation of the option `api` that the emulator leaves out. */
+/** An operation of the option `api` that the emulator leaves out, or for whose answer it has no sample. */
 export interface NotServed {
   readonly variant: "A" | "B";
   readonly operationId: string;
   readonly method: string;
   readonly path: string;
-  /** Why no request could reach it. */
   readonly reason: string;
 }
 
@@ -160,6 +163,14 @@ export function operationsNotServed(settings: RouteSettings): readonly NotServed
   return documentedRows(settings).flatMap(({ variant, operationId, method, path }) => {
     const reason = reasonNotToServe(method, path, taken.get(placeOf({ method, path })));
     taken.set(placeOf({ method, path }), operationId);
+    return reason === undefined ? [] : [{ variant, operationId, method, path, reason }];
+  });
+}
+
+/** The operations of the option `api` whose documented answer the emulator cannot make. */
+export function operationsNotSampled(settings: RouteSettings): readonly NotServed[] {
+  return documentedRows(settings).flatMap(({ variant, operationId, method, path }) => {
+    const reason = new Map(Object.entries(settings.api.notSampled?.[variant] ?? {})).get(operationId);
     return reason === undefined ? [] : [{ variant, operationId, method, path, reason }];
   });
 }
@@ -193,7 +204,7 @@ function documentedRoute(
 function documentedAnswer({ status, contentType, body }: DocumentedAnswer, notShown: unknown): Response {
   // The constructor of Response refuses a body for these two.
   if (contentType === undefined || status === 204 || status === 205) return new Response(null, { status });
-  const isJson = /json\b|\*/i.test(contentType);
+  const isJson = /\/(?:[\w.+*-]+\+)?json\s*(?:;|$)|\*/i.test(contentType);
   const headers = { "content-type": contentType.includes("*") ? "application/json" : contentType };
   if (isJson) return Response.json(body === undefined ? notShown : body, { status, headers });
   return new Response(typeof body === "string" ? body : "", { status, headers });

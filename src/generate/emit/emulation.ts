@@ -1,12 +1,12 @@
 /** What an emulator answers for the operations of a document. Emits emulation.ts, or reads documents for `emulate`. */
 import { type Document, follow, readDocument, VARIANTS, type Variant } from "../document.js";
-import type { Content } from "../messages.js";
+import { type Content, isJson } from "../messages.js";
 import { listOperations, type Operation, type OperationLists } from "../operations.js";
-import { isObject } from "../source-file.js";
+import { isObject, type JsonObject } from "../source-file.js";
 import { type OperationRow, operationTable } from "./operation-table.js";
-import { sampleOf } from "./sample.js";
+import { isAllowed, mergedSchema, NOT_FOUND, sampleOf } from "./sample.js";
 import { checkSchemas } from "./schemas.js";
-import { fileHeader, jsonText } from "./source-text.js";
+import { fileHeader, jsonText, prettyLiteral } from "./source-text.js";
 
 interface Answer {
   readonly status: number;
@@ -16,34 +16,143 @@ interface Answer {
   readonly body?: unknown;
 }
 
-/** The first documented success of each operation that has one, by operationId. */
-function answersOf(document: Document, operations: readonly Operation[]): Readonly<Record<string, Answer>> {
+interface Emulated {
+  /** The first documented success of each operation that has one, by operationId. */
+  readonly answers: Readonly<Record<string, Answer>>;
+  /** Why an answer has no sample, by operationId. */
+  readonly notSampled: Readonly<Record<string, string>>;
+}
+
+function emulated(document: Document, operations: readonly Operation[]): Emulated {
   const answers: [id: string, Answer][] = [];
+  const notSampled: [id: string, reason: string][] = [];
   for (const { id, responses } of operations) {
     const success = responses.find(({ statuses: [status = 0] }) => status >= 200 && status < 300);
     const [status] = success?.statuses ?? [];
     if (success === undefined || status === undefined) continue;
-    const { content } = success;
+    const content = isMultipart(success.content)
+      ? success.all.find((other) => !isMultipart(other))
+      : success.content;
     const body = content && bodyOf(document, content);
+    if (success.content !== undefined && content === undefined)
+      notSampled.push([id, `no ${success.content.mediaType} answer is made`]);
+    if (body === NOT_FOUND) {
+      const at = isObject(content?.media.schema) ? (content.media.schema.$ref ?? content.schema) : undefined;
+      notSampled.push([id, `no value is found that the schema ${at} allows; give an example`]);
+    }
+    const isShown = body !== undefined && body !== NOT_FOUND;
     answers.push([
       id,
-      { status, ...(content && { contentType: content.mediaType }), ...(body !== undefined && { body }) },
+      { status, ...(content && { contentType: content.mediaType }), ...(isShown && { body }) },
     ]);
   }
-  return Object.fromEntries(answers);
+  return { answers: Object.fromEntries(answers), notSampled: Object.fromEntries(notSampled) };
 }
 
-function bodyOf(document: Document, { media }: Content): unknown {
-  if (media.example !== undefined) return media.example;
-  const [example] = Object.values(isObject(media.examples) ? media.examples : {});
-  const { value } = follow(document, example, "");
-  return isObject(value) && value.value !== undefined ? value.value : sampleOf(document, media.schema);
+function isMultipart(content: Content | undefined): boolean {
+  return content !== undefined && /^multipart\//i.test(content.mediaType);
+}
+
+/** The first example that the schema allows, else a sample; undefined if the document does not show the body. */
+function bodyOf(document: Document, { mediaType, media }: Content): unknown {
+  const examples = Object.values(isObject(media.examples) ? media.examples : {}).map((example) => {
+    const { value } = follow(document, example, "");
+    return isObject(value) ? value.value : undefined;
+  });
+  const given = [media.example, ...examples].filter((value) => value !== undefined);
+  if (isJson(mediaType) || mediaType.includes("*")) {
+    const allowed = given.find((value) => isAllowed(document, media.schema ?? true, value));
+    return allowed === undefined ? sampleOf(document, media.schema) : allowed;
+  }
+  // The example of a text is the text itself, whatever its schema describes.
+  const text = given.find((value) => typeof value === "string");
+  const value = text ?? given[0] ?? sampleOf(document, media.schema);
+  if (value === undefined || value === NOT_FOUND || typeof value === "string") return value;
+  return asText(document, mediaType, media.schema, value);
+}
+
+const JSON_LINES = /^application\/(?:x-)?(?:ndjson|jsonl|jsonlines|json-lines|json-seq)\b/i;
+
+function asText(document: Document, mediaType: string, schema: unknown, value: unknown): string {
+  const json = JSON.stringify(value);
+  if (/^text\/event-stream\b/i.test(mediaType)) return eventsOf(value);
+  if (JSON_LINES.test(mediaType)) {
+    const start = /json-seq/i.test(mediaType) ? "\u001e" : "";
+    return (Array.isArray(value) ? value : [value]).map((one) => `${start}${JSON.stringify(one)}\n`).join("");
+  }
+  return /[/+]xml\b/i.test(mediaType)
+    ? `<?xml version="1.0"?>\n${xmlOf(document, schema, "root", value)}`
+    : json;
+}
+
+/** A list has an event in each item. An object with `data` is an event itself (OpenAPI 3.2, "Server-Sent Events"). */
+function eventsOf(value: unknown): string {
+  const events = (Array.isArray(value) ? value : [value]).map((one) => {
+    const fields: JsonObject = isObject(one) && one.data !== undefined ? one : { data: one };
+    const lines = ["event", "id", "retry", "data"].flatMap((name) => {
+      const field = fields[name];
+      if (field === undefined || field === null) return [];
+      const text = typeof field === "object" ? JSON.stringify(field) : String(field);
+      return text.split("\n").map((line) => `${name}: ${line}\n`);
+    });
+    return `${lines.join("")}\n`;
+  });
+  return events.join("");
+}
+
+/** The XML Object of OpenAPI 3.1.1: names, attributes, wrapped lists, prefixes. */
+function xmlOf(document: Document, source: unknown, given: string, value: unknown): string {
+  const merged = mergedSchema(document, source);
+  const reference =
+    isObject(source) && typeof source.$ref === "string" ? source.$ref.split("/").at(-1) : undefined;
+  const xml: JsonObject = isObject(merged.xml) ? merged.xml : {};
+  const bare = String(xml.name ?? (given === "root" ? reference : undefined) ?? given);
+  const prefix = typeof xml.prefix === "string" ? `${xml.prefix}:` : "";
+  const name = prefix + bare.replace(/[^\w.-]/g, "_");
+  const space =
+    typeof xml.namespace === "string"
+      ? ` xmlns${prefix && `:${xml.prefix}`}="${escaped(xml.namespace)}"`
+      : "";
+  if (Array.isArray(value)) {
+    const items = value
+      .map((item) => xmlOf(document, merged.items, xml.wrapped ? given : name, item))
+      .join("");
+    return xml.wrapped === true || given === "root" ? `<${name}${space}>${items}</${name}>` : items;
+  }
+  if (!isObject(value)) return `<${name}${space}>${escaped(value ?? "")}</${name}>`;
+  const members = Object.entries(value).map(([key, member]) => {
+    const schema = isObject(merged.properties) ? merged.properties[key] : undefined;
+    const { xml: own } = mergedSchema(document, schema);
+    const isAttribute = isObject(own) && own.attribute === true;
+    if (!isAttribute) return { element: xmlOf(document, schema, key, member) };
+    return { attribute: ` ${own.name ?? key}="${escaped(member)}"` };
+  });
+  const attributes = members.map(({ attribute = "" }) => attribute).join("");
+  return `<${name}${space}${attributes}>${members.map(({ element = "" }) => element).join("")}</${name}>`;
+}
+
+function escaped(value: unknown): string {
+  const codes: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+  return String(value).replace(/[&<>"]/g, (character) => codes[character] ?? "");
+}
+
+/** What emulation.ts does not show, for operations.ts; nothing if there is a sample for everything. */
+export function emitNotSampled(
+  documents: Readonly<Record<Variant, Document>>,
+  lists: OperationLists,
+): string {
+  const [A, B] = VARIANTS.map((variant) => emulated(documents[variant], lists[variant]).notSampled);
+  const table = { A, B };
+  if (Object.keys({ ...A, ...B }).length === 0) return "";
+  const type = 'Readonly<Record<"A" | "B", Readonly<Record<string, string>>>>';
+  const comment = "/** Why the emulator has no sample for an answer, by operationId. */";
+  return `\n${comment}\nexport const notSampled: ${type} = ${prettyLiteral(table)};\n`;
 }
 
 export function emitEmulation(documents: Readonly<Record<Variant, Document>>, lists: OperationLists): string {
   const { A, B } = documents;
   const answers = VARIANTS.map(
-    (variant) => `  ${variant}: ${jsonText(answersOf(documents[variant], lists[variant]))},\n`,
+    (variant) => `  ${variant}: ${jsonText(emulated(documents[variant], lists[variant]).answers)},\n`,
   );
   return [
     fileHeader("The answers of an emulator, from the examples and the schemas of both documents.", [A, B]),
@@ -55,6 +164,7 @@ export function emitEmulation(documents: Readonly<Record<Variant, Document>>, li
 export interface DocumentedApi {
   readonly operations: Record<Variant, Readonly<Record<string, OperationRow>>>;
   readonly emulation: () => Promise<object>;
+  readonly notSampled: Record<Variant, Readonly<Record<string, string>>>;
 }
 
 /**
@@ -67,6 +177,7 @@ export async function readApi(
 ): Promise<DocumentedApi> {
   const operations: DocumentedApi["operations"] = { A: {}, B: {} };
   const emulation = { A: {}, B: {} };
+  const notSampled = { A: {}, B: {} };
   for (const variant of VARIANTS) {
     const path = paths[variant];
     if (path === undefined) continue;
@@ -74,7 +185,9 @@ export async function readApi(
     const list = listOperations(document);
     checkSchemas(document, list);
     operations[variant] = operationTable(variant, list);
-    emulation[variant] = answersOf(document, list);
+    const { answers, notSampled: reasons } = emulated(document, list);
+    emulation[variant] = answers;
+    notSampled[variant] = reasons;
   }
-  return { operations, emulation: async () => ({ emulation }) };
+  return { operations, notSampled, emulation: async () => ({ emulation }) };
 }

@@ -1,112 +1,392 @@
-/** Makes an example value from a JSON Schema (2020-12): always the same one, and of bounded size. */
+/** Makes an example value from a JSON Schema (2020-12): always the same one, of bounded size, and allowed by the schema. */
+import { isDeepStrictEqual } from "node:util";
+import { validate } from "@cfworker/json-schema";
 import { atPointer, type Document, referenceTarget } from "../document.js";
 import { isObject, type JsonObject } from "../source-file.js";
+import { numbers, strings } from "./sample-scalars.js";
 
-const MOST_VALUES = 1000;
-const MOST_ITEMS = 20;
-const MOST_PADDING = 1000;
+/** Of the values that a schema may leave out, so many are in a sample at most. */
+const MOST_OPTIONAL = 1000;
+/** So many schemas are entered for one sample at most. */
+const MOST_STEPS = 20_000;
+const MOST_LEVELS = 60;
+const MOST_ALTERNATIVES = 64;
+const MOST_FIRST = 12;
+const MOST_TRIES = 200;
+const MOST_ITEMS = 1000;
 
-const BY_FORMAT: Readonly<Record<string, string>> = {
-  "date-time": "2026-01-01T12:00:00Z",
-  date: "2026-01-01",
-  uuid: "7f6f2a1e-6c0f-4f2b-9d0b-0e3c4d1a2b3c",
-  email: "ada@service.example",
-  uri: "https://service.example/",
-  ipv4: "192.0.2.1",
-  ipv6: "2001:db8::1",
-};
+/** No value is found. `undefined` means that the schema allows any. */
+export const NOT_FOUND: unique symbol = Symbol("not found");
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
-const isNotNull = (schema: unknown) => !isObject(schema) || schema.type !== "null";
+const union = (a: unknown, b: unknown) => [...new Set([...listOf(a), ...listOf(b)])];
+const most = (a: unknown, b: unknown) => Math.max(Number(a), Number(b));
+const least = (a: unknown, b: unknown) => Math.min(Number(a), Number(b));
+const bothOf = (a: unknown, b: unknown) => (isDeepStrictEqual(a, b) ? a : { allOf: [a, b] });
+const valuesInBoth = (a: unknown, b: unknown) =>
+  listOf(a).filter((one) => listOf(b).some((other) => isDeepStrictEqual(one, other)));
 
-/** Merges the reference, the `allOf` and the first alternative of `oneOf` and `anyOf` into a schema. */
-export function mergedSchema(document: Document, source: unknown): JsonObject {
-  if (!isObject(source)) return {};
-  const known = document.mergedSchemas.get(source);
+function typesInBoth(a: unknown, b: unknown): unknown[] {
+  const [left, right] = [[a].flat(), [b].flat()];
+  const narrow = (from: unknown[], to: unknown[]) =>
+    from.filter((name) => to.includes(name) || (name === "integer" && to.includes("number")));
+  return union(narrow(left, right), narrow(right, left));
+}
+
+function membersOfBoth(a: unknown, b: unknown): JsonObject {
+  const [left, right] = [new Map(Object.entries(Object(a))), new Map(Object.entries(Object(b)))];
+  const merged = [...right].map(([name, schema]) => [
+    name,
+    left.has(name) ? bothOf(left.get(name), schema) : schema,
+  ]);
+  return { ...Object(a), ...Object.fromEntries(merged) };
+}
+
+/** What two schemas say together. Of any other keyword the value of the later one counts. */
+const TOGETHER: Readonly<Record<string, (a: unknown, b: unknown) => unknown>> = {
+  type: typesInBoth,
+  enum: valuesInBoth,
+  required: union,
+  properties: membersOfBoth,
+  patternProperties: membersOfBoth,
+  ...Object.fromEntries(
+    ["items", "contains", "additionalProperties", "propertyNames"].map((key) => [key, bothOf]),
+  ),
+  ...Object.fromEntries(
+    ["minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"].map((key) => [key, most]),
+  ),
+  ...Object.fromEntries(
+    ["maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"].map((key) => [key, least]),
+  ),
+  pattern: (a, b) => [a, b].flat(),
+  multipleOf: (a, b) => (Number.isInteger(Number(a) / Number(b)) ? a : Number(a) * Number(b)),
+  examples: (a, b) => [...listOf(a), ...listOf(b)],
+};
+
+/** Undefined if no value can be of both schemas. */
+function together(a: JsonObject, b: JsonObject): JsonObject | undefined {
+  const merged: Record<string, unknown> = { ...a };
+  for (const [key, value] of Object.entries(b)) {
+    const combine = a[key] === undefined ? undefined : TOGETHER[key];
+    merged[key] = combine === undefined ? value : combine(a[key], value);
+  }
+  const isEmpty = [merged.type, merged.enum].some((list) => Array.isArray(list) && list.length === 0);
+  return isEmpty ? undefined : merged;
+}
+
+/** The ways to allow a value, each as a schema without `$ref`, `allOf`, `oneOf` and `anyOf`. */
+function alternatives(document: Document, source: unknown): readonly JsonObject[] {
+  if (source === false) return [];
+  if (!isObject(source)) return [{}];
+  const known = document.alternatives.get(source);
   if (known !== undefined) return known;
-  const { $ref, allOf, oneOf, anyOf, ...own } = source;
-  const target = typeof $ref === "string" && atPointer(document.root, referenceTarget(document, $ref, ""));
-  const choices = [oneOf, anyOf].map((list) => listOf(list).find(isNotNull));
-  const parts = [target, ...listOf(allOf), ...choices].filter(isObject);
+  const { $ref, allOf, oneOf, anyOf, if: condition, then, else: otherwise, ...own } = source;
+  const { const: only, example, examples, default: preset, ...rest } = own;
+  const given = [example, ...listOf(examples), preset].filter((value) => value !== undefined);
+  const plain: JsonObject = {
+    ...rest,
+    ...(given.length > 0 && { examples: given }),
+    ...(only !== undefined && { enum: [only] }),
+  };
+  const target =
+    typeof $ref === "string" ? [atPointer(document.root, referenceTarget(document, $ref, ""))] : [];
+  const chosen = condition === undefined ? [] : [[{ allOf: [condition, then ?? true] }, otherwise ?? true]];
+  const parts = [...target, ...listOf(allOf)].map((part) => alternatives(document, part));
+  const choices = [oneOf, anyOf, ...chosen].filter((list) => Array.isArray(list));
+  for (const list of choices) parts.push(list.flatMap((part) => alternatives(document, part)));
   // The example of one of several parts is not an example of the whole.
   const isPart = parts.length > 1 || own.properties !== undefined;
-  const merged = parts.map((part) => {
-    const { example, examples, default: preset, ...rest } = mergedSchema(document, part);
-    return isPart ? rest : { example, examples, default: preset, ...rest };
-  });
-  const properties: Record<string, unknown> = {};
-  const required = new Set<unknown>();
-  const whole: Record<string, unknown> = {};
-  // One by one: as arguments of one call, the parts of a long `allOf` would overflow the stack.
-  for (const part of [...merged, own]) {
-    Object.assign(properties, part.properties);
-    for (const name of listOf(part.required)) required.add(name);
-    Object.assign(whole, part);
+  let found: readonly JsonObject[] = [{}];
+  for (const part of parts) {
+    const pairs = found.flatMap((one) =>
+      part.map((other) => together(one, isPart ? withoutExamples(other) : other)),
+    );
+    found = pairs.filter((one) => one !== undefined).slice(0, MOST_ALTERNATIVES);
   }
-  Object.assign(whole, { properties, required: [...required] });
-  document.mergedSchemas.set(source, whole);
-  return whole;
+  const all = found.map((one) => together(one, plain)).filter((one) => one !== undefined);
+  document.alternatives.set(source, all);
+  return all;
 }
 
-/** Returns undefined if the schema allows anything, or if no bounded value is found. Ignores patterns and tuples. */
-export function sampleOf(document: Document, whole: unknown): unknown {
-  let left = MOST_VALUES;
-  const sample = (source: unknown, references: readonly unknown[]): unknown => {
-    const { $ref } = isObject(source) ? source : {};
-    if (references.includes($ref) || left-- <= 0) return undefined;
-    const below = (part: unknown) => sample(part, $ref === undefined ? references : [...references, $ref]);
-    const schema = mergedSchema(document, source);
-    const { example, examples, const: only, default: preset, enum: values } = schema;
-    const given = [example, listOf(examples)[0], only, preset, listOf(values)[0]];
-    const first = given.find((value) => value !== undefined);
-    if (first !== undefined) return first;
-    const limits = schema as Partial<Record<string, number>>;
-    switch (typeOf(schema)) {
-      case "object": {
-        const members = new Map(Object.entries(schema.properties ?? {}));
-        const required = new Set(listOf(schema.required).map(String));
-        const names = [...new Set([...members.keys(), ...required])];
-        const entries = names.map((name) => {
-          const member = members.get(name) ?? schema.additionalProperties;
-          if (required.has(name)) return [name, below(member) ?? {}] as const;
-          return [name, member?.writeOnly === true ? undefined : below(member)] as const;
-        });
-        return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
-      }
-      case "array": {
-        const { minItems = 0, maxItems = MOST_ITEMS } = limits;
-        const item = below(schema.items);
-        const length = Math.min(Math.max(minItems, item === undefined ? 0 : 1), maxItems, MOST_ITEMS);
-        return Array.from({ length }, () => item ?? {});
-      }
-      case "string": {
-        const { minLength = 0, maxLength } = limits;
-        const text = BY_FORMAT[String(schema.format)] ?? "text";
-        return text.padEnd(Math.min(minLength, MOST_PADDING), "x").slice(0, maxLength);
-      }
-      case "integer":
-      case "number": {
-        const { multipleOf, minimum, exclusiveMinimum, maximum, exclusiveMaximum } = limits;
-        const step = multipleOf ?? 1;
-        const least = minimum ?? (exclusiveMinimum ?? -step) + step;
-        const value = Math.min(least, maximum ?? (exclusiveMaximum ?? Number.POSITIVE_INFINITY) - step);
-        const isWhole = multipleOf !== undefined || schema.type === "integer";
-        return isWhole ? Math.ceil(value / step) * step : value;
-      }
-      case "boolean":
-        return true;
-      case "null":
-        return null;
-      default:
-        return undefined;
+function withoutExamples(schema: JsonObject): JsonObject {
+  if (schema.properties === undefined) return schema;
+  const { examples, ...rest } = schema;
+  return rest;
+}
+
+/** The reference, the `allOf` and the first alternative of `oneOf` and `anyOf` of a schema, in one. */
+export function mergedSchema(document: Document, source: unknown): JsonObject {
+  const all = alternatives(document, source);
+  return all.find(({ type }) => type !== "null") ?? all[0] ?? {};
+}
+
+/** Whether a schema allows a value. What cannot be checked, such as a pattern of another language, is allowed. */
+export function isAllowed(document: Document, schema: unknown, value: unknown): boolean {
+  const lookup = new Proxy<Record<string, never>>(
+    {},
+    { get: (_, name) => atPointer(document.root, referenceTarget(document, String(name), "")) },
+  );
+  try {
+    return validate(value, schema as JsonObject, "2020-12", lookup, true).valid;
+  } catch {
+    return true;
+  }
+}
+
+/** Returns a value that the schema allows, undefined if it allows any, or `NOT_FOUND`. */
+export function sampleOf(document: Document, schema: unknown): unknown {
+  return new Sampler(document).sample(schema, []);
+}
+
+class Sampler {
+  readonly #document: Document;
+  #optional = MOST_OPTIONAL;
+  #steps = MOST_STEPS;
+  /** How often a schema was left because it is open already, or because the sample is large enough. */
+  #cuts = 0;
+
+  constructor(document: Document) {
+    this.#document = document;
+  }
+
+  /** `open` has the schemas around this one; where one of them comes again, another way must end the recursion. */
+  sample(source: unknown, open: readonly unknown[], optional = false): unknown {
+    const at = this.#referred(source);
+    const known = this.#document.samples.get(Object(at));
+    if (known !== undefined) return this.#taken(known, optional);
+    this.#steps -= 1;
+    this.#optional -= 1;
+    const isLeftOut = open.includes(at) || open.length > MOST_LEVELS || this.#steps < 0;
+    if (isLeftOut || (optional && this.#optional < 0)) {
+      this.#cuts += 1;
+      return NOT_FOUND;
     }
-  };
-  return sample(whole, []);
+    const { cuts, left } = { cuts: this.#cuts, left: this.#optional };
+    let value: unknown = NOT_FOUND;
+    for (const candidate of first(MOST_TRIES, this.#candidates(at, [...open, at]))) {
+      if (candidate === undefined || isAllowed(this.#document, source, candidate)) value = candidate;
+      if (value !== NOT_FOUND) break;
+    }
+    // A value that was cut is not what another place would get.
+    if (isObject(at) && this.#cuts === cuts)
+      this.#document.samples.set(at, { value, size: left - this.#optional });
+    return value;
+  }
+
+  #taken({ value, size }: { value: unknown; size: number }, optional: boolean): unknown {
+    this.#steps -= size;
+    this.#optional -= size;
+    const isTooLarge = this.#steps < 0 || (optional && this.#optional < 0);
+    if (isTooLarge) this.#cuts += 1;
+    return isTooLarge ? NOT_FOUND : value;
+  }
+
+  #referred(source: unknown): unknown {
+    let at = source;
+    while (isObject(at) && typeof at.$ref === "string" && Object.keys(at).length === 1)
+      at = atPointer(this.#document.root, referenceTarget(this.#document, at.$ref, ""));
+    return at;
+  }
+
+  *#candidates(source: unknown, open: readonly unknown[]): Generator<unknown> {
+    const all = alternatives(this.#document, source);
+    const isNull = ({ type }: JsonObject) => type === "null";
+    const ordered = [...all.filter((one) => !isNull(one)), ...all.filter(isNull)];
+    // A few of each first: the last ones of the first alternative are many.
+    for (const schema of ordered) yield* first(MOST_FIRST, this.#ofAlternative(schema, open));
+    if (all.length > 1) yield* this.#ofOneOnly(ordered, open);
+    for (const schema of ordered) yield* this.#ofAlternative(schema, open);
+  }
+
+  *#ofAlternative(schema: JsonObject, open: readonly unknown[]): Generator<unknown> {
+    yield* listOf(schema.examples);
+    if (schema.enum !== undefined) yield* listOf(schema.enum);
+    else for (const type of typesOf(schema)) yield* this.#ofType(type, schema, open);
+  }
+
+  /** Open objects allow each other's values, so the members of the others get a value that they refuse. */
+  *#ofOneOnly(all: readonly JsonObject[], open: readonly unknown[]): Generator<unknown> {
+    const described = all.flatMap(({ properties }) => Object.keys(Object(properties)));
+    for (const schema of all) {
+      const own = Object.keys(Object(schema.properties));
+      const names = described.filter((name) => !own.includes(name));
+      if (names.length === 0 || schema.properties === undefined) continue;
+      for (const value of first(2, this.#objects(schema, open)))
+        for (const refused of [null, false, []])
+          yield { ...value, ...Object.fromEntries(names.map((name) => [name, refused])) };
+    }
+  }
+
+  *#ofType(type: unknown, schema: JsonObject, open: readonly unknown[]): Generator<unknown> {
+    if (type === "object") yield* this.#objects(schema, open);
+    else if (type === "array") yield* this.#arrays(schema, open);
+    else if (type === "string") yield* strings(schema);
+    else if (type === "integer" || type === "number") yield* numbers(schema, type === "integer");
+    else if (type === "boolean") yield* [true, false];
+    else if (type === "null") yield null;
+    else if (Object.keys(schema).every((key) => ANNOTATIONS.has(key) || key.startsWith("x-")))
+      yield undefined;
+    else
+      for (const any of ["object", "string", "number", "array", "boolean", "null"])
+        yield* this.#ofType(any, schema, open);
+  }
+
+  *#objects(schema: JsonObject, open: readonly unknown[]): Generator<JsonObject> {
+    const full = this.#object(schema, open, true);
+    if (full !== undefined) yield full;
+    const bare = this.#object(schema, open, false);
+    if (bare === undefined) return;
+    yield bare;
+    if (full === undefined) return;
+    // Others for `uniqueItems`, and each member alone for keywords that allow only some of them together.
+    for (const name of Object.keys(full)) yield { ...bare, [name]: full[name] };
+    for (const name of Object.keys(full)) {
+      const member = memberOf(schema, name);
+      for (const other of first(MOST_TRIES, this.#candidates(member, [...open, member]))) {
+        if (other !== undefined && isAllowed(this.#document, member, other)) yield { ...full, [name]: other };
+      }
+    }
+  }
+
+  /** Undefined if no value is found for a member that is required. */
+  #object(schema: JsonObject, open: readonly unknown[], isFull: boolean): JsonObject | undefined {
+    const required = new Set(listOf(schema.required).map(String));
+    const described = isFull ? Object.keys(Object(schema.properties)) : [];
+    const object = new Map<string, unknown>();
+    for (const name of new Set([...described, ...required])) {
+      const member = memberOf(schema, name);
+      const isNeeded = required.has(name);
+      if (!isNeeded && isObject(member) && member.writeOnly === true) continue;
+      const value = this.sample(member, open, !isNeeded);
+      if (value === NOT_FOUND && isNeeded) return undefined;
+      if (isNeeded || (value !== undefined && value !== NOT_FOUND)) object.set(name, value ?? {});
+    }
+    const least = Math.min(Number(schema.minProperties ?? 0), MOST_ITEMS);
+    for (const name of this.#names(schema)) {
+      if (object.size >= least) break;
+      const value = this.sample(memberOf(schema, name), open);
+      if (value !== NOT_FOUND) object.set(name, value ?? {});
+    }
+    return Object.fromEntries(object);
+  }
+
+  /** Names for members that the schema does not name. */
+  *#names(schema: JsonObject): Generator<string> {
+    yield* Object.keys(Object(schema.properties));
+    const sources = Object.keys(Object(schema.patternProperties)).map((pattern) => ({ pattern }));
+    for (const source of [schema.propertyNames, ...sources, {}]) {
+      if (source === undefined) continue;
+      const { enum: values, ...rest } = mergedSchema(this.#document, source);
+      for (const name of Array.isArray(values) ? values : strings(rest)) {
+        if (isAllowed(this.#document, source, name)) yield String(name);
+      }
+    }
+  }
+
+  *#arrays(schema: JsonObject, open: readonly unknown[]): Generator<readonly unknown[]> {
+    const {
+      minItems = 0,
+      maxItems = MOST_ITEMS,
+      minContains = 1,
+    } = schema as Partial<Record<string, number>>;
+    const count = Math.min(minItems, MOST_ITEMS);
+    const wanted =
+      schema.contains === undefined ? [] : this.#several(schema.contains, minContains, schema, open);
+    const first = listOf(schema.prefixItems).map((item) => this.sample(item, open));
+    const start = [...first.slice(0, first.includes(NOT_FOUND) ? first.indexOf(NOT_FOUND) : undefined)];
+    const head = [...start, ...wanted].map((value) => value ?? {});
+    const more = this.#several(
+      schema.items ?? true,
+      Math.max(count, 1) - head.length,
+      schema,
+      open,
+      count === 0,
+    );
+    const whole = [...head, ...more];
+    if (whole.length >= count) yield whole.slice(0, Math.max(Math.min(maxItems, whole.length), 0));
+    if (count === 0) yield [];
+    if (head.length >= count) yield head;
+  }
+
+  /** So many items, different ones for `uniqueItems`; fewer if there are not so many. */
+  #several(
+    source: unknown,
+    count: number,
+    { uniqueItems }: JsonObject,
+    open: readonly unknown[],
+    optional = false,
+  ) {
+    if (count <= 0) return [];
+    const item = this.sample(source, open, optional);
+    if (item === NOT_FOUND || (item === undefined && optional)) return [];
+    if (count === 1) return [item ?? {}];
+    if (uniqueItems !== true) return Array.from({ length: count }, () => item ?? {});
+    const found = new Map<string, unknown>([[JSON.stringify(item ?? {}), item ?? {}]]);
+    const at: unknown = item === undefined ? { type: "integer" } : this.#referred(source);
+    for (const candidate of first(count + MOST_TRIES, this.#candidates(at, [...open, at]))) {
+      if (found.size === count) break;
+      if (isAllowed(this.#document, source, candidate)) found.set(JSON.stringify(candidate), candidate);
+    }
+    return [...found.values()];
+  }
 }
 
-function typeOf({ type, properties, required, items }: JsonObject): unknown {
-  const types = [type ?? []].flat();
-  if (types.length > 0) return types.find((name) => name !== "null") ?? "null";
-  if (Object.keys(properties ?? {}).length > 0 || listOf(required).length > 0) return "object";
-  return items === undefined ? undefined : "array";
+const ANNOTATIONS: ReadonlySet<string> = new Set([
+  ...[
+    "title",
+    "description",
+    "readOnly",
+    "writeOnly",
+    "deprecated",
+    "externalDocs",
+    "xml",
+    "$comment",
+    "$defs",
+  ],
+  ...["discriminator", "contentMediaType", "contentEncoding", "nullable"],
+]);
+
+const BY_KEYWORD: readonly (readonly [type: string, keywords: readonly string[]])[] = [
+  [
+    "object",
+    ["properties", "required", "additionalProperties", "patternProperties", "minProperties", "propertyNames"],
+  ],
+  ["array", ["items", "prefixItems", "minItems", "contains", "uniqueItems"]],
+  ["string", ["pattern", "format", "minLength", "maxLength"]],
+  ["number", ["minimum", "maximum", "multipleOf", "exclusiveMinimum", "exclusiveMaximum"]],
+];
+
+/** The types in the order in which they are tried, null last; undefined stands for any. */
+function typesOf(schema: JsonObject): readonly unknown[] {
+  const types = [schema.type ?? []].flat();
+  if (types.length > 0)
+    return [...types.filter((name) => name !== "null"), ...types.filter((name) => name === "null")];
+  const implied = BY_KEYWORD.filter(([, keywords]) => keywords.some((key) => schema[key] !== undefined));
+  return implied.length > 0 ? implied.map(([type]) => type) : [undefined];
+}
+
+function* first<T>(count: number, values: Iterable<T>): Generator<T> {
+  let left = count;
+  for (const value of values) {
+    if (left <= 0) return;
+    left -= 1;
+    yield value;
+  }
+}
+
+function memberOf(schema: JsonObject, name: string): unknown {
+  const properties = new Map(Object.entries(Object(schema.properties)));
+  if (properties.has(name)) return properties.get(name);
+  const matching = Object.entries(Object(schema.patternProperties)).find(([pattern]) =>
+    matches(pattern, name),
+  );
+  return matching === undefined ? (schema.additionalProperties ?? true) : matching[1];
+}
+
+function matches(pattern: string, text: string): boolean {
+  try {
+    return new RegExp(pattern, "u").test(text);
+  } catch {
+    return false;
+  }
 }
