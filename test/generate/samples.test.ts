@@ -1,4 +1,4 @@
-// The answers of an emulator: each is what the document allows, by Ajv and by the zod schemas that are generated beside it.
+// The answers of an emulator: each is what the document allows, by Ajv.
 import { readFile } from "node:fs/promises";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
