@@ -18,6 +18,16 @@ const DYNAMIC: readonly Dynamic[] = [
     text: 'new RegExp(pattern, "u")',
     reason: "only compiled, as above",
   },
+  {
+    file: "src/generate/emit/sample-scalars.ts",
+    text: "new RegExp(pattern)",
+    reason: "only taken apart, to make a text that it matches",
+  },
+  {
+    file: "src/generate/emit/sample.ts",
+    text: 'new RegExp(pattern, "u")',
+    reason: "meets only names of members in the same document, while that is generated",
+  },
 ];
 
 interface Dynamic {

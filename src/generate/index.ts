@@ -183,7 +183,10 @@ async function render({ documents = {}, overlays = [], signal }: Sources): Promi
   const files = new Map([
     ["emulation.ts", await step(() => emitEmulation({ A, B }, lists))],
     ["lock.json", emitLock([A, B])],
-    ["operations.ts", await step(() => emitOperations({ A, B }, lists, notes) + emitNotSampled({ A, B }, lists))],
+    [
+      "operations.ts",
+      await step(() => emitOperations({ A, B }, lists, notes) + emitNotSampled({ A, B }, lists)),
+    ],
     ["schemas.ts", await step(() => emitSchemas({ A, B }, lists))],
     ["unknowns.ts", await step(() => emitUnknowns([A, B]))],
     ["variant-a.ts", typesA],
