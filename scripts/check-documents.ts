@@ -8,7 +8,8 @@ import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import { type Document, follow, readDocument, walkDocument } from "../src/generate/document.js";
+import { type Document, follow, walkDocument } from "../src/generate/document.js";
+import { readDocument } from "../src/generate/read-document.js";
 import { isObject, type JsonObject, pointerTo } from "../src/generate/source-file.js";
 
 /** One line for each problem, with file and place. */

@@ -9,14 +9,13 @@ import {
   documentError,
   follow,
   METHODS,
-  pathOfVariant,
-  readDocument,
   VARIANTS,
   type Variant,
 } from "./document.js";
 import { checkSchemas } from "./emit/schemas.js";
 import { collectUnknowns } from "./emit/unknowns.js";
 import { listOperations } from "./operations.js";
+import { pathOfVariant, readDocument } from "./read-document.js";
 import { GenerateError, isObject, keysOf, pointerTo, requireOptions } from "./source-file.js";
 
 /** Code that uses the old document fails with the new one, can do more, or notices nothing. Worst first. */
@@ -127,7 +126,12 @@ async function changesBetween(
     }
   };
   // The old document may hold a mistake that the new one mends.
-  const [old, revised] = [await read(from), await read(to, (one) => checkSchemas(one, listOperations(one)))];
+  const checkAll = (document: Document) => {
+    const list = listOperations(document);
+    document.findings.refuse();
+    checkSchemas(document, list);
+  };
+  const [old, revised] = [await read(from), await read(to, checkAll)];
   const known = [old, revised].filter((one) => pathOfVariant(one.variant, one.root) !== undefined);
   if (known.length === 2 && old.variant !== revised.variant) {
     const message = `${from} is a document of Variant ${old.variant}, ${to} one of Variant ${revised.variant}. Pass two states of one variant, or compare the variants: diffVariants, or bivariant diff --variants.`;
@@ -161,7 +165,7 @@ async function changesBetween(
 
 /** Redocly would request the address in such a reference, also where it is an example and no reference. */
 function refuseExternal(document: Document): void {
-  if (!/"\$ref":"[^#]/.test(JSON.stringify(document.root))) return;
+  if (document.origins.files.size === 0 && !/"\$ref":"[^#]/.test(JSON.stringify(document.root))) return;
   const message = "a $ref that does not start with # is not followed, not even in an example";
   throw documentError(document, "reference_external", "", message);
 }

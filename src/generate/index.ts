@@ -4,18 +4,21 @@ import { readdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join, relative, sep } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
-import { type Document, shippedDocument, type Variant } from "./document.js";
+import type { Document, Variant } from "./document.js";
 import { emitEmulation, emitNotSampled } from "./emit/emulation.js";
 import { emitOperations } from "./emit/operations.js";
 import { emitSchemas } from "./emit/schemas.js";
 import { emitUnknowns } from "./emit/unknowns.js";
-import { emitVariantTypes } from "./emit/variant-types.js";
+import { typeEmitter } from "./emit/variant-types.js";
+import { Findings, type Notice } from "./findings.js";
 import { listOperations } from "./operations.js";
 import { readDocuments } from "./overlay.js";
 import { provenanceNotes } from "./provenance.js";
+import { shippedDocument } from "./read-document.js";
 import { GenerateError, isObject, requireOptions } from "./source-file.js";
 
 export { type Change, type DocumentDiff, diffDocuments, LEVELS, type Level } from "./diff.js";
+export type { Notice } from "./findings.js";
 export { GenerateError, type GenerateErrorCode, type GenerateErrorDetails } from "./source-file.js";
 export { diffVariants, type OperationDifference } from "./variant-diff.js";
 
@@ -33,6 +36,12 @@ export interface GenerateOptions {
   readonly overlays?: readonly string[] | undefined;
   /** Folder of the generated files; `generate` creates it. */
   readonly out: string;
+  /** The folder that references to other files may reach. Default: that of the document. */
+  readonly refs?: string | undefined;
+  /** Whether what is only a warning is an error. Default: false. */
+  readonly strict?: boolean | undefined;
+  /** Receives the warnings, and notes about what was done, once the files are rendered. */
+  readonly onNotice?: ((notice: Notice) => void) | undefined;
   /** Ends the work between two of its steps, and then nothing is written. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -138,11 +147,17 @@ type Files = ReadonlyMap<string, string>;
 
 /** @throws GenerateError `option_invalid` */
 function checked(of: string, options: GenerateOptions): Sources {
-  const names = { documents: true, overlays: true, out: true, signal: true };
+  const names = {
+    ...{ documents: true, overlays: true, out: true },
+    ...{ refs: true, strict: true, onNotice: true, signal: true },
+  } as const;
   const {
     documents = {},
     overlays = [],
     out,
+    refs,
+    strict,
+    onNotice,
     signal,
   }: { readonly [Key in keyof GenerateOptions]?: unknown } = requireOptions(of, options, names);
   const isPath = (path: unknown) => typeof path === "string" && path !== "";
@@ -156,14 +171,24 @@ function checked(of: string, options: GenerateOptions): Sources {
       "`documents` must be { A: path, B: path }, or have one of the two. With `overlays` it may be left out.";
     throw new GenerateError("option_invalid", message);
   }
+  if (refs !== undefined && !isPath(refs))
+    throw new GenerateError("option_invalid", "`refs` must be the path of a folder.");
+  if (strict !== undefined && typeof strict !== "boolean")
+    throw new GenerateError("option_invalid", "`strict` must be true or false.");
+  if (onNotice !== undefined && typeof onNotice !== "function")
+    throw new GenerateError("option_invalid", "`onNotice` must be a function.");
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw new GenerateError("option_invalid", "`signal` must be an AbortSignal.");
   }
-  if (isPath(out)) return { documents, overlays, signal };
+  if (isPath(out)) {
+    const checkedNotice = onNotice as GenerateOptions["onNotice"];
+    return { documents, overlays, refs: refs as string | undefined, strict, onNotice: checkedNotice, signal };
+  }
   throw new GenerateError("option_invalid", "`out` must be the path of the folder for the generated files.");
 }
 
-async function render({ documents = {}, overlays = [], signal }: Sources): Promise<Files> {
+async function render(sources: Sources): Promise<Files> {
+  const { documents = {}, overlays = [], refs, strict, onNotice, signal } = sources;
   // A step may take seconds. A signal of the process that came meanwhile is handled before the second turn ends.
   const step = async <T>(work: () => T): Promise<Awaited<T>> => {
     await turn();
@@ -172,14 +197,18 @@ async function render({ documents = {}, overlays = [], signal }: Sources): Promi
     return await work();
   };
   const paths = { A: documents.A ?? shippedDocument("A"), B: documents.B ?? shippedDocument("B") };
-  const { A, B } = await step(() => readDocuments(paths, overlays));
-  const [lists, notes] = await step(() => [
-    { A: listOperations(A), B: listOperations(B) },
-    { A: provenanceNotes(A), B: provenanceNotes(B) },
-  ]);
+  const findings = new Findings();
   // This comes first because it reports a missing package.
-  const typesA = await step(() => emitVariantTypes(A, notes.A));
-  const typesB = await step(() => emitVariantTypes(B, notes.B));
+  const typesOf = await step(typeEmitter);
+  const { A, B } = await step(() => readDocuments(paths, overlays, { findings, refs }));
+  const lists = await step(() => ({ A: listOperations(A), B: listOperations(B) }));
+  findings.refuse();
+  const schemas = await step(() => emitSchemas({ A, B }, lists));
+  const unknowns = await step(() => emitUnknowns([A, B]));
+  findings.refuse(strict);
+  const notes = { A: provenanceNotes(A), B: provenanceNotes(B) };
+  const typesA = await step(() => typesOf(A, notes.A));
+  const typesB = await step(() => typesOf(B, notes.B));
   const files = new Map([
     ["emulation.ts", await step(() => emitEmulation({ A, B }, lists))],
     ["lock.json", emitLock([A, B])],
@@ -187,13 +216,14 @@ async function render({ documents = {}, overlays = [], signal }: Sources): Promi
       "operations.ts",
       await step(() => emitOperations({ A, B }, lists, notes) + emitNotSampled({ A, B }, lists)),
     ],
-    ["schemas.ts", await step(() => emitSchemas({ A, B }, lists))],
-    ["unknowns.ts", await step(() => emitUnknowns([A, B]))],
+    ["schemas.ts", schemas],
+    ["unknowns.ts", unknowns],
     ["variant-a.ts", typesA],
     ["variant-b.ts", typesB],
     // Without overlays they would be copies of the documents.
     ...(overlays.length === 0 ? [] : [documentWithOverlays(A), documentWithOverlays(B)]),
   ]);
+  for (const notice of findings.notices) onNotice?.(notice);
   return step(() => files);
 }
 
@@ -211,9 +241,11 @@ const GENERATING_PACKAGES = ["openapi-typescript", "typescript", "zod"];
 function emitLock(documents: readonly Document[]): string {
   const versionOf = (name: string): string => createRequire(import.meta.url)(`${name}/package.json`).version;
   const overlays = new Set(documents.flatMap(({ origins }) => [...origins.overlays]));
+  const files = new Set(documents.flatMap(({ origins }) => [...origins.files]));
   const lock = {
     note: "Generated by `bivariant generate`: do not edit. sha256 is of the text without byte order mark, lines ending in LF.",
     documents: Object.fromEntries(documents.map(({ variant, file, sha256 }) => [variant, { file, sha256 }])),
+    ...(files.size > 0 && { files: [...files].map(({ file, sha256 }) => ({ file, sha256 })) }),
     ...(overlays.size > 0 && { overlays: [...overlays].map(({ file, sha256 }) => ({ file, sha256 })) }),
     generators: {
       bivariant: GENERATOR_VERSION,

@@ -25,6 +25,8 @@ export interface Parameter {
   readonly device?: unknown;
   /** The TypeScript keyword for a simple schema, which an editor shows instead of a lookup. */
   readonly keyword?: "string" | "number" | "boolean" | undefined;
+  /** The types of the document do not have the same path parameters, so they are listed one by one. */
+  readonly isListed?: true;
 }
 
 /** How a member of a form is written. With `style` it is written like a query parameter, else by its media type. */

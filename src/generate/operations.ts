@@ -1,5 +1,5 @@
 /** Lists the operations of a document for the emitters, with all references followed. */
-import { atPointer, type Document, documentError, follow, METHODS } from "./document.js";
+import { type Document, documentError, follow, METHODS } from "./document.js";
 import { mergedSchema } from "./emit/sample.js";
 import {
   type Body,
@@ -9,7 +9,8 @@ import {
   readParameters,
   readResponses,
 } from "./messages.js";
-import { isObject, type JsonObject, pointerTo } from "./source-file.js";
+import { type NamedOperation, nameOperations } from "./operation-names.js";
+import { type GenerateError, isObject, type JsonObject, pointerTo } from "./source-file.js";
 
 export interface Operation {
   /** The Operation Object of the document. */
@@ -31,63 +32,92 @@ export interface Operation {
 
 export type OperationLists = Readonly<Record<Document["variant"], readonly Operation[]>>;
 
+/** Lists what the document describes, and reports in its findings what cannot be called. */
 export function listOperations(document: Document): Operation[] {
+  const { findings } = document;
   const operations = new Map<string, Operation>();
   const pointers = new Map<string, string>();
-  const paths = isObject(document.root.paths) ? document.root.paths : {};
-  for (const [path, value] of Object.entries(paths)) {
-    if (!path.startsWith("/")) continue;
-    const item = follow(document, value, pointerTo("/paths", path));
-    if (!isObject(item.value)) continue;
-    const shared = [item.value.parameters, pointerTo(item.pointer, "parameters")] as const;
-    for (const method of METHODS) {
-      const source = item.value[method.toLowerCase()];
-      if (!isObject(source)) continue;
-      const pointer = pointerTo(item.pointer, method.toLowerCase());
-      const { operationId: id, security = document.root.security } = source;
-      if (typeof id !== "string" || id === "") {
-        const message = `${method} ${path} has no operationId`;
-        throw documentError(document, "operation_id_missing", pointer, message);
-      }
-      const earlier = operations.get(id);
-      if (earlier !== undefined) {
-        const message = `${method} ${path} has the operationId ${JSON.stringify(id)} of ${earlier.method} ${earlier.path}`;
-        const places = [pointer, pointers.get(id) ?? ""].map((place) => pointerTo(place, "operationId"));
-        const { root, origins } = document;
-        const written = places.find((place) => origins.trace(root, place).action !== undefined);
-        throw documentError(document, "operation_id_duplicate", written ?? places[0] ?? "", message);
-      }
-      const own = [source.parameters, pointerTo(pointer, "parameters")] as const;
-      const parameters = readParameters(document, [shared, own]);
-      checkPathParameters(document, pointer, path, parameters);
-      const body = readBody(document, source.requestBody, pointerTo(pointer, "requestBody"));
-      if (body?.required && (method === "GET" || method === "HEAD")) {
-        const message = `${method} ${path} requires a body, but fetch sends none with ${method}. Remove the requestBody with an overlay`;
-        throw documentError(document, "document_invalid", pointerTo(pointer, "requestBody"), message);
-      }
-      pointers.set(id, pointer);
-      operations.set(id, {
-        source,
-        id,
-        method,
-        path,
-        parameters,
-        body,
-        responses: readResponses(document, method, source.responses, pointerTo(pointer, "responses")),
-        anonymous: Array.isArray(security) && security.length === 0,
-        scope: scopeIn(document, security, pointerTo(source.security ? pointer : "", "security")),
-        deviceParameter: deviceParameterOf(document, parameters, body),
-        takesPluginTokens: source["x-plugin-enabled"] !== false,
-      });
+  const templates = new Map<string, string>();
+  const all = nameOperations(document);
+  for (const named of all) {
+    const { id, method, path, pointer } = named;
+    const earlier = operations.get(id);
+    if (earlier !== undefined) {
+      const places = [pointer, pointers.get(id) ?? ""];
+      findings.error(duplicateId(document, places, `${method} ${path}`, id, earlier));
+      continue;
     }
+    checkTemplate(document, templates, `${method} ${path}`, pointer);
+    const operation = findings.attempt(() => readOperation(document, named));
+    pointers.set(id, pointer);
+    if (operation !== undefined) operations.set(id, operation);
   }
-  checkOtherIds(document, pointers);
+  checkOtherIds(document, all);
   return [...operations.values()];
 }
 
+function readOperation(
+  document: Document,
+  { id, method, path, source, pointer, shared }: NamedOperation,
+): Operation {
+  const { security = document.root.security } = source;
+  const own = [source.parameters, pointerTo(pointer, "parameters")] as const;
+  const parameters = fittedToPath(document, pointer, path, readParameters(document, [shared, own]));
+  const body = readBody(document, source.requestBody, pointerTo(pointer, "requestBody"));
+  if (body?.required && (method === "GET" || method === "HEAD")) {
+    const message = `${method} ${path} requires a body, but fetch sends none with ${method}. Remove the requestBody with an overlay`;
+    const warning = documentError(document, "document_invalid", pointerTo(pointer, "requestBody"), message);
+    document.findings.warn(warning);
+  }
+  return {
+    source,
+    id,
+    method,
+    path,
+    parameters,
+    body,
+    responses: readResponses(document, method, source.responses, pointerTo(pointer, "responses")),
+    anonymous: Array.isArray(security) && security.length === 0,
+    scope: scopeIn(document, security, pointerTo(source.security ? pointer : "", "security")),
+    deviceParameter: deviceParameterOf(document, parameters, body),
+    takesPluginTokens: source["x-plugin-enabled"] !== false,
+  };
+}
+
+function duplicateId(
+  document: Document,
+  places: readonly string[],
+  name: string,
+  id: string,
+  earlier: Operation,
+): GenerateError {
+  const message = `${name} has the operationId ${JSON.stringify(id)} of ${earlier.method} ${earlier.path}. Name one of them otherwise`;
+  const pointers = places.map((place) => pointerTo(place, "operationId"));
+  const { root, origins } = document;
+  const written = pointers.find((place) => origins.trace(root, place).action !== undefined);
+  return documentError(document, "operation_id_duplicate", written ?? pointers[0] ?? "", message);
+}
+
+/** Requests of both could be those of the other. OpenAPI 3.1 forbids this, but a client can call both. */
+function checkTemplate(
+  document: Document,
+  templates: Map<string, string>,
+  name: string,
+  pointer: string,
+): void {
+  const template = name.replace(/\{[^{}]*\}/g, "{}");
+  const earlier = templates.get(template);
+  if (earlier === undefined) templates.set(template, name);
+  else {
+    const message = `${name} is the same path as ${earlier} with other names, so no server can tell them apart`;
+    document.findings.warn(documentError(document, "document_invalid", pointer, message));
+  }
+}
+
 /** Operations of webhooks and callbacks are not called, but the generated types hold them by their ids too. */
-function checkOtherIds(document: Document, pointers: ReadonlyMap<unknown, string>): void {
-  const known = new Map([...pointers].map(([id, at]) => [id, atPointer(document.root, at)]));
+function checkOtherIds(document: Document, listed: readonly NamedOperation[]): void {
+  const known = new Map<unknown, unknown>(listed.map(({ id, source }) => [id, source]));
+  const checked = new Set<unknown>(listed.map(({ source }) => source));
   const seen = new Set<unknown>();
   const eachOf = (
     map: unknown,
@@ -105,30 +135,44 @@ function checkOtherIds(document: Document, pointers: ReadonlyMap<unknown, string
       if (!isObject(operation)) throw documentError(document, "document_invalid", at, "it must be an object");
       const { operationId: id, callbacks } = operation;
       const message = `another operation has the operationId ${JSON.stringify(id)} too`;
-      if (id && (known.get(id) ?? operation) !== operation)
+      if (id && !checked.has(operation) && (known.get(id) ?? operation) !== operation)
         throw documentError(document, "operation_id_duplicate", at, message);
-      known.set(id, operation);
+      if (!checked.has(operation)) known.set(id, operation);
       checkCallbacks(callbacks, `${at}/callbacks`);
     });
   const checkCallbacks = (callbacks: unknown, pointer: string) =>
     eachOf(callbacks, pointer, (callback, at) => eachOf(callback, at, checkItem));
   const { paths, webhooks, components } = document.root;
-  eachOf(paths, "/paths", checkItem);
-  eachOf(webhooks, "/webhooks", checkItem);
-  checkCallbacks(Object(components).callbacks, "/components/callbacks");
-  eachOf(Object(components).pathItems, "/components/pathItems", checkItem);
+  document.findings.attempt(() => {
+    eachOf(paths, "/paths", checkItem);
+    eachOf(webhooks, "/webhooks", checkItem);
+    checkCallbacks(Object(components).callbacks, "/components/callbacks");
+    eachOf(Object(components).pathItems, "/components/pathItems", checkItem);
+  });
 }
 
-/** The client fills in `tenantId` itself, so a document may leave that one undescribed. */
-function checkPathParameters(document: Document, at: string, path: string, all: readonly Parameter[]): void {
-  const named = [...path.matchAll(/\{[.;]?([^{}*]+)/g)].map(([, name = ""]) => name);
+/** Adds what only the path names, as text, and leaves out what is not in it, with a warning. */
+function fittedToPath(
+  document: Document,
+  pointer: string,
+  path: string,
+  all: readonly Parameter[],
+): readonly Parameter[] {
+  const names = [...path.matchAll(/\{[.;]?([^{}*]+)/g)].map(([, name = ""]) => name);
   const described = all.flatMap((parameter) => (parameter.in === "path" ? parameter.name : []));
-  const needed = named.filter((name) => name !== "tenantId" || described.includes(name));
-  if (needed.every((name) => described.includes(name)) && described.every((name) => named.includes(name)))
-    return;
-  const found = `${path} names ${needed.join(", ") || "none"}, \`parameters\` describes ${described.join(", ") || "none"}`;
-  const message = `the path parameters must have the same names: ${found}`;
-  throw documentError(document, "document_invalid", at, message);
+  // The client fills in `tenantId` itself, so a document may leave that one undescribed.
+  const missing = names.filter((name) => name !== "tenantId" && !described.includes(name));
+  const unused = described.filter((name) => !names.includes(name));
+  if (missing.length === 0 && unused.length === 0) return all;
+  const found = `${path} names ${names.join(", ") || "none"}, \`parameters\` describes ${described.join(", ") || "none"}`;
+  const message = `the path parameters should have the same names: ${found}. Those of the path are sent`;
+  document.findings.warn(documentError(document, "document_invalid", pointer, message));
+  const listed = { in: "path", required: true, isListed: true } as const;
+  const added = [...new Set(missing)].map(
+    (name): Parameter => ({ ...listed, name, form: {}, keyword: "string" }),
+  );
+  const kept = all.filter((parameter) => parameter.in !== "path" || !unused.includes(parameter.name));
+  return [...kept.map((one) => (one.in === "path" ? { ...one, ...listed } : one)), ...added];
 }
 
 /**
@@ -143,8 +187,9 @@ function scopeIn(document: Document, security: unknown, pointer: string): string
     .map(String);
   const scope = names.find((name) => /^[A-Za-z0-9._-]+:(read|write|execute)$/.test(name));
   if (document.variant === "B" || names.length === 0 || scope !== undefined) return scope;
-  const message = `${names[0]} is not a scope. It must have the form area:read, area:write or area:execute`;
-  throw documentError(document, "scope_invalid", pointer, message);
+  const message = `${names[0]} is not a scope of the form area:read, area:write or area:execute, so an emulator requires none here`;
+  document.findings.warn(documentError(document, "scope_invalid", pointer, message));
+  return undefined;
 }
 
 function deviceParameterOf(

@@ -5,14 +5,9 @@
 import { basename } from "node:path";
 import { JSONPathEnvironment, type JSONPathQuery } from "json-p3";
 import { z } from "zod";
-import {
-  type Action,
-  actionError,
-  checkDocument,
-  type Document,
-  openDocument,
-  type Variant,
-} from "./document.js";
+import type { Document, Variant } from "./document.js";
+import { type Action, actionError } from "./origins.js";
+import { checkSwapped, openDocument, prepareDocument, type ReadOptions } from "./read-document.js";
 import {
   isObject,
   type JsonObject,
@@ -95,17 +90,27 @@ interface Overlay {
 /**
  * Reads both documents, applies the overlays one after the other, and checks the result.
  *
- * @throws {GenerateError}
+ * @throws {GenerateError} for a document that cannot be read any further
  */
 export async function readDocuments(
   paths: Readonly<Record<Variant, string>>,
   overlayPaths: readonly string[],
+  options: ReadOptions,
 ): Promise<Readonly<Record<Variant, Document>>> {
-  const [A, B] = await Promise.all([openDocument("A", paths.A), openDocument("B", paths.B)]);
-  const overlays = await Promise.all(overlayPaths.map(readOverlay));
-  applyOverlays(overlays, [A, B]);
-  for (const document of [A, B]) checkDocument(document);
-  return { A, B };
+  const { findings } = options;
+  const read = <T>(work: Promise<T>) => work.catch((cause) => findings.error(cause));
+  const [A, B, ...overlays] = await Promise.all([
+    read(openDocument("A", paths.A, options)),
+    read(openDocument("B", paths.B, options)),
+    ...overlayPaths.map((path) => read(readOverlay(path))),
+  ]);
+  findings.refuse();
+  const documents = { A: A as Document, B: B as Document };
+  applyOverlays(overlays as readonly Overlay[], Object.values(documents));
+  for (const document of Object.values(documents)) findings.attempt(() => prepareDocument(document));
+  checkSwapped(documents);
+  findings.refuseEndless();
+  return documents;
 }
 
 /** @throws GenerateError `overlay_invalid`, and as `readSourceFile` does */

@@ -17,6 +17,7 @@ import {
   YAMLParseError,
 } from "yaml";
 import { type NamesOf, unknownName } from "../option-names.js";
+import { type JsonPositions, jsonPosition } from "./json-position.js";
 
 export type GenerateErrorCode =
   | "option_invalid"
@@ -32,10 +33,10 @@ export type GenerateErrorCode =
   | "reference_missing"
   | "reference_external"
   | "reference_circular"
-  | "operation_id_missing"
   | "operation_id_duplicate"
   | "status_invalid"
   | "scope_invalid"
+  | "part_ignored"
   | "style_invalid"
   | "example_invalid"
   | "schema_unsupported"
@@ -55,20 +56,48 @@ export interface GenerateErrorDetails {
   readonly cause?: unknown;
 }
 
-/** The error that this entry throws. Its message starts with the place: file, line, column and JSON pointer. */
+/** An error has the messages of so many mistakes; `errors` has all. */
+const MOST_MESSAGES = 100;
+
+/**
+ * The error that this entry throws. Its message starts with the place: file, line, column and JSON pointer. An error of
+ * several mistakes has the code and the place of the first, and the messages of all.
+ */
 export class GenerateError extends Error {
   override readonly name = "GenerateError";
   readonly code: GenerateErrorCode;
   readonly document: string | undefined;
   readonly pointer: string | undefined;
+  readonly #errors: readonly GenerateError[] | undefined;
 
-  constructor(code: GenerateErrorCode, message: string, { cause, ...place }: GenerateErrorDetails = {}) {
+  constructor(
+    code: GenerateErrorCode,
+    message: string,
+    { cause, ...place }: GenerateErrorDetails = {},
+    errors?: readonly GenerateError[],
+  ) {
     const file = [place.document, place.position].filter(Boolean).join(":");
-    const at = [file, place.pointer].filter(Boolean).join("#");
+    const at = errors ? "" : [file, place.pointer].filter(Boolean).join("#");
     super(at === "" ? message : `${at}: ${message}`, cause === undefined ? {} : { cause });
     this.code = code;
     this.document = place.document;
     this.pointer = place.pointer;
+    this.#errors = errors;
+  }
+
+  /** One error of several mistakes, and a single one itself. */
+  static ofAll(errors: readonly GenerateError[]): GenerateError {
+    const [first, second] = errors;
+    if (first !== undefined && second === undefined) return first;
+    const messages = errors.slice(0, MOST_MESSAGES).map(({ message }) => message);
+    const more = errors.length > MOST_MESSAGES ? [`and ${errors.length - MOST_MESSAGES} more`] : [];
+    const { code = "document_invalid", document, pointer } = first ?? {};
+    return new GenerateError(code, [...messages, ...more].join("\n"), { document, pointer }, errors);
+  }
+
+  /** All mistakes that were found; of a single one the error itself. */
+  get errors(): readonly GenerateError[] {
+    return this.#errors ?? [this];
   }
 }
 
@@ -139,31 +168,27 @@ export async function readSourceFile(path: string): Promise<SourceFile> {
     return yaml;
   };
   const toValue = (): unknown => {
-    let offset: number | undefined;
+    const notYaml = (cause: unknown, position?: string) => {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      if (/^Excessive alias count/.test(reason)) return failure("document_too_large", TOO_MANY);
+      return failure("document_not_yaml", `the file is not a YAML document: ${reason}`, position, cause);
+    };
+    let problems: readonly GenerateError[];
     try {
       const parsed = parse();
       // The parser only warns about an unknown tag and ignores it, so the value would be wrong.
-      const [problem] = [...parsed.errors, ...parsed.warnings];
-      offset = problem?.pos[0];
-      if (problem !== undefined) throw problem;
-      return parsed.toJS();
+      const found = [...parsed.errors, ...parsed.warnings];
+      if (found.length === 0) return parsed.toJS();
+      problems = found.map((problem) => notYaml(problem, positionAt(problem.pos[0])));
     } catch (cause) {
-      if (cause instanceof GenerateError) throw cause;
-      const reason = cause instanceof Error ? cause.message : String(cause);
-      if (/^Excessive alias count/.test(reason)) throw failure("document_too_large", TOO_MANY);
-      const position = offset === undefined ? undefined : positionAt(offset);
-      throw failure("document_not_yaml", `the file is not a YAML document: ${reason}`, position, cause);
+      throw cause instanceof GenerateError ? cause : notYaml(cause);
     }
+    throw GenerateError.ofAll(problems);
   };
   const positionOf = (pointer: string, part?: "key") => {
-    let found: unknown;
+    if (isJson) return jsonPosition(text, positions, keysOf(pointer), part);
+    let found: unknown = parse().contents;
     let key: unknown;
-    try {
-      found = parse().contents;
-    } catch {
-      // JSON text may have more tokens than the YAML parser may keep.
-      return undefined;
-    }
     for (const name of keysOf(pointer)) {
       // A status is a number in YAML unless it is quoted.
       const child = isCollection(found)
@@ -176,6 +201,7 @@ export async function readSourceFile(path: string): Promise<SourceFile> {
     const node = part === "key" && isNode(key) ? key : found;
     return isNode(node) && node.range ? positionAt(node.range[0]) : undefined;
   };
+  const positions: JsonPositions = new Map();
   const json = parseJson(text);
   const isJson = json !== undefined && measure(json, failure).keys === keysIn(text);
   const value = isJson ? json : toValue();

@@ -1,6 +1,7 @@
 /** Compares the two variants of each operation: what a call sends and what it gets, part by part. */
-import { type Document, follow, readDocument, shippedDocument, VARIANTS, type Variant } from "./document.js";
+import { type Document, follow, VARIANTS, type Variant } from "./document.js";
 import { listOperations, type Operation } from "./operations.js";
+import { readDocument, shippedDocument } from "./read-document.js";
 import { GenerateError, isObject, requireOptions } from "./source-file.js";
 
 export interface OperationDifference {
@@ -31,7 +32,9 @@ export async function diffVariants(
   requireOptions("diffVariants", documents, { A: true, B: true });
   const operations = async (variant: Variant) => {
     const document = await readDocument(variant, documents[variant] ?? shippedDocument(variant));
-    return new Map(listOperations(document).map((one) => [one.id, partsOf(document, one)]));
+    const list = listOperations(document);
+    document.findings.refuse();
+    return new Map(list.map((one) => [one.id, partsOf(document, one)]));
   };
   const [a, b] = await Promise.all(VARIANTS.map(operations));
   const ids = [...new Set([...(a?.keys() ?? []), ...(b?.keys() ?? [])])];

@@ -95,7 +95,7 @@ describe("bivariant generate", () => {
 
   it("exits 2 for an invalid document, with the code and the document", async () => {
     const path = join(folder, "broken.yaml");
-    writeFileSync(path, "openapi: 3.0.0\n");
+    writeFileSync(path, "openapi: 4.0.0\n");
     const args = ["generate", "--variant-a", path, "--variant-b", path, "--out", out, "--json"];
     const { code, stdout } = await cli(args);
     expect(code).toBe(2);

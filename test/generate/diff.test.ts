@@ -190,8 +190,8 @@ describe("diffDocuments", () => {
       says: "document.yaml",
     },
     {
-      name: "a document of OpenAPI 3.0",
-      files: yaml('openapi: "3.0.3"'),
+      name: "a document of OpenAPI 4.0",
+      files: yaml('openapi: "4.0.0"'),
       code: "document_version_unsupported",
       says: ":1:10",
     },

@@ -7,9 +7,10 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
+import { Findings } from "../../src/generate/findings.js";
 import { checkGenerated, GenerateError, type GenerateErrorCode, generate } from "../../src/generate/index.js";
 import { readDocuments } from "../../src/generate/overlay.js";
-import { ONE_OPERATION, openapi, sample } from "./sample-documents.js";
+import { ONE_OPERATION, openapi, type Sample, sample } from "./sample-documents.js";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -61,10 +62,17 @@ async function files(overlays: readonly (Json | string)[], a: object | string = 
   return { documents, overlays: paths, out };
 }
 
+async function read(...[documents, overlays]: readonly [Sample["documents"], readonly string[]]) {
+  const findings = new Findings();
+  const both = await readDocuments(documents, overlays, { findings });
+  findings.refuse();
+  return both;
+}
+
 /** Both documents after the overlays. */
 async function overlaid(...args: Parameters<typeof files>): Promise<{ A: object; B: object }> {
   const { documents, overlays } = await files(...args);
-  const { A, B } = await readDocuments(documents, overlays);
+  const { A, B } = await read(documents, overlays);
   return { A: A.root, B: B.root };
 }
 
@@ -273,7 +281,7 @@ describe("an overlay", () => {
     const result = parse(await readFile(to, "utf8"));
     for (const [index, { name, expected }] of rows.entries())
       expect(result[`x-${index}`], name).toEqual(expected);
-    expect(result).toEqual((await readDocuments(documents, overlays)).A.root);
+    expect(result).toEqual((await read(documents, overlays)).A.root);
   });
 });
 
@@ -467,7 +475,7 @@ describe("a refused overlay", () => {
     "$name is refused with $code, line and column",
     async ({ overlay, code, at, says = "" }) => {
       const { documents, overlays } = await files([overlay]);
-      const error = await readDocuments(documents, overlays).catch((reason: unknown) => reason);
+      const error = await read(documents, overlays).catch((reason: unknown) => reason);
       expect(error).toMatchObject({ name: "GenerateError", code, document: "first.yaml" });
       expect((error as Error).message).toContain(`first.yaml:${at}: `);
       expect((error as Error).message).toContain(says);
@@ -528,7 +536,7 @@ const results: readonly {
     name: "the document, for a mistake of its own behind an item that an action removed",
     changes: [{ target: "$['x-not-shown'][0]", remove: true }],
     code: "not_shown_invalid",
-    says: "a.yaml:6:5#/x-not-shown/0: needs the strings",
+    says: "a.yaml:6:5#/x-not-shown/1: needs the strings",
   },
 ];
 

@@ -5,9 +5,10 @@ import { join } from "node:path";
 import { afterAll } from "vitest";
 import { readSettingsFile } from "../../src/cli/settings-file.js";
 import { parseSeedFile } from "../../src/emulator/seed/seed-file.js";
-import { shippedDocument } from "../../src/generate/document.js";
+import { Findings } from "../../src/generate/findings.js";
 import { listOperations } from "../../src/generate/operations.js";
 import { readDocuments } from "../../src/generate/overlay.js";
+import { shippedDocument } from "../../src/generate/read-document.js";
 import type { Entry } from "./growth.js";
 import { refusedOrDone } from "./refused.js";
 import { documents, keys, lines } from "./shapes.js";
@@ -26,8 +27,10 @@ const [A, B] = [shippedDocument("A"), shippedDocument("B")];
 const info = { title: "Grown", version: "1" };
 
 async function read(paths: { A: string; B: string }, overlays: readonly string[]): Promise<void> {
-  const read = await readDocuments(paths, overlays);
+  const findings = new Findings();
+  const read = await readDocuments(paths, overlays, { findings });
   listOperations(read.B);
+  findings.refuse();
 }
 const document = (members: object) => ({ openapi: "3.1.0", info, "x-variant": "B", paths: {}, ...members });
 const overlay = (actions: readonly object[]) => ({ overlay: "1.1.0", info, actions });

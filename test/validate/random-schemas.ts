@@ -7,9 +7,9 @@ import addFormats from "ajv-formats";
 import { transformSync } from "esbuild";
 import fc from "fast-check";
 import * as zod from "zod";
-import { readDocument } from "../../src/generate/document.js";
 import { emitSchemas } from "../../src/generate/emit/schemas.js";
 import { listOperations } from "../../src/generate/operations.js";
+import { readDocument } from "../../src/generate/read-document.js";
 import { type ValidationSchemas, validator } from "../../src/validate.js";
 
 export type Schema = boolean | { readonly [keyword: string]: unknown };

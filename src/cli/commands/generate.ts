@@ -1,11 +1,11 @@
 /** `bivariant generate`: code from the OpenAPI documents of both variants. */
 import { setTimeout as wait } from "node:timers/promises";
 import { type Command, Option } from "commander";
-import type { Drift, GenerateOptions } from "../../generate/index.js";
+import type { Drift, GenerateOptions, Notice } from "../../generate/index.js";
 import { collect, invalidFlag } from "../arguments.js";
 import { errorJson, exitCodes, reportError } from "../error-report.js";
 import { fileWatcher, lookEveryMs, stateOfFiles } from "../file-watcher.js";
-import type { Output } from "../output.js";
+import { type Output, printableText } from "../output.js";
 import type { Context } from "../run.js";
 
 interface Flags {
@@ -13,6 +13,8 @@ interface Flags {
   readonly variantB?: string;
   readonly overlay?: readonly string[];
   readonly out: string;
+  readonly refs?: string;
+  readonly strict?: true;
   readonly check?: true;
   readonly watch?: true;
 }
@@ -23,34 +25,44 @@ export function defineGenerate(command: Command, { output, signal, finish }: Con
     .option("--variant-b <path>", "document of Variant B (default: the one of this package)")
     .option("--overlay <path>", "OpenAPI Overlay 1.0 or 1.1 to apply; may be repeated", collect)
     .requiredOption("--out <folder>", "folder for the generated files")
+    .option(
+      "--refs <folder>",
+      "folder that references to other files may reach (default: that of the document)",
+    )
+    .option("--strict", "treat warnings as errors")
     .option("--check", "write nothing; exit 1 if the files in the folder are not what would be generated")
     .addOption(
       new Option("--watch", "generate again whenever a document or an overlay changes").conflicts("check"),
     )
-    .action(async ({ variantA, variantB, overlay: overlays = [], out, check, watch }: Flags) => {
-      if (variantA === undefined && variantB === undefined && overlays.length === 0)
-        throw invalidFlag(
-          "--variant-a",
-          "or --variant-b is needed: pass your document of at least one variant, or an --overlay.",
-        );
-      const options = { documents: { A: variantA, B: variantB }, overlays, out, signal };
-      if (check) {
-        const { checkGenerated } = await import("../../generate/index.js");
-        const drift = await output.during("generating to compare", () => checkGenerated(options));
-        const lines = (["missing", "different", "extra"] as const).flatMap((kind) =>
-          drift[kind].map((file) => `${kind.padEnd(10)}${out}/${file}`),
-        );
-        if (output.json) output.value(drift);
-        else output.lines(lines.length === 0 ? [`${out} matches the documents.`] : lines);
-        if (lines.length === 0) return;
-        if (!output.json) output.verbatim(remedyOf(options, drift));
-        finish(exitCodes.checkSaidNo);
-        return;
-      }
-      if (!watch) return generateOnce(options, output, 2);
-      const files = [variantA, variantB, ...overlays].filter((path) => path !== undefined);
-      await generateAndWatch(options, files, output);
-    })
+    .action(
+      async ({ variantA, variantB, overlay: overlays = [], out, refs, strict, check, watch }: Flags) => {
+        if (variantA === undefined && variantB === undefined && overlays.length === 0)
+          throw invalidFlag(
+            "--variant-a",
+            "or --variant-b is needed: pass your document of at least one variant, or an --overlay.",
+          );
+        const onNotice = ({ level, message }: Notice) =>
+          output.note(printableText(level === "warning" ? `warning: ${message}` : message));
+        const documents = { A: variantA, B: variantB };
+        const options = { documents, overlays, out, refs, strict, signal, onNotice };
+        if (check) {
+          const { checkGenerated } = await import("../../generate/index.js");
+          const drift = await output.during("generating to compare", () => checkGenerated(options));
+          const lines = (["missing", "different", "extra"] as const).flatMap((kind) =>
+            drift[kind].map((file) => `${kind.padEnd(10)}${out}/${file}`),
+          );
+          if (output.json) output.value(drift);
+          else output.lines(lines.length === 0 ? [`${out} matches the documents.`] : lines);
+          if (lines.length === 0) return;
+          if (!output.json) output.verbatim(remedyOf(options, drift));
+          finish(exitCodes.checkSaidNo);
+          return;
+        }
+        if (!watch) return generateOnce(options, output, 2);
+        const files = [variantA, variantB, ...overlays].filter((path) => path !== undefined);
+        await generateAndWatch(options, files, output);
+      },
+    )
     .addHelpText(
       "after",
       `
@@ -64,6 +76,9 @@ Examples:
 
 Then: connect({ ..., api: await import("./generated/operations.js") }).
 
+A document may be OpenAPI 3.0, 3.1, 3.2 or Swagger 2.0. All of its mistakes are reported at once. A warning names what is
+ignored or sent otherwise than documented; --strict makes it an error.
+
 An overlay is strict: an action that matches nothing is an error. Nothing is written unless all files are. --watch prints
 an error and goes on; Ctrl-C ends it with 0.
 
@@ -76,12 +91,13 @@ object, or an { "error" }.`,
 }
 
 /** What makes the folder match: unwrapped, because a shell reads it. */
-function remedyOf({ documents, overlays = [], out }: GenerateOptions, drift: Drift): string {
+function remedyOf({ documents, overlays = [], out, refs }: GenerateOptions, drift: Drift): string {
   const flags = [
     ["--variant-a", documents?.A],
     ["--variant-b", documents?.B],
     ...overlays.map((path) => ["--overlay", path]),
     ["--out", out],
+    ["--refs", refs],
   ];
   const given = flags.flatMap(([flag, path]) => (path === undefined ? [] : `${flag} ${quoted(path)}`));
   const command = `Run: bivariant generate ${given.join(" ")}`;

@@ -139,7 +139,7 @@ export function isParameter(parameter: Parameter): boolean {
 
 function initType(document: Document, { id, parameters, body }: Operation): string {
   const { variant } = document;
-  const own = `${variant}.operations[${literal(id)}]`;
+  const own = `${variant}.operations[${operationKey(id)}]`;
   const groups = PLACES.flatMap((place) => parameterGroup(variant, parameters, own, place));
   const mark = parameters.some((parameter) => isNeeded(variant, parameter)) ? "" : "?";
   const params = groups.length === 0 ? [] : [`params${mark}: { ${groups.join("; ")} }`];
@@ -156,6 +156,11 @@ function initType(document: Document, { id, parameters, body }: Operation): stri
     "CallOptions",
   ];
   return parts.filter((part) => part !== "").join(" & ");
+}
+
+/** openapi-typescript replaces the character with which a fragment begins. */
+function operationKey(id: string): string {
+  return literal(id.replaceAll("#", "/"));
 }
 
 interface BodyChoice {
@@ -232,7 +237,8 @@ function parameterGroup(
   if (kept.length === 0) return [];
   const mark = kept.some((parameter) => isNeeded(variant, parameter)) ? "" : "?";
   const group = `NonNullable<${own}["parameters"][${literal(place)}]>`;
-  const whole = kept.length === all.length && !kept.some((parameter) => isFilledIn(variant, parameter));
+  const isWhole = (parameter: Parameter) => !parameter.isListed && !isFilledIn(variant, parameter);
+  const whole = kept.length === all.length && kept.every(isWhole);
   if (whole) return [`${place}${mark}: ${group}`];
   const fields = kept.map((parameter) => {
     const optional = isNeeded(variant, parameter) ? "" : "?";
@@ -260,7 +266,7 @@ function statusTable(
 
 function answerType({ variant }: Document, { id }: Operation, response: Response): string {
   const key = /^\d+$/.test(response.key) ? response.key : literal(response.key);
-  const content = `${variant}.operations[${literal(id)}]["responses"][${key}]["content"]`;
+  const content = `${variant}.operations[${operationKey(id)}]["responses"][${key}]["content"]`;
   const types = response.all.map((one) =>
     contentType(one, `${content}[${literal(one.mediaType)}]`, response),
   );

@@ -1,7 +1,8 @@
 /** What an emulator answers for the operations of a document. Emits emulation.ts, or reads documents for `emulate`. */
-import { type Document, follow, readDocument, VARIANTS, type Variant } from "../document.js";
+import { type Document, follow, VARIANTS, type Variant } from "../document.js";
 import { type Content, isJson } from "../messages.js";
 import { listOperations, type Operation, type OperationLists } from "../operations.js";
+import { readDocument } from "../read-document.js";
 import { isObject, type JsonObject } from "../source-file.js";
 import { type OperationRow, operationTable } from "./operation-table.js";
 import { isAllowed, mergedSchema, NOT_FOUND, sampleOf } from "./sample.js";
@@ -183,6 +184,7 @@ export async function readApi(
     if (path === undefined) continue;
     const document = await readDocument(variant, path);
     const list = listOperations(document);
+    document.findings.refuse();
     checkSchemas(document, list);
     operations[variant] = operationTable(variant, list);
     const { answers, notSampled: reasons } = emulated(document, list);

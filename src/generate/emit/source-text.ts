@@ -45,7 +45,11 @@ export function prettyLiteral(value: unknown, indent = ""): string {
 export const UNCHECKED = "// @ts-nocheck\n";
 
 export function fileHeader(purpose: string, documents: readonly Document[]): string {
-  const files = documents.flatMap((document) => [document, ...document.origins.overlays]);
+  const files = documents.flatMap((document) => [
+    document,
+    ...document.origins.files,
+    ...document.origins.overlays,
+  ]);
   const sources = new Set(files.map(({ file, sha256 }) => ` * ${file} sha256 ${sha256}`));
   return [
     "/**",

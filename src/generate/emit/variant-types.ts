@@ -8,32 +8,32 @@ import { fileHeader, UNCHECKED } from "./source-text.js";
 const INSTALL = "npm install --save-dev --save-exact openapi-typescript@7.13.0 typescript@5.9";
 
 /**
- * The checks and the bundler of openapi-typescript would take two thirds of its time. They are left out, because
- * `checkDocument` and `listOperations` have found all references in the document and no operationId twice.
+ * Loads openapi-typescript, and returns what emits the types of a document. Its checks and its bundler would take two
+ * thirds of its time. They are left out, because `prepareDocument` and `listOperations` have made them.
+ *
+ * @throws GenerateError `peer_missing`, `peer_unsuitable`
  */
-export async function emitVariantTypes(document: Document, notes: ProvenanceNotes): Promise<string> {
+export async function typeEmitter(): Promise<(document: Document, notes: ProvenanceNotes) => string> {
   checkCompiler(await loadPeer("typescript", () => import("typescript")));
   const peer = await loadPeer("openapi-typescript", () => import("openapi-typescript"));
   const { astToString, resolveRef, scanDiscriminators, transformSchema } = peer;
-  // A copy, because scanDiscriminators changes its input.
-  const root = JSON.parse(JSON.stringify(document.root, (_, value) => plain(noted(value, notes))));
   type Options = Parameters<typeof transformSchema>[1] & Parameters<typeof scanDiscriminators>[1];
   // What is not given is off, as it is by default.
-  const options = {
-    silent: true,
-    defaultNonNullable: true,
-    emptyObjectsUnknown: true,
-    injectFooter: [],
-  } as Partial<Options> as Options;
-  const header = fileHeader(`Types of Variant ${document.variant}, by openapi-typescript.`, [document]);
-  try {
-    options.discriminators = scanDiscriminators(root, options);
-    options.resolve = ($ref) => resolveRef(root, $ref, { silent: true });
-    return `${UNCHECKED}${header}\n${astToString(transformSchema(root, options)).trimEnd()}\n`;
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new GenerateError("document_invalid", reason, { document: document.file, cause });
-  }
+  const fixed = { silent: true, defaultNonNullable: true, emptyObjectsUnknown: true };
+  return (document, notes) => {
+    // A copy, because scanDiscriminators changes its input.
+    const root = JSON.parse(JSON.stringify(document.root, (_, value) => plain(noted(value, notes))));
+    const options = { ...fixed, injectFooter: [] } as Partial<Options> as Options;
+    const header = fileHeader(`Types of Variant ${document.variant}, by openapi-typescript.`, [document]);
+    try {
+      options.discriminators = scanDiscriminators(root, options);
+      options.resolve = ($ref) => resolveRef(root, $ref, { silent: true });
+      return `${UNCHECKED}${header}\n${astToString(transformSchema(root, options)).trimEnd()}\n`;
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new GenerateError("document_invalid", reason, { document: document.file, cause });
+    }
+  };
 }
 
 /** openapi-typescript writes descriptions as comments. */

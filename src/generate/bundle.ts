@@ -1,0 +1,250 @@
+/** Brings what references of a document have in other files into its components. */
+import { realpath } from "node:fs/promises";
+import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
+import {
+  atPointer,
+  type Document,
+  documentError,
+  METHODS,
+  NAMED_BY_AUTHOR,
+  walkDocument,
+} from "./document.js";
+import { actionError } from "./origins.js";
+import {
+  GenerateError,
+  isObject,
+  type JsonObject,
+  keysOf,
+  MOST_VALUES,
+  pointerTo,
+  readSourceFile,
+  type SourceFile,
+  TOO_MANY,
+} from "./source-file.js";
+
+/** What a reference leads to: the name of the part of the components that holds such values. */
+type Kind =
+  | "schemas"
+  | "parameters"
+  | "responses"
+  | "requestBodies"
+  | "headers"
+  | "examples"
+  | "links"
+  | "callbacks"
+  | "pathItems"
+  | "securitySchemes";
+
+/** What the values of a key are, or the items or the members of its value. Everything else is a schema. */
+const KIND_OF: ReadonlyMap<string, Kind> = new Map([
+  ...(["parameters", "responses", "requestBodies", "headers", "examples", "links", "callbacks"] as const).map(
+    (kind) => [kind, kind] as const,
+  ),
+  ["requestBody", "requestBodies"],
+  ["paths", "pathItems"],
+  ["pathItems", "pathItems"],
+  ["webhooks", "pathItems"],
+  ["securitySchemes", "securitySchemes"],
+]);
+
+/** Swagger 2.0 has these in other places, where the upgrade finds them. */
+const SWAGGER_PLACES: Partial<Record<Kind, string>> = {
+  schemas: "definitions",
+  parameters: "parameters",
+  responses: "responses",
+};
+
+interface File {
+  readonly path: string;
+  readonly source: SourceFile;
+  readonly isMain: boolean;
+}
+
+type Container = Record<string, unknown>;
+type Budget = { values: number };
+
+interface Reference {
+  readonly holder: Container;
+  readonly key: string;
+  readonly kind: Kind;
+  readonly from: File;
+  /** JSON pointer of the holder in its file. */
+  readonly pointer: string;
+}
+
+/**
+ * Files must be in `folder`, by default that of the document, so that a document from elsewhere reads nothing else.
+ *
+ * @throws GenerateError `reference_external`, `reference_missing`, and as `readSourceFile` does
+ */
+export async function bundleFiles(document: Document, path: string, folder?: string): Promise<void> {
+  const main: File = { path: await realpath(path), source: document, isMain: true };
+  const allowed = folder === undefined ? dirname(main.path) : await realFolder(folder);
+  const files = new Map<string, File>([[main.path, main]]);
+  const names = new Map<string, string>();
+  const items = new Set<string>();
+  const budget = { values: MOST_VALUES };
+  const pending = referencesIn(document.root, main, "", "schemas", budget);
+  const failure = (
+    { from, pointer }: Reference,
+    code: "reference_external" | "reference_missing",
+    message: string,
+  ) => {
+    if (from === main) return documentError(document, code, pointer, message);
+    return actionError({ overlay: from.source, pointer }, code, message);
+  };
+
+  const fileOf = async (reference: Reference, target: string): Promise<File> => {
+    const { holder, key, from } = reference;
+    if (/^[a-z][a-z0-9+.-]+:/i.test(target)) {
+      const message = `${holder[key]} is at another address, and nothing is fetched. Bundle it first: npx @redocly/cli bundle ${document.file} --output bundled.yaml`;
+      throw failure(reference, "reference_external", message);
+    }
+    const wanted = resolve(dirname(from.path), decoded(target));
+    const real = await realpath(wanted).catch(() => undefined);
+    if (real === undefined) throw failure(reference, "reference_missing", `there is no file ${target}`);
+    const below = relative(allowed, real);
+    if (below.startsWith("..") || isAbsolute(below)) {
+      const message = `${target} is outside of ${folder ?? "the folder of the document"}. To allow it, name a folder that holds both: --refs <folder>, or the option refs`;
+      throw failure(reference, "reference_external", message);
+    }
+    const known = files.get(real);
+    if (known !== undefined) return known;
+    const source = await readSourceFile(real);
+    const file = relative(dirname(main.path), real).split(sep).join("/");
+    const loaded: File = { path: real, source: { ...source, file }, isMain: false };
+    files.set(real, loaded);
+    return loaded;
+  };
+
+  const resolveOne = async (reference: Reference): Promise<void> => {
+    const { holder, key, kind, from } = reference;
+    const text = String(holder[key]);
+    const [target = "", fragment = ""] = text.split("#", 2);
+    const file = target === "" ? from : await fileOf(reference, target);
+    const pointer = decoded(fragment);
+    if (file === main) {
+      holder[key] = `#${fragment}`;
+      return;
+    }
+    const value = /^(?:\/|$)/.test(pointer) ? atPointer(file.source.root, pointer) : undefined;
+    if (value === undefined) throw failure(reference, "reference_missing", `${text} does not exist`);
+    const origin = { overlay: file.source, pointer, isReferenced: true } as const;
+    const copy = structuredClone(value);
+    if (!isObject(copy) && typeof copy !== "boolean") {
+      throw failure(reference, "reference_missing", `${text} leads to a value that is no object`);
+    }
+    if (kind === "pathItems" && isObject(copy)) {
+      // Each path has a copy of its own, since it makes operations of its own. The first has their names.
+      const item = `${file.path}#${pointer}`;
+      for (const method of items.has(item) ? METHODS : [])
+        if (isObject(copy[method.toLowerCase()])) delete Object(copy[method.toLowerCase()]).operationId;
+      items.add(item);
+      pending.push(...referencesIn(copy, file, pointer, kind, budget));
+      delete holder.$ref;
+      for (const [member, item] of Object.entries(copy)) {
+        if (Object.hasOwn(holder, member)) continue;
+        document.origins.write(holder, member, { ...origin, pointer: pointerTo(pointer, member) });
+        holder[member] = item;
+      }
+      // The copy itself may have been a reference.
+      for (const [index, one] of pending.entries())
+        if (one.holder === copy) pending[index] = { ...one, holder };
+      return;
+    }
+    const id = `${kind} ${file.path}#${pointer}`;
+    const known = names.get(id);
+    const place = placeOf(document, kind);
+    const name = known ?? freeName(place.holder, pointer, file.source.file);
+    names.set(id, name);
+    holder[key] = `#${pointerTo(place.pointer, name)}`;
+    if (known !== undefined) return;
+    document.origins.write(place.holder, name, origin);
+    place.holder[name] = copy;
+    if (typeof copy === "object") pending.push(...referencesIn(copy, file, pointer, kind, budget));
+  };
+
+  for (let next = pending.shift(); next !== undefined; next = pending.shift()) {
+    const reference = next;
+    await resolveOne(reference).catch((cause) => document.findings.error(cause));
+  }
+}
+
+async function realFolder(folder: string): Promise<string> {
+  return realpath(folder).catch((cause) => {
+    const message = `\`refs\` must be an existing folder: ${folder}`;
+    throw new GenerateError("option_invalid", message, { cause });
+  });
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Where values of the kind belong in the document. */
+function placeOf({ root }: Document, kind: Kind) {
+  const isSwagger = root.swagger !== undefined;
+  const keys =
+    isSwagger && SWAGGER_PLACES[kind] !== undefined ? [SWAGGER_PLACES[kind]] : ["components", kind];
+  let holder = root as Container;
+  for (const key of keys) {
+    if (!isObject(holder[key])) holder[key] = {};
+    holder = holder[key] as Container;
+  }
+  return { holder, pointer: pointerTo("", ...keys) };
+}
+
+/** The last key of the pointer or the name of the file, with a number if another value has that name. */
+function freeName(holder: JsonObject, pointer: string, file: string): string {
+  const last = pointer.split("/").at(-1) || (file.split("/").at(-1) ?? "").replace(/\.[^.]*$/, "");
+  const plain = last.replace(/~[01]|[^A-Za-z0-9._-]+/g, "-");
+  let name = plain;
+  for (let count = 2; Object.hasOwn(holder, name); count += 1) name = `${plain}-${count}`;
+  return name;
+}
+
+/** The references in a value of another file, or of the document those to other files. */
+function referencesIn(root: object, from: File, at: string, kind: Kind, budget: Budget): Reference[] {
+  const found: Reference[] = [];
+  const add = (holder: unknown, key: string, place: () => string, own?: Kind): void => {
+    const text = isObject(holder) ? holder[key] : undefined;
+    if (typeof text !== "string" || (from.isMain && text.startsWith("#"))) return;
+    const pointer = place();
+    const reached = own ?? kindAt(kind, keysOf(pointer));
+    found.push({ holder: holder as Container, key, kind: reached, from, pointer: at + pointer });
+  };
+  walkDocument(root, (value, place) => {
+    budget.values -= 1;
+    if (budget.values < 0)
+      throw new GenerateError("document_too_large", TOO_MANY, { document: from.source.file });
+    add(value, "$ref", place);
+    if (isObject(value.examples))
+      for (const name of Object.keys(value.examples))
+        add(value.examples[name], "$ref", () => pointerTo(place(), "examples", name), "examples");
+    const { mapping } = Object(value.discriminator);
+    // Without the sign of a path or of a file it is the name of a schema.
+    for (const name of Object.keys(isObject(mapping) ? mapping : {}))
+      if (/[#/]|\.(?:ya?ml|json)$/.test(String(mapping[name])))
+        add(mapping, name, () => pointerTo(place(), "discriminator", "mapping", name), "schemas");
+  });
+  return found;
+}
+
+function kindAt(root: Kind, keys: readonly string[]): Kind {
+  let kind = root;
+  let isMap = false;
+  for (const key of keys) {
+    const known = KIND_OF.get(key);
+    if (isMap) isMap = false;
+    else if (known !== undefined) {
+      kind = known;
+      isMap = NAMED_BY_AUTHOR.has(key);
+    } else if (kind === "callbacks") kind = "pathItems";
+    else if (!/^\d+$/.test(key)) kind = "schemas";
+  }
+  return kind;
+}

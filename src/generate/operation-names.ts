@@ -1,0 +1,73 @@
+/** Finds the operations of a document, and gives each a name of its own. */
+import { type Document, follow, METHODS } from "./document.js";
+import { isObject, type JsonObject, pointerTo } from "./source-file.js";
+
+export interface NamedOperation {
+  readonly id: string;
+  readonly method: (typeof METHODS)[number];
+  readonly path: string;
+  /** The Operation Object of the document. */
+  readonly source: JsonObject;
+  readonly pointer: string;
+  /** The parameters of the path, with their JSON pointer. */
+  readonly shared: readonly [list: unknown, pointer: string];
+}
+
+/**
+ * An operation without `operationId` is named by its method and its path, so the name stays when others come and go. A
+ * path item to which several paths refer makes operations of each, of which the first keeps the `operationId`.
+ */
+export function nameOperations(document: Document): NamedOperation[] {
+  const { root, findings, file } = document;
+  const found: NamedOperation[] = [];
+  const named: string[] = [];
+  const taken = new Set<unknown>();
+  const paths = isObject(root.paths) ? (root.paths as Record<string, unknown>) : {};
+  for (const [path, value] of Object.entries(paths)) {
+    if (!path.startsWith("/")) continue;
+    const at = pointerTo("/paths", path);
+    const place = findings.attempt(() => follow(document, value, at));
+    if (!isObject(place?.value)) continue;
+    const isRepeated = taken.has(place.value);
+    taken.add(place.value);
+    // The types of a path are those of its path item, so a repeated one needs operations of its own.
+    const item = isRepeated ? copyOf(place.value) : place.value;
+    if (isRepeated) paths[path] = item;
+    const pointer = isRepeated ? at : place.pointer;
+    const shared = [item.parameters, pointerTo(pointer, "parameters")] as const;
+    for (const method of METHODS) {
+      const source = item[method.toLowerCase()];
+      if (!isObject(source)) continue;
+      const { operationId } = source;
+      const id = String(operationId || nameOf(method, path));
+      // The types are found by it, so it must be there, and be text.
+      if (id !== operationId) (source as Record<string, unknown>).operationId = id;
+      if (!operationId) named.push(`${id} (${method} ${path})`);
+      found.push({ id, method, path, source, pointer: pointerTo(pointer, method.toLowerCase()), shared });
+    }
+  }
+  if (named.length > 0) {
+    const message = `operations without an operationId are called by method and path: ${named.join(", ")}`;
+    findings.note("operation_named", file, message);
+  }
+  return found;
+}
+
+function copyOf(item: JsonObject): JsonObject {
+  const operations = METHODS.flatMap((method) => {
+    const operation = item[method.toLowerCase()];
+    if (!isObject(operation)) return [];
+    const { operationId, ...rest } = operation;
+    return [[method.toLowerCase(), rest] as const];
+  });
+  return { ...item, ...Object.fromEntries(operations) };
+}
+
+/** `GET /users/{id}/posts` is `getUsersByIdPosts`. */
+function nameOf(method: string, path: string): string {
+  const words = path.replace(/\{[.;]?([^{}*]*)\*?\}/g, " by $1 ").split(/[^A-Za-z0-9]+/);
+  const parts = words
+    .filter((word) => word !== "")
+    .map((word) => word.slice(0, 1).toUpperCase() + word.slice(1));
+  return method.toLowerCase() + (parts.join("") || "Root");
+}

@@ -1,0 +1,265 @@
+/** Reads an OpenAPI document in any supported version, and reports what is wrong with it. */
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { bundleFiles } from "./bundle.js";
+import {
+  atPointer,
+  type Document,
+  documentError,
+  follow,
+  METHODS,
+  referenceTarget,
+  VARIANTS,
+  type Variant,
+  walkDocument,
+} from "./document.js";
+import { Findings } from "./findings.js";
+import { Origins } from "./origins.js";
+import { type GenerateError, isObject, type JsonObject, pointerTo, readSourceFile } from "./source-file.js";
+import { upgrade } from "./upgrade.js";
+
+export interface ReadOptions {
+  readonly findings: Findings;
+  /** The folder that references to other files may reach. Default: that of the document. */
+  readonly refs?: string | undefined;
+}
+
+/**
+ * Reads the document at `path` as OpenAPI 3.1 in one piece, in which every reference resolves. Without a variant it is
+ * the one whose paths the document has, else A.
+ *
+ * @throws GenerateError
+ */
+export async function readDocument(variant: Variant | undefined, path: string): Promise<Document> {
+  const findings = new Findings();
+  const document = await openDocument(variant, path, { findings });
+  prepareDocument(document);
+  findings.refuse();
+  return document;
+}
+
+/** Reads a document, and what it refers to, as it is written: `prepareDocument` must follow, after the overlays. */
+export async function openDocument(
+  given: Variant | undefined,
+  path: string,
+  { findings, refs }: ReadOptions,
+): Promise<Document> {
+  const source = await readSourceFile(path);
+  const variant = given ?? VARIANTS.find((one) => pathOfVariant(one, source.root) !== undefined) ?? "A";
+  const document = {
+    ...source,
+    variant,
+    origins: new Origins(),
+    findings,
+    alternatives: new WeakMap(),
+    samples: new WeakMap(),
+  };
+  checkVersion(document);
+  await bundleFiles(document, path, refs);
+  return document;
+}
+
+/** Upgrades a document and reports what is wrong with it. @throws GenerateError if it cannot be read any further */
+export function prepareDocument(document: Document): void {
+  const { findings, root } = document;
+  const version = checkVersion(document);
+  refusePrototypes(document);
+  if (upgrade(document))
+    findings.note("document_upgraded", document.file, `${version} is read as OpenAPI 3.1`);
+  const token = Object.keys(pathsOf(root)).find((path) => TOKEN_PATH[otherThan(document.variant)].test(path));
+  if (token !== undefined) findings.error(swapped(document, token));
+  checkKeysOfPaths(document);
+  findings.attempt(() => checkIgnored(document));
+  const checkReferences = referenceChecker(document);
+  walkDocument(root, (value, place) => {
+    findings.attempt(() => checkReferences(value, place));
+    findings.attempt(() => checkNamedReferences(document, value, place));
+  });
+}
+
+/** Most code would read such a property as the prototype. */
+function refusePrototypes(document: Document): void {
+  walkDocument(document.root, ({ properties }, place) => {
+    if (!isObject(properties) || !Object.hasOwn(properties, "__proto__")) return;
+    const message = "a property named __proto__ cannot be expressed";
+    document.findings.error(documentError(document, "schema_unsupported", place(), message));
+  });
+}
+
+/** The references in the mapping of a discriminator, and in examples that have a name. */
+function checkNamedReferences(document: Document, value: JsonObject, place: () => string): void {
+  const { mapping } = Object(value.discriminator) as { readonly mapping?: unknown };
+  if (isObject(mapping)) {
+    const schemas = Object(Object(document.root.components).schemas);
+    for (const [name, target] of Object.entries(mapping)) {
+      // The name of a schema is a target too (OpenAPI 3.1.1, Discriminator Object).
+      const isName = typeof target === "string" && Object.hasOwn(schemas, target);
+      const reference = isName ? `#${pointerTo("/components/schemas", target)}` : String(target);
+      if (isName) Object.assign(mapping, { [name]: reference });
+      referenceTarget(document, reference, pointerTo(`${place()}/discriminator/mapping`, name));
+    }
+  }
+  for (const [name, example] of Object.entries(isObject(value.examples) ? value.examples : {})) {
+    const { $ref } = Object(example) as JsonObject;
+    if (typeof $ref === "string") referenceTarget(document, $ref, pointerTo(`${place()}/examples`, name));
+  }
+}
+
+/** The name of the version. */
+function checkVersion(document: Document): string {
+  const { openapi, swagger } = document.root;
+  if (swagger === "2.0") return "Swagger 2.0";
+  if (typeof openapi === "string" && /^3\.[012]\.\d+$/.test(openapi)) return `OpenAPI ${openapi}`;
+  const found = openapi ?? swagger;
+  const says = found === undefined ? "the key `openapi` is missing" : `found ${JSON.stringify(found)}`;
+  const message = `the document must be OpenAPI 3.0, 3.1 or 3.2, or Swagger 2.0: ${says}`;
+  const key = swagger === undefined ? "/openapi" : "/swagger";
+  throw documentError(document, "document_version_unsupported", key, message);
+}
+
+/** The members of a Path Item Object (OpenAPI 3.1). */
+const PATH_ITEM_KEYS: readonly string[] = [
+  ...METHODS.map((method) => method.toLowerCase()),
+  ...["parameters", "summary", "description", "servers", "$ref"],
+];
+
+/** Of a path without its slash or of a misspelt method no operation would be made, and nothing would say so. */
+function checkKeysOfPaths(document: Document): void {
+  const { paths, components } = document.root;
+  const check = (map: unknown, pointer: string, isPath: (key: string) => boolean): void => {
+    for (const [path, item] of Object.entries(isObject(map) ? map : {})) {
+      const place = pointerTo(pointer, path);
+      if (!isPath(path)) {
+        const message = `${JSON.stringify(path)} is not a path; write ${JSON.stringify(`/${path}`)}. A key of \`paths\` must start with "/" or "x-"`;
+        document.findings.error(documentError(document, "document_invalid", place, message, "key"));
+        continue;
+      }
+      if (path.startsWith("x-") || !isObject(item)) continue;
+      for (const key of Object.keys(item)) {
+        if (PATH_ITEM_KEYS.includes(key) || key.startsWith("x-")) continue;
+        const message = `${JSON.stringify(key)} is not a method. A key of a path must be one of ${PATH_ITEM_KEYS.join(", ")}, or start with "x-"`;
+        const error = documentError(document, "document_invalid", pointerTo(place, key), message, "key");
+        document.findings.error(error);
+      }
+    }
+  };
+  check(paths, "/paths", (key) => /^(?:\/|x-)/.test(key));
+  if (isObject(components)) check(components.pathItems, "/components/pathItems", () => true);
+}
+
+/** More references than any document has from one schema to the next, and fewer than the stack can hold. */
+const MOST_STEPS = 500;
+
+/**
+ * Refuses a schema that applies itself to the same value again: it never ends (JSON Schema 2020-12, section 9.4.1). A
+ * schema that applies itself to a part of the value, such as a tree, is allowed.
+ */
+function referenceChecker(document: Document): (value: JsonObject, place: () => string) => void {
+  const done = new Set<unknown>();
+  const open = new Set<unknown>();
+  const visit = (value: unknown, place: () => string): void => {
+    if (!isObject(value) || done.has(value)) return;
+    if (value.$ref === undefined && !value.allOf && !value.anyOf && !value.oneOf) return;
+    if (open.has(value)) {
+      const message = "the schema applies itself to the same value, by $ref, allOf, anyOf or oneOf";
+      throw documentError(document, "reference_circular", place(), message);
+    }
+    if (open.size > MOST_STEPS) {
+      const message = `more than ${MOST_STEPS} schemas lead from one to the next by $ref, allOf, anyOf or oneOf`;
+      throw documentError(document, "document_too_large", place(), message);
+    }
+    open.add(value);
+    try {
+      if (typeof value.$ref === "string") {
+        const target = referenceTarget(document, value.$ref, place());
+        visit(atPointer(document.root, target), () => target);
+      }
+      for (const key of ["allOf", "anyOf", "oneOf"]) {
+        const list = value[key];
+        if (!Array.isArray(list)) continue;
+        for (const [index, part] of list.entries()) visit(part, () => pointerTo(place(), key, index));
+      }
+    } finally {
+      open.delete(value);
+      done.add(value);
+    }
+  };
+  return visit;
+}
+
+/** Only a document of the variant has this path (sections 4.1 and 4.2), or only paths that start so (section 9). */
+const TOKEN_PATH = { A: /^\/api\/v1\/[^/]+\/external-plugin\/oauth\/token$/, B: /^\/v1\/auth\/token$/ };
+const START = { A: /^\/api\/v1\//, B: /^\/v1\// };
+
+/** The document of this package, which describes what is known of the variant. */
+export function shippedDocument(variant: Variant): string {
+  const manifest = createRequire(import.meta.url).resolve("bivariant/package.json");
+  return join(dirname(manifest), "openapi", `variant-${variant.toLowerCase()}.yaml`);
+}
+
+/** A path that only a document of this variant has. */
+export function pathOfVariant(variant: Variant, root: JsonObject): string | undefined {
+  const paths = isObject(root.paths) ? Object.keys(root.paths).filter((path) => path.startsWith("/")) : [];
+  const isWhole = paths.every((path) => START[variant].test(path));
+  return paths.find((path) => isWhole || TOKEN_PATH[variant].test(path));
+}
+
+function pathsOf({ paths }: JsonObject): JsonObject {
+  return isObject(paths) ? paths : {};
+}
+
+function otherThan(variant: Variant): Variant {
+  return variant === "A" ? "B" : "A";
+}
+
+/** Two documents of which each has only paths that begin like those of the other. One alone may well have such paths. */
+export function checkSwapped(documents: Readonly<Record<Variant, Document>>): void {
+  const found = VARIANTS.map((variant) => pathOfVariant(otherThan(variant), documents[variant].root));
+  for (const [index, path] of found.entries()) {
+    const document = documents[VARIANTS[index] ?? "A"];
+    if (path !== undefined && !found.includes(undefined)) document.findings.error(swapped(document, path));
+  }
+}
+
+function swapped(document: Document, path: string): GenerateError {
+  const { variant } = document;
+  const message = `${path} is a path of Variant ${otherThan(variant)}, but this document was passed as that of Variant ${variant}. Are the two documents swapped?`;
+  return documentError(document, "document_swapped", pointerTo("/paths", path), message);
+}
+
+const BEARER_TYPES: readonly unknown[] = ["oauth2", "openIdConnect"];
+
+/** Warns about what a client cannot follow: it has one base URL, and sends a bearer. */
+function checkIgnored(document: Document): void {
+  const { root, findings } = document;
+  const warn = (pointer: string, message: string) =>
+    findings.warn(documentError(document, "part_ignored", pointer, message));
+  const checkServers = (servers: unknown, pointer: string) => {
+    for (const [index, server] of (Array.isArray(servers) ? servers : []).entries()) {
+      const url = isObject(server) ? server.url : undefined;
+      if (typeof url !== "string" || /^(?:\{[^{}]*\}|\/?)$/.test(url)) continue;
+      const message = `the server ${url} is ignored: calls go to the option baseUrl, which must hold what stands before the paths`;
+      return warn(pointerTo(pointer, "servers", index), message);
+    }
+  };
+  checkServers(root.servers, "");
+  for (const [path, item] of Object.entries(pathsOf(root))) {
+    if (!isObject(item)) continue;
+    checkServers(item.servers, pointerTo("/paths", path));
+    for (const method of METHODS.map((one) => one.toLowerCase()))
+      checkServers(Object(item[method]).servers, pointerTo("/paths", path, method));
+  }
+  const { securitySchemes } = Object(root.components);
+  for (const [name, scheme] of Object.entries(isObject(securitySchemes) ? securitySchemes : {})) {
+    const {
+      type,
+      scheme: http,
+      in: place,
+      name: key,
+    } = Object(follow(document, scheme, pointerTo("/components/securitySchemes", name)).value);
+    if (BEARER_TYPES.includes(type) || (type === "http" && /^bearer$/i.test(String(http)))) continue;
+    const how = type === "apiKey" ? `apiKey in ${place} ${key}` : [type, http].filter(Boolean).join(" ");
+    const message = `the security scheme ${name} (${how}) is ignored: calls send the bearer. What else the service wants goes into the option headers of a call`;
+    warn(pointerTo("/components/securitySchemes", name), message);
+  }
+}

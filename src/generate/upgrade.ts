@@ -1,0 +1,302 @@
+/**
+ * Makes OpenAPI 3.1 of Swagger 2.0 and OpenAPI 3.0, in place: so the lines of errors, and what overlays wrote, stay known.
+ * A value that only looks like a part of the description, such as an example, is left alone.
+ */
+import { type Document, documentError, follow, METHODS, walkDocument } from "./document.js";
+import { isObject, type JsonObject, pointerTo } from "./source-file.js";
+
+type Writable = Record<string, unknown>;
+
+/** Returns whether the document was of an older version. */
+export function upgrade(document: Document): boolean {
+  const root = document.root as Writable;
+  const isSwagger = root.swagger !== undefined;
+  if (!isSwagger && !String(root.openapi).startsWith("3.0.")) return false;
+  if (isSwagger) upgradeSwagger(document, root);
+  root.openapi = "3.1.1";
+  walkDocument(root, (value) => upgradeSchema(value as Writable));
+  return true;
+}
+
+/** What only a schema has is recognised by its keywords. */
+function upgradeSchema(schema: Writable): void {
+  for (const [bound, limit] of [
+    ["exclusiveMinimum", "minimum"],
+    ["exclusiveMaximum", "maximum"],
+  ] as const) {
+    if (typeof schema[bound] !== "boolean") continue;
+    const isExclusive = schema[bound] && schema[limit] !== undefined;
+    if (isExclusive) schema[bound] = schema[limit];
+    else delete schema[bound];
+    if (isExclusive) delete schema[limit];
+  }
+  if (typeof schema.$ref === "string") for (const key of IGNORED_BESIDE_REF) delete schema[key];
+  if (typeof schema.nullable !== "boolean") return;
+  const { nullable } = schema;
+  delete schema.nullable;
+  if (nullable) allowNull(schema);
+}
+
+const ANNOTATIONS: ReadonlySet<string> = new Set([
+  ...[
+    "title",
+    "description",
+    "default",
+    "readOnly",
+    "writeOnly",
+    "deprecated",
+    "example",
+    "externalDocs",
+    "xml",
+  ],
+]);
+
+/** OpenAPI 3.0 ignores everything beside `$ref`, 3.1 does not. What checks nothing may stay. */
+const IGNORED_BESIDE_REF: readonly string[] = [
+  ...["type", "format", "enum", "properties", "required", "additionalProperties", "items", "pattern"],
+  ...["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "uniqueItems"],
+  ...["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"],
+  ...["allOf", "anyOf", "oneOf", "not"],
+];
+
+/** Where `nullable` has no effect by the letter of OpenAPI 3.0, as beside `$ref` or `enum`, it says what was meant. */
+function allowNull(schema: Writable): void {
+  const isCombined = ["$ref", "allOf", "anyOf", "oneOf", "not"].some((key) => schema[key] !== undefined);
+  if (isCombined) {
+    const checks = Object.entries(schema).filter(([key]) => !ANNOTATIONS.has(key) && !key.startsWith("x-"));
+    for (const [key] of checks) delete schema[key];
+    schema.anyOf = [Object.fromEntries(checks), { type: "null" }];
+    return;
+  }
+  if (schema.type !== undefined) schema.type = [...new Set([schema.type, "null"].flat())];
+  if (Array.isArray(schema.enum) && !schema.enum.includes(null)) schema.enum = [...schema.enum, null];
+}
+
+/** Where the parts of Swagger 2.0 are in OpenAPI 3, and back. */
+const MOVED = [
+  ["/definitions", "/components/schemas"],
+  ["/parameters", "/components/parameters"],
+  ["/responses", "/components/responses"],
+  ["/securityDefinitions", "/components/securitySchemes"],
+] as const;
+
+function upgradeSwagger(document: Document, root: Writable): void {
+  const { consumes, produces, definitions, parameters, responses, securityDefinitions } = root;
+  const media: Media = { consumes: listOf(consumes), produces: listOf(produces) };
+  const shared = Object(parameters) as Writable;
+  root.components = { ...Object(root.components), schemas: definitions ?? {}, parameters: shared };
+  for (const key of ["swagger", "definitions", "parameters"]) delete root[key];
+  walkDocument(root, (value) => upgradeReferences(value as Writable));
+  const eachOperation = (work: (operation: Writable, item: Writable, pointer: string) => void) => {
+    for (const [path, item] of Object.entries(Object(root.paths) as Writable))
+      for (const method of METHODS) {
+        const operation = isObject(item) ? item[method.toLowerCase()] : undefined;
+        const pointer = pointerTo("/paths", path, method.toLowerCase());
+        if (isObject(operation)) work(operation as Writable, item as Writable, pointer);
+      }
+  };
+  eachOperation((operation, item, pointer) => {
+    const own: Media = {
+      consumes: listOf(operation.consumes ?? media.consumes),
+      produces: listOf(operation.produces ?? media.produces),
+    };
+    const body = bodyOf(document, [item.parameters, operation.parameters], own, pointer);
+    if (body !== undefined) operation.requestBody = body;
+    for (const response of Object.values(Object(operation.responses)))
+      upgradeResponse(response as Writable, own);
+    delete operation.consumes;
+    delete operation.produces;
+    delete operation.schemes;
+  });
+  for (const response of Object.values(Object(responses))) upgradeResponse(response as Writable, media);
+  for (const [path, item] of Object.entries(Object(root.paths))) {
+    const place = pointerTo("/paths", path);
+    upgradeParameters(document, item, place);
+    for (const method of METHODS.map((one) => one.toLowerCase()))
+      upgradeParameters(document, Object(item)[method], pointerTo(place, method));
+  }
+  for (const [name, parameter] of Object.entries(shared)) {
+    if (isBody(parameter)) delete shared[name];
+    else upgradeParameter(document, parameter as Writable, pointerTo("/components/parameters", name));
+  }
+  const schemes = Object.entries(Object(securityDefinitions) as Writable).map(
+    ([name, scheme]) =>
+      [name, Object(scheme).type === "basic" ? { type: "http", scheme: "basic" } : scheme] as const,
+  );
+  Object.assign(Object(root.components), {
+    responses: responses ?? {},
+    securitySchemes: Object.fromEntries(schemes),
+  });
+  if (root.host !== undefined || root.basePath !== undefined)
+    root.servers = [
+      { url: `${root.host === undefined ? "" : `https://${root.host}`}${root.basePath ?? ""}` },
+    ];
+  for (const key of ["swagger", "definitions", "parameters", "responses", "securityDefinitions"])
+    delete root[key];
+  for (const key of ["host", "basePath", "schemes", "consumes", "produces"]) delete root[key];
+  document.origins.before = swaggerPointer;
+}
+
+interface Media {
+  readonly consumes: readonly string[];
+  readonly produces: readonly string[];
+}
+
+function listOf(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
+}
+
+/** The place of a value before it was upgraded. */
+function swaggerPointer(pointer: string): string {
+  const moved = MOVED.find(([, now]) => `${pointer}/`.startsWith(`${now}/`));
+  const before = moved === undefined ? pointer : moved[0] + pointer.slice(moved[1].length);
+  return before
+    .replace(/^\/servers(?:\/.*)?$/, "/basePath")
+    .replace(/^(\/paths\/[^/]+\/[^/]+)\/requestBody(?:\/.*)?$/, "$1/parameters")
+    .replace(/^((?:\/paths\/[^/]+\/[^/]+)?\/responses\/[^/]+)\/content\/[^/]+\/schema/, "$1/schema")
+    .replace(/^(.*\/parameters\/[^/]+)\/schema/, "$1");
+}
+
+function upgradeReferences(value: Writable): void {
+  if (typeof value.$ref === "string") value.$ref = movedReference(value.$ref);
+  if (typeof value["x-nullable"] === "boolean") value.nullable = value["x-nullable"];
+  if (value.type === "file") Object.assign(value, { type: "string", format: "binary" });
+  // A parameter or a header may have a member of this name, but in a schema it names the member that tells the type.
+  if (typeof value.discriminator === "string") value.discriminator = { propertyName: value.discriminator };
+}
+
+function movedReference(reference: string): string {
+  const moved = MOVED.find(([then]) => reference.startsWith(`#${then}/`));
+  return moved === undefined ? reference : `#${moved[1]}${reference.slice(moved[0].length + 1)}`;
+}
+
+/** The keywords of a schema that a parameter, a header or a list in one has beside its own. */
+const SCHEMA_KEYS = [
+  ...["type", "format", "items", "default", "enum", "pattern", "uniqueItems", "multipleOf", "nullable"],
+  ...["maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum"],
+  ...["maxLength", "minLength", "maxItems", "minItems"],
+];
+
+/** Moves the keywords of a schema out of a parameter, a header or a member of a form. */
+function takeSchema(source: Writable): Writable {
+  const schema: Writable = {};
+  for (const key of SCHEMA_KEYS) {
+    if (source[key] !== undefined) schema[key] = source[key];
+    delete source[key];
+  }
+  return schema;
+}
+
+const STYLES: Readonly<Record<string, { readonly style?: string; readonly explode: boolean }>> = {
+  csv: { explode: false },
+  multi: { explode: true },
+  ssv: { style: "spaceDelimited", explode: false },
+  pipes: { style: "pipeDelimited", explode: false },
+};
+
+/** How the items of a list are written (`collectionFormat`). */
+function formOf(document: Document, { type, collectionFormat = "csv" }: Writable, pointer: string): object {
+  if (type !== "array") return {};
+  const form = STYLES[String(collectionFormat)];
+  if (form !== undefined) return form;
+  const message = `the collectionFormat ${JSON.stringify(collectionFormat)} has no counterpart in OpenAPI 3; use ${Object.keys(STYLES).join(", ")}`;
+  document.findings.error(
+    documentError(document, "style_invalid", pointerTo(pointer, "collectionFormat"), message),
+  );
+  return {};
+}
+
+function isBody(parameter: unknown): boolean {
+  return isObject(parameter) && (parameter.in === "body" || parameter.in === "formData");
+}
+
+function upgradeParameters(document: Document, holder: unknown, pointer: string): void {
+  if (!isObject(holder) || !Array.isArray(holder.parameters)) return;
+  const items: unknown[] = holder.parameters;
+  const kept = [...items.keys()].filter((index) => !isBody(targetOf(document, items[index])));
+  const list = kept.map((index) => items[index]);
+  document.origins.pick(list, items, kept);
+  (holder as Writable).parameters = list;
+  for (const [index, parameter] of list.entries())
+    if (isObject(parameter))
+      upgradeParameter(document, parameter as Writable, pointerTo(pointer, "parameters", index));
+}
+
+function targetOf(document: Document, value: unknown): JsonObject {
+  const target = document.findings.attempt(() => follow(document, value, "").value);
+  return isObject(target) ? target : {};
+}
+
+function upgradeParameter(document: Document, parameter: Writable, pointer: string): void {
+  if (parameter.$ref !== undefined || parameter.schema !== undefined) return;
+  Object.assign(parameter, formOf(document, parameter, pointer));
+  parameter.schema = takeSchema(parameter);
+  delete parameter.collectionFormat;
+}
+
+/** The parameters that are a body or the members of a form. Those of the operation replace those of the path. */
+function bodyOf(
+  document: Document,
+  lists: readonly unknown[],
+  { consumes }: Media,
+  pointer: string,
+): JsonObject | undefined {
+  const all = lists
+    .flatMap((list) => (Array.isArray(list) ? list : []))
+    .map((one) => targetOf(document, one));
+  const bodies = new Map(
+    all.filter(isBody).map((one) => [`${one.in} ${one.in === "body" ? "" : one.name}`, one]),
+  );
+  const body = bodies.get("body ");
+  if (body !== undefined) {
+    const { name, in: place, schema = {}, ...rest } = body;
+    const types = consumes.length === 0 ? ["application/json"] : consumes;
+    return { ...rest, content: Object.fromEntries(types.map((type) => [type, { schema }])) };
+  }
+  if (bodies.size === 0) return undefined;
+  const members = [...bodies.values()].map((one) => ({ ...one }) as Writable);
+  const hasFile = members.some(({ format }) => format === "binary");
+  const forms = consumes.filter((type) => /^multipart\/|^application\/x-www-form-urlencoded/.test(type));
+  const usual = hasFile ? "multipart/form-data" : "application/x-www-form-urlencoded";
+  const encoding = Object.fromEntries(
+    members.flatMap((member) => {
+      const form = formOf(document, member, pointer);
+      return Object.keys(form).length === 0 ? [] : [[String(member.name), form] as const];
+    }),
+  );
+  const properties = members.map((member) => {
+    const { description } = member;
+    return [
+      String(member.name),
+      { ...takeSchema(member), ...(description !== undefined && { description }) },
+    ] as const;
+  });
+  const required = members.filter((member) => member.required === true).map(({ name }) => String(name));
+  const schema = {
+    type: "object",
+    properties: Object.fromEntries(properties),
+    ...(required.length > 0 && { required }),
+  };
+  const types = forms.length === 0 ? [usual] : forms;
+  return {
+    required: required.length > 0,
+    content: Object.fromEntries(types.map((type) => [type, { schema, encoding }])),
+  };
+}
+
+function upgradeResponse(response: Writable, { produces }: Media): void {
+  if (!isObject(response)) return;
+  const { schema, examples } = response;
+  for (const header of Object.values(Object(response.headers)) as Writable[])
+    if (isObject(header) && header.schema === undefined) header.schema = takeSchema(header);
+  delete response.schema;
+  delete response.examples;
+  if (schema === undefined) return;
+  const isFile = isObject(schema) && schema.format === "binary";
+  const types = produces.length > 0 ? produces : [isFile ? "application/octet-stream" : "application/json"];
+  const content = types.map((type) => {
+    const example = isObject(examples) ? examples[type] : undefined;
+    return [type, { schema, ...(example !== undefined && { example }) }] as const;
+  });
+  response.content = Object.fromEntries(content);
+}

@@ -1,0 +1,528 @@
+// Documents as others write them: older versions, several files, operations without names, and many mistakes at once.
+import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { stringify } from "yaml";
+import { readApi } from "../../src/generate/emit/emulation.js";
+import { GenerateError, type GenerateOptions, generate, type Notice } from "../../src/generate/index.js";
+import { ONE_OPERATION, openapi, sample } from "./sample-documents.js";
+
+const ok = { 200: { description: "Done." } };
+const json = (schema: object) => ({ "application/json": { schema } });
+const answer = (schema: object) => ({ 200: { description: "Done.", content: json(schema) } });
+
+/** Generates from a document of Variant A. The text of a file is without its header. */
+async function generated(document: object | string, more: Partial<GenerateOptions> = {}) {
+  const { documents, out } = await sample(document);
+  const notices: Notice[] = [];
+  await generate({ documents, out, onNotice: (notice) => void notices.push(notice), ...more });
+  const text = async (name: string) =>
+    (await readFile(join(out, name), "utf8")).replace(/\/\*\*[\s\S]*?\*\/\n/, "");
+  return { documents, out, notices, text };
+}
+
+async function refusalOf(document: object | string): Promise<GenerateError> {
+  const error = await generated(document).catch((cause: unknown) => cause);
+  expect(error).toBeInstanceOf(GenerateError);
+  return error as GenerateError;
+}
+
+async function rowsOf(document: object): Promise<Record<string, Record<string, unknown>>> {
+  const { documents } = await sample(document);
+  const { operations } = await readApi({ A: documents.A });
+  return operations.A as unknown as Record<string, Record<string, unknown>>;
+}
+
+describe("a document of OpenAPI 3.0", () => {
+  const string = { type: "string" };
+  const old = { ...string, nullable: true };
+  const thing = { $ref: "#/components/schemas/Thing" };
+  const get = (of: (schema: object) => object) => ({ get: { operationId: "a", ...of(thing) } });
+  const written = (Thing: object, version: string, more: object = {}) => ({
+    ...openapi(
+      {
+        "/things": get((schema) => ({
+          parameters: [
+            { name: "ids", in: "query", explode: false, schema: { type: "array", items: string } },
+          ],
+          requestBody: { content: json(schema) },
+          responses: answer(schema),
+        })),
+      },
+      { schemas: { Thing } },
+    ),
+    openapi: version,
+    ...more,
+  });
+
+  const rows: readonly (readonly [name: string, in30: object, in31: object])[] = [
+    ["null for a type", old, { type: ["string", "null"] }],
+    ["null for an enum", { ...old, enum: ["a"] }, { type: ["string", "null"], enum: ["a", null] }],
+    ["no null", { ...string, nullable: false }, string],
+    [
+      "null for a reference",
+      { properties: { a: { $ref: "#/components/schemas/Thing", nullable: true, description: "A thing." } } },
+      { properties: { a: { description: "A thing.", anyOf: [thing, { type: "null" }] } } },
+    ],
+    [
+      "null for what is combined",
+      { properties: { a: { allOf: [thing], nullable: true, title: "A" } } },
+      { properties: { a: { title: "A", anyOf: [{ allOf: [thing] }, { type: "null" }] } } },
+    ],
+    [
+      "limits that are not reached",
+      { type: "number", minimum: 1, exclusiveMinimum: true, maximum: 9, exclusiveMaximum: false },
+      { type: "number", exclusiveMinimum: 1, maximum: 9 },
+    ],
+    [
+      "properties with the names of keywords",
+      {
+        type: "object",
+        properties: { example: string, nullable: string, format: old, exclusiveMinimum: string },
+      },
+      {
+        type: "object",
+        properties: {
+          example: string,
+          nullable: string,
+          format: { type: ["string", "null"] },
+          exclusiveMinimum: string,
+        },
+      },
+    ],
+    [
+      "an example that looks like a schema",
+      { type: "object", example: { type: "string", nullable: true, $ref: "#/nowhere" } },
+      { type: "object", example: { type: "string", nullable: true, $ref: "#/nowhere" } },
+    ],
+    [
+      "keywords beside a reference, which 3.0 ignores",
+      { properties: { a: { ...thing, maxLength: 3, type: "string", description: "A thing." } } },
+      { properties: { a: { ...thing, description: "A thing." } } },
+    ],
+  ];
+  test.each(rows)(
+    "with %s gives the types, requests and checks of the same one in 3.1",
+    async (_, in30, in31) => {
+      const [before, after] = [
+        await generated(written(in30, "3.0.3")),
+        await generated(written(in31, "3.1.0")),
+      ];
+      for (const name of ["operations.ts", "schemas.ts", "variant-a.ts", "emulation.ts"])
+        expect(await before.text(name)).toBe(await after.text(name));
+      expect(before.notices).toEqual([
+        {
+          level: "note",
+          code: "document_upgraded",
+          document: "a.yaml",
+          message: "a.yaml: OpenAPI 3.0.3 is read as OpenAPI 3.1",
+        },
+      ]);
+    },
+  );
+
+  test("is changed by an overlay as it is written", async () => {
+    const { documents, out } = await sample(written({ type: "object" }, "3.0.3"));
+    const overlay = join(dirname(out), "more.yaml");
+    const update = { properties: { a: { type: "string", nullable: true } } };
+    await writeFile(
+      overlay,
+      stringify({
+        overlay: "1.1.0",
+        info: { title: "More", version: "1" },
+        actions: [{ target: "$.components.schemas.Thing", "x-variant": "A", update }],
+      }),
+    );
+    await generate({ documents, overlays: [overlay], out });
+    expect(await readFile(join(out, "variant-a.ts"), "utf8")).toContain("a?: string | null");
+  });
+
+  test("of 3.2 is taken as it is", async () => {
+    const { notices } = await generated({ ...openapi(ONE_OPERATION), openapi: "3.2.0" });
+    expect(notices).toEqual([]);
+  });
+});
+
+describe("a document of Swagger 2.0", () => {
+  const swagger = {
+    swagger: "2.0",
+    info: { title: "Old", version: "1" },
+    host: "api.example",
+    basePath: "/v2",
+    consumes: ["application/json"],
+    produces: ["application/json"],
+    securityDefinitions: { login: { type: "basic" } },
+    parameters: {
+      Body: { in: "body", name: "thing", required: true, schema: { $ref: "#/definitions/Thing" } },
+      Page: { in: "query", name: "page", type: "integer", required: true },
+    },
+    responses: { Missing: { description: "None.", schema: { $ref: "#/definitions/Thing" } } },
+    definitions: {
+      Thing: {
+        type: "object",
+        discriminator: "kind",
+        required: ["kind"],
+        properties: { kind: { type: "string" }, note: { type: "string", "x-nullable": true } },
+      },
+    },
+    paths: {
+      "/things/{id}": {
+        parameters: [{ in: "path", name: "id", required: true, type: "string" }],
+        get: {
+          operationId: "get",
+          produces: ["text/csv"],
+          parameters: [
+            { $ref: "#/parameters/Page" },
+            {
+              in: "query",
+              name: "tags",
+              type: "array",
+              items: { type: "string" },
+              collectionFormat: "pipes",
+            },
+            { in: "header", name: "X-Ids", type: "array", items: { type: "string" } },
+          ],
+          responses: {
+            200: {
+              description: "One.",
+              schema: { type: "string" },
+              headers: { "X-Rest": { type: "integer" } },
+            },
+            404: { $ref: "#/responses/Missing" },
+          },
+        },
+        put: { operationId: "put", parameters: [{ $ref: "#/parameters/Body" }], responses: ok },
+        post: {
+          operationId: "upload",
+          consumes: ["multipart/form-data"],
+          parameters: [
+            { in: "formData", name: "file", type: "file", required: true },
+            { in: "formData", name: "tags", type: "array", items: { type: "string", enum: ["a", "b"] } },
+          ],
+          responses: { 200: { description: "Bytes.", schema: { type: "file" } } },
+        },
+      },
+    },
+  };
+
+  test("is read with its bodies, forms, styles, media types and definitions", async () => {
+    const rows = await rowsOf(swagger);
+    expect(rows.get).toMatchObject({
+      parameters: [
+        { in: "query", name: "page", required: true },
+        { in: "query", name: "tags", style: "pipeDelimited" },
+      ],
+      answers: { 200: ["text/csv"] },
+    });
+    expect(rows.put).toMatchObject({ contentType: "application/json", bodyRequired: true });
+    expect(rows.upload).toMatchObject({
+      contentType: "multipart/form-data",
+      contents: { "multipart/form-data": { tags: { style: "form", explode: false } } },
+      bodyRequired: true,
+    });
+    const { notices, text } = await generated(swagger);
+    const types = await text("variant-a.ts");
+    expect(types).toContain("note?: string | null;");
+    expect(types).toContain('tags?: ("a" | "b")[];');
+    expect(await text("operations.ts")).toContain("{ file: Binary }");
+    expect(notices.map(({ message }) => message)).toEqual([
+      "a.yaml: Swagger 2.0 is read as OpenAPI 3.1",
+      expect.stringMatching(/^a\.yaml:\d+:\d+#\/basePath: the server https:\/\/api\.example\/v2 is ignored/),
+      expect.stringMatching(/^a\.yaml:\d+:\d+#\/securityDefinitions\/login: .*http basic/),
+    ]);
+  });
+
+  test("names the line of the document as it is written", async () => {
+    const document = structuredClone(swagger) as Record<string, never> & typeof swagger;
+    Object.assign(document.definitions.Thing.properties, { odd: { $ref: "#/definitions/Missing" } });
+    const error = await refusalOf(document);
+    expect(error).toMatchObject({ code: "reference_missing", document: "a.yaml" });
+    const line =
+      stringify(document)
+        .split("\n")
+        .findIndex((one) => one.includes("odd:")) + 2;
+    expect(error.message).toContain(`a.yaml:${line}:`);
+  });
+
+  test("with a list in tabs is refused, since no style writes those", async () => {
+    const tags = {
+      in: "query",
+      name: "t",
+      type: "array",
+      items: { type: "string" },
+      collectionFormat: "tsv",
+    };
+    const get = { operationId: "a", parameters: [tags], responses: ok };
+    const error = await refusalOf({ swagger: "2.0", paths: { "/a": { get } } });
+    expect(error).toMatchObject({
+      code: "style_invalid",
+      pointer: "/paths/~1a/get/parameters/0/collectionFormat",
+    });
+  });
+});
+
+describe("references to other files", () => {
+  const files: Readonly<Record<string, object>> = {
+    "schemas/pets.yaml": {
+      Pet: {
+        type: "object",
+        properties: {
+          owner: { $ref: "./people.yaml#/Person" },
+          next: { $ref: "#/Pet" },
+          tag: { $ref: "#/Tag" },
+        },
+      },
+      Tag: { type: "string", enum: ["cat", "dog"] },
+    },
+    "schemas/people.yaml": {
+      Person: { type: "object", properties: { pets: { type: "array", items: { $ref: "pets.yaml#/Pet" } } } },
+    },
+    "paths/pets.yaml": {
+      parameters: [{ $ref: "../parameters.yaml#/limit" }],
+      get: {
+        operationId: "listPets",
+        responses: {
+          200: { $ref: "../responses.yaml" },
+          default: {
+            description: "Wrong.",
+            content: json({ $ref: "../openapi.yaml#/components/schemas/Problem" }),
+          },
+        },
+      },
+    },
+    "parameters.yaml": { limit: { name: "limit", in: "query", required: true, schema: { type: "integer" } } },
+    "responses.yaml": { description: "Pets.", content: json({ $ref: "schemas/pets.yaml#/Pet" }) },
+  };
+  const main = openapi(
+    { "/pets": { $ref: "./paths/pets.yaml" }, "/more": { $ref: "./paths/pets.yaml" } },
+    {
+      schemas: {
+        Problem: { type: "object", properties: { code: { type: "integer" } } },
+        Pet: { type: "number" },
+      },
+    },
+  );
+
+  /** Writes the document and its files into a folder of its own. */
+  async function written(document: object, others: Readonly<Record<string, object>> = files) {
+    const { out } = await sample({});
+    const root = join(dirname(out), "api");
+    for (const [name, content] of Object.entries({ ...others, "openapi.yaml": document })) {
+      await mkdir(dirname(join(root, name)), { recursive: true });
+      await writeFile(join(root, name), stringify(content));
+    }
+    const notices: Notice[] = [];
+    const documents = { A: join(root, "openapi.yaml") };
+    return { documents, out, root, notices, onNotice: (notice: Notice) => void notices.push(notice) };
+  }
+
+  test("are followed, and their files are in the lock", async () => {
+    const { documents, out, notices, onNotice } = await written(main);
+    await generate({ documents, out, onNotice });
+    const types = await readFile(join(out, "variant-a.ts"), "utf8");
+    expect(types).toContain('owner?: components["schemas"]["Person"];');
+    expect(types).toContain('pets?: components["schemas"]["Pet-2"][];');
+    expect(types).toContain('next?: components["schemas"]["Pet-2"];');
+    expect(types).toContain("Pet: number;");
+    const operations = await readFile(join(out, "operations.ts"), "utf8");
+    // A path item that several paths have makes operations of each.
+    expect(operations).toContain("listPets: {");
+    expect(operations).toContain('path: "/more"');
+    expect(notices).toMatchObject([{ code: "operation_named", message: expect.stringContaining("getMore") }]);
+    const { files: locked } = JSON.parse(await readFile(join(out, "lock.json"), "utf8"));
+    expect(locked.map(({ file }: { file: string }) => file).sort()).toEqual(Object.keys(files).sort());
+  });
+
+  test("a mistake in a file is reported with its line", async () => {
+    const { documents, out } = await written(main, {
+      ...files,
+      "responses.yaml": { description: "Pets.", content: json({ $ref: "schemas/pets.yaml#/Missing" }) },
+    });
+    await expect(generate({ documents, out })).rejects.toMatchObject({
+      code: "reference_missing",
+      document: "responses.yaml",
+      message: expect.stringMatching(/^responses\.yaml:\d+:\d+#\/content/),
+    });
+  });
+
+  test("do not leave the folder of the document, not even by a link, unless `refs` allows it", async () => {
+    const outside = {
+      "/pets": { get: { operationId: "a", responses: { 200: { $ref: "../responses.yaml" } } } },
+    };
+    const { documents, out, root } = await written(openapi(outside));
+    const others = { description: "Pets." };
+    await writeFile(join(root, "../responses.yaml"), stringify(others));
+    await expect(generate({ documents, out })).rejects.toMatchObject({ code: "reference_external" });
+    await generate({ documents, out, refs: dirname(root) });
+    await symlink(join(root, "../responses.yaml"), join(root, "linked.yaml"));
+    const linked = structuredClone(outside);
+    linked["/pets"].get.responses[200].$ref = "linked.yaml";
+    await writeFile(documents.A, stringify(openapi(linked)));
+    await expect(generate({ documents, out })).rejects.toMatchObject({ code: "reference_external" });
+  });
+
+  test("to another address are refused with the command that bundles them", async () => {
+    const error = await refusalOf(openapi({ "/a": { $ref: "https://api.example/a.yaml" } }));
+    expect(error.message).toContain("npx @redocly/cli bundle a.yaml --output bundled.yaml");
+  });
+
+  test("a discriminator may lead to a file or to the name of a schema", async () => {
+    const mapping = { dog: "./dog.yaml", cat: "Cat", cow: "#/components/schemas/Cat" };
+    const Pet = { oneOf: [{ $ref: "./dog.yaml" }], discriminator: { propertyName: "kind", mapping } };
+    const Cat = { type: "object", properties: { kind: { type: "string" } } };
+    const paths = {
+      "/a": { get: { operationId: "a", responses: answer({ $ref: "#/components/schemas/Pet" }) } },
+    };
+    const { documents, out } = await written(openapi(paths, { schemas: { Pet, Cat } }), { "dog.yaml": Cat });
+    await generate({ documents, out });
+    expect(await readFile(join(out, "variant-a.ts"), "utf8")).toContain('Pet: components["schemas"]["dog"];');
+  });
+});
+
+describe("operations without an operationId", () => {
+  test("are named by method and path, and listed once", async () => {
+    const paths = {
+      "/": { get: { responses: ok } },
+      "/users/{id}/open-tasks": { get: { responses: ok }, post: { operationId: "", responses: ok } },
+    };
+    const named = structuredClone(paths) as typeof paths &
+      Record<"/users/{id}/open-tasks", { parameters?: object }>;
+    named["/users/{id}/open-tasks"].parameters = [{ name: "id", in: "path", required: true, schema: {} }];
+    const { notices, text } = await generated(openapi(named));
+    expect(notices).toEqual([
+      {
+        level: "note",
+        code: "operation_named",
+        document: "a.yaml",
+        message:
+          "a.yaml: operations without an operationId are called by method and path: getRoot (GET /), getUsersByIdOpenTasks (GET /users/{id}/open-tasks), postUsersByIdOpenTasks (POST /users/{id}/open-tasks)",
+      },
+    ]);
+    expect(await text("operations.ts")).toContain(
+      'A.operations["getUsersByIdOpenTasks"]["parameters"]["path"]',
+    );
+  });
+
+  test("are refused if two have the same name, which names both", async () => {
+    const error = await refusalOf(
+      openapi({ "/a-b": { get: { responses: ok } }, "/a/b": { get: { responses: ok } } }),
+    );
+    expect(error.code).toBe("operation_id_duplicate");
+    expect(error.message).toContain('GET /a/b has the operationId "getAB" of GET /a-b');
+  });
+});
+
+describe("swapped documents", () => {
+  const at = (path: string) => openapi({ [path]: { get: { operationId: "a", responses: ok } } });
+
+  test("are noticed by the paths of both", async () => {
+    const { documents, out } = await sample(at("/v1/things"), at("/api/v1/{tenantId}/things"));
+    const error = await generate({ documents, out }).catch((cause) => cause);
+    expect(error.errors.map(({ code }: GenerateError) => code)).toEqual([
+      "document_swapped",
+      "document_swapped",
+    ]);
+  });
+
+  test.each([
+    { name: "/v1 in Variant A", A: at("/v1/things"), B: at("/things") },
+    { name: "/api/v1 in Variant B", A: at("/things"), B: at("/api/v1/{tenantId}/things") },
+  ])("are not seen in $name alone", async ({ A, B }) => {
+    const { documents, out } = await sample(A, B);
+    await generate({ documents, out });
+  });
+});
+
+describe("what an operation documents", () => {
+  test.each([
+    { name: "no responses", operation: {}, success: [] },
+    { name: "only default", operation: { responses: { default: { description: "Any." } } }, success: [] },
+    { name: "no 2xx", operation: { responses: { 404: { description: "None." } } }, success: [] },
+  ])("as its answers may be $name", async ({ operation, success }) => {
+    const document = openapi({ "/a": { get: { operationId: "a", ...operation } } });
+    expect((await rowsOf(document)).a).toMatchObject({ success });
+    const { text } = await generated(document);
+    expect(await text("operations.ts")).toContain("success: AnySuccess;");
+  });
+
+  test("for a 204 or a HEAD is never a body", async () => {
+    const content = json({ type: "string" });
+    const responses = { 200: { description: "Text.", content }, 204: { description: "None.", content } };
+    const { text } = await generated(
+      openapi({ "/a": { get: { operationId: "a", responses }, head: { operationId: "b", responses } } }),
+    );
+    const [, operations = ""] =
+      /interface OperationsA ([\s\S]*?)\n\}/.exec(await text("operations.ts")) ?? [];
+    expect(operations.match(/204: undefined;/g)).toHaveLength(2);
+    expect(operations.match(/200: undefined;/g)).toHaveLength(1);
+  });
+
+  test("as parameters in the path may differ from the path, whose names are then sent", async () => {
+    const operation = {
+      operationId: "a",
+      parameters: [
+        { name: "id", in: "path", required: true, schema: { type: "integer" } },
+        { name: "old", in: "path", required: true, schema: { type: "string" } },
+      ],
+      responses: ok,
+    };
+    const { text } = await generated(openapi({ "/{id}/{part}": { get: operation } }));
+    expect(await text("operations.ts")).toContain("path: { id: number; part: string }");
+  });
+});
+
+describe("a run with several mistakes", () => {
+  const missing = (name: string) => answer({ $ref: `#/components/schemas/${name}` });
+  const wrong = {
+    "/a": { get: { operationId: "a", responses: missing("One") } },
+    "/b": { get: { operationId: "a", responses: missing("Two") } },
+    "/c": {
+      get: { operationId: "c", parameters: [{ name: "p", in: "query", style: "label" }], responses: ok },
+    },
+    d: {},
+  };
+
+  test("reports all of them, of both documents, each once and with its line", async () => {
+    const { documents, out } = await sample(openapi(wrong), openapi({ "/e": { gte: {} } }));
+    const error = await generate({ documents, out }).catch((cause) => cause);
+    const codes = error.errors.map(({ code }: GenerateError) => code).sort();
+    expect(codes).toEqual([
+      "document_invalid",
+      "document_invalid",
+      "operation_id_duplicate",
+      "reference_missing",
+      "reference_missing",
+      "style_invalid",
+    ]);
+    for (const { message } of error.errors) {
+      expect(message).toMatch(/^[ab]\.yaml:\d+:\d+#\//);
+      expect(error.message.split("\n")).toContain(message);
+    }
+  });
+
+  test("in the syntax of a file reports those", async () => {
+    const error = await refusalOf("openapi: 3.1.0\na: !x 1\nb: !y 2\n");
+    expect(error.errors).toHaveLength(2);
+    expect(error.code).toBe("document_not_yaml");
+  });
+
+  test("stops at a circle of references, since nothing can follow it", async () => {
+    const Loop = { allOf: [{ $ref: "#/components/schemas/Loop" }] };
+    const paths = {
+      "/a": { post: { operationId: "a", requestBody: { content: json(Loop) }, responses: ok } },
+    };
+    const error = await refusalOf(openapi(paths, { schemas: { Loop } }));
+    expect(error.errors.map(({ code }) => code)).toContain("reference_circular");
+  });
+});
+
+test("the lines of a large JSON document are those of its text", async () => {
+  const document = openapi({ "/a": { get: { operationId: "a", parameters: [{ name: "p" }] } } });
+  for (const indent of [undefined, 2, "\t"]) {
+    const text = JSON.stringify(document, undefined, indent);
+    const error = await refusalOf(text);
+    const before = text.slice(0, text.indexOf("{", text.indexOf('"parameters"')));
+    const lines = before.split("\n");
+    expect(error.message).toContain(`a.yaml:${lines.length}:${(lines.at(-1) ?? "").length + 1}#`);
+  }
+});
