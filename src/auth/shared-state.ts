@@ -8,8 +8,11 @@ import { isStoreError } from "../errors.js";
 import { type Emit, storeFailed } from "./auth.js";
 import { type TokenStore, withStoreErrors } from "./token-store.js";
 
-/** Callers wait for a call of the store at most this long, or `timeoutMs` if that is shorter. The retry schedule waits longer. */
-const longestCallMs = 1_900;
+/**
+ * Callers wait for a call of the store at most this long, or `timeoutMs` if that is shorter: a database that has to connect
+ * first is awaited, and one that hangs costs no more than the shortest waits of the retry schedule (2 to 2.5 s).
+ */
+const longestCallMs = 2_500;
 /** After a failure the store is left alone for this long. */
 const pauseMs = 2_000;
 

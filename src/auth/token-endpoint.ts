@@ -74,10 +74,11 @@ export class RateLimitGate {
     return this.#refusals === 0 || this.#leftMs() <= 0;
   }
 
-  /** Epoch milliseconds. They are in the past while the gate is open. */
+  /** Epoch milliseconds. */
   get opensAt(): number {
-    // After the clock was set back, the instant of the 429 is in the future.
-    return Math.ceil(Math.min(this.#refusedAt, this.#options.clock.now()) + this.#waitMs);
+    const now = this.#options.clock.now();
+    // The instant of the 429 is in the future after the clock was set back, and too long ago after it was set ahead.
+    return Math.ceil(Math.max(Math.min(this.#refusedAt, now) + this.#waitMs, now + this.#leftMs()));
   }
 
   /**

@@ -11,8 +11,7 @@ import {
   rig,
   SERVICE,
 } from "../backend/rig.js";
-import { START } from "../support/clock.js";
-import { isSettled, settle, stillDigests } from "../support/wait.js";
+import { steppedClock } from "../support/clock.js";
 
 const shownAs = async (answer: Response) => [answer.status, [...answer.headers], await answer.text()];
 
@@ -73,25 +72,8 @@ function difference(one: readonly number[], other: readonly number[]): number {
 
 /** A backend whose deployments take their time on a clock that goes from one end of a wait to the next. */
 function timed() {
-  let at = START;
-  let seed = 1;
-  const waits = new Set<{ readonly endsAt: number; readonly end: () => void }>();
-  const clock = {
-    now: () => at,
-    monotonic: () => at - START,
-    setTimeout(end: () => void, ms: number) {
-      const wait = { endsAt: at + ms, end };
-      waits.add(wait);
-      return wait;
-    },
-    clearTimeout: (wait: never) => void waits.delete(wait),
-    // A generator of Park and Miller, so that the test has one outcome.
-    random() {
-      seed = (seed * 48_271) % 2_147_483_647;
-      return seed / 2_147_483_647;
-    },
-  };
-  const sleep = (ms: number) => new Promise<void>((end) => clock.setTimeout(end, ms));
+  const clock = steppedClock();
+  const sleep = (ms: number) => clock.sleep(ms, new AbortController().signal);
   /** The time that each deployment takes to refuse a code. */
   const tookMs: Readonly<Record<string, () => number>> = {
     fast: () => 20 + 30 * clock.random(),
@@ -116,15 +98,6 @@ function timed() {
       return Response.json({ error: "invalid_grant" }, { status: 400 });
     },
   });
-  stillDigests();
-  const step = async () => {
-    await settle();
-    let next = { endsAt: Number.POSITIVE_INFINITY, end: () => {} };
-    for (const wait of waits) if (wait.endsAt < next.endsAt) next = wait;
-    if (!waits.delete(next)) return;
-    at = Math.max(at, next.endsAt);
-    next.end();
-  };
   /** Asks for each name many times. Returns the times of the answers, of which all have one status. */
   const measure = async (
     names: readonly string[],
@@ -133,25 +106,15 @@ function timed() {
   ) => {
     const times = new Map(names.map((name) => [name, [] as number[]]));
     const asked = async (name: string) => {
-      const startedAt = at;
+      const startedAt = clock.now();
       expect((await ask(name)).status).toBe(status);
-      times.get(name)?.push(at - startedAt);
+      times.get(name)?.push(clock.now() - startedAt);
     };
-    let left = 0;
-    for (let sample = 0; sample < samples; sample++) {
-      for (const name of names) {
-        left++;
-        asked(name).finally(() => left--);
-      }
-    }
-    while (left > 0) await step();
+    const all = Array.from({ length: samples }, () => names.map(asked)).flat();
+    await clock.through(Promise.all(all));
     return times;
   };
-  const through = async <T>(answer: Promise<T>): Promise<T> => {
-    while (!(await isSettled(answer))) await step();
-    return answer;
-  };
-  return { browser, measure, sleep, through };
+  return { browser, measure, sleep, through: clock.through };
 }
 
 test("the time of a refused launch says nothing of a tenant, fast or slow or unknown, whatever another one takes", async () => {

@@ -5,7 +5,7 @@ import { decodeJwt } from "jose";
 import { describe, expect, test } from "vitest";
 import type { TokenRequestError } from "../../src/index.js";
 import { recordedAuth, scriptedAuth } from "../support/auth.js";
-import { LIMIT_MS, skippedWaits, steppedClock } from "../support/clock.js";
+import { steppedClock } from "../support/clock.js";
 import { deployment, plugin } from "../support/deployment.js";
 import { type FetchCall, tokenAnswer } from "../support/fetch.js";
 import { rejectionOf } from "../support/wait.js";
@@ -27,9 +27,9 @@ describe.each([
   test("corrects no assertion, and is reported once", async () => {
     const answer = (_call: FetchCall, index: number) =>
       index % 2 === 0 ? new Response("", { status: 503, headers }) : tokenAnswer("t", 3_600, headers);
-    const options = { timeoutMs: LIMIT_MS, clock: { now: () => now } };
+    const options = { clock: { now: () => now } };
     const { auth, fetch, events, clock } = scriptedAuth("A", answer, options);
-    skippedWaits(clock);
+    clock.skipSleeps();
     for (let token = 0; token < 3; token++) auth.invalidate(await auth.getAccessToken());
     expect(fetch.calls.map(issuedAt)).toEqual(Array(6).fill(now / 1_000));
     expect(events.filter(({ type }) => type === "clock_off")).toHaveLength(1);

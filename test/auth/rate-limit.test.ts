@@ -1,21 +1,14 @@
 // A 429 of the token endpoint: one gate for each tenant, Retry-After, and the schedule without it.
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { RateLimitGate } from "../../src/auth/token-endpoint.js";
-import { deadlineIn, resolveClock, systemClock } from "../../src/clock.js";
-import { createEmulator } from "../../src/emulator/index.js";
+import { deadlineIn, resolveClock } from "../../src/clock.js";
 import { parseRetryAfterMs } from "../../src/http/backoff.js";
-import {
-  type CreateAuthOptions,
-  createAuth,
-  createConnector,
-  createService,
-  type ServiceEvent,
-} from "../../src/index.js";
+import { type CreateAuthOptions, createAuth, createConnector, type ServiceEvent } from "../../src/index.js";
 import { recordedAuth, scriptedAuth } from "../support/auth.js";
-import { LIMIT_MS, START, skippedWaits, timeTravel } from "../support/clock.js";
+import { START, steppedClock } from "../support/clock.js";
 import { account, credentialOf, deployment, plugin } from "../support/deployment.js";
 import { type FetchScript, gatedFetch, scriptedFetch, tokenAnswer } from "../support/fetch.js";
-import { isSettled, rejectionOf } from "../support/wait.js";
+import { isSettled, rejectionOf, settle } from "../support/wait.js";
 
 const limited = (headers: HeadersInit = {}) => new Response("", { status: 429, headers });
 const refusalBody = { error: "invalid_grant", error_description: "The token request was rejected." };
@@ -23,13 +16,12 @@ const refusalOfA = () => Response.json(refusalBody, { status: 400 });
 const httpDate = (at: number) => new Date(at).toUTCString();
 
 afterEach(() => {
-  vi.restoreAllMocks();
   vi.unstubAllEnvs();
 });
 
 describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $variant", ({ variant }) => {
   const limiting = (script: FetchScript, options: Partial<CreateAuthOptions> = {}) =>
-    scriptedAuth(variant, script, { timeoutMs: LIMIT_MS, ...options });
+    scriptedAuth(variant, script, options);
 
   interface Row {
     readonly name: string;
@@ -56,11 +48,11 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     test.each(rows)(
       "Retry-After $name: the client waits $least to $most s and then gets a token",
       async ({ headers, least, most }) => {
-        vi.spyOn(Math, "random").mockReturnValue(random);
         const { clock, fetch, auth, events } = limiting((_call, index) =>
           index === 0 ? limited(headers) : tokenAnswer(),
         );
-        const waits = skippedWaits(clock);
+        clock.jitterAt(random);
+        const waits = clock.skipSleeps();
         expect((await auth.getAccessToken()).value).toBe("token-1");
         expect(fetch.calls).toHaveLength(2);
         expect(waits).toHaveLength(1);
@@ -73,7 +65,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
 
   test("without Retry-After the waits double from 2 s to 16 s, each at most a quarter longer", async () => {
     const { clock, auth } = limiting((_call, index) => (index < 4 ? limited() : tokenAnswer()));
-    const waits = skippedWaits(clock);
+    const waits = clock.skipSleeps();
     await auth.getAccessToken();
     for (const [index, step] of [2, 4, 8, 16].entries()) {
       expect(waits[index]).toBeGreaterThanOrEqual(step * 1000);
@@ -84,7 +76,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
 
   test("a Retry-After beyond the deadline rejects at once with retryAt, without another request", async () => {
     const { clock, fetch, auth } = limiting(() => limited({ "retry-after": "61" }));
-    const waits = skippedWaits(clock);
+    const waits = clock.skipSleeps();
     const before = clock.now();
     const error = await rejectionOf(auth.getAccessToken());
     expect(error).toMatchObject({ name: "RateLimitedError", code: "rate_limited", variant });
@@ -99,7 +91,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
 
   test("without Retry-After the client retries until the deadline and then rejects", async () => {
     const { clock, fetch, auth } = limiting(() => limited());
-    skippedWaits(clock);
+    clock.skipSleeps();
     await expect(auth.getAccessToken()).rejects.toMatchObject({ code: "rate_limited" });
     // The first waits are 2 + 4 + 8 + 16 = 30 s, and 32 s more would exceed 60 s.
     expect(fetch.calls).toHaveLength(5);
@@ -115,97 +107,6 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     const waiting = rejectionOf(auth.getAccessToken({ signal: controller.signal }));
     expect(await waiting).toBe("enough");
     expect(fetch.calls).toHaveLength(1);
-  });
-});
-
-const frozen = (script: FetchScript, options: Partial<CreateAuthOptions> = {}) =>
-  scriptedAuth("B", script, { clock: { now: () => START }, ...options });
-
-describe("with a frozen `now`", () => {
-  test("a wait for a rate limit ends after Retry-After in real time", async () => {
-    const { advance } = timeTravel();
-    const answers = [limited({ "retry-after": "30" }), tokenAnswer()];
-    const { auth, fetch } = frozen((_call, index) => answers[index] as Response);
-    const token = auth.getAccessToken();
-    await advance(29_000);
-    expect(fetch.calls).toHaveLength(1);
-    await advance(4_000);
-    expect((await token).value).toBe("token-1");
-  });
-
-  test("without Retry-After the waits double, and the deadline ends them", async () => {
-    const { advance } = timeTravel();
-    const { auth, fetch } = frozen(() => limited());
-    const ended = rejectionOf(auth.getAccessToken());
-    await advance(60_000);
-    expect(await ended).toMatchObject({ code: "rate_limited" });
-    expect(fetch.calls).toHaveLength(5);
-  });
-
-  test("a renewal that failed in the background is tried again", async () => {
-    const { advance } = timeTravel();
-    let at = START;
-    const script: FetchScript = (_call, index) => (index === 1 ? limited() : tokenAnswer());
-    const { auth, fetch } = frozen(script, { clock: { now: () => at } });
-    at = (await auth.getAccessToken()).expiresAt - 1;
-    for (let times = 0; times < 2; times++) {
-      await auth.getAccessToken();
-      await advance(3_000);
-    }
-    expect(fetch.calls).toHaveLength(3);
-  });
-});
-
-describe("with the option `clock`", () => {
-  test("a wait ends by real time if the clock never ends it, and then aborts the clock's sleep", async () => {
-    const { advance } = timeTravel();
-    const signals: AbortSignal[] = [];
-    const sleep = (_ms: number, signal: AbortSignal) => new Promise<void>(() => void signals.push(signal));
-    const script: FetchScript = (_call, index) => (index === 0 ? limited() : tokenAnswer());
-    const { auth } = frozen(script, { clock: { now: () => START, sleep } });
-    const token = auth.getAccessToken();
-    await advance(3_000);
-    expect((await token).value).toBe("token-1");
-    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
-  });
-
-  test("a step of the clock ends a wait that began some real time after the 429", async () => {
-    const { clock } = createEmulator({ now: () => START });
-    clock.freeze();
-    const resolved = resolveClock({ clock });
-    const one = new RateLimitGate("A", { clock: resolved, timeoutMs: 10_000, shareInFlight: true });
-    const headers = new Headers({ "retry-after": "20" });
-    one.refused({ headers, sentAt: START, receivedAt: START });
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    const entering = one.enter({ deadline: deadlineIn(60_000, resolved), signal: undefined });
-    await clock.skipSleep();
-    await new Promise((resolve) => setTimeout(resolve, 100));
-    expect(await isSettled(entering)).toBe(true);
-  });
-
-  test.each([429, 503])(
-    "a step of the clock ends the wait before a call is sent again after %d",
-    async (status) => {
-      const { clock } = createEmulator({ now: () => START });
-      clock.freeze();
-      const { auth } = frozen(() => tokenAnswer(), { clock });
-      const api = [new Response("", { status, headers: { "retry-after": "20" } }), Response.json([])];
-      const call = createService(auth, { fetch: async () => api.shift() as Response }).call("listDevices");
-      expect(await clock.skipSleep()).toBeGreaterThanOrEqual(20_000);
-      expect(await call).toMatchObject({ status: 200, retries: 1 });
-    },
-  );
-
-  test("a service inherits the clock, unless it gets a time of its own", async () => {
-    const { clock } = createEmulator({ now: () => START });
-    const { auth } = frozen(() => tokenAnswer(), { clock });
-    const at: number[] = [];
-    const onEvent = (event: ServiceEvent) => void (event.type === "call_finished" && at.push(event.at));
-    const fetch = async () => new Response(null, { status: 403 });
-    const other = createEmulator({ now: () => START + 2 });
-    for (const options of [{}, { clock: { now: () => START + 1 } }, { clock: other.clock }])
-      await createService(auth, { fetch, onEvent, ...options }).call("listDevices");
-    expect(at).toEqual([START, START + 1, START + 2]);
   });
 });
 
@@ -264,15 +165,16 @@ describe("a tenant at its rate limit", () => {
     const { retryAfter, windowSeconds, refusals } = limit;
 
     test(`get ${refusals} refusals in all and recover, while the other tenant does not wait`, async () => {
-      const { advance, through, until } = timeTravel();
+      const clock = steppedClock();
       const rateLimit = { requests: 2, windowSeconds, retryAfter };
-      const emulator = deployment({ tenants, now: Date.now, rateLimit });
+      const emulator = deployment({ tenants, now: clock.now, rateLimit });
       const { publicUrl: baseUrl, fetch } = emulator;
+      const credential = plugin();
       for (let used = 0; used < 2; used++)
-        await createAuth({ baseUrl, tenantId: "acme", credential: plugin(), fetch }).getAccessToken();
+        await createAuth({ baseUrl, tenantId: "acme", credential, fetch, clock }).getAccessToken();
       const events: ServiceEvent[] = [];
       const onEvent = (event: ServiceEvent) => void events.push(event);
-      const connector = createConnector({ credentials: [plugin()], fetch, onEvent });
+      const connector = createConnector({ credentials: [credential], fetch, clock, onEvent });
       const done = { acme: 0, globex: 0 };
       const crowd = (tenantId: "acme" | "globex") =>
         Array.from({ length: 200 }, async () => {
@@ -281,12 +183,12 @@ describe("a tenant at its rate limit", () => {
           done[tenantId]++;
         });
       const calls = [...crowd("acme"), ...crowd("globex")];
-      await until(() => done.globex === 200);
+      await settle();
       expect(done).toEqual({ acme: 0, globex: 200 });
-      await until(() => emulator.journal.tokenRequests({ status: 429 }).length === 1);
-      await advance(windowSeconds * 1_000 - 1_000);
+      expect(emulator.journal.tokenRequests({ status: 429 })).toHaveLength(1);
+      await clock.pass(windowSeconds * 1_000 - 1_000);
       expect(done.acme).toBe(0);
-      await through(Promise.all(calls));
+      await clock.through(Promise.all(calls));
       const statuses = (tenantId: string) =>
         emulator.journal.tokenRequests({ tenantId }).map(({ status }) => status);
       expect(statuses("globex")).toEqual([200]);
@@ -299,25 +201,25 @@ describe("a tenant at its rate limit", () => {
   });
 
   test("a 429 to a detection closes the tenant's gate for token requests and emits rate_limited", async () => {
-    const { advance, through } = timeTravel();
+    const clock = steppedClock();
     const rateLimit = { requests: 1, windowSeconds: 20 };
-    const emulator = deployment({ variants: ["A"], now: Date.now, rateLimit });
+    const emulator = deployment({ variants: ["A"], now: clock.now, rateLimit });
     const { publicUrl: baseUrl, fetch } = emulator;
-    await createAuth({ baseUrl, tenantId: "acme", credential: plugin(), fetch }).getAccessToken();
+    await createAuth({ baseUrl, tenantId: "acme", credential: plugin(), fetch, clock }).getAccessToken();
     const events: ServiceEvent[] = [];
     const onEvent = (event: ServiceEvent) => void events.push(event);
-    const connector = createConnector({ credentials: [plugin(), account()], fetch, onEvent });
+    const connector = createConnector({ credentials: [plugin(), account()], fetch, clock, onEvent });
     const connect = () => connector.connect({ baseUrl, tenantId: "acme" });
     expect(await rejectionOf(connect())).toMatchObject({ code: "variant_unknown" });
     expect(events.filter(({ type }) => type === "rate_limited")).toHaveLength(1);
     const second = connect();
-    await advance(19_000);
+    await clock.pass(19_000);
     expect(emulator.journal.tokenRequests({ variant: "A" })).toHaveLength(2);
-    expect((await through(second)).variant).toBe("A");
+    expect((await clock.through(second)).variant).toBe("A");
   });
 
   test("a 429 to a detection, during a token request that is answered 404, lets no caller wait for ever", async () => {
-    const { advance } = timeTravel();
+    const clock = steppedClock();
     const notFound = () => new Response("", { status: 404 });
     let answerDetection = (_response: Response) => {};
     let learn = () => {};
@@ -334,7 +236,7 @@ describe("a tenant at its rate limit", () => {
       if (body.includes("client_assertion")) {
         if (++requests === 1) return limited();
         // Later than this request was sent, so that its answer does not open the gate.
-        vi.setSystemTime(Date.now() + 1);
+        clock.advance(1);
         answerDetection(limited({ "retry-after": "3" }));
         await learnt;
         return notFound();
@@ -346,22 +248,22 @@ describe("a tenant at its rate limit", () => {
         answerDetection = resolve;
       });
     });
-    const connector = createConnector({ credentials: [plugin(), account()], fetch, onEvent });
+    const connector = createConnector({ credentials: [plugin(), account()], fetch, clock, onEvent });
     const target = { baseUrl: "https://service.example", tenantId: "acme" };
     const { auth } = await connector.connect(target);
     // After this the detection is repeated.
-    await advance(3_600_000, 3_600_000);
+    await clock.pass(3_600_000);
     const another = rejectionOf(connector.connect(target));
-    await advance(0);
+    await clock.pass(0);
     const token = rejectionOf(auth.getAccessToken());
-    await advance(20_000);
+    await clock.pass(20_000);
     expect(await isSettled(token)).toBe(true);
     expect(await token).toMatchObject({ code: "response_not_json", status: 404 });
     expect(await another).toMatchObject({ code: "variant_unknown" });
   });
 
   test("Variant B's rate limit, for which a detection waits, delays neither token requests of Variant A nor the end of a background renewal", async () => {
-    const { advance } = timeTravel();
+    const clock = steppedClock();
     const answers = [limited({ "retry-after": "5" }), tokenAnswer(), new Response("", { status: 404 })];
     const fetch = scriptedFetch(({ body }) => {
       if (body.startsWith("{")) return limited({ "retry-after": "50" });
@@ -369,49 +271,51 @@ describe("a tenant at its rate limit", () => {
     });
     const types: string[] = [];
     const onEvent = ({ type }: ServiceEvent) => void types.push(type);
-    const connector = createConnector({ credentials: [account(), plugin()], fetch, onEvent });
+    const connector = createConnector({ credentials: [account(), plugin()], fetch, clock, onEvent });
     const connect = () => connector.connect({ baseUrl: "https://service.example", tenantId: "acme" });
     const { auth } = await connect();
     const leaving = new AbortController();
     auth.getAccessToken({ signal: leaving.signal }).catch(() => {});
-    await advance(0);
+    await clock.pass(0);
     leaving.abort();
     const another = connect();
-    await advance(0);
+    await clock.pass(0);
     const token = auth.getAccessToken();
-    await advance(6_000);
+    await clock.pass(6_000);
     expect(await isSettled(token)).toBe(true);
-    await advance(3_590_000, 3_590_000);
+    await clock.pass(3_590_000);
     await another;
     await connect();
     await auth.getAccessToken();
-    await advance(1_000);
+    await clock.pass(1_000);
     expect(types.at(-1)).toBe("renewal_failed");
   });
 });
 
 describe("the rate limit gate", () => {
   const five = [1, 2, 3, 4, 5];
-  const answer = (headers: Record<string, string> = {}) => ({
-    headers: new Headers(headers),
-    sentAt: Date.now(),
-    receivedAt: Date.now(),
-  });
-  const gate = (shareInFlight = true) =>
-    new RateLimitGate("A", { clock: systemClock, timeoutMs: 10_000, shareInFlight });
-  const enter = (of: RateLimitGate, deadlineMs = 60_000) =>
-    of.enter({ deadline: deadlineIn(deadlineMs, systemClock), signal: new AbortController().signal });
+  function gate(shareInFlight = true) {
+    const clock = steppedClock();
+    const resolved = resolveClock({ clock });
+    const one = new RateLimitGate("A", { clock: resolved, timeoutMs: 10_000, shareInFlight });
+    const answer = (headers: Record<string, string> = {}) => {
+      const at = clock.now();
+      return { headers: new Headers(headers), sentAt: at, receivedAt: at };
+    };
+    const enter = (deadlineMs = 60_000) =>
+      one.enter({ deadline: deadlineIn(deadlineMs, resolved), signal: new AbortController().signal });
+    return { clock, one, answer, enter };
+  }
 
   test.each([true, false])("lets waiting callers pass one at a time (shareInFlight: %s)", async (share) => {
-    const { advance } = timeTravel({ isPure: true });
-    const one = gate(share);
+    const { clock, one, answer, enter } = gate(share);
     one.refused(answer());
     const leaving: (() => void)[] = [];
-    const waiting = Promise.all(five.map(async () => leaving.push(await enter(one))));
+    const waiting = Promise.all(five.map(async () => leaving.push(await enter())));
     for (let passed = 1; passed <= 5; passed++) {
-      await advance(3_000);
+      await clock.pass(3_000);
       expect(leaving).toHaveLength(passed);
-      if (passed === 1) one.passed({ sentAt: Date.now() });
+      if (passed === 1) one.passed({ sentAt: clock.now() });
       leaving[passed - 1]?.();
     }
     await waiting;
@@ -421,39 +325,36 @@ describe("the rate limit gate", () => {
     ["2", "20"],
     ["20", "2"],
   ])("keeps a waiting caller until the later instant of two 429s (%s s, %s s)", async (first, second) => {
-    const { advance } = timeTravel({ isPure: true });
-    const one = gate();
+    const { clock, one, answer, enter } = gate();
     one.refused(answer({ "retry-after": first }));
-    const waiting = enter(one);
-    await advance(1_000);
+    const waiting = enter();
+    await clock.pass(1_000);
     one.refused(answer({ "retry-after": second }));
-    expect(one.opensAt - Date.now()).toBeGreaterThanOrEqual(19_000);
-    await advance(15_000);
+    expect(one.opensAt - clock.now()).toBeGreaterThanOrEqual(19_000);
+    await clock.pass(15_000);
     expect(await isSettled(waiting)).toBe(false);
-    await advance(8_000);
+    await clock.pass(8_000);
     expect(await isSettled(waiting)).toBe(true);
   });
 
   test("counts the 429s of requests that were in flight together as one step of the schedule", async () => {
-    const { advance } = timeTravel({ isPure: true });
-    const one = gate();
+    const { clock, one, answer } = gate();
     const underWay = five.map(() => answer());
-    await advance(100, 100);
-    for (const each of underWay) one.refused({ ...each, receivedAt: Date.now() });
-    expect(one.opensAt - Date.now()).toBeLessThanOrEqual(2_500);
-    await advance(3_000);
+    await clock.pass(100);
+    for (const each of underWay) one.refused({ ...each, receivedAt: clock.now() });
+    expect(one.opensAt - clock.now()).toBeLessThanOrEqual(2_500);
+    await clock.pass(3_000);
     one.refused(answer());
-    expect(one.opensAt - Date.now()).toBeGreaterThanOrEqual(4_000);
+    expect(one.opensAt - clock.now()).toBeGreaterThanOrEqual(4_000);
   });
 
   test("keeps no caller beyond its deadline while probes fail one after another", async () => {
-    const { advance } = timeTravel({ isPure: true });
-    const one = gate();
+    const { clock, one, answer, enter } = gate();
     one.refused(answer());
     const leaving: (() => void)[] = [];
-    const waiting = Promise.allSettled(five.map(async () => leaving.push(await enter(one, 12_000))));
+    const waiting = Promise.allSettled(five.map(async () => leaving.push(await enter(12_000))));
     for (let probe = 0; probe < 5; probe++) {
-      await advance(10_000);
+      await clock.pass(10_000);
       leaving.shift()?.();
     }
     const ends = (await waiting).map((end) => (end.status === "fulfilled" ? "let through" : end.reason.name));
@@ -462,34 +363,24 @@ describe("the rate limit gate", () => {
   });
 
   test("opens in time although the clock was set back by a day", async () => {
-    const { advance } = timeTravel({ isPure: true });
-    let setBackMs = 0;
-    const one = new RateLimitGate("A", {
-      clock: resolveClock({ clock: { now: () => Date.now() - setBackMs } }),
-      timeoutMs: 10_000,
-      shareInFlight: true,
-    });
+    const { clock, one, answer, enter } = gate();
     one.refused(answer({ "retry-after": "5" }));
-    setBackMs = 86_400_000;
-    const waiting = one.enter({
-      deadline: deadlineIn(60_000, systemClock),
-      signal: new AbortController().signal,
-    });
-    await advance(6_000);
+    clock.correct(-86_400_000);
+    const waiting = enter();
+    await clock.pass(6_000);
     await expect(waiting).resolves.toBeTypeOf("function");
   });
 
   test("with shareInFlight: false does not await another caller's request, and gives up a killed one", async () => {
-    const { advance } = timeTravel({ isPure: true });
-    const one = gate(false);
+    const { clock, one, answer, enter } = gate(false);
     one.refused(answer());
-    const killed = enter(one);
-    await advance(3_000);
+    const killed = enter();
+    await clock.pass(3_000);
     expect(await isSettled(killed)).toBe(true);
-    const next = enter(one);
-    await advance(12_000);
+    const next = enter();
+    await clock.pass(12_000);
     expect(await isSettled(next)).toBe(false);
-    await advance(5_000);
+    await clock.pass(5_000);
     expect(await isSettled(next)).toBe(true);
   });
 });

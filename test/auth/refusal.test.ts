@@ -1,5 +1,5 @@
 // After a refusal no request is sent for a while, since a wrong key must not cost the tenant one request per call.
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   createConnector,
   type MachineCredential,
@@ -9,12 +9,12 @@ import {
 } from "../../src/index.js";
 import { fakeService } from "../lifecycle/fake-service.js";
 import { BASE_URL, recordedAuth, scriptedAuth } from "../support/auth.js";
-import { steppedClock, timeTravel } from "../support/clock.js";
+import { START, steppedClock } from "../support/clock.js";
 import { ACCOUNT_ID, deployment, PLUGIN_ID, plugin } from "../support/deployment.js";
 import { type FetchScript, tokenAnswer } from "../support/fetch.js";
 import { otherRsaKey, pkcs8, rsaKey } from "../support/keys.js";
 import { shown } from "../support/shown.js";
-import { rejectionOf, stillDigests } from "../support/wait.js";
+import { rejectionOf } from "../support/wait.js";
 
 const refusal = () =>
   Response.json(
@@ -141,42 +141,38 @@ describe("many calls during a refusal", () => {
     { name: "that is frozen", stepMs: 0 },
     { name: "that is set back by a day", stepMs: -86_400_000 },
   ])("a clock $name does not prolong the backoff", async ({ stepMs }) => {
-    const clock = steppedClock();
-    let realMs = 0;
-    const real = vi.spyOn(performance, "now").mockImplementation(() => realMs);
-    onTestFinished(() => real.mockRestore());
-    const { now } = clock;
-    const emulator = deployment({ now });
+    let now = START;
+    const clock = { ...steppedClock(), now: () => now };
+    const emulator = deployment({ now: clock.now });
     const { publicUrl: baseUrl, fetch } = emulator;
     const credential = plugin({ privateKey: pkcs8(otherRsaKey()) });
-    const { auth } = recordedAuth({ baseUrl, credential, fetch, clock: { now } });
+    const { auth } = recordedAuth({ baseUrl, credential, fetch, clock });
     await rejectionOf(auth.getAccessToken());
-    clock.advance(stepMs);
+    now += stepMs;
     for (const ms of [999, 1]) {
       expect(emulator.journal.tokenRequests()).toHaveLength(1);
-      realMs += ms;
+      clock.advance(ms);
       await rejectionOf(auth.getAccessToken());
     }
     expect(emulator.journal.tokenRequests()).toHaveLength(2);
   });
 
   test("an unknown path stops the requests of callers that leave before the detection has ended", async () => {
-    stillDigests();
-    const { advance } = timeTravel({ isPure: true });
+    const clock = steppedClock();
     const service = fakeService({
       variant: "A",
-      now: Date.now,
+      now: clock.now,
       onTokenRequest: ({ answer }) => answer(new Response("", { status: 404 })),
     });
     const fetch: typeof service.fetch = (url, init = {}) =>
       String(init.body).includes("client_assertion") ? service.fetch(url, init) : new Promise(() => {});
-    const connector = createConnector({ credentials: [service.credential], fetch });
+    const connector = createConnector({ credentials: [service.credential], fetch, clock });
     const { auth } = await connector.connect({ baseUrl: BASE_URL, tenantId: "acme" });
     const calls: Promise<unknown>[] = [];
     for (let call = 0; call < 600; call++) {
       const caller = new AbortController();
       calls.push(rejectionOf(auth.getAccessToken({ signal: caller.signal })));
-      await advance(100, 100);
+      await clock.pass(100);
       caller.abort();
     }
     await Promise.all(calls);
@@ -194,21 +190,20 @@ describe("many calls during a refusal", () => {
     test.each(failures)(
       "that $name gets at most $most requests for 600 calls in a minute",
       async (failure) => {
-        stillDigests();
-        const { advance } = timeTravel({ isPure: true });
+        const clock = steppedClock();
         const service = fakeService({
           variant,
-          now: Date.now,
+          now: clock.now,
           onTokenRequest: ({ answer }) => answer(failure.answer()),
         });
         const { credential, fetch } = service;
-        const { auth } = recordedAuth({ credential, fetch, clock: { now: Date.now } });
+        const { auth } = recordedAuth({ credential, fetch, clock });
         const calls: Promise<unknown>[] = [];
         for (let call = 0; call < 600; call++) {
           calls.push(rejectionOf(auth.getAccessToken()));
-          await advance(100, 100);
+          await clock.pass(100);
         }
-        await advance(10_000);
+        await clock.pass(10_000);
         const errors = await Promise.all(calls);
         expect(errors).toHaveLength(600);
         expect(service.tokenRequests.length).toBeLessThanOrEqual(failure.most);

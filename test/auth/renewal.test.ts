@@ -1,13 +1,13 @@
 // A token near its expiry is served while it is renewed; callers wait for the successor of an expired one.
 import { AsyncLocalStorage } from "node:async_hooks";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ServiceEvent } from "../../src/index.js";
 import { fakeService } from "../lifecycle/fake-service.js";
 import { recordedAuth } from "../support/auth.js";
-import { LIMIT_MS, skippedWaits, steppedClock } from "../support/clock.js";
+import { steppedClock } from "../support/clock.js";
 import { credentialOf } from "../support/deployment.js";
 import { gatedFetch, tokenAnswer } from "../support/fetch.js";
-import { settle, settled, stillDigests } from "../support/wait.js";
+import { settle } from "../support/wait.js";
 
 const refusal = () => Response.json({ error: "invalid_grant" }, { status: 400 });
 
@@ -18,9 +18,8 @@ beforeEach(() => {
   process.on("unhandledRejection", onUnhandled);
 });
 afterEach(async () => {
-  await settled();
+  await settle();
   process.off("unhandledRejection", onUnhandled);
-  vi.restoreAllMocks();
   expect(unhandled).toEqual([]);
 });
 
@@ -50,12 +49,12 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     test.each(windows)(
       "a token of $lifetimeSeconds s is renewed in its last $windowSeconds s",
       async ({ lifetimeSeconds, windowSeconds }) => {
-        vi.spyOn(Math, "random").mockReturnValue(random);
         const { clock, fetch, auth, have, types } = holding();
+        clock.jitterAt(random);
         await have("token-1", lifetimeSeconds);
         clock.advance((lifetimeSeconds - windowSeconds) * 1000 - 1);
         await auth.getAccessToken();
-        await settled();
+        await settle();
         expect(fetch.calls).toHaveLength(1);
 
         // Jitter makes the renewal later by a share of the window, but never near the expiry.
@@ -64,7 +63,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
         await fetch.arrived(2);
         expect(types()).toContain("token_served_while_renewing");
         fetch.answer(tokenAnswer("token-2", lifetimeSeconds));
-        await settled();
+        await settle();
         expect((await auth.getAccessToken()).value).toBe("token-2");
         expect(fetch.calls).toHaveLength(2);
       },
@@ -91,11 +90,11 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
       expect((await auth.getAccessToken()).value).toBe("token-1");
       await fetch.arrived(2);
       fetch.answer(answer());
-      await settled();
+      await settle();
       const message = expect.stringMatching(/./);
       expect(events).toContainEqual(expect.objectContaining({ type: "renewal_failed", code, message }));
       for (let times = 0; times < 5; times++) expect((await auth.getAccessToken()).value).toBe("token-1");
-      await settled();
+      await settle();
       expect(fetch.calls).toHaveLength(2);
     },
   );
@@ -107,26 +106,26 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
     await auth.getAccessToken();
     await fetch.arrived(2);
     fetch.answer(refusal());
-    await settled();
+    await settle();
     clock.advance(1_900);
     await auth.getAccessToken();
-    await settled();
+    await settle();
     expect(fetch.calls).toHaveLength(2);
     clock.advance(700);
     expect((await auth.getAccessToken()).value).toBe("token-1");
     await fetch.arrived(3);
     fetch.answer(tokenAnswer("token-2"));
-    await settled();
+    await settle();
     expect((await auth.getAccessToken()).value).toBe("token-2");
   });
 
   test("when the token expires during its renewal, callers join that renewal", async () => {
     const { clock, fetch, auth, have } = holding();
     await have("token-1");
-    clock.advance(3_500_000);
+    clock.advance(3_595_000);
     await auth.getAccessToken();
     await fetch.arrived(2);
-    clock.advance(100_000);
+    clock.advance(5_000);
     const caller = auth.getAccessToken();
     fetch.answer(tokenAnswer("token-2"));
     expect((await caller).value).toBe("token-2");
@@ -139,14 +138,14 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
   ])(
     "a caller that waits for a background renewal which meets $name gets the retries",
     async ({ answer }) => {
-      const { clock, fetch, auth, have } = holding({ timeoutMs: LIMIT_MS });
+      const { clock, fetch, auth, have } = holding();
       await have("token-1");
-      clock.advance(3_500_000);
+      clock.advance(3_595_000);
       await auth.getAccessToken();
       await fetch.arrived(2);
-      clock.advance(100_000);
+      clock.advance(5_000);
       const caller = auth.getAccessToken();
-      skippedWaits(clock);
+      clock.skipSleeps();
       fetch.answer(answer());
       await fetch.arrived(3);
       fetch.answer(tokenAnswer("token-2"));
@@ -160,14 +159,13 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
       const requests = new AsyncLocalStorage<string>();
       const heard: unknown[] = [];
       const onEvent = ({ type }: ServiceEvent) => heard.push([type, requests.getStore()]);
-      const { clock, fetch, auth, have } = holding({ onEvent, timeoutMs: 100 });
+      const { clock, fetch, auth, have } = holding({ onEvent });
       await have("token-1");
-      clock.advance(3_500_000);
-      vi.stubGlobal("setTimeout", () => 0);
+      clock.advance(3_595_000);
       await requests.run("first", () => auth.getAccessToken());
       await fetch.arrived(2);
-      vi.unstubAllGlobals();
-      clock.advance(100_000);
+      clock.killTimers();
+      clock.advance(5_000);
       heard.length = 0;
       const [second, third] = ["second", "third"].map((name) =>
         requests.run(name, () =>
@@ -175,6 +173,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
         ),
       );
       if (end === "failed") fetch.answer(new TypeError("failed"));
+      else clock.advance(25_000);
       await fetch.arrived(3);
       if (end === "was lost") fetch.answer(refusal());
       fetch.answer(tokenAnswer("token-2"));
@@ -214,18 +213,16 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
 describe("background renewal", () => {
   describe.each(["A", "B"] as const)("a renewal of Variant %s that fails near every expiry", (variant) => {
     test("is retried equally often each time, since a success resets the failures", async () => {
-      stillDigests();
       const clock = steppedClock();
-      const { now } = clock;
       let isRefusing = false;
       const service = fakeService({
         variant,
-        now,
+        now: clock.now,
         lifetimeSeconds: 100,
         onTokenRequest: ({ answer, tenantId }) => answer(isRefusing ? refusal() : service.token(tenantId)),
       });
       const { credential, fetch, tokenRequests } = service;
-      const { auth } = recordedAuth({ credential, fetch, clock: { now } });
+      const { auth } = recordedAuth({ credential, fetch, clock });
       const attempts: number[] = [];
       for (let life = 0; life < 6; life++) {
         isRefusing = false;
@@ -251,7 +248,6 @@ describe("background renewal", () => {
     "a listener that requests a token of Variant %s at each event",
     (variant) => {
       test("joins the reported renewal, so that each renewal is one token request", async () => {
-        stillDigests();
         const clock = steppedClock();
         const { credential, fetch, tokenRequests } = fakeService({
           variant,

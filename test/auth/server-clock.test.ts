@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { Emulator } from "../../src/emulator/index.js";
 import { createConnector, type Fetch, type ServiceEvent } from "../../src/index.js";
 import { recordedAuth, scriptedAuth } from "../support/auth.js";
-import { LIMIT_MS, type SteppedClock, skippedWaits, steppedClock } from "../support/clock.js";
+import { type SteppedClock, steppedClock } from "../support/clock.js";
 import { account, deployment, PLUGIN_ID, plugin } from "../support/deployment.js";
 import { type FetchCall, tokenAnswer } from "../support/fetch.js";
 import { rejectionOf } from "../support/wait.js";
@@ -101,10 +101,10 @@ test("a Date header that becomes wrong after a correction costs one refusal, and
       return tokenAnswer(`token-${index}`, 3_600, headers);
     return Response.json({ error: "invalid_client" }, { status: 400, headers });
   };
-  const { auth, clock } = scriptedAuth("A", answer, { timeoutMs: LIMIT_MS });
+  const { auth, clock } = scriptedAuth("A", answer);
   for (let token = 0; token < 2; token++) auth.invalidate(await auth.getAccessToken());
   aheadMs = 300_000;
-  skippedWaits(clock);
+  clock.skipSleeps();
   expect((await auth.getAccessToken()).value).toBe("token-4");
 });
 

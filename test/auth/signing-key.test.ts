@@ -4,7 +4,7 @@ import { calculateJwkThumbprint, importJWK, jwtVerify } from "jose";
 import { describe, expect, test, vi } from "vitest";
 import { createAuth, servicePlugin } from "../../src/index.js";
 import { scriptedAuth } from "../support/auth.js";
-import { steppedClock, timeTravel } from "../support/clock.js";
+import { steppedClock } from "../support/clock.js";
 import { deployment, PLUGIN_ID, plugin } from "../support/deployment.js";
 import { tokenAnswer } from "../support/fetch.js";
 import {
@@ -22,7 +22,7 @@ import {
   spki,
 } from "../support/keys.js";
 import { shown } from "../support/shown.js";
-import { rejectionOf } from "../support/wait.js";
+import { rejectionOf, settle } from "../support/wait.js";
 
 const baseUrl = "https://service.example/prefix";
 const audience = `${baseUrl}/api/v1/acme/external-plugin/oauth/token`;
@@ -291,15 +291,14 @@ describe("key and secret rotation", () => {
 
   test("a function that returns a key is called per assertion, so that a rotation needs no restart and causes no refusal", async () => {
     const clock = steppedClock();
-    const { now } = clock;
-    const emulator = deployment({ now });
+    const emulator = deployment({ now: clock.now });
     const register = (...keys: Key[]) => emulator.updatePlugin({ ...identity, jwks: jwksOf(...keys) });
     let current = oldKey();
     const credential = plugin({
       privateKey: async () => ({ privateKey: pkcs8(current.pair), keyId: current.keyId }),
     });
     const { publicUrl: baseUrl, fetch } = emulator;
-    const auth = createAuth({ baseUrl, tenantId: "acme", credential, fetch, clock: { now } });
+    const auth = createAuth({ baseUrl, tenantId: "acme", credential, fetch, clock });
     const renew = async () => {
       auth.invalidate(await auth.getAccessToken());
       clock.advance(60_000);
@@ -325,19 +324,20 @@ describe("key and secret rotation", () => {
   });
 
   test("a key rotated during the wait for a rate limit signs the next attempt", async () => {
-    const { through, until } = timeTravel();
-    const emulator = deployment({ now: Date.now, rateLimit: { requests: 1, windowSeconds: 20 } });
+    const clock = steppedClock();
+    const emulator = deployment({ now: clock.now, rateLimit: { requests: 1, windowSeconds: 20 } });
     const { publicUrl: baseUrl, fetch } = emulator;
-    await createAuth({ baseUrl, tenantId: "acme", credential: plugin(), fetch }).getAccessToken();
+    await createAuth({ baseUrl, tenantId: "acme", credential: plugin(), fetch, clock }).getAccessToken();
     let current = oldKey();
     const credential = plugin({
       privateKey: () => ({ privateKey: pkcs8(current.pair), keyId: current.keyId }),
     });
-    const token = createAuth({ baseUrl, tenantId: "acme", credential, fetch }).getAccessToken();
-    await until(() => emulator.journal.tokenRequests({ status: 429 }).length === 1);
+    const token = createAuth({ baseUrl, tenantId: "acme", credential, fetch, clock }).getAccessToken();
+    await settle();
+    expect(emulator.journal.tokenRequests({ status: 429 })).toHaveLength(1);
     current = newKey();
     emulator.updatePlugin({ ...identity, jwks: jwksOf(newKey()) });
-    expect((await through(token)).value).not.toBe("");
+    expect((await clock.through(token)).value).not.toBe("");
     expect(emulator.customerLog.entries().map(({ rule }) => rule)).toEqual(["token-request.rate-limit"]);
   });
 

@@ -5,7 +5,7 @@ import { describe, expect, test, vi } from "vitest";
 import type { ServerSentEvent } from "../../src/index.js";
 import { scriptedFetch } from "../support/fetch.js";
 import { recordingServer, type Script } from "../support/recording-server.js";
-import { rejectionOf, settled } from "../support/wait.js";
+import { rejectionOf, settle } from "../support/wait.js";
 import { type Outcome, ownCall } from "./own-table.js";
 
 const answers = (...types: string[]) => ({ answers: { 200: types } });
@@ -433,7 +433,7 @@ async function streamingServer(type: string) {
   const write = async (chunk: string | Buffer) => {
     const outgoing = await response;
     await new Promise((resolve) => outgoing.write(chunk, resolve));
-    await settled();
+    await settle();
   };
   return { url, write, response, closed: response.then((outgoing) => once(outgoing, "close")) };
 }
@@ -658,7 +658,7 @@ describe.each(["stream", "events", "lines"] as const)("a stream of %s", (kind) =
     const { data } = await ownCall({ own: row }, server.url)("own", { ...init, signal: abort.signal });
     await server.write(line);
     const reading = rejectionOf(allOf(data));
-    await settled();
+    await settle();
     abort.abort(new Error("enough"));
     expect(await reading).toMatchObject({ message: "enough" });
     await server.closed;

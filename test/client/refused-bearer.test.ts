@@ -24,7 +24,7 @@ async function agedService(variant: "A" | "B", ageMs: number, refusals = 1, own:
   const { auth, clock, fetch } = scripted;
   Object.assign(auth, own);
   await auth.getAccessToken();
-  clock.advance(ageMs);
+  clock.correct(ageMs);
   const bearers = () => fetch.calls.map(({ headers }) => headers.get("authorization"));
   return { ...scripted, bearers };
 }

@@ -1,10 +1,10 @@
 // The option retries: which calls are sent again, after which wait, and when that ends.
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createAuth, createService } from "../../src/index.js";
-import { HELD_LIMIT_MS, heldTimeLimit, LIMIT_MS, skippedWaits } from "../support/clock.js";
 import { account } from "../support/deployment.js";
+import { noAnswer } from "../support/fetch.js";
 import { recordingServer } from "../support/recording-server.js";
-import { rejectionOf } from "../support/wait.js";
+import { rejectionOf, settle } from "../support/wait.js";
 import { scriptedService } from "./scripted-service.js";
 
 const methods = ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "POST", "PATCH"];
@@ -32,8 +32,8 @@ function troubledService(answers: Answer[], options: object = {}) {
     const { status, after = "", location = "" } = next;
     return new Response("", { status, headers: { "retry-after": after, location } });
   };
-  const scripted = scriptedService("A", answer, { retries: 2, timeoutMs: LIMIT_MS, api, ...options });
-  skippedWaits(scripted.clock);
+  const scripted = scriptedService("A", answer, { retries: 2, api, ...options });
+  scripted.clock.skipSleeps();
   return scripted;
 }
 
@@ -72,11 +72,9 @@ test.each<{ name: string; answers: Answer[]; retryable?: boolean; message: RegEx
 });
 
 test("the error of a POST without an answer in time is not retryable", async () => {
-  const { expire } = heldTimeLimit();
-  const silence = () => new Promise<Response>(() => setImmediate(expire));
-  const { call } = scriptedService("A", silence, { api, timeoutMs: HELD_LIMIT_MS });
+  const { call, clock } = scriptedService("A", noAnswer, { api });
   const failure = { code: "timed_out", retryable: false, message: expect.stringMatching(/^The POST may/) };
-  expect(await rejectionOf(call("POST"))).toMatchObject(failure);
+  expect(await rejectionOf(clock.through(call("POST")))).toMatchObject(failure);
 });
 
 test.each([500, 502, 503, 504])("the error of a POST answered %i advises to look first", async (status) => {
@@ -116,11 +114,11 @@ test.each([429, 401])(
   async (status) => {
     const location = "https://service.example/prefix/v1/page";
     const seeOther = () => new Response(null, { status: 303, headers: { location } });
-    const options = { retries: 2, timeoutMs: LIMIT_MS, api };
+    const options = { retries: 2, api };
     const answer = (call: { init?: RequestInit | undefined }) =>
       call.init?.method === "POST" ? seeOther() : new Response("", { status });
     const { call, auth, clock, fetch } = scriptedService("A", answer as never, options);
-    skippedWaits(clock);
+    clock.skipSleeps();
     await auth.getAccessToken();
     clock.advance(60_000);
     expect(await call("POST", { body: {} })).toMatchObject({ status, retries: 0 });
@@ -213,7 +211,8 @@ describe("the wait before a retry", () => {
     });
     const leaving = new AbortController();
     const outcome = rejectionOf(call("GET", { signal: leaving.signal }));
-    await expect.poll(() => fetch.calls.length).toBe(1);
+    await settle();
+    expect(fetch.calls).toHaveLength(1);
     leaving.abort("enough");
     expect(await outcome).toBe("enough");
   });

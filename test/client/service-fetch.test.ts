@@ -1,8 +1,8 @@
 // service.fetch: any request under the base URL; the bearer is sent nowhere else, also across redirects.
 import { describe, expect, test } from "vitest";
 import { createService } from "../../src/index.js";
-import { HELD_LIMIT_MS, heldTimeLimit } from "../support/clock.js";
-import { type FetchCall, noAnswer } from "../support/fetch.js";
+import { steppedClock } from "../support/clock.js";
+import { noAnswer } from "../support/fetch.js";
 import { numberedAuth } from "../support/numbered-auth.js";
 import { type RecordingServer, recordingServer } from "../support/recording-server.js";
 import { shown } from "../support/shown.js";
@@ -87,18 +87,14 @@ describe.each(["A", "B"] as const)("service.fetch, Variant %s", (variant) => {
   });
 
   test("rejects with timed_out if no head arrives within timeoutMs, and aborts the request", async () => {
-    const { expire } = heldTimeLimit();
-    const silent = (call: FetchCall) => {
-      setImmediate(expire);
-      return noAnswer(call);
-    };
-    const { service, fetch } = client(variant, silent, { timeoutMs: HELD_LIMIT_MS });
-    expect(await rejectionOf(service.fetch("v1/x"))).toMatchObject({ code: "timed_out" });
+    const { service, fetch, clock } = client(variant, noAnswer);
+    const late = rejectionOf(clock.through(service.fetch("v1/x")));
+    expect(await late).toMatchObject({ code: "timed_out" });
     expect(fetch.calls[0]?.init.signal?.reason).toMatchObject({ code: "timed_out" });
   });
 
   test("sets no time limit for the body", async () => {
-    const { expire } = heldTimeLimit();
+    const clock = steppedClock();
     let finish = () => {};
     const server = await recordingServer(() => (response) => {
       response.writeHead(200);
@@ -106,8 +102,8 @@ describe.each(["A", "B"] as const)("service.fetch, Variant %s", (variant) => {
       finish = () => response.end("body");
     });
     const auth = numberedAuth({ variant, baseUrl: server.url, now: Date.now });
-    const response = await createService(auth, { timeoutMs: HELD_LIMIT_MS }).fetch("v1/x");
-    expire();
+    const response = await createService(auth, { clock }).fetch("v1/x");
+    clock.advance(60_000);
     finish();
     expect(await response.text()).toBe("slow body");
   });

@@ -3,9 +3,9 @@ import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import { connect, createConnector, detectVariant } from "../../src/index.js";
 import { latch } from "../people/person.js";
-import { HELD_LIMIT_MS, heldTimeLimit } from "../support/clock.js";
+import type { SteppedClock } from "../support/clock.js";
 import { credentialOf, deployment } from "../support/deployment.js";
-import { type FetchCall, noAnswer } from "../support/fetch.js";
+import { noAnswer } from "../support/fetch.js";
 import { rejectionOf } from "../support/wait.js";
 import { scriptedService } from "./scripted-service.js";
 
@@ -27,35 +27,29 @@ describe("a call", () => {
     expect(fetch.calls).toHaveLength(0);
   });
 
-  const silence = (expire: () => void) => (call: FetchCall) => {
-    setImmediate(expire);
-    return noAnswer(call);
-  };
-  const endless = (expire: () => void) => () => {
-    let drops = 0;
+  const endless = (clock: SteppedClock) => () => {
     const pull = async (stream: ReadableStreamDefaultController) => {
       await new Promise((resolve) => setImmediate(resolve));
       stream.enqueue(new Uint8Array([32]));
-      if (++drops === 10) expire();
+      clock.advance(1_000);
     };
     return new Response(new ReadableStream({ pull }));
   };
   test.each([
-    { name: "a silent server", answer: silence },
+    { name: "a silent server", answer: () => noAnswer },
     { name: "a body that never ends", answer: endless },
   ])("that meets $name rejects with timed_out after timeoutMs", async ({ answer }) => {
-    const { service } = scriptedService("B", answer(heldTimeLimit().expire), { timeoutMs: HELD_LIMIT_MS });
-    const error = await rejectionOf(service.call("listDevices"));
+    const { service, clock } = scriptedService("B", (call) => answer(clock)(call));
+    const error = await rejectionOf(clock.through(service.call("listDevices")));
     expect(error).toMatchObject({ name: "TransportError", code: "timed_out", retryable: true, variant: "B" });
   });
 
   test("starts its time limit after the wait for a token", async () => {
-    const { expire } = heldTimeLimit();
-    const { service, auth } = scriptedService("B", undefined, { timeoutMs: HELD_LIMIT_MS });
+    const { service, auth, clock } = scriptedService("B");
     const getAccessToken = auth.getAccessToken.bind(auth);
     auth.getAccessToken = async () => {
       // A limit that was set already would expire here.
-      expire();
+      clock.advance(10_000);
       await new Promise((resolve) => setImmediate(resolve));
       return getAccessToken();
     };

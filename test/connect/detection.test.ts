@@ -12,7 +12,7 @@ import {
   type TokenStore,
   type Variant,
 } from "../../src/index.js";
-import { LIMIT_MS, skippedWaits, steppedClock } from "../support/clock.js";
+import { steppedClock } from "../support/clock.js";
 import { ACCOUNT_ID, ACCOUNT_SECRET, account, PLUGIN_ID, plugin } from "../support/deployment.js";
 import { scriptedFetch } from "../support/fetch.js";
 import {
@@ -198,7 +198,7 @@ describe("a detection", () => {
     const clock = steppedClock();
     const server = await changing(answersA, { clock, store: memoryStore({ clock }) });
     expect((await server.connect()).variant).toBe("A");
-    clock.advance(-365 * 24 * hour);
+    clock.correct(-365 * 24 * hour);
     server.become(answersB);
     expect((await server.connect()).variant).toBe("B");
   });
@@ -401,8 +401,8 @@ test.each([{ served: "A" }, { served: "B" }] as const)(
 
 test("a variant that was rate limited is asked after the other one and after the wait, each once", async () => {
   const clock = steppedClock();
-  const waits = skippedWaits(clock);
-  const options = { clock, timeoutMs: LIMIT_MS };
+  const waits = clock.skipSleeps();
+  const options = { clock };
   const server = await changing(({ path }) => ({ status: path === pathOfA ? 429 : 404 }), options);
   expect(await rejectionOf(server.connect())).toMatchObject({ code: "variant_unknown" });
   server.become(answersA);
@@ -417,8 +417,8 @@ test("a variant that was rate limited is asked after the other one and after the
 
 test("connect waits at most rateLimitDeadlineMs for the rate limits of both variants together", async () => {
   const clock = steppedClock();
-  const waits = skippedWaits(clock);
-  const options = { clock, timeoutMs: LIMIT_MS, rateLimitDeadlineMs: 60_000 };
+  const waits = clock.skipSleeps();
+  const options = { clock, rateLimitDeadlineMs: 60_000 };
   const limitedFor = (seconds: string) => ({ status: 429, headers: { "retry-after": seconds } });
   const server = await changing(({ path }) => limitedFor(path === pathOfA ? "40" : "90"), options);
   expect(await rejectionOf(server.connect())).toMatchObject({ code: "variant_unknown" });

@@ -121,7 +121,7 @@ test("the types of the overlay compile with TypeScript 5.9, and the values of a 
   const open = (variant: "A" | "B", fetch: typeof rig.emulator.fetch) =>
     connect({
       ...{ ...learnt.settings, api, variant, baseUrl, tenantId: tenantId as string },
-      ...{ credentials: [credentials[variant]], fetch, clock: { now: () => rig.emulator.clock.now() } },
+      ...{ credentials: [credentials[variant]], fetch, clock: rig.emulator.clock },
     } as never);
   for (const variant of ["A", "B"] as const)
     expect(await read(await open(variant, rig.emulator.fetch))).toEqual([

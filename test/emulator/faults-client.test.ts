@@ -2,7 +2,6 @@
 import { describe, expect, test } from "vitest";
 import type { Fault } from "../../src/emulator/index.js";
 import { apiClient, beginLogin, completeLogin, redeemLaunch, userInterfacePlugin } from "../../src/index.js";
-import { LIMIT_MS } from "../support/clock.js";
 import { rejectionOf } from "../support/wait.js";
 import { LaunchedPlugin, pluginKey } from "./plugin-client.js";
 import { CALLBACK, Portal } from "./portal.js";
@@ -14,7 +13,6 @@ describe.each(ways)("people, $name", ({ open }) => {
     baseUrl: client.emulator.publicUrl,
     tenantId: "acme",
     clock: { now: () => client.now },
-    timeoutMs: LIMIT_MS,
     ...(client.emulator.url === undefined && { fetch: client.emulator.fetch }),
   });
   /** To the client these faults look alike: the code may be spent or not. */

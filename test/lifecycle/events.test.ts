@@ -9,11 +9,11 @@ import {
   type TokenStore,
   type Validate,
 } from "../../src/index.js";
-import { LIMIT_MS, type SteppedClock, skippedWaits, steppedClock } from "../support/clock.js";
+import { type SteppedClock, steppedClock } from "../support/clock.js";
 import { ACCOUNT_SECRET, account, credentialOf, deployment, plugin } from "../support/deployment.js";
 import { privateJwk, rsaKey } from "../support/keys.js";
 import { shown } from "../support/shown.js";
-import { settled } from "../support/wait.js";
+import { settle } from "../support/wait.js";
 
 type Type = ServiceEvent["type"];
 
@@ -217,7 +217,7 @@ const chapters: Chapter[] = [
     name: "a call that is answered 503, and then succeeds",
     before: async (story) => {
       await token(story);
-      skippedWaits(story.clock);
+      story.clock.skipSleeps();
     },
     tell: answered("api", () => new Response("", { status: 503 }), call),
     types: ["call_started", "call_retried", "call_finished"],
@@ -248,8 +248,7 @@ async function tellChapter(variant: "A" | "B", chapter: Chapter, listener: Liste
   const both = variant === "A" ? [plugin(), account()] : [account(), plugin()];
   const connector = createConnector({
     credentials: chapter.ofBoth ? both : [credentialOf(variant)],
-    timeoutMs: LIMIT_MS,
-    clock: { now: () => clock.now() + (chapter.aheadSeconds ?? 0) * 1_000 },
+    clock: { ...clock, now: () => clock.now() + (chapter.aheadSeconds ?? 0) * 1_000 },
     store: chapter.store ?? memoryStore({ clock }),
     onEvent: (event) => listener(event) as undefined,
     waitUntil: (promise) => void kept.push(promise),
@@ -321,7 +320,7 @@ describe.each(["A", "B"] as const)("with Variant %s", (variant) => {
           return types.at(-1) === "here begins the story" ? undefined : listener(event);
         });
         expect(types.slice(types.indexOf("here begins the story") + 1)).toEqual(chapter.types);
-        await settled();
+        await settle();
         const warning = "bivariant: onEvent failed (TypeError). Correct it: its later errors are not shown.";
         expect(warn.mock.calls).toEqual(types.length > 1 ? [[warning]] : []);
       }

@@ -2,14 +2,13 @@
 import { describe, expect, test } from "vitest";
 import { memoryStore } from "../../src/index.js";
 import { steppedClock } from "../support/clock.js";
-import { rejectionOf, settle, stillDigests } from "../support/wait.js";
+import { rejectionOf, settle } from "../support/wait.js";
 import { fakeService, type SeenTokenRequest, tokensOf } from "./fake-service.js";
 
 const tenantIds = (count: number) => Array.from({ length: count }, (_, index) => `tenant-${index}`);
 
 describe("the memory of a connector", () => {
   test("is bounded: it keeps maxTenants of 12 000 tenants, and those that are renewing", async () => {
-    stillDigests();
     const pending: SeenTokenRequest[] = [];
     const clock = steppedClock();
     const service = fakeService({
@@ -43,7 +42,6 @@ describe("the memory of a connector", () => {
   });
 
   test("keeps closed gates: a rate-limited tenant is not forgotten", async () => {
-    stillDigests();
     const clock = steppedClock();
     const limited = () => new Response("", { status: 429, headers: { "retry-after": "3600" } });
     const service = fakeService({

@@ -5,7 +5,7 @@ import { createConnector, memoryStore, servicePlugin } from "../../src/index.js"
 import { BASE_URL } from "../support/auth.js";
 import { steppedClock } from "../support/clock.js";
 import { pkcs1, pkcs8, privateJwk, rsaKey } from "../support/keys.js";
-import { isSettled, rejectionOf, stillDigests } from "../support/wait.js";
+import { isSettled, rejectionOf } from "../support/wait.js";
 import { fakeService, type SeenTokenRequest, tokensOf } from "./fake-service.js";
 
 const tenantIds = (count: number) => Array.from({ length: count }, (_, index) => `tenant-${index}`);
@@ -44,7 +44,6 @@ describe("the private key of many tenants", () => {
 
 describe.each(["A", "B"] as const)("a connector for tenants of Variant %s", (variant) => {
   const connected = (onTokenRequest?: (request: SeenTokenRequest) => void) => {
-    stillDigests();
     const clock = steppedClock();
     const { now } = clock;
     const service = fakeService({ variant, now, ...(onTokenRequest && { onTokenRequest }) });

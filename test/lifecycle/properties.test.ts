@@ -1,9 +1,9 @@
 // Random sequences of calls, aborts, refusals, rate limits and faults on a connector with two tenants keep all rules.
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { memoryStore } from "../../src/index.js";
 import { START } from "../support/clock.js";
-import { stillDigests } from "../support/wait.js";
+
 import { type Life, lifeProperty, type Mutation, type Step } from "./random-life.js";
 
 /** A failure prints the seed and the path with which to replay it. */
@@ -30,14 +30,6 @@ const examples: [Life][] = [
   ],
 ];
 
-beforeEach(() => {
-  stillDigests();
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"], now: START });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
-
 describe.each(["A", "B"] as const)("in each random life of Variant %s", (variant) => {
   test("no token is used after its expiry or for another tenant, one renewal is in flight, and every promise settles", async () => {
     await fc.assert(lifeProperty(variant), { ...settings, examples });
@@ -54,7 +46,7 @@ describe.each(["A", "B"] as const)("in each random life of Variant %s", (variant
   const mutants: { name: string; mutation: Mutation; seen: RegExp }[] = [
     {
       name: "a clock at half the speed uses a token after its expiry",
-      mutation: (now) => ({ clock: { now: () => START + (now() - START) / 2 } }),
+      mutation: (clock) => ({ clock: { ...clock, now: () => START + (clock.now() - START) / 2 } }),
       seen: /after its expiry/,
     },
     {
@@ -64,8 +56,8 @@ describe.each(["A", "B"] as const)("in each random life of Variant %s", (variant
     },
     {
       name: "a store that mixes up tenants uses a token for another",
-      mutation: (now) => {
-        const store = memoryStore({ clock: { now } });
+      mutation: (clock) => {
+        const store = memoryStore({ clock });
         const mixed = (key: string) => key.replace(/acme|globex/g, "any");
         return {
           store: {

@@ -1,8 +1,8 @@
 // One random life of a connector with two tenants: the steps, and the rules that no client may break.
 import fc from "fast-check";
-import { vi } from "vitest";
 import { type ConnectorOptions, createConnector, isBivariantError } from "../../src/index.js";
 import { BASE_URL } from "../support/auth.js";
+import { type SteppedClock, steppedClock } from "../support/clock.js";
 import { settle } from "../support/wait.js";
 import { fakeService, type SeenTokenRequest } from "./fake-service.js";
 
@@ -60,29 +60,25 @@ export const lives: fc.Arbitrary<Life> = fc.record({
 });
 
 /** Makes options with which a connector breaks a rule, to show that the property finds it. */
-export type Mutation = (now: () => number) => Partial<ConnectorOptions>;
+export type Mutation = (clock: SteppedClock) => Partial<ConnectorOptions>;
 
-/** Plays a life and returns the broken rules. It needs fake timers and `stillDigests`. */
+/** Plays a life and returns the broken rules. */
 export async function live(variant: "A" | "B", life: Life, mutation?: Mutation): Promise<string[]> {
   const wrong: string[] = [];
-  // A replay must have the same jitter.
-  let jitter = 1;
-  const random = vi.spyOn(Math, "random").mockImplementation(() => {
-    jitter = (Math.imul(jitter, 1_664_525) + 1_013_904_223) >>> 0;
-    return jitter / 2 ** 32;
-  });
+  // With the jitter of every other life, so that a replay is the same.
+  const clock = steppedClock();
   const onUnhandled = (reason: unknown) => void wrong.push(`an unhandled rejection: ${reason}`);
   process.on("unhandledRejection", onUnhandled);
   let answered = 0;
   let called = 0;
   const service = fakeService({
     variant,
-    now: Date.now,
+    now: clock.now,
     lifetimeSeconds: life.lifetimeSeconds,
     apiStatus: () => life.apiStatuses[called++ % life.apiStatuses.length] ?? 200,
     onTokenRequest(request) {
       const { kind, latencyMs } = life.tokenAnswers[answered++ % life.tokenAnswers.length] as TokenAnswer;
-      if (kind !== "silence") setTimeout(() => request.answer(answerOf(kind, request)), latencyMs);
+      if (kind !== "silence") clock.setTimeout(() => request.answer(answerOf(kind, request)), latencyMs);
     },
   });
   const answerOf = (kind: TokenAnswer["kind"], { tenantId }: SeenTokenRequest): Response | Error => {
@@ -96,7 +92,8 @@ export async function live(variant: "A" | "B", life: Life, mutation?: Mutation):
   const connector = createConnector({
     credentials: [service.credential],
     fetch: service.fetch,
-    ...mutation?.(Date.now),
+    clock,
+    ...mutation?.(clock),
   });
   const services = await Promise.all(
     tenants.map((tenantId) => connector.connect({ baseUrl: BASE_URL, tenantId })),
@@ -124,7 +121,7 @@ export async function live(variant: "A" | "B", life: Life, mutation?: Mutation):
     const { auth, fetch } = services[tenant] as (typeof services)[0];
     const controller = new AbortController();
     const { signal } = controller;
-    if (act === "wait") await vi.advanceTimersByTimeAsync(seconds * 1_000);
+    if (act === "wait") await clock.pass(seconds * 1_000);
     if (act === "call") watch(fetch(service.route(tenants[tenant]), { signal }), signal);
     if (act === "token") watch(auth.getAccessToken({ signal }), signal);
     if (act === "invalidate")
@@ -135,17 +132,15 @@ export async function live(variant: "A" | "B", life: Life, mutation?: Mutation):
     if (act === "wait" || abortAfterMs === undefined) {
       // The caller stays.
     } else if (abortAfterMs === 0) controller.abort("gone");
-    else setTimeout(() => controller.abort("gone"), abortAfterMs);
+    else clock.setTimeout(() => controller.abort("gone"), abortAfterMs);
     await lookForTheAborted();
   }
-  for (let minutes = 0; minutes < 4 && waiting.size > 0; minutes++) await vi.advanceTimersByTimeAsync(60_000);
+  for (let minutes = 0; minutes < 4 && waiting.size > 0; minutes++) await clock.pass(60_000);
   await settle();
   if (waiting.size > 0) wrong.push(`${waiting.size} promises left unsettled`);
   if (service.mostInFlight() > 1) wrong.push(`${service.mostInFlight()} renewals in flight for one tenant`);
   wrong.push(...service.misuses);
   process.off("unhandledRejection", onUnhandled);
-  random.mockRestore();
-  vi.clearAllTimers();
   return wrong;
 }
 

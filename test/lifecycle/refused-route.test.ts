@@ -3,11 +3,10 @@ import { describe, expect, test } from "vitest";
 import { createService } from "../../src/index.js";
 import { recordedAuth } from "../support/auth.js";
 import { steppedClock } from "../support/clock.js";
-import { stillDigests } from "../support/wait.js";
+
 import { fakeService } from "./fake-service.js";
 
 function refusingRoute(variant: "A" | "B") {
-  stillDigests();
   const clock = steppedClock();
   const { now } = clock;
   const fake = fakeService({ variant, now, apiStatus: () => 401 });
@@ -41,7 +40,7 @@ describe.each(["A", "B"] as const)("a route that answers 401 to every token of V
   test("replaces a refused token although the clock was set back by a day", async () => {
     const { auth, clock, fake, call } = refusingRoute(variant);
     const old = await auth.getAccessToken();
-    clock.advance(-86_400_000);
+    clock.correct(-86_400_000);
     expect((await call()).status).toBe(401);
     expect((await auth.getAccessToken()).value).not.toBe(old.value);
     expect(fake.tokenRequests).toHaveLength(2);

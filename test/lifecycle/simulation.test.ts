@@ -1,8 +1,8 @@
 // A day in the life of a token: frequent callers never wait for a renewal, and no needless request is sent.
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { recordedAuth } from "../support/auth.js";
 import { START, steppedClock } from "../support/clock.js";
-import { isSettled, settle, stillDigests } from "../support/wait.js";
+import { isSettled, settle } from "../support/wait.js";
 import { fakeService, type SeenTokenRequest } from "./fake-service.js";
 
 const daySeconds = 24 * 3_600;
@@ -27,7 +27,7 @@ async function liveThroughADay(
   const pending: SeenTokenRequest[] = [];
   const service = fakeService({ variant, now, lifetimeSeconds, onTokenRequest: (one) => pending.push(one) });
   const { credential, fetch } = service;
-  const { auth } = recordedAuth({ credential, fetch, clock: { now } });
+  const { auth } = recordedAuth({ credential, fetch, clock });
   let calls = 0;
   let waits = 0;
   while (now() < START + daySeconds * 1_000) {
@@ -42,10 +42,6 @@ async function liveThroughADay(
   }
   return { requests: service.tokenRequests.length, calls, waits };
 }
-
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 describe.each(["A", "B"] as const)("over 24 hours of Variant %s", (variant) => {
   let calls = 0;
@@ -62,7 +58,6 @@ describe.each(["A", "B"] as const)("over 24 hours of Variant %s", (variant) => {
   test.each(often)(
     "$name: no caller waits after the first token, and at most 1.15 requests are sent per lifetime",
     async ({ lifetimeSeconds, gapSeconds }) => {
-      stillDigests();
       const { requests, waits } = await liveThroughADay(variant, lifetimeSeconds, gapSeconds);
       expect(waits).toBe(0);
       expect(requests).toBeLessThanOrEqual(Math.max(2, (1.15 * daySeconds) / lifetimeSeconds));
@@ -71,24 +66,20 @@ describe.each(["A", "B"] as const)("over 24 hours of Variant %s", (variant) => {
   );
 
   test("in hours without calls no request is sent and no timer is pending", async () => {
-    stillDigests();
-    vi.useFakeTimers({
-      toFake: ["setTimeout", "clearTimeout", "setInterval", "Date", "performance"],
-      now: START,
-    });
-    const service = fakeService({ variant, now: Date.now });
+    const clock = steppedClock();
+    const service = fakeService({ variant, now: clock.now });
     const { credential, fetch } = service;
-    const { auth } = recordedAuth({ credential, fetch, clock: { now: Date.now } });
+    const { auth } = recordedAuth({ credential, fetch, clock });
     const sent: number[] = [];
     for (const idleHours of [5, 3, 12]) {
       await auth.getAccessToken();
       // The clock moves into the renewal window, so that a background renewal has just ended.
-      await vi.advanceTimersByTimeAsync(3_400_000);
+      clock.advance(3_400_000);
       await auth.getAccessToken();
       await settle();
       const before = service.tokenRequests.length;
-      expect(vi.getTimerCount()).toBe(0);
-      await vi.advanceTimersByTimeAsync(idleHours * 3_600_000);
+      expect(clock.timerCount()).toBe(0);
+      await clock.pass(idleHours * 3_600_000);
       sent.push(service.tokenRequests.length - before);
     }
     expect(sent).toEqual([0, 0, 0]);

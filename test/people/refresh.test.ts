@@ -11,7 +11,6 @@ import {
   type StoreErrorCode,
   type TokenStore,
 } from "../../src/index.js";
-import { LIMIT_MS, skippedWaits } from "../support/clock.js";
 import { rejectionOf, settle } from "../support/wait.js";
 import { client, type LoginServer, latch, loggedIn } from "./person.js";
 
@@ -95,8 +94,9 @@ describe("a refresh", () => {
     const { auth, server, clock } = await loggedIn();
     clock.advance(hourMs - 60_000);
     expect((await auth.getAccessToken()).value).toBe("access-token-1");
-    await expect.poll(() => server.refreshes.length).toBe(1);
-    await expect.poll(async () => (await auth.getAccessToken()).value).toBe("access-token-2");
+    await settle();
+    expect(server.refreshes).toHaveLength(1);
+    expect((await auth.getAccessToken()).value).toBe("access-token-2");
   });
 
   test("runs to its end, is passed to waitUntil and is stored when all 100 callers abort", async () => {
@@ -106,7 +106,8 @@ describe("a refresh", () => {
     server.after = async () => void (await answer.promise);
     const controllers = Array.from({ length: 100 }, () => new AbortController());
     const waits = controllers.map(({ signal }) => rejectionOf(auth.getAccessToken({ signal })));
-    await expect.poll(() => server.refreshes.length).toBe(1);
+    await settle();
+    expect(server.refreshes).toHaveLength(1);
     for (const controller of controllers) controller.abort(new Error("gone"));
     for (const reason of await Promise.all(waits)) expect(reason).toMatchObject({ message: "gone" });
     expect(server.fetch.calls.at(-1)?.init.signal?.aborted).toBe(false);
@@ -139,16 +140,15 @@ describe("a refresh", () => {
   });
 
   test("that a worker has stopped does not keep callers waiting for ever, and its token is not sent again", async () => {
-    const options = { timeoutMs: 100, rateLimitDeadlineMs: 0 };
-    const { auth, server } = await expiredLogin({ options });
+    const { auth, server, clock } = await expiredLogin({ options: { rateLimitDeadlineMs: 0 } });
     server.after = () => new Promise(() => {});
-    // No timer of a stopped worker fires.
-    vi.stubGlobal("setTimeout", () => 0);
     auth.getAccessToken();
-    while (server.refreshes.length === 0) await settle();
-    vi.unstubAllGlobals();
-    for (const _next of [1, 2])
-      expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "store_locked" });
+    await settle();
+    clock.killTimers();
+    for (const _next of [1, 2]) {
+      const locked = rejectionOf(clock.through(auth.getAccessToken()));
+      expect(await locked).toMatchObject({ code: "store_locked" });
+    }
     expect(sentTokens(server)).toEqual(["refresh-token-1"]);
   });
 
@@ -191,10 +191,11 @@ describe("a refresh", () => {
       code: "store_unavailable",
     },
   ])("$name is not sent before the store works again", async ({ broken, code }) => {
-    const { auth, server, store } = await expiredLogin({ options: { timeoutMs: 100 } });
+    const { auth, server, clock, store } = await expiredLogin();
     const original = { ...store };
     Object.assign(store, broken);
-    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ name: "StoreError", code });
+    const refused = rejectionOf(clock.through(auth.getAccessToken()));
+    expect(await refused).toMatchObject({ name: "StoreError", code });
     expect(server.refreshes).toHaveLength(0);
     Object.assign(store, original);
     expect((await auth.getAccessToken()).value).toBe("access-token-2");
@@ -207,9 +208,9 @@ describe("a refresh", () => {
     { name: "runs its task twice", lock: (...args) => run(...args).then(() => run(...args)) },
     { name: "resolves before its task has ended", lock: async (...args) => void run(...args) as never },
   ])("under a lock that $name is sent once, and its token is returned", async ({ lock }) => {
-    const { auth, server, store } = await expiredLogin({ options: { timeoutMs: 100 } });
+    const { auth, server, clock, store } = await expiredLogin();
     store.lock = lock;
-    expect((await auth.getAccessToken()).value).toBe("access-token-2");
+    expect((await clock.through(auth.getAccessToken())).value).toBe("access-token-2");
     expect(server.refreshes).toHaveLength(1);
   });
 
@@ -269,10 +270,12 @@ describe("a lost response to a refresh", () => {
     const answer = latch();
     server.after = async () => void (await answer.promise);
     const suspended = auth.getAccessToken();
-    await expect.poll(() => server.refreshes.length).toBe(1);
+    await settle();
+    expect(server.refreshes).toHaveLength(1);
     const waiting = other?.getAccessToken();
-    setTimeout(answer.release, 300);
-    expect((await waiting)?.value).toBe("access-token-2");
+    await clock.pass(300);
+    answer.release();
+    expect((await clock.through(Promise.resolve(waiting)))?.value).toBe("access-token-2");
     expect((await suspended).value).toBe("access-token-2");
     expect(server.refreshes).toHaveLength(1);
   });
@@ -316,7 +319,7 @@ describe("a lost response to a refresh", () => {
   });
 
   test("is not assumed after a wait for the rate limit, because the lock is held only while a request is sent", async () => {
-    const { auth, server, clock, store } = await expiredLogin({ options: { timeoutMs: LIMIT_MS } });
+    const { auth, server, clock, store } = await expiredLogin();
     const done: string[] = [];
     store.lock = async (_key, task) => {
       done.push("locked");
@@ -327,7 +330,7 @@ describe("a lost response to a refresh", () => {
       server.before = () => void done.push("sent");
       return none();
     };
-    const waits = skippedWaits(clock);
+    const waits = clock.skipSleeps();
     waits.push = () => done.push("waited");
     expect((await auth.getAccessToken()).value).toBe("access-token-2");
     expect(done).toEqual(["locked", "sent", "unlocked", "waited", "locked", "sent", "unlocked"]);
@@ -343,39 +346,36 @@ describe("with a store that a crash may set back, a refresh token", () => {
   const forgetful = async (options: object = {}) => {
     const inner = memoryStore();
     const store: TokenStore = { ...inner, lossWindowMs };
-    let passedMs = 0;
-    // The clock goes on, because the time that other processes wait is counted by it.
-    const login = await loggedIn({
-      store,
-      options: { clock: { now: () => Date.now() + passedMs }, ...options },
-    });
-    passedMs = hourMs;
+    const login = await expiredLogin({ store, options });
     const key = grantKeyOf(login.options);
     const before = await inner.get(key);
-    /** Resolves when the record that the token is about to be sent is in the store. */
-    const noted = () =>
-      expect.poll(async () => (await inner.get(key))?.value, { interval: 5 }).toContain('"sentAt"');
+    /** The record that the token is about to be sent must be in the store. */
+    const noted = async () => {
+      await settle();
+      expect((await inner.get(key))?.value).toContain('"sentAt"');
+    };
     const crash = () => inner.set(key, before?.value ?? "");
     return { ...login, store, noted, crash };
   };
 
   test("is sent only after the store has held the record for the whole time", async () => {
-    const { auth, server, noted } = await forgetful();
+    const { auth, server, clock, noted } = await forgetful();
     const renewed = auth.getAccessToken();
     await noted();
-    const startedAt = performance.now();
+    await clock.pass(lossWindowMs - 1);
+    expect(server.refreshes).toEqual([]);
+    await clock.pass(1);
     await renewed;
-    expect(performance.now() - startedAt).toBeGreaterThan(lossWindowMs / 2);
     expect(server.refreshes).toHaveLength(1);
   });
 
   test("is sent once if a crash loses the record and another process is faster then", async () => {
-    const { auth, server, options, noted, crash } = await forgetful();
+    const { auth, server, clock, options, noted, crash } = await forgetful();
     const renewed = auth.getAccessToken();
     await noted();
     await crash();
     const other = await resumeAuth({ ...options, store: { ...options.store, lock: (_key, task) => task() } });
-    const tokens = await Promise.all([renewed, other?.getAccessToken()]);
+    const tokens = await clock.through(Promise.all([renewed, other?.getAccessToken()]));
     expect(new Set(tokens.map((token) => token?.value))).toEqual(new Set(["access-token-2"]));
     expect(sentTokens(server)).toEqual(["refresh-token-1"]);
   });
@@ -388,7 +388,7 @@ describe("with a store that a crash may set back, a refresh token", () => {
     },
     { name: "is sent later by the process that could not check the record", timeoutMs: 400, fails: true },
   ])("$name, as it was not sent before", async ({ timeoutMs, fails }) => {
-    const { auth, server, store, noted } = await forgetful({ timeoutMs });
+    const { auth, server, clock, store, noted } = await forgetful({ timeoutMs });
     const { get } = store;
     const renewed = auth.getAccessToken();
     const failed = renewed.then(
@@ -397,17 +397,17 @@ describe("with a store that a crash may set back, a refresh token", () => {
     );
     await noted();
     store.get = async () => Promise.reject(new Error("down"));
-    if (fails) expect(await failed).toBe("store_unavailable");
-    else await new Promise((resolve) => setTimeout(resolve, 2 * lossWindowMs));
+    if (fails) expect(await clock.through(failed)).toBe("store_unavailable");
+    else await clock.pass(2 * lossWindowMs);
     expect(server.refreshes).toEqual([]);
     store.get = get;
-    if (!fails) expect((await renewed).value).toBe("access-token-2");
-    expect((await auth.getAccessToken()).value).toBe("access-token-2");
+    if (!fails) expect((await clock.through(renewed)).value).toBe("access-token-2");
+    expect((await clock.through(auth.getAccessToken())).value).toBe("access-token-2");
     expect(sentTokens(server)).toEqual(["refresh-token-1"]);
   });
 
   test("is sent by the process whose record was written although the store said that it failed", async () => {
-    const { auth, server, store } = await forgetful();
+    const { auth, server, clock, store } = await forgetful();
     const { set } = store;
     store.set = async (...write) => {
       store.set = set;
@@ -415,7 +415,7 @@ describe("with a store that a crash may set back, a refresh token", () => {
       throw new Error("no answer");
     };
     expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "store_unavailable" });
-    expect((await auth.getAccessToken()).value).toBe("access-token-2");
+    expect((await clock.through(auth.getAccessToken())).value).toBe("access-token-2");
     expect(sentTokens(server)).toEqual(["refresh-token-1"]);
   });
 

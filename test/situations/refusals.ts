@@ -1,5 +1,4 @@
 // Refused and failed token requests: by status, error and shape, and what is sent afterwards.
-import { HELD_LIMIT_MS } from "../support/clock.js";
 import { otherRsaKey, pkcs8 } from "../support/keys.js";
 import type { Answer } from "./honest-server.js";
 import type { Expected, Row, Way } from "./situation.js";
@@ -104,7 +103,6 @@ const refusalsOfB: readonly Row[] = [
 
 /** The request may have been processed: Envoy and Heroku answer 503 after the upstream has committed. */
 const network: Expected = "TransportError network_failed";
-const silent = { options: { timeoutMs: HELD_LIMIT_MS } };
 const failures: readonly Row[] = [
   ...[500, 502, 503, 504, 520].flatMap((status) => [
     ...rows(`an empty ${status}`, empty(status), lost(notJson)),
@@ -114,7 +112,7 @@ const failures: readonly Row[] = [
   ]),
   ...rows("a reset connection", { fault: "reset" }, lost(network)),
   ...rows("an answer that breaks off", { fault: "cut", text: '{"a' }, lost(network)),
-  ...rows("silence", { fault: "silence" }, lost("TransportError timed_out"), silent),
+  ...rows("silence", { fault: "silence" }, lost("TransportError timed_out")),
 ];
 
 /** The address is wrong. Of these answers only JSON can be the service's own. */

@@ -23,7 +23,6 @@ import {
   servicePlugin,
   userInterfacePlugin,
 } from "../../src/index.js";
-import { heldTimeLimit, LIMIT_MS, skippedWaits } from "../support/clock.js";
 import { rsaKey } from "../support/keys.js";
 import { shown } from "../support/shown.js";
 import { type Answers, CLIENT_SECRET, type Kind, REDIRECT_URI, type World } from "./honest-server.js";
@@ -177,18 +176,17 @@ const kinds: Partial<Record<Way, Kind>> = {
 
 /** Plays a row and judges it. */
 export async function play(row: Row, world: World): Promise<void> {
-  const waits = skippedWaits(world.clock);
-  world.onSilence = heldTimeLimit().expire;
+  const waits = world.clock.skipSleeps();
+  world.onSilence = () => world.clock.expire();
   const events: string[] = [];
   const pluginType = row.way === "redeemLaunch" ? "user interface" : "service";
   Object.assign(world, { pluginType, ...row.world });
   if (row.answers !== undefined) world.answers[row.at ?? kinds[row.way] ?? "token"] = row.answers;
   const { clock } = world;
   const onEvent = ({ type }: ServiceEvent) => void events.push(type);
-  const limits = { timeoutMs: LIMIT_MS, rateLimitDeadlineMs: 0 };
   const target = { baseUrl: world.baseUrl, tenantId: "acme" };
   const { retries, bearerStatuses, ...others }: Record<string, unknown> = { ...row.options };
-  const base = { ...target, clock, onEvent, ...limits, ...others };
+  const base = { ...target, clock, onEvent, rateLimitDeadlineMs: 0, ...others };
   const calls = { retries, bearerStatuses };
   let service: AnyService | undefined;
   let token: AccessToken | undefined;

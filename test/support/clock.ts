@@ -1,25 +1,131 @@
-// A clock that moves only when a test moves it.
+// A clock that moves only when a test moves it. It is complete: with it nothing under test waits by real time.
 import "./load-at-once.js";
-import { onTestFinished, vi } from "vitest";
+import type { Clock } from "../../src/index.js";
 import type { Script } from "./recording-server.js";
-import { pendingCrypto, settle } from "./wait.js";
+import { settle } from "./wait.js";
 
-export interface SteppedClock {
-  /** Returns epoch milliseconds, and can be passed as the option `now`. */
-  readonly now: () => number;
+/** Its functions need no object, so `clock.now` can be passed alone. */
+export interface SteppedClock extends Required<Clock> {
+  /** Moves the clock on. Each sleep and each timer that becomes due ends at its instant. */
   advance(ms: number): void;
+  /** Moves the clock on as far as `advance`, and does at each instant all work that needs no more time. */
+  pass(ms: number): Promise<void>;
+  /** Moves the clock on from timer to timer until the promise is settled. */
+  through<T>(promise: Promise<T>, mostMs?: number): Promise<T>;
+  /** Changes `now` alone, as the correction of a machine's clock does. */
+  correct(byMs: number): void;
+  /** Makes `random` return this number. Otherwise the numbers are the same in each run. */
+  jitterAt(random: number): void;
+  /** From now on a sleep moves the clock on by itself, and ends. Returns the sleeps, in milliseconds and in order. */
+  skipSleeps(): number[];
+  /** Moves the clock on to the end of the time limit that is due next. */
+  expire(): void;
+  /** Forgets all timers and sleeps, as a worker runtime does when it ends a request. */
+  killTimers(): void;
+  /** The number of timers and sleeps that have not ended. */
+  timerCount(): number;
 }
 
 /** A whole second, so that `Date` headers and claims are exact. */
 export const START: number = Date.UTC(2026, 0, 1, 12, 0, 0);
 
+interface Timer {
+  readonly at: number;
+  readonly end: () => void;
+  readonly isSleep: boolean;
+}
+
 export function steppedClock(start: number = START): SteppedClock {
-  let at = start;
+  let [passedMs, correctedMs, seed] = [0, 0, 1];
+  let jitter: number | undefined;
+  let skipped: number[] | undefined;
+  const timers = new Set<Timer>();
+  const now = () => start + passedMs + correctedMs;
+  const set = (end: () => void, ms: number, isSleep = false) => {
+    const timer = { at: passedMs + Math.max(ms, 0), end, isSleep };
+    timers.add(timer);
+    return timer;
+  };
+  /** Of those at one instant the one that was set first. */
+  const next = (isWanted: (timer: Timer) => boolean = () => true) =>
+    [...timers].filter(isWanted).reduce<Timer | undefined>((a, b) => (a && a.at <= b.at ? a : b), undefined);
+  const advance = (ms: number) => {
+    if (ms < 0) throw new Error("Time does not go back. A machine's clock can: use correct.");
+    const end = passedMs + ms;
+    for (let timer = next(); timer !== undefined && timer.at <= end; timer = next()) {
+      passedMs = Math.max(passedMs, timer.at);
+      timers.delete(timer);
+      timer.end();
+    }
+    passedMs = Math.max(passedMs, end);
+  };
   return {
-    now: () => at,
-    advance(ms) {
-      at += ms;
+    now,
+    advance,
+    monotonic: () => passedMs,
+    random() {
+      seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0;
+      return jitter ?? seed / 2 ** 32;
     },
+    jitterAt(random) {
+      jitter = random;
+    },
+    setTimeout: (task, ms) => set(task, ms),
+    clearTimeout: (timer) => void timers.delete(timer as Timer),
+    sleep(ms, signal) {
+      if (skipped !== undefined) {
+        skipped.push(ms);
+        passedMs += ms;
+        return new Promise((resolve) => setImmediate(resolve));
+      }
+      return new Promise((resolve, reject) => {
+        const timer = set(resolve, ms, true);
+        const end = () => {
+          timers.delete(timer);
+          reject(signal.reason);
+        };
+        signal.addEventListener("abort", end, { once: true });
+      });
+    },
+    async pass(ms) {
+      const end = passedMs + ms;
+      await settle();
+      for (let timer = next(); timer !== undefined && timer.at <= end; timer = next()) {
+        advance(timer.at - passedMs);
+        await settle();
+      }
+      advance(end - passedMs);
+      await settle();
+    },
+    async through(promise, mostMs = 600_000) {
+      const end = passedMs + mostMs;
+      let isOver = false;
+      const over = () => {
+        isOver = true;
+      };
+      promise.then(over, over);
+      for (await settle(); !isOver; await settle()) {
+        const timer = next();
+        if (timer === undefined || timer.at > end)
+          throw new Error(`The promise is not settled, and no timer is due within ${mostMs} ms.`);
+        advance(timer.at - passedMs);
+      }
+      return promise;
+    },
+    correct(byMs) {
+      correctedMs += byMs;
+    },
+    skipSleeps() {
+      skipped = [];
+      return skipped;
+    },
+    expire() {
+      const limit = next(({ isSleep }) => !isSleep);
+      if (limit === undefined) throw new Error("No time limit is set.");
+      advance(limit.at - passedMs);
+    },
+    killTimers: () => timers.clear(),
+    timerCount: () => timers.size,
   };
 }
 
@@ -28,118 +134,11 @@ export function waitless(now: () => number = Date.now): { now(): number; sleep()
   return { now, sleep: async () => {} };
 }
 
-/**
- * A time limit for the code under test. `skippedWaits` skips neither its timers nor those of its multiples, so no wait of
- * the schedule may have this length: with its jitter a wait takes 2 to 2.5 s, 4 to 5 s, 8 to 10 s, and so on.
- */
-export const LIMIT_MS = 13_501;
-
-/** The time limit of a call of a store that only saves requests. It is shorter than any wait of the schedule. */
-const STORE_LIMIT_MS = 1_900;
-
-/** Skips the waits of the retry schedule, and makes the clock the only time. Returns the list of skipped waits, in milliseconds and in order. */
-export function skippedWaits(clock: SteppedClock): number[] {
-  const waits: number[] = [];
-  const realTimeout = globalThis.setTimeout;
-  const skipping = (task: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) => {
-    // Only the waits of the schedule are skipped. The timers of Node, of sockets (which have arguments) and of calls of a
-    // store run.
-    if (args.length > 0 || ms % LIMIT_MS === 0 || ms === STORE_LIMIT_MS || ms < 500 || ms > 120_000)
-      return realTimeout(task, ms, ...args);
-    waits.push(ms);
-    clock.advance(ms);
-    return realTimeout(task, 0);
-  };
-  vi.stubGlobal("setTimeout", skipping);
-  const real = vi.spyOn(performance, "now").mockImplementation(() => clock.now());
-  onTestFinished(() => {
-    vi.unstubAllGlobals();
-    real.mockRestore();
-  });
-  return waits;
-}
-
-/** The `timeoutMs` to pass to the code under test. */
-export const HELD_LIMIT_MS = 58_765;
-
-/** Holds time limits of `HELD_LIMIT_MS`: `expire` ends the limit that was set last, unless it was cleared. */
-export function heldTimeLimit(): { expire(): void } {
-  const { setTimeout: realSet, clearTimeout: realClear } = globalThis;
-  let last: { handle: unknown; task: () => void } | undefined;
-  vi.stubGlobal("setTimeout", (task: () => void, ms?: number, ...rest: unknown[]) => {
-    if (ms !== HELD_LIMIT_MS) return realSet(task, ms, ...rest);
-    const handle = realSet(() => {}, 0);
-    last = { handle, task };
-    return handle;
-  });
-  vi.stubGlobal("clearTimeout", (handle: Parameters<typeof clearTimeout>[0]) => {
-    if (last?.handle === handle) last = undefined;
-    realClear(handle);
-  });
-  onTestFinished(() => {
-    vi.unstubAllGlobals();
-  });
-  return { expire: () => last?.task() };
-}
-
 /** The same script, except that silence makes the client's time limit expire. */
 export function overWhereSilent(script: Script, { expire }: { expire(): void }): Script {
   return (request) => {
     const answer = script(request);
     if (answer === "silence") setImmediate(expire);
     return answer;
-  };
-}
-
-/** Long enough for a signature on another thread to begin. */
-const realPauseMs = 6;
-
-export interface TimeTravel {
-  /** Moves the clock on. 0 only runs all work that needs no more time. */
-  readonly advance: (ms: number, stepMs?: number) => Promise<void>;
-  /** Moves the clock on until the promise is settled. */
-  readonly through: <T>(promise: Promise<T>, mostMs?: number) => Promise<T>;
-  /** Waits, without moving the clock, for work that takes real time. */
-  readonly until: (isSo: () => boolean) => Promise<void>;
-}
-
-/** Fakes timers, `Date.now` and `performance.now` until the test ends. With `isPure` nothing under test takes real time. */
-export function timeTravel({ isPure = false }: { isPure?: boolean } = {}): TimeTravel {
-  const realSetTimeout = globalThis.setTimeout;
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"], now: START });
-  onTestFinished(() => {
-    vi.useRealTimers();
-  });
-  const pending = pendingCrypto();
-  const realPause = async () => {
-    // It must be idle twice in a row, since the code under test may begin another signature after one.
-    for (let idle = 0; idle < 2; idle = pending() === 0 ? idle + 1 : 0)
-      await new Promise((resolve) => realSetTimeout(resolve, realPauseMs / 2));
-  };
-  const pause = () => (isPure ? settle() : realPause());
-  return {
-    async through(promise, mostMs = 600_000) {
-      let isOver = false;
-      const over = () => {
-        isOver = true;
-      };
-      promise.then(over, over);
-      for (let passed = 0; !isOver && passed < mostMs; passed += 500) {
-        await vi.advanceTimersByTimeAsync(500);
-        await realPause();
-      }
-      return promise;
-    },
-    async advance(ms, stepMs = 500) {
-      await pause();
-      for (let left = ms; left > 0; left -= stepMs) {
-        await vi.advanceTimersByTimeAsync(Math.min(stepMs, left));
-        await pause();
-      }
-    },
-    async until(isSo) {
-      for (let pauses = 0; pauses < 1_000 && !isSo(); pauses++) await realPause();
-      await realPause();
-    },
   };
 }

@@ -1,46 +1,32 @@
-// Waits: for background work to settle, for a rejection, for pending cryptography.
+// Waits: for all work that needs no time, for a rejection.
 import "./load-at-once.js";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { onTestFinished, vi } from "vitest";
 
-/** Enough time for another thread to make a signature. */
-const leastMs = 10;
-/** Not that of a test's fake timers. */
-const realNow = performance.now.bind(performance);
+/** The work that goes on off the event loop and has not ended. */
+let inFlight = 0;
 
-export async function settled(): Promise<void> {
-  const end = realNow() + leastMs;
-  for (let turns = 0; turns < 30 || realNow() < end; turns++)
-    await new Promise((resolve) => setImmediate(resolve));
+/** Makes a function whose work `settle` waits for, such as a fetch of a server on loopback or a method of a store on disk. */
+export function counted<This, A extends unknown[], T>(
+  work: (this: This, ...args: A) => Promise<T>,
+): (this: This, ...args: A) => Promise<T> {
+  return async function (this: This, ...args) {
+    inFlight++;
+    try {
+      return await work.apply(this, args);
+    } finally {
+      inFlight--;
+    }
+  };
 }
 
-const methods = ["sign", "verify", "digest", "importKey", "exportKey"] as const;
-
-/** Counts the operations of WebCrypto that have begun and not ended, until the test ends. */
-export function pendingCrypto(): () => number {
-  let pending = 0;
-  for (const name of methods) {
-    const own = Object.getOwnPropertyDescriptor(crypto.subtle, name);
-    const original = crypto.subtle[name] as (...args: unknown[]) => Promise<unknown>;
-    const counted = (...args: unknown[]): Promise<unknown> => {
-      pending++;
-      return Promise.resolve(original.apply(crypto.subtle, args)).finally(() => {
-        pending--;
-      });
-    };
-    Object.defineProperty(crypto.subtle, name, { value: counted, configurable: true, writable: true });
-    onTestFinished(() => {
-      // The method is on the prototype unless another test replaced it.
-      if (own === undefined) Reflect.deleteProperty(crypto.subtle, name);
-      else Object.defineProperty(crypto.subtle, name, own);
-    });
-  }
-  return () => pending;
-}
+// WebCrypto works on other threads.
+const { prototype } = SubtleCrypto;
+for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(prototype)))
+  if (typeof value === "function" && name !== "constructor")
+    Object.defineProperty(prototype, name, { value: counted(value), configurable: true, writable: true });
 
 /** Returns the error that a promise rejects with. @throws Error when the promise is fulfilled */
-
 export async function rejectionOf(promise: Promise<unknown>): Promise<unknown> {
   try {
     await promise;
@@ -57,9 +43,10 @@ export function collectGarbage(): void {
   collect();
 }
 
-/** Waits for all work that needs neither time nor another thread. */
+/** Waits for all work that needs no time, also on other threads. */
 export async function settle(): Promise<void> {
-  for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
+  for (let idle = 0; idle < 3; idle = inFlight === 0 ? idle + 1 : 0)
+    await new Promise((resolve) => setImmediate(resolve));
 }
 
 /** Whether a promise settles without more time. */
@@ -71,19 +58,4 @@ export async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   promise.then(over, over);
   await settle();
   return isOver;
-}
-
-/**
- * Replaces the digest that fingerprints of secrets use by one that needs no other thread, so that `settle` waits for all
- * work. It still changes with its input.
- */
-export function stillDigests(): void {
-  const spy = vi.spyOn(crypto.subtle, "digest").mockImplementation(async (_algorithm, data) => {
-    const bytes = new Uint8Array(data as ArrayBuffer);
-    const sums = new Uint8Array(32);
-    for (const [index, byte] of bytes.entries())
-      sums[index % 32] = ((sums[index % 32] ?? 0) * 31 + byte) % 256;
-    return sums.buffer;
-  });
-  onTestFinished(() => spy.mockRestore());
 }

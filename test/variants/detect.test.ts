@@ -6,7 +6,7 @@ import { systemClock } from "../../src/clock.js";
 import { type DetectVariantOptions, detectVariant, type Evidence } from "../../src/index.js";
 import { detect, detectionUserAgent } from "../../src/variants/detect.js";
 import { version } from "../../src/version.js";
-import { HELD_LIMIT_MS, heldTimeLimit, overWhereSilent, START, steppedClock } from "../support/clock.js";
+import { overWhereSilent, START, steppedClock } from "../support/clock.js";
 import { deployment } from "../support/deployment.js";
 import { scriptedFetch } from "../support/fetch.js";
 import {
@@ -229,8 +229,9 @@ describe("a question that gets no answer rejects the detection instead of giving
     },
   ];
   test.each(rows)("$name: $code", async ({ server: script, code, requests }) => {
-    const server = await recordingServer(overWhereSilent(script, heldTimeLimit()));
-    const options = { baseUrl: server.url, tenantId: "acme", timeoutMs: HELD_LIMIT_MS };
+    const clock = steppedClock();
+    const server = await recordingServer(overWhereSilent(script, clock));
+    const options = { baseUrl: server.url, tenantId: "acme", clock };
     const error = await rejectionOf(detectVariant(options));
     expect(error).toMatchObject({ name: "TransportError", code, retryable: true });
     expect(server.requests).toHaveLength(requests);
