@@ -67,6 +67,8 @@ interface ToolError {
   readonly issues?: readonly string[];
   readonly document?: string;
   readonly pointer?: string;
+  /** Of an error of several mistakes each of them, else the error itself. */
+  readonly errors?: readonly (Error & ToolError)[];
 }
 
 const messageOf = ({ name, message }: Error) => (name === "ContractError" ? inFlags(message) : message);
@@ -156,6 +158,7 @@ function fieldsOf(error: unknown): object {
   }
   const name = error instanceof Error ? error.name : "not an Error";
   if (!isToolError(error)) return { code: "internal", message: `A fault of this program (${name}).` };
-  const { code, issues, document, pointer } = error;
-  return { code, message: messageOf(error), name, issues, document, pointer };
+  const { code, issues, document, pointer, errors = [error] } = error;
+  const several = errors.length > 1 && { errors: errors.map(fieldsOf) };
+  return { code, message: messageOf(error), name, issues, document, pointer, ...several };
 }

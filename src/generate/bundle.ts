@@ -60,6 +60,13 @@ interface File {
   readonly isMain: boolean;
 }
 
+export interface BundleOptions {
+  /** The folder that references to other files may reach. Default: that of the document. */
+  readonly refs?: string | undefined;
+  /** Receives the path of each file before it is read. */
+  readonly onFile?: ((path: string) => void) | undefined;
+}
+
 type Container = Record<string, unknown>;
 type Budget = { values: number };
 
@@ -77,7 +84,11 @@ interface Reference {
  *
  * @throws GenerateError `reference_external`, `reference_missing`, and as `readSourceFile` does
  */
-export async function bundleFiles(document: Document, path: string, folder?: string): Promise<void> {
+export async function bundleFiles(
+  document: Document,
+  path: string,
+  { refs: folder, onFile }: BundleOptions,
+): Promise<void> {
   const main: File = { path: await realpath(path), source: document, isMain: true };
   const allowed = folder === undefined ? dirname(main.path) : await realFolder(folder);
   const files = new Map<string, File>([[main.path, main]]);
@@ -97,12 +108,15 @@ export async function bundleFiles(document: Document, path: string, folder?: str
   const fileOf = async (reference: Reference, target: string): Promise<File> => {
     const { holder, key, from } = reference;
     if (/^[a-z][a-z0-9+.-]+:/i.test(target)) {
-      const message = `${holder[key]} is at another address, and nothing is fetched. Bundle it first: npx @redocly/cli bundle ${document.file} --output bundled.yaml`;
+      const message = `${holder[key]} is at another address, and nothing is fetched. Make one file of all, and pass that: npx @redocly/cli bundle ${path} --output bundled.yaml`;
       throw failure(reference, "reference_external", message);
     }
     const wanted = resolve(dirname(from.path), decoded(target));
+    onFile?.(wanted);
     const real = await realpath(wanted).catch(() => undefined);
-    if (real === undefined) throw failure(reference, "reference_missing", `there is no file ${target}`);
+    const hint = target.includes("\\") ? "; a reference is a URL, so write / between folders" : "";
+    if (real === undefined)
+      throw failure(reference, "reference_missing", `there is no file ${target}${hint}`);
     const below = relative(allowed, real);
     if (below.startsWith("..") || isAbsolute(below)) {
       const message = `${target} is outside of ${folder ?? "the folder of the document"}. To allow it, name a folder that holds both: --refs <folder>, or the option refs`;

@@ -64,7 +64,7 @@ export class Findings {
 
   /** @throws GenerateError with everything that is wrong; with `strict` also for what is only a warning */
   refuse(strict = false): void {
-    const errors = [...this.#errors.values(), ...(strict ? this.#warnings.values() : [])];
-    if (errors.length > 0) throw GenerateError.ofAll(errors);
+    const errors = new Map([...this.#errors, ...(strict ? this.#warnings : [])]);
+    if (errors.size > 0) throw GenerateError.ofAll([...errors.values()]);
   }
 }

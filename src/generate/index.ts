@@ -42,6 +42,8 @@ export interface GenerateOptions {
   readonly strict?: boolean | undefined;
   /** Receives the warnings, and notes about what was done, once the files are rendered. */
   readonly onNotice?: ((notice: Notice) => void) | undefined;
+  /** Receives the path of each document, overlay and referenced file before it is read, even if it is missing. */
+  readonly onFile?: ((path: string) => void) | undefined;
   /** Ends the work between two of its steps, and then nothing is written. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -149,7 +151,7 @@ type Files = ReadonlyMap<string, string>;
 function checked(of: string, options: GenerateOptions): Sources {
   const names = {
     ...{ documents: true, overlays: true, out: true },
-    ...{ refs: true, strict: true, onNotice: true, signal: true },
+    ...{ refs: true, strict: true, onNotice: true, onFile: true, signal: true },
   } as const;
   const {
     documents = {},
@@ -158,6 +160,7 @@ function checked(of: string, options: GenerateOptions): Sources {
     refs,
     strict,
     onNotice,
+    onFile,
     signal,
   }: { readonly [Key in keyof GenerateOptions]?: unknown } = requireOptions(of, options, names);
   const isPath = (path: unknown) => typeof path === "string" && path !== "";
@@ -175,20 +178,21 @@ function checked(of: string, options: GenerateOptions): Sources {
     throw new GenerateError("option_invalid", "`refs` must be the path of a folder.");
   if (strict !== undefined && typeof strict !== "boolean")
     throw new GenerateError("option_invalid", "`strict` must be true or false.");
-  if (onNotice !== undefined && typeof onNotice !== "function")
-    throw new GenerateError("option_invalid", "`onNotice` must be a function.");
+  for (const [name, listener] of Object.entries({ onNotice, onFile }))
+    if (listener !== undefined && typeof listener !== "function")
+      throw new GenerateError("option_invalid", `\`${name}\` must be a function.`);
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw new GenerateError("option_invalid", "`signal` must be an AbortSignal.");
   }
   if (isPath(out)) {
-    const checkedNotice = onNotice as GenerateOptions["onNotice"];
-    return { documents, overlays, refs: refs as string | undefined, strict, onNotice: checkedNotice, signal };
+    const listeners = { onNotice, onFile } as Pick<GenerateOptions, "onNotice" | "onFile">;
+    return { documents, overlays, refs: refs as string | undefined, strict, ...listeners, signal };
   }
   throw new GenerateError("option_invalid", "`out` must be the path of the folder for the generated files.");
 }
 
 async function render(sources: Sources): Promise<Files> {
-  const { documents = {}, overlays = [], refs, strict, onNotice, signal } = sources;
+  const { documents = {}, overlays = [], refs, strict, onNotice, onFile, signal } = sources;
   // A step may take seconds. A signal of the process that came meanwhile is handled before the second turn ends.
   const step = async <T>(work: () => T): Promise<Awaited<T>> => {
     await turn();
@@ -200,7 +204,7 @@ async function render(sources: Sources): Promise<Files> {
   const findings = new Findings();
   // This comes first because it reports a missing package.
   const typesOf = await step(typeEmitter);
-  const { A, B } = await step(() => readDocuments(paths, overlays, { findings, refs }));
+  const { A, B } = await step(() => readDocuments(paths, overlays, { findings, refs, onFile }));
   const lists = await step(() => ({ A: listOperations(A), B: listOperations(B) }));
   findings.refuse();
   const schemas = await step(() => emitSchemas({ A, B }, lists));

@@ -97,12 +97,15 @@ export async function readDocuments(
   overlayPaths: readonly string[],
   options: ReadOptions,
 ): Promise<Readonly<Record<Variant, Document>>> {
-  const { findings } = options;
+  const { findings, onFile } = options;
   const read = <T>(work: Promise<T>) => work.catch((cause) => findings.error(cause));
   const [A, B, ...overlays] = await Promise.all([
     read(openDocument("A", paths.A, options)),
     read(openDocument("B", paths.B, options)),
-    ...overlayPaths.map((path) => read(readOverlay(path))),
+    ...overlayPaths.map((path) => {
+      onFile?.(path);
+      return read(readOverlay(path));
+    }),
   ]);
   findings.refuse();
   const documents = { A: A as Document, B: B as Document };

@@ -1,7 +1,7 @@
 /** Reads an OpenAPI document in any supported version, and reports what is wrong with it. */
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { bundleFiles } from "./bundle.js";
+import { type BundleOptions, bundleFiles } from "./bundle.js";
 import {
   atPointer,
   type Document,
@@ -18,10 +18,8 @@ import { Origins } from "./origins.js";
 import { type GenerateError, isObject, type JsonObject, pointerTo, readSourceFile } from "./source-file.js";
 import { upgrade } from "./upgrade.js";
 
-export interface ReadOptions {
+export interface ReadOptions extends BundleOptions {
   readonly findings: Findings;
-  /** The folder that references to other files may reach. Default: that of the document. */
-  readonly refs?: string | undefined;
 }
 
 /**
@@ -42,8 +40,9 @@ export async function readDocument(variant: Variant | undefined, path: string): 
 export async function openDocument(
   given: Variant | undefined,
   path: string,
-  { findings, refs }: ReadOptions,
+  { findings, ...more }: ReadOptions,
 ): Promise<Document> {
+  more.onFile?.(path);
   const source = await readSourceFile(path);
   const variant = given ?? VARIANTS.find((one) => pathOfVariant(one, source.root) !== undefined) ?? "A";
   const document = {
@@ -55,7 +54,7 @@ export async function openDocument(
     samples: new WeakMap(),
   };
   checkVersion(document);
-  await bundleFiles(document, path, refs);
+  await bundleFiles(document, path, more);
   return document;
 }
 
@@ -66,8 +65,7 @@ export function prepareDocument(document: Document): void {
   refusePrototypes(document);
   if (upgrade(document))
     findings.note("document_upgraded", document.file, `${version} is read as OpenAPI 3.1`);
-  const token = Object.keys(pathsOf(root)).find((path) => TOKEN_PATH[otherThan(document.variant)].test(path));
-  if (token !== undefined) findings.error(swapped(document, token));
+  checkToken(document);
   checkKeysOfPaths(document);
   findings.attempt(() => checkIgnored(document));
   const checkReferences = referenceChecker(document);
@@ -108,8 +106,9 @@ function checkNamedReferences(document: Document, value: JsonObject, place: () =
 /** The name of the version. */
 function checkVersion(document: Document): string {
   const { openapi, swagger } = document.root;
-  if (swagger === "2.0") return "Swagger 2.0";
-  if (typeof openapi === "string" && /^3\.[012]\.\d+$/.test(openapi)) return `OpenAPI ${openapi}`;
+  // Unquoted in YAML it is a number.
+  if (swagger === "2.0" || swagger === 2) return "Swagger 2.0";
+  if (/^3\.[012](?:\.\d+)?$/.test(String(openapi))) return `OpenAPI ${openapi}`;
   const found = openapi ?? swagger;
   const says = found === undefined ? "the key `openapi` is missing" : `found ${JSON.stringify(found)}`;
   const message = `the document must be OpenAPI 3.0, 3.1 or 3.2, or Swagger 2.0: ${says}`;
@@ -197,9 +196,10 @@ export function shippedDocument(variant: Variant): string {
   return join(dirname(manifest), "openapi", `variant-${variant.toLowerCase()}.yaml`);
 }
 
-/** A path that only a document of this variant has. */
+/** A path that only a document of this variant has, if no path is one of the other variant. */
 export function pathOfVariant(variant: Variant, root: JsonObject): string | undefined {
-  const paths = isObject(root.paths) ? Object.keys(root.paths).filter((path) => path.startsWith("/")) : [];
+  const paths = Object.keys(pathsOf(root)).filter((path) => path.startsWith("/"));
+  if (paths.some((path) => START[otherThan(variant)].test(path))) return undefined;
   const isWhole = paths.every((path) => START[variant].test(path));
   return paths.find((path) => isWhole || TOKEN_PATH[variant].test(path));
 }
@@ -210,6 +210,15 @@ function pathsOf({ paths }: JsonObject): JsonObject {
 
 function otherThan(variant: Variant): Variant {
   return variant === "A" ? "B" : "A";
+}
+
+/** Any API may have the token path of Variant B, but only the service has that of Variant A. */
+function checkToken(document: Document): void {
+  const { variant, root, findings } = document;
+  const path = Object.keys(pathsOf(root)).find((one) => TOKEN_PATH[otherThan(variant)].test(one));
+  if (path === undefined || pathOfVariant(otherThan(variant), root) === undefined) return;
+  if (variant === "B") findings.error(swapped(document, path));
+  else findings.warn(swapped(document, path));
 }
 
 /** Two documents of which each has only paths that begin like those of the other. One alone may well have such paths. */

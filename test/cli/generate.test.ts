@@ -1,5 +1,13 @@
 // `bivariant generate` and its --check, and `bivariant unknowns`.
-import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -21,7 +29,7 @@ describe("bivariant generate", () => {
   it("writes and lists the files; --check finds a file that is changed, missing or new", async () => {
     const written = await cli(["generate", ...documents, "--json"]);
     expect(written.code).toBe(0);
-    expect(JSON.parse(written.stdout)).toEqual({ out, files: readdirSync(out).sort() });
+    expect(JSON.parse(written.stdout)).toEqual({ out, files: readdirSync(out).sort(), notices: [] });
     expect((await cli(["generate", ...documents, "--check"])).code).toBe(0);
 
     writeFileSync(join(out, "operations.ts"), "changed");
@@ -29,7 +37,9 @@ describe("bivariant generate", () => {
     rmSync(join(out, "lock.json"));
     const drifted = await cli(["generate", ...documents, "--check", "--json"]);
     expect(drifted.code).toBe(1);
-    const drift = { missing: ["lock.json"], different: ["operations.ts"], extra: ["stray.ts"] };
+    const drift = {
+      ...{ missing: ["lock.json"], different: ["operations.ts"], extra: ["stray.ts"], notices: [] },
+    };
     expect(JSON.parse(drifted.stdout)).toEqual(drift);
     const args = documents.with(-1, join(folder, "not yet"));
     const { stdout } = await cli(["generate", ...args, "--check"], {}, { columns: 40 });
@@ -87,10 +97,89 @@ describe("bivariant generate", () => {
         .trim()
         .split("\n")
         .map((line) => Object.keys(JSON.parse(line))),
-    ).toEqual([["out", "files"], ["error"], ["out", "files"]]);
+    ).toEqual([["out", "files", "notices"], ["error"], ["out", "files", "notices"]]);
     write("Two", "$.none");
     await refused(args, {}, "overlay_unmatched", "mine.yaml:1:");
     await refused([...args, "--watch", "--check"], {}, "--watch");
+  });
+
+  it("shows warnings and notes on stderr and in --json, and --strict makes errors of the warnings", async () => {
+    const path = join(folder, "old.yaml");
+    writeFileSync(
+      path,
+      "openapi: 3.0.3\nservers: [{ url: https://one.example }]\npaths: { /a: { get: {} } }\n",
+    );
+    const args = ["generate", "--variant-a", path, "--out", join(folder, "old")];
+    const { code, stderr, stdout } = await cli(args);
+    expect(code).toBe(0);
+    const lines = [
+      "old.yaml: OpenAPI 3.0.3 is read as OpenAPI 3.1",
+      "old.yaml: operations without an operationId are called by method and path: getA (GET /a)",
+      expect.stringMatching(
+        /^warning: old\.yaml:2:11#\/servers\/0: the server https:\/\/one\.example is ignored/,
+      ),
+    ];
+    expect(stderr.trim().split("\n")).toEqual(lines);
+    expect(stdout).not.toContain("warning");
+    for (const more of [[], ["--check"]]) {
+      const { notices } = JSON.parse((await cli([...args, ...more, "--json"])).stdout);
+      expect(notices).toMatchObject([
+        { level: "note", code: "document_upgraded", document: "old.yaml" },
+        { level: "note", code: "operation_named", document: "old.yaml" },
+        { level: "warning", code: "part_ignored", document: "old.yaml", pointer: "/servers/0" },
+      ]);
+    }
+    await refused([...args, "--strict"], {}, "part_ignored", "old.yaml:2:11#/servers/0");
+  });
+
+  it("lists every mistake of a run, in --json each with its code and place", async () => {
+    const path = join(folder, "mistakes.yaml");
+    writeFileSync(path, "openapi: 3.1.0\npaths:\n  a: {}\n  /b: { gte: {} }\n");
+    const args = ["generate", "--variant-a", path, "--out", join(folder, "none")];
+    await refused(args, {}, "mistakes.yaml:3:3#/paths/a", "mistakes.yaml:4:9#/paths/~1b/gte");
+    const { error } = JSON.parse((await cli([...args, "--json"])).stdout);
+    expect(error.errors).toMatchObject([
+      { code: "document_invalid", document: "mistakes.yaml", pointer: "/paths/a" },
+      { code: "document_invalid", document: "mistakes.yaml", pointer: "/paths/~1b/gte" },
+    ]);
+  });
+
+  it("follows references to files in the folder of the document, or in that of --refs", async () => {
+    mkdirSync(join(folder, "api"));
+    const path = join(folder, "api", "openapi.yaml");
+    const write = (reference: string) =>
+      writeFileSync(path, `openapi: 3.1.0\npaths: { /a: { $ref: ${JSON.stringify(reference)} } }\n`);
+    const item = (id: string) =>
+      `get: { operationId: ${id}, responses: { "200": { description: Done. } } }\n`;
+    writeFileSync(join(folder, "outside.yaml"), item("outside"));
+    write("../outside.yaml");
+    const args = ["generate", "--variant-a", path, "--out", join(folder, "refs")];
+    await refused(args, {}, "reference_external", "--refs <folder>");
+    expect((await cli([...args, "--refs", folder])).code).toBe(0);
+    expect(readFileSync(join(folder, "refs", "operations.ts"), "utf8")).toContain("outside: {");
+    await refused([...args, "--refs", join(folder, "nowhere")], {}, "option_invalid", "existing folder");
+    write("https://one.example/a.yaml");
+    await refused(args, {}, "reference_external", `npx @redocly/cli bundle ${path} --output bundled.yaml`);
+  });
+
+  it("with --watch sees changes of the files that a document refers to, even of one that was missing", async () => {
+    const path = join(folder, "parts.yaml");
+    const [one, two] = [join(folder, "one.yaml"), join(folder, "two.yaml")];
+    writeFileSync(path, "openapi: 3.1.0\npaths: { /a: { $ref: one.yaml } }\n");
+    const item = (id: string) =>
+      `get: { operationId: ${id}, responses: { "200": { description: Done. } } }\n`;
+    const args = ["generate", "--variant-a", path, "--out", join(folder, "parts"), "--watch", "--json"];
+    const running = startCli(args);
+    await running.seen(/"reference_missing"/);
+    writeFileSync(one, item("first"));
+    await running.seen(/"files"/);
+    writeFileSync(one, "$ref: two.yaml\n");
+    await running.seen(/"reference_missing"[\s\S]*"reference_missing"/);
+    writeFileSync(two, item("second"));
+    await running.seen(/"files"[\s\S]*"files"/);
+    expect(readFileSync(join(folder, "parts", "operations.ts"), "utf8")).toContain("second: {");
+    running.interrupt();
+    expect((await running.ended).code).toBe(0);
   });
 
   it("exits 2 for an invalid document, with the code and the document", async () => {

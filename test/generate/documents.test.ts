@@ -232,6 +232,18 @@ describe("a document of Swagger 2.0", () => {
     ]);
   });
 
+  test("has the body that an example shows for a media type, even without a schema", async () => {
+    const response = { description: "Text.", examples: { "text/csv": "a;b" } };
+    const get = { operationId: "a", responses: { 200: response } };
+    const rows = await rowsOf({ swagger: "2.0", paths: { "/a": { get } } });
+    expect(rows.a).toMatchObject({ answers: { 200: ["text/csv"] } });
+  });
+
+  test("may have its version as a number, which YAML makes of 2.0 without quotes", async () => {
+    const { notices } = await generated("swagger: 2.0\npaths: {}\n");
+    expect(notices).toMatchObject([{ message: "a.yaml: Swagger 2.0 is read as OpenAPI 3.1" }]);
+  });
+
   test("names the line of the document as it is written", async () => {
     const document = structuredClone(swagger) as Record<string, never> & typeof swagger;
     Object.assign(document.definitions.Thing.properties, { odd: { $ref: "#/definitions/Missing" } });
@@ -363,7 +375,28 @@ describe("references to other files", () => {
 
   test("to another address are refused with the command that bundles them", async () => {
     const error = await refusalOf(openapi({ "/a": { $ref: "https://api.example/a.yaml" } }));
-    expect(error.message).toContain("npx @redocly/cli bundle a.yaml --output bundled.yaml");
+    expect(error.message).toMatch(/npx @redocly\/cli bundle \S+\/a\.yaml --output bundled\.yaml$/);
+  });
+
+  test("with the separators of Windows are refused with the advice to write a slash", async () => {
+    const error = await refusalOf(openapi({ "/a": { $ref: "paths\\a.yaml" } }));
+    expect(error).toMatchObject({ code: "reference_missing", pointer: "/paths/~1a" });
+    expect(error.message).toContain("write / between folders");
+  });
+
+  test("are reported to onFile before they are read, and missing ones too", async () => {
+    const { documents, out, root } = await written(main, {
+      ...files,
+      "paths/pets.yaml": { $ref: "../missing.yaml" },
+    });
+    const read: string[] = [];
+    const onFile = (path: string) => void read.push(path);
+    await expect(generate({ documents, out, onFile })).rejects.toMatchObject({ code: "reference_missing" });
+    expect(read).toEqual(
+      expect.arrayContaining(
+        ["openapi.yaml", "paths/pets.yaml", "missing.yaml"].map((one) => join(root, one)),
+      ),
+    );
   });
 
   test("a discriminator may lead to a file or to the name of a schema", async () => {
@@ -429,7 +462,30 @@ describe("swapped documents", () => {
     { name: "/api/v1 in Variant B", A: at("/things"), B: at("/api/v1/{tenantId}/things") },
   ])("are not seen in $name alone", async ({ A, B }) => {
     const { documents, out } = await sample(A, B);
-    await generate({ documents, out });
+    await generate({ documents, out, strict: true });
+  });
+
+  const tokenOfA = "/api/v1/{tenantId}/external-plugin/oauth/token";
+
+  test("are noticed by a token path: that of A is refused in B, that of B is a warning in A, which any API may have", async () => {
+    const { documents, out } = await sample(at("/things"), at(tokenOfA));
+    const refused = generate({ documents, out });
+    await expect(refused).rejects.toMatchObject({ code: "document_swapped", document: "b.yaml" });
+    const { notices } = await generated(at("/v1/auth/token"));
+    expect(notices).toMatchObject([
+      { level: "warning", code: "document_swapped", pointer: "/paths/~1v1~1auth~1token" },
+    ]);
+    expect(notices[0]?.message).toMatch(/^a\.yaml:\d+:\d+#/);
+  });
+
+  test("are not seen in documents that describe the token endpoints of both", async () => {
+    const tokens = { [tokenOfA]: {}, "/v1/auth/token": {} };
+    const [A, B] = [at("/api/v1/{tenantId}/things"), at("/v1/things")].map((document) => {
+      const { paths } = document as { readonly paths: object };
+      return { ...document, paths: { ...paths, ...tokens } };
+    });
+    const { documents, out } = await sample(A as object, B);
+    await generate({ documents, out, strict: true });
   });
 });
 

@@ -147,7 +147,9 @@ describe("a package that only generating needs", () => {
     const { documents, out } = await sample(openapi({}));
     const unsuitable = generate({ documents, out });
     await expect(unsuitable).rejects.toMatchObject({ code: "peer_unsuitable" });
-    await expect(unsuitable).rejects.toThrow(/typescript 7\.0\.2 .*npm install .*typescript@5\.9/);
+    await expect(unsuitable).rejects.toThrow(
+      /typescript 7\.0\.2 .*npm install .*typescript@5\.9 typescript-7@npm:typescript@7\. TypeScript 7 then/,
+    );
     vi.doUnmock("typescript");
   });
 });
@@ -283,7 +285,6 @@ const exampleOf = (media: object) => {
   const content = { "application/json": { schema: { type: "array", items: { type: "string" } }, ...media } };
   return get({ operationId: "listThings", responses: { 200: { description: "Things.", content } } });
 };
-const TOKEN_PATH_B = "/v1/auth/token";
 
 const refusal = (name: string, code: GenerateErrorCode, document: object | string, pointer?: string) => ({
   ...{ name, code, document, pointer },
@@ -520,12 +521,6 @@ const refused = [
     "/paths/~1things/get/parameters/0/schema/type",
   ),
   refusal(
-    "the token path of the other variant",
-    "document_swapped",
-    openapi({ ...ONE_OPERATION, [TOKEN_PATH_B]: { post: { operationId: "requestToken" } } }),
-    "/paths/~1v1~1auth~1token",
-  ),
-  refusal(
     "an example that contradicts its schema",
     "example_invalid",
     exampleOf({ example: ["a", 7] }),
@@ -664,11 +659,6 @@ describe("a refused document", () => {
       name: "a status",
       text: "paths: { /a: { get: { operationId: a, responses:\n  { 600: 1 } } } }",
       at: "3:10#/paths",
-    },
-    {
-      name: "a swapped document",
-      text: "paths:\n  /v1/auth/token: {}",
-      at: "3:19#/paths/~1v1~1auth~1token: ",
     },
     {
       name: "a path without its slash",

@@ -16,7 +16,7 @@ import type {
 } from "../../emulator/index.js";
 import type { DocumentedApi } from "../../generate/emit/emulation.js";
 import { collect, invalidFlag, wholeNumber } from "../arguments.js";
-import { fileWatcher, lookEveryMs, stateOfFiles } from "../file-watcher.js";
+import { fileWatcher, lookEveryMs } from "../file-watcher.js";
 import type { Output, Paint } from "../output.js";
 import type { Context } from "../run.js";
 import { exportLines } from "../settings.js";
@@ -229,8 +229,8 @@ async function serve(
   let folder: string | undefined;
   let close = async () => {};
   try {
-    // The state is taken before the file is read, so that a change in between is noticed.
-    const before = stateOfFiles([seedFile]);
+    const watcher = fileWatcher();
+    if (watch) watcher.add(seedFile);
     const options = readOptions();
     const emulator = createEmulator(options);
     ({ close } = await emulator.listen({ port, host }));
@@ -249,11 +249,10 @@ async function serve(
     output.note("Press Ctrl-C to stop. The files above are then deleted.");
     const printTraffic = trafficPrinter(emulator, output);
     const reload = reloader(emulator, readOptions, options, announceOptions, output);
-    const reloadIfChanged = watch ? fileWatcher([seedFile], before, reload) : undefined;
     while (!signal.aborted) {
       await wait(lookEveryMs, undefined, { signal }).catch(() => {});
       printTraffic();
-      await reloadIfChanged?.();
+      await watcher.look(reload);
     }
   } finally {
     // The secrets are deleted first, because a second Ctrl-C does not wait for requests in progress.

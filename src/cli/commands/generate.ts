@@ -4,7 +4,7 @@ import { type Command, Option } from "commander";
 import type { Drift, GenerateOptions, Notice } from "../../generate/index.js";
 import { collect, invalidFlag } from "../arguments.js";
 import { errorJson, exitCodes, reportError } from "../error-report.js";
-import { fileWatcher, lookEveryMs, stateOfFiles } from "../file-watcher.js";
+import { fileWatcher, lookEveryMs } from "../file-watcher.js";
 import { type Output, printableText } from "../output.js";
 import type { Context } from "../run.js";
 
@@ -32,7 +32,10 @@ export function defineGenerate(command: Command, { output, signal, finish }: Con
     .option("--strict", "treat warnings as errors")
     .option("--check", "write nothing; exit 1 if the files in the folder are not what would be generated")
     .addOption(
-      new Option("--watch", "generate again whenever a document or an overlay changes").conflicts("check"),
+      new Option(
+        "--watch",
+        "generate again whenever a document, a file it refers to or an overlay changes",
+      ).conflicts("check"),
     )
     .action(
       async ({ variantA, variantB, overlay: overlays = [], out, refs, strict, check, watch }: Flags) => {
@@ -41,17 +44,18 @@ export function defineGenerate(command: Command, { output, signal, finish }: Con
             "--variant-a",
             "or --variant-b is needed: pass your document of at least one variant, or an --overlay.",
           );
-        const onNotice = ({ level, message }: Notice) =>
-          output.note(printableText(level === "warning" ? `warning: ${message}` : message));
         const documents = { A: variantA, B: variantB };
-        const options = { documents, overlays, out, refs, strict, signal, onNotice };
+        const options = { documents, overlays, out, refs, strict, signal };
         if (check) {
           const { checkGenerated } = await import("../../generate/index.js");
-          const drift = await output.during("generating to compare", () => checkGenerated(options));
+          const { notices, onNotice } = noticesOn(output);
+          const drift = await output.during("generating to compare", () =>
+            checkGenerated({ ...options, onNotice }),
+          );
           const lines = (["missing", "different", "extra"] as const).flatMap((kind) =>
             drift[kind].map((file) => `${kind.padEnd(10)}${out}/${file}`),
           );
-          if (output.json) output.value(drift);
+          if (output.json) output.value({ ...drift, notices });
           else output.lines(lines.length === 0 ? [`${out} matches the documents.`] : lines);
           if (lines.length === 0) return;
           if (!output.json) output.verbatim(remedyOf(options, drift));
@@ -59,15 +63,14 @@ export function defineGenerate(command: Command, { output, signal, finish }: Con
           return;
         }
         if (!watch) return generateOnce(options, output, 2);
-        const files = [variantA, variantB, ...overlays].filter((path) => path !== undefined);
-        await generateAndWatch(options, files, output);
+        await generateAndWatch(options, output);
       },
     )
     .addHelpText(
       "after",
       `
-Requires openapi-typescript and typescript 5.9 in the same project:
-  $ npm install --save-dev openapi-typescript@7.13.0 typescript@5.9
+Requires openapi-typescript and typescript 5.9 in the same project (with TypeScript 7 it says what to install beside it):
+  $ npm install --save-dev --save-exact openapi-typescript@7.13.0 typescript@5.9
 
 Examples:
   $ cp node_modules/bivariant/openapi/*.yaml . && edit variant-a.yaml variant-b.yaml
@@ -85,9 +88,20 @@ an error and goes on; Ctrl-C ends it with 0.
 With overlays the folder also holds variant-a.json and variant-b.json, the documents with the overlays applied, so that
 bivariant diff can compare two such folders.
 
-With --json: { "out", "files" }, or with --check { "missing", "different", "extra" }. With --watch each line is one such
-object, or an { "error" }.`,
+With --json: { "out", "files", "notices" }, or with --check { "missing", "different", "extra", "notices" }. With --watch
+each line is one such object, or an { "error" }.`,
     );
+}
+
+/** Shows each notice on stderr, and keeps it for the result in JSON. */
+function noticesOn(output: Output) {
+  const notices: Notice[] = [];
+  const onNotice = (notice: Notice) => {
+    notices.push(notice);
+    const { level, message } = notice;
+    output.note(printableText(level === "warning" ? `warning: ${message}` : message));
+  };
+  return { notices, onNotice };
 }
 
 /** What makes the folder match: unwrapped, because a shell reads it. */
@@ -111,29 +125,28 @@ function quoted(path: string): string {
 async function generateOnce(options: GenerateOptions, output: Output, indent: 0 | 2): Promise<void> {
   const { out } = options;
   const { generate } = await import("../../generate/index.js");
-  const files = await output.during("generating", () => generate(options));
-  if (output.json) output.value({ out, files }, indent);
+  const { notices, onNotice } = noticesOn(output);
+  const files = await output.during("generating", () => generate({ ...options, onNotice }));
+  if (output.json) output.value({ out, files, notices }, indent);
   else output.lines(files.map((file) => `${out}/${file}`));
 }
 
 async function generateAndWatch(
   options: GenerateOptions & { readonly signal: AbortSignal },
-  files: readonly string[],
   output: Output,
 ): Promise<void> {
   const { signal } = options;
+  const watcher = fileWatcher();
   const attempt = () =>
-    generateOnce(options, output, 0).catch((error: unknown) => {
+    generateOnce({ ...options, onFile: watcher.add }, output, 0).catch((error: unknown) => {
       if (signal.aborted) return;
       if (output.json) output.value(errorJson(error), 0);
       else reportError(output, error);
     });
-  // The state is taken before the files are read, so that a change in between is noticed.
-  const generateIfChanged = fileWatcher(files, stateOfFiles(files), attempt);
   await attempt();
-  output.note(`Watching ${files.join(", ")}. Press Ctrl-C to stop.`);
+  output.note("Watching the documents, the overlays and the files that they refer to. Press Ctrl-C to stop.");
   while (!signal.aborted) {
     await wait(lookEveryMs, undefined, { signal }).catch(() => {});
-    await generateIfChanged();
+    await watcher.look(attempt);
   }
 }
