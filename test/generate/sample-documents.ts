@@ -4,9 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import ts from "typescript";
-import { onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { stringify } from "yaml";
-import { generate } from "../../src/generate/index.js";
+import { readApi } from "../../src/generate/emit/emulation.js";
+import { GenerateError, type GenerateOptions, generate, type Notice } from "../../src/generate/index.js";
 
 export interface Sample {
   readonly documents: { readonly A: string; readonly B: string };
@@ -17,6 +18,13 @@ export interface Sample {
 export function openapi(paths: object, components: object = {}): object {
   return { openapi: "3.1.0", info: { title: "Sample", version: "1" }, paths, components };
 }
+
+export const DONE = { 200: { description: "Done." } };
+
+/** The member `content` of a body or an answer. */
+export const json = (schema: object): object => ({ "application/json": { schema } });
+
+export const answer = (schema: object): object => ({ 200: { description: "Done.", content: json(schema) } });
 
 export const ONE_OPERATION = {
   "/things": { get: { operationId: "listThings", responses: { 200: { description: "Things." } } } },
@@ -39,6 +47,36 @@ async function writeSample(
   await writeFile(documents.A, typeof a === "string" ? a : stringify(a));
   await writeFile(documents.B, typeof b === "string" ? b : stringify(b));
   return { documents, out: join(folder, "generated") };
+}
+
+export interface Generated extends Sample {
+  readonly notices: readonly Notice[];
+  readonly text: (name: string) => Promise<string>;
+}
+
+/** Generates from a document of Variant A. The text of a file is without its header. */
+export async function generated(
+  document: object | string,
+  more: Partial<GenerateOptions> = {},
+): Promise<Generated> {
+  const { documents, out } = await sample(document);
+  const notices: Notice[] = [];
+  await generate({ documents, out, onNotice: (notice) => void notices.push(notice), ...more });
+  const text = async (name: string) =>
+    (await readFile(join(out, name), "utf8")).replace(/\/\*\*[\s\S]*?\*\/\n/, "");
+  return { documents, out, notices, text };
+}
+
+export async function refusalOf(document: object | string): Promise<GenerateError> {
+  const error = await generated(document).catch((cause: unknown) => cause);
+  expect(error).toBeInstanceOf(GenerateError);
+  return error as GenerateError;
+}
+
+export async function rowsOf(document: object): Promise<Record<string, Record<string, unknown>>> {
+  const { documents } = await sample(document);
+  const { operations } = await readApi({ A: documents.A });
+  return operations.A as unknown as Record<string, Record<string, unknown>>;
 }
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));

@@ -1,0 +1,359 @@
+// Older versions of OpenAPI: they are read as OpenAPI 3.1, with the lines of the document as it is written.
+import { readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { stringify } from "yaml";
+import { generate } from "../../src/generate/index.js";
+import {
+  answer,
+  DONE,
+  type Generated,
+  generated,
+  json,
+  ONE_OPERATION,
+  openapi,
+  refusalOf,
+  rowsOf,
+  sample,
+} from "./sample-documents.js";
+
+describe("a document of OpenAPI 3.0", () => {
+  const string = { type: "string" };
+  const old = { ...string, nullable: true };
+  const thing = { $ref: "#/components/schemas/Thing" };
+  const get = (of: (schema: object) => object) => ({ get: { operationId: "a", ...of(thing) } });
+  const written = (Thing: object, version: string, more: object = {}) => ({
+    ...openapi(
+      {
+        "/things": get((schema) => ({
+          parameters: [
+            { name: "ids", in: "query", explode: false, schema: { type: "array", items: string } },
+          ],
+          requestBody: { content: json(schema) },
+          responses: answer(schema),
+        })),
+      },
+      { schemas: { Thing } },
+    ),
+    openapi: version,
+    ...more,
+  });
+
+  const rows: readonly (readonly [name: string, in30: object, in31: object])[] = [
+    ["null for a type", old, { type: ["string", "null"] }],
+    ["null for an enum", { ...old, enum: ["a"] }, { type: ["string", "null"], enum: ["a", null] }],
+    ["no null", { ...string, nullable: false }, string],
+    [
+      "null for a reference",
+      { properties: { a: { $ref: "#/components/schemas/Thing", nullable: true, description: "A thing." } } },
+      { properties: { a: { description: "A thing.", anyOf: [thing, { type: "null" }] } } },
+    ],
+    [
+      "null for what is combined",
+      { properties: { a: { allOf: [thing], nullable: true, title: "A" } } },
+      { properties: { a: { title: "A", anyOf: [{ allOf: [thing] }, { type: "null" }] } } },
+    ],
+    [
+      "limits that are not reached",
+      { type: "number", minimum: 1, exclusiveMinimum: true, maximum: 9, exclusiveMaximum: false },
+      { type: "number", exclusiveMinimum: 1, maximum: 9 },
+    ],
+    [
+      "properties with the names of keywords",
+      {
+        type: "object",
+        properties: { example: string, nullable: string, format: old, exclusiveMinimum: string },
+      },
+      {
+        type: "object",
+        properties: {
+          example: string,
+          nullable: string,
+          format: { type: ["string", "null"] },
+          exclusiveMinimum: string,
+        },
+      },
+    ],
+    [
+      "an example that looks like a schema",
+      { type: "object", example: { type: "string", nullable: true, $ref: "#/nowhere" } },
+      { type: "object", example: { type: "string", nullable: true, $ref: "#/nowhere" } },
+    ],
+    [
+      "keywords beside a reference, which 3.0 ignores",
+      { properties: { a: { ...thing, maxLength: 3, type: "string", description: "A thing." } } },
+      { properties: { a: { ...thing, description: "A thing." } } },
+    ],
+  ];
+  test.each(rows)(
+    "with %s gives the types, requests and checks of the same one in 3.1",
+    async (_, in30, in31) => {
+      const [before, after] = [
+        await generated(written(in30, "3.0.3")),
+        await generated(written(in31, "3.1.0")),
+      ];
+      for (const name of ["operations.ts", "schemas.ts", "variant-a.ts", "emulation.ts"])
+        expect(await before.text(name)).toBe(await after.text(name));
+      expect(before.notices).toEqual([
+        {
+          level: "note",
+          code: "document_upgraded",
+          document: "a.yaml",
+          message: "a.yaml: OpenAPI 3.0.3 is read as OpenAPI 3.1",
+        },
+      ]);
+    },
+  );
+
+  test("is changed by an overlay as it is written", async () => {
+    const { documents, out } = await sample(written({ type: "object" }, "3.0.3"));
+    const overlay = join(dirname(out), "more.yaml");
+    const update = { properties: { a: { type: "string", nullable: true } } };
+    await writeFile(
+      overlay,
+      stringify({
+        overlay: "1.1.0",
+        info: { title: "More", version: "1" },
+        actions: [{ target: "$.components.schemas.Thing", "x-variant": "A", update }],
+      }),
+    );
+    await generate({ documents, overlays: [overlay], out });
+    expect(await readFile(join(out, "variant-a.ts"), "utf8")).toContain("a?: string | null");
+  });
+
+  test("of 3.2 is taken as it is", async () => {
+    const { notices } = await generated({ ...openapi(ONE_OPERATION), openapi: "3.2.0" });
+    expect(notices).toEqual([]);
+  });
+});
+
+describe("one document written as OpenAPI 3.0 and as 3.1", () => {
+  /** Uses every construct that the versions write differently. */
+  const written = (version: "3.0.4" | "3.1.1"): object => {
+    const either = (in30: object, in31: object) => (version === "3.0.4" ? in30 : in31);
+    const orNull = (type: string, more: object = {}) =>
+      either({ type, ...more, nullable: true }, { type: [type, "null"], ...more });
+    const string = { type: "string" };
+    const file = either(
+      { ...string, format: "binary" },
+      { ...string, contentMediaType: "application/octet-stream" },
+    );
+    const bytes = either({ ...string, format: "byte" }, { ...string, contentEncoding: "base64" });
+    const between = either(
+      { type: "number", minimum: 0, exclusiveMinimum: true, maximum: 9, exclusiveMaximum: true },
+      { type: "number", exclusiveMinimum: 0, exclusiveMaximum: 9 },
+    );
+    const shown = (example: unknown) => either({ example }, { examples: [example] });
+    const pet = { $ref: "#/components/schemas/Pet" };
+    const owner = { $ref: "#/components/schemas/Owner" };
+    const Owner = { type: "object", required: ["name"], properties: { name: string } };
+    const Pet = {
+      type: "object",
+      required: ["id", "kind", "tag"],
+      properties: {
+        id: { type: "integer", format: "int64", ...shown(7) },
+        tag: orNull("string"),
+        kind: either(
+          { ...string, enum: ["cat", "dog"], nullable: true },
+          { type: ["string", "null"], enum: ["cat", "dog", null] },
+        ),
+        weight: between,
+        photo: bytes,
+        owner: either({ allOf: [owner], nullable: true }, { anyOf: [{ allOf: [owner] }, { type: "null" }] }),
+        friends: orNull("array", { items: pet }),
+        extra: { type: "object", additionalProperties: orNull("integer") },
+      },
+      ...shown({ id: 7, kind: "cat", tag: null }),
+    };
+    const form = {
+      type: "object",
+      required: ["file"],
+      properties: { file, files: { type: "array", items: file }, owner, note: orNull("string"), key: bytes },
+    };
+    const list = {
+      operationId: "list",
+      parameters: [
+        { name: "weight", in: "query", schema: between },
+        { name: "tags", in: "query", explode: false, schema: { type: "array", items: string } },
+        {
+          name: "where",
+          in: "query",
+          style: "deepObject",
+          schema: { type: "object", properties: { tag: orNull("string") } },
+        },
+      ],
+      responses: {
+        200: {
+          description: "Pets.",
+          headers: { "X-Next": { schema: orNull("string") } },
+          content: json({ type: "array", items: pet }),
+        },
+      },
+    };
+    const create = {
+      operationId: "create",
+      requestBody: { required: true, content: json(pet) },
+      responses: answer(pet),
+    };
+    const upload = {
+      operationId: "upload",
+      requestBody: {
+        required: true,
+        content: {
+          "multipart/form-data": { schema: form, encoding: { file: { contentType: "image/png" } } },
+        },
+      },
+      responses: DONE,
+    };
+    const replace = {
+      operationId: "replace",
+      requestBody: { required: true, content: { "application/octet-stream": { schema: file } } },
+      responses: { 200: { description: "Bytes.", content: { "image/png": { schema: file } } } },
+    };
+    const paths = { "/pets": { get: list, post: create }, "/files": { post: upload, put: replace } };
+    return { ...openapi(paths, { schemas: { Owner, Pet } }), openapi: version };
+  };
+
+  test("gives the same types, requests, checks and answers", async () => {
+    const [old, now] = [await generated(written("3.0.4")), await generated(written("3.1.1"))];
+    // The client makes a request from the table in operations.ts, so the same text makes the same requests.
+    for (const name of ["operations.ts", "schemas.ts", "emulation.ts"])
+      expect(await old.text(name)).toBe(await now.text(name));
+    const typesOf = async ({ text }: Generated) =>
+      (await text("variant-a.ts")).replace(/^ *\/\*\*[\s\S]*?\*\/\n/gm, "");
+    expect(await typesOf(old)).toBe(await typesOf(now));
+    const operations = await old.text("operations.ts");
+    expect(operations).toContain("{ file: Binary; files?: readonly Binary[] }");
+    expect(await typesOf(old)).toContain('kind: "cat" | "dog" | null;');
+  });
+});
+
+describe("a document of Swagger 2.0", () => {
+  const swagger = {
+    swagger: "2.0",
+    info: { title: "Old", version: "1" },
+    host: "api.example",
+    basePath: "/v2",
+    consumes: ["application/json"],
+    produces: ["application/json"],
+    securityDefinitions: { login: { type: "basic" } },
+    parameters: {
+      Body: { in: "body", name: "thing", required: true, schema: { $ref: "#/definitions/Thing" } },
+      Page: { in: "query", name: "page", type: "integer", required: true },
+    },
+    responses: { Missing: { description: "None.", schema: { $ref: "#/definitions/Thing" } } },
+    definitions: {
+      Thing: {
+        type: "object",
+        discriminator: "kind",
+        required: ["kind"],
+        properties: { kind: { type: "string" }, note: { type: "string", "x-nullable": true } },
+      },
+    },
+    paths: {
+      "/things/{id}": {
+        parameters: [{ in: "path", name: "id", required: true, type: "string" }],
+        get: {
+          operationId: "get",
+          produces: ["text/csv"],
+          parameters: [
+            { $ref: "#/parameters/Page" },
+            {
+              in: "query",
+              name: "tags",
+              type: "array",
+              items: { type: "string" },
+              collectionFormat: "pipes",
+            },
+            { in: "header", name: "X-Ids", type: "array", items: { type: "string" } },
+          ],
+          responses: {
+            200: {
+              description: "One.",
+              schema: { type: "string" },
+              headers: { "X-Rest": { type: "integer" } },
+            },
+            404: { $ref: "#/responses/Missing" },
+          },
+        },
+        put: { operationId: "put", parameters: [{ $ref: "#/parameters/Body" }], responses: DONE },
+        post: {
+          operationId: "upload",
+          consumes: ["multipart/form-data"],
+          parameters: [
+            { in: "formData", name: "file", type: "file", required: true },
+            { in: "formData", name: "tags", type: "array", items: { type: "string", enum: ["a", "b"] } },
+          ],
+          responses: { 200: { description: "Bytes.", schema: { type: "file" } } },
+        },
+      },
+    },
+  };
+
+  test("is read with its bodies, forms, styles, media types and definitions", async () => {
+    const rows = await rowsOf(swagger);
+    expect(rows.get).toMatchObject({
+      parameters: [
+        { in: "query", name: "page", required: true },
+        { in: "query", name: "tags", style: "pipeDelimited" },
+      ],
+      answers: { 200: ["text/csv"] },
+    });
+    expect(rows.put).toMatchObject({ contentType: "application/json", bodyRequired: true });
+    expect(rows.upload).toMatchObject({
+      contentType: "multipart/form-data",
+      contents: { "multipart/form-data": { tags: { style: "form", explode: false } } },
+      bodyRequired: true,
+    });
+    const { notices, text } = await generated(swagger);
+    const types = await text("variant-a.ts");
+    expect(types).toContain("note?: string | null;");
+    expect(types).toContain('tags?: ("a" | "b")[];');
+    expect(await text("operations.ts")).toContain("{ file: Binary }");
+    expect(notices.map(({ message }) => message)).toEqual([
+      "a.yaml: Swagger 2.0 is read as OpenAPI 3.1",
+      expect.stringMatching(/^a\.yaml:\d+:\d+#\/basePath: the server https:\/\/api\.example\/v2 is ignored/),
+      expect.stringMatching(/^a\.yaml:\d+:\d+#\/securityDefinitions\/login: .*http basic/),
+    ]);
+  });
+
+  test("has the body that an example shows for a media type, even without a schema", async () => {
+    const response = { description: "Text.", examples: { "text/csv": "a;b" } };
+    const get = { operationId: "a", responses: { 200: response } };
+    const rows = await rowsOf({ swagger: "2.0", paths: { "/a": { get } } });
+    expect(rows.a).toMatchObject({ answers: { 200: ["text/csv"] } });
+  });
+
+  test("may have its version as a number, which YAML makes of 2.0 without quotes", async () => {
+    const { notices } = await generated("swagger: 2.0\npaths: {}\n");
+    expect(notices).toMatchObject([{ message: "a.yaml: Swagger 2.0 is read as OpenAPI 3.1" }]);
+  });
+
+  test("names the line of the document as it is written", async () => {
+    const document = structuredClone(swagger) as Record<string, never> & typeof swagger;
+    Object.assign(document.definitions.Thing.properties, { odd: { $ref: "#/definitions/Missing" } });
+    const error = await refusalOf(document);
+    expect(error).toMatchObject({ code: "reference_missing", document: "a.yaml" });
+    const line =
+      stringify(document)
+        .split("\n")
+        .findIndex((one) => one.includes("odd:")) + 2;
+    expect(error.message).toContain(`a.yaml:${line}:`);
+  });
+
+  test("with a list in tabs is refused, since no style writes those", async () => {
+    const tags = {
+      in: "query",
+      name: "t",
+      type: "array",
+      items: { type: "string" },
+      collectionFormat: "tsv",
+    };
+    const get = { operationId: "a", parameters: [tags], responses: DONE };
+    const error = await refusalOf({ swagger: "2.0", paths: { "/a": { get } } });
+    expect(error).toMatchObject({
+      code: "style_invalid",
+      pointer: "/paths/~1a/get/parameters/0/collectionFormat",
+    });
+  });
+});
