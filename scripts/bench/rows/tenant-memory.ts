@@ -29,8 +29,9 @@ const PROGRAM = `
   const ours = async () => {
     const { createConnector, serviceAccount, servicePlugin } = await import(main);
     const privateKey = { keyId: "key-1", sign: () => new Uint8Array(256) };
-    const settings = { clientId, clientSecret, privateKey };
-    const credentials = [side === "serviceAccount" ? serviceAccount(settings) : servicePlugin(settings)];
+    const credentials = [
+      side === "serviceAccount" ? serviceAccount({ clientId, clientSecret }) : servicePlugin({ clientId, privateKey }),
+    ];
     return () => {
       const connector = createConnector({ credentials, fetch: async () => answer() });
       const services = new Map();
