@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { join, relative, sep } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import type { Document, Variant } from "./document.js";
-import { emitEmulation, emitNotSampled } from "./emit/emulation.js";
+import { emitEmulation, emitNotSampled, emulate } from "./emit/emulation.js";
 import { emitOperations } from "./emit/operations.js";
 import { emitSchemas } from "./emit/schemas.js";
 import { emitUnknowns } from "./emit/unknowns.js";
@@ -213,13 +213,11 @@ async function render(sources: Sources): Promise<Files> {
   const notes = { A: provenanceNotes(A), B: provenanceNotes(B) };
   const typesA = await step(() => typesOf(A, notes.A));
   const typesB = await step(() => typesOf(B, notes.B));
+  const emulation = await step(() => emulate({ A, B }, lists));
   const files = new Map([
-    ["emulation.ts", await step(() => emitEmulation({ A, B }, lists))],
+    ["emulation.ts", await step(() => emitEmulation({ A, B }, emulation))],
     ["lock.json", emitLock([A, B])],
-    [
-      "operations.ts",
-      await step(() => emitOperations({ A, B }, lists, notes) + emitNotSampled({ A, B }, lists)),
-    ],
+    ["operations.ts", await step(() => emitOperations({ A, B }, lists, notes) + emitNotSampled(emulation))],
     ["schemas.ts", schemas],
     ["unknowns.ts", unknowns],
     ["variant-a.ts", typesA],

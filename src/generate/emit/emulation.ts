@@ -137,26 +137,33 @@ function escaped(value: unknown): string {
   return String(value).replace(/[&<>"]/g, (character) => codes[character] ?? "");
 }
 
-/** What emulation.ts does not show, for operations.ts; nothing if there is a sample for everything. */
-export function emitNotSampled(
+/** What an emulator answers in both variants. It takes seconds for large documents. */
+export function emulate(
   documents: Readonly<Record<Variant, Document>>,
   lists: OperationLists,
-): string {
-  const [A, B] = VARIANTS.map((variant) => emulated(documents[variant], lists[variant]).notSampled);
-  const table = { A, B };
-  if (Object.keys({ ...A, ...B }).length === 0) return "";
+): Readonly<Record<Variant, Emulated>> {
+  return { A: emulated(documents.A, lists.A), B: emulated(documents.B, lists.B) };
+}
+
+/** What emulation.ts does not show, for operations.ts; nothing if there is a sample for everything. */
+export function emitNotSampled({ A, B }: ReturnType<typeof emulate>): string {
+  const table = { A: A.notSampled, B: B.notSampled };
+  if (Object.keys({ ...table.A, ...table.B }).length === 0) return "";
   const type = 'Readonly<Record<"A" | "B", Readonly<Record<string, string>>>>';
   const comment = "/** Why the emulator has no sample for an answer, by operationId. */";
   return `\n${comment}\nexport const notSampled: ${type} = ${prettyLiteral(table)};\n`;
 }
 
-export function emitEmulation(documents: Readonly<Record<Variant, Document>>, lists: OperationLists): string {
-  const { A, B } = documents;
-  const answers = VARIANTS.map(
-    (variant) => `  ${variant}: ${jsonText(emulated(documents[variant], lists[variant]).answers)},\n`,
-  );
+export function emitEmulation(
+  documents: Readonly<Record<Variant, Document>>,
+  emulation: ReturnType<typeof emulate>,
+): string {
+  const answers = VARIANTS.map((variant) => `  ${variant}: ${jsonText(emulation[variant].answers)},\n`);
   return [
-    fileHeader("The answers of an emulator, from the examples and the schemas of both documents.", [A, B]),
+    fileHeader(
+      "The answers of an emulator, from the examples and the schemas of both documents.",
+      VARIANTS.map((variant) => documents[variant]),
+    ),
     `export const emulation: Readonly<Record<"A" | "B", Readonly<Record<string, unknown>>>> = {\n${answers.join("")}};\n`,
   ].join("\n");
 }
