@@ -105,13 +105,14 @@ export class TokenLifecycle implements Auth {
     this.#begin = emitter(this, options);
   }
 
-  getAccessToken(options: TokenOptions = {}): Promise<AccessToken> {
+  getAccessToken(options?: TokenOptions): Promise<AccessToken> {
     try {
-      requireOptions("getAccessToken", options, tokenNames);
+      if (options !== undefined) requireOptions("getAccessToken", options, tokenNames);
     } catch (error) {
       return Promise.reject(error);
     }
-    const { signal, requestId } = options;
+    const signal = options?.signal;
+    const requestId = options?.requestId;
     if (signal?.aborted) return Promise.reject(signal.reason);
     const held = this.#held;
     if (held !== undefined) {
