@@ -16,11 +16,14 @@ import { tenantsInTurn } from "./rows/tenants-in-turn.js";
 import { typeCheck200Calls, typeCheckOneCall } from "./rows/type-check.js";
 import { warmCall, warmCallFetch, warmCallHttp, warmCallPeer, warmToken } from "./rows/warm.js";
 import { warmCallOverRedis } from "./rows/warm-over-redis.js";
+import { multipartCall, styledCall } from "./rows/wire.js";
 
 export const ROWS: readonly Row[] = [
   warmCall,
   warmCallHttp,
   warmCallFetch,
+  styledCall,
+  multipartCall,
   firstTokens,
   coldStart,
   ...bundleSizes,

@@ -115,10 +115,10 @@ function writeAll(place: Place, values: Values, entries: Entries): string[] {
   );
 }
 
-function entryOf(entries: Entries, place: Place, name: string): ParameterEntry | undefined {
+function entryOf(entries: Entries = [], place: Place, name: string): ParameterEntry | undefined {
   const sameName = (one: string) =>
     one === name || (place === "header" && one.toLowerCase() === name.toLowerCase());
-  return entries?.find((one) => one.in === place && sameName(one.name));
+  return entries.find((entry) => entry.in === place && sameName(entry.name));
 }
 
 const usualStyles = { path: "simple", query: "form", header: "simple", cookie: "form" } as const;
@@ -160,7 +160,7 @@ export function writeParameter(entry: ParameterEntry, given: unknown, option?: s
     const isRaw = place === "header" || (place === "cookie" && content !== undefined && !isJson);
     const text = textOf(value, entry, option);
     const [first] = separators[style] ?? [""];
-    return first + named(entry, style, isRaw ? text : encoded(text, entry));
+    return first + named(keyOf(entry), isRaw ? text : encode(text, entry), style);
   } catch (error) {
     if (!(error instanceof URIError)) throw error;
     throw unfit(entry, "holds half a surrogate pair, which no URL can hold", option);
@@ -173,40 +173,37 @@ function writeMembers(
   value: object,
   option: string | undefined,
 ): string | undefined {
-  const { in: place, name } = entry;
+  const { in: place, explode = style === "form" } = entry;
   const isList = Array.isArray(value);
-  const members = Object.entries(value)
-    .filter(([, member]) => member !== undefined && member !== null)
-    .map(([key, member]) => [key, textOf(plain(member), entry, option)] as const);
-  if (members.length === 0) return undefined;
-  const [joint, held] = delimiters[style] ?? [",", place === "header" ? /,/ : undefined];
-  const isHeld = ([key, text]: readonly [string, string]) =>
-    style === "deepObject" ? /[[\]]/.test(key) : held?.test(isList ? text : key + text);
-  if (members.some(isHeld))
-    throw refused(
-      entry,
-      `holds the delimiter of its style, ${style}, which a reader could not tell from the others`,
-      option,
-    );
-  const encode = (text: string) => (place === "header" ? text : encoded(text, entry));
-  const encodeKey = place === "header" ? String : percentEncode;
-  const [first, between] = separators[style] ?? ["", "&"];
-  const isExploded = style === "deepObject" || (entry.explode ?? style === "form");
-  if (!isExploded) {
-    const all = members.flatMap(([key, text]) => (isList ? [encode(text)] : [encodeKey(key), encode(text)]));
-    return first + named(entry, style, all.join(joint));
+  const isDeep = style === "deepObject";
+  const key = keyOf(entry);
+  const encodeName = place === "header" ? String : percentEncode;
+  const [joint, held] = delimiters[style] ?? [",", isDeep ? /[[\]]/ : place === "header" ? /,/ : undefined];
+  const written: string[] = [];
+  for (const [of, member] of Object.entries(value)) {
+    if (member === undefined || member === null) continue;
+    const text = textOf(plain(member), entry, option);
+    if (held?.test(isDeep ? of : isList ? text : of + text)) {
+      const problem = `holds the delimiter of its style, ${style}, which a reader could not tell from the others`;
+      throw refused(entry, problem, option);
+    }
+    const encoded = place === "header" ? text : encode(text, entry);
+    if (isDeep) written.push(`${key}%5B${percentEncode(of)}%5D=${encoded}`);
+    else if (isList) written.push(explode ? named(key, encoded, style) : encoded);
+    else if (explode) written.push(pair(encodeName(of), encoded, style));
+    else written.push(encodeName(of), encoded);
   }
-  const keyOf = (key: string) =>
-    style === "deepObject" ? `${percentEncode(name)}%5B${percentEncode(key)}%5D` : encodeKey(key);
-  const all = members.map(([key, text]) =>
-    isList ? named(entry, style, encode(text)) : pair(keyOf(key), encode(text), style),
-  );
-  return first + all.join(between);
+  if (written.length === 0) return undefined;
+  const [first, between] = separators[style] ?? ["", "&"];
+  return isDeep || explode ? first + written.join(between) : first + named(key, written.join(joint), style);
 }
 
-function named({ in: place, name }: ParameterEntry, style: string, text: string): string {
-  if (style === "simple" || style === "label") return text;
-  return pair(place === "cookie" && cookieName.test(name) ? name : percentEncode(name), text, style);
+function keyOf({ in: place, name }: ParameterEntry): string {
+  return place === "cookie" && cookieName.test(name) ? name : percentEncode(name);
+}
+
+function named(key: string, text: string, style: string): string {
+  return style === "simple" || style === "label" ? text : pair(key, text, style);
 }
 
 /** RFC 6265 section 4.1.1. */
@@ -242,7 +239,7 @@ function jsonText(value: unknown, option: string, place: Place): string {
   return place === "header" ? text.replace(/[^ -~]/g, escaped) : text;
 }
 
-function encoded(text: string, { allowReserved }: ParameterEntry): string {
+function encode(text: string, { allowReserved }: ParameterEntry): string {
   return allowReserved ? encodeReserved(text) : percentEncode(text);
 }
 

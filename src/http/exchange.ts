@@ -310,9 +310,10 @@ export function sendingOnce(fetch: Fetch, isOwn: boolean): Fetch {
     }
     if (!canBeSentAgain(text)) return fetch(url, { ...withoutLogin, ...init });
     if (isOwn) return fetch(url, init);
-    // Undici would hold the whole body in memory too.
+    // Undici would hold the whole body in memory too, except a Blob, whose size is known.
     const whole = new Response(text);
     const type = whole.headers.get("content-type");
+    if (text instanceof Blob) return fetch(url, ofBody(init, whole.body, text.size, type));
     return whole
       .arrayBuffer()
       .then((bytes) => fetch(url, ofBody(init, new Response(bytes).body, bytes.byteLength, type)));

@@ -233,6 +233,11 @@ describe("multipart from an object", () => {
     expect(request.body).toContain('name="object"\r\nContent-Type: application/json\r\n\r\n{"a"');
   });
 
+  test("has names that cannot end its header", async () => {
+    const request = await sentBy(multipart(), { body: { 'a"\r\nX-Own: b': "c" } });
+    expect(await partsOf(request)).toEqual([{ name: "a%22%0D%0AX-Own: b", text: "c", type: "text/plain" }]);
+  });
+
   test("has its length, unless a stream is in it, and the reader of undici reads it too", async () => {
     const body = { a: "1", file: binary("x".repeat(70_000)) };
     const { headers, body: sent } = await sentBy(multipart(), { body });
