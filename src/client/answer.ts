@@ -239,8 +239,12 @@ async function* eventsOf(
     },
     maxBufferSize: mostBytes,
   });
+  let isAfterReturn = false;
   for await (const text of textsOf(body, reading)) {
-    parser.feed(text);
+    const rest = isAfterReturn ? text.replace(/^\n/, "") : text;
+    isAfterReturn = text.endsWith("\r");
+    // The parser searches a chunk that holds a carriage return to its end for each line.
+    parser.feed(rest.replace(/\r\n?/g, "\n"));
     yield* events.splice(0);
   }
 }

@@ -465,6 +465,19 @@ describe("an event stream", () => {
     expect(await iterator.next()).toEqual({ done: true, value: undefined });
   });
 
+  test("may end its lines with CR, LF or both, also where a chunk ends between them", async () => {
+    const server = await streamingServer("text/event-stream");
+    const { data } = await ownCall({ own: events }, server.url)("own");
+    const iterator = (data as AsyncIterable<ServerSentEvent>)[Symbol.asyncIterator]();
+    const next = async () => (await iterator.next()).value;
+    await server.write("data: 1\rdata: 2\r\r");
+    expect(await next()).toEqual({ data: "1\n2" });
+    for (const byte of "data: 3\r\ndata: 4\r\n\r\n") await server.write(byte);
+    expect(await next()).toEqual({ data: "3\n4" });
+    await server.write("data: 5\n\r\n");
+    expect(await next()).toEqual({ data: "5" });
+  });
+
   test("closes its connection when the loop is left", async () => {
     const server = await streamingServer("text/event-stream");
     const { data } = await ownCall({ own: events }, server.url)("own");

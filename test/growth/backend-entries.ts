@@ -1,7 +1,8 @@
 // What anyone may send to a backend.
-import { OWN, type Rig, rig } from "../backend/rig.js";
+import { toWebRequest } from "../../src/backend/index.js";
+import { HOST, OWN, type Rig, rig } from "../backend/rig.js";
 import type { Entry } from "./growth.js";
-import { documents, lines, texts } from "./shapes.js";
+import { documents, keys, lines, type Shapes, texts, within } from "./shapes.js";
 
 const cookie = { session: { cookie: true } } as const;
 
@@ -12,47 +13,55 @@ function send({ backend }: Rig, method: string, target: string, headers: Headers
 const json = { "content-type": "application/json", origin: OWN };
 const session = "x".repeat(43);
 
+interface HeaderOf {
+  readonly name: string;
+  readonly method: string;
+  readonly path: string;
+  readonly before?: string;
+  readonly also?: Readonly<Record<string, string>>;
+  readonly options?: typeof cookie;
+  readonly reaches: RegExp;
+}
+
 /** Every header that the backend reads, in a request to a route that reads it. */
-const headers = [
-  { name: "authorization", method: "GET", path: "me" },
-  { name: "authorization", method: "GET", path: "me", before: "Bearer " },
-  { name: "cookie", method: "GET", path: "me", before: "__Host-bivariant-session=" },
+const headers: readonly HeaderOf[] = [
+  { name: "authorization", method: "GET", path: "me", reaches: /session_missing/ },
+  { name: "authorization", method: "GET", path: "me", before: "Bearer x", reaches: /session_unknown/ },
   {
-    name: "cookie",
-    method: "GET",
-    path: "callback?code=x&state=y",
-    before: "__Host-bivariant-login-AAAAAAAA=",
+    ...{ name: "cookie", method: "GET", path: "me", before: "__Host-bivariant-session=" },
+    ...{ options: cookie, reaches: /session_unknown/ },
   },
-  { name: "cookie", method: "GET", path: "login", before: "__Host-bivariant-login-AAAAAAAA=" },
-  { name: "origin", method: "GET", path: "me" },
-  { name: "origin", method: "POST", path: "session", before: "https://" },
   {
-    name: "referer",
-    method: "GET",
-    path: "login",
-    before: "https://",
-    also: { "sec-fetch-site": "same-site" },
+    ...{ name: "cookie", method: "GET", path: "callback?code=x&state=y" },
+    ...{ before: "__Host-bivariant-login-AAAAAAAA=", reaches: /state_mismatch/ },
   },
-  { name: "sec-fetch-site", method: "GET", path: "login" },
-  { name: "accept", method: "GET", path: "login?tenant=nobody" },
-  { name: "content-type", method: "POST", path: "launch" },
-  { name: "content-length", method: "POST", path: "launch" },
   {
-    name: "x-bivariant-csrf",
-    method: "POST",
-    path: "logout",
-    also: { cookie: `__Host-bivariant-session=${session}` },
+    ...{ name: "cookie", method: "GET", path: "login" },
+    ...{ before: "__Host-bivariant-login-AAAAAAAA=", reaches: /^302/ },
   },
-  { name: "access-control-request-headers", method: "OPTIONS", path: "me" },
+  { name: "origin", method: "GET", path: "me", options: cookie, reaches: /origin_refused/ },
+  { name: "origin", method: "POST", path: "session", before: "https://", reaches: /origin_refused/ },
+  {
+    ...{ name: "referer", method: "GET", path: "login", before: "https://" },
+    ...{ also: { "sec-fetch-site": "same-site" }, reaches: /login_unconfirmed/ },
+  },
+  { name: "sec-fetch-site", method: "GET", path: "login", reaches: /login_unconfirmed/ },
+  { name: "accept", method: "GET", path: "login?tenant=nobody", reaches: /tenant_unknown/ },
+  { name: "content-type", method: "POST", path: "launch", reaches: /type_not_supported/ },
+  { name: "content-length", method: "POST", path: "launch", reaches: /Missing or invalid: code/ },
+  {
+    ...{ name: "x-bivariant-csrf", method: "POST", path: "logout", options: cookie },
+    ...{ also: { cookie: `__Host-bivariant-session=${session}` }, reaches: /csrf_refused/ },
+  },
+  { name: "access-control-request-headers", method: "OPTIONS", path: "me", reaches: /^204/ },
 ];
 
 function* headerEntries(): Generator<Entry> {
-  for (const { name, method, path, before = "", also } of headers)
+  for (const { name, method, path, before = "", also, options, reaches } of headers)
     for (const [shape, text] of Object.entries(lines)) {
-      const parts = rig(cookie);
+      const parts = rig(options);
       yield {
-        name: `${method} ${path}, header ${name}: ${before}, ${shape}`,
-        most: 60_000,
+        ...{ name: `${method} ${path}, header ${name}: ${before}, ${shape}`, most: 60_000, reaches },
         prepare: (size) => {
           const given = { ...json, ...also, [name]: before + text(size) };
           return send(parts, method, `${OWN}/auth/${path}`, given, method === "POST" ? "{}" : undefined);
@@ -61,24 +70,60 @@ function* headerEntries(): Generator<Entry> {
     }
 }
 
+/** Headers as node:http and HTTP/2 list them: a name, its value, a name, its value. */
+const lists: Readonly<Record<string, (size: number) => readonly string[]>> = {
+  "many headers": (size) => keys(size / 8).flatMap((name) => [name, "1"]),
+  "one header many times": (size) => keys(size / 8).flatMap((value) => ["accept", value]),
+  "an empty header many times": (size) => keys(size / 3).flatMap(() => ["x", ""]),
+  "many cookies, each in a header": (size) => keys(size / 16).flatMap((name) => ["cookie", `${name}=1`]),
+  "many tokens": (size) => keys(size / 24).flatMap((name) => ["authorization", `Bearer ${name}`]),
+};
+
+function* listEntries(): Generator<Entry> {
+  for (const [shape, list] of Object.entries(lists)) {
+    const { backend } = rig();
+    yield {
+      ...{ name: `GET me, ${shape}`, most: 60_000, reaches: /^401 .*session_(?:missing|unknown)/ },
+      prepare: (size) => {
+        const rawHeaders = ["host", "planner.example", ...list(size)];
+        const incoming = { method: "GET", url: "/auth/me", headers: { host: "planner.example" }, rawHeaders };
+        return () => backend(toWebRequest(incoming));
+      },
+    };
+  }
+}
+
+/** Many parameters, and one of them many times. */
+const parameters: Shapes = {
+  "many parameters": (size) =>
+    keys(size / 9)
+      .map((name) => `&${name}=1`)
+      .join(""),
+  ...Object.fromEntries(
+    ["tenant", "return_to", "state", "code", "error"].map((name) => [
+      `${name} many times`,
+      (size: number) => `&${name}=1`.repeat(size / (name.length + 3)),
+    ]),
+  ),
+};
+
 const urls = [
-  "",
-  "login?tenant=",
-  "login?return_to=/",
-  "login?return_to=",
-  "callback?code=x&state=",
-  "callback?error=",
-  "callback/",
-  "launch/",
+  { path: "", reaches: /route_unknown/ },
+  { path: "login?tenant=", reaches: /tenant_unknown|Send/ },
+  { path: "login?return_to=/", reaches: /^302|return_to_refused|Send/ },
+  { path: "login?return_to=", reaches: /return_to_refused|Send/ },
+  { path: "callback?code=x&state=", reaches: /state_mismatch/ },
+  { path: "callback?error=", reaches: /state_mismatch/ },
+  { path: "callback/", reaches: /state_mismatch/ },
+  { path: "launch/", reaches: /route_unknown/ },
 ];
 
 function* urlEntries(): Generator<Entry> {
-  for (const path of urls)
-    for (const [shape, text] of Object.entries(texts)) {
+  for (const { path, reaches } of urls)
+    for (const [shape, text] of Object.entries({ ...texts, ...parameters })) {
       const parts = rig(cookie);
       yield {
-        name: `GET ${path}, ${shape}`,
-        most: 120_000,
+        ...{ name: `GET ${path}, ${shape}`, most: 120_000, reaches },
         prepare: (size) => {
           const target = `${OWN}/auth/${path}${text(size)}`;
           return send(parts, "GET", target, {});
@@ -92,33 +137,33 @@ function* bodyEntries(): Generator<Entry> {
     for (const [shape, text] of Object.entries(documents)) {
       const parts = rig();
       yield {
-        name: `POST ${route}, body: ${shape}`,
-        most: 64_000,
+        ...{
+          name: `POST ${route}, body: ${shape}`,
+          most: 64_000,
+          reaches: /request_invalid|session_missing/,
+        },
         prepare: (size) => send(parts, "POST", `${OWN}/auth/${route}`, json, text(size)),
       };
     }
   const fields = {
-    code: "c",
-    codeVerifier: "v".repeat(43),
-    tenantId: "acme",
-    hostOrigin: "https://host.example",
+    ...{ code: "c", codeVerifier: "v".repeat(43), tenantId: "acme" },
+    hostOrigin: HOST,
   };
   for (const field of Object.keys(fields))
     for (const [shape, text] of Object.entries(texts)) {
       const parts = rig();
       yield {
-        name: `POST launch, ${field}: ${shape}`,
-        most: 60_000,
+        ...{ name: `POST launch, ${field}: ${shape}`, most: 60_000 },
+        reaches: new RegExp(`Missing or invalid: ${field}\\b`),
         prepare: (size) => {
-          const body = JSON.stringify({ ...fields, [field]: text(size) }).slice(0, 65_000);
+          const body = JSON.stringify({ ...fields, [field]: within(size, text, JSON.stringify) });
           return send(parts, "POST", `${OWN}/auth/launch`, json, body);
         },
       };
     }
   const parts = rig();
   yield {
-    name: "POST launch, body: chunks of one byte",
-    most: 64_000,
+    ...{ name: "POST launch, body: chunks of one byte", most: 64_000, reaches: /request_invalid/ },
     prepare: (size) => () => {
       let left = size;
       const body = new ReadableStream<Uint8Array>({
@@ -130,4 +175,9 @@ function* bodyEntries(): Generator<Entry> {
   };
 }
 
-export const entries: readonly Entry[] = [...headerEntries(), ...urlEntries(), ...bodyEntries()];
+export const entries: readonly Entry[] = [
+  ...headerEntries(),
+  ...listEntries(),
+  ...urlEntries(),
+  ...bodyEntries(),
+];

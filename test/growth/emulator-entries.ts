@@ -1,19 +1,28 @@
 // What anyone may send to the emulator.
-import { TOKEN_PATH_A, TOKEN_PATH_B, World } from "../emulator/negative/world.js";
+import { CALLBACK, type ChangedA, TOKEN_PATH_A, TOKEN_PATH_B, World } from "../emulator/negative/world.js";
 import type { Entry } from "./growth.js";
-import { documents, keys, lines, texts } from "./shapes.js";
+import { documents, keys, lines, type Shapes, texts, within } from "./shapes.js";
 
 const form = "application/x-www-form-urlencoded";
 const mostBody = 65_000;
+const asForm = (text: string) => String(new URLSearchParams({ text }));
 
 /** Registrations, journal and log start anew for each entry, so that none is measured with what others left. */
 const sent = (path: string, init: (world: World) => RequestInit) => {
-  const world = new World();
+  // A long query must be read, and not refused for its length.
+  const world = new World({ rules: { "authorization.length": false } });
   return () => world.send(path, init(world));
 };
 
+const postForm = (body: (world: World) => string) => (world: World) => {
+  return { method: "POST", headers: { "content-type": form }, body: body(world) };
+};
+const postJson = (body: string) => () => {
+  return { method: "POST", headers: { "content-type": "application/json" }, body };
+};
+
 /** Many parameters, and one parameter many times. */
-const forms: Readonly<Record<string, (size: number) => string>> = {
+const forms: Shapes = {
   "many parameters": (size) =>
     keys(size / 9)
       .map((name) => `${name}=1`)
@@ -23,176 +32,181 @@ const forms: Readonly<Record<string, (size: number) => string>> = {
   escapes: (size) => `client_id=${"%41".repeat(size / 3)}`,
 };
 
-function* tokenRequests(): Generator<Entry> {
+function* tokenRequestsOfA(): Generator<Entry> {
   for (const [shape, text] of Object.entries({ ...forms, ...texts }))
     yield {
-      name: `token request of A, form: ${shape}`,
-      most: mostBody,
-      prepare: (size) => {
-        const body = text(size);
-        return sent(TOKEN_PATH_A, () => ({ method: "POST", headers: { "content-type": form }, body }));
-      },
+      ...{ name: `token request of A, form: ${shape}`, most: mostBody },
+      reaches: /^400 .*(?:unsupported_grant_type|invalid_grant)/,
+      prepare: (size) =>
+        sent(
+          TOKEN_PATH_A,
+          postForm(() => within(size, text)),
+        ),
     };
-  for (const field of [
-    "grant_type",
-    "client_id",
-    "client_assertion_type",
-    "client_assertion",
-    "code",
-    "code_verifier",
-  ])
+  const fields: Readonly<Record<string, { reaches: RegExp; changed?: (world: World) => ChangedA }>> = {
+    grant_type: { reaches: /unsupported_grant_type/ },
+    client_id: { reaches: /invalid_grant/ },
+    client_assertion_type: { reaches: /invalid_request/ },
+    client_assertion: { reaches: /invalid_client/ },
+    code: {
+      reaches: /invalid_grant/,
+      changed: () => ({
+        ...{ clientId: "planner", form: { grant_type: "authorization_code", code_verifier: "v".repeat(43) } },
+      }),
+    },
+    code_verifier: {
+      reaches: /invalid_grant/,
+      changed: (world) => {
+        const form = { grant_type: "authorization_code", code: world.launchedCode().code };
+        return { clientId: "planner", form };
+      },
+    },
+  };
+  for (const [field, { reaches, changed }] of Object.entries(fields))
     for (const [shape, text] of Object.entries(texts))
       yield {
-        name: `token request of A, ${field}: ${shape}`,
-        most: 20_000,
+        ...{ name: `token request of A, ${field}: ${shape}`, most: 60_000, reaches },
         prepare: (size) => {
-          const value = text(size);
-          return sent(TOKEN_PATH_A, (world) => ({
-            method: "POST",
-            headers: { "content-type": form },
-            body: String(world.form({ form: { [field]: value } })),
-          }));
+          const value = within(size, text, asForm);
+          const body = postForm((world) => {
+            const valid = changed?.(world) ?? {};
+            return String(world.form({ ...valid, form: { ...valid.form, [field]: value } }));
+          });
+          return sent(TOKEN_PATH_A, body);
         },
       };
   for (const part of ["header", "claims"] as const)
     for (const [shape, text] of Object.entries(documents))
       yield {
-        name: `assertion, ${part}: ${shape}`,
-        most: 40_000,
+        ...{ name: `assertion, ${part}: ${shape}`, most: 40_000, reaches: /invalid_client/ },
         prepare: (size) => {
           const encoded = Buffer.from(text(size)).toString("base64url");
           const assertion =
             part === "header"
               ? `${encoded}.e30.e30`
               : `${Buffer.from('{"alg":"RS256","kid":"key-1"}').toString("base64url")}.${encoded}.e30`;
-          return sent(TOKEN_PATH_A, (world) => ({
-            method: "POST",
-            headers: { "content-type": form },
-            body: String(world.form({ form: { client_assertion: assertion } })),
-          }));
+          const body = postForm((world) => String(world.form({ form: { client_assertion: assertion } })));
+          return sent(TOKEN_PATH_A, body);
         },
       };
-  for (const claim of ["aud", "iss", "jti", "kid", "crit"])
+  const claims = { aud: /invalid_client/, iss: /invalid_client/, jti: /^200|invalid_client/ };
+  const members = { ...claims, kid: /^200/, crit: /invalid_client/ };
+  for (const [member, reaches] of Object.entries(members))
     for (const [shape, text] of Object.entries(texts))
       yield {
-        name: `signed assertion, ${claim}: ${shape}`,
-        most: 20_000,
+        ...{ name: `signed assertion, ${member}: ${shape}`, most: 40_000, reaches },
         prepare: (size) => {
-          const value = text(size);
+          const value = within(size, text, JSON.stringify);
           const changed =
-            claim === "kid" || claim === "crit"
-              ? { header: { [claim]: value } }
-              : { claims: { [claim]: value } };
-          return sent(TOKEN_PATH_A, (world) => ({
-            method: "POST",
-            headers: { "content-type": form },
-            body: String(world.form(changed)),
-          }));
-        },
-      };
-  for (const [shape, text] of Object.entries(documents))
-    yield {
-      name: `token request of B: ${shape}`,
-      most: mostBody,
-      prepare: (size) => {
-        const body = text(size);
-        return sent(TOKEN_PATH_B, () => ({
-          method: "POST",
-          headers: { "content-type": "application/json" },
-          body,
-        }));
-      },
-    };
-  for (const field of [
-    "grant_type",
-    "client_id",
-    "client_secret",
-    "code",
-    "redirect_uri",
-    "refresh_token",
-    "scope",
-  ])
-    for (const [shape, text] of Object.entries(texts))
-      yield {
-        name: `token request of B, ${field}: ${shape}`,
-        most: 20_000,
-        prepare: (size) => {
-          const fields =
-            field === "code" || field === "redirect_uri"
-              ? {
-                  client_id: "portal",
-                  code: "c",
-                  code_verifier: "v",
-                  redirect_uri: "https://portal.example/callback",
-                }
-              : field === "refresh_token" || field === "scope"
-                ? { grant_type: "refresh_token", client_id: "portal", refresh_token: "r" }
-                : { grant_type: "client_credentials", client_id: "worker", client_secret: "s" };
-          const body = JSON.stringify({ ...fields, [field]: text(size) });
-          return sent(TOKEN_PATH_B, () => ({
-            method: "POST",
-            headers: { "content-type": "application/json" },
-            body,
-          }));
+            member in claims ? { claims: { [member]: value } } : { header: { [member]: value } };
+          const body = postForm((world) => String(world.form(changed)));
+          return sent(TOKEN_PATH_A, body);
         },
       };
 }
 
+function* tokenRequestsOfB(): Generator<Entry> {
+  for (const [shape, text] of Object.entries(documents))
+    yield {
+      ...{ name: `token request of B: ${shape}`, most: mostBody, reaches: /^400 .*invalid_request/ },
+      prepare: (size) => sent(TOKEN_PATH_B, postJson(within(size, text))),
+    };
+  const account = { grant_type: "client_credentials", client_id: "worker", client_secret: "s" };
+  const portal = { client_id: "portal", redirect_uri: CALLBACK, code: "c", code_verifier: "v".repeat(43) };
+  const fields = {
+    grant_type: { reaches: /unsupported_grant_type/, valid: () => account },
+    client_id: { reaches: /invalid_client/, valid: () => account },
+    client_secret: { reaches: /invalid_client/, valid: () => account },
+    scope: { reaches: /^200|invalid_scope/, valid: (world: World) => world.accountFields() },
+    code: { reaches: /invalid_grant/, valid: () => portal },
+    redirect_uri: {
+      reaches: /invalid_grant/,
+      valid: (world: World) => {
+        const { code, codeVerifier } = world.loginCode();
+        return { ...portal, code, code_verifier: codeVerifier };
+      },
+    },
+    refresh_token: {
+      ...{ reaches: /invalid_grant/, valid: () => ({ grant_type: "refresh_token", client_id: "portal" }) },
+    },
+  };
+  for (const [field, { reaches, valid }] of Object.entries(fields))
+    for (const [shape, text] of Object.entries(texts))
+      yield {
+        ...{ name: `token request of B, ${field}: ${shape}`, most: 60_000, reaches },
+        prepare: (size) => {
+          const value = within(size, text, JSON.stringify);
+          return sent(TOKEN_PATH_B, (world) =>
+            postJson(JSON.stringify({ ...valid(world), [field]: value }))(),
+          );
+        },
+      };
+}
+
+/** A page or a call that has what it needs besides its input: a token, where it is a call. */
+async function atPath(path: string, headers: Readonly<Record<string, string>> = {}, method = "GET") {
+  const world = new World({ rules: { "authorization.length": false } });
+  const isCall = /\/devices/.test(path) && headers.authorization === undefined;
+  const token = isCall && (await (path.startsWith("/api") ? world.pluginToken() : world.accountToken()));
+  const init = { method, headers: { ...(token && { authorization: `Bearer ${token}` }), ...headers } };
+  return () => world.send(path, { ...init, ...(method === "POST" && { body: "a=b" }) });
+}
+
+const login = new World().authorizationPath();
 const headers = [
-  { name: "content-type", path: TOKEN_PATH_A, method: "POST" },
-  { name: "content-type", path: TOKEN_PATH_A, method: "POST", before: `${form};` },
-  { name: "content-length", path: TOKEN_PATH_A, method: "POST" },
-  { name: "authorization", path: TOKEN_PATH_A, method: "POST", before: "Basic " },
-  { name: "authorization", path: "/api/v1/acme/devices", before: "Bearer " },
-  { name: "authorization", path: "/v1/devices", before: "Bearer" },
-  { name: "x-envelope", path: "/v1/devices" },
-  { name: "accept", path: "/v1/devices" },
-  { name: "user-agent", path: "/v1/nothing" },
-  { name: "cookie", path: "/host/acme/plugins" },
-  { name: "cookie", path: "/v1/auth/login", before: "login_session=" },
-  { name: "cookie", path: "/host", before: "host_session=" },
-  { name: "host", path: "/_emulator" },
-  { name: "origin", path: "/_emulator/faults", method: "POST" },
-  { name: "x-forwarded-for", path: "/_emulator" },
-  { name: "forwarded", path: "/_emulator" },
+  { name: "content-type", path: TOKEN_PATH_A, method: "POST", reaches: /invalid_grant/ },
+  {
+    ...{ name: "content-type", path: TOKEN_PATH_A, method: "POST", before: `${form};` },
+    reaches: /unsupported_grant_type/,
+  },
+  { name: "content-length", path: TOKEN_PATH_A, method: "POST", reaches: /^400/ },
+  { name: "authorization", path: TOKEN_PATH_A, method: "POST", before: "Basic ", reaches: /^400/ },
+  { name: "authorization", path: "/api/v1/acme/devices", before: "Bearer ", reaches: /^401/ },
+  { name: "authorization", path: "/v1/devices", before: "Bearer", reaches: /^401/ },
+  { name: "x-envelope", path: "/v1/devices", reaches: /^200/ },
+  { name: "accept", path: "/v1/devices", reaches: /^200/ },
+  { name: "user-agent", path: "/v1/nothing", reaches: /not_found/ },
+  { name: "cookie", path: "/host/acme", reaches: /^200/ },
+  { name: "cookie", path: "/host/acme", before: "host_session=", reaches: /^200/ },
+  { name: "cookie", path: login, before: "login_session=", reaches: /^200/ },
+  { name: "host", path: "/_emulator", reaches: /host_not_allowed/ },
+  { name: "origin", path: "/_emulator/faults", method: "POST", reaches: /origin_not_allowed/ },
+  { name: "x-forwarded-for", path: "/_emulator", reaches: /address_not_allowed/ },
+  { name: "forwarded", path: "/_emulator", reaches: /address_not_allowed/ },
 ];
 
 function* headerEntries(): Generator<Entry> {
-  for (const { name, path, method = "GET", before = "" } of headers)
+  for (const { name, path, method, before = "", reaches } of headers)
     for (const [shape, text] of Object.entries(lines))
       yield {
-        name: `${method} ${path}, header ${name}: ${before}, ${shape}`,
-        most: 60_000,
-        prepare: (size) => {
-          const given = { [name]: before + text(size) };
-          return sent(path, () => ({ method, headers: given, ...(method === "POST" && { body: "a=b" }) }));
-        },
+        ...{ name: `${path}, header ${name}: ${before}, ${shape}`, most: 60_000, reaches },
+        prepare: (size) => atPath(path, { [name]: before + text(size) }, method),
       };
 }
 
+const authorize = "/v1/auth/authorize";
 const paths = [
-  "/",
-  "/api/v1/acme/",
-  "/api/acme/",
-  "/v1/",
-  "/v1/auth/authorize?client_id=portal&",
-  "/v1/auth/authorize?client_id=portal&redirect_uri=https://portal.example/callback&state=",
-  "/v1/auth/authorize?redirect_uri=",
-  "/v1/auth/authorize?client_id=",
-  "/host/",
-  "/_emulator/",
-  "/_emulator/log?",
-  "/api/v1/acme/devices?",
-  "/v1/auth/login?id=",
+  { path: "/", reaches: /not_found/ },
+  { path: "/api/v1/acme/", reaches: /not_found/ },
+  { path: "/api/acme/", reaches: /not_found/ },
+  { path: "/v1/", reaches: /not_found/ },
+  { path: `${authorize}?client_id=portal&`, reaches: /^400 <!doctype/ },
+  { path: `${authorize}?client_id=portal&redirect_uri=${CALLBACK}&state=`, reaches: /^302|^400 <!doctype/ },
+  { path: `${authorize}?redirect_uri=`, reaches: /^400 <!doctype/ },
+  { path: `${authorize}?client_id=`, reaches: /^400 <!doctype/ },
+  { path: "/host/", reaches: /^200|not_found/ },
+  { path: "/_emulator/", reaches: /not_found/ },
+  { path: "/_emulator/log?", reaches: /^200/ },
+  { path: "/api/v1/acme/devices?", reaches: /^200/ },
+  { path: "/v1/auth/login?id=", reaches: /^400/ },
 ];
 
-function* paths_(): Generator<Entry> {
-  for (const path of paths)
+function* pathEntries(): Generator<Entry> {
+  for (const { path, reaches } of paths)
     for (const [shape, text] of Object.entries(texts))
       yield {
-        name: `GET ${path}: ${shape}`,
-        most: 60_000,
-        prepare: (size) => sent(path + text(size), () => ({})),
+        ...{ name: `GET ${path}: ${shape}`, most: 60_000, reaches },
+        prepare: (size) => atPath(path + text(size)),
       };
 }
 
@@ -210,14 +224,14 @@ function* adminEntries(): Generator<Entry> {
     for (const field of fields)
       for (const [shape, text] of Object.entries({ ...texts, ...documents }))
         yield {
-          name: `form ${page}, ${field}: ${shape}`,
-          most: 20_000,
+          ...{ name: `form ${page}, ${field}: ${shape}`, most: 60_000, reaches: /^400 <!doctype/ },
           prepare: async (size) => {
             const world = new World();
             const { origin } = new URL(world.emulator.publicUrl);
             const browser = await world.open(`/_emulator${page}`);
             const action = / action="([^"]*)"/.exec(browser.form(id))?.[1] ?? "";
-            const filled = { ...Object.fromEntries(browser.fields(id)), [field]: text(size) };
+            const value = within(size, text, asForm);
+            const filled = { ...Object.fromEntries(browser.fields(id)), [field]: value };
             const body = String(new URLSearchParams(filled));
             return () =>
               world.send(action, { method: "POST", headers: { "content-type": form, origin }, body });
@@ -225,23 +239,40 @@ function* adminEntries(): Generator<Entry> {
         };
 }
 
-function* pages(): Generator<Entry> {
-  for (const path of ["/v1/auth/login", "/host/acme/sign-in"])
+/** Forms for people: those of the login of Variant B and of the host application. */
+function* pageEntries(): Generator<Entry> {
+  const wrong = /^403 .*<title>(?:Log|Sign) in/s;
+  for (const [page, path] of Object.entries({ login, host: "/host/acme" })) {
     for (const [shape, text] of Object.entries({ ...forms, ...texts }))
       yield {
-        name: `POST ${path}: ${shape}`,
-        most: mostBody,
-        prepare: (size) => {
-          const body = text(size);
-          return sent(path, () => ({ method: "POST", headers: { "content-type": form }, body }));
+        ...{ name: `form of the ${page}: ${shape}`, most: 60_000, reaches: /^(?:200|303|400|403)/ },
+        prepare: async (size) => {
+          const browser = await new World().open(path);
+          const action = / action="([^"]*)"/.exec(browser.html)?.[1] ?? "";
+          const body = within(size, text);
+          return () => browser.request(action, { method: "POST", headers: { "content-type": form }, body });
         },
       };
+    for (const field of ["userId", "password"])
+      for (const [shape, text] of Object.entries(texts))
+        yield {
+          ...{ name: `form of the ${page}, ${field}: ${shape}`, most: 60_000, reaches: wrong },
+          prepare: async (size) => {
+            const browser = await new World().open(path);
+            const action = / action="([^"]*)"/.exec(browser.html)?.[1] ?? "";
+            const filled = { ...browser.hidden(), userId: "ada", password: "no" };
+            const body = String(new URLSearchParams({ ...filled, [field]: within(size, text, asForm) }));
+            return () => browser.request(action, { method: "POST", headers: { "content-type": form }, body });
+          },
+        };
+  }
 }
 
 export const entries: readonly Entry[] = [
-  ...tokenRequests(),
+  ...tokenRequestsOfA(),
+  ...tokenRequestsOfB(),
   ...headerEntries(),
-  ...paths_(),
-  ...pages(),
+  ...pathEntries(),
   ...adminEntries(),
+  ...pageEntries(),
 ];

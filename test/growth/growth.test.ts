@@ -6,7 +6,7 @@ import { superLinear } from "./growth.js";
 
 describe("the measurement", () => {
   const planted = (name: string, work: (text: string) => unknown) => ({
-    ...{ name, most: 8_000 },
+    ...{ name, most: 8_000, reaches: /./ },
     prepare: (size: number) => {
       const text = `x${" ".repeat(size)}x`;
       return () => work(text);
@@ -22,6 +22,14 @@ describe("the measurement", () => {
       }),
     ]);
     expect(found).toEqual(["pattern", "list"]);
+  });
+
+  test("finds an input that was refused before the code that an entry is about", async () => {
+    const early = {
+      ...planted("early", () => Response.json({ error: "too_large" })),
+      reaches: /^200 .*read/,
+    };
+    expect(await superLinear([early])).toEqual(['early is answered 200 {"error":"too_large"}']);
   });
 
   test("finds nothing in work that is long but linear", async () => {

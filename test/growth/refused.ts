@@ -4,14 +4,17 @@ import { GenerateError } from "../../src/generate/index.js";
 import { isBivariantError } from "../../src/index.js";
 import { PageError } from "../../src/page/page-error.js";
 
-export function refusedOrDone(task: () => unknown): () => Promise<void> {
+/** Returns `done` or the code of the error. */
+export function refusedOrDone(task: () => unknown): () => Promise<string> {
   return async () => {
     try {
       await task();
+      return "done";
     } catch (error) {
       const isOurs = [EmulatorError, GenerateError, PageError].some((kind) => error instanceof kind);
       const isMisuse = String(error).includes("is not an option of");
       if (isMisuse || !(isOurs || isBivariantError(error))) throw error;
+      return `${Object(error).code} ${error}`;
     }
   };
 }

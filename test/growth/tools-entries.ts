@@ -26,11 +26,12 @@ function written(content: string | object): string {
 const [A, B] = [shippedDocument("A"), shippedDocument("B")];
 const info = { title: "Grown", version: "1" };
 
-async function read(paths: { A: string; B: string }, overlays: readonly string[]): Promise<void> {
+async function read(paths: { A: string; B: string }, overlays: readonly string[]): Promise<string> {
   const findings = new Findings();
   const read = await readDocuments(paths, overlays, { findings });
   listOperations(read.B);
   findings.refuse();
+  return "done";
 }
 const document = (members: object) => ({ openapi: "3.1.0", info, "x-variant": "B", paths: {}, ...members });
 const overlay = (actions: readonly object[]) => ({ overlay: "1.1.0", info, actions });
@@ -69,24 +70,29 @@ const few = { spaces, dots, quotes, open } as Readonly<Record<string, (size: num
 
 function* textEntries(): Generator<Entry> {
   for (const [shape, text] of Object.entries({ ...few, ...documents })) {
-    const of = (name: string, most: number, use: (content: string) => () => unknown): Entry => ({
-      ...{ name: `${name}: ${shape}`, most },
+    const of = (
+      name: string,
+      most: number,
+      reaches: RegExp,
+      use: (content: string) => () => unknown,
+    ): Entry => ({
+      ...{ name: `${name}: ${shape}`, most, reaches },
       prepare: (size) => refusedOrDone(use(text(size))),
     });
-    yield of("settings file", 200_000, (content) => {
+    yield of("settings file", 60_000, /^option_invalid/, (content) => {
       const path = written(content);
       return () => readSettingsFile(path);
     });
-    yield of("seed file", 60_000, (content) => () => parseSeedFile(content, "seed.yaml"));
-    yield of("document", 60_000, (content) => {
+    yield of("seed file", 60_000, /^seed_invalid/, (content) => () => parseSeedFile(content, "seed.yaml"));
+    yield of("document", 60_000, /^document_/, (content) => {
       const path = written(content);
       return () => read({ A, B: path }, []);
     });
-    yield of("description in a document", 200_000, (description) => {
+    yield of("description in a document", 200_000, /^done/, (description) => {
       const path = written(document({ info: { ...info, description } }));
       return () => read({ A, B: path }, []);
     });
-    yield of("target of an overlay", 20_000, (target) => {
+    yield of("target of an overlay", 20_000, /^overlay_invalid/, (target) => {
       const path = written(overlay([{ target, update: {} }]));
       return () => read({ A, B }, [path]);
     });
@@ -96,8 +102,7 @@ function* textEntries(): Generator<Entry> {
 function* memberEntries(): Generator<Entry> {
   for (const [name, make] of Object.entries(grownDocuments))
     yield {
-      name: `${name} of a document`,
-      most: 200_000,
+      ...{ name: `${name} of a document`, most: 200_000, reaches: /^done/ },
       prepare: (size) => {
         const path = written(make(size));
         return () => read({ A, B: path }, []);
@@ -105,16 +110,14 @@ function* memberEntries(): Generator<Entry> {
     };
   for (const [name, make] of Object.entries(grownOverlays))
     yield {
-      name: `${name} of an overlay`,
-      most: 200_000,
+      ...{ name: `${name} of an overlay`, most: 200_000, reaches: /^done/ },
       prepare: (size) => {
         const path = written(make(size));
         return () => read({ A, B }, [path]);
       },
     };
   yield {
-    name: "registrations of a seed",
-    most: 100_000,
+    ...{ name: "registrations of a seed", most: 100_000, reaches: /^.object/ },
     prepare: (size) => {
       const serviceAccounts = keys(size / 100).map((clientId) => ({
         clientId,
