@@ -1,5 +1,6 @@
 // Enumeration of customers (OWASP ASVS 5, 6.3.8): strangers ask for tenants, and compare the answers.
 import { expect, test, vi } from "vitest";
+import type { DeploymentQuery } from "../../src/backend/index.js";
 import { apiClient, userInterfacePlugin } from "../../src/index.js";
 import {
   HOST,
@@ -71,7 +72,7 @@ function difference(one: readonly number[], other: readonly number[]): number {
 }
 
 /** A backend whose deployments take their time on a clock that goes from one end of a wait to the next. */
-function timed() {
+function timed({ isLookedUp = false } = {}) {
   const clock = steppedClock();
   const sleep = (ms: number) => clock.sleep(ms, new AbortController().signal);
   /** The time that each deployment takes to refuse a code. */
@@ -86,11 +87,18 @@ function timed() {
     <T>(value: T) =>
     () =>
       sleep(200 * clock.random()).then(() => value);
+  const list = [
+    ...Object.keys(tookMs).map((tenantId) => ({ ...launching(), tenantId, launch })),
+    { ...launching(), tenantId: "without", launch, login: apiClient(slowly(undefined)) },
+  ];
+  /** A database that finds some tenants sooner than others, and takes longest to find none. */
+  const lookUp = async ({ tenantId }: DeploymentQuery) => {
+    const at = list.findIndex((deployment) => deployment.tenantId === tenantId);
+    await sleep(at < 0 ? 600 : 100 * at);
+    return list[at];
+  };
   const { browser } = rig({
-    deployments: [
-      ...Object.keys(tookMs).map((tenantId) => ({ ...launching(), tenantId, launch })),
-      { ...launching(), tenantId: "without", launch, login: apiClient(slowly(undefined)) },
-    ],
+    deployments: isLookedUp ? lookUp : list,
     ...{ clock, onError: () => {}, timeoutMs: 20_000 },
     clientKey: (request) => request.headers.get("x-client") ?? undefined,
     fetch: async (url) => {
@@ -152,6 +160,43 @@ test("the time of a refused login says nothing of a tenant, also when a function
   const times = await measure(["fast", "without", "unknown"], ask, 404);
   const [launchOnly = [], without = [], unknown = []] = times.values();
   for (const known of [launchOnly, without]) expect(difference(known, unknown)).toBeLessThan(mostDifference);
+});
+
+test.each([
+  { what: "a launch", route: "POST launch", status: 401, body: (name: string) => madeUp(name) },
+  {
+    ...{ what: "a launch from another host application", route: "POST launch", status: 401 },
+    body: (name: string) => madeUp(name, "https://other.example"),
+  },
+  {
+    ...{ what: "a launch whose code was sent before", route: "POST launch", status: 401 },
+    body: (name: string) => ({ ...madeUp(name), code: "spent" }),
+  },
+  { what: "a session", route: "POST session", status: 401, body: (tenant: string) => ({ tenant }) },
+  {
+    ...{ what: "a session in a frame", route: "POST session", status: 401 },
+    body: (tenant: string) => ({ tenant, hostOrigin: HOST }),
+  },
+  { what: "a logout", route: "POST logout", status: 401, body: () => ({}) },
+  { what: "a login", route: "GET login?tenant=", status: 404 },
+  { what: "a login for a foreign page", route: "GET login?return_to=//evil.example&tenant=", status: 400 },
+  {
+    ...{ what: "a login from another site", route: "GET login?tenant=", status: 403 },
+    headers: { "sec-fetch-site": "cross-site" },
+  },
+  { what: "a callback", route: "GET callback?code=x&state=", status: 400 },
+  { what: "a callback below the route", route: "GET callback/", status: 400 },
+  { what: "the person", route: "GET me?tenant=", status: 401 },
+])("the time in which $what is refused says nothing of a tenant that a database finds", async (row) => {
+  const { browser, measure } = timed({ isLookedUp: true });
+  const [method = "", route] = row.route.split(" ");
+  const ask = (name: string) =>
+    method === "GET"
+      ? browser.get(`/auth/${route}${name}`, { ...("headers" in row && row.headers) })
+      : browser.post(`/auth/${route}`, "body" in row ? row.body(name) : {});
+  const times = await measure(["fast", "slow", "unknown"], ask, row.status);
+  const [fast = [], slow = [], unknown = []] = times.values();
+  for (const known of [fast, slow]) expect(difference(known, unknown)).toBeLessThan(mostDifference);
 });
 
 test("a body that a stranger sends late does not use up the delay of a refused launch", async () => {
