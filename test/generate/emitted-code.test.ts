@@ -9,7 +9,14 @@ import { beforeAll, describe, expect, test } from "vitest";
 import type { z } from "zod";
 import { readApi } from "../../src/generate/emit/emulation.js";
 import { generate } from "../../src/generate/index.js";
-import { type CompiledSample, compiledSample, ONE_OPERATION, openapi, sample } from "./sample-documents.js";
+import {
+  type CompiledSample,
+  compiledSample,
+  generated,
+  ONE_OPERATION,
+  openapi,
+  sample,
+} from "./sample-documents.js";
 
 type Entry = { success: number[]; failure: number[] };
 
@@ -77,6 +84,17 @@ test("a bundler leaves out answers that nothing uses", async () => {
   const unused = (await readFile("generated/emulation.ts", "utf8")).replace("export const", "const");
   const { code } = await transform(unused, { loader: "ts", format: "esm", treeShaking: true });
   expect(code).not.toContain("JSON.parse");
+});
+
+test("the type of a map allows the members beside it, so that there are values of it", async () => {
+  const flag = { type: "boolean" };
+  const map = { type: "object", properties: { empty: flag }, additionalProperties: { type: "string" } };
+  const { text } = await generated(
+    openapi({}, { schemas: { Map: map, Flags: { ...map, additionalProperties: flag } } }),
+  );
+  const types = await text("variant-a.ts");
+  expect(types).toMatch(/Map: \{\s+empty\?: boolean;\s+\} & \{\s+\[key: string\]: string \| boolean;/);
+  expect(types).toMatch(/Flags: \{\s+empty\?: boolean;\s+\} & \{\s+\[key: string\]: boolean;/);
 });
 
 describe("operations.ts", () => {

@@ -22,6 +22,14 @@ const components = {
   Pong: { anyOf: [object({ ping: ref("Ping") }, { required: ["ping"] }), { type: "string" }] },
   Colour: { type: "string", enum: ["red", "green", "blue"] },
   Endless: object({ next: ref("Endless") }, { required: ["next"] }),
+  Cat: object({ pet: text, lives: whole }, { required: ["pet"] }),
+  Dog: object({ pet: text, breed: text }, { required: ["pet"] }),
+  Pet: {
+    anyOf: [ref("Cat"), ref("Dog")],
+    discriminator: { propertyName: "pet", mapping: { cat: "#/components/schemas/Cat", dog: "Dog" } },
+  },
+  Shape: object({ kind: text }, { required: ["kind"], discriminator: { propertyName: "kind" } }),
+  Circle: { allOf: [ref("Shape"), object({ radius: whole })] },
 };
 
 async function answersTo(content: object, status: string | number = 200) {
@@ -55,7 +63,7 @@ const formats = [
   "uri",
   "uri-reference",
 ];
-const others = ["ipv4", "ipv6", "json-pointer", "byte", "int32", "regex", "binary", "password"];
+const others = ["url", "ipv4", "ipv6", "json-pointer", "byte", "int32", "regex", "binary", "password"];
 
 describe("a sample is allowed by its schema", () => {
   test.each([
@@ -93,7 +101,9 @@ describe("a sample is allowed by its schema", () => {
     object({}, { minProperties: 3, additionalProperties: whole }),
     object({}, { minProperties: 2, propertyNames: { pattern: "^x-" } }),
     object({ a: text, b: text }, { maxProperties: 1 }),
-    ...["Node", "Nullable", "Tree", "Ping", "Pong"].map(ref),
+    ...["Node", "Nullable", "Tree", "Ping", "Pong", "Pet", "Circle"].map(ref),
+    object({ a: { type: ["string", "null"], example: null } }, { required: ["a"] }),
+    list({ type: ["string", "null"], example: null }, { minItems: 2 }),
     { type: "string", format: "date", example: "soon", default: "later" },
   ])("%j", async (schema) => {
     const body = await answerTo(schema);
@@ -106,6 +116,15 @@ test("recursion ends at the first legal place: an absent optional, null, an empt
   expect(await answerTo(ref("Nullable"))).toEqual({ next: null });
   expect(await answerTo(ref("Tree"))).toEqual({ children: [] });
   expect(await answerTo(ref("Ping"))).toEqual({ pong: "text" });
+});
+
+test("a sample has the name by which a discriminator tells its schema from others", async () => {
+  expect(await answerTo(ref("Pet"))).toEqual({ pet: "cat", lives: 0 });
+  expect(
+    await answerTo({ allOf: [ref("Pet"), object({ breed: { const: "Pug" } }, { required: ["breed"] })] }),
+  ).toEqual({ pet: "cat", lives: 0, breed: "Pug" });
+  expect(await answerTo(ref("Circle"))).toEqual({ kind: "Circle", radius: 0 });
+  expect(await answerTo(ref("Shape"))).toEqual({ kind: "text" });
 });
 
 test("an example that its schema refuses is not served, and the next one is", async () => {

@@ -29,6 +29,7 @@ const SAME_FORMATS = {
   "idn-email": "email",
   "idn-hostname": "hostname",
   iri: "uri",
+  url: "uri",
   "iri-reference": "uri-reference",
 };
 for (const [name, same] of Object.entries(SAME_FORMATS))

@@ -18,6 +18,8 @@ const MOST_ITEMS = 1000;
 /** No value is found. `undefined` means that the schema allows any. */
 export const NOT_FOUND: unique symbol = Symbol("not found");
 
+/** A value where any is allowed. */
+const orAny = (value: unknown) => (value === undefined ? {} : value);
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 const union = (a: unknown, b: unknown) => [...new Set([...listOf(a), ...listOf(b)])];
 const most = (a: unknown, b: unknown) => Math.max(Number(a), Number(b));
@@ -93,7 +95,10 @@ function alternatives(document: Document, source: unknown): readonly JsonObject[
   const chosen = condition === undefined ? [] : [[{ allOf: [condition, then ?? true] }, otherwise ?? true]];
   const parts = [...target, ...listOf(allOf)].map((part) => alternatives(document, part));
   const choices = [oneOf, anyOf, ...chosen].filter((list) => Array.isArray(list));
-  for (const list of choices) parts.push(list.flatMap((part) => alternatives(document, part)));
+  for (const list of choices.map(listOf)) {
+    const tagged = list.flatMap((part) => discriminated(document, own.discriminator, part));
+    parts.push([...tagged, ...list.flatMap((part) => alternatives(document, part))]);
+  }
   // The example of one of several parts is not an example of the whole.
   const isPart = parts.length > 1 || own.properties !== undefined;
   let found: readonly JsonObject[] = [{}];
@@ -103,9 +108,44 @@ function alternatives(document: Document, source: unknown): readonly JsonObject[
     );
     found = pairs.filter((one) => one !== undefined).slice(0, MOST_ALTERNATIVES);
   }
-  const all = found.map((one) => together(one, plain)).filter((one) => one !== undefined);
+  const tag = inheritedTag(document, source);
+  const all = found
+    .map((one) => together(one, tag === undefined ? plain : { ...plain, ...together(plain, tag) }))
+    .filter((one) => one !== undefined);
   document.alternatives.set(source, all);
   return all;
+}
+
+/** The member by which a discriminator tells a schema from others: its name in the mapping, else its own. */
+function tagOf(discriminator: unknown, reference: unknown): JsonObject | undefined {
+  if (!isObject(discriminator) || typeof reference !== "string") return undefined;
+  const { propertyName, mapping } = discriminator;
+  if (typeof propertyName !== "string") return undefined;
+  const name = reference.split("/").at(-1);
+  const mapped = Object.entries(Object(mapping)).find(([, to]) => to === reference || to === name);
+  const value = mapped?.[0] ?? name;
+  return { properties: { [propertyName]: { enum: [value] } }, required: [propertyName] };
+}
+
+/** The alternatives of one part of a `oneOf` with the member that its discriminator expects. */
+function discriminated(document: Document, discriminator: unknown, part: unknown): JsonObject[] {
+  const tag = tagOf(discriminator, isObject(part) ? part.$ref : undefined);
+  if (tag === undefined) return [];
+  const all = alternatives(document, part).map((one) => together(withoutExamples(one), tag));
+  return all.filter((one) => one !== undefined);
+}
+
+/** Of a component whose `allOf` refers to a schema with a discriminator. */
+function inheritedTag(document: Document, source: JsonObject): JsonObject | undefined {
+  for (const part of listOf(source.allOf)) {
+    if (!isObject(part) || typeof part.$ref !== "string") continue;
+    const base = atPointer(document.root, referenceTarget(document, part.$ref, ""));
+    if (!isObject(base) || !isObject(base.discriminator) || base.oneOf !== undefined) continue;
+    const schemas = Object.entries(Object(Object(document.root.components).schemas));
+    const name = schemas.find(([, schema]) => schema === source)?.[0];
+    if (name !== undefined) return tagOf(base.discriminator, `#/components/schemas/${name}`);
+  }
+  return undefined;
 }
 
 function withoutExamples(schema: JsonObject): JsonObject {
@@ -259,13 +299,13 @@ class Sampler {
       if (!isNeeded && isObject(member) && member.writeOnly === true) continue;
       const value = this.sample(member, open, !isNeeded);
       if (value === NOT_FOUND && isNeeded) return undefined;
-      if (isNeeded || (value !== undefined && value !== NOT_FOUND)) object.set(name, value ?? {});
+      if (isNeeded || (value !== undefined && value !== NOT_FOUND)) object.set(name, orAny(value));
     }
     const least = Math.min(Number(schema.minProperties ?? 0), MOST_ITEMS);
     for (const name of this.#names(schema)) {
       if (object.size >= least) break;
       const value = this.sample(memberOf(schema, name), open);
-      if (value !== NOT_FOUND) object.set(name, value ?? {});
+      if (value !== NOT_FOUND) object.set(name, orAny(value));
     }
     return Object.fromEntries(object);
   }
@@ -294,7 +334,7 @@ class Sampler {
       schema.contains === undefined ? [] : this.#several(schema.contains, minContains, schema, open);
     const first = listOf(schema.prefixItems).map((item) => this.sample(item, open));
     const start = [...first.slice(0, first.includes(NOT_FOUND) ? first.indexOf(NOT_FOUND) : undefined)];
-    const head = [...start, ...wanted].map((value) => value ?? {});
+    const head = [...start, ...wanted].map(orAny);
     const more = this.#several(
       schema.items ?? true,
       Math.max(count, 1) - head.length,
@@ -319,9 +359,9 @@ class Sampler {
     if (count <= 0) return [];
     const item = this.sample(source, open, optional);
     if (item === NOT_FOUND || (item === undefined && optional)) return [];
-    if (count === 1) return [item ?? {}];
-    if (uniqueItems !== true) return Array.from({ length: count }, () => item ?? {});
-    const found = new Map<string, unknown>([[JSON.stringify(item ?? {}), item ?? {}]]);
+    if (count === 1) return [orAny(item)];
+    if (uniqueItems !== true) return Array.from({ length: count }, () => orAny(item));
+    const found = new Map<string, unknown>([[JSON.stringify(orAny(item)), orAny(item)]]);
     const at: unknown = item === undefined ? { type: "integer" } : this.#referred(source);
     for (const candidate of first(count + MOST_TRIES, this.#candidates(at, [...open, at]))) {
       if (found.size === count) break;

@@ -46,11 +46,19 @@ function noted(value: unknown, notes: ProvenanceNotes): unknown {
   return { ...value, description: [value.description ?? [], note].flat().join("\n\n") };
 }
 
-/** openapi-typescript reads no parameter by its `content`. */
+/** What openapi-typescript reads otherwise: parameters with `content`, and objects with members beside those of a map. */
 function plain(value: unknown): unknown {
-  if (!isObject(value) || !isObject(value.content) || typeof value.in !== "string") return value;
-  const [media] = Object.values(value.content);
-  return { ...value, schema: isObject(media) ? (media.schema ?? {}) : {} };
+  if (!isObject(value)) return value;
+  if (isObject(value.content) && typeof value.in === "string") {
+    const [media] = Object.values(value.content);
+    return { ...value, schema: isObject(media) ? (media.schema ?? {}) : {} };
+  }
+  const { type, properties, additionalProperties: others } = value;
+  const isMap = isObject(others) && Object.keys(others).length > 0;
+  if (![type].flat().includes("object") || !isObject(properties) || !isMap) return value;
+  // The type of a map is for every member, so no value would have it if a member beside it is of another type.
+  const all = new Map([others, ...Object.values(properties)].map((one) => [JSON.stringify(one), one]));
+  return { ...value, additionalProperties: all.size > 1 ? { anyOf: [...all.values()] } : others };
 }
 
 /** Imports an optional peer dependency. */

@@ -1,0 +1,57 @@
+// Checks that documents which others published can be used: each is generated, compiled with `strict`, and every
+// operation is called through the typed client against the emulator, with strict validation. Exits with 1 if something
+// fails for another reason than a known one. `npm run check:published -- --only figma,galaxy`, `-- --json`, or with the
+// paths of documents of your own.
+import { pathToFileURL } from "node:url";
+import { parseArgs } from "node:util";
+import { publishedDocuments } from "./published/documents.js";
+import { type DocumentResult, roundTrips } from "./published/round-trips.js";
+
+const HEADS = ["document", "version", "format", "operations", "round trips"];
+
+/** A line for each document, and below it one for each failure. */
+export function tableOf(results: readonly DocumentResult[]): string {
+  const cellsOf = ({ document, version, format, operations, roundTrips }: DocumentResult) =>
+    [document, version, format, operations, roundTrips].map(String);
+  const all = [HEADS, ...results.map(cellsOf)];
+  const widths = HEADS.map((_, column) => Math.max(...all.map((cells) => cells[column]?.length ?? 0)));
+  const line = (cells: readonly string[]) =>
+    cells
+      .map((cell, column) =>
+        column < 3 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0),
+      )
+      .join("  ");
+  const rows = results.flatMap((result) => [
+    line(cellsOf(result)),
+    ...result.failures.map(
+      ({ operation, at, reason, known }) =>
+        `  ${operation ?? "FAILED"} (${at}): ${known ?? `FAILED: ${reason}`}`,
+    ),
+  ]);
+  return [line(HEADS), ...rows, summaryOf(results)].join("\n");
+}
+
+function summaryOf(results: readonly DocumentResult[]): string {
+  const total = (key: "operations" | "roundTrips") => results.reduce((sum, result) => sum + result[key], 0);
+  const failures = results.flatMap((result) => result.failures);
+  const known = failures.filter((failure) => failure.known !== undefined).length;
+  const whole = results.filter((result) => result.failures.every(({ operation }) => operation !== undefined));
+  return `${results.length} documents, ${whole.length} of them generated and compiled; ${total("operations")} operations, ${total("roundTrips")} round trips, ${known} known failures, ${failures.length - known} others`;
+}
+
+/** @returns the exit code */
+async function main(): Promise<number> {
+  const options = { json: { type: "boolean" }, only: { type: "string" } } as const;
+  const { values, positionals } = parseArgs({ options, allowPositionals: true });
+  const parts = values.only?.split(",") ?? [""];
+  const own = positionals.map((path) => ({ name: path, path, version: "" }));
+  const all = own.length > 0 ? own : publishedDocuments();
+  const chosen = all.filter(({ name }) => parts.some((part) => name.includes(part)));
+  const show = (text: string) => void (process.stderr.isTTY && process.stderr.write(`\r\u001b[K${text}`));
+  const results = await roundTrips(chosen, show);
+  show("");
+  console.log(values.json ? JSON.stringify(results, undefined, 2) : tableOf(results));
+  return results.some(({ failures }) => failures.some(({ known }) => known === undefined)) ? 1 : 0;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) process.exitCode = await main();

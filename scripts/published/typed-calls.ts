@@ -1,0 +1,177 @@
+// Writes a module that calls every operation of a document, with arguments from the samples of the document.
+import { type Document, follow, walkDocument } from "../../src/generate/document.js";
+import { isNeeded, isParameter } from "../../src/generate/emit/call-types.js";
+import { isAllowed, mergedSchema, NOT_FOUND, sampleOf } from "../../src/generate/emit/sample.js";
+import {
+  type Body,
+  isBinary,
+  isJson,
+  isMultipart,
+  isUrlencoded,
+  mediaTypeSent,
+  type Parameter,
+} from "../../src/generate/messages.js";
+import type { Operation } from "../../src/generate/operations.js";
+import { isObject, type JsonObject } from "../../src/generate/source-file.js";
+
+export interface TypedCalls {
+  /** The text of a module, for which `operations.ts` beside it has the types: a function for each operation. */
+  readonly module: string;
+  /** Why an operation has no function, by its id. */
+  readonly notCalled: ReadonlyMap<string, string>;
+}
+
+/** It changes the document. */
+export function typedCalls(document: Document, operations: readonly Operation[]): TypedCalls {
+  // A value that only one of several open objects allows has members that the types of none allow.
+  walkDocument(document.root, (value) => {
+    const { oneOf, ...others } = value;
+    if (oneOf === undefined || others.anyOf !== undefined) return;
+    delete (value as { oneOf?: unknown }).oneOf;
+    Object.assign(value, { anyOf: oneOf });
+  });
+  const notCalled = new Map<string, string>();
+  const calls = operations.flatMap((operation) => {
+    const id = JSON.stringify(operation.id);
+    const init = initOf(document, operation);
+    if (typeof init === "string")
+      return `    ${id}: () => service.call(${init === "" ? id : `${id}, ${init}`}),\n`;
+    notCalled.set(operation.id, init.reason);
+    return [];
+  });
+  const module = [
+    `import type { Service } from "bivariant";\nimport type { OperationTypes } from "./operations.js";\n`,
+    `type OwnService = Extract<Service<OperationTypes>, { readonly variant: "B" }>;\n`,
+    `export function callsOf(service: OwnService): object {\n  return {\n    service,\n${calls.join("")}  };\n}\n`,
+  ].join("\n");
+  return { module, notCalled };
+}
+
+/** The text of a value in a program. */
+type Text = string;
+interface Missing {
+  readonly reason: string;
+}
+
+function initOf(document: Document, operation: Operation): Text | Missing {
+  const places = new Map<string, Text[]>();
+  for (const parameter of operation.parameters.filter(isParameter)) {
+    const value = parameterValue(document, operation, parameter);
+    const isLeftOut = value === undefined || !isWritable(parameter, value);
+    if (isLeftOut && !isNeeded("B", parameter)) continue;
+    if (value === undefined)
+      return { reason: `no value is found for the parameter ${parameter.name}; give an example` };
+    const member = `${JSON.stringify(parameter.name)}: ${JSON.stringify(value)}`;
+    places.set(parameter.in, [...(places.get(parameter.in) ?? []), member]);
+  }
+  const params = [...places].map(([place, members]) => `${place}: { ${members.join(", ")} }`);
+  const fields = params.length > 0 ? [`params: { ${params.join(", ")} }`] : [];
+  const { body, method } = operation;
+  if (body !== undefined && method !== "GET" && method !== "HEAD") {
+    const value = bodyValue(document, body);
+    if (value === undefined && body.required)
+      return { reason: "no value is found for the body; give an example" };
+    if (value !== undefined) fields.push(`body: ${value}`);
+    if (value !== undefined && mediaTypeSent(body) === undefined)
+      fields.push(`headers: { "content-type": ${JSON.stringify(rangeMember(body.mediaType))} }`);
+  }
+  return fields.length === 0 ? "" : `{ ${fields.join(", ")} }`;
+}
+
+/** A value that OpenAPI leaves undefined in its style is not sent where it is optional. */
+function isWritable({ form: { content, style } }: Parameter, value: unknown): boolean {
+  if (content !== undefined) return true;
+  const isPlain = (one: unknown) => typeof one !== "object" || one === null;
+  if (isPlain(value)) return style !== "deepObject";
+  return Object.values(Object(value)).every(isPlain);
+}
+
+/** A media type of a range such as `image/*`. */
+function rangeMember(range: string): string {
+  return range.replace(/\*.*$/, "x-any");
+}
+
+/** An example of the parameter that its schema allows, else a sample. Undefined if nothing is found. */
+function parameterValue(document: Document, { path, source }: Operation, wanted: Parameter): unknown {
+  const item = follow(document, Object(document.root.paths)[path], "").value;
+  for (const list of [source.parameters, Object(item).parameters]) {
+    for (const entry of Array.isArray(list) ? list : []) {
+      const { value } = follow(document, entry, "");
+      if (!isObject(value) || value.name !== wanted.name || value.in !== wanted.in) continue;
+      const [media = value] = Object.values(Object(value.content)).filter(isObject);
+      const found = exampleOf(document, media) ?? sampled(document, media.schema, "text");
+      // An empty list is a parameter that is not sent.
+      if (!Array.isArray(found) || found.length > 0) return found;
+      return [sampled(document, mergedSchema(document, media.schema).items, "text")];
+    }
+  }
+  return "text";
+}
+
+/** The first example of a parameter or a media type that its schema allows. */
+function exampleOf(document: Document, { schema = true, example, examples }: JsonObject): unknown {
+  const others = Object.values(isObject(examples) ? examples : {}).map((one) => {
+    const { value } = follow(document, one, "");
+    return isObject(value) ? value.value : undefined;
+  });
+  const given = [example, ...others].filter((one) => one !== undefined);
+  return given.find((one) => isAllowed(document, schema, one));
+}
+
+/** Undefined if nothing is found. `any` is for a schema that allows any value. */
+function sampled(document: Document, schema: unknown, any: unknown): unknown {
+  const sample = sampleOf(document, schema);
+  return sample === NOT_FOUND ? undefined : (sample ?? any);
+}
+
+/** The value without members that no schema describes, which the compiler refuses in a literal. */
+function described(document: Document, schema: unknown, value: unknown): unknown {
+  const parts = partsOf(document, schema);
+  if (Array.isArray(value)) {
+    const items = parts.find((part) => part.items !== undefined)?.items;
+    return value.map((one) => described(document, items, one));
+  }
+  const tags = parts.map(({ discriminator }) => [String(Object(discriminator).propertyName), {}] as const);
+  const properties = new Map([...tags, ...parts.flatMap((part) => Object.entries(Object(part.properties)))]);
+  const isOpen = parts.some((part) => part.patternProperties || part.additionalProperties);
+  if (!isObject(value) || parts.every((part) => part.properties === undefined)) return value;
+  const members = Object.entries(value).filter(([name]) => isOpen || properties.has(name));
+  return Object.fromEntries(
+    members.map(([name, member]) => [name, described(document, properties.get(name), member)]),
+  );
+}
+
+/** A schema and those that it applies to the same value. */
+function partsOf(document: Document, schema: unknown): JsonObject[] {
+  const { value } = follow(document, schema, "");
+  if (!isObject(value)) return [];
+  const others = [value.allOf, value.oneOf, value.anyOf].flatMap((list) => (Array.isArray(list) ? list : []));
+  return [value, ...others.flatMap((other) => partsOf(document, other))];
+}
+
+const blob: Text = 'new Blob(["bytes"])';
+
+function bodyValue(document: Document, body: Body): Text | undefined {
+  const sent = mediaTypeSent(body) ?? rangeMember(body.mediaType);
+  if (isBinary(sent) || isBinary(body.mediaType)) return blob;
+  const { schema } = body.media;
+  const whole = exampleOf(document, body.media) ?? sampled(document, schema, {});
+  const value = described(document, schema, whole);
+  if (value === undefined) return undefined;
+  if (isJson(sent)) return JSON.stringify(value);
+  if (isMultipart(sent) || isUrlencoded(sent)) return formOf(document, schema, isObject(value) ? value : {});
+  return JSON.stringify(typeof value === "object" ? JSON.stringify(value) : String(value));
+}
+
+/** Members that are binary are files. */
+function formOf(document: Document, schema: unknown, value: JsonObject): Text {
+  const { properties } = mergedSchema(document, schema);
+  const members = Object.entries(value).map(([name, member]) => {
+    const own = mergedSchema(document, Object(properties)[name]);
+    const isList = own.type === "array";
+    const isFile = (isList ? mergedSchema(document, own.items) : own).format === "binary";
+    const file = isList ? `[${blob}]` : blob;
+    return `${JSON.stringify(name)}: ${isFile ? file : JSON.stringify(member)}`;
+  });
+  return `{ ${members.join(", ")} }`;
+}
