@@ -94,11 +94,13 @@ export async function bundleFiles(
   const files = new Map<string, File>([[main.path, main]]);
   const names = new Map<string, string>();
   const items = new Set<string>();
+  /** The path items of other files that a path item has been replaced by. */
+  const chains = new WeakMap<object, Set<string>>();
   const budget = { values: MOST_VALUES };
   const pending = referencesIn(document.root, main, "", "schemas", budget);
   const failure = (
     { from, pointer }: Reference,
-    code: "reference_external" | "reference_missing",
+    code: "reference_external" | "reference_missing" | "reference_circular",
     message: string,
   ) => {
     if (from === main) return documentError(document, code, pointer, message);
@@ -124,7 +126,12 @@ export async function bundleFiles(
     }
     const known = files.get(real);
     if (known !== undefined) return known;
-    const source = await readSourceFile(real);
+    const source = await readSourceFile(real).catch((cause) => {
+      const isUnreadable = cause instanceof GenerateError && cause.code === "document_unreadable";
+      if (!isUnreadable) throw cause;
+      const { code } = Object(cause.cause) as NodeJS.ErrnoException;
+      throw failure(reference, "reference_missing", `${target} cannot be read: ${code}`);
+    });
     const file = relative(dirname(main.path), real).split(sep).join("/");
     const loaded: File = { path: real, source: { ...source, file }, isMain: false };
     files.set(real, loaded);
@@ -151,19 +158,21 @@ export async function bundleFiles(
     if (kind === "pathItems" && isObject(copy)) {
       // Each path has a copy of its own, since it makes operations of its own. The first has their names.
       const item = `${file.path}#${pointer}`;
+      const chain = chains.get(holder) ?? new Set();
+      if (chain.has(item)) throw failure(reference, "reference_circular", `${text} leads back to itself`);
+      chains.set(holder, chain.add(item));
       for (const method of items.has(item) ? METHODS : [])
         if (isObject(copy[method.toLowerCase()])) delete Object(copy[method.toLowerCase()]).operationId;
       items.add(item);
-      pending.push(...referencesIn(copy, file, pointer, kind, budget));
+      // The copy itself may have been a reference.
+      for (const one of referencesIn(copy, file, pointer, kind, budget))
+        pending.push(one.holder === copy ? { ...one, holder } : one);
       delete holder.$ref;
       for (const [member, item] of Object.entries(copy)) {
         if (Object.hasOwn(holder, member)) continue;
         document.origins.write(holder, member, { ...origin, pointer: pointerTo(pointer, member) });
         holder[member] = item;
       }
-      // The copy itself may have been a reference.
-      for (const [index, one] of pending.entries())
-        if (one.holder === copy) pending[index] = { ...one, holder };
       return;
     }
     const id = `${kind} ${file.path}#${pointer}`;
@@ -175,13 +184,13 @@ export async function bundleFiles(
     if (known !== undefined) return;
     document.origins.write(place.holder, name, origin);
     place.holder[name] = copy;
-    if (typeof copy === "object") pending.push(...referencesIn(copy, file, pointer, kind, budget));
+    if (typeof copy === "object")
+      for (const one of referencesIn(copy, file, pointer, kind, budget)) pending.push(one);
   };
 
-  for (let next = pending.shift(); next !== undefined; next = pending.shift()) {
-    const reference = next;
-    await resolveOne(reference).catch((cause) => document.findings.error(cause));
-  }
+  // The list grows meanwhile.
+  for (const reference of pending)
+    await resolveOne(reference).catch((cause) => document.findings.wrongReference(cause));
 }
 
 async function realFolder(folder: string): Promise<string> {

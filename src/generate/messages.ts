@@ -80,6 +80,7 @@ export function readParameters(
   const found = new Map<string, Parameter>();
   for (const [list, pointer] of lists) {
     if (!Array.isArray(list)) continue;
+    const inList = new Set<string>();
     for (const [index, entry] of list.entries()) {
       const { value, pointer: at } = follow(document, entry, pointerTo(pointer, index));
       const source: JsonObject = isObject(value) ? value : {};
@@ -89,13 +90,22 @@ export function readParameters(
         const message = `a parameter needs a name and a place (\`in\`: ${PLACES.join(", ")})`;
         throw documentError(document, "document_invalid", pointerTo(pointer, index), message);
       }
+      // Names of headers are the same in any case.
+      const key = `${place} ${place === "header" ? name.toLowerCase() : name}`;
+      if (inList.has(key)) {
+        const message = `the ${place} parameter ${name} is described twice. The last description counts`;
+        document.findings.warn(
+          documentError(document, "document_invalid", pointerTo(pointer, index), message),
+        );
+      }
+      inList.add(key);
       const isRequired = place === "path" || required === true;
       const schema = follow(document, source.schema, pointerTo(pointer, index, "schema"));
       if (isObject(schema.value)) checkType(document, schema.value, schema.pointer);
       const form = formOf(document, source, place, at);
       const keyword = form.content === undefined ? keywordOf(schema.value) : undefined;
       const device = source["x-device"];
-      found.set(`${place} ${name}`, { name, in: place, required: isRequired, form, keyword, device });
+      found.set(key, { name, in: place, required: isRequired, form, keyword, device });
     }
   }
   return [...found.values()];

@@ -1,5 +1,5 @@
 /** Finds the operations of a document, and gives each a name of its own. */
-import { type Document, follow, METHODS } from "./document.js";
+import { type Document, documentError, follow, METHODS } from "./document.js";
 import { isObject, type JsonObject, pointerTo } from "./source-file.js";
 
 export interface NamedOperation {
@@ -30,20 +30,30 @@ export function nameOperations(document: Document): NamedOperation[] {
     if (!isObject(place?.value)) continue;
     const isRepeated = taken.has(place.value);
     taken.add(place.value);
-    // The types of a path are those of its path item, so a repeated one needs operations of its own.
-    const item = isRepeated ? copyOf(place.value) : place.value;
-    if (isRepeated) paths[path] = item;
-    const pointer = isRepeated ? at : place.pointer;
-    const shared = [item.parameters, pointerTo(pointer, "parameters")] as const;
+    // What a path item has beside its reference counts.
+    const { $ref, ...beside } = isObject(value) && value !== place.value ? value : {};
+    // The types of a path are those of its path item, so such a one and a repeated one need operations of their own.
+    const isCopied = isRepeated || Object.keys(beside).length > 0;
+    const item = isCopied ? { ...(isRepeated ? unnamed(place.value) : place.value), ...beside } : place.value;
+    if (isCopied) paths[path] = item;
+    if (isCopied && !isRepeated) Object.assign(place.value, unnamed(place.value));
+    const pointerOf = (key: string) =>
+      pointerTo(isRepeated || Object.hasOwn(beside, key) ? at : place.pointer, key);
+    const shared = [item.parameters, pointerOf("parameters")] as const;
     for (const method of METHODS) {
       const source = item[method.toLowerCase()];
       if (!isObject(source)) continue;
       const { operationId } = source;
+      if (typeof operationId === "object" && operationId !== null) {
+        const wrong = pointerTo(pointerOf(method.toLowerCase()), "operationId");
+        findings.error(documentError(document, "document_invalid", wrong, "it must be text"));
+        continue;
+      }
       const id = String(operationId || nameOf(method, path));
       // The types are found by it, so it must be there, and be text.
       if (id !== operationId) (source as Record<string, unknown>).operationId = id;
       if (!operationId) named.push(`${id} (${method} ${path})`);
-      found.push({ id, method, path, source, pointer: pointerTo(pointer, method.toLowerCase()), shared });
+      found.push({ id, method, path, source, pointer: pointerOf(method.toLowerCase()), shared });
     }
   }
   if (named.length > 0) {
@@ -53,7 +63,8 @@ export function nameOperations(document: Document): NamedOperation[] {
   return found;
 }
 
-function copyOf(item: JsonObject): JsonObject {
+/** A copy without the operationIds. */
+function unnamed(item: JsonObject): JsonObject {
   const operations = METHODS.flatMap((method) => {
     const operation = item[method.toLowerCase()];
     if (!isObject(operation)) return [];

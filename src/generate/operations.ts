@@ -127,7 +127,8 @@ function checkOtherIds(document: Document, listed: readonly NamedOperation[]): v
     const place = follow(document, map, pointer);
     if (!isObject(place.value) || seen.has(place.value)) return;
     seen.add(place.value);
-    for (const [key, value] of Object.entries(place.value)) check(value, pointerTo(place.pointer, key), key);
+    for (const [key, value] of Object.entries(place.value))
+      if (!key.startsWith("x-")) check(value, pointerTo(place.pointer, key), key);
   };
   const checkItem = (item: unknown, pointer: string) =>
     eachOf(item, pointer, (operation, at, key) => {

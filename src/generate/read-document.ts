@@ -16,6 +16,7 @@ import {
 import { Findings } from "./findings.js";
 import { Origins } from "./origins.js";
 import { type GenerateError, isObject, type JsonObject, pointerTo, readSourceFile } from "./source-file.js";
+import { checkReference, checkStructure } from "./structure.js";
 import { upgrade } from "./upgrade.js";
 
 export interface ReadOptions extends BundleOptions {
@@ -62,6 +63,7 @@ export async function openDocument(
 export function prepareDocument(document: Document): void {
   const { findings, root } = document;
   const version = checkVersion(document);
+  checkStructure(document);
   refusePrototypes(document);
   if (upgrade(document))
     findings.note("document_upgraded", document.file, `${version} is read as OpenAPI 3.1`);
@@ -70,8 +72,13 @@ export function prepareDocument(document: Document): void {
   findings.attempt(() => checkIgnored(document));
   const checkReferences = referenceChecker(document);
   walkDocument(root, (value, place) => {
-    findings.attempt(() => checkReferences(value, place));
-    findings.attempt(() => checkNamedReferences(document, value, place));
+    try {
+      checkReference(document, value, place);
+      checkReferences(value, place);
+      checkNamedReferences(document, value, place);
+    } catch (cause) {
+      findings.wrongReference(cause);
+    }
   });
 }
 
@@ -94,7 +101,12 @@ function checkNamedReferences(document: Document, value: JsonObject, place: () =
       const isName = typeof target === "string" && Object.hasOwn(schemas, target);
       const reference = isName ? `#${pointerTo("/components/schemas", target)}` : String(target);
       if (isName) Object.assign(mapping, { [name]: reference });
-      referenceTarget(document, reference, pointerTo(`${place()}/discriminator/mapping`, name));
+      const at = pointerTo(`${place()}/discriminator/mapping`, name);
+      if (!isName && !reference.startsWith("#")) {
+        const message = `${JSON.stringify(target)} is neither the name of a schema nor a reference`;
+        throw documentError(document, "reference_missing", at, message);
+      }
+      referenceTarget(document, reference, at);
     }
   }
   for (const [name, example] of Object.entries(isObject(value.examples) ? value.examples : {})) {
@@ -122,6 +134,9 @@ const PATH_ITEM_KEYS: readonly string[] = [
   ...["parameters", "summary", "description", "servers", "$ref"],
 ];
 
+/** What OpenAPI 3.2 adds to a path: operations that fetch can send only by name. */
+const PATH_ITEM_KEYS_OF_3_2: readonly string[] = ["query", "additionalOperations"];
+
 /** Of a path without its slash or of a misspelt method no operation would be made, and nothing would say so. */
 function checkKeysOfPaths(document: Document): void {
   const { paths, components } = document.root;
@@ -136,6 +151,13 @@ function checkKeysOfPaths(document: Document): void {
       if (path.startsWith("x-") || !isObject(item)) continue;
       for (const key of Object.keys(item)) {
         if (PATH_ITEM_KEYS.includes(key) || key.startsWith("x-")) continue;
+        if (PATH_ITEM_KEYS_OF_3_2.includes(key)) {
+          const message = `${key} is ignored: calls have the methods ${METHODS.join(", ")}`;
+          document.findings.warn(
+            documentError(document, "part_ignored", pointerTo(place, key), message, "key"),
+          );
+          continue;
+        }
         const message = `${JSON.stringify(key)} is not a method. A key of a path must be one of ${PATH_ITEM_KEYS.join(", ")}, or start with "x-"`;
         const error = documentError(document, "document_invalid", pointerTo(place, key), message, "key");
         document.findings.error(error);
@@ -160,7 +182,7 @@ function referenceChecker(document: Document): (value: JsonObject, place: () => 
     if (!isObject(value) || done.has(value)) return;
     if (value.$ref === undefined && !value.allOf && !value.anyOf && !value.oneOf) return;
     if (open.has(value)) {
-      const message = "the schema applies itself to the same value, by $ref, allOf, anyOf or oneOf";
+      const message = "it leads back to itself, by $ref, allOf, anyOf or oneOf";
       throw documentError(document, "reference_circular", place(), message);
     }
     if (open.size > MOST_STEPS) {

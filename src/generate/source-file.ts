@@ -256,8 +256,8 @@ function parseYaml(
     // The stack holds the nested collections, the document and a scalar.
     if (parser.stack.length > MOST_LEVELS + 2) throw tooLarge(TOO_DEEP, parser.offset);
   }
-  // Its own check for equal keys compares each with all before it.
-  const composer = new Composer({ uniqueKeys: false });
+  // Its own check for equal keys compares each with all before it. Merge keys (<<) are of YAML 1.1, but in wide use.
+  const composer = new Composer({ uniqueKeys: false, merge: true });
   const [first, second] = composer.compose([...documents, ...parser.end()], true, text.length);
   if (first === undefined) throw new TypeError("it is empty");
   if (second !== undefined) throw new TypeError("it holds several documents");
@@ -272,9 +272,10 @@ function refuseEqualKeys(document: Node): void {
       for (const { key } of items) {
         const name = isScalar(key) ? key.value : key;
         const [from = 0, to = from] = (isNode(key) && key.range) || [];
-        if (known.has(name)) {
+        if (known.has(name))
           document.errors.push(new YAMLParseError([from, to], "DUPLICATE_KEY", "Map keys must be unique"));
-        }
+        if (isCollection(key))
+          document.errors.push(new YAMLParseError([from, to], "IMPOSSIBLE", "Map keys must be text"));
         known.add(name);
       }
     },

@@ -1,7 +1,8 @@
 /** Emits variant-a.ts and variant-b.ts: the document as TypeScript types, by openapi-typescript. */
-import type { Document } from "../document.js";
+import { unescape as percentDecoded } from "node:querystring";
+import { atPointer, type Document, walkDocument } from "../document.js";
 import type { ProvenanceNotes } from "../provenance.js";
-import { GenerateError, isObject } from "../source-file.js";
+import { GenerateError, isObject, type JsonObject, keysOf, pointerTo } from "../source-file.js";
 import { fileHeader, UNCHECKED } from "./source-text.js";
 
 /** One command installs both packages, because one does not work without the other. */
@@ -26,6 +27,7 @@ export async function typeEmitter(): Promise<(document: Document, notes: Provena
   return (document, notes) => {
     // A copy, because scanDiscriminators changes its input.
     const root = JSON.parse(JSON.stringify(document.root, (_, value) => plain(noted(value, notes))));
+    nameTargets(root);
     const options = { ...fixed, injectFooter: [] } as Partial<Options> as Options;
     const header = fileHeader(`Types of Variant ${document.variant}, by openapi-typescript.`, [document]);
     try {
@@ -37,6 +39,44 @@ export async function typeEmitter(): Promise<(document: Document, notes: Provena
       throw new GenerateError("document_invalid", reason, { document: document.file, cause });
     }
   };
+}
+
+/** Where a component of each kind is, by the key that holds such values. Everything else is a schema. */
+const KINDS: ReadonlyMap<string, string> = new Map([
+  ...["parameters", "responses", "headers", "requestBodies"].map((kind) => [kind, kind] as const),
+  ["requestBody", "requestBodies"],
+]);
+
+const COMPONENT = /^#\/(?:components\/[^/]+|paths|webhooks)\/[^/]+$/;
+
+/**
+ * Makes a component of each value inside of another one that a reference leads to, because the types that
+ * openapi-typescript gives such a reference do not compile.
+ */
+function nameTargets(root: JsonObject): void {
+  const names = new Map<string, string>();
+  const components = { ...Object(root.components) } as Record<string, Record<string, unknown>>;
+  walkDocument(root, (value) => {
+    const { $ref } = value;
+    const isInside = typeof $ref === "string" && $ref.startsWith("#/") && !COMPONENT.test($ref);
+    if (!isInside) return;
+    const pointer = percentDecoded($ref.slice(1));
+    const target = atPointer(root, pointer);
+    if (!isObject(target) && typeof target !== "boolean") return;
+    const keys = keysOf(pointer);
+    const last = keys.at(-1) ?? "";
+    const kind = KINDS.get(last) ?? KINDS.get(keys.at(-2) ?? "") ?? "schemas";
+    components[kind] ??= {};
+    const holder = components[kind];
+    const plainName = last.replace(/[^A-Za-z0-9._-]+/g, "-");
+    let name = names.get(pointer) ?? plainName;
+    if (!names.has(pointer))
+      for (let count = 2; Object.hasOwn(holder, name); count += 1) name = `${plainName}-${count}`;
+    names.set(pointer, name);
+    holder[name] = target;
+    Object.assign(value, { $ref: `#${pointerTo("/components", kind, name)}` });
+  });
+  if (names.size > 0) Object.assign(root, { components });
 }
 
 /** openapi-typescript writes descriptions as comments. */

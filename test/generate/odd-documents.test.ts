@@ -1,0 +1,197 @@
+// Documents as people write them by hand: merges, empty parts, references to any place, and parts of another shape. Each is
+// read as it was meant, or refused with its line.
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { generate } from "../../src/generate/index.js";
+import { compiledSample, generated, openapi, refusalOf, rowsOf, sample } from "./sample-documents.js";
+
+const START = 'openapi: 3.1.0\ninfo: { title: Odd, version: "1" }\n';
+const done = 'responses: { "200": { description: Done. } }';
+const get = (id: string, more = "") => `get: { operationId: ${id}, ${more}${done} }`;
+
+describe("a YAML document", () => {
+  test("may have merge keys, as most readers of YAML take them", async () => {
+    const text = `${START}x-base: &base { ${done} }\npaths: { /a: { get: { <<: *base, operationId: a } } }\n`;
+    const { text: read } = await generated(text);
+    expect(await read("operations.ts")).toContain("success: {\n      200: undefined;");
+  });
+
+  test("with a list as a key is refused with its line", async () => {
+    const error = await refusalOf(`${START}paths: {}\n? [a, b]\n: c\n`);
+    expect(error).toMatchObject({
+      code: "document_not_yaml",
+      message: expect.stringMatching(/^a\.yaml:4:3: /),
+    });
+  });
+});
+
+test("a key with nothing behind it is an empty part", async () => {
+  const text = `${START}paths:
+  /none:
+  /a:
+    parameters:
+    put:
+      operationId: put
+      responses:
+        200:
+        201: { description: Made., headers: { X-A: }, content: { application/json: } }
+components:
+  schemas:
+`;
+  const { notices, text: read } = await generated(text);
+  expect(notices).toEqual([]);
+  expect(await read("variant-a.ts")).toContain('"application/json": unknown;');
+});
+
+describe("a part of another shape is refused with its line:", () => {
+  test.each([
+    { name: "a list of paths", text: "paths: []", at: "3:8#/paths: it must be an object" },
+    { name: "a path that is text", text: "paths: { /a: b }", at: "3:14#/paths/~1a: it must be an object" },
+    {
+      name: "an object of parameters",
+      text: `paths: { /a: { ${get("a", "parameters: { b: 1 }, ")} } }`,
+      at: "3:51#/paths/~1a/get/parameters: it must be a list",
+    },
+    {
+      name: "an answer that is text",
+      text: 'paths: { /a: { get: { responses: { "200": Done } } } }',
+      at: "3:43#/paths/~1a/get/responses/200: it must be an object",
+    },
+    {
+      name: "a list of schemas",
+      text: "components: { schemas: [] }",
+      at: "3:24#/components/schemas: it must be an object",
+    },
+    {
+      name: "an operationId that is not text",
+      text: "paths: { /a: { get: { operationId: { a: 1 } } } }",
+      at: "3:36#/paths/~1a/get/operationId: it must be text",
+    },
+    {
+      name: "a reference that is not text",
+      text: "components: { schemas: { A: { items: { $ref: 3 } } } }",
+      at: "3:46#/components/schemas/A/items/$ref: $ref must be text",
+    },
+    {
+      name: "a mapping to a schema that does not exist",
+      text: "components: { schemas: { A: { discriminator: { propertyName: k, mapping: { a: B } } } } }",
+      at: '3:79#/components/schemas/A/discriminator/mapping/a: "B" is neither the name of a schema nor a reference',
+    },
+  ])("$name", async ({ text, at }) => {
+    expect((await refusalOf(`${START}${text}\n`)).message).toBe(`a.yaml:${at}`);
+  });
+});
+
+describe("a reference", () => {
+  const string = { type: "string" };
+  const answer = (schema: object) => ({
+    200: { description: "Done.", content: { "application/json": { schema } } },
+  });
+
+  test("may lead to any place of the document, and the types compile", async () => {
+    const paths = {
+      "/a/{b}": {
+        get: {
+          operationId: "a",
+          parameters: [
+            { name: "b", in: "path", required: true, schema: string },
+            { name: "q", in: "query", schema: { type: "object", properties: { "x y": { enum: ["deep"] } } } },
+          ],
+          responses: answer({ type: "array", items: { type: "integer" } }),
+        },
+      },
+      "/c": {
+        get: {
+          operationId: "c",
+          parameters: [{ $ref: "#/paths/~1a~1%7Bb%7D/get/parameters/1" }],
+          responses: {
+            200: { $ref: "#/paths/~1a~1{b}/get/responses/200" },
+            ...{ 400: answer({ $ref: "#/paths/~1a~1{b}/get/parameters/1/schema/properties/x%20y" })[200] },
+          },
+        },
+      },
+    };
+    const compiled = await compiledSample(openapi(paths));
+    expect(compiled.diagnostics()).toEqual([]);
+    expect(await compiled.text("variant-a.ts")).toContain('"x-y": "deep";');
+    await compiled.remove();
+  });
+
+  test("of a path item may stand beside operations of its own", async () => {
+    const beside = `paths: { /a: { $ref: "#/components/pathItems/P", post: { operationId: b, ${done} } } }`;
+    const text = `${START}${beside}\ncomponents: { pathItems: { P: { ${get("a")} } } }\n`;
+    const { documents, out } = await sample(text);
+    await generate({ documents, out });
+    const types = await readFile(join(out, "variant-a.ts"), "utf8");
+    for (const id of ["a", "b"]) expect(types.match(new RegExp(`^    ${id}: \\{`, "gm"))).toHaveLength(1);
+  });
+
+  test("ignores what stands beside it, which is a warning", async () => {
+    const { notices } = await generated(
+      `${START}paths: { /a: { ${get("a", 'parameters: [{ $ref: "#/components/parameters/P", required: true }], ')} } }
+components: { parameters: { P: { name: p, in: query, schema: { type: string } } } }\n`,
+    );
+    expect(notices).toMatchObject([{ code: "part_ignored", pointer: "/paths/~1a/get/parameters/0" }]);
+    expect(notices[0]?.message).toContain("is ignored: required");
+  });
+
+  test("inside of an extension may lead nowhere, which is a warning", async () => {
+    const { notices } = await generated(
+      `${START}x-a: { $ref: "#/none" }\nx-b: { $ref: none.yaml }\npaths: {}\n`,
+    );
+    expect(notices).toMatchObject([
+      { level: "warning", code: "reference_missing", pointer: "/x-b" },
+      { level: "warning", code: "reference_missing", pointer: "/x-a" },
+      { level: "warning", code: "reference_external", pointer: "/x-b" },
+    ]);
+  });
+
+  test.each([
+    {
+      name: "to files that lead back to each other",
+      files: { "part.yaml": "$ref: other.yaml\n", "other.yaml": "$ref: part.yaml\n" },
+      code: "reference_circular",
+      at: "other.yaml:1:1: part.yaml leads back to itself",
+    },
+    {
+      name: "to a folder",
+      files: { "part.yaml/x.yaml": "" },
+      code: "reference_missing",
+      at: "a.yaml:3:14#/paths/~1a: part.yaml cannot be read: EISDIR",
+    },
+  ])("$name is refused", async ({ files, code, at }) => {
+    const { documents, out } = await sample(`${START}paths: { /a: { $ref: part.yaml } }\n`);
+    for (const [name, text] of Object.entries(files)) {
+      const path = join(dirname(documents.A), name);
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, text);
+    }
+    await expect(generate({ documents, out })).rejects.toMatchObject({ code, message: at });
+  });
+});
+
+test("two descriptions of one parameter are a warning, and the last one counts", async () => {
+  const described = (name: string, more: object) => ({
+    name,
+    in: "header",
+    schema: { type: "string" },
+    ...more,
+  });
+  const parameters = [described("X-A", { required: true }), described("x-a", {})];
+  const responses = { 200: { description: "Done." } };
+  const document = openapi({ "/a": { get: { operationId: "a", parameters, responses } } });
+  const { notices } = await generated(document);
+  expect(notices).toMatchObject([{ code: "document_invalid", pointer: "/paths/~1a/get/parameters/1" }]);
+  expect((await rowsOf(document)).a).not.toHaveProperty("parameters");
+});
+
+test("what OpenAPI 3.2 adds to a path is a warning", async () => {
+  const { notices } = await generated(
+    `openapi: 3.2.0\npaths: { /a: { query: { ${done} }, additionalOperations: {}, ${get("a")} } }\n`,
+  );
+  expect(notices).toMatchObject([
+    { code: "part_ignored", pointer: "/paths/~1a/query" },
+    { code: "part_ignored", pointer: "/paths/~1a/additionalOperations" },
+  ]);
+});
