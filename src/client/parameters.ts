@@ -22,7 +22,9 @@ export function requestUrl(
   hasDotSegment: (path: string) => boolean,
   querySerializer: (query: Values) => string = (values) => writeAll("query", values, entries).join("&"),
 ): string {
-  const sent = template.replace(braces, (_match, prefix: string, name: string, star: string) => {
+  // A fragment stays with the client (RFC 9110 section 7.1), and a query after it would too.
+  const route = template.replace(/#.*/, "");
+  const sent = route.replace(braces, (_match, prefix: string, name: string, star: string) => {
     if (name === "tenantId") return percentEncode(tenantIdOf(path, target));
     const style = prefix === "." ? "label" : prefix === ";" ? "matrix" : "simple";
     const entry = entryOf(entries, "path", name) ?? { in: "path", name, style, explode: star === "*" };
@@ -34,7 +36,7 @@ export function requestUrl(
   // The check is of the written value, because a list with one entry or a label's dot can also result in "..".
   if (hasDotSegment(sent)) throw wouldFold(template, sent.split("/").findIndex(hasDotSegment));
   const search = query === undefined ? "" : querySerializer(query);
-  return target.baseUrl + sent + (search === "" ? "" : `?${search}`);
+  return target.baseUrl + sent + (search === "" ? "" : (route.includes("?") ? "&" : "?") + search);
 }
 
 /** A name in a path. openapi-fetch lets a path say the style and `*` too. */

@@ -57,6 +57,7 @@ function usualRequest({ operation, init, target, own }: CallToWrite): CallReques
   const { body, querySerializer, bodySerializer } = init;
   const params = init.params ?? {};
   const { path, query, header } = params;
+  if (/[?#]/.test(operation.path)) return;
   if (querySerializer !== undefined || bodySerializer !== undefined || params.cookie !== undefined) return;
   if (parameters !== undefined && !parameters.every((entry) => isUsual(entry, params))) return;
   if (header !== undefined && !Object.values(header).every((value) => value === null || isText(value)))

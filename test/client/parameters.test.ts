@@ -335,6 +335,19 @@ describe("names and values", () => {
   });
 });
 
+test.each([
+  { path: "/v1/own?view={view}&x=1", sent: "/v1/own?view=a%26b&x=1&q=c" },
+  { path: "/v1/own/{view}#Action=List", sent: "/v1/own/a%26b?q=c" },
+  { path: "/v1/own?x=1#y", sent: "/v1/own?x=1&q=c" },
+])("a path $path with a query or a fragment is sent as $sent", async ({ path, sent }) => {
+  const server = await recordingServer(() => ({ status: 200, body: "{}" }));
+  const call = ownCall({ own: { path } }, server.url);
+  const view = path.includes("{view}") ? { path: { view: "a&b" } } : {};
+  await call("own", { params: { ...view, query: { q: "c" } } });
+  await call("own", { params: view });
+  expect(server.requests.map((request) => request.path)).toEqual([sent, sent.replace(/[&?]q=c/, "")]);
+});
+
 describe("nothing is sent for", () => {
   const nested = { a: { b: 1 } };
   test.each<{ name: string; place: Place; form?: object; value: unknown; option?: string; says?: string }>([
