@@ -43,9 +43,10 @@ const LAYERS: readonly Layer[] = [
     may: [...GROUND, "jose"],
     mayType: ["src/auth/token-store.ts"],
   },
+  { holds: "src/json-schema/", may: ["zod"] },
   {
     holds: "src/validate.ts",
-    may: ["src/errors.ts", "src/options.ts", "generated/", "zod"],
+    may: ["src/errors.ts", "src/options.ts", "src/json-schema/", "generated/"],
     mayType: ["src/client/"],
   },
   { holds: "src/page/", may: [] },
@@ -61,6 +62,7 @@ const LAYERS: readonly Layer[] = [
   {
     holds: "src/generate/",
     may: [
+      "src/json-schema/",
       "@cfworker/json-schema",
       "json-p3",
       "openapi-typescript",
@@ -72,7 +74,7 @@ const LAYERS: readonly Layer[] = [
     ],
   },
   { holds: "src/cli/", may: ["*"] },
-  { holds: "generated/", may: ["zod"] },
+  { holds: "generated/", may: ["src/json-schema/"] },
 ];
 
 /** Modules without imports that know nothing of the service, so they couple no layers. */

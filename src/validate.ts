@@ -1,8 +1,8 @@
-/** `bivariant/validate`: checks the data of calls against the schemas of the documents. The only client module with zod. */
-import { z } from "zod";
+/** `bivariant/validate`: checks the data of calls against the schemas of the documents. */
 import { schemas as ownSchemas } from "../generated/schemas.js";
 import type { Validate, ValidatedAnswer } from "./client/caller.js";
 import { UnexpectedResponseError, type Variant } from "./errors.js";
+import { MOST_ISSUES } from "./json-schema/index.js";
 import { invalidOption } from "./options.js";
 
 export type { Validate, ValidatedAnswer } from "./client/caller.js";
@@ -19,14 +19,14 @@ interface SchemasOfVariant {
   };
 }
 
-/** The part of a zod schema that is used here. The schema may come from another copy of zod. */
+/** The part of a generated schema that is used here. The schema may come from another copy of zod. */
 export interface ResponseSchema {
   safeParse(data: unknown): { readonly error?: { readonly issues: readonly ResponseIssue[] } | undefined };
 }
 
 export interface ResponseIssue {
-  readonly code?: string | undefined;
-  readonly path: readonly PropertyKey[];
+  readonly message: string;
+  readonly params?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** Further issues are only counted, because every row of a long list may be wrong. */
@@ -69,74 +69,13 @@ function issuesOf(
   { operationId, status, data }: ValidatedAnswer,
   { operations }: SchemasOfVariant,
 ): string[] {
-  try {
-    // `default` describes refusals, which are not checked.
-    const schema = operations[operationId]?.responses?.[status]?.();
-    const issues = schema?.safeParse(data).error?.issues;
-    if (schema === undefined || issues === undefined) return [];
-    const documented = propertyNames(schema);
-    const shown = issues.slice(0, mostIssues).map((one) => `${pathOf(one, documented)}: ${expectation(one)}`);
-    const rest = issues.length - shown.length;
-    return rest > 0 ? [...shown, `and ${rest} more`] : shown;
-  } catch (fault) {
-    // zod's messages may quote the data, so only the kind of the error is shown.
-    const isTooLarge = fault instanceof RangeError;
-    return [
-      `$: cannot be checked, because ${isTooLarge ? "it is nested too deeply or too long" : "its schema fails"}`,
-    ];
-  }
-}
-
-/** JSONPath (RFC 9535). A name that no schema declares, such as a key of a map, is data, so it becomes a star. */
-function pathOf({ path }: ResponseIssue, documented: ReadonlySet<string>): string {
-  const segments = path.map((segment) => {
-    if (typeof segment === "number") return `[${segment}]`;
-    const name = String(segment);
-    if (!documented.has(name)) return "[*]";
-    return /^[A-Za-z_]\w*$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`;
-  });
-  return `$${segments.join("")}`;
-}
-
-/** Every property name that a schema declares at any depth. */
-function propertyNames(schema: ResponseSchema): ReadonlySet<string> {
-  const names = new Set<string>();
-  const collect = (node: unknown): void => {
-    if (typeof node !== "object" || node === null) return;
-    for (const [key, value] of Object.entries(node)) {
-      if (key === "properties") for (const name of Object.keys(value as object)) names.add(name);
-      collect(value);
-    }
-  };
-  try {
-    collect(z.toJSONSchema(schema as unknown as z.ZodType, { unrepresentable: "any" }));
-  } catch {
-    // Without the schemas' names every name becomes a star.
-  }
-  return names;
-}
-
-/** These replace zod's messages, which an application may configure so that they quote the data. */
-const expectations: Readonly<Record<string, (issue: Readonly<Record<string, unknown>>) => string>> = {
-  invalid_type: ({ expected }) => `${expected === "int" ? "integer" : expected}`,
-  invalid_value: ({ values }) =>
-    (values as readonly unknown[]).map((one) => JSON.stringify(one)).join(" or "),
-  invalid_format: ({ pattern, format }) => `the format ${pattern ?? format}`,
-  too_small: ({ inclusive, minimum, origin }) =>
-    `${inclusive === false ? "more than" : "at least"} ${minimum}${unitOf(origin)}`,
-  too_big: ({ inclusive, maximum, origin }) =>
-    `${inclusive === false ? "less than" : "at most"} ${maximum}${unitOf(origin)}`,
-  not_multiple_of: ({ divisor }) => `a multiple of ${divisor}`,
-  unrecognized_keys: () => "no other properties",
-  invalid_union: () => "one of the documented shapes",
-};
-
-function expectation(issue: ResponseIssue): string {
-  const known = expectations[issue.code ?? ""];
-  return `expected ${known?.({ ...issue }) ?? "the documented shape"}`;
-}
-
-function unitOf(origin: unknown): string {
-  if (origin === "string") return " characters";
-  return origin === "array" || origin === "set" ? " entries" : "";
+  // `default` describes refusals, which are not checked.
+  const issues = operations[operationId]?.responses?.[status]?.().safeParse(data).error?.issues ?? [];
+  const shown = issues.slice(0, mostIssues).map(({ message, params }) =>
+    // A schema that `generate` did not write may quote the data.
+    typeof params?.place === "string" ? `${params.place}: ${message}` : "$: expected the documented shape",
+  );
+  const rest = issues.length - shown.length;
+  if (rest === 0) return shown;
+  return [...shown, issues.length < MOST_ISSUES ? `and ${rest} more` : `and at least ${rest} more`];
 }

@@ -42,7 +42,7 @@ export async function roundTrips(
   published: readonly PublishedDocument[],
   progress: (line: string) => void = () => {},
 ): Promise<readonly DocumentResult[]> {
-  // Below node_modules, so that `zod` resolves and no editor or type check reads it.
+  // Below node_modules, so that packages resolve and no editor or type check reads it.
   const cache = join(ROOT, "node_modules", ".cache");
   mkdirSync(cache, { recursive: true });
   const folder = mkdtempSync(join(cache, "published-"));

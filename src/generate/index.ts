@@ -59,7 +59,7 @@ export interface GenerateOptions {
  * await generate({ documents: { A: "openapi/variant-a.yaml", B: "openapi/variant-b.yaml" }, out: "generated" });
  */
 export async function generate(options: GenerateOptions): Promise<readonly string[]> {
-  const files = await render(checked("generate", options));
+  const files = await render(checked("generate", options), options.out);
   replaceFiles(options.out, files);
   return [...files.keys()].sort();
 }
@@ -120,7 +120,7 @@ export interface Drift {
  * if (drift.missing.length + drift.different.length + drift.extra.length > 0) process.exitCode = 1;
  */
 export async function checkGenerated(options: GenerateOptions): Promise<Drift> {
-  const expected = await render(checked("checkGenerated", options));
+  const expected = await render(checked("checkGenerated", options), options.out);
   const found = new Set(await filesBelow(options.out));
   const different: string[] = [];
   for (const [name, content] of expected) {
@@ -191,7 +191,7 @@ function checked(of: string, options: GenerateOptions): Sources {
   throw new GenerateError("option_invalid", "`out` must be the path of the folder for the generated files.");
 }
 
-async function render(sources: Sources): Promise<Files> {
+async function render(sources: Sources, out: string): Promise<Files> {
   const { documents = {}, overlays = [], refs, strict, onNotice, onFile, signal } = sources;
   // A step may take seconds. A signal of the process that came meanwhile is handled before the second turn ends.
   const step = async <T>(work: () => T): Promise<Awaited<T>> => {
@@ -207,7 +207,7 @@ async function render(sources: Sources): Promise<Files> {
   const { A, B } = await step(() => readDocuments(paths, overlays, { findings, refs, onFile }));
   const lists = await step(() => ({ A: listOperations(A), B: listOperations(B) }));
   findings.refuse();
-  const schemas = await step(() => emitSchemas({ A, B }, lists));
+  const schemas = await step(() => emitSchemas({ A, B }, lists, out));
   const unknowns = await step(() => emitUnknowns([A, B]));
   findings.refuse(strict);
   const notes = { A: provenanceNotes(A), B: provenanceNotes(B) };
@@ -235,10 +235,10 @@ function documentWithOverlays({ variant, root }: Document): readonly [name: stri
 }
 
 /** Incremented whenever the generator writes different output for the same documents. */
-const GENERATOR_VERSION = 6;
+const GENERATOR_VERSION = 7;
 
 /** Besides the documents, the output depends on these versions. */
-const GENERATING_PACKAGES = ["openapi-typescript", "typescript", "zod"];
+const GENERATING_PACKAGES = ["openapi-typescript", "typescript"];
 
 function emitLock(documents: readonly Document[]): string {
   const versionOf = (name: string): string => createRequire(import.meta.url)(`${name}/package.json`).version;

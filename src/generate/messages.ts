@@ -1,6 +1,6 @@
 /** Reads what an operation sends and receives: parameters with their form, bodies and answers by media type. */
 import { type Document, documentError, follow } from "./document.js";
-import { checkType } from "./emit/rewrite-schema.js";
+import { checkParameterSchema } from "./emit/checked-schema.js";
 import { mergedSchema } from "./emit/sample.js";
 import { isObject, type JsonObject, pointerTo } from "./source-file.js";
 
@@ -101,7 +101,7 @@ export function readParameters(
       inList.add(key);
       const isRequired = place === "path" || required === true;
       const schema = follow(document, source.schema, pointerTo(pointer, index, "schema"));
-      if (isObject(schema.value)) checkType(document, schema.value, schema.pointer);
+      checkParameterSchema(document, schema.value, schema.pointer);
       const form = formOf(document, source, place, at);
       const keyword = form.content === undefined ? keywordOf(schema.value) : undefined;
       const device = source["x-device"];

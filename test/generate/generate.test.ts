@@ -85,7 +85,6 @@ describe("generate", () => {
         bivariant: expect.any(Number),
         "openapi-typescript": expect.stringMatching(/^7\.13\./),
         typescript: expect.stringMatching(/^5\./),
-        zod: expect.stringMatching(/^4\./),
       },
     });
   });
@@ -514,37 +513,43 @@ const refused = [
     "document_invalid",
     get({ operationId: "a", parameters: [{ name: "b" }], responses: {} }),
   ),
-  refusal(
-    "a misspelt type of a parameter",
-    "schema_unsupported",
-    get({ operationId: "a", parameters: [{ name: "b", in: "query", schema: { type: "aray" } }] }),
-    "/paths/~1things/get/parameters/0/schema/type",
-  ),
-  refusal(
-    "an example that contradicts its schema",
-    "example_invalid",
-    exampleOf({ example: ["a", 7] }),
-    `${MEDIA}/example`,
-  ),
-  ...[
-    { if: { type: "string" } },
-    { not: { type: "string" } },
-    { type: "object", unevaluatedProperties: false },
-    { $dynamicRef: "#here" },
-    { type: "string", nullable: true },
-    { type: "string", minLenght: 1 },
-    { type: "object", patternProperties: { "\\p{L}": {} } },
-    { type: "object", propertyNames: { anyOf: [{ pattern: "^a" }, { pattern: "b$" }] } },
-    { type: "string", pattern: "\\p{L}" },
-    { type: "string", pattern: "(" },
-    { items: [{ type: "string" }] },
-    { type: "aray" },
-    { type: ["string", "nul"] },
-  ].map((schema) => {
-    const document = answer({ type: "object", properties: { a: schema } });
-    const name = `the schema ${JSON.stringify(schema)}`;
-    return refusal(name, "schema_unsupported", document, `${SCHEMA}/properties/a`);
-  }),
+];
+
+/** What of a schema is not checked, and the advice of the warning. */
+const unchecked = [
+  { schema: { minLenght: 1 }, at: "/minLenght", says: 'Did you mean "minLength"?' },
+  { schema: { nullable: true }, at: "/nullable", says: 'Write "null" into `type`.' },
+  {
+    schema: { dependencies: {} },
+    at: "/dependencies",
+    says: "Write `dependentRequired` or `dependentSchemas`.",
+  },
+  { schema: { $dynamicRef: "#here" }, at: "/$dynamicRef", says: "Write `$ref`." },
+  { schema: { colour: "red" }, at: "/colour", says: "start its name with x-." },
+  { schema: { pattern: "(" }, at: "/pattern", says: '"(" is not a regular expression of ECMAScript.' },
+  { schema: { pattern: "\\Aa\\z" }, at: "/pattern", says: "is not a regular expression of ECMAScript." },
+  {
+    schema: { patternProperties: { "(": {} } },
+    at: "/patternProperties",
+    says: '"(" is not a regular expression',
+  },
+  { schema: { items: [{ type: "string" }] }, at: "/items", says: "write the list as `prefixItems`." },
+  {
+    schema: { required: true },
+    at: "/required",
+    says: '"required" must be a list of names in the schema of',
+  },
+  {
+    schema: { exclusiveMinimum: true },
+    at: "/exclusiveMinimum",
+    says: "must be a number; it takes the place of",
+  },
+  { schema: { minLength: "1" }, at: "/minLength", says: '"minLength" must be a count.' },
+  { schema: { allOf: [] }, at: "/allOf", says: '"allOf" must be a list of schemas.' },
+  { schema: { allOf: ["a"] }, at: "/allOf/0", says: "a schema must be an object, true or false." },
+  { schema: null, at: "", says: "a schema must be an object, true or false." },
+  { schema: { type: "aray" }, at: "/type", says: '"aray" is not a type; use one of object, array' },
+  { schema: { type: ["string", "nul"] }, at: "/type", says: '"nul" is not a type' },
 ];
 
 /** What is only a warning, unless `strict` makes it an error. */
@@ -598,6 +603,35 @@ const warned = [
     openapi(ONE_OPERATION, { securitySchemes: { key: { type: "apiKey", in: "header", name: "X-Key" } } }),
     "/components/securitySchemes/key",
   ),
+  refusal(
+    "a misspelt type of a parameter",
+    "schema_unsupported",
+    get({ operationId: "a", parameters: [{ name: "b", in: "query", schema: { type: "aray" } }] }),
+    "/paths/~1things/get/parameters/0/schema/type",
+  ),
+  refusal(
+    "an example that contradicts its schema",
+    "example_invalid",
+    exampleOf({ example: ["a", 7] }),
+    `${MEDIA}/example`,
+  ),
+  refusal(
+    "one of several examples that contradicts its schema",
+    "example_invalid",
+    exampleOf({ examples: { right: { value: ["a"] }, wrong: { value: "a" } } }),
+    `${MEDIA}/examples/wrong/value`,
+  ),
+  refusal(
+    "a parameter whose schema is null",
+    "schema_unsupported",
+    get({ operationId: "a", parameters: [{ name: "b", in: "query", schema: null }], responses: {} }),
+    "/paths/~1things/get/parameters/0/schema",
+  ),
+  ...unchecked.map(({ schema, at }) => {
+    const document = answer({ type: "object", properties: { a: schema } });
+    const place = `${SCHEMA}/properties/a${at}`;
+    return refusal(`the schema ${JSON.stringify(schema)}`, "schema_unsupported", document, place);
+  }),
 ];
 
 test("a schema that contains itself in a property, an item or a choice is not circular", async () => {
@@ -686,8 +720,14 @@ describe("a refused document", () => {
     expect(error.message.slice(0, `a.yaml:${at}`.length)).toBe(`a.yaml:${at}`);
   });
 
-  test("the message tells a keyword without an equivalent from one that does not exist", async () => {
-    const { documents, out } = await sample(answer({ if: {} }));
-    await expect(generate({ documents, out })).rejects.toThrow('the keyword "if" cannot be expressed in zod');
-  });
+  test.each(unchecked)(
+    "the warning about $schema says that it is not checked, and what to do",
+    async ({ schema, says }) => {
+      const { documents, out } = await sample(answer({ type: "object", properties: { a: schema } }));
+      const messages: string[] = [];
+      await generate({ documents, out, onNotice: ({ message }) => void messages.push(message) });
+      expect(messages).toEqual([expect.stringContaining(says)]);
+      expect(messages[0]).toMatch(/ It is not checked$/);
+    },
+  );
 });

@@ -1,9 +1,9 @@
 // Small documents on disk for tests of the generator, and the compiled result of generating from one.
-import { writeFileSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { build } from "esbuild";
 import ts from "typescript";
 import { expect, onTestFinished } from "vitest";
 import { stringify } from "yaml";
@@ -83,8 +83,8 @@ export async function rowsOf(document: object): Promise<Record<string, Record<st
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 export interface CompiledSample {
-  /** What the compiler reports for all generated files, and for a text that uses them. */
-  readonly diagnostics: (use?: string) => string[];
+  /** What the compiler reports for all generated files. */
+  readonly diagnostics: () => string[];
   readonly text: (name: string) => Promise<string>;
   readonly load: <T>(name: string) => Promise<T>;
   readonly remove: () => Promise<void>;
@@ -92,7 +92,7 @@ export interface CompiledSample {
 
 /** Generates from a document, compiles the result with the options of this repository, and imports it. */
 export async function compiledSample(document: object, b?: object): Promise<CompiledSample> {
-  // Below node_modules, so that `zod` resolves and no editor or type check reads it.
+  // Below node_modules, so that packages resolve and no editor or type check reads it.
   const cache = join(ROOT, "node_modules", ".cache");
   await mkdir(cache, { recursive: true });
   const folder = await mkdtemp(join(cache, "generated-"));
@@ -103,23 +103,18 @@ export async function compiledSample(document: object, b?: object): Promise<Comp
     const text = await readFile(join(out, name), "utf8");
     await writeFile(join(out, name), text.replace("// @ts-nocheck\n", ""));
   }
+  let built: Promise<unknown> | undefined;
   return {
-    diagnostics: (use) => {
-      if (use !== undefined) writeFileSync(join(out, "use.ts"), use);
-      const names = use === undefined ? sources : [...sources, "use.ts"];
-      return diagnostics(names.map((name) => join(out, name)));
-    },
+    diagnostics: () => diagnostics(sources.map((name) => join(out, name))),
     text: (name) => readFile(join(out, name), "utf8"),
     load: async (name) => {
-      // One module may import another.
-      for (const source of sources) {
-        const { outputText } = ts.transpileModule(await readFile(join(out, source), "utf8"), {
-          compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 },
-        });
-        await writeFile(join(out, source.replace(/ts$/, "js")), outputText);
-      }
-      await writeFile(join(out, "package.json"), '{ "type": "module" }');
-      return import(pathToFileURL(join(out, `${name}.js`)).href);
+      built ??= build({
+        ...{ entryPoints: sources.map((source) => join(out, source)), outdir: join(out, "built") },
+        ...{ outExtension: { ".js": ".mjs" }, bundle: true, splitting: true },
+        ...{ packages: "external", format: "esm", target: "es2022" },
+      });
+      await built;
+      return import(pathToFileURL(join(out, "built", `${name}.mjs`)).href);
     },
     remove: () => rm(folder, { recursive: true, force: true }),
   };

@@ -15,6 +15,7 @@ const entries = [
   "src/index.ts",
   "src/variant-a.ts",
   "src/variant-b.ts",
+  "src/json-schema/index.ts",
   "src/validate.ts",
   "src/emulator/index.ts",
   "src/generate/index.ts",

@@ -2,20 +2,28 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { createService, isUnexpectedResponseError, type ServiceEvent } from "../../src/index.js";
+import { jsonSchemas } from "../../src/json-schema/index.js";
 import { type Validate, type ValidationMode, validator } from "../../src/validate.js";
 import { numberedAuth } from "../support/numbered-auth.js";
 import { shown } from "../support/shown.js";
 import { rejectionOf } from "../support/wait.js";
 
 const SECRET = "very-secret-1b2c3d";
-const device = z.looseObject({
-  id: z.string(),
-  name: z.string().min(1),
-  labels: z.record(z.string(), z.string()).optional(),
+const text = { type: "string" };
+const schema = jsonSchemas({
+  Device: {
+    type: "object",
+    properties: {
+      ...{ id: text, name: { type: "string", minLength: 1 } },
+      labels: { type: "object", additionalProperties: text },
+    },
+    required: ["id", "name"],
+  },
+  Devices: { type: "array", items: { $ref: "#/$defs/Device" } },
 });
 const operations = {
-  listDevices: { responses: { 200: () => z.array(device) } },
-  getDevice: { responses: { 200: () => device } },
+  listDevices: { responses: { 200: schema("Devices") } },
+  getDevice: { responses: { 200: schema("Device") } },
 };
 const schemas = { A: { operations }, B: { operations } };
 const getDevice = { method: "GET", path: "/v1/device", success: [200], failure: [] };
@@ -47,7 +55,7 @@ describe("data in another shape", () => {
   const issues = [
     "$[0].id: expected string",
     "$[0].name: expected at least 1 characters",
-    "$[1].name: expected string",
+    "$[1].name: expected string (missing)",
   ];
 
   test("is reported as an event and returned unchanged in the mode report", async () => {
@@ -65,7 +73,7 @@ describe("data in another shape", () => {
 
   test("is found in the answer to a call by path, and in an empty answer", async () => {
     const path = answering({ id: "d1" }, "strict").get();
-    expect(await rejectionOf(path)).toMatchObject({ issues: ["$.name: expected string"] });
+    expect(await rejectionOf(path)).toMatchObject({ issues: ["$.name: expected string (missing)"] });
     const empty = answering(undefined, "strict").list();
     expect(await rejectionOf(empty)).toMatchObject({ issues: ["$: expected array"] });
   });

@@ -6,7 +6,6 @@ import { readDocument } from "../read-document.js";
 import { isObject, type JsonObject } from "../source-file.js";
 import { type OperationRow, operationTable } from "./operation-table.js";
 import { isAllowed, mergedSchema, NOT_FOUND, sampleOf } from "./sample.js";
-import { checkSchemas } from "./schemas.js";
 import { fileHeader, jsonText, prettyLiteral } from "./source-text.js";
 
 interface Answer {
@@ -192,7 +191,6 @@ export async function readApi(
     const document = await readDocument(variant, path);
     const list = listOperations(document);
     document.findings.refuse();
-    checkSchemas(document, list);
     operations[variant] = operationTable(variant, list);
     const { answers, notSampled: reasons } = emulated(document, list);
     emulation[variant] = answers;

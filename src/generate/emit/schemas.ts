@@ -1,88 +1,66 @@
 /** Emits schemas.ts: every schema of both documents as a zod schema that is built at its first use. */
-import { z } from "zod";
+import { existsSync } from "node:fs";
+import { join, relative, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import { jsonChecker } from "../../json-schema/index.js";
 import {
   atPointer,
   type Document,
   documentError,
+  follow,
   referenceTarget,
   VARIANTS,
   type Variant,
 } from "../document.js";
-import type { Content } from "../messages.js";
+import { type Content, isJson } from "../messages.js";
 import type { Operation, OperationLists } from "../operations.js";
 import { isObject, pointerTo } from "../source-file.js";
-import { expressSchema, type Schema } from "./rewrite-schema.js";
+import { checkedSchema, type Schema } from "./checked-schema.js";
 import { fileHeader, jsonText, literal, propertyName, UNCHECKED } from "./source-text.js";
 
-/** A separate registry keeps the schemas out of zod's global one. zod copies every definition that it is given. */
-const LAZY = `function lazy(definitions: Record<string, unknown>, name: string): LazySchema {
-  let schema: z.ZodType | undefined;
-  return () => {
-    const $ref = \`#/$defs/\${name.replaceAll("~", "~0").replaceAll("/", "~1")}\`;
-    schema ??= z.fromJSONSchema(
-      { $ref, $defs: reachable(definitions, $ref) } as Parameters<typeof z.fromJSONSchema>[0],
-      { registry: z.registry() },
-    );
-    return schema;
-  };
-}
-
-/** The definitions to which a reference leads, directly or by others. */
-function reachable(definitions: Record<string, unknown>, reference: string): Record<string, unknown> {
-  const references = new Set<string>([reference]);
-  const found = new Map<string, unknown>();
-  const collect = (value: unknown): void => {
-    if (typeof value !== "object" || value === null) return;
-    for (const [key, member] of Object.entries(value)) {
-      if (key === "$ref" && typeof member === "string") references.add(member);
-      else collect(member);
-    }
-  };
-  for (const one of references) {
-    const name = one.slice("#/$defs/".length).replaceAll("~1", "/").replaceAll("~0", "~");
-    found.set(name, definitions[name]);
-    collect(definitions[name]);
-  }
-  return Object.fromEntries(found);
-}
-`;
-
-export function emitSchemas(documents: Readonly<Record<Variant, Document>>, lists: OperationLists): string {
+/** @param out the folder of the generated files */
+export function emitSchemas(
+  documents: Readonly<Record<Variant, Document>>,
+  lists: OperationLists,
+  out?: string,
+): string {
   const both = [documents.A, documents.B];
   const tables = VARIANTS.map((variant) => schemaTable(documents[variant], lists[variant]));
   const withDefinitions = tables.filter(({ definitions }) => definitions.size > 0);
   const typeRows = tables.map((table) => tableRows(table, () => "LazySchema", "readonly ", ";"));
   const valueRows = tables.map((table) =>
-    tableRows(table, (name) => `lazy(definitions${table.variant}, ${literal(name)})`, "", ","),
+    tableRows(table, (name) => `schema${table.variant}(${literal(name)})`, "", ","),
   );
   return [
     UNCHECKED + fileHeader("The schemas of both variants for zod. Each is built at its first use.", both),
-    'import { z } from "zod";\n',
-    "/** Builds the schema at the first call and returns the same one afterwards. Unknown keys survive parsing. */",
-    "export type LazySchema = () => z.ZodType;\n",
+    `import { ${withDefinitions.length > 0 ? "jsonSchemas, " : ""}type LazySchema } from ${literal(checkerModule(out))};\n`,
+    "export type { LazySchema };\n",
     "/** By operationId and status (`default` for every other status), and by component name. */",
     `export interface Schemas {\n${typeRows.join("")}}\n`,
     ...withDefinitions.map(
       ({ variant, definitions }) =>
-        `const definitions${variant}: Record<string, unknown> = ${jsonText(Object.fromEntries(definitions))};\n`,
+        `const schema${variant} = /* @__PURE__ */ jsonSchemas(${jsonText(Object.fromEntries(definitions))});\n`,
     ),
-    ...(withDefinitions.length > 0 ? [LAZY] : []),
     `export const schemas: Schemas = {\n${valueRows.join("")}};\n`,
   ].join("\n");
 }
 
-/** @throws GenerateError for a schema that cannot be expressed in zod, or an example that contradicts its schema. */
-export function checkSchemas(document: Document, list: readonly Operation[]): void {
-  schemaTable(document, list);
+/** The repository of this package has it as a source, since the package is not built there. */
+function checkerModule(out: string | undefined): string {
+  const root = fileURLToPath(new URL("../../..", import.meta.url));
+  const source = join("src", "json-schema", "index");
+  const toRoot = out === undefined ? ".." : relative(root, out);
+  if (toRoot.startsWith("..") || !existsSync(join(root, `${source}.ts`))) return "bivariant/json-schema";
+  return `${relative(join(root, toRoot), join(root, source)).split(sep).join("/")}.js`;
 }
 
 type SchemaTable = ReturnType<typeof schemaTable>;
 
-/** Names and rewrites every schema that a component, a body or a reference leads to. */
+/** Names and reads every schema that a component, a body or a reference leads to. */
 function schemaTable(document: Document, list: readonly Operation[]) {
   const definitions = new Map<string, Schema>();
   const pending: (readonly [name: string, pointer: string])[] = [];
-  const examples: (readonly [name: string, content: Content])[] = [];
+  const examples: (readonly [name: string, example: Example])[] = [];
   const nameOf = (pointer: string): string => {
     const name = /^\/components\/schemas\/([A-Za-z0-9._-]+)$/.exec(pointer)?.[1] ?? pointer;
     if (!definitions.has(name)) {
@@ -99,8 +77,8 @@ function schemaTable(document: Document, list: readonly Operation[]) {
     const target =
       typeof reference === "string" ? referenceTarget(document, reference, content.schema) : undefined;
     const name = nameOf(target ?? content.schema);
-    const { example } = content.media;
-    if (example !== undefined && /json\b/.test(content.mediaType)) examples.push([name, content]);
+    for (const example of isJson(content.mediaType) ? examplesOf(document, content) : [])
+      examples.push([name, example]);
     return name;
   };
   const schemas = atPointer(document.root, "/components/schemas");
@@ -118,28 +96,32 @@ function schemaTable(document: Document, list: readonly Operation[]) {
   }));
   for (let next = pending.shift(); next !== undefined; next = pending.shift()) {
     const [name, pointer] = next;
-    const schema = expressSchema(atPointer(document.root, pointer), pointer, { document, nameOf });
-    // zod does not find a definition that is `false`.
-    definitions.set(name, schema === false ? { not: {} } : schema);
+    definitions.set(name, checkedSchema(atPointer(document.root, pointer), pointer, { document, nameOf }));
   }
-  for (const [name, { media, schema = "" }] of examples) {
-    const source = { $ref: `#/$defs${pointerTo("", name)}`, $defs: Object.fromEntries(definitions) };
-    let issue: z.core.$ZodIssue | undefined;
-    try {
-      const zodSchema = z.fromJSONSchema(source as Parameters<typeof z.fromJSONSchema>[0], {
-        registry: z.registry(),
-      });
-      issue = zodSchema.safeParse(media.example).error?.issues[0];
-    } catch (cause) {
-      // The stack overflows over thousands of schemas that lead from one to the next.
-      const message = `zod cannot check the example: ${(cause as Error).message}`;
-      throw documentError(document, "schema_unsupported", schema, message);
-    }
+  const checker = jsonChecker(Object.fromEntries(definitions));
+  for (const [name, { value, pointer }] of examples) {
+    const [issue] = checker(name)(value);
     if (issue === undefined) continue;
-    const message = `the example contradicts its schema: $${z.core.toDotPath(["", ...issue.path])}: ${issue.message}`;
-    throw documentError(document, "example_invalid", schema.replace(/schema$/, "example"), message);
+    const message = `the example contradicts its schema: ${issue.place}: ${issue.message}`;
+    document.findings.warn(documentError(document, "example_invalid", pointer, message));
   }
   return { variant: document.variant, operations, components, definitions };
+}
+
+interface Example {
+  readonly value: unknown;
+  readonly pointer: string;
+}
+
+function examplesOf(document: Document, { media, schema = "" }: Content): readonly Example[] {
+  const at = (...keys: string[]) => pointerTo(schema.replace(/\/schema$/, ""), ...keys);
+  const named = Object.entries(isObject(media.examples) ? media.examples : {}).map(([name, example]) => {
+    const place = follow(document, example, at("examples", name));
+    return { value: Object(place.value).value, pointer: pointerTo(place.pointer, "value") };
+  });
+  return [{ value: media.example, pointer: at("example") }, ...named].filter(
+    ({ value }) => value !== undefined,
+  );
 }
 
 /** The rows of one variant, as types (`readonly a: LazySchema;`) or as values (`a: lazy(…),`). */

@@ -7,10 +7,9 @@
  * variant-b.yaml sha256 2cfca36659bf36df680007528cdda46a191e3ffad1bc9f5d11a1f4263a87f3c0
  */
 
-import { z } from "zod";
+import { jsonSchemas, type LazySchema } from "../../../../src/json-schema/index.js";
 
-/** Builds the schema at the first call and returns the same one afterwards. Unknown keys survive parsing. */
-export type LazySchema = () => z.ZodType;
+export type { LazySchema };
 
 /** By operationId and status (`default` for every other status), and by component name. */
 export interface Schemas {
@@ -111,172 +110,141 @@ export interface Schemas {
   };
 }
 
-const definitionsA: Record<string, unknown> = /* @__PURE__ */ JSON.parse(`{
-"PluginRegistration": {"type":"object","properties":{"client_id":{"type":"string"},"type":{"enum":["user interface","service"]},"enabled":{"type":"boolean"},"jwks":{"$ref":"#/$defs/JsonWebKeySet"},"grantedScopes":{"type":"array","items":{"$ref":"#/$defs/Scope"}},"deviceRestriction":{"type":"array","items":{"type":"string"}}},"required":["client_id","type","enabled","jwks","grantedScopes"]},
-"JsonWebKeySet": {"type":"object","properties":{"keys":{"type":"array","items":{"type":"object","properties":{"kty":{"type":"string"},"kid":{"type":"string"}},"required":["kty"]}}},"required":["keys"]},
+const schemaA = /* @__PURE__ */ jsonSchemas(/* @__PURE__ */ JSON.parse(`{
+"PluginRegistration": {"type":"object","required":["client_id","type","enabled","jwks","grantedScopes"],"properties":{"client_id":{"type":"string"},"type":{"type":"string","enum":["user interface","service"]},"enabled":{"type":"boolean"},"jwks":{"$ref":"#/$defs/JsonWebKeySet"},"grantedScopes":{"type":"array","items":{"$ref":"#/$defs/Scope"}},"deviceRestriction":{"type":"array","items":{"type":"string"}}}},
+"JsonWebKeySet": {"type":"object","required":["keys"],"properties":{"keys":{"type":"array","items":{"type":"object","required":["kty"],"properties":{"kty":{"type":"string"},"kid":{"type":"string"}}}}}},
 "Scope": {"type":"string","pattern":"^[^\\\\s:]+:(?:read|write|execute)$"},
-"ClientAssertionHeader": {"type":"object","properties":{"alg":{"const":"RS256"},"kid":{"type":"string"}},"required":["alg","kid"]},
-"ClientAssertionClaims": {"type":"object","properties":{"iss":{"type":"string"},"sub":{"type":"string"},"aud":{"type":"string","pattern":"^https?://[^{}]+/api/v1/[^/{}]+/external-plugin/oauth/token$"},"jti":{"type":"string"},"iat":{"type":"number"},"exp":{"type":"number"}},"required":["iss","sub","aud","jti","iat","exp"]},
-"ClientAssertionType": {"const":"urn:ietf:params:oauth:client-assertion-type:jwt-bearer"},
-"ClientCredentialsRequest": {"type":"object","properties":{"grant_type":{"const":"client_credentials"},"client_id":{"type":"string"},"client_assertion_type":{"$ref":"#/$defs/ClientAssertionType"},"client_assertion":{"type":"string"}},"required":["grant_type","client_id","client_assertion_type","client_assertion"]},
-"AuthorizationCodeRequest": {"type":"object","properties":{"grant_type":{"const":"authorization_code"},"client_id":{"type":"string"},"code":{"type":"string"},"code_verifier":{"type":"string"},"client_assertion_type":{"$ref":"#/$defs/ClientAssertionType"},"client_assertion":{"type":"string"}},"required":["grant_type","client_id","code","code_verifier","client_assertion_type","client_assertion"]},
+"ClientAssertionHeader": {"type":"object","required":["alg","kid"],"properties":{"alg":{"type":"string","const":"RS256"},"kid":{"type":"string"}}},
+"ClientAssertionClaims": {"type":"object","required":["iss","sub","aud","jti","iat","exp"],"properties":{"iss":{"type":"string"},"sub":{"type":"string"},"aud":{"type":"string","pattern":"^https?://[^{}]+/api/v1/[^/{}]+/external-plugin/oauth/token$"},"jti":{"type":"string"},"iat":{"type":"number"},"exp":{"type":"number"}}},
+"ClientAssertionType": {"type":"string","const":"urn:ietf:params:oauth:client-assertion-type:jwt-bearer"},
+"ClientCredentialsRequest": {"type":"object","required":["grant_type","client_id","client_assertion_type","client_assertion"],"properties":{"grant_type":{"type":"string","const":"client_credentials"},"client_id":{"type":"string"},"client_assertion_type":{"$ref":"#/$defs/ClientAssertionType"},"client_assertion":{"type":"string"}}},
+"AuthorizationCodeRequest": {"type":"object","required":["grant_type","client_id","code","code_verifier","client_assertion_type","client_assertion"],"properties":{"grant_type":{"type":"string","const":"authorization_code"},"client_id":{"type":"string"},"code":{"type":"string"},"code_verifier":{"type":"string"},"client_assertion_type":{"$ref":"#/$defs/ClientAssertionType"},"client_assertion":{"type":"string"}}},
 "TokenRequest": {"oneOf":[{"$ref":"#/$defs/ClientCredentialsRequest"},{"$ref":"#/$defs/AuthorizationCodeRequest"}]},
-"TokenResponse": {"type":"object","properties":{"access_token":{"type":"string"},"token_type":{"const":"Bearer"},"expires_in":{"type":"number","multipleOf":1},"revo":{"type":"object","properties":{"tenant":{"$ref":"#/$defs/TokenTenant"},"user":{"$ref":"#/$defs/TokenUser"},"roles":{"$ref":"#/$defs/TokenRoles"}}},"revo.tenant":{"$ref":"#/$defs/TokenTenant"},"revo.user":{"$ref":"#/$defs/TokenUser"},"revo.roles":{"$ref":"#/$defs/TokenRoles"}},"required":["access_token","token_type","expires_in"]},
+"TokenResponse": {"type":"object","required":["access_token","token_type","expires_in"],"properties":{"access_token":{"type":"string"},"token_type":{"type":"string","const":"Bearer"},"expires_in":{"type":"integer"},"revo":{"type":"object","properties":{"tenant":{"$ref":"#/$defs/TokenTenant"},"user":{"$ref":"#/$defs/TokenUser"},"roles":{"$ref":"#/$defs/TokenRoles"}}},"revo.tenant":{"$ref":"#/$defs/TokenTenant"},"revo.user":{"$ref":"#/$defs/TokenUser"},"revo.roles":{"$ref":"#/$defs/TokenRoles"}}},
 "TokenTenant": {"type":"string"},
-"TokenUser": {"type":"object","properties":{"userId":{"type":["string","number"],"multipleOf":1},"firstname":{"type":"string"},"lastname":{"type":"string"}}},
+"TokenUser": {"type":"object","properties":{"userId":{"type":["string","integer"]},"firstname":{"type":"string"},"lastname":{"type":"string"}}},
 "TokenRoles": {"type":"array","items":{"type":"object","properties":{"name":{"type":"string"},"group":{"type":"string"}}}},
-"TokenError": {"type":"object","properties":{"error":{"enum":["invalid_client","invalid_grant","unsupported_grant_type","invalid_request"]},"error_description":{"enum":["The token request was rejected.","The token request was rejected"]}},"required":["error","error_description"]},
-"LaunchParameters": {"type":"object","properties":{"opaque_code":{"type":"string"}},"required":["opaque_code"]},
-"PluginPkceInitMessage": {"type":"object"},
-"HostAuthCodeMessage": {"type":"object","properties":{"code":{"type":"string"},"state":{"type":"string"},"tenantId":{"type":"string"}},"required":["code","state","tenantId"]},
+"TokenError": {"type":"object","required":["error","error_description"],"properties":{"error":{"type":"string","enum":["invalid_client","invalid_grant","unsupported_grant_type","invalid_request"]},"error_description":{"type":"string","enum":["The token request was rejected.","The token request was rejected"]}}},
+"LaunchParameters": {"type":"object","required":["opaque_code"],"properties":{"opaque_code":{"type":"string"}}},
+"PluginPkceInitMessage": {"type":"object","additionalProperties":true},
+"HostAuthCodeMessage": {"type":"object","required":["code","state","tenantId"],"properties":{"code":{"type":"string"},"state":{"type":"string"},"tenantId":{"type":"string"}}},
 "DeviceList": {"type":"array","items":{"$ref":"#/$defs/Device"}},
-"Device": {"type":"object","properties":{"id":{"type":"string","minLength":1},"name":{"type":"string"},"online":{"type":"boolean"}},"required":["id","online"]},
-"Execution": {"type":"object","properties":{"executionId":{"type":"string"}},"required":["executionId"]},
+"Device": {"type":"object","required":["id","online"],"properties":{"id":{"type":"string","minLength":1},"name":{"type":"string"},"online":{"type":"boolean"}}},
+"Execution": {"type":"object","required":["executionId"],"properties":{"executionId":{"type":"string"}}},
 "/components/responses/RateLimited/content/*~1*/schema": {},
-"/paths/~1api~1v1~1{tenantId}~1schedules~1{scheduleId}~1executions/post/requestBody/content/application~1json/schema": {"type":"object","properties":{"deviceIds":{"type":"array","items":{"type":"string"}},"note":{"type":"string"}},"required":["deviceIds"]}
-}`);
+"/paths/~1api~1v1~1{tenantId}~1schedules~1{scheduleId}~1executions/post/requestBody/content/application~1json/schema": {"type":"object","required":["deviceIds"],"properties":{"deviceIds":{"type":"array","items":{"type":"string"}},"note":{"type":"string"}}}
+}`));
 
-const definitionsB: Record<string, unknown> = /* @__PURE__ */ JSON.parse(`{
-"ApiClient": {"type":"object"},
-"ServiceAccount": {"type":"object"},
-"AuthorizationCodeRequest": {"type":"object","properties":{"code":{"type":"string"},"code_verifier":{"type":"string"},"client_id":{"type":"string"},"redirect_uri":{"type":"string"}},"required":["code","code_verifier","client_id","redirect_uri"]},
-"ClientCredentialsRequest": {"type":"object","properties":{"grant_type":{"const":"client_credentials"},"client_id":{"type":"string"},"client_secret":{"type":"string"}},"required":["grant_type","client_id","client_secret"]},
+const schemaB = /* @__PURE__ */ jsonSchemas(/* @__PURE__ */ JSON.parse(`{
+"ApiClient": {"type":"object","additionalProperties":true},
+"ServiceAccount": {"type":"object","additionalProperties":true},
+"AuthorizationCodeRequest": {"type":"object","required":["code","code_verifier","client_id","redirect_uri"],"properties":{"code":{"type":"string"},"code_verifier":{"type":"string"},"client_id":{"type":"string"},"redirect_uri":{"type":"string"}}},
+"ClientCredentialsRequest": {"type":"object","required":["grant_type","client_id","client_secret"],"properties":{"grant_type":{"type":"string","const":"client_credentials"},"client_id":{"type":"string"},"client_secret":{"type":"string"}}},
 "TokenRequest": {"oneOf":[{"$ref":"#/$defs/AuthorizationCodeRequest"},{"$ref":"#/$defs/ClientCredentialsRequest"}]},
-"CallbackParameters": {"type":"object","properties":{"code":{"type":"string"},"state":{"type":"string"}},"required":["code","state"]},
-"TokenResponse": {"type":"object","properties":{"access_token":{"type":"string"},"refresh_token":{"type":"string"}},"required":["access_token"]},
+"CallbackParameters": {"type":"object","required":["code","state"],"properties":{"code":{"type":"string"},"state":{"type":"string"}}},
+"TokenResponse": {"type":"object","required":["access_token"],"properties":{"access_token":{"type":"string"},"refresh_token":{"type":"string"}}},
 "DeviceList": {"type":"array","items":{"$ref":"#/$defs/Device"}},
-"Device": {"type":"object","properties":{"id":{"type":"string","minLength":1},"name":{"type":"string"},"online":{"type":"boolean"}},"required":["id","online"]},
-"Execution": {"type":"object","properties":{"executionId":{"type":"string"}},"required":["executionId"]},
+"Device": {"type":"object","required":["id","online"],"properties":{"id":{"type":"string","minLength":1},"name":{"type":"string"},"online":{"type":"boolean"}}},
+"Execution": {"type":"object","required":["executionId"],"properties":{"executionId":{"type":"string"}}},
 "/components/responses/Refused/content/*~1*/schema": {},
-"/paths/~1v1~1schedules~1{scheduleId}~1executions/post/requestBody/content/application~1json/schema": {"type":"object","properties":{"deviceIds":{"type":"array","items":{"type":"string"}},"note":{"type":"string"}},"required":["deviceIds"]},
-"/paths/~1v1~1tenant-settings/get/responses/200/content/application~1json/schema": {"type":"object","properties":{"timeZone":{"type":"string"}},"required":["timeZone"]}
-}`);
-
-function lazy(definitions: Record<string, unknown>, name: string): LazySchema {
-  let schema: z.ZodType | undefined;
-  return () => {
-    const $ref = `#/$defs/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
-    schema ??= z.fromJSONSchema(
-      { $ref, $defs: reachable(definitions, $ref) } as Parameters<typeof z.fromJSONSchema>[0],
-      { registry: z.registry() },
-    );
-    return schema;
-  };
-}
-
-/** The definitions to which a reference leads, directly or by others. */
-function reachable(definitions: Record<string, unknown>, reference: string): Record<string, unknown> {
-  const references = new Set<string>([reference]);
-  const found = new Map<string, unknown>();
-  const collect = (value: unknown): void => {
-    if (typeof value !== "object" || value === null) return;
-    for (const [key, member] of Object.entries(value)) {
-      if (key === "$ref" && typeof member === "string") references.add(member);
-      else collect(member);
-    }
-  };
-  for (const one of references) {
-    const name = one.slice("#/$defs/".length).replaceAll("~1", "/").replaceAll("~0", "~");
-    found.set(name, definitions[name]);
-    collect(definitions[name]);
-  }
-  return Object.fromEntries(found);
-}
+"/paths/~1v1~1schedules~1{scheduleId}~1executions/post/requestBody/content/application~1json/schema": {"type":"object","required":["deviceIds"],"properties":{"deviceIds":{"type":"array","items":{"type":"string"}},"note":{"type":"string"}}},
+"/paths/~1v1~1tenant-settings/get/responses/200/content/application~1json/schema": {"type":"object","required":["timeZone"],"properties":{"timeZone":{"type":"string"}}}
+}`));
 
 export const schemas: Schemas = {
   A: {
     operations: {
       requestToken: {
-        request: lazy(definitionsA, "TokenRequest"),
+        request: schemaA("TokenRequest"),
         responses: {
-          200: lazy(definitionsA, "TokenResponse"),
-          400: lazy(definitionsA, "TokenError"),
-          429: lazy(definitionsA, "/components/responses/RateLimited/content/*~1*/schema"),
+          200: schemaA("TokenResponse"),
+          400: schemaA("TokenError"),
+          429: schemaA("/components/responses/RateLimited/content/*~1*/schema"),
         },
       },
       listDevices: {
         responses: {
-          200: lazy(definitionsA, "DeviceList"),
+          200: schemaA("DeviceList"),
         },
       },
       getDevice: {
         responses: {
-          200: lazy(definitionsA, "Device"),
+          200: schemaA("Device"),
         },
       },
       startSchedule: {
-        request: lazy(definitionsA, "/paths/~1api~1v1~1{tenantId}~1schedules~1{scheduleId}~1executions/post/requestBody/content/application~1json/schema"),
+        request: schemaA("/paths/~1api~1v1~1{tenantId}~1schedules~1{scheduleId}~1executions/post/requestBody/content/application~1json/schema"),
         responses: {
-          202: lazy(definitionsA, "Execution"),
+          202: schemaA("Execution"),
         },
       },
     },
     components: {
-      PluginRegistration: lazy(definitionsA, "PluginRegistration"),
-      JsonWebKeySet: lazy(definitionsA, "JsonWebKeySet"),
-      Scope: lazy(definitionsA, "Scope"),
-      ClientAssertionHeader: lazy(definitionsA, "ClientAssertionHeader"),
-      ClientAssertionClaims: lazy(definitionsA, "ClientAssertionClaims"),
-      ClientAssertionType: lazy(definitionsA, "ClientAssertionType"),
-      ClientCredentialsRequest: lazy(definitionsA, "ClientCredentialsRequest"),
-      AuthorizationCodeRequest: lazy(definitionsA, "AuthorizationCodeRequest"),
-      TokenRequest: lazy(definitionsA, "TokenRequest"),
-      TokenResponse: lazy(definitionsA, "TokenResponse"),
-      TokenTenant: lazy(definitionsA, "TokenTenant"),
-      TokenUser: lazy(definitionsA, "TokenUser"),
-      TokenRoles: lazy(definitionsA, "TokenRoles"),
-      TokenError: lazy(definitionsA, "TokenError"),
-      LaunchParameters: lazy(definitionsA, "LaunchParameters"),
-      PluginPkceInitMessage: lazy(definitionsA, "PluginPkceInitMessage"),
-      HostAuthCodeMessage: lazy(definitionsA, "HostAuthCodeMessage"),
-      DeviceList: lazy(definitionsA, "DeviceList"),
-      Device: lazy(definitionsA, "Device"),
-      Execution: lazy(definitionsA, "Execution"),
+      PluginRegistration: schemaA("PluginRegistration"),
+      JsonWebKeySet: schemaA("JsonWebKeySet"),
+      Scope: schemaA("Scope"),
+      ClientAssertionHeader: schemaA("ClientAssertionHeader"),
+      ClientAssertionClaims: schemaA("ClientAssertionClaims"),
+      ClientAssertionType: schemaA("ClientAssertionType"),
+      ClientCredentialsRequest: schemaA("ClientCredentialsRequest"),
+      AuthorizationCodeRequest: schemaA("AuthorizationCodeRequest"),
+      TokenRequest: schemaA("TokenRequest"),
+      TokenResponse: schemaA("TokenResponse"),
+      TokenTenant: schemaA("TokenTenant"),
+      TokenUser: schemaA("TokenUser"),
+      TokenRoles: schemaA("TokenRoles"),
+      TokenError: schemaA("TokenError"),
+      LaunchParameters: schemaA("LaunchParameters"),
+      PluginPkceInitMessage: schemaA("PluginPkceInitMessage"),
+      HostAuthCodeMessage: schemaA("HostAuthCodeMessage"),
+      DeviceList: schemaA("DeviceList"),
+      Device: schemaA("Device"),
+      Execution: schemaA("Execution"),
     },
   },
   B: {
     operations: {
       requestToken: {
-        request: lazy(definitionsB, "TokenRequest"),
+        request: schemaB("TokenRequest"),
         responses: {
-          200: lazy(definitionsB, "TokenResponse"),
-          default: lazy(definitionsB, "/components/responses/Refused/content/*~1*/schema"),
+          200: schemaB("TokenResponse"),
+          default: schemaB("/components/responses/Refused/content/*~1*/schema"),
         },
       },
       listDevices: {
         responses: {
-          200: lazy(definitionsB, "DeviceList"),
-          default: lazy(definitionsB, "/components/responses/Refused/content/*~1*/schema"),
+          200: schemaB("DeviceList"),
+          default: schemaB("/components/responses/Refused/content/*~1*/schema"),
         },
       },
       getDevice: {
         responses: {
-          200: lazy(definitionsB, "Device"),
+          200: schemaB("Device"),
         },
       },
       startSchedule: {
-        request: lazy(definitionsB, "/paths/~1v1~1schedules~1{scheduleId}~1executions/post/requestBody/content/application~1json/schema"),
+        request: schemaB("/paths/~1v1~1schedules~1{scheduleId}~1executions/post/requestBody/content/application~1json/schema"),
         responses: {
-          202: lazy(definitionsB, "Execution"),
+          202: schemaB("Execution"),
         },
       },
       getTenantSettings: {
         responses: {
-          200: lazy(definitionsB, "/paths/~1v1~1tenant-settings/get/responses/200/content/application~1json/schema"),
+          200: schemaB("/paths/~1v1~1tenant-settings/get/responses/200/content/application~1json/schema"),
         },
       },
     },
     components: {
-      ApiClient: lazy(definitionsB, "ApiClient"),
-      ServiceAccount: lazy(definitionsB, "ServiceAccount"),
-      AuthorizationCodeRequest: lazy(definitionsB, "AuthorizationCodeRequest"),
-      ClientCredentialsRequest: lazy(definitionsB, "ClientCredentialsRequest"),
-      TokenRequest: lazy(definitionsB, "TokenRequest"),
-      CallbackParameters: lazy(definitionsB, "CallbackParameters"),
-      TokenResponse: lazy(definitionsB, "TokenResponse"),
-      DeviceList: lazy(definitionsB, "DeviceList"),
-      Device: lazy(definitionsB, "Device"),
-      Execution: lazy(definitionsB, "Execution"),
+      ApiClient: schemaB("ApiClient"),
+      ServiceAccount: schemaB("ServiceAccount"),
+      AuthorizationCodeRequest: schemaB("AuthorizationCodeRequest"),
+      ClientCredentialsRequest: schemaB("ClientCredentialsRequest"),
+      TokenRequest: schemaB("TokenRequest"),
+      CallbackParameters: schemaB("CallbackParameters"),
+      TokenResponse: schemaB("TokenResponse"),
+      DeviceList: schemaB("DeviceList"),
+      Device: schemaB("Device"),
+      Execution: schemaB("Execution"),
     },
   },
 };

@@ -1,0 +1,188 @@
+/**
+ * The part of a schema that the validator checks. What it cannot check does not stop the generator: it is left out, with
+ * a warning that says what was meant. So are keywords that are none, since one of them may be a misspelt one.
+ */
+import { FORMATS, patternOf } from "../../json-schema/formats.js";
+import { mostAlike } from "../../option-names.js";
+import { atPointer, type Document, documentError, referenceTarget } from "../document.js";
+import { isObject, type JsonObject, keysOf, pointerTo } from "../source-file.js";
+
+export type Schema = JsonObject | boolean;
+
+export interface Naming {
+  readonly document: Document;
+  /** Name among the definitions of the schema at a pointer of the document. */
+  readonly nameOf: (pointer: string) => string;
+}
+
+const TYPES: ReadonlySet<unknown> = new Set([
+  ...["object", "array", "string", "number", "integer", "boolean", "null"],
+]);
+
+/** Keywords without a check. Definitions are read where a reference leads to them. */
+const ANNOTATIONS: ReadonlySet<string> = new Set([
+  ...["title", "description", "default", "readOnly", "writeOnly", "deprecated", "example", "examples"],
+  ...["contentEncoding", "contentMediaType", "contentSchema", "discriminator", "externalDocs", "xml"],
+  ...["$comment", "$schema", "$vocabulary", "$id", "$anchor", "$dynamicAnchor", "$defs", "definitions"],
+]);
+
+/** Of other specifications, and what to write instead. */
+const FOREIGN: Readonly<Record<string, string>> = {
+  nullable: 'null is not allowed here. Write "null" into `type`',
+  dependencies: "Write `dependentRequired` or `dependentSchemas`",
+  additionalItems: "Write `prefixItems`, and `items` for what comes after them",
+  divisibleBy: "Write `multipleOf`",
+  $dynamicRef: "The validator does not follow it. Write `$ref`",
+  $recursiveRef: "Write `$ref`",
+};
+
+/** Returns what is checked, or undefined after a warning, or if the value is wrong. */
+type Reader = (value: unknown, pointer: string, naming: Naming) => unknown;
+
+const only =
+  (isRight: (value: unknown) => boolean): Reader =>
+  (value) =>
+    isRight(value) ? value : undefined;
+const number = only((value) => typeof value === "number");
+const count = only((value) => Number.isInteger(value) && Number(value) >= 0);
+const names = only((value) => Array.isArray(value) && value.every((name) => typeof name === "string"));
+const schema: Reader = (value, pointer, naming) =>
+  isObject(value) || typeof value === "boolean" ? checkedSchema(value, pointer, naming) : undefined;
+const schemas: Reader = (value, pointer, naming) =>
+  Array.isArray(value) && value.length > 0
+    ? value.map((one, index) => checkedSchema(one, pointerTo(pointer, index), naming))
+    : undefined;
+const mapOf =
+  (reader: Reader): Reader =>
+  (value, pointer, naming) => {
+    if (!isObject(value)) return undefined;
+    const entries = Object.entries(value).map(([name, one]) => [
+      name,
+      reader(one, pointerTo(pointer, name), naming),
+    ]);
+    return Object.fromEntries(entries.filter(([, one]) => one !== undefined));
+  };
+const member: Reader = (value, pointer, naming) => checkedSchema(value, pointer, naming);
+
+/** Each keyword with its reader, and what its value must be. */
+const READERS: ReadonlyMap<string, readonly [Reader, must: string]> = new Map<
+  string,
+  readonly [Reader, string]
+>([
+  ...each(["items", "contains", "additionalProperties", "propertyNames"], schema, "a schema"),
+  ...each(["not", "if", "then", "else", "unevaluatedItems", "unevaluatedProperties"], schema, "a schema"),
+  ...each(["allOf", "anyOf", "oneOf", "prefixItems"], schemas, "a list of schemas"),
+  ...each(["properties", "patternProperties", "dependentSchemas"], mapOf(member), "an object of schemas"),
+  ...each(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"], number, "a number"),
+  ["multipleOf", [only((value) => typeof value === "number" && value > 0), "a number above 0"]],
+  ...each(["minLength", "maxLength", "minItems", "maxItems", "minContains", "maxContains"], count, "a count"),
+  ...each(["minProperties", "maxProperties"], count, "a count"),
+  ["uniqueItems", [only((value) => typeof value === "boolean"), "true or false"]],
+  ["required", [names, "a list of names"]],
+  ["dependentRequired", [mapOf(names), "an object of lists of names"]],
+  ["enum", [only((value) => Array.isArray(value) && value.length > 0), "a list of values"]],
+  ["const", [(value) => value, "a value"]],
+  ["pattern", [only((value) => typeof value === "string"), "a regular expression"]],
+  ["format", [only((value) => typeof value === "string"), "a name"]],
+  ["type", [(value) => value, "a type"]],
+  ["$ref", [(value, pointer, naming) => referenceTo(value, pointer, naming), "a reference"]],
+]);
+
+function each(keywords: readonly string[], reader: Reader, must: string) {
+  return keywords.map((keyword) => [keyword, [reader, must]] as const);
+}
+
+export function checkedSchema(source: unknown, pointer: string, naming: Naming): Schema {
+  if (typeof source === "boolean") return source;
+  const { document } = naming;
+  const warn = (at: string, message: string) => warnUnchecked(document, at, message);
+  if (!isObject(source)) return mend(document, pointer);
+  const found: [keyword: string, value: unknown][] = [];
+  for (const [keyword, value] of Object.entries(source)) {
+    const at = pointerTo(pointer, keyword);
+    const isSilent = ANNOTATIONS.has(keyword) || keyword.startsWith("x-");
+    const isWithoutEffect =
+      (keyword === "nullable" && value === false) ||
+      (keyword === "format" && typeof value === "string" && !FORMATS.has(value));
+    if (isSilent || isWithoutEffect) continue;
+    const [reader, must] = READERS.get(keyword) ?? [];
+    if (reader === undefined) {
+      warn(at, `${JSON.stringify(keyword)} is not a keyword of JSON Schema 2020-12. ${adviceFor(keyword)}`);
+      continue;
+    }
+    if (keyword === "type" && !checkType(document, source, pointer)) continue;
+    const patterns =
+      keyword === "pattern" ? [value] : keyword === "patternProperties" ? Object.keys(Object(value)) : [];
+    const unusable = patterns.find((one) => typeof one === "string" && patternOf(one) === undefined);
+    if (unusable !== undefined)
+      warn(at, `${JSON.stringify(unusable)} is not a regular expression of ECMAScript`);
+    if (unusable !== undefined && keyword === "pattern") continue;
+    const read = reader(value, at, naming);
+    if (read === undefined) warn(at, `${JSON.stringify(keyword)} must be ${must}${hintFor(keyword, value)}`);
+    else found.push([keyword, read]);
+  }
+  const discriminator = discriminatorOf(source, pointer, naming);
+  return { ...Object.fromEntries(found), ...(discriminator && { discriminator }) };
+}
+
+function adviceFor(keyword: string): string {
+  if (Object.hasOwn(FOREIGN, keyword)) return `${FOREIGN[keyword]}.`;
+  const meant = mostAlike(keyword, [...READERS.keys(), ...ANNOTATIONS]);
+  return meant === undefined
+    ? "Remove it, or start its name with x-."
+    : `Did you mean ${JSON.stringify(meant)}?`;
+}
+
+function hintFor(keyword: string, value: unknown): string {
+  if (keyword === "items" && Array.isArray(value)) return "; write the list as `prefixItems`";
+  if (keyword.startsWith("exclusive") && typeof value === "boolean")
+    return "; it takes the place of the other limit";
+  if (keyword === "required" && typeof value === "boolean") return " in the schema of the object";
+  return "";
+}
+
+/** Replaces what is not a schema, such as null, because openapi-typescript would fail. */
+function mend(document: Document, pointer: string): true {
+  const [, parent = "", key = ""] = /^(.*)\/([^/]*)$/.exec(pointer) ?? [];
+  warnUnchecked(document, pointer, "a schema must be an object, true or false");
+  Object.assign(Object(atPointer(document.root, parent)), { [keysOf(`/${key}`)[0] ?? ""]: {} });
+  return true;
+}
+
+/** Checks the schema of a parameter, whose values the validator never sees. */
+export function checkParameterSchema(document: Document, schema: unknown, pointer: string): void {
+  if (isObject(schema)) checkType(document, schema, pointer);
+  else if (schema !== undefined && typeof schema !== "boolean") mend(document, pointer);
+}
+
+/** Whether each type exists. */
+function checkType(document: Document, { type = [] }: JsonObject, pointer: string): boolean {
+  const wrong = [type].flat().find((name) => !TYPES.has(name));
+  if (wrong === undefined) return true;
+  const message = `${JSON.stringify(wrong)} is not a type; use one of ${[...TYPES].join(", ")}`;
+  warnUnchecked(document, pointerTo(pointer, "type"), message);
+  return false;
+}
+
+function warnUnchecked(document: Document, pointer: string, message: string): void {
+  const end = /[.?]$/.test(message) ? "" : ".";
+  const whole = `${message}${end} It is not checked`;
+  document.findings.warn(documentError(document, "schema_unsupported", pointer, whole));
+}
+
+function referenceTo(reference: unknown, pointer: string, { document, nameOf }: Naming): string | undefined {
+  if (typeof reference !== "string") return undefined;
+  const name = nameOf(referenceTarget(document, reference, pointer));
+  return `#/$defs/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+}
+
+/** It checks nothing, but by it an error can name the branch that is meant. */
+function discriminatorOf(source: JsonObject, pointer: string, naming: Naming): JsonObject | undefined {
+  const { propertyName, mapping } = Object(source.discriminator) as JsonObject;
+  if (typeof propertyName !== "string" || (source.oneOf ?? source.anyOf) === undefined) return undefined;
+  const entries = Object.entries(isObject(mapping) ? mapping : {}).map(([kind, reference]) => [
+    kind,
+    referenceTo(reference, pointer, naming),
+  ]);
+  return { propertyName, ...(entries.length > 0 && { mapping: Object.fromEntries(entries) }) };
+}
