@@ -109,6 +109,10 @@ export async function bundleFiles(
 
   const fileOf = async (reference: Reference, target: string): Promise<File> => {
     const { holder, key, from } = reference;
+    if (/^file:/i.test(target)) {
+      const message = `write the path of a file as it is seen from this one, instead of ${target}`;
+      throw failure(reference, "reference_external", message);
+    }
     if (/^[a-z][a-z0-9+.-]+:/i.test(target)) {
       const message = `${holder[key]} is at another address, and nothing is fetched. Make one file of all, and pass that: npx @redocly/cli bundle ${path} --output bundled.yaml`;
       throw failure(reference, "reference_external", message);
@@ -257,7 +261,8 @@ function referencesIn(root: object, from: File, at: string, kind: Kind, budget: 
   return found;
 }
 
-function kindAt(root: Kind, keys: readonly string[]): Kind {
+/** The kind of the value at these keys, below a value of the first kind. The top of a document may be any. */
+export function kindAt(root: Kind, keys: readonly string[]): Kind {
   let kind = root;
   let isMap = false;
   for (const key of keys) {
@@ -267,7 +272,10 @@ function kindAt(root: Kind, keys: readonly string[]): Kind {
       kind = known;
       isMap = NAMED_BY_AUTHOR.has(key);
     } else if (kind === "callbacks") kind = "pathItems";
-    else if (!/^\d+$/.test(key)) kind = "schemas";
+    else if (!/^\d+$/.test(key)) {
+      kind = "schemas";
+      isMap = NAMED_BY_AUTHOR.has(key);
+    }
   }
   return kind;
 }

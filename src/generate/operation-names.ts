@@ -36,6 +36,7 @@ export function nameOperations(document: Document): NamedOperation[] {
     const isCopied = isRepeated || Object.keys(beside).length > 0;
     const item = isCopied ? { ...(isRepeated ? unnamed(place.value) : place.value), ...beside } : place.value;
     if (isCopied) paths[path] = item;
+    taken.add(item);
     if (isCopied && !isRepeated) Object.assign(place.value, unnamed(place.value));
     const pointerOf = (key: string) =>
       pointerTo(isRepeated || Object.hasOwn(beside, key) ? at : place.pointer, key);

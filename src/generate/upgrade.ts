@@ -93,9 +93,10 @@ function upgradeSwagger(document: Document, root: Writable): void {
   for (const key of ["swagger", "definitions", "parameters"]) delete root[key];
   walkDocument(root, (value) => upgradeReferences(value as Writable));
   const eachOperation = (work: (operation: Writable, item: Writable, pointer: string) => void) => {
-    for (const [path, item] of Object.entries(Object(root.paths) as Writable))
+    for (const [path, value] of Object.entries(Object(root.paths) as Writable))
       for (const method of METHODS) {
-        const operation = isObject(item) ? item[method.toLowerCase()] : undefined;
+        const item = targetOf(document, value);
+        const operation = item[method.toLowerCase()];
         const pointer = pointerTo("/paths", path, method.toLowerCase());
         if (isObject(operation)) work(operation as Writable, item as Writable, pointer);
       }
@@ -114,11 +115,12 @@ function upgradeSwagger(document: Document, root: Writable): void {
     delete operation.schemes;
   });
   for (const response of Object.values(Object(responses))) upgradeResponse(response as Writable, media);
-  for (const [path, item] of Object.entries(Object(root.paths))) {
+  for (const [path, value] of Object.entries(Object(root.paths))) {
     const place = pointerTo("/paths", path);
+    const item = targetOf(document, value);
     upgradeParameters(document, item, place);
     for (const method of METHODS.map((one) => one.toLowerCase()))
-      upgradeParameters(document, Object(item)[method], pointerTo(place, method));
+      upgradeParameters(document, item[method], pointerTo(place, method));
   }
   for (const [name, parameter] of Object.entries(shared)) {
     if (isBody(parameter)) delete shared[name];
@@ -227,9 +229,14 @@ function upgradeParameters(document: Document, holder: unknown, pointer: string)
       upgradeParameter(document, parameter as Writable, pointerTo(pointer, "parameters", index));
 }
 
+/** What a reference leads to. One that leads nowhere is reported later, with its place. */
 function targetOf(document: Document, value: unknown): JsonObject {
-  const target = document.findings.attempt(() => follow(document, value, "").value);
-  return isObject(target) ? target : {};
+  try {
+    const target = follow(document, value, "").value;
+    return isObject(target) ? target : {};
+  } catch {
+    return {};
+  }
 }
 
 function upgradeParameter(document: Document, parameter: Writable, pointer: string): void {

@@ -44,6 +44,16 @@ components:
   expect(await read("variant-a.ts")).toContain('"application/json": unknown;');
 });
 
+test("a comment may be a number, a date or a list for YAML", async () => {
+  const { text } = await generated(
+    `${START}paths: { /a: { ${get("a", "summary: 404, description: [One, two], ")} } }
+components: { schemas: { A: { title: 2020-01-01, type: object, properties: { title: { type: string } } } } }\n`,
+  );
+  const types = await text("variant-a.ts");
+  for (const comment of ["404", "One,two", "2020-01-01"]) expect(types).toContain(comment);
+  expect(types).toContain("title?: string;");
+});
+
 describe("a part of another shape is refused with its line:", () => {
   test.each([
     { name: "a list of paths", text: "paths: []", at: "3:8#/paths: it must be an object" },
@@ -125,6 +135,20 @@ describe("a reference", () => {
     await generate({ documents, out });
     const types = await readFile(join(out, "variant-a.ts"), "utf8");
     for (const id of ["a", "b"]) expect(types.match(new RegExp(`^    ${id}: \\{`, "gm"))).toHaveLength(1);
+  });
+
+  test("of a path may lead to a path that is a reference too", async () => {
+    const same = '/b: { $ref: "#/paths/~1a" }, /c: { $ref: "#/paths/~1b" }';
+    const { notices } = await generated(`${START}paths: { /a: { ${get("a")} }, ${same} }\n`);
+    expect(notices[0]?.message).toContain("getB (GET /b), getC (GET /c)");
+  });
+
+  test("in a member named like a part of the description leads to a schema", async () => {
+    const properties = { responses: { $ref: "#/components/schemas/B/properties/headers" } };
+    const B = { type: "object", properties: { headers: { enum: ["one"] } } };
+    const document = openapi({}, { schemas: { A: { type: "object", properties }, B } });
+    const { text } = await generated(document);
+    expect(await text("variant-a.ts")).toContain('responses?: components["schemas"]["headers"];');
   });
 
   test("ignores what stands beside it, which is a warning", async () => {

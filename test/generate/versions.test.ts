@@ -317,6 +317,24 @@ describe("a document of Swagger 2.0", () => {
     ]);
   });
 
+  test("is upgraded where the reference of a path leads, once for all paths", async () => {
+    const parameters = [
+      { in: "body", name: "thing", required: true, schema: { type: "object" } },
+      { in: "query", name: "tags", type: "array", items: { type: "string" }, collectionFormat: "pipes" },
+    ];
+    const item = { put: { operationId: "put", parameters, responses: DONE } };
+    const path = { $ref: "#/x-paths/a" };
+    const rows = await rowsOf({
+      ...{ swagger: "2.0", paths: { "/a": path, "/b": path } },
+      "x-paths": { a: item },
+    });
+    for (const id of ["put", "putB"])
+      expect(rows[id]).toMatchObject({
+        ...{ contentType: "application/json", bodyRequired: true },
+        parameters: [{ in: "query", name: "tags", style: "pipeDelimited" }],
+      });
+  });
+
   test("has the body that an example shows for a media type, even without a schema", async () => {
     const response = { description: "Text.", examples: { "text/csv": "a;b" } };
     const get = { operationId: "a", responses: { 200: response } };

@@ -1,5 +1,6 @@
 /** Emits variant-a.ts and variant-b.ts: the document as TypeScript types, by openapi-typescript. */
 import { unescape as percentDecoded } from "node:querystring";
+import { kindAt } from "../bundle.js";
 import { atPointer, type Document, walkDocument } from "../document.js";
 import type { ProvenanceNotes } from "../provenance.js";
 import { GenerateError, isObject, type JsonObject, keysOf, pointerTo } from "../source-file.js";
@@ -26,7 +27,7 @@ export async function typeEmitter(): Promise<(document: Document, notes: Provena
   const fixed = { silent: true, defaultNonNullable: true, emptyObjectsUnknown: true };
   return (document, notes) => {
     // A copy, because scanDiscriminators changes its input.
-    const root = JSON.parse(JSON.stringify(document.root, (_, value) => plain(noted(value, notes))));
+    const root = JSON.parse(JSON.stringify(document.root, (_, value) => plain(textual(noted(value, notes)))));
     nameTargets(root);
     const options = { ...fixed, injectFooter: [] } as Partial<Options> as Options;
     const header = fileHeader(`Types of Variant ${document.variant}, by openapi-typescript.`, [document]);
@@ -40,12 +41,6 @@ export async function typeEmitter(): Promise<(document: Document, notes: Provena
     }
   };
 }
-
-/** Where a component of each kind is, by the key that holds such values. Everything else is a schema. */
-const KINDS: ReadonlyMap<string, string> = new Map([
-  ...["parameters", "responses", "headers", "requestBodies"].map((kind) => [kind, kind] as const),
-  ["requestBody", "requestBodies"],
-]);
 
 const COMPONENT = /^#\/(?:components\/[^/]+|paths|webhooks)\/[^/]+$/;
 
@@ -65,7 +60,7 @@ function nameTargets(root: JsonObject): void {
     if (!isObject(target) && typeof target !== "boolean") return;
     const keys = keysOf(pointer);
     const last = keys.at(-1) ?? "";
-    const kind = KINDS.get(last) ?? KINDS.get(keys.at(-2) ?? "") ?? "schemas";
+    const kind = kindAt("schemas", keys);
     components[kind] ??= {};
     const holder = components[kind];
     const plainName = last.replace(/[^A-Za-z0-9._-]+/g, "-");
@@ -84,6 +79,19 @@ function noted(value: unknown, notes: ProvenanceNotes): unknown {
   const note = notes.get(value);
   if (note === undefined || !isObject(value)) return value;
   return { ...value, description: [value.description ?? [], note].flat().join("\n\n") };
+}
+
+/** openapi-typescript fails over a comment that YAML reads as a number, a date or a list. */
+function textual(value: unknown): unknown {
+  if (!isObject(value)) return value;
+  const texts = ["title", "summary", "description"].flatMap((key) => {
+    const text = value[key];
+    // An object is a member with this name.
+    return text === undefined || typeof text === "string" || isObject(text)
+      ? []
+      : [[key, String(text ?? "")]];
+  });
+  return texts.length === 0 ? value : { ...value, ...Object.fromEntries(texts) };
 }
 
 /** What openapi-typescript reads otherwise: parameters with `content`, and objects with members beside those of a map. */
