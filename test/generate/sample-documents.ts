@@ -1,4 +1,5 @@
 // Small documents on disk for tests of the generator, and the compiled result of generating from one.
+import { writeFileSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -83,8 +84,8 @@ export async function rowsOf(document: object): Promise<Record<string, Record<st
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 export interface CompiledSample {
-  /** What the compiler reports for all generated files. */
-  readonly diagnostics: () => string[];
+  /** What the compiler reports for all generated files, and for a text that uses them. */
+  readonly diagnostics: (use?: string) => string[];
   readonly text: (name: string) => Promise<string>;
   readonly load: <T>(name: string) => Promise<T>;
   readonly remove: () => Promise<void>;
@@ -105,7 +106,11 @@ export async function compiledSample(document: object, b?: object): Promise<Comp
   }
   let built: Promise<unknown> | undefined;
   return {
-    diagnostics: () => diagnostics(sources.map((name) => join(out, name))),
+    diagnostics: (use) => {
+      if (use !== undefined) writeFileSync(join(out, "use.ts"), use);
+      const names = use === undefined ? sources : [...sources, "use.ts"];
+      return diagnostics(names.map((name) => join(out, name)));
+    },
     text: (name) => readFile(join(out, name), "utf8"),
     load: async (name) => {
       built ??= build({

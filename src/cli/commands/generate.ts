@@ -79,8 +79,15 @@ Examples:
 
 Then: connect({ ..., api: await import("./generated/operations.js") }).
 
-A document may be OpenAPI 3.0, 3.1, 3.2 or Swagger 2.0. All of its mistakes are reported at once. A warning names what is
-ignored or sent otherwise than documented; --strict makes it an error.
+A document may be OpenAPI 3.0, 3.1, 3.2 or Swagger 2.0, in several files. All of its mistakes are reported at once. A warning
+names what is ignored or sent otherwise than documented; --strict makes it an error.
+
+Supported in types, calls, validator and emulator (the whole table: src/generate/README.md of the package):
+  parameters  path, query, header and cookie, in every style, and with content
+  bodies      JSON, forms and multipart with encoding, text, XML, files, streams
+  answers     JSON, text, XML, event streams, JSON lines, files; ranges, default, none at all
+  schemas     those of JSON Schema 2020-12 that the page does not list as refused
+  ignored     servers, security schemes other than the bearer, callbacks, links; webhooks have types only
 
 An overlay is strict: an action that matches nothing is an error. Nothing is written unless all files are. --watch prints
 an error and goes on; Ctrl-C ends it with 0.

@@ -1,0 +1,504 @@
+// The table "What is supported" of src/generate/README.md: a document with every construct of it is generated, its types
+// are compiled, each operation is called, and an answer that its document does not allow is refused by the validator.
+import { readFile } from "node:fs/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createEmulator } from "../../src/emulator/index.js";
+import { type CreateServiceOptions, createService } from "../../src/index.js";
+import { type ValidationSchemas, validator } from "../../src/validate.js";
+import { numberedAuth } from "../support/numbered-auth.js";
+import { type CompiledSample, compiledSample, json, openapi } from "./sample-documents.js";
+
+interface Call {
+  readonly init?: object;
+  /** Method, path and query, then what `shown` adds of headers and body. */
+  readonly sent: string;
+  /** What the emulator answered, as `received` shows it. */
+  readonly data?: unknown;
+}
+
+interface Construct {
+  readonly paths: object;
+  /** TypeScript that must compile, with the types of the operations in scope. */
+  readonly types?: string;
+  /** By operationId. */
+  readonly calls?: Readonly<Record<string, Call>>;
+  /** JSON that the strict validator must refuse as the answer of an operation. */
+  readonly wrong?: Readonly<Record<string, unknown>>;
+}
+
+const string = { type: "string" };
+const integers = { type: "array", items: { type: "integer" } };
+const point = { type: "object", properties: { x: { type: "integer" }, y: { type: "integer" } } };
+const DONE = { 204: { description: "Done." } };
+const answered = (content: object, status = 200) => ({ [status]: { description: "Answer.", content } });
+const get = (id: string, more: object = {}) => ({ get: { operationId: id, responses: DONE, ...more } });
+const post = (id: string, content: object, responses: object = DONE) => ({
+  post: { operationId: id, requestBody: { required: true, content }, responses },
+});
+const parameter = (place: string, name: string, schema: object, more: object = {}) => ({
+  ...{ name, in: place, required: true, schema },
+  ...more,
+});
+const file = { ...string, contentMediaType: "image/png" };
+
+const CONSTRUCTS: Readonly<Record<string, Construct>> = {
+  "parameter in `path`: `simple`, `label`, `matrix`": {
+    paths: {
+      "/simple/{a}": get("simple", { parameters: [parameter("path", "a", integers)] }),
+      "/label/{a}": get("label", { parameters: [parameter("path", "a", point, { style: "label" })] }),
+      "/matrix/{a}": get("matrix", { parameters: [parameter("path", "a", integers, { style: "matrix" })] }),
+    },
+    types: 'const init: InitsA["matrix"] = { params: { path: { a: [1, 2] } } };',
+    calls: {
+      simple: { init: { params: { path: { a: [1, 2] } } }, sent: "GET /simple/1,2" },
+      label: { init: { params: { path: { a: { x: 1, y: 2 } } } }, sent: "GET /label/.x,1,y,2" },
+      matrix: { init: { params: { path: { a: [1, 2] } } }, sent: "GET /matrix/;a=1,2" },
+    },
+  },
+  "parameter in `query`: `form`, `spaceDelimited`, `pipeDelimited`, `deepObject`, `allowReserved`": {
+    paths: {
+      "/query": get("query", {
+        parameters: [
+          parameter("query", "form", integers, { explode: false }),
+          parameter("query", "space", integers, { style: "spaceDelimited", explode: false }),
+          parameter("query", "pipe", integers, { style: "pipeDelimited", explode: false }),
+          parameter("query", "deep", point, { style: "deepObject", explode: true }),
+          parameter("query", "url", string, { allowReserved: true }),
+        ],
+      }),
+    },
+    types: `const query: NonNullable<InitsA["query"]["params"]>["query"] =
+      { form: [1], space: [1], pipe: [1], deep: { x: 1 }, url: "" };`,
+    calls: {
+      query: {
+        init: {
+          params: { query: { form: [1, 2], space: [1, 2], pipe: [1, 2], deep: { x: 1 }, url: "a/b?c" } },
+        },
+        sent: "GET /query?form=1,2&space=1%202&pipe=1%7C2&deep%5Bx%5D=1&url=a/b?c",
+      },
+    },
+  },
+  "parameter in `header`": {
+    paths: { "/header": get("header", { parameters: [parameter("header", "X-Ids", integers)] }) },
+    types: 'const init: InitsA["header"] = { params: { header: { "X-Ids": [1, 2] } } };',
+    calls: { header: { init: { params: { header: { "X-Ids": [1, 2] } } }, sent: "GET /header X-Ids: 1,2" } },
+  },
+  "parameter in `cookie`": {
+    paths: { "/cookie": get("cookie", { parameters: [parameter("cookie", "theme", string)] }) },
+    types: 'const init: InitsA["cookie"] = { params: { cookie: { theme: "dark" } } };',
+    calls: {
+      cookie: { init: { params: { cookie: { theme: "dark" } } }, sent: "GET /cookie Cookie: theme=dark" },
+    },
+  },
+  "parameter with `content`": {
+    paths: {
+      "/content": get("content", { parameters: [{ name: "at", in: "query", content: json(point) }] }),
+    },
+    types: 'const init: InitsA["content"] = { params: { query: { at: { x: 1 } } } };',
+    calls: {
+      content: {
+        init: { params: { query: { at: { x: 1 } } } },
+        sent: "GET /content?at=%7B%22x%22%3A1%7D",
+      },
+    },
+  },
+  "body: JSON, `+json`": {
+    paths: {
+      "/json": post("json", json(point)),
+      "/merge": post("merge", { "application/merge-patch+json": { schema: point } }),
+    },
+    types: 'const init: InitsA["merge"] = { body: { x: 1 } };',
+    calls: {
+      json: { init: { body: { x: 1 } }, sent: 'POST /json application/json {"x":1}' },
+      merge: { init: { body: { x: 1 } }, sent: 'POST /merge application/merge-patch+json {"x":1}' },
+    },
+  },
+  "body: form, with `encoding`": {
+    paths: {
+      "/form": post("form", {
+        "application/x-www-form-urlencoded": {
+          schema: { type: "object", properties: { ids: integers, at: point } },
+          encoding: { ids: { style: "pipeDelimited", explode: false } },
+        },
+      }),
+    },
+    types: 'const init: InitsA["form"] = { body: { ids: [1], at: { x: 1 } } };',
+    calls: {
+      form: {
+        init: { body: { ids: [1, 2], at: { x: 1 } } },
+        sent: "POST /form application/x-www-form-urlencoded ids=1%7C2&at=%7B%22x%22%3A1%7D",
+      },
+    },
+  },
+  "body: multipart, with files and `encoding`": {
+    paths: {
+      "/multipart": post("multipart", {
+        "multipart/form-data": {
+          schema: { type: "object", required: ["file"], properties: { file, at: point } },
+          encoding: { file: { contentType: "image/png" } },
+        },
+      }),
+    },
+    types: 'const init: InitsA["multipart"] = { body: { file: new Uint8Array(1), at: { x: 1 } } };',
+    calls: {
+      multipart: {
+        init: { body: { file: new File(["PNG"], "a.png", { type: "image/png" }), at: { x: 1 } } },
+        sent: 'POST /multipart multipart/form-data file a.png image/png PNG; at application/json {"x":1}',
+      },
+    },
+  },
+  "body: text, XML": {
+    paths: {
+      "/text": post("text", { "text/plain": { schema: string } }),
+      "/xml": post("xml", { "application/xml": { schema: point } }),
+    },
+    types: 'const init: InitsA["xml"] = { body: "<root/>" };',
+    calls: {
+      text: { init: { body: "ä" }, sent: "POST /text text/plain ä" },
+      xml: { init: { body: "<root/>" }, sent: "POST /xml application/xml <root/>" },
+    },
+  },
+  "body: any other media type": {
+    paths: { "/bytes": post("bytes", { "application/octet-stream": {} }) },
+    types: 'const init: InitsA["bytes"] = { body: new Blob([]) };',
+    calls: {
+      bytes: {
+        init: { body: new TextEncoder().encode("AB") },
+        sent: "POST /bytes application/octet-stream AB",
+      },
+    },
+  },
+  "several media types of one body": {
+    paths: {
+      "/either": post("either", {
+        "*/*": { schema: point },
+        "application/x-www-form-urlencoded": { schema: point },
+        "text/csv": { schema: string },
+      }),
+    },
+    types: `const usual: InitsA["either"] = { body: { x: 1 } };
+      const chosen: InitsA["either"] = { body: "x", headers: { "content-type": "text/csv" } };`,
+    calls: {
+      either: { init: { body: { x: 1 } }, sent: "POST /either application/x-www-form-urlencoded x=1" },
+    },
+  },
+  "answer: JSON, `+json`": {
+    paths: {
+      "/point": get("point", { responses: answered({ "application/hal+json": { schema: point } }) }),
+    },
+    types: 'const x: number | undefined = {} as OperationsA["point"]["success"][200]["x"];',
+    calls: { point: { sent: "GET /point", data: { x: 0, y: 0 } } },
+    wrong: { point: { x: "1" } },
+  },
+  "answer: text, XML": {
+    paths: { "/page": get("page", { responses: answered({ "application/xml": { schema: point } }) }) },
+    types: 'const text: OperationsA["page"]["success"][200] = "<root/>";',
+    calls: {
+      page: { sent: "GET /page", data: '<?xml version="1.0"?>\n<root><x>0</x><y>0</y></root>' },
+    },
+  },
+  "answer: event stream, JSON lines": {
+    paths: {
+      "/events": get("events", { responses: answered({ "text/event-stream": { schema: point } }) }),
+      "/lines": get("lines", { responses: answered({ "application/jsonl": { schema: point } }) }),
+    },
+    types: `const events: AsyncIterable<ServerSentEvent> = {} as OperationsA["events"]["success"][200];
+      const lines: AsyncIterable<{ x?: number }> = {} as OperationsA["lines"]["success"][200];`,
+    calls: {
+      events: { sent: "GET /events", data: [expect.objectContaining({ data: '{"x":0,"y":0}' })] },
+      lines: { sent: "GET /lines", data: [{ x: 0, y: 0 }] },
+    },
+  },
+  "answer: any other media type": {
+    paths: {
+      "/image": get("image", { responses: answered({ "image/png": { example: "PNG" } }) }),
+    },
+    types: 'const image: Blob = {} as OperationsA["image"]["success"][200];',
+    calls: { image: { sent: "GET /image", data: "Blob PNG" } },
+  },
+  "no `responses`, or no 2xx": {
+    paths: {
+      "/none": { get: { operationId: "none" } },
+      "/default": get("onlyDefault", {
+        responses: { default: { description: "Any.", content: json(point) } },
+      }),
+      "/missing": get("no2xx", { responses: { 404: { description: "None." } } }),
+    },
+    types: `const data: OperationsA["none"]["success"][200] = Symbol();
+      const same: AnySuccess = {} as OperationsA["onlyDefault"]["success"];`,
+    calls: {
+      none: { sent: "GET /none", data: { operationId: "none", parameters: {} } },
+      onlyDefault: { sent: "GET /default", data: { operationId: "onlyDefault", parameters: {} } },
+      no2xx: { sent: "GET /missing", data: { operationId: "no2xx", parameters: {} } },
+    },
+  },
+  "range of statuses, `default`": {
+    paths: {
+      "/range": get("range", {
+        responses: {
+          "2XX": answered(json(point))[200],
+          404: { description: "None.", content: json(string) },
+          default: { description: "Any.", content: json(integers) },
+        },
+      }),
+    },
+    types: `const x: number | undefined = {} as OperationsA["range"]["success"][207]["x"];
+      const failure: string = {} as OperationsA["range"]["failure"][404];
+      const other: number[] = {} as OperationsA["range"]["otherBody"];`,
+    calls: { range: { sent: "GET /range", data: { x: 0, y: 0 } } },
+    wrong: { range: { x: "1" } },
+  },
+  "content of a 204, 205, 304 or of an answer to HEAD": {
+    paths: {
+      "/empty": {
+        get: { operationId: "empty", responses: answered(json(point), 204) },
+        head: { operationId: "emptyHead", responses: answered(json(point)) },
+      },
+    },
+    types: `const none: undefined = undefined as OperationsA["empty"]["success"][204];
+      const head: undefined = undefined as OperationsA["emptyHead"]["success"][200];`,
+    calls: {
+      empty: { sent: "GET /empty", data: undefined },
+      emptyHead: { sent: "HEAD /empty", data: undefined },
+    },
+  },
+  "header of an answer": {
+    paths: {
+      "/headers": get("headers", {
+        responses: {
+          204: { description: "Done.", headers: { "X-Total": { required: true, schema: string } } },
+        },
+      }),
+    },
+    types: 'const total: string = {} as OperationsA["headers"]["headers"][204]["X-Total"];',
+  },
+  "operation without `operationId`": {
+    paths: { "/unnamed/{id}": { get: { parameters: [parameter("path", "id", string)], responses: DONE } } },
+    types: 'const init: InitsA["getUnnamedById"] = { params: { path: { id: "1" } } };',
+    calls: { getUnnamedById: { init: { params: { path: { id: "1" } } }, sent: "GET /unnamed/1" } },
+  },
+  "path item by `$ref`, used twice": {
+    paths: {
+      "/first": { $ref: "#/components/pathItems/Shared" },
+      "/second": { $ref: "#/components/pathItems/Shared" },
+    },
+    types: 'const ids: (keyof OperationsA)[] = ["shared", "getSecond"];',
+    calls: { shared: { sent: "GET /first" }, getSecond: { sent: "GET /second" } },
+  },
+  "two equal path templates": {
+    paths: {
+      "/same/{a}": get("sameA", { parameters: [parameter("path", "a", string)] }),
+      "/same/{b}": get("sameB", { parameters: [parameter("path", "b", string)] }),
+    },
+    types: 'const init: InitsA["sameB"] = { params: { path: { b: "1" } } };',
+    calls: {
+      sameA: { init: { params: { path: { a: "1" } } }, sent: "GET /same/1" },
+      sameB: { init: { params: { path: { b: "1" } } }, sent: "GET /same/1" },
+    },
+  },
+  "webhook, callback, link": {
+    paths: {
+      "/hooked": get("hooked", {
+        callbacks: { done: { "{$request.query.url}": post("called", json(point)) } },
+      }),
+    },
+    types:
+      'const x: number | undefined = {} as webhooks["hook"]["post"]["requestBody"]["content"]["application/json"]["x"];',
+  },
+  "`enum`, `const`, `null`, `required`, limits, formats": {
+    paths: {
+      "/plain": get("plain", { responses: answered(json({ $ref: "#/components/schemas/Plain" })) }),
+    },
+    types: `const kind: "a" | "b" | null = {} as components["schemas"]["Plain"]["kind"];
+      const fixed: 7 = {} as components["schemas"]["Plain"]["fixed"];`,
+    calls: {
+      plain: {
+        sent: "GET /plain",
+        data: { kind: "a", fixed: 7, size: 3, at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) },
+      },
+    },
+    wrong: { plain: { kind: "c", fixed: 7, size: 3, at: "2026-01-01T00:00:00Z" } },
+  },
+  "`allOf`, `anyOf`, `oneOf`, `discriminator`": {
+    paths: {
+      "/animal": get("animal", { responses: answered(json({ $ref: "#/components/schemas/Animal" })) }),
+    },
+    types: `const animal: components["schemas"]["Animal"] = { kind: "dog", bark: 1 };`,
+    calls: { animal: { sent: "GET /animal", data: { kind: "cat", meow: "text" } } },
+    wrong: { animal: { kind: "cat", meow: 1 } },
+  },
+  recursion: {
+    paths: { "/tree": get("tree", { responses: answered(json({ $ref: "#/components/schemas/Tree" })) }) },
+    types: 'const tree: components["schemas"]["Tree"] = { nodes: [{ nodes: [] }] };',
+    calls: { tree: { sent: "GET /tree", data: { nodes: [] } } },
+    wrong: { tree: { nodes: [{}] } },
+  },
+  "integer beyond 2^53 (`int64`)": {
+    paths: {
+      "/large": get("large", {
+        parameters: [parameter("query", "id", { type: "integer", format: "int64" })],
+        responses: answered(json({ type: "integer", format: "int64" })),
+      }),
+    },
+    types: 'const init: InitsA["large"] = { params: { query: { id: 1 } } };',
+    calls: {
+      large: {
+        init: { params: { query: { id: 9007199254740993n } } },
+        sent: "GET /large?id=9007199254740993",
+        data: 0,
+      },
+    },
+    wrong: { large: "9007199254740993" },
+  },
+};
+
+const kind = (name: string) => ({ type: "string", const: name });
+const branch = (name: string, more: object) => ({
+  ...{ type: "object", required: ["kind", ...Object.keys(more)] },
+  properties: { kind: kind(name), ...more },
+});
+const SCHEMAS = {
+  Plain: {
+    type: "object",
+    required: ["kind", "fixed", "size", "at"],
+    properties: {
+      kind: { enum: ["a", "b", null] },
+      fixed: { const: 7 },
+      size: { type: "integer", minimum: 3, maximum: 3 },
+      at: { type: "string", format: "date-time" },
+    },
+    additionalProperties: false,
+  },
+  Cat: branch("cat", { meow: string }),
+  Dog: branch("dog", { bark: { type: "integer" } }),
+  Animal: {
+    oneOf: [{ $ref: "#/components/schemas/Cat" }, { $ref: "#/components/schemas/Dog" }],
+    discriminator: { propertyName: "kind", mapping: { cat: "Cat", dog: "Dog" } },
+  },
+  Tree: {
+    type: "object",
+    required: ["nodes"],
+    properties: { nodes: { type: "array", items: { $ref: "#/components/schemas/Tree" } } },
+  },
+};
+
+const rows = Object.entries(CONSTRUCTS);
+const paths = Object.assign({}, ...rows.map(([, { paths: own }]) => own));
+const DOCUMENT = {
+  ...openapi(paths, { schemas: SCHEMAS, pathItems: { Shared: get("shared") } }),
+  webhooks: { hook: post("hook", json(point)) },
+  security: [],
+};
+
+/** The cells of the table, by construct: types, wire, validator, emulator. */
+async function tableCells(): Promise<Map<string, readonly string[]>> {
+  const page = await readFile("src/generate/README.md", "utf8");
+  const [, section = ""] = page.split("\n## What is supported\n");
+  const lines = section.split("\n## ")[0]?.split("\n") ?? [];
+  const cells = lines
+    .filter((line) => line.startsWith("| ") && !line.startsWith("| Construct "))
+    .map((line) => line.slice(2, -2).split(" | "));
+  return new Map(cells.map(([name = "", ...others]) => [name, others] as const));
+}
+
+let compiled: CompiledSample;
+let call: (id: string, init?: object) => Promise<{ ok: boolean; data?: unknown }>;
+let sent: string[];
+let answer: ((request: Request) => Response) | undefined;
+
+beforeAll(async () => {
+  compiled = await compiledSample(DOCUMENT);
+  const api = await compiled.load<{ operations: never }>("operations");
+  const schemas = await compiled.load<{ schemas: ValidationSchemas }>("schemas");
+  const emulator = createEmulator({ variants: ["A"], api });
+  const fetch = async (url: string | URL | Request, init?: RequestInit) => {
+    const request = new Request(url, {
+      ...init,
+      ...(init?.body != null && { duplex: "half" }),
+    } as RequestInit);
+    sent.push(await shown(request.clone()));
+    return answer === undefined ? emulator.fetch(request) : answer(request);
+  };
+  const auth = numberedAuth({ variant: "A", baseUrl: emulator.publicUrl, now: Date.now });
+  const options = { api, fetch, retries: 0, validate: validator("strict", schemas) };
+  const service = createService(auth, options as unknown as CreateServiceOptions);
+  call = service.call as never;
+});
+afterAll(() => compiled?.remove());
+
+/** The request as a row names it. */
+async function shown(request: Request): Promise<string> {
+  const { pathname, search } = new URL(request.url);
+  const [mediaType = ""] = (request.headers.get("content-type") ?? "").split(/;| charset/);
+  const named = ["X-Ids", "Cookie"].flatMap((name) => {
+    const value = request.headers.get(name);
+    return value === null ? [] : [`${name}: ${value}`];
+  });
+  const body = mediaType === "multipart/form-data" ? await partsOf(request) : await request.text();
+  return [request.method, pathname + search, ...named, mediaType, body].filter((one) => one !== "").join(" ");
+}
+
+/** The form reader of the runtime shows a part with a media type but without a file name as a file named "blob". */
+async function partsOf(request: Request): Promise<string> {
+  const text = await request.text();
+  const parts = [
+    ...text.matchAll(/name="(\w+)"(?:; filename="([^"]*)")?\r\nContent-Type: (\S+)\r\n\r\n(.*)\r\n/gi),
+  ];
+  return parts.map(([, ...found]) => found.filter((one) => one !== undefined).join(" ")).join("; ");
+}
+
+async function received(data: unknown): Promise<unknown> {
+  if (data instanceof Blob) return `Blob ${await data.text()}`;
+  if (typeof data !== "object" || data === null || !(Symbol.asyncIterator in data)) return data;
+  const items: unknown[] = [];
+  for await (const item of data as AsyncIterable<unknown>) items.push(item);
+  return items;
+}
+
+test("the table lists the constructs that are tried here, in the same order", async () => {
+  expect([...(await tableCells()).keys()]).toEqual(rows.map(([name]) => name));
+});
+
+test.each(rows)(
+  "%s: a cell begins with yes if and only if it is tried",
+  async (name, { types, calls, wrong }) => {
+    const cells = (await tableCells()).get(name) ?? [];
+    const tried = [types, calls, wrong, calls].map((one) => one !== undefined);
+    expect(cells.map((cell) => /^yes\b/.test(cell))).toEqual(tried);
+  },
+);
+
+test("the types of all constructs compile", () => {
+  const snippets = rows.map(([, { types = "" }]) => `{\n${types}\n}\n`).join("");
+  const imports = ["InitsA", "OperationsA", "AnySuccess", "ServerSentEvent"].join(", ");
+  const use = `import type { ${imports} } from "./operations.js";
+    import type { components, webhooks } from "./variant-a.js";\n${snippets}`;
+  const unused = /is declared but its value is never read/;
+  expect(compiled.diagnostics(use).filter((line) => !unused.test(line))).toEqual([]);
+});
+
+const calls = rows.flatMap(([name, { calls: own = {} }]) =>
+  Object.entries(own).map(([id, one]) => ({ name, id, ...one })),
+);
+test.each(calls)(
+  "$name: $id is sent as documented, and answered by the emulator",
+  async ({ id, init, ...row }) => {
+    sent = [];
+    answer = undefined;
+    const outcome = await call(id, init);
+    expect(sent).toEqual([row.sent]);
+    expect(outcome).toMatchObject({ ok: true });
+    expect(await received(outcome.data)).toEqual(row.data);
+  },
+);
+
+const wrong = rows.flatMap(([name, one]) =>
+  Object.entries(one.wrong ?? {}).map(([id, value]) => ({ name, id, value })),
+);
+test.each(wrong)("$name: the strict validator refuses a wrong answer of $id", async ({ id, value }) => {
+  sent = [];
+  const type = id === "point" ? "application/hal+json" : "application/json";
+  answer = () => new Response(JSON.stringify(value), { headers: { "content-type": type } });
+  const init = CONSTRUCTS["integer beyond 2^53 (`int64`)"]?.calls?.[id]?.init;
+  await expect(call(id, init)).rejects.toMatchObject({ code: "response_shape" });
+});
