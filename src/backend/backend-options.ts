@@ -9,7 +9,7 @@ import { countdown, type ResolvedClock, zero } from "../clock.js";
 import { isConfigurationError } from "../errors.js";
 import type { NamesOf } from "../option-names.js";
 import { invalidOption, requireOptions, requireTypes, settingNames } from "../options.js";
-import type { CreateServiceOptions } from "../service.js";
+import type { CreateServiceOptions, ServiceOf } from "../service.js";
 import { memoryStore } from "../stores/memory.js";
 import {
   type BackendDeployment,
@@ -40,6 +40,14 @@ export interface ErrorContext {
   readonly route: string;
 }
 
+/** A person as `identify` names one. A name that is `null` counts as absent. */
+export interface IdentifiedPerson {
+  /** The same in all logins of this person, and no other person's at this deployment; at most 256 characters. */
+  readonly userId: string;
+  readonly firstname?: string | null | undefined;
+  readonly lastname?: string | null | undefined;
+}
+
 /**
  * An event of a service, or `session_unknown` or `login_unknown`: a backend without a `store` was sent a session, or came
  * back from a login, that it does not know, although it has the right form. Several replicas then need a shared `store`,
@@ -67,6 +75,15 @@ export interface BackendOptions<T extends LookupTypes = OperationTypes>
    */
   readonly origins?: readonly string[] | undefined;
   readonly session?: SessionOptions | undefined;
+  /**
+   * Finds out who logged in, because the token answers of Variant B do not say it. It is called once after each login, with
+   * a service that calls as that person, and must answer within `timeoutMs`. The session keeps the answer as its `operator`.
+   * If it fails, the login is refused (`identify_failed`) and its tokens are forgotten; `onError` receives why.
+   * Default: the persons of logins are not known.
+   */
+  readonly identify?:
+    | ((service: ServiceOf<"B", T>) => IdentifiedPerson | Promise<IdentifiedPerson>)
+    | undefined;
   /** Its events are more than those of a service. A listener for those alone must check `"requestId" in event`. */
   readonly onEvent?: ((event: BackendEvent) => void) | undefined;
   /**
@@ -149,6 +166,7 @@ const names: NamesOf<BackendOptions> = {
   publicUrl: true,
   origins: true,
   session: true,
+  identify: true,
   clientKey: true,
   onError: true,
 };
@@ -174,7 +192,7 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
     const [issue] = parsed.error.issues;
     throw invalidOption(issue?.path.join(".") || "options", issue?.message ?? "must be an object");
   }
-  requireTypes(options, "function", ["clientKey"]);
+  requireTypes(options, "function", ["clientKey", "identify"]);
   requireOptions("session", options.session ?? {}, sessionNames);
   const { path, session, publicUrl, allowInsecureHttp } = parsed.data;
   const { clock, timeoutMs, waitUntil = () => {} } = resolveAuthOptions(options);

@@ -4,7 +4,7 @@ import { resolveAuthOptions } from "../auth/auth.js";
 import type { LookupTypes } from "../client/outcome.js";
 import { ConfigurationError, wireText } from "../errors.js";
 import { invalidOption } from "../options.js";
-import { type Service, serviceMaker } from "../service.js";
+import { type Service, type ServiceOf, serviceMaker } from "../service.js";
 import { type BackendOptions, parseOptions, type Settings } from "./backend-options.js";
 import { errorPage, Refusal, reportedAnswer } from "./error-answer.js";
 import { exchangeLimits } from "./exchange-limits.js";
@@ -23,7 +23,7 @@ import { type NodeRequest, toWebRequest } from "./to-node-handler.js";
 
 /**
  * The person who has a session. `operator` is known in Variant A (section 2.3 of the description) if the
- * answer with the token named a `userId`.
+ * answer with the token named a `userId`, and in Variant B if the option `identify` named one.
  */
 export interface SessionInfo
   extends Pick<SessionSubject, "variant" | "tenantId" | "baseUrl" | "operator" | "roles"> {
@@ -31,7 +31,7 @@ export interface SessionInfo
   readonly expiresAt: number;
   /**
    * Store the state of this person under this key. It is the same in every session of one operator of one
-   * tenant, and no one else has it. If the operator is not known, each session has its own key.
+   * tenant and variant, and no one else has it. If the operator is not known, each session has its own key.
    */
   readonly stateKey: string;
 }
@@ -113,7 +113,11 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
   const settings = parseOptions(options);
   // This is made once, because indexing a table of a thousand operations takes milliseconds.
   const makeService = serviceMaker(options, resolveAuthOptions(options));
-  const people = new PersonAuths(settings);
+  const { identify } = options;
+  const people = new PersonAuths(
+    settings,
+    identify && ((auth) => identify(makeService(auth) as ServiceOf<"B", T>)),
+  );
   const sessions = new Sessions(settings, people);
   const logins = new PendingLogins(settings);
   const context: Context = { settings, people, sessions, logins, limited: exchangeLimits(settings) };
@@ -222,9 +226,11 @@ function withHeaders(response: Response, headers: Readonly<Record<string, string
   return response;
 }
 
-/** Contains the tenant too, because a userId is unique only within its tenant (section 2.3). */
-function stateKeyOf({ operator, baseUrl, tenantId, person }: SessionSubject): string {
-  return JSON.stringify(
-    operator === undefined ? ["session", person] : ["operator", baseUrl, tenantId, operator.userId],
-  );
+/**
+ * Contains the tenant too, because a userId is unique only within its tenant (section 2.3). One that `identify` chose
+ * may be that of another operator of Variant A, so its key begins with another word.
+ */
+function stateKeyOf({ variant, operator, baseUrl, tenantId, person }: SessionSubject): string {
+  if (operator === undefined) return JSON.stringify(["session", person]);
+  return JSON.stringify([variant === "A" ? "operator" : "person", baseUrl, tenantId, operator.userId]);
 }

@@ -63,6 +63,10 @@ const refusals = {
     "This login is unknown here: another browser began it, or it was lost. Log in again.",
   ],
   login_expired: [400, "This login took too long. Log in again."],
+  identify_failed: [
+    502,
+    "It could not be found out who logged in. Tell the administrator of this application, or log in again.",
+  ],
   // No client is left to read this answer.
   client_gone: [499, "The browser went away."],
 } as const;

@@ -1,5 +1,11 @@
 /** The public entry `bivariant/backend`: the server half of an app for people. */
-export type { BackendEvent, BackendOptions, ErrorContext, SessionOptions } from "./backend-options.js";
+export type {
+  BackendEvent,
+  BackendOptions,
+  ErrorContext,
+  IdentifiedPerson,
+  SessionOptions,
+} from "./backend-options.js";
 export { type Backend, createBackend, type SessionInfo } from "./create-backend.js";
 export type {
   BackendDeployment,

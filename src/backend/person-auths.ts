@@ -1,14 +1,26 @@
-/** Keeps the Auths of people in memory, so that all requests of one person share one renewal. */
-import type { Operator, PersonAuth } from "../auth/auth.js";
+/** Keeps the Auths of people in memory, so that all requests of one person share one renewal, and identifies people. */
+import { z } from "zod";
+import type { AccessToken, Operator, PersonAuth } from "../auth/auth.js";
 import { personContext } from "../auth/person-refresh.js";
 import { RecentlyUsed } from "../auth/recently-used.js";
 import { personRequired } from "../client/call-error.js";
-import { isStoreError, LoginRequiredError, type Variant } from "../errors.js";
+import { inTime } from "../clock.js";
+import {
+  ConfigurationError,
+  isBivariantError,
+  isStoreError,
+  LoginRequiredError,
+  locate,
+  TransportError,
+  type Variant,
+} from "../errors.js";
 import { withTimeLimit } from "../http/exchange.js";
+import { unknownMembers } from "../option-names.js";
+import { invalidOption } from "../options.js";
 import { type ResumeAuthOptions, resumeAuth } from "../people.js";
 import type { Settings } from "./backend-options.js";
 import type { BackendDeployment } from "./deployments.js";
-import { SessionError } from "./error-answer.js";
+import { Refusal, SessionError } from "./error-answer.js";
 
 /** The person who has a session, and the deployment that issued the person's tokens. */
 export interface SessionSubject {
@@ -28,6 +40,20 @@ export function isSubject({ person, variant, tenantId, baseUrl }: Partial<Sessio
   return [person, variant, tenantId, baseUrl].every((field) => typeof field === "string");
 }
 
+/** Asks the option `identify`, whose answer is not checked yet. */
+type Identify = (auth: PersonAuth) => unknown;
+
+const name = z.string("must be a string").max(256, "must have at most 256 characters").nullish();
+const userIdProblem = "must be a string of 1 to 256 characters (String(id) makes one of a number)";
+const personSchema = z.strictObject(
+  {
+    userId: z.string(userIdProblem).min(1, userIdProblem).max(256, userIdProblem),
+    firstname: name,
+    lastname: name,
+  },
+  { error: (issue) => unknownMembers(issue) ?? "must be an object" },
+);
+
 interface Held {
   auth?: PersonAuth | undefined;
   resuming?: Promise<PersonAuth | undefined> | undefined;
@@ -39,11 +65,14 @@ export class PersonAuths {
   /** The Auth that made each error saying that the service no longer accepts a token. */
   readonly #refused: WeakMap<object, PersonAuth> = new WeakMap();
 
-  constructor(settings: Settings) {
+  readonly #identify: Identify | undefined;
+
+  constructor(settings: Settings, identify?: Identify) {
     this.#settings = settings;
+    this.#identify = identify;
   }
 
-  /** Keeps a new Auth, and calls `use` with the data for its session. If that fails, forgets the tokens. */
+  /** Keeps a new Auth, and calls `use` with the data for its session. If anything fails, forgets the tokens. */
   async add<T>(
     auth: PersonAuth,
     { tenantId, baseUrl, hostOrigin }: BackendDeployment,
@@ -51,7 +80,9 @@ export class PersonAuths {
   ): Promise<T> {
     this.#held.get(auth.person, () => ({})).auth = this.#watched(auth);
     try {
-      const { operator, roles, expiresAt } = await auth.getAccessToken();
+      const token = await auth.getAccessToken();
+      const { roles, expiresAt } = token;
+      const operator = auth.variant === "A" ? token.operator : await this.#identified(auth, token);
       return await use({
         person: auth.person,
         variant: auth.variant,
@@ -64,6 +95,36 @@ export class PersonAuths {
     } catch (error) {
       await auth.forget().catch(this.#settings.report);
       throw error;
+    }
+  }
+
+  /** Asks who logged in. Nothing that others wait for is held meanwhile. @throws Refusal `identify_failed` */
+  async #identified(auth: PersonAuth, token: AccessToken): Promise<Operator | undefined> {
+    const identify = this.#identify;
+    if (identify === undefined) return token.operator;
+    const { timeoutMs, clock } = this.#settings;
+    const late = () => {
+      const message = `The function identify did not answer within ${timeoutMs} ms. Check what it waits for, or raise timeoutMs.`;
+      return new TransportError("timed_out", message, { retryable: true });
+    };
+    try {
+      // The async function is needed because a function of the caller's may also throw synchronously.
+      const answer = await inTime((async () => identify(auth))(), timeoutMs, clock, late);
+      const parsed = personSchema.safeParse(answer);
+      if (!parsed.success) {
+        const problems = parsed.error.issues.map(({ path, message }) => [...path, message].join(" "));
+        throw invalidOption("identify", `must return a person: ${problems.join("; ")}`);
+      }
+      const { userId, firstname, lastname } = parsed.data;
+      return { userId, ...(firstname != null && { firstname }), ...(lastname != null && { lastname }) };
+    } catch (error) {
+      const message = "The function identify failed. Its error is the cause.";
+      const own = { option: "identify", cause: error, known: [token.value] };
+      const failure = isBivariantError(error)
+        ? error
+        : new ConfigurationError("option_invalid", message, own);
+      const { variant, baseUrl, tenantId } = auth;
+      throw new Refusal("identify_failed", { cause: locate(failure, { variant, baseUrl, tenantId }) });
     }
   }
 

@@ -111,8 +111,8 @@ export async function answerCallback(request: Request, context: Context): Promis
     return redirect(303, taken.returnTo, await complete(request, context, taken));
   } catch (error) {
     const { code, reason = code } = reportedAnswer(error, "callback", settings);
-    // After a Refusal the login stays, because nothing was done. A store that failed may be back soon.
-    const stays = error instanceof Refusal || isStoreError(error);
+    // After most refusals the login stays, because nothing was done. A store that failed may be back soon.
+    const stays = (error instanceof Refusal && error.code !== "identify_failed") || isStoreError(error);
     const cookies = stays ? [] : await taken.end().catch(() => []);
     return redirect(303, withLoginError(taken.returnTo, reason), cookies);
   }

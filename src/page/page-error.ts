@@ -35,6 +35,8 @@ export type PageErrorCode =
   | "relaunch_required"
   /** The backend received no token: its log says why. */
   | "exchange_failed"
+  /** The backend could not find out who logged in: its log says why. */
+  | "identify_failed"
   | "rate_limited"
   /** The backend's store failed: try again. A session that was open continues. */
   | "store_unavailable"

@@ -21,11 +21,14 @@ let events: BackendEvent[];
 let received: string[];
 /** The token endpoint. The rest of the service echoes. */
 let answerToken: (body: string) => Response | Promise<Response>;
+/** Whether the option identify names the person. Otherwise its error holds the token. */
+let identifies: boolean;
 
 beforeEach(() => {
   outputs = [];
   events = [];
   received = [];
+  identifies = true;
   for (const method of ["log", "info", "warn", "error", "debug", "trace"] as const)
     vi.spyOn(console, method).mockImplementation(
       (...told) => void outputs.push(...told.map((one) => shown(one))),
@@ -37,6 +40,12 @@ function backendOf(cookie: boolean): Backend {
   return createBackend({
     deployments: [{ ...launching(), login: loginCredential({ clientSecret }) }],
     ...{ store: memoryStore(), session: { cookie }, clock: waitless() },
+    identify: async (service) => {
+      const { value } = await service.auth.getAccessToken();
+      outputs.push(shown(service));
+      if (identifies) return { userId: "ada" };
+      throw Object.assign(new Error(`refused ${value}`), { value, cause: new Error(value) });
+    },
     fetch: async (url, init) => {
       const body = String(init?.body ?? "");
       received.push(body);
@@ -170,6 +179,15 @@ describe.each([
     expect(received.some((body) => body.includes(code))).toBe(true);
     expectNone(backend);
   });
+});
+
+test("an error of identify that holds the token reveals it nowhere", async () => {
+  answerToken = () => tokens();
+  identifies = false;
+  const backend = backendOf(false);
+  await everything(backend);
+  expect(outputs.join("\n")).toContain("login_error=identify_failed");
+  expectNone(backend);
 });
 
 test("the browser's own session and login are in no error, event or inspection", async () => {

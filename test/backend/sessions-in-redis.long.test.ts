@@ -81,6 +81,17 @@ describeWithRedis("sessions in Redis", () => {
     expect(await ask("INFO", "stats")).toContain("expired_keys:200\r\n");
   });
 
+  test("of one identified person in Variant B end on both replicas by a logout everywhere at one of them", async () => {
+    const identify = async () => ({ userId: "grace" });
+    const { parts, one, two } = await replicas(Date.now, { identify });
+    const [first, second] = [await parts.loggedIn(), await parts.loggedIn()];
+    expect(await (await two(first.session)).json()).toMatchObject({ operator: { userId: "grace" } });
+    const body = { everywhere: true };
+    expect((await parts.browser.post("/auth/logout", body, bearer(first.session))).status).toBe(204);
+    for (const answer of [one(first.session), two(first.session), one(second.session), two(second.session)])
+      expect(await refusalOf(answer)).toBe("401 session_unknown");
+  });
+
   test.each(["is gone", "hangs"])("are answered 503 while Redis %s, and continue after it", async (fault) => {
     const { redis, parts, one, two } = await replicas(Date.now, { timeoutMs: 1_000 });
     const { session } = await parts.launch();

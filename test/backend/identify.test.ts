@@ -1,0 +1,251 @@
+// The option identify: who logged in by Variant B, whose answers with a token do not say it.
+import { describe, expect, test, vi } from "vitest";
+import type { BackendOptions } from "../../src/backend/index.js";
+import { unwrap } from "../../src/index.js";
+import { latch } from "../people/person.js";
+import { steppedClock } from "../support/clock.js";
+import { shown } from "../support/shown.js";
+import { settle } from "../support/wait.js";
+import { bearer, OWN, type Rig, type RigOptions, rig, SERVICE } from "./rig.js";
+import { refusalOf, TestBrowser } from "./test-browser.js";
+
+type Identify = NonNullable<BackendOptions["identify"]>;
+
+const grace = { userId: "grace", firstname: "Grace", lastname: "Hopper" };
+
+/** Logs in, and returns the `login_error` with which the browser comes back to its page. */
+async function refusedLogin(parts: Rig): Promise<string | undefined> {
+  const back = await parts.login();
+  expect(back.status).toBe(303);
+  return /#login_error=(.*)$/.exec(back.headers.get("location") ?? "")?.[1];
+}
+
+/** The keys of what the store holds for people: sessions, completed logins and tokens. */
+function watched() {
+  const held = new Set<string>();
+  const wrapStore: RigOptions["wrapStore"] = (inner) => ({
+    ...inner,
+    set: (key, ...rest) => {
+      held.add(key);
+      return inner.set(key, ...rest);
+    },
+    delete: (key) => {
+      held.delete(key);
+      return inner.delete(key);
+    },
+  });
+  return { wrapStore, held: () => [...held].filter((key) => /\["grant"|:session:|:login:/.test(key)) };
+}
+
+describe("identify", () => {
+  test("is called once after a login, and every answer about the session then names the person", async () => {
+    const identify = vi.fn<Identify>(async () => grace);
+    const parts = rig({ identify });
+    const { session, ...shownToPage } = await parts.loggedIn();
+    expect(shownToPage).toMatchObject({ variant: "B", operator: grace });
+    const request = () => parts.browser.request("GET", "/x", { headers: bearer(session) });
+    for (const backend of [parts.backend, parts.another()]) {
+      expect(await (await backend(request())).status).toBe(404);
+      expect(await backend.session(request())).toMatchObject({ operator: grace });
+    }
+    const me = await parts.browser.get("/auth/me", bearer(session));
+    expect(await me.json()).toMatchObject({ operator: grace });
+    // A refresh of the token does not ask again.
+    parts.clock.advance(59 * 60_000);
+    await parts.backend.session(request());
+    parts.clock.advance(2 * 60_000);
+    expect((await (await parts.backend.connect(request())).call("listDevices")).ok).toBe(true);
+    expect(identify).toHaveBeenCalledTimes(1);
+  });
+
+  test("calls the service as the person who logged in, and its bearer goes to no other deployment", async () => {
+    const sent: { origin: string; bearer: string | null }[] = [];
+    const parts: Rig = rig({
+      fetch: (url, init) => {
+        sent.push({ origin: new URL(url).origin, bearer: new Headers(init?.headers).get("authorization") });
+        return url.startsWith(SERVICE) ? parts.emulator.fetch(url, init) : Promise.resolve(Response.json({}));
+      },
+      identify: async (service) => {
+        expect([service.variant, service.baseUrl, service.tenantId]).toEqual(["B", SERVICE, "acme"]);
+        const [device] = unwrap(await service.call("listDevices")) as { name: string }[];
+        const elsewhere = await service.fetch("https://other.example/v1/me").catch((error) => error);
+        expect(elsewhere).toMatchObject({ code: "option_invalid" });
+        return { userId: `owner of ${device?.name}` };
+      },
+    });
+    expect((await parts.loggedIn()).operator?.userId).toMatch(/^owner of ./);
+    const calls = sent.filter(({ bearer }) => bearer !== null);
+    expect(calls).toEqual([{ origin: SERVICE, bearer: expect.stringMatching(/^Bearer ./) }]);
+  });
+
+  test("is not called for a launch, whose token names the operator", async () => {
+    const identify = vi.fn<Identify>(async () => grace);
+    expect((await rig({ identify }).launch()).operator?.userId).toBe("ada");
+    expect(identify).not.toHaveBeenCalled();
+  });
+
+  test("may return null for a name that the person does not have", async () => {
+    const parts = rig({ identify: async () => ({ userId: "7", firstname: null, lastname: "Doe" }) });
+    expect((await parts.loggedIn()).operator).toEqual({ userId: "7", lastname: "Doe" });
+  });
+
+  const never = () => new Promise<never>(() => {});
+  const returning = (value: unknown) => (async () => value) as unknown as Identify;
+  const failures: { name: string; identify: Identify; says: RegExp }[] = [
+    { name: "rejects", identify: () => Promise.reject(new Error("no such route")), says: /no such route/ },
+    {
+      name: "throws",
+      identify: () => {
+        throw new TypeError("not iterable");
+      },
+      says: /not iterable/,
+    },
+    { name: "never answers", identify: never, says: /identify did not answer within 10000 ms/ },
+    { name: "returns undefined", identify: returning(undefined), says: /identify must return/ },
+    { name: "returns null", identify: returning(null), says: /identify must return/ },
+    { name: "returns no userId", identify: returning({ firstname: "Ada" }), says: /userId/ },
+    { name: "returns an empty userId", identify: returning({ userId: "" }), says: /userId/ },
+    { name: "returns a number as userId", identify: returning({ userId: 7 }), says: /String\(id\)/ },
+    { name: "returns a huge userId", identify: returning({ userId: "7".repeat(257) }), says: /userId/ },
+    {
+      name: "returns a name that is an object",
+      identify: returning({ ...grace, lastname: {} }),
+      says: /lastname/,
+    },
+    { name: "returns an unknown member", identify: returning({ ...grace, email: "g@x" }), says: /"email"/ },
+    {
+      name: "rejects with the error of a call",
+      identify: async (service) => unwrap(await service.call("noSuchOperation" as "listDevices")) as never,
+      says: /noSuchOperation/,
+    },
+  ];
+  test.each(failures)(
+    "that $name refuses the login, and leaves nothing behind",
+    async ({ identify, says }) => {
+      const { wrapStore, held } = watched();
+      const clock = steppedClock();
+      const parts = rig({ wrapStore, identify, clock });
+      const login = refusedLogin(parts);
+      expect(await clock.through(login)).toBe("identify_failed");
+      const [told] = parts.told;
+      expect([parts.told.length, told]).toMatchObject([
+        1,
+        {
+          ...{ status: 502, code: "identify_failed", route: "callback" },
+          error: { variant: "B", baseUrl: SERVICE, tenantId: "acme" },
+        },
+      ]);
+      expect(shown(told?.error)).toMatch(says);
+      expect(held()).toEqual([]);
+      expect(await refusalOf(parts.browser.post("/auth/session"))).toBe("401 session_missing");
+    },
+  );
+
+  test("that answers too late changes nothing, and its service makes no further call", async () => {
+    const { wrapStore, held } = watched();
+    const clock = steppedClock();
+    const gate = latch();
+    const call = vi.fn<(outcome: unknown) => void>();
+    const identify: Identify = async (service) => {
+      await gate.promise;
+      call(await service.call("listDevices").catch((error: unknown) => error));
+      return grace;
+    };
+    const parts = rig({ wrapStore, identify, clock });
+    expect(await clock.through(refusedLogin(parts))).toBe("identify_failed");
+    gate.release();
+    await settle();
+    expect(call).toHaveBeenCalledWith(expect.objectContaining({ code: "login_expired" }));
+    expect([held(), parts.told.length]).toEqual([[], 1]);
+  });
+
+  test("that hangs holds no place of the exchanges, and a repeated callback sends nothing", async () => {
+    const gate = latch();
+    let hanging = 0;
+    const identify: Identify = async () => {
+      hanging++;
+      await gate.promise;
+      return grace;
+    };
+    const parts = rig({ identify, clock: steppedClock(), clientKey: () => "one office" });
+    const comeBacks: { browser: TestBrowser; url: string; back: Promise<Response> }[] = [];
+    // 65 would be more than may exchange a code at a time.
+    while (comeBacks.length < 65) {
+      const browser = new TestBrowser(parts.backend, OWN);
+      const begun = await browser.get("/auth/login");
+      const login = { url: begun.headers.get("location") ?? "", userId: "ada" };
+      const url = parts.emulator.login(login).callbackUrl;
+      comeBacks.push({ browser, url, back: browser.get(url) });
+      while (hanging < comeBacks.length) await settle();
+    }
+    const [first] = comeBacks;
+    const before = parts.tokenRequests();
+    const again = await first?.browser.get(first.url);
+    expect(again?.headers.get("location")).toContain("#login_error=login_refused");
+    expect(parts.tokenRequests()).toBe(before);
+    expect((await parts.launch()).operator?.userId).toBe("ada");
+    gate.release();
+    for (const { back } of comeBacks) expect((await back).headers.get("location")).toBe(`${OWN}/`);
+    const session = await first?.browser.post("/auth/session");
+    expect(await session?.json()).toMatchObject({ operator: grace });
+  });
+});
+
+describe("with identify", () => {
+  const everywhere = (parts: Rig, session: string | undefined) =>
+    parts.browser.post("/auth/logout", { everywhere: true }, bearer(session));
+  const isOpen = async ({ browser, backend }: Rig, session: string | undefined) =>
+    (await backend(browser.request("GET", "/auth/me", { headers: bearer(session) }))).ok;
+
+  test("logout everywhere ends the logins of this person on all replicas, and no other session", async () => {
+    let person = grace;
+    const identify: Identify = async () => person;
+    const parts = rig({ identify });
+    const other = rig({
+      identify,
+      store: parts.store,
+      fetch: (url, init) => parts.emulator.fetch(url, init),
+    });
+    const [first, second] = [await parts.loggedIn(), await parts.loggedIn()];
+    person = { ...grace, userId: "ada" };
+    const [ada, launched] = [await parts.loggedIn(), await parts.launch()];
+    expect(await isOpen(other, second.session)).toBe(true);
+    expect((await everywhere(parts, first.session)).status).toBe(204);
+    const open = [first, second, ada, launched].map(({ session }) => isOpen(other, session));
+    expect(await Promise.all(open)).toEqual([false, false, true, true]);
+    // The operator of a launch is another person, even with the same id: identify chose that of the login.
+    expect((await everywhere(parts, launched.session)).status).toBe(204);
+    expect(await isOpen(other, ada.session)).toBe(true);
+  });
+
+  test("a person who logs in has another stateKey than the operator of a launch with that id", async () => {
+    const parts = rig({ identify: async () => ({ userId: "ada" }) });
+    const keys: string[] = [];
+    for (const { session } of [await parts.loggedIn(), await parts.loggedIn(), await parts.launch()]) {
+      const request = parts.browser.request("GET", "/x", { headers: bearer(session) });
+      keys.push((await parts.backend.session(request)).stateKey);
+    }
+    expect(keys[0]).toBe(keys[1]);
+    expect(keys[0]).not.toBe(keys[2]);
+  });
+
+  test("sessions and completed logins from before it go on without a person", async () => {
+    const identify = vi.fn<Identify>(async () => grace);
+    const parts = rig();
+    const { session } = await parts.loggedIn();
+    await parts.login();
+    const newer = rig({
+      identify,
+      store: parts.store,
+      fetch: (url, init) => parts.emulator.fetch(url, init),
+    });
+    for (const [name, value] of parts.browser.cookies) newer.browser.cookies.set(name, value);
+    const fetched = (await (await newer.browser.post("/auth/session")).json()) as { session: string };
+    for (const one of [session, fetched.session]) {
+      const me = await newer.browser.get("/auth/me", bearer(one));
+      expect([me.status, await me.json()]).toEqual([200, expect.not.objectContaining({ operator: grace })]);
+      expect(await refusalOf(everywhere(newer, one))).toBe("409 person_unknown");
+    }
+    expect(identify).not.toHaveBeenCalled();
+  });
+});
