@@ -53,7 +53,7 @@ const LAYERS: readonly Layer[] = [
   { holds: "src/backend/", may: [...CORE, "generated/", "src/stores/memory.ts", "jose", "zod"] },
   {
     holds: "src/emulator/",
-    may: ["generated/", "jose", "zod", "hono", "@hono/node-server", "yaml", "node:"],
+    may: ["@cfworker/json-schema", "generated/", "jose", "zod", "hono", "@hono/node-server", "yaml", "node:"],
   },
   {
     holds: "src/contract/",

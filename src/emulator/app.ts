@@ -23,6 +23,8 @@ interface Arrival extends Exchange {
   readonly request: Request;
   /** The decoded parameters of the path. */
   readonly parameters: Readonly<Record<string, string>>;
+  /** The same as they were sent. */
+  readonly encoded: Readonly<Record<string, string>>;
 }
 
 interface Operation extends Routed {
@@ -140,8 +142,8 @@ function operationsOf(settings: Settings): Operation[] {
         operation: route.operationId,
         method: route.method,
         path: route.path,
-        handler: ({ deployment, parameters, request, note }) =>
-          answerApiCall(deployment, route, parameters, request, note),
+        handler: ({ deployment, request, note, ...path }) =>
+          answerApiCall(deployment, route, path, request, note),
       }),
     ),
   ];

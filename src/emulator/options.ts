@@ -8,6 +8,8 @@ import {
   defaultDevices,
   devicesSchema,
   type EmulatedApi,
+  type Responses,
+  responsesSchema,
 } from "./api/routes.js";
 import type { RuleSettings } from "./checks.js";
 import { EmulatorError, isJson, parseInput } from "./errors.js";
@@ -54,6 +56,11 @@ export interface EmulatorOptions {
    * answers the example of its document, else a value that its schema allows. Default: no operations.
    */
   readonly api?: EmulatedApi | undefined;
+  /**
+   * Answers of your own for operations of `api`, by operationId. Each receives the call as it was read by the document.
+   * @example { createThing: ({ body }) => ({ id: "1", ...Object(body) }) }
+   */
+  readonly respond?: Responses | undefined;
   /** How long a replaced grant stays in force for tokens already minted, in milliseconds. Default: 0. */
   readonly narrowingDelayMs?: number | undefined;
   /** `expires_in` of Variant A and the lifetime of both variants' tokens. Default: 3600. */
@@ -194,6 +201,7 @@ const schema = z.strictObject({
   rateLimit: z.union([z.literal(false), rateLimit]).default(false),
   routes: z.array(apiRouteSchema).default([]),
   api: apiSchema.default({ operations: { A: {}, B: {} } }),
+  respond: responsesSchema.default({}),
   narrowingDelayMs: z.number().min(0).default(0),
   tokenLifetimeSeconds: seconds.default(3600),
   codeLifetimeSeconds: seconds.default(120),
@@ -319,6 +327,7 @@ const table: Readonly<Record<OptionId, readonly [section: string, says: string]>
   issuerInCallback: ["4.2", "Whether Variant B's callback carries iss, the public URL (RFC 9207)."],
   api: ["4.3", "The operations of documents of your own. The option routes can replace them."],
   routes: ["4.3", "Routes besides the two device lists. A declared route can replace an invented one."],
+  respond: ["4.3", "Answers of your own for operations of the option api, by operationId."],
   narrowingDelayMs: ["2.1", "How long a replaced grant stays in force for issued tokens."],
   bearerStatus: ["7.2", "The status for a bearer that is missing or not valid for the request."],
   bearerBody: ["7.2", "The body of that answer. Null: none at 401, otherwise invalid_token as error."],

@@ -10,6 +10,8 @@ interface Found<T> {
   readonly operation: T;
   /** The decoded parameters of the path. */
   readonly parameters: Readonly<Record<string, string>>;
+  /** The same as they were sent. */
+  readonly encoded: Readonly<Record<string, string>>;
 }
 
 /** A template's parameters, each in braces. */
@@ -40,10 +42,16 @@ export class Router<T extends Routed> {
       const values: string[] = [];
       if (!segments.every((literals, index) => takeValues(sent[index] ?? "", literals, values))) return [];
       const names = operation.path.match(PARAMETER) ?? [];
-      const pairs = names.map((braced, index) => [braced.slice(1, -1), decoded(values[index] ?? "")]);
-      return [{ operation, parameters: Object.fromEntries(pairs) }];
+      const pairs = names.map((braced, index) => [nameIn(braced), values[index] ?? ""] as const);
+      const parameters = pairs.map(([name, value]) => [name, decoded(value)]);
+      return [{ operation, parameters: Object.fromEntries(parameters), encoded: Object.fromEntries(pairs) }];
     });
   }
+}
+
+/** A template may also name the style, as in {;color*}. */
+function nameIn(braced: string): string {
+  return braced.slice(1, -1).replace(/^[.;]/, "").replace(/\*$/, "");
 }
 
 /** Adds the values between the literals, none of them empty, and returns whether the segment has this form. */

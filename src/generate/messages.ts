@@ -21,6 +21,8 @@ export interface Parameter {
   readonly in: Place;
   readonly required: boolean;
   readonly form: Form;
+  /** The Parameter Object; absent if only the path names the parameter. */
+  readonly source?: JsonObject;
   /** The value of `x-device`. */
   readonly device?: unknown;
   /** The TypeScript keyword for a simple schema, which an editor shows instead of a lookup. */
@@ -105,7 +107,7 @@ export function readParameters(
       const form = formOf(document, source, place, at);
       const keyword = form.content === undefined ? keywordOf(schema.value) : undefined;
       const device = source["x-device"];
-      found.set(key, { name, in: place, required: isRequired, form, keyword, device });
+      found.set(key, { name, in: place, required: isRequired, form, source, keyword, device });
     }
   }
   return [...found.values()];

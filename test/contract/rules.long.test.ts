@@ -13,6 +13,8 @@ const unseen: Partial<Record<RuleId, string>> = {
   "login.form": "the pages of the login are not described",
   "login.pending": "the pages of the login are not described",
   "login.credentials": "the pages of the login are not described",
+  "request.parameters": "the description shows no parameter that could be wrong",
+  "request.body": "the description shows no body besides those of the token endpoints",
 };
 
 const switched = (Object.keys(rules) as RuleId[]).filter((rule) => rules[rule].off !== undefined);

@@ -44,9 +44,9 @@ describe("the option table", () => {
     expect(await answers(given)).toEqual(await answers({}));
   });
 
-  test("has the names of a settings file, which connect and apiClient take too, and four that are not the deployment's", async () => {
+  test("has the names of a settings file, which connect and apiClient take too, and five that are not the deployment's", async () => {
     const names = Object.keys(options).map((id) => id.split(".")[0] ?? "");
-    const own = ["admin", "api", "publicUrl", "routes"];
+    const own = ["admin", "api", "publicUrl", "respond", "routes"];
     const settings: Record<string, unknown> = { refreshTokens: { idleSeconds: 60 }, bearerStatuses: [403] };
     for (const [id, { default: value }] of Object.entries(options))
       if (!id.includes(".") && !own.includes(id)) settings[id] = value;

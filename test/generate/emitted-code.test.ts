@@ -81,7 +81,7 @@ const AWKWARD = openapi(
 );
 
 test("a bundler leaves out answers that nothing uses", async () => {
-  const unused = (await readFile("generated/emulation.ts", "utf8")).replace("export const", "const");
+  const unused = (await readFile("generated/emulation.ts", "utf8")).replaceAll("export const", "const");
   const { code } = await transform(unused, { loader: "ts", format: "esm", treeShaking: true });
   expect(code).not.toContain("JSON.parse");
 });

@@ -80,10 +80,15 @@ export function cacheFolder(): string {
 }
 
 /** Bundles a program that imports the package by its name; resolves with the path of a module that Node runs. */
-export async function bundleProgram(code: string, folder: string, name: string): Promise<string> {
+export async function bundleProgram(
+  code: string,
+  folder: string,
+  name: string,
+  resolveDir: string = root,
+): Promise<string> {
   const outfile = join(folder, name);
   await build({
-    stdin: { contents: code, resolveDir: root, loader: "ts" },
+    stdin: { contents: code, resolveDir, loader: "ts" },
     bundle: true,
     format: "esm",
     platform: "node",

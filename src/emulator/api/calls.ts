@@ -5,12 +5,13 @@ import type { RequestNote } from "../journal.js";
 import { grantsInForce, type Plugin } from "../registrations/plugins.js";
 import { shown } from "../shown.js";
 import type { Authorization, Deployment, IssuedToken } from "../state.js";
+import { readCall } from "./requests.js";
 import { type ApiRoute, devicesOf, type ServedRoute, variantOf } from "./routes.js";
 
 export async function answerApiCall(
   deployment: Deployment,
   route: ServedRoute,
-  parameters: Readonly<Record<string, string>>,
+  { parameters, encoded }: Readonly<Record<"parameters" | "encoded", Readonly<Record<string, string>>>>,
   request: Request,
   note: RequestNote,
 ): Promise<Response> {
@@ -19,7 +20,10 @@ export async function answerApiCall(
   const respond = route.respond ?? (() => ({ operationId: route.operationId, parameters }));
   if (route.anonymous) {
     const stranger = { tenantId: pathTenantId ?? "", clientId: "", devices: [] };
-    return callAnswer(deployment, await respond({ ...stranger, variant, parameters, request }), request);
+    const call = await readCall(await route.describe?.(), encoded, request, deployment.switches);
+    if ("rule" in call) return refuse(deployment, call, { tenantId: pathTenantId });
+    const value = await respond({ ...stranger, ...call, variant, parameters, request });
+    return callAnswer(deployment, value, request);
   }
   const token = findToken(deployment, variant, request);
   if ("rule" in token) return refuse(deployment, token, { tenantId: pathTenantId });
@@ -33,8 +37,10 @@ export async function answerApiCall(
     const caller = tenantId === token.tenantId ? { tenantId, clientId } : { tenantId };
     return refuse(deployment, refusal, caller);
   }
+  const call = await readCall(await route.describe?.(), encoded, request, deployment.switches);
+  if ("rule" in call) return refuse(deployment, call, { tenantId, clientId });
   const devices = devicesOf(deployment.settings.devices, tenantId);
-  const value = await respond({ variant, tenantId, clientId, userId, parameters, request, devices });
+  const value = await respond({ variant, tenantId, clientId, userId, parameters, ...call, request, devices });
   return callAnswer(deployment, value, request);
 }
 
@@ -193,7 +199,8 @@ function refuse(
   const isOptIn = refusal.rule === "route.opt-in";
   const isBearer = isOptIn || refusal.rule.startsWith("bearer.");
   const chosen = isOptIn ? pluginTokenRefusedStatus : bearerStatus;
-  const status = isBearer ? chosen : answerTo(refusal).status;
+  const { status: ruled, error } = answerTo(refusal);
+  const status = isBearer ? chosen : ruled;
   customerLog.record(clock(), { tenantId, clientId }, { ...refusal, answer: { status } });
   const headers = new Headers();
   if (status === 401) {
@@ -203,7 +210,7 @@ function refuse(
   }
   const bodyOfBearer = bearerBody ?? (status === 401 ? null : { error: "invalid_token" });
   const bodyOfScope = refusal.rule === "route.operator" ? settings.missingCapabilityBody : null;
-  const body = isBearer ? bodyOfBearer : bodyOfScope;
+  const body = isBearer ? bodyOfBearer : error === undefined ? bodyOfScope : { error };
   if (body !== null) return Response.json(body, { status, headers });
   headers.set("content-length", "0");
   return new Response(null, { status, headers });

@@ -1,10 +1,14 @@
 // API routes: how they are declared, the described and the invented ones, and the table of all.
 import { z } from "zod";
 import type { OperationEntry } from "../../../generated/operations.js";
+import { mostAlike } from "../../option-names.js";
 import { EmulatorError, isJson } from "../errors.js";
 import { AUTHORIZATION_PATH, CONSENT_PATH, LOGIN_PATH, TOKEN_PATH_A, TOKEN_PATH_B } from "../paths.js";
 import { scopeSchema, tenantIdSchema } from "../registrations/fields.js";
 import { canBeRouted } from "../router.js";
+import { type Answers, documentedAnswer } from "./answers.js";
+import type { CallParams, Described, DocumentedRequests } from "./requests.js";
+import { Schemas } from "./schemas.js";
 
 /** An authorised call, as `respond` receives it. */
 export interface ApiCall {
@@ -15,6 +19,17 @@ export interface ApiCall {
   readonly userId?: string | undefined;
   /** The decoded path parameters; in Variant A they include `tenantId`. */
   readonly parameters: Readonly<Record<string, string>>;
+  /**
+   * The parameters by their place. Of an operation of the option `api`: those of the document, in its types. Of any other
+   * route: of path, query and cookies, as texts, and as a list of texts where a name was sent several times.
+   */
+  readonly params: CallParams;
+  /**
+   * The body by its media type: JSON, the members of a form or of a multipart body with its files as `File`, text, or a
+   * `Blob`. Undefined without a body, and where it cannot be read as its media type says.
+   */
+  readonly body: unknown;
+  /** Its body is still unread. */
   readonly request: Request;
   /** The devices of the tenant, from the option `devices`. */
   readonly devices: readonly Device[];
@@ -94,11 +109,21 @@ export interface ServedRoute extends ApiRoute {
   readonly variant?: "A" | "B";
   /** Served without a bearer. */
   readonly anonymous?: true | undefined;
+  /** Loads what the document says about requests; absent for a route of no document. */
+  readonly describe?: () => Promise<Described | undefined>;
 }
 
 export function variantOf(route: ServedRoute): "A" | "B" {
   return route.variant ?? (route.path.startsWith("/api/") ? "A" : "B");
 }
+
+/** By operationId. Each returns a `Response`, a JSON value for the first documented success, or undefined for no body. */
+export type Responses = Readonly<Record<string, (call: ApiCall) => unknown>>;
+
+export const responsesSchema: z.ZodType<Responses> = z.record(
+  z.string(),
+  z.custom<(call: ApiCall) => unknown>((value) => typeof value === "function", "must be a function"),
+);
 
 /** The module operations.ts that `bivariant generate` wrote from documents of your own. */
 export interface EmulatedApi {
@@ -128,16 +153,9 @@ interface RouteSettings {
   readonly routes: readonly ApiRoute[];
   readonly refreshPath: string;
   readonly api: EmulatedApi;
+  readonly respond: Responses;
   readonly devices?: Devices | undefined;
 }
-
-/** A row of the module emulation.ts; `body` is absent if the document shows none. */
-interface DocumentedAnswer {
-  readonly status: number;
-  readonly contentType?: string;
-  readonly body?: unknown;
-}
-type Answers = { readonly [V in "A" | "B"]?: Readonly<Record<string, DocumentedAnswer>> };
 
 /** An operation of the option `api` that the emulator leaves out, or for whose answer it has no sample. */
 export interface NotServed {
@@ -183,31 +201,70 @@ function reasonNotToServe(method: string, path: string, same: string | undefined
 }
 
 function documentedRoute(
-  { success: [status = 200], ...row }: DocumentedRow,
-  { api, devices: given }: RouteSettings,
+  { success: [status = 200, ...statuses], ...row }: DocumentedRow,
+  { devices: given, respond: responses }: RouteSettings,
+  load: () => Promise<Emulation>,
 ): ServedRoute {
   const { variant, operationId } = row;
   const route = row as ServedRoute;
   const list = deviceListRoutes.find((described) => placeOf(described) === placeOf(route));
+  const own = Object.hasOwn(responses, operationId) ? responses[operationId] : undefined;
   return {
     ...route,
     scope: route.scope ?? list?.scope,
-    async respond({ parameters, devices }) {
-      const { emulation = {} }: { emulation?: Answers } = (await api.emulation?.()) ?? {};
+    describe: async () => {
+      const { requests = {}, schemas = {} } = await load();
+      const documented = requests[variant]?.operations;
+      if (documented === undefined) return undefined;
+      const request = Object.hasOwn(documented, operationId) ? documented[operationId] : undefined;
+      return { request: request ?? {}, schemas: schemas[variant] ?? new Schemas() };
+    },
+    async respond(call) {
+      const { parameters, devices, request } = call;
+      const accept = request.headers.get("accept");
+      if (own !== undefined) {
+        const value = await own(call);
+        if (value instanceof Response) return value;
+        const isEmpty = value === undefined;
+        const empty = statuses.includes(204) ? 204 : status === 200 ? 204 : status;
+        const contentType = "application/json";
+        return documentedAnswer(
+          isEmpty ? { status: empty } : { status, contentType, body: value },
+          value,
+          accept,
+        );
+      }
+      const { emulation = {} } = await load();
       const answer = emulation[variant]?.[operationId] ?? { status, contentType: "application/json" };
-      if (list === undefined) return documentedAnswer(answer, { operationId, parameters });
-      return documentedAnswer(given === undefined ? answer : { ...answer, body: undefined }, devices);
+      if (list === undefined) return documentedAnswer(answer, { operationId, parameters }, accept);
+      const { body: _, ...shape } = answer;
+      return documentedAnswer(given === undefined ? answer : shape, devices, accept);
     },
   };
 }
 
-function documentedAnswer({ status, contentType, body }: DocumentedAnswer, notShown: unknown): Response {
-  // The constructor of Response refuses a body for these two.
-  if (contentType === undefined || status === 204 || status === 205) return new Response(null, { status });
-  const isJson = /\/(?:[\w.+*-]+\+)?json\s*(?:;|$)|\*/i.test(contentType);
-  const headers = { "content-type": contentType.includes("*") ? "application/json" : contentType };
-  if (isJson) return Response.json(body === undefined ? notShown : body, { status, headers });
-  return new Response(typeof body === "string" ? body : "", { status, headers });
+/** The module emulation.ts, with the schemas of each document ready for use. */
+interface Emulation {
+  readonly emulation?: Answers;
+  readonly requests?: { readonly [V in "A" | "B"]?: DocumentedRequests };
+  readonly schemas?: { readonly [V in "A" | "B"]?: Schemas };
+}
+
+/** Loads the module at the first call. */
+function emulationLoader({ emulation }: EmulatedApi): () => Promise<Emulation> {
+  let loaded: Promise<Emulation> | undefined;
+  const load = async (): Promise<Emulation> => {
+    const module: Emulation = (await emulation?.()) ?? {};
+    const schemas = {
+      A: new Schemas(module.requests?.A?.schemas),
+      B: new Schemas(module.requests?.B?.schemas),
+    };
+    return { ...module, schemas };
+  };
+  return () => {
+    loaded ??= load();
+    return loaded;
+  };
 }
 
 /** "JSON; body shape not shown" (description, section 4.3): members besides the id are answered as given. */
@@ -284,18 +341,20 @@ const inventedRoutes: readonly ApiRoute[] = [
  * of the option `api`, these the device lists and both the invented routes. The paths of token endpoints and pages in an
  * api are the emulator's own.
  *
- * @throws {@link EmulatorError} `route_conflict` if two declared routes share method and path, or variant and
+ * @throws {@link EmulatorError} `option_invalid` for an answer to an unknown operation, `route_conflict` if two declared routes share method and path, or variant and
  *   operationId, or if one takes the path of a token endpoint, of a page or of the refresh.
  */
 export function routeTable(settings: RouteSettings): ServedRoute[] {
   const { routes } = settings;
+  const load = emulationLoader(settings.api);
+  checkResponses(settings);
   const left = new Set(
     operationsNotServed(settings).map(({ variant, operationId }) => `${variant} ${operationId}`),
   );
   const ofApi = documentedRows(settings)
     .filter(({ variant, operationId }) => !left.has(`${variant} ${operationId}`))
     .filter(({ path }) => !isReserved(path, settings))
-    .map((row) => documentedRoute(row, settings));
+    .map((row) => documentedRoute(row, settings, load));
   const taken = new Set<string>();
   const namesOf = (route: ServedRoute) => [placeOf(route), `${variantOf(route)}: ${route.operationId}`];
   const take = (route: ServedRoute) => {
@@ -317,6 +376,16 @@ export function routeTable(settings: RouteSettings): ServedRoute[] {
   const all = [...described, ...routes, ...[...ofApi, ...inventedRoutes].filter(take)];
   const rank = new Map(all.map((route) => [route, rankOf(route.path)]));
   return all.sort((a, b) => ((rank.get(a) ?? "") < (rank.get(b) ?? "") ? -1 : 1));
+}
+
+/** A misspelt name would leave the documented answer in place. */
+function checkResponses({ api: { operations }, respond }: RouteSettings): void {
+  const known = [...Object.keys(operations.A), ...Object.keys(operations.B)];
+  const unknown = Object.keys(respond).find((id) => !known.includes(id));
+  if (unknown === undefined) return;
+  const meant = mostAlike(unknown, known);
+  const issue = `respond.${unknown}: no operation of \`api\` has this operationId${meant ? `; use ${meant}` : ""}`;
+  throw new EmulatorError("option_invalid", issue, { issues: [issue] });
 }
 
 function isReserved(path: string, { refreshPath }: RouteSettings): boolean {

@@ -6,32 +6,43 @@ export const MAXIMUM_BODY_BYTES = 65_536;
 /** RFC 6749 sections 5.1 and 5.2. */
 export const NOT_STORED = { "cache-control": "no-store", pragma: "no-cache" } as const;
 
-/** The body as text, or why there is none. "unreadable" means that it broke off or is not UTF-8. */
-type ReadBody = { readonly text: string } | { readonly fault: "too large" | "unreadable" };
+/** Why there is no body. "unreadable" means that it broke off or is not UTF-8. */
+type BodyFault = { readonly fault: "too large" | "unreadable" };
 
-/** Reads up to `MAXIMUM_BODY_BYTES`, so that no request can make the emulator store more. */
-export async function readBody(request: Request): Promise<ReadBody> {
-  const utf8 = new TextDecoder("utf-8", { fatal: true });
+/** Reads up to `MAXIMUM_BODY_BYTES` of text, so that no request can make the emulator store more. */
+export async function readBody(request: Request): Promise<{ readonly text: string } | BodyFault> {
+  const body = await readBytes(request, MAXIMUM_BODY_BYTES);
+  try {
+    return "fault" in body ? body : { text: new TextDecoder("utf-8", { fatal: true }).decode(body.bytes) };
+  } catch {
+    return { fault: "unreadable" };
+  }
+}
+
+export async function readBytes(
+  request: Request,
+  most: number,
+): Promise<{ readonly bytes: Uint8Array<ArrayBuffer> } | BodyFault> {
   const length = request.headers.get("content-length");
   const chunks: Uint8Array[] = [];
   let size = 0;
   try {
     // A server ends a body at its content-length. To read it whole costs a fraction of what its stream costs.
-    if (length !== null && Number(length) <= MAXIMUM_BODY_BYTES) {
-      const bytes = await request.arrayBuffer();
-      return bytes.byteLength > MAXIMUM_BODY_BYTES ? { fault: "too large" } : { text: utf8.decode(bytes) };
+    if (length !== null && Number(length) <= most) {
+      const bytes = new Uint8Array(await request.arrayBuffer());
+      return bytes.byteLength > most ? { fault: "too large" } : { bytes };
     }
     const reader = request.body?.getReader();
     for (let chunk = await reader?.read(); chunk?.value !== undefined; chunk = await reader?.read()) {
       size += chunk.value.byteLength;
-      if (size > MAXIMUM_BODY_BYTES) {
+      if (size > most) {
         // This is not awaited, so that a sender that never stops cannot delay the answer.
         reader?.cancel().catch(() => {});
         return { fault: "too large" };
       }
       chunks.push(chunk.value);
     }
-    return { text: utf8.decode(Buffer.concat(chunks)) };
+    return { bytes: new Uint8Array(Buffer.concat(chunks)) };
   } catch {
     return { fault: "unreadable" };
   }

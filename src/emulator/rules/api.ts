@@ -74,6 +74,20 @@ export const apiRules = {
     remedy: "Ask for a device inside the restriction, or have the customer extend it.",
     off: "The device restriction is not checked.",
   },
+  "request.parameters": {
+    section: "not shown (OpenAPI 3.1.1, Parameter Object)",
+    says: "The parameters are those of the document: each required one is there, written in its style, with a value that its schema allows. Others are ignored.",
+    answer: { status: 400, error: "invalid_request" },
+    remedy: "Send the parameter as the document of the option api says.",
+    off: "Parameters that are missing or malformed are left out, and those that their schema refuses too.",
+  },
+  "request.body": {
+    section: "not shown (OpenAPI 3.1.1, Request Body Object)",
+    says: "The body is of a documented media type (415), not too large (413), there if it is required, and written as its media type and its schema say.",
+    answer: { status: 400, error: "invalid_request" },
+    remedy: "Send the body as the document of the option api says.",
+    off: "Any body is accepted. One that the document does not allow is not read.",
+  },
   // These rules are about the service's own answers.
   "path.version": {
     section: "9",

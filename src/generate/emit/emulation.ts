@@ -1,10 +1,11 @@
-/** What an emulator answers for the operations of a document. Emits emulation.ts, or reads documents for `emulate`. */
+/** What an emulator needs of the operations of a document: answers and requests. Emits emulation.ts, or reads documents for `emulate`. */
 import { type Document, follow, VARIANTS, type Variant } from "../document.js";
 import { type Content, isJson } from "../messages.js";
 import { listOperations, type Operation, type OperationLists } from "../operations.js";
 import { readDocument } from "../read-document.js";
 import { isObject, type JsonObject } from "../source-file.js";
 import { type OperationRow, operationTable } from "./operation-table.js";
+import { type DocumentedRequests, documentedRequests } from "./requests.js";
 import { isAllowed, mergedSchema, NOT_FOUND, sampleOf } from "./sample.js";
 import { fileHeader, jsonText, prettyLiteral } from "./source-text.js";
 
@@ -14,6 +15,8 @@ interface Answer {
   readonly contentType?: string;
   /** An example of the document, else a value that its schema allows; absent if neither is shown. */
   readonly body?: unknown;
+  /** The other documented media types that can be made, for calls that accept only those. */
+  readonly others?: readonly Omit<Answer, "status" | "others">[];
 }
 
 interface Emulated {
@@ -21,6 +24,7 @@ interface Emulated {
   readonly answers: Readonly<Record<string, Answer>>;
   /** Why an answer has no sample, by operationId. */
   readonly notSampled: Readonly<Record<string, string>>;
+  readonly requests: DocumentedRequests;
 }
 
 function emulated(document: Document, operations: readonly Operation[]): Emulated {
@@ -40,13 +44,19 @@ function emulated(document: Document, operations: readonly Operation[]): Emulate
       const at = isObject(content?.media.schema) ? (content.media.schema.$ref ?? content.schema) : undefined;
       notSampled.push([id, `no value is found that the schema ${at} allows; give an example`]);
     }
+    const others = success.all
+      .filter((other) => other !== content && !isMultipart(other))
+      .map((other) => ({ contentType: other.mediaType, body: bodyOf(document, other) }))
+      .filter((other) => other.body !== undefined && other.body !== NOT_FOUND);
     const isShown = body !== undefined && body !== NOT_FOUND;
-    answers.push([
-      id,
-      { status, ...(content && { contentType: content.mediaType }), ...(isShown && { body }) },
-    ]);
+    const answer = { status, ...(content && { contentType: content.mediaType }), ...(isShown && { body }) };
+    answers.push([id, { ...answer, ...(others.length > 0 && { others }) }]);
   }
-  return { answers: Object.fromEntries(answers), notSampled: Object.fromEntries(notSampled) };
+  return {
+    answers: Object.fromEntries(answers),
+    notSampled: Object.fromEntries(notSampled),
+    requests: documentedRequests(document, operations),
+  };
 }
 
 function isMultipart(content: Content | undefined): boolean {
@@ -136,7 +146,7 @@ function escaped(value: unknown): string {
   return String(value).replace(/[&<>"]/g, (character) => codes[character] ?? "");
 }
 
-/** What an emulator answers in both variants. It takes seconds for large documents. */
+/** What an emulator answers and reads in both variants. It takes seconds for large documents. */
 export function emulate(
   documents: Readonly<Record<Variant, Document>>,
   lists: OperationLists,
@@ -158,12 +168,18 @@ export function emitEmulation(
   emulation: ReturnType<typeof emulate>,
 ): string {
   const answers = VARIANTS.map((variant) => `  ${variant}: ${jsonText(emulation[variant].answers)},\n`);
+  const requests = VARIANTS.map((variant) => {
+    const { operations, schemas } = emulation[variant].requests;
+    return `  ${variant}: {\n    operations: ${jsonText(operations)},\n    schemas: ${jsonText(schemas)},\n  },\n`;
+  });
   return [
     fileHeader(
-      "The answers of an emulator, from the examples and the schemas of both documents.",
+      "What an emulator answers and reads, from the examples and the schemas of both documents.",
       VARIANTS.map((variant) => documents[variant]),
     ),
     `export const emulation: Readonly<Record<"A" | "B", Readonly<Record<string, unknown>>>> = {\n${answers.join("")}};\n`,
+    "/** Parameters and bodies by operationId, and the schemas to which they refer. */",
+    `export const requests: Readonly<Record<"A" | "B", object>> = {\n${requests.join("")}};\n`,
   ].join("\n");
 }
 
@@ -184,6 +200,7 @@ export async function readApi(
 ): Promise<DocumentedApi> {
   const operations: DocumentedApi["operations"] = { A: {}, B: {} };
   const emulation = { A: {}, B: {} };
+  const requests: { [V in Variant]?: DocumentedRequests } = {};
   const notSampled = { A: {}, B: {} };
   for (const variant of VARIANTS) {
     const path = paths[variant];
@@ -192,9 +209,10 @@ export async function readApi(
     const list = listOperations(document);
     document.findings.refuse();
     operations[variant] = operationTable(variant, list);
-    const { answers, notSampled: reasons } = emulated(document, list);
-    emulation[variant] = answers;
-    notSampled[variant] = reasons;
+    const all = emulated(document, list);
+    emulation[variant] = all.answers;
+    requests[variant] = all.requests;
+    notSampled[variant] = all.notSampled;
   }
-  return { operations, notSampled, emulation: async () => ({ emulation }) };
+  return { operations, notSampled, emulation: async () => ({ emulation, requests }) };
 }

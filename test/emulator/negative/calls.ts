@@ -292,6 +292,28 @@ export const routes: readonly Row[] = [
   }),
 ];
 
+const malformed: Answer = {
+  status: 400,
+  headers: { "content-type": "application/json" },
+  body: { error: "invalid_request" },
+};
+const addNote = { method: "POST", path: "/v1/notes", success: [200], failure: [], anonymous: true };
+const addNoteRequest = {
+  parameters: [{ in: "query", name: "limit", required: true, schema: { type: "integer" } }],
+  body: { contents: { "application/json": { schema: { required: ["text"] } } } },
+};
+const describedApi: { options: EmulatorOptions } = {
+  options: {
+    api: {
+      operations: { A: {}, B: { addNote } },
+      emulation: async () => ({ requests: { B: { operations: { addNote: addNoteRequest }, schemas: {} } } }),
+    },
+  },
+};
+const describedCall =
+  (path: string, body = '{"text":"a"}'): Request =>
+  (world) =>
+    world.send(path, { method: "POST", headers: { "content-type": "application/json" }, body });
 const enveloped =
   (value: string, token?: string): Request =>
   async (world) =>
@@ -322,6 +344,13 @@ export const shapes: readonly Row[] = [
   ...group(breaks("path.known", notFound), {
     "a path with the version and without the tenant": call("/api/v1/devices"),
     "a path with the version that no route has": call("/v1/alarms"),
+  }),
+  ...group(also(breaks("request.parameters", malformed), describedApi), {
+    "a call without a parameter that the document requires": describedCall("/v1/notes"),
+    "a call with a parameter of another type": describedCall("/v1/notes?limit=many"),
+  }),
+  ...group(also(breaks("request.body", malformed), describedApi), {
+    "a call with a body that is not what the document says": describedCall("/v1/notes?limit=1", "{}"),
   }),
   ...group(accepting(serviceToken, { options: { publicUrl: "https://gateway.example/service" } }), {
     "a public URL with a path, which stands before the version": (world) => world.requestToken(),

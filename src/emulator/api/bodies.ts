@@ -1,0 +1,245 @@
+// Reads the body of a request by its media type, as the document describes it.
+import type { Finding } from "../checks.js";
+import {
+  JSON_TYPE,
+  type Pairs,
+  type ParameterForm,
+  pairsOf,
+  queryDecoded,
+  readValues,
+} from "./parameters.js";
+import { Malformed, parseJsonText, type Schemas } from "./schemas.js";
+
+/** As in emulation.ts. */
+export interface DocumentedBody {
+  readonly required?: true;
+  readonly contents: Readonly<Record<string, DocumentedContent>>;
+}
+
+interface DocumentedContent {
+  readonly schema?: unknown;
+  readonly encoding?: Readonly<Record<string, MemberEncoding>>;
+}
+
+type MemberEncoding = Pick<ParameterForm, "style" | "explode"> & {
+  readonly contentType?: string;
+  readonly allowReserved?: true;
+};
+
+/** A body that was read: JSON, the members of a form with files among them, text, or a Blob; undefined without a body. */
+export type BodyReading =
+  | { readonly value: unknown }
+  | { readonly finding: Finding; readonly status?: 413 | 415 };
+
+const FORM = "application/x-www-form-urlencoded";
+const MULTIPART = "multipart/form-data";
+const JSON_LINES = /^application\/(?:x-)?(?:ndjson|jsonl|jsonlines|json-lines|json-seq)\s*(?:;|$)/i;
+const TEXT = /^(?:text\/|[^;]*[/+]xml\s*(?:;|$))/i;
+
+/** Any media type, for a route that no document describes. */
+const ANY: DocumentedBody = { contents: { "*/*": {} } };
+
+export async function readDocumentedBody(
+  bytes: Uint8Array<ArrayBuffer>,
+  contentType: string | null,
+  documented: DocumentedBody = ANY,
+  schemas: Schemas,
+): Promise<BodyReading> {
+  const { required, contents } = documented;
+  const names = Object.keys(contents);
+  if (bytes.byteLength === 0 && (contentType === null || !isEmptyAllowed(contentType)))
+    return required
+      ? { finding: { expected: `a body of ${listed(names)}`, actual: "absent" } }
+      : { value: undefined };
+  const chosen = bestMatch(contentType ?? "", names);
+  const content = chosen === undefined ? undefined : contents[chosen];
+  if (content === undefined) {
+    const actual = contentType === null ? "no content-type" : "another content-type";
+    return { finding: { expected: listed(names), actual }, status: 415 };
+  }
+  const { schema } = content;
+  try {
+    const { value, checked } = await readContent(bytes, contentType ?? "", content, schemas);
+    const finding =
+      schema === undefined || checked === undefined ? undefined : schemas.check("body", schema, checked);
+    return finding === undefined ? { value } : { finding };
+  } catch (error) {
+    if (!(error instanceof Malformed)) throw error;
+    return { finding: { expected: `a body written as ${chosen}`, actual: error.message } };
+  }
+}
+
+/** Text and bytes can be empty, and so can a form. */
+function isEmptyAllowed(contentType: string): boolean {
+  return !JSON_TYPE.test(contentType) && essence(contentType) !== MULTIPART;
+}
+
+function listed(names: readonly string[]): string {
+  return names.join(" or ").slice(0, 200);
+}
+
+/** The documented name of a media type, exact before a range such as image/*. */
+function bestMatch(mediaType: string, names: readonly string[]): string | undefined {
+  const wanted = essence(mediaType);
+  const ranges = [wanted, `${wanted.split("/", 1)[0]}/*`, "*/*"];
+  const [found] = ranges.flatMap((range) => names.filter((name) => essence(name) === range));
+  return found;
+}
+
+function essence(mediaType: string): string {
+  return (mediaType.split(";", 1)[0] ?? "").trim().toLowerCase();
+}
+
+/** `checked` is what the schema describes; undefined if it describes no such value. */
+async function readContent(
+  bytes: Uint8Array<ArrayBuffer>,
+  contentType: string,
+  content: DocumentedContent,
+  schemas: Schemas,
+): Promise<{ readonly value: unknown; readonly checked?: unknown }> {
+  const json = (value: unknown) => ({ value, checked: value });
+  if (JSON_TYPE.test(contentType)) return json(parseJsonText(textOf(bytes, "utf-8")));
+  if (JSON_LINES.test(contentType)) {
+    const lines = textOf(bytes, "utf-8").replaceAll("\u001e", "\n").split("\n");
+    return json(lines.filter((line) => line.trim() !== "").map(parseJsonText));
+  }
+  if (essence(contentType) === FORM) return json(readForm(pairsOf(textOf(bytes, "utf-8")), content, schemas));
+  if (essence(contentType) === MULTIPART) return readMultipart(bytes, contentType, content, schemas);
+  if (!TEXT.test(contentType)) return { value: new Blob([bytes], { type: contentType }) };
+  const [, charset = "utf-8"] = /;\s*charset="?([\w.:-]+)/i.exec(contentType) ?? [];
+  const text = textOf(bytes, charset);
+  // The schema of XML describes the elements in it.
+  return /^text\/(?!xml)/i.test(contentType) ? json(text) : { value: text };
+}
+
+function textOf(bytes: Uint8Array, charset: string): string {
+  try {
+    return new TextDecoder(charset, { fatal: true }).decode(bytes);
+  } catch {
+    throw new Malformed("bytes that are not text of its charset");
+  }
+}
+
+type Value = string | File;
+
+function readForm(pairs: Pairs, content: DocumentedContent, schemas: Schemas): object {
+  const values = grouped(pairs.map(([key, text]) => [queryDecoded(key), text]));
+  return Object.fromEntries(readMembers(values, pairs, content, schemas, queryDecoded));
+}
+
+function grouped<T>(pairs: readonly (readonly [name: string, value: T])[]): Map<string, T[]> {
+  const values = new Map<string, T[]>();
+  for (const [name, value] of pairs) {
+    const own = values.get(name);
+    if (own === undefined) values.set(name, [value]);
+    else own.push(value);
+  }
+  return values;
+}
+
+async function readMultipart(
+  bytes: Uint8Array<ArrayBuffer>,
+  contentType: string,
+  content: DocumentedContent,
+  schemas: Schemas,
+): Promise<{ readonly value: unknown; readonly checked: unknown }> {
+  let parts: [string, Value][];
+  try {
+    parts = [...(await new Response(bytes, { headers: { "content-type": contentType } }).formData())];
+  } catch {
+    throw new Malformed("parts that cannot be told apart, or are cut off");
+  }
+  const texts = await Promise.all(
+    parts.map(async ([name, part]) => [name, await jsonOfFile(name, part, content, schemas)] as const),
+  );
+  const pairs = texts.flatMap(([name, part]) => (typeof part === "string" ? [[name, part] as const] : []));
+  // A part is not percent-encoded (OpenAPI 3.1.1, appendix E).
+  const members = [...readMembers(grouped(texts), pairs, content, schemas, String, true)];
+  const checked = members.map(([name, value]) => [
+    name,
+    Array.isArray(value) ? value.map(asText) : asText(value),
+  ]);
+  return { value: Object.fromEntries(members), checked: Object.fromEntries(checked) };
+}
+
+/** The text of a file of JSON, if the member is an object or a list: a FormData can name a media type only of a file. */
+async function jsonOfFile(
+  name: string,
+  part: Value,
+  { schema, encoding = {} }: DocumentedContent,
+  schemas: Schemas,
+): Promise<Value> {
+  if (typeof part === "string" || !JSON_TYPE.test(part.type)) return part;
+  const member = schemas.memberOf(schema === undefined ? [] : [schema], name);
+  const types = schemas.typesOf([...member, ...schemas.itemsOf(member)]);
+  const isJson = JSON_TYPE.test(encodingOf(encoding, name).contentType ?? "");
+  return isJson || types.has("object") ? part.text() : part;
+}
+
+/** A schema describes a file as a string, whose content is not checked beyond its length. */
+function asText(value: unknown): unknown {
+  return value instanceof File ? "x".repeat(Math.min(value.size, LONGEST_CHECKED_FILE)) : value;
+}
+
+const LONGEST_CHECKED_FILE = 10_000;
+
+function encodingOf(encoding: Readonly<Record<string, MemberEncoding>>, name: string): MemberEncoding {
+  return Object.hasOwn(encoding, name) ? (encoding[name] ?? {}) : {};
+}
+
+/** A member with a style is written as a parameter of a query (OpenAPI 3.1.1, Encoding Object). */
+function* readMembers(
+  values: ReadonlyMap<string, readonly Value[]>,
+  pairs: Pairs,
+  { schema, encoding = {} }: DocumentedContent,
+  schemas: Schemas,
+  decode: (text: string) => string,
+  isMultipart = false,
+): Generator<readonly [name: string, value: unknown]> {
+  const sources = schema === undefined ? [] : [schema];
+  const styled = Object.entries(encoding).filter(([name, { style }]) => {
+    const hasFile = values.get(name)?.some((value) => typeof value !== "string");
+    return style !== undefined && !hasFile;
+  });
+  const names = [...new Set([...schemas.namesOf(sources), ...Object.keys(encoding)])];
+  const taken = new Set<string>();
+  for (const [name, { style = "form", explode }] of styled) {
+    const form = { in: "query", name, style, ...(explode !== undefined && { explode }) } as const;
+    const member = schemas.memberOf(sources, name);
+    taken.add(name);
+    if (style === "form" && explode !== false) for (const key of schemas.namesOf(member)) taken.add(key);
+    const read = readValues(form, pairs, member, schemas, names, decode);
+    if (read.length > 0) yield [name, firstAllowed(read, member, schemas)];
+  }
+  const deep = styled.flatMap(([name, { style }]) => (style === "deepObject" ? `${name}[` : []));
+  for (const [name, own] of values) {
+    if (taken.has(name) || deep.some((start) => name.startsWith(start))) continue;
+    const documented = encodingOf(encoding, name).contentType;
+    const member = schemas.memberOf(sources, name);
+    const one = (value: Value, of: readonly unknown[]) => {
+      if (typeof value === "string") {
+        const text = decode(value);
+        return JSON_TYPE.test(documented ?? "") ? parseJsonText(text) : schemas.jsonOrValueOf(text, of);
+      }
+      const types = documented?.split(",").map((type) => type.trim());
+      if (types !== undefined && bestMatch(value.type, types) === undefined)
+        throw new Malformed("a file of another media type");
+      return value;
+    };
+    const types = schemas.typesOf(member);
+    // A form has one field for a list that is JSON, and a multipart body a part for each item.
+    const isWhole = !isMultipart && JSON_TYPE.test(documented ?? "");
+    const isList = (types.has("array") && !isWhole) || (types.size === 0 && own.length > 1);
+    const [first = ""] = own;
+    const readings = isList ? [own.map((value) => one(value, schemas.itemsOf(member)))] : [];
+    if (!isList && own.length > 1) throw new Malformed(`a member that is sent ${own.length} times`);
+    const isScalar = !isList || (own.length === 1 && types.size > 1);
+    yield [name, firstAllowed([...readings, ...(isScalar ? [one(first, member)] : [])], member, schemas)];
+  }
+}
+
+function firstAllowed(read: readonly unknown[], member: readonly unknown[], schemas: Schemas): unknown {
+  const found =
+    read.length === 1 ? 0 : read.findIndex((value) => member.every((one) => schemas.allows(one, value)));
+  return read[Math.max(found, 0)];
+}

@@ -1,0 +1,348 @@
+// Reads parameters as OpenAPI 3.1.1 writes them (Parameter Object, "Style Examples"), from what was sent.
+import type { Finding } from "../checks.js";
+import { Malformed, parseJsonText, type Schemas } from "./schemas.js";
+
+/** How a parameter is written; what is not named is the default of its place. */
+export interface ParameterForm {
+  readonly in: "path" | "query" | "header" | "cookie";
+  readonly name: string;
+  readonly style?: string;
+  readonly explode?: boolean;
+  /** The media type of `content`. */
+  readonly content?: string;
+}
+
+/** As in emulation.ts. */
+export interface DocumentedParameter extends ParameterForm {
+  readonly required?: true;
+  readonly allowEmptyValue?: true;
+  readonly schema?: unknown;
+}
+
+/** Names and values in the order of a request, both as they were sent. */
+export type Pairs = readonly (readonly [name: string, value: string])[];
+
+/** What a request carries outside of its body. */
+export interface SentParameters {
+  readonly path: Readonly<Record<string, string>>;
+  readonly query: Pairs;
+  readonly headers: Headers;
+  readonly cookies: Pairs;
+}
+
+export function sentParameters(path: Readonly<Record<string, string>>, request: Request): SentParameters {
+  const { headers, url } = request;
+  const cookies = (headers.get("cookie") ?? "").split(";").map((pair) => pair.trim());
+  return { path, query: pairsOf(new URL(url).search.slice(1)), headers, cookies: cookies.flatMap(pairsOf1) };
+}
+
+/** The pairs of a query or a form. */
+export function pairsOf(text: string): Pairs {
+  return text.split("&").flatMap(pairsOf1);
+}
+
+function pairsOf1(text: string): [string, string][] {
+  const at = text.indexOf("=");
+  if (text === "") return [];
+  return at === -1 ? [[text, ""]] : [[text.slice(0, at), text.slice(at + 1)]];
+}
+
+type Decode = (text: string) => string;
+
+/** @throws Malformed */
+function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new Malformed("malformed percent-encoding");
+  }
+}
+/** In a query and in a form a plus sign is a space too, as browsers write it. */
+export const queryDecoded: Decode = (text) => percentDecoded(text.replaceAll("+", " "));
+const DECODERS: Readonly<Record<ParameterForm["in"], Decode>> = {
+  path: percentDecoded,
+  query: queryDecoded,
+  header: (text) => text,
+  cookie: percentDecoded,
+};
+
+/** What was read: no value if the parameter is absent. */
+export type Reading = { readonly value?: unknown } | { readonly finding: Finding };
+
+/** Reads a documented parameter, with the documented types, and checks it. */
+export function readParameter(
+  parameter: DocumentedParameter,
+  sent: SentParameters,
+  names: readonly string[],
+  schemas: Schemas,
+): Reading {
+  const { in: place, name, content, required, schema } = parameter;
+  const shownName = `${place} ${name}`;
+  try {
+    const sources = schema === undefined ? [] : [schema];
+    const values =
+      content === undefined
+        ? readValues(parameter, sentOf(parameter, sent), sources, schemas, names)
+        : readContent(parameter, content, sentOf(parameter, sent), sources, schemas);
+    const [first] = values;
+    if (first === undefined) return required ? { finding: { expected: shownName, actual: "absent" } } : {};
+    const isEmpty = parameter.allowEmptyValue === true && first === "";
+    if (schema === undefined || isEmpty) return { value: first };
+    let finding: Finding | undefined;
+    for (const value of values) {
+      const found = schemas.check(shownName, schema, value);
+      if (found === undefined) return { value };
+      finding ??= found;
+    }
+    return finding === undefined ? { value: first } : { finding };
+  } catch (error) {
+    if (!(error instanceof Malformed)) throw error;
+    const form = content ?? styleOf(parameter);
+    return { finding: { expected: `${shownName}, written as ${form}`, actual: error.message } };
+  }
+}
+
+const USUAL_STYLES = { path: "simple", query: "form", header: "simple", cookie: "form" } as const;
+
+function styleOf({ in: place, style = USUAL_STYLES[place] }: ParameterForm): string {
+  return style;
+}
+
+/** The pairs among which a parameter is: all of its place, and for one of a path or a header its own. */
+function sentOf(parameter: ParameterForm, { path, query, headers, cookies }: SentParameters): Pairs {
+  const { in: place, name } = parameter;
+  if (place === "query") return query;
+  if (place === "cookie") return cookies;
+  const text = place === "path" ? path[name] : headers.get(name);
+  return text === undefined || text === null ? [] : [[name, text]];
+}
+
+function readContent(
+  { in: place, name }: ParameterForm,
+  content: string,
+  pairs: Pairs,
+  sources: readonly unknown[],
+  schemas: Schemas,
+): unknown[] {
+  const texts = textsOf(name, pairs);
+  const isJson = JSON_TYPE.test(content);
+  if (texts.length === 0) return [];
+  // What is not JSON stands in a cookie as it is.
+  const text = onlyOne(texts);
+  const decoded = place === "cookie" && !isJson ? text : DECODERS[place](text);
+  return [isJson ? parseJsonText(decoded) : schemas.valueOf(decoded, sources)];
+}
+
+export const JSON_TYPE: RegExp = /^[^/;]+\/(?:[^/;]+\+)?json\s*(?:;|$)/i;
+
+/** The texts with a name. A name that cannot be decoded is not a documented one. */
+export function textsOf(name: string, pairs: Pairs): string[] {
+  return pairs.filter(([key]) => key === name || decodedName(key) === name).map(([, text]) => text);
+}
+
+export function decodedName(key: string): string | undefined {
+  try {
+    return queryDecoded(key);
+  } catch {
+    return undefined;
+  }
+}
+
+function onlyOne(texts: readonly string[]): string {
+  const [text = ""] = texts;
+  if (texts.length > 1) throw new Malformed(`sent ${texts.length} times`);
+  return text;
+}
+
+/**
+ * The values that a parameter of a style may have, those of the documented types first; none if it was not sent. `names` are
+ * those of other parameters, which are not members of an exploded object.
+ *
+ * @throws Malformed if it cannot be read as any of them
+ */
+export function readValues(
+  form: ParameterForm,
+  pairs: Pairs,
+  sources: readonly unknown[],
+  schemas: Schemas,
+  names: readonly string[],
+  decode: Decode = DECODERS[form.in],
+): unknown[] {
+  if (styleOf(form) === "deepObject") return deepValues(form.name, pairs, sources, schemas, decode);
+  const wire = wireOf(form, pairs, decode);
+  const types = schemas.typesOf(sources);
+  const isAny = types.size === 0;
+  const hasScalar = isAny || [...types].some((type) => type !== "array" && type !== "object");
+  const readers = [
+    ...(hasScalar ? [() => wire.scalar()?.map((text) => schemas.valueOf(text, sources))] : []),
+    ...(isAny || types.has("array") ? [() => listsOf(wire.list(), sources, schemas)] : []),
+    ...(isAny || types.has("object") ? [() => wire.object(sources, schemas, names)] : []),
+  ];
+  let problem: Malformed | undefined;
+  const values = readers.flatMap((read) => {
+    try {
+      return read() ?? [];
+    } catch (error) {
+      if (!(error instanceof Malformed)) throw error;
+      problem ??= error;
+      return [];
+    }
+  });
+  if (values.length === 0 && problem !== undefined) throw problem;
+  return values;
+}
+
+/** A list whose only text is empty may also be one without items. */
+function listsOf(
+  texts: readonly string[] | undefined,
+  sources: readonly unknown[],
+  schemas: Schemas,
+): unknown[] {
+  if (texts === undefined) return [];
+  const items = schemas.itemsOf(sources);
+  const list = texts.map((text) => schemas.valueOf(text, items));
+  return texts.length === 1 && texts[0] === "" ? [list, []] : [list];
+}
+
+/** The three things that the text of a style can be; undefined or nothing if the parameter was not sent. */
+interface Wire {
+  scalar(): readonly string[];
+  list(): readonly string[] | undefined;
+  object(sources: readonly unknown[], schemas: Schemas, names: readonly string[]): unknown[];
+}
+
+const DELIMITERS: Readonly<Record<string, RegExp>> = {
+  spaceDelimited: /%20|\+| /,
+  pipeDelimited: /%7C|\|/i,
+};
+
+function wireOf(form: ParameterForm, all: Pairs, decode: Decode): Wire {
+  const { name } = form;
+  const style = styleOf(form);
+  const isExploded = form.explode ?? style === "form";
+  const delimiter = DELIMITERS[style] ?? ",";
+  const membersOf = (flat: readonly string[]) => {
+    if (flat.length % 2 === 1) throw new Malformed("a name without a value");
+    return flat.flatMap((key, index) => (index % 2 === 0 ? [[key, flat[index + 1] ?? ""] as const] : []));
+  };
+  const objectOf = (pairs: Pairs, sources: readonly unknown[], schemas: Schemas) => {
+    const members = new Map<string, unknown>();
+    for (const [key, text] of pairs) {
+      const decoded = decode(key);
+      if (members.has(decoded)) throw new Malformed("a member that is sent twice");
+      members.set(decoded, schemas.valueOf(decode(text), schemas.memberOf(sources, decoded)));
+    }
+    return [Object.fromEntries(members)];
+  };
+  if (style === "simple" || style === "label") {
+    const [sent] = all.map(([, text]) => text);
+    if (sent === undefined) return { scalar: () => [], list: () => undefined, object: () => [] };
+    const isLabel = style === "label";
+    const text = () => {
+      if (isLabel && !sent.startsWith(".")) throw new Malformed("text that does not start with a dot");
+      return isLabel ? sent.slice(1) : sent;
+    };
+    const between = isLabel && isExploded ? "." : ",";
+    // Spaces around the commas of a header are not part of the values (RFC 9110 section 5.6.1).
+    const parts = () =>
+      text()
+        .split(between)
+        .map((part) => (form.in === "header" ? part.trim() : part));
+    return {
+      scalar: () => [decode(text())],
+      list: () => parts().map(decode),
+      object: (sources, schemas) =>
+        objectOf(isExploded ? parts().map(memberText) : membersOf(parts()), sources, schemas),
+    };
+  }
+  const pairs = style === "matrix" ? matrixPairs(all) : all;
+  // An exploded cookie is written with ampersands, inside what for HTTP is one cookie.
+  const isSplit = form.in === "cookie" && isExploded;
+  const exploded = isSplit ? pairs.flatMap(([key, text]) => pairsOf(`${key}=${text}`)) : pairs;
+  const own = textsOf(name, pairs);
+  return {
+    scalar: () => (own.length === 0 ? [] : [decode(onlyOne(own))]),
+    list: () => {
+      if (own.length === 0) return undefined;
+      return (isExploded ? textsOf(name, exploded) : onlyOne(own).split(delimiter)).map(decode);
+    },
+    object(sources, schemas, names) {
+      if (!isExploded)
+        return own.length === 0 ? [] : objectOf(membersOf(onlyOne(own).split(delimiter)), sources, schemas);
+      const documented = new Set(schemas.namesOf(sources));
+      const isOpen = schemas.isOpen(sources);
+      const isMember = (key: string | undefined) =>
+        key !== undefined && (documented.has(key) || (isOpen && !names.includes(key)));
+      const members = exploded.filter(([key]) => isMember(decodedName(key)));
+      return members.length === 0 ? [] : objectOf(members, sources, schemas);
+    },
+  };
+}
+
+function memberText(part: string): readonly [string, string] {
+  const [pair] = pairsOf1(part);
+  if (pair === undefined || !part.includes("=")) throw new Malformed("a name without a value");
+  return pair;
+}
+
+/** ;color=blue;size=2 */
+function matrixPairs(all: Pairs): Pairs {
+  const [text = ""] = all.map(([, value]) => value);
+  if (!text.startsWith(";")) throw new Malformed("text that does not start with a semicolon");
+  return text.slice(1).split(";").flatMap(pairsOf1);
+}
+
+type Tree = Map<string, Tree | string[]>;
+
+/** Deeper members are not read: no style is defined for them, and one name can be of any depth. */
+const DEEPEST_NAME = 10;
+
+/** color[R]=100. Objects and lists in it, which OpenAPI leaves undefined, are read as servers usually do: a[b][c]=1&a[d][]=2. */
+function deepValues(
+  name: string,
+  all: Pairs,
+  sources: readonly unknown[],
+  schemas: Schemas,
+  decode: Decode,
+): unknown[] {
+  const tree: Tree = new Map();
+  for (const [key, text] of all) {
+    const decoded = decodedName(key);
+    if (decoded?.startsWith(`${name}[`) !== true || !decoded.endsWith("]")) continue;
+    const keys = decoded.slice(name.length + 1, -1).split("][");
+    if (keys.length > DEEPEST_NAME || keys.some((one) => /[[\]]/.test(one))) continue;
+    let at = tree;
+    for (const one of keys.slice(0, -1)) {
+      const next = at.get(one) ?? new Map();
+      if (!(next instanceof Map)) throw new Malformed("a member that is both a value and an object");
+      at.set(one, next);
+      at = next;
+    }
+    const last = keys.at(-1) ?? "";
+    const texts = at.get(last) ?? [];
+    if (texts instanceof Map) throw new Malformed("a member that is both a value and an object");
+    texts.push(decode(text));
+    at.set(last, texts);
+  }
+  return tree.size === 0 ? [] : [valueOfTree(tree, sources, schemas)];
+}
+
+function valueOfTree(node: Tree | string[], sources: readonly unknown[], schemas: Schemas): unknown {
+  const isList = schemas.typesOf(sources).has("array");
+  if (!(node instanceof Map)) {
+    if (isList) return node.map((text) => schemas.valueOf(text, schemas.itemsOf(sources)));
+    return schemas.valueOf(onlyOne(node), sources);
+  }
+  if (isList && [...node.keys()].every((key) => /^\d*$/.test(key))) {
+    const items = schemas.itemsOf(sources);
+    return [...node.values()].flatMap((item) =>
+      item instanceof Map
+        ? valueOfTree(item, items, schemas)
+        : item.map((text) => schemas.valueOf(text, items)),
+    );
+  }
+  const members = [...node].map(
+    ([key, member]) => [key, valueOfTree(member, schemas.memberOf(sources, key), schemas)] as const,
+  );
+  return Object.fromEntries(members);
+}

@@ -1,0 +1,210 @@
+// Holds values against the schemas of a document, and makes values of texts by the types that a schema names.
+import { type OutputUnit, validate } from "@cfworker/json-schema";
+import type { Finding } from "../checks.js";
+import { isQuotable } from "../shown.js";
+
+type Schema = boolean | Readonly<Record<string, unknown>>;
+type Members = Readonly<Record<string, unknown>>;
+
+/** A text that is not written as documented. The message goes to the customer log, so it quotes nothing. */
+export class Malformed extends Error {}
+
+/** The checker compares each item of a list with `uniqueItems` with all others, and a value this long would cost seconds. */
+const LONGEST_UNIQUE = 1000;
+/** Deeper values may not fit into the stack. */
+const DEEPEST = 200;
+
+/** The schemas of one document. */
+export class Schemas {
+  readonly #byReference: Readonly<Record<string, Schema>>;
+  #withoutUnique: Readonly<Record<string, Schema>> | undefined;
+
+  constructor(byReference: Readonly<Record<string, unknown>> = {}) {
+    this.#byReference = byReference as Readonly<Record<string, Schema>>;
+  }
+
+  /** Returns what is wrong with a value. A schema that cannot be checked, such as one with an unknown kind of pattern, allows all. */
+  check(name: string, schema: unknown, value: unknown): Finding | undefined {
+    const extent = extentOf(value);
+    const isLong = extent.longest > LONGEST_UNIQUE;
+    if (isLong) this.#withoutUnique ??= withoutUnique(this.#byReference);
+    const lookup = (isLong ? this.#withoutUnique : this.#byReference) ?? {};
+    const checked = (isLong ? withoutUnique(schema) : schema) as Schema;
+    try {
+      const { valid, errors } = validate(value, checked, "2020-12", lookup, true);
+      return valid ? undefined : this.#finding(name, checked, value, errors);
+    } catch (error) {
+      // The stack holds neither values of any depth nor the findings about values of any length.
+      if (!(error instanceof RangeError) || !(isLong || extent.depth > DEEPEST)) return undefined;
+      return { expected: `${name} of a size that can be checked`, actual: "larger or deeper" };
+    }
+  }
+
+  allows(schema: unknown, value: unknown): boolean {
+    return this.check("", schema, value) === undefined;
+  }
+
+  /** Names the keyword with its documented value, and what stood there, but not the value. */
+  #finding(name: string, schema: Schema, value: unknown, errors: readonly OutputUnit[]): Finding {
+    const index = errors.findIndex(({ keyword }) => !APPLICATORS.has(keyword));
+    // A schema that is false has no keyword of its own.
+    const found = errors[index]?.keyword === "false" && index > 0 ? errors[index - 1] : errors[index];
+    const { keywordLocation = "#", instanceLocation = "#" } = found ?? {};
+    const keys = keysOf(keywordLocation);
+    const documented = keys.reduce<unknown>((at, key) => {
+      if (key !== "$ref") return memberOf(at, key);
+      return this.#byReference[String(memberOf(at, "$ref"))];
+    }, schema);
+    const rule = JSON.stringify({ [keys.at(-1) ?? "schema"]: documented });
+    const place = keysOf(instanceLocation).map((key) => (isQuotable(key) ? key : "…"));
+    const there = keysOf(instanceLocation).reduce<unknown>(memberOf, value);
+    return {
+      expected: `${[name, ...place].join("/").slice(0, 200)} with ${rule.length > 300 ? `${rule.slice(0, 300)}…` : rule}`,
+      actual: described(there),
+    };
+  }
+
+  /** The schemas that hold for a value besides those that are references to them or join them. */
+  #parts(sources: readonly unknown[]): readonly Members[] {
+    const found = new Set<Members>();
+    const add = (source: unknown): void => {
+      if (typeof source !== "object" || source === null || found.has(source as Members)) return;
+      const schema = source as Members;
+      found.add(schema);
+      const { $ref, allOf, anyOf, oneOf, then, else: otherwise } = schema;
+      if (typeof $ref === "string") add(this.#byReference[$ref]);
+      for (const list of [allOf, anyOf, oneOf, [then, otherwise]])
+        if (Array.isArray(list)) for (const one of list) add(one);
+    };
+    for (const source of sources) add(source);
+    return [...found];
+  }
+
+  /** The types that the schemas name or imply; none if they allow any. */
+  typesOf(sources: readonly unknown[]): ReadonlySet<string> {
+    const types = this.#parts(sources).flatMap((part) => {
+      if (part.type !== undefined) return [part.type].flat().map(String);
+      const values = "const" in part ? [part.const] : Array.isArray(part.enum) ? part.enum : [];
+      if (values.length > 0) return values.map(typeName);
+      if (part.properties !== undefined || part.additionalProperties !== undefined) return ["object"];
+      return part.items !== undefined || part.prefixItems !== undefined ? ["array"] : [];
+    });
+    return new Set(types);
+  }
+
+  itemsOf(sources: readonly unknown[]): readonly unknown[] {
+    return this.#parts(sources).flatMap(({ items, prefixItems }) => [items ?? [], prefixItems ?? []].flat());
+  }
+
+  namesOf(sources: readonly unknown[]): readonly string[] {
+    return this.#parts(sources).flatMap(({ properties }) => Object.keys(properties ?? {}));
+  }
+
+  memberOf(sources: readonly unknown[], name: string): readonly unknown[] {
+    const parts = this.#parts(sources);
+    const described = parts.flatMap(({ properties }) => memberOf(properties, name) ?? []);
+    if (described.length > 0) return described;
+    return parts.flatMap(({ additionalProperties }) => additionalProperties ?? []);
+  }
+
+  /** Whether objects may have members that the schemas do not name. */
+  isOpen(sources: readonly unknown[]): boolean {
+    return this.#parts(sources).every(({ additionalProperties }) => additionalProperties !== false);
+  }
+
+  /** A text as a value of a documented type; as it is if it fits none. */
+  valueOf(text: string, sources: readonly unknown[]): unknown {
+    const types = this.typesOf(sources);
+    const isNumber = (types.has("number") || types.has("integer")) && JSON_NUMBER.test(text);
+    const values: unknown[] = [
+      ...(isNumber ? [Number(text)] : []),
+      ...(types.has("boolean") && (text === "true" || text === "false") ? [text === "true"] : []),
+      ...(types.has("null") && text === "null" ? [null] : []),
+      text,
+    ];
+    // Of several types the first counts whose other keywords, such as a pattern, hold too.
+    const isEither = values.length > 1 && types.has("string");
+    const fitting = isEither
+      ? values.find((value) => sources.some((source) => this.allows(source, value)))
+      : undefined;
+    return fitting === undefined ? values[0] : fitting;
+  }
+
+  /** A text that holds an object or a list as JSON, and any other as it is. */
+  jsonOrValueOf(text: string, sources: readonly unknown[]): unknown {
+    const types = this.typesOf(sources);
+    if (!types.has("object") && !types.has("array")) return this.valueOf(text, sources);
+    try {
+      return JSON.parse(text);
+    } catch {
+      if (types.has("string")) return text;
+      throw new Malformed("text that is not JSON");
+    }
+  }
+}
+
+const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+/** The findings of these are followed by that of a part. */
+const APPLICATORS: ReadonlySet<string> = new Set([
+  ...[
+    "properties",
+    "patternProperties",
+    "additionalProperties",
+    "items",
+    "prefixItems",
+    "$ref",
+    "allOf",
+    "if",
+  ],
+]);
+
+export function parseJsonText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Malformed("text that is not JSON");
+  }
+}
+
+function memberOf(at: unknown, key: string): unknown {
+  return typeof at === "object" && at !== null && Object.hasOwn(at, key) ? (at as Members)[key] : undefined;
+}
+
+function keysOf(location: string): string[] {
+  const keys = location.split("/").slice(1);
+  return keys.map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
+}
+
+function typeName(value: unknown): string {
+  if (value === null) return "null";
+  return Array.isArray(value) ? "array" : typeof value;
+}
+
+function described(value: unknown): string {
+  if (typeof value === "string") return `a string of length ${value.length}`;
+  if (Array.isArray(value)) return `an array of ${value.length}`;
+  if (typeof value === "object" && value !== null) return "an object";
+  return value === undefined ? "absent" : typeName(value);
+}
+
+function withoutUnique<T>(schema: T): T {
+  return JSON.parse(JSON.stringify(schema, (key, value) => (key === "uniqueItems" ? undefined : value)));
+}
+
+/** The number of items of the longest list, and how deep lists and objects are nested, as far as it matters here. */
+function extentOf(value: unknown): { readonly longest: number; readonly depth: number } {
+  let longest = 0;
+  let depth = 0;
+  let level: unknown[] = [value];
+  while (level.length > 0 && depth <= DEEPEST) {
+    depth++;
+    level = level.flatMap((one) => {
+      if (typeof one !== "object" || one === null) return [];
+      const members = Object.values(one);
+      longest = Math.max(longest, members.length);
+      return members;
+    });
+  }
+  return { longest, depth };
+}

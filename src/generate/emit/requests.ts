@@ -1,0 +1,128 @@
+/** What requests look like, for emulation.ts: every parameter and body with its schema, without what checks nothing. */
+import { atPointer, type Document, follow, referenceTarget } from "../document.js";
+import { type Form, isJsonSequence, type Parameter, type PropertyEncoding } from "../messages.js";
+import type { Operation } from "../operations.js";
+import { isObject, type JsonObject } from "../source-file.js";
+import { isParameter } from "./call-types.js";
+
+interface DocumentedParameter extends Form {
+  readonly in: Parameter["in"];
+  readonly name: string;
+  readonly required?: true;
+  readonly allowEmptyValue?: true;
+  readonly schema?: unknown;
+}
+
+interface DocumentedContent {
+  readonly schema?: unknown;
+  readonly encoding?: Readonly<Record<string, PropertyEncoding>>;
+}
+
+interface DocumentedRequest {
+  readonly parameters?: readonly DocumentedParameter[];
+  readonly body?: {
+    readonly required?: true;
+    readonly contents: Readonly<Record<string, DocumentedContent>>;
+  };
+}
+
+export interface DocumentedRequests {
+  /** By operationId. */
+  readonly operations: Readonly<Record<string, DocumentedRequest>>;
+  /** The schemas to which `$ref` leads from them, by the text of the reference. */
+  readonly schemas: Readonly<Record<string, unknown>>;
+}
+
+export function documentedRequests(document: Document, list: readonly Operation[]): DocumentedRequests {
+  const schemas = new Map<string, unknown>();
+  const bare = (source: unknown) => bareSchema(document, schemas, source);
+  const operations = list.flatMap(({ id, parameters, body }) => {
+    const listed = parameters.filter(isParameter).map((one) => parameterOf(one, bare));
+    const contents = (body?.all ?? []).map(({ mediaType, media, isItem, encoding }) => {
+      const source = isItem && isJsonSequence(mediaType) ? { items: media.schema } : media.schema;
+      const schema = source === undefined ? {} : { schema: bare(source) };
+      return [mediaType, { ...schema, ...(Object.keys(encoding).length > 0 && { encoding }) }] as const;
+    });
+    if (listed.length === 0 && contents.length === 0) return [];
+    const entry: DocumentedRequest = {
+      ...(listed.length > 0 && { parameters: listed }),
+      ...(contents.length > 0 && {
+        body: { ...(body?.required && { required: true }), contents: Object.fromEntries(contents) },
+      }),
+    };
+    return [[id, entry] as const];
+  });
+  return { operations: Object.fromEntries(operations), schemas: Object.fromEntries(schemas) };
+}
+
+function parameterOf(
+  { in: place, name, required, form, source }: Parameter,
+  bare: (source: unknown) => unknown,
+): DocumentedParameter {
+  const { content, allowEmptyValue } = source ?? {};
+  const media = form.content === undefined ? source : Object(content)[form.content];
+  const schema = isObject(media) && media.schema !== undefined ? { schema: bare(media.schema) } : {};
+  const isEmptyAllowed = allowEmptyValue === true && place === "query";
+  return {
+    in: place,
+    name,
+    ...(required && { required }),
+    ...form,
+    ...(isEmptyAllowed && { allowEmptyValue: true }),
+    ...schema,
+  };
+}
+
+const ANNOTATIONS: ReadonlySet<string> = new Set([
+  ...["title", "description", "default", "example", "examples", "deprecated", "readOnly", "writeOnly"],
+  ...["externalDocs", "xml", "discriminator", "$comment"],
+  ...["contentSchema", "contentMediaType", "contentEncoding"],
+]);
+/** OpenAPI 3.0 says with these what 3.1 says with `contentMediaType` and `contentEncoding`. */
+const FORMATS_OF_BYTES: ReadonlySet<unknown> = new Set(["binary", "byte"]);
+const MAPS_OF_SCHEMAS: ReadonlySet<string> = new Set([
+  ...["properties", "patternProperties", "dependentSchemas", "$defs"],
+]);
+const INSTANCES: ReadonlySet<string> = new Set(["enum", "const"]);
+
+/** Copies a schema without annotations, and adds those to which it refers to `schemas`. */
+function bareSchema(document: Document, schemas: Map<string, unknown>, source: unknown): unknown {
+  const bare = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(bare);
+    if (!isObject(value)) return value;
+    if (typeof value.$ref === "string") refer(value.$ref);
+    const kept = Object.entries(value).filter(
+      ([key, member]) =>
+        !(ANNOTATIONS.has(key) || key.startsWith("x-")) &&
+        !(key === "format" && FORMATS_OF_BYTES.has(member)),
+    );
+    const members = kept.map(([key, member]) => {
+      if (key === "required" && Array.isArray(member)) return [key, withoutReadOnly(document, value, member)];
+      if (INSTANCES.has(key)) return [key, member];
+      if (!MAPS_OF_SCHEMAS.has(key) || !isObject(member)) return [key, bare(member)];
+      return [key, Object.fromEntries(Object.entries(member).map(([name, one]) => [name, bare(one)]))];
+    });
+    return Object.fromEntries(members);
+  };
+  const refer = (reference: string) => {
+    if (schemas.has(reference)) return;
+    // A schema may refer to itself.
+    schemas.set(reference, true);
+    schemas.set(reference, bare(atPointer(document.root, referenceTarget(document, reference, ""))));
+  };
+  return bare(source);
+}
+
+/** What is only read need not be sent, although the answers have it (OpenAPI 3.0.3, `readOnly`). */
+function withoutReadOnly(
+  document: Document,
+  { properties }: JsonObject,
+  required: readonly unknown[],
+): unknown[] {
+  const members = new Map(Object.entries(isObject(properties) ? properties : {}));
+  return required.filter((name) => {
+    const member = members.get(String(name));
+    const { value } = follow(document, member, "");
+    return ![member, value].some((one) => isObject(one) && one.readOnly === true);
+  });
+}
