@@ -7,12 +7,12 @@ import { parseArgs } from "node:util";
 import { publishedDocuments } from "./published/documents.js";
 import { type DocumentResult, roundTrips } from "./published/round-trips.js";
 
-const HEADS = ["document", "version", "format", "operations", "round trips"];
+const HEADS = ["document", "version", "format", "operations", "round trips", "cast"];
 
 /** A line for each document, and below it one for each failure. */
 export function tableOf(results: readonly DocumentResult[]): string {
-  const cellsOf = ({ document, version, format, operations, roundTrips }: DocumentResult) =>
-    [document, version, format, operations, roundTrips].map(String);
+  const cellsOf = ({ document, version, format, operations, roundTrips, cast }: DocumentResult) =>
+    [document, version, format, operations, roundTrips, cast].map(String);
   const all = [HEADS, ...results.map(cellsOf)];
   const widths = HEADS.map((_, column) => Math.max(...all.map((cells) => cells[column]?.length ?? 0)));
   const line = (cells: readonly string[]) =>
@@ -32,11 +32,12 @@ export function tableOf(results: readonly DocumentResult[]): string {
 }
 
 function summaryOf(results: readonly DocumentResult[]): string {
-  const total = (key: "operations" | "roundTrips") => results.reduce((sum, result) => sum + result[key], 0);
+  const total = (key: "operations" | "roundTrips" | "cast") =>
+    results.reduce((sum, result) => sum + result[key], 0);
   const failures = results.flatMap((result) => result.failures);
   const known = failures.filter((failure) => failure.known !== undefined).length;
   const whole = results.filter((result) => result.failures.every(({ operation }) => operation !== undefined));
-  return `${results.length} documents, ${whole.length} of them generated and compiled; ${total("operations")} operations, ${total("roundTrips")} round trips, ${known} known failures, ${failures.length - known} others`;
+  return `${results.length} documents, ${whole.length} of them generated and compiled; ${total("operations")} operations, ${total("roundTrips")} round trips (${total("cast")} with a cast), ${known} known failures, ${failures.length - known} others`;
 }
 
 /** @returns the exit code */

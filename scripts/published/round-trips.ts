@@ -33,6 +33,8 @@ export interface DocumentResult {
   readonly format: string;
   readonly operations: number;
   readonly roundTrips: number;
+  /** Of the round trips those with a body that is cast, since no value has the documented type and its schema allows it. */
+  readonly cast: number;
   readonly failures: readonly Failure[];
 }
 
@@ -77,6 +79,7 @@ interface Prepared {
   readonly operations: readonly Operation[];
   /** Why an operation cannot be called, by its id. */
   readonly notCalled: ReadonlyMap<string, string>;
+  readonly untyped: readonly string[];
 }
 
 async function prepare(published: PublishedDocument, folder: string): Promise<Prepared> {
@@ -85,15 +88,22 @@ async function prepare(published: PublishedDocument, folder: string): Promise<Pr
     await generate({ documents: { B: path }, out: folder });
     const document = await readDocument("B", path);
     const operations = listOperations(document);
-    const { module, notCalled } = typedCalls(document, operations);
+    const { module, ...calls } = typedCalls(document, operations);
     writeFileSync(join(folder, "calls.ts"), module);
     for (const file of readdirSync(folder).filter((name) => name.endsWith(".ts"))) {
       const text = readFileSync(join(folder, file), "utf8");
       writeFileSync(join(folder, file), text.replace("// @ts-nocheck\n", ""));
     }
-    return { published, folder, document, operations, notCalled };
+    return { published, folder, document, operations, ...calls };
   } catch (error) {
-    return { published, folder, refusal: messageOf(error), operations: [], notCalled: new Map() };
+    return {
+      published,
+      folder,
+      refusal: messageOf(error),
+      operations: [],
+      notCalled: new Map(),
+      untyped: [],
+    };
   }
 }
 
@@ -126,7 +136,7 @@ function compile(folder: string): ReadonlyMap<number, readonly Message[]> {
 }
 
 async function resultOf(prepared: Prepared, messages: readonly Message[]): Promise<DocumentResult> {
-  const { published, folder, refusal, document, operations, notCalled } = prepared;
+  const { published, folder, refusal, document, operations, notCalled, untyped } = prepared;
   const { name, path, version } = published;
   const [format = ""] = /\b(?:openapi|swagger)["']?\s*:\s*["']?[\d.]+/.exec(readFileSync(path, "utf8")) ?? [];
   const shown = { document: name, version, format: format.replace(/["':]/g, "") };
@@ -159,13 +169,9 @@ async function resultOf(prepared: Prepared, messages: readonly Message[]): Promi
   const stale = Object.keys(known).filter((id) => !failures.some(({ operation }) => operation === id));
   for (const id of stale)
     whole.push({ at: name, reason: `${id} is a known failure, but it makes a round trip` });
-  const count = operations.length;
-  return {
-    ...shown,
-    operations: count,
-    roundTrips: count - failures.length,
-    failures: [...whole, ...failures],
-  };
+  const roundTrips = operations.length - failures.length;
+  const cast = untyped.filter((id) => failures.every(({ operation }) => operation !== id)).length;
+  return { ...shown, operations: operations.length, roundTrips, cast, failures: [...whole, ...failures] };
 }
 
 function existingLines(folder: string, document: Document | undefined): readonly string[] {
@@ -176,7 +182,7 @@ interface Outcome {
   readonly ok: boolean;
   readonly status: number;
   readonly data?: unknown;
-  readonly error?: { readonly message: string };
+  readonly error?: { readonly message: string; readonly body?: unknown };
 }
 type Calls = Readonly<Record<string, (() => Promise<Outcome>) | undefined>>;
 
@@ -217,7 +223,7 @@ async function callAll(
 async function reasonOf(call: () => Promise<Outcome>): Promise<string | undefined> {
   try {
     const { ok, data, status, error } = await call();
-    if (!ok) return `${status}: ${error?.message}`;
+    if (!ok) return `${status}: ${JSON.stringify(error?.body) ?? error?.message}`;
     if (Symbol.asyncIterator in Object(data)) for await (const _ of data as AsyncIterable<unknown>);
     return undefined;
   } catch (error) {

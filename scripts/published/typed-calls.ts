@@ -1,5 +1,5 @@
 // Writes a module that calls every operation of a document, with arguments from the samples of the document.
-import { type Document, follow, walkDocument } from "../../src/generate/document.js";
+import { atPointer, type Document, follow, walkDocument } from "../../src/generate/document.js";
 import { isNeeded, isParameter } from "../../src/generate/emit/call-types.js";
 import { isAllowed, mergedSchema, NOT_FOUND, sampleOf } from "../../src/generate/emit/sample.js";
 import {
@@ -19,41 +19,51 @@ export interface TypedCalls {
   readonly module: string;
   /** Why an operation has no function, by its id. */
   readonly notCalled: ReadonlyMap<string, string>;
+  /** The operations whose body no value has that both its schema and its type allow. */
+  readonly untyped: readonly string[];
 }
 
-/** It changes the document. */
 export function typedCalls(document: Document, operations: readonly Operation[]): TypedCalls {
-  // A value that only one of several open objects allows has members that the types of none allow.
-  walkDocument(document.root, (value) => {
-    const { oneOf, ...others } = value;
-    if (oneOf === undefined || others.anyOf !== undefined) return;
-    delete (value as { oneOf?: unknown }).oneOf;
-    Object.assign(value, { anyOf: oneOf });
-  });
   const notCalled = new Map<string, string>();
-  const calls = operations.flatMap((operation) => {
-    const id = JSON.stringify(operation.id);
-    const init = initOf(document, operation);
-    if (typeof init === "string")
-      return `    ${id}: () => service.call(${init === "" ? id : `${id}, ${init}`}),\n`;
-    notCalled.set(operation.id, init.reason);
-    return [];
+  const untyped: string[] = [];
+  const open = withAnyOf(document);
+  const calls = operations.flatMap(({ id, ...operation }) => {
+    const init = initOf(document, open, { id, ...operation });
+    if (typeof init !== "string") {
+      notCalled.set(id, init.reason);
+      return [];
+    }
+    if (init.includes(CAST)) untyped.push(id);
+    return `    ${JSON.stringify(id)}: () => service.call(${[JSON.stringify(id), init].filter(Boolean).join(", ")}),\n`;
   });
   const module = [
     `import type { Service } from "bivariant";\nimport type { OperationTypes } from "./operations.js";\n`,
     `type OwnService = Extract<Service<OperationTypes>, { readonly variant: "B" }>;\n`,
     `export function callsOf(service: OwnService): object {\n  return {\n    service,\n${calls.join("")}  };\n}\n`,
   ].join("\n");
-  return { module, notCalled };
+  return { module, notCalled, untyped };
+}
+
+/** Where of several open objects only one may allow a value, it needs members that the types of none allow. */
+function withAnyOf(document: Document): Document {
+  const root = structuredClone(document.root);
+  walkDocument(root, (value) => {
+    const { oneOf, ...others } = value;
+    if (oneOf === undefined || others.anyOf !== undefined) return;
+    delete (value as { oneOf?: unknown }).oneOf;
+    Object.assign(value, { anyOf: oneOf });
+  });
+  return { ...document, root, alternatives: new WeakMap(), samples: new WeakMap() };
 }
 
 /** The text of a value in a program. */
 type Text = string;
+const CAST: Text = " as never";
 interface Missing {
   readonly reason: string;
 }
 
-function initOf(document: Document, operation: Operation): Text | Missing {
+function initOf(document: Document, open: Document, operation: Operation): Text | Missing {
   const places = new Map<string, Text[]>();
   for (const parameter of operation.parameters.filter(isParameter)) {
     const value = parameterValue(document, operation, parameter);
@@ -68,7 +78,7 @@ function initOf(document: Document, operation: Operation): Text | Missing {
   const fields = params.length > 0 ? [`params: { ${params.join(", ")} }`] : [];
   const { body, method } = operation;
   if (body !== undefined && method !== "GET" && method !== "HEAD") {
-    const value = bodyValue(document, body);
+    const value = bodyValue(document, open, body);
     if (value === undefined && body.required)
       return { reason: "no value is found for the body; give an example" };
     if (value !== undefined) fields.push(`body: ${value}`);
@@ -151,15 +161,21 @@ function partsOf(document: Document, schema: unknown): JsonObject[] {
 
 const blob: Text = 'new Blob(["bytes"])';
 
-function bodyValue(document: Document, body: Body): Text | undefined {
+function bodyValue(document: Document, open: Document, body: Body): Text | undefined {
   const sent = mediaTypeSent(body) ?? rangeMember(body.mediaType);
   if (isBinary(sent) || isBinary(body.mediaType)) return blob;
   const { schema } = body.media;
-  const whole = exampleOf(document, body.media) ?? sampled(document, schema, {});
-  const value = described(document, schema, whole);
+  const example = exampleOf(document, body.media);
+  const openSchema = body.schema === undefined ? undefined : atPointer(open.root, body.schema);
+  const typed = [example, sampled(open, openSchema, {})]
+    .map((one) => described(document, schema, one))
+    .find((one) => one !== undefined && isAllowed(document, schema ?? true, one));
+  const value = typed ?? example ?? sampled(document, schema, {});
   if (value === undefined) return undefined;
-  if (isJson(sent)) return JSON.stringify(value);
-  if (isMultipart(sent) || isUrlencoded(sent)) return formOf(document, schema, isObject(value) ? value : {});
+  const cast = typed === undefined ? CAST : "";
+  if (isJson(sent)) return JSON.stringify(value) + cast;
+  if (isMultipart(sent) || isUrlencoded(sent))
+    return formOf(document, schema, isObject(value) ? value : {}) + cast;
   return JSON.stringify(typeof value === "object" ? JSON.stringify(value) : String(value));
 }
 
