@@ -9,6 +9,7 @@ const CHECKS = [
   "lint",
   "check:documents",
   "check:generated",
+  "check:published",
   "check:layers",
   "check:patterns",
   "check:bundles",
