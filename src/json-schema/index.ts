@@ -57,7 +57,7 @@ export function jsonChecker(definitions: Definitions): (name: string) => (value:
       const issues: JsonIssue[] = [];
       try {
         if (check(value, quiet)) return [];
-        const run: Run = { ...shared, issues, quiet };
+        const run: Run = { ...shared, issues, known: new Set(), quiet };
         check(value, run);
         if (issues.length === 0) fail(run, "the documented shape");
         return issues;

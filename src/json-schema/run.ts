@@ -18,6 +18,7 @@ export type Check = (value: unknown, run: Run, seen?: Seen) => boolean;
 export interface Run {
   /** Undefined while only the verdict counts, as for the branches of a union. */
   readonly issues: JsonIssue[] | undefined;
+  readonly known?: Set<string>;
   /** The same without issues; undefined if this one has none. */
   readonly quiet?: Run;
   readonly path: (string | number)[];
@@ -37,9 +38,13 @@ export const entriesOf = (value: unknown): [string, unknown][] =>
 export const or = (words: readonly string[]): string =>
   [words.slice(0, -1).join(", "), ...words.slice(-1)].filter((word) => word !== "").join(" or ");
 
-export function fail({ issues, path, shown }: Run, expected: string): false {
-  if (issues !== undefined && issues.length < MOST_ISSUES)
-    issues.push({ path: [...path], place: `$${shown.join("")}`, message: `expected ${expected}` });
+export function fail({ issues, known, path, shown }: Run, expected: string): false {
+  if (issues === undefined || issues.length >= MOST_ISSUES) return false;
+  // Several members of an `allOf` may find the same.
+  const key = JSON.stringify([path, expected]);
+  if (known?.has(key)) return false;
+  known?.add(key);
+  issues.push({ path: [...path], place: `$${shown.join("")}`, message: `expected ${expected}` });
   return false;
 }
 
