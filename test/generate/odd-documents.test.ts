@@ -195,6 +195,27 @@ components: { parameters: { P: { name: p, in: query, schema: { type: string } } 
   });
 });
 
+test("an example that its schema refuses is a warning, also among `examples` and by reference", async () => {
+  const media = (more: object) => ({ "application/json": { schema: { type: "integer" }, ...more } });
+  const answers = {
+    200: { description: "One.", content: media({ example: "one" }) },
+    201: { description: "Some.", content: media({ examples: { a: { value: 1 }, b: { value: "two" } } }) },
+    202: { description: "Shared.", content: media({ examples: { c: { $ref: "#/components/examples/C" } } }) },
+  };
+  const paths = { "/a": { get: { operationId: "a", responses: answers } } };
+  const document = openapi(paths, { examples: { C: { value: "three" } } });
+  const { notices, text } = await generated(document);
+  const at = (pointer: string) => ({ level: "warning", code: "example_invalid", pointer });
+  const responses = "/paths/~1a/get/responses";
+  expect(notices).toMatchObject([
+    at(`${responses}/200/content/application~1json/example`),
+    at(`${responses}/201/content/application~1json/examples/b/value`),
+    at("/components/examples/C/value"),
+  ]);
+  expect(await text("emulation.ts")).not.toContain("one");
+  await expect(generated(document, { strict: true })).rejects.toMatchObject({ code: "example_invalid" });
+});
+
 test("two descriptions of one parameter are a warning, and the last one counts", async () => {
   const described = (name: string, more: object) => ({
     name,

@@ -327,6 +327,14 @@ const CONSTRUCTS: Readonly<Record<string, Construct>> = {
     calls: { animal: { sent: "GET /animal", data: { kind: "cat", meow: "text" } } },
     wrong: { animal: { kind: "cat", meow: 1 } },
   },
+  "`if`, `not`, `dependentRequired`, `unevaluatedProperties`": {
+    paths: {
+      "/ruled": get("ruled", { responses: answered(json({ $ref: "#/components/schemas/Ruled" })) }),
+    },
+    types: 'const ruled: components["schemas"]["Ruled"] = { size: 1 };',
+    calls: { ruled: { sent: "GET /ruled", data: expect.objectContaining({ size: expect.any(Number) }) } },
+    wrong: { ruled: { size: 1, unit: "m", other: 1 } },
+  },
   recursion: {
     paths: { "/tree": get("tree", { responses: answered(json({ $ref: "#/components/schemas/Tree" })) }) },
     types: 'const tree: components["schemas"]["Tree"] = { nodes: [{ nodes: [] }] };',
@@ -368,6 +376,16 @@ const SCHEMAS = {
       at: { type: "string", format: "date-time" },
     },
     additionalProperties: false,
+  },
+  Ruled: {
+    type: "object",
+    required: ["size"],
+    properties: { size: { type: "integer", not: { const: 0 } }, unit: string },
+    dependentRequired: { unit: ["size"] },
+    if: { required: ["unit"] },
+    // biome-ignore lint/suspicious/noThenProperty: the keyword of JSON Schema
+    then: { properties: { size: { minimum: 1 } } },
+    unevaluatedProperties: false,
   },
   Cat: branch("cat", { meow: string }),
   Dog: branch("dog", { bark: { type: "integer" } }),

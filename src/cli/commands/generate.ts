@@ -86,7 +86,7 @@ Supported in types, calls, validator and emulator (the whole table: src/generate
   parameters  path, query, header and cookie, in every style, and with content
   bodies      JSON, forms and multipart with encoding, text, XML, files, streams
   answers     JSON, text, XML, event streams, JSON lines, files; ranges, default, none at all
-  schemas     those of JSON Schema 2020-12 that the page does not list as refused
+  schemas     JSON Schema 2020-12; what the validator cannot check is a warning
   ignored     servers, security schemes other than the bearer, callbacks, links; webhooks have types only
 
 An overlay is strict: an action that matches nothing is an error. Nothing is written unless all files are. --watch prints
