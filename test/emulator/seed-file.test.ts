@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { createEmulator, parseSeedFile, readSeedFile } from "../../src/emulator/index.js";
+import { rejectionOf } from "../support/wait.js";
 
 const yaml = `# A customer's tenant.
 options:
@@ -48,6 +49,13 @@ const SECRET = "hunter2-canary";
 /** A secret that looks like a name. */
 const LETTERS = "opensesame";
 
+test("of a file with many mistakes the first hundred are named, and the others counted", async () => {
+  const text = JSON.stringify({ plugins: Array.from({ length: 200 }, () => 1) });
+  const refused = await rejectionOf((async () => parseSeedFile(text, "tenant.json"))());
+  const named = Array.from({ length: 100 }, (_, at) => expect.stringContaining(`:1: plugins.${at}: `));
+  expect(refused).toMatchObject({ issues: [...named, "tenant.json: 100 more mistakes"] });
+});
+
 test.each([
   { name: "broken YAML", text: 'plugins:\n  - { clientId: "x\n', issues: [/:\d+: /] },
   { name: "broken JSON", text: '{\n "plugins": [\n}', issues: [/:3: /] },
@@ -58,6 +66,11 @@ test.each([
     name: "aliases without end",
     text: `a: &a [x,x]\n${[..."bcdefghijk"].map((letter, index) => `${letter}: &${letter} [${`*${"abcdefghij"[index]},`.repeat(9)}]`).join("\n")}`,
     issues: [/:1: the file cannot be read/],
+  },
+  {
+    name: "a million characters",
+    text: "[".repeat(1_000_001),
+    issues: [/:1: .* more than 1000000 characters/],
   },
   { name: "an empty file", text: "", issues: [/:1: the file is empty/] },
   {

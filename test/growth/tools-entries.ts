@@ -116,6 +116,19 @@ function* memberEntries(): Generator<Entry> {
         return () => read({ A, B }, [path]);
       },
     };
+  const members = (size: number) => Object.fromEntries(keys(size / 12).map((name) => [name, 1]));
+  for (const [name, make] of Object.entries({
+    "keys of a seed": members,
+    "rules of a seed": (size: number) => ({ options: { rules: members(size) } }),
+    "mistakes in a seed": (size: number) => ({ operators: keys(size / 8).map(() => ({ a: 1 })) }),
+  }))
+    yield {
+      ...{ name, most: 200_000, reaches: /^seed_invalid .*(?:unknown key|rules|operators)/ },
+      prepare: (size) => {
+        const text = JSON.stringify(make(size));
+        return refusedOrDone(() => parseSeedFile(text, "seed.json"));
+      },
+    };
   yield {
     ...{ name: "registrations of a seed", most: 100_000, reaches: /^.object/ },
     prepare: (size) => {

@@ -5,6 +5,11 @@ import type { Document } from "yaml";
 import { isName } from "../../option-names.js";
 import { EmulatorError, ISSUE_PATH } from "../errors.js";
 
+/** The keys and names of a thousand plugins take half of it. The parser needs a kilobyte of memory for a nested character. */
+const mostCharacters = 1_000_000;
+/** Each issue is looked up in the whole document. */
+const mostIssues = 100;
+
 /**
  * Returns what `check` makes of the content. `name` is the file name for messages.
  *
@@ -15,26 +20,51 @@ export function parseFile<Content>(
   name: string,
   check: (content: unknown) => Content,
 ): Content {
+  if (text.length > mostCharacters)
+    throw invalid([
+      `${name}:1: the file has more than ${mostCharacters} characters; pass large seeds to createEmulator`,
+    ]);
   const { LineCounter, parseDocument } = loadYaml();
   const lineCounter = new LineCounter();
   // The parser's own warnings and messages quote the text, which may be a secret. logLevel "silent" would also hide
   // that there is a second document.
-  const quiet = { prettyErrors: false, stringKeys: true, logLevel: "error" } as const;
+  const quiet = { prettyErrors: false, stringKeys: true, logLevel: "error", uniqueKeys: false } as const;
   const document = parseDocument(text, { lineCounter, ...quiet });
   const at = (offset: number) => `${name}:${Math.max(1, lineCounter.linePos(offset).line)}`;
   const faults = [...document.errors, ...document.warnings].map(
     ({ pos, code }) => `${at(pos[0])}: not valid YAML: ${code.toLowerCase().replaceAll("_", " ")}`,
   );
   if (document.contents === null) faults.push(`${name}:1: the file is empty; write {} to register nothing`);
+  else if (faults.length === 0)
+    faults.push(...equalKeys(document).map((offset) => `${at(offset)}: not valid YAML: duplicate key`));
   if (faults.length > 0) throw invalid(faults);
   try {
     return check(document.toJS());
   } catch (error) {
     if (!(error instanceof EmulatorError)) throw invalid([`${name}:1: the file cannot be read`]);
-    throw invalid(
-      error.issues.map((issue) => `${at(offsetOf(document, issue))}: ${withoutUnknownNames(issue)}`),
-    );
+    const issues = error.issues.slice(0, mostIssues).map((issue) => {
+      return `${at(offsetOf(document, issue))}: ${withoutUnknownNames(issue)}`;
+    });
+    const more = error.issues.length - issues.length;
+    throw invalid(more > 0 ? [...issues, `${name}: ${more} more mistakes`] : issues);
   }
+}
+
+/** Finds keys that a map has already. The parser's own check compares each key with all before it. */
+function equalKeys(document: Document): number[] {
+  const { isScalar, visit } = loadYaml();
+  const found: number[] = [];
+  visit(document, {
+    Map(_, { items }) {
+      const known = new Set<unknown>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        if (known.has(key.value)) found.push(key.range?.[0] ?? 0);
+        known.add(key.value);
+      }
+    },
+  });
+  return found;
 }
 
 /** Returns the offset of the deepest part of an issue's path that the document has. */
