@@ -7,6 +7,7 @@ import {
   documentError,
   METHODS,
   NAMED_BY_AUTHOR,
+  reportReference,
   walkDocument,
 } from "./document.js";
 import { actionError } from "./origins.js";
@@ -125,7 +126,7 @@ export async function bundleFiles(
       throw failure(reference, "reference_missing", `there is no file ${target}${hint}`);
     const below = relative(allowed, real);
     if (below.startsWith("..") || isAbsolute(below)) {
-      const message = `${target} is outside of ${folder ?? "the folder of the document"}. To allow it, name a folder that holds both: --refs <folder>, or the option refs`;
+      const message = `${target} is outside of ${folder ?? "the folder of the document"}. To allow it, name a folder that holds both: generate --refs <folder>, or its option refs`;
       throw failure(reference, "reference_external", message);
     }
     const known = files.get(real);
@@ -194,7 +195,7 @@ export async function bundleFiles(
 
   // The list grows meanwhile.
   for (const reference of pending)
-    await resolveOne(reference).catch((cause) => document.findings.wrongReference(cause));
+    await resolveOne(reference).catch((cause) => reportReference(document, cause));
 }
 
 async function realFolder(folder: string): Promise<string> {

@@ -116,6 +116,18 @@ export const NAMED_BY_AUTHOR: ReadonlySet<string> = new Set([
   ...["webhooks", "callbacks", "links", "securitySchemes", "encoding"],
 ]);
 
+/** Reports an error in references. An extension may refer to anything, since it is of no use here. */
+export function reportReference({ findings }: Document, cause: unknown): void {
+  const isUnresolved =
+    cause instanceof GenerateError && ["reference_missing", "reference_external"].includes(cause.code);
+  const keys = isUnresolved ? keysOf(cause.pointer ?? "") : [];
+  // Names may begin so too, except for paths and statuses.
+  const isName = (before = "") => NAMED_BY_AUTHOR.has(before) && !["paths", "responses"].includes(before);
+  if (isUnresolved && keys.some((key, index) => key.startsWith("x-") && !isName(keys[index - 1])))
+    findings.warn(cause);
+  else findings.error(cause);
+}
+
 /** Visits every object of a document that is part of the description; skips instances such as examples. */
 export function walkDocument(root: unknown, visit: (value: JsonObject, place: () => string) => void): void {
   const walk = (value: unknown, place: () => string, parentKey: string): void => {

@@ -33,14 +33,6 @@ export class Findings {
     for (const one of cause.errors) this.#errors.set(one.message, one);
   }
 
-  /** What an extension holds is of no use here, so that it may refer to anything. */
-  wrongReference(cause: unknown): void {
-    const isUnresolved =
-      cause instanceof GenerateError && ["reference_missing", "reference_external"].includes(cause.code);
-    if (isUnresolved && cause.pointer?.includes("/x-")) this.warn(cause);
-    else this.error(cause);
-  }
-
   warn(warning: GenerateError): void {
     this.#warnings.set(warning.message, warning);
   }

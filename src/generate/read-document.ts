@@ -9,6 +9,7 @@ import {
   follow,
   METHODS,
   referenceTarget,
+  reportReference,
   VARIANTS,
   type Variant,
   walkDocument,
@@ -77,7 +78,7 @@ export function prepareDocument(document: Document): void {
       checkReferences(value, place);
       checkNamedReferences(document, value, place);
     } catch (cause) {
-      findings.wrongReference(cause);
+      reportReference(document, cause);
     }
   });
 }

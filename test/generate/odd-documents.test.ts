@@ -171,6 +171,11 @@ components: { parameters: { P: { name: p, in: query, schema: { type: string } } 
     ]);
   });
 
+  test("of a member whose name begins with x- must lead somewhere", async () => {
+    const document = openapi({}, { schemas: { A: { properties: { "x-a": { $ref: "#/none" } } } } });
+    expect(await refusalOf(document)).toMatchObject({ code: "reference_missing" });
+  });
+
   test.each([
     {
       name: "to files that lead back to each other",
