@@ -1,4 +1,4 @@
-// The target of the page, as printed, has the same numbers of passed and skipped tests in node:test and vitest.
+// The target of the page, as printed, has the same numbers of passed and skipped tests in every runner.
 import { execFile } from "node:child_process";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,7 +8,11 @@ import { blockWith, bundleProgram, makeCacheFolder, root } from "../readme/pages
 
 const folder = makeCacheFolder();
 const modules = join(root, "node_modules");
-/** Vitest leaves out what is below node_modules, where this folder is. */
+/** Jest and vitest leave out what is below node_modules, where this folder is. */
+const jestConfig = JSON.stringify({
+  ...{ rootDir: folder, transform: {}, haste: { retainAllFiles: true } },
+  ...{ testMatch: ["**/jest-globals.test.mjs"], testPathIgnorePatterns: [] },
+});
 const vitestConfig = 'export default { test: { include: ["vitest.test.mjs"], exclude: [] } };';
 
 /** Of each runner the module, the program that runs the file, and how its report names a number. */
@@ -21,6 +25,11 @@ const runners = {
     run: (file: string) => [join(modules, "vitest/vitest.mjs"), "run", "--root", folder, file],
     count: (of: string) => `Tests .*?(\\d+) ${of}[a-z]*\\b`,
   },
+  "@jest/globals": {
+    run: () => ["--experimental-vm-modules", join(modules, "jest/bin/jest.js"), "--config", jestConfig],
+    count: (of: string) => `^Tests: .*?(\\d+) ${of}[a-z]*\\b`,
+  },
+  "bun:test": { run: (file: string) => ["test", file], count: (of: string) => `^ *(\\d+) ${of}[a-z]*$` },
 } as const;
 
 /** What describeContract defines, which every runner must show. */
@@ -41,7 +50,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 test.each(Object.keys(runners) as (keyof typeof runners)[])(
   "in %s no case that was not tried shows as passed",
   async (module) => {
-    const name = `${module.replace(/\W/g, "-")}.test.mjs`;
+    const name = `${module.replace("@", "").replace(/\W/g, "-")}.test.mjs`;
     const lines = [
       `import { describe, test } from "${module}";`,
       'import { run } from "./page.mjs";',
@@ -49,12 +58,13 @@ test.each(Object.keys(runners) as (keyof typeof runners)[])(
     ];
     await writeFile(join(folder, name), lines.join("\n"));
     const { run, count } = runners[module];
+    const program = module === "bun:test" ? join(modules, ".bin/bun") : process.execPath;
     // Vitest must not take the program for one of its own workers, nor node:test for a child of a test.
     const env = Object.fromEntries(
       Object.entries(process.env).filter(([key]) => !/VITEST|NODE_TEST/.test(key)),
     );
     const options = { cwd: folder, env: { ...env, NO_COLOR: "1" } };
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, run(join(folder, name)), options);
+    const { stdout, stderr } = await promisify(execFile)(program, run(join(folder, name)), options);
     const report = stripVTControlCharacters(stdout + stderr);
     const counted = ["pass", "skip"].map((of) => Number(new RegExp(count(of), "m").exec(report)?.[1]));
     expect(counted, report).toEqual([defined.passed, defined.skipped]);
