@@ -1,4 +1,4 @@
-// The answers of an emulator: each is what the document allows, by Ajv.
+// The answers of an emulator: each is what the document allows, by Ajv and by the validator.
 import { readFile } from "node:fs/promises";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import { createEmulator } from "../../src/emulator/index.js";
 import { readApi } from "../../src/generate/emit/emulation.js";
 import { generate } from "../../src/generate/index.js";
+import { jsonChecker } from "../../src/json-schema/index.js";
 import { openapi, sample } from "./sample-documents.js";
 
 type Answers = Record<string, { status: number; contentType?: string; body?: unknown }>;
@@ -50,6 +51,15 @@ addFormats.default(ajv);
 ajv.addSchema(openapi({}, { schemas: components }), "document");
 const allows = (schema: object, value: unknown) =>
   ajv.compile(JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"document#/')))(value);
+
+/** What the validator finds. */
+const issuesOf = (schema: object, value: unknown) => {
+  const definitions = JSON.stringify({ ...components, It: schema }).replaceAll(
+    "#/components/schemas/",
+    "#/$defs/",
+  );
+  return jsonChecker(JSON.parse(definitions))("It")(value);
+};
 
 const list = (items: object, more: object) => ({ type: "array", items, ...more });
 const formats = [
@@ -107,7 +117,8 @@ describe("a sample is allowed by its schema", () => {
     { type: "string", format: "date", example: "soon", default: "later" },
   ])("%j", async (schema) => {
     const body = await answerTo(schema);
-    expect({ body, allowed: allows(schema, body) }).toEqual({ body, allowed: true });
+    const found = { body, allowed: allows(schema, body), issues: issuesOf(schema, body) };
+    expect(found).toEqual({ body, allowed: true, issues: [] });
   });
 });
 
