@@ -7,6 +7,7 @@ import { coldStart } from "./rows/cold-start.js";
 import { editorDiagnosis } from "./rows/editor.js";
 import { emulatorRate } from "./rows/emulator-rate.js";
 import { emulatorStart } from "./rows/emulator-start.js";
+import { firstChecks } from "./rows/first-checks.js";
 import { firstTokens } from "./rows/first-tokens.js";
 import { generateMemory, generateTime } from "./rows/generator.js";
 import { renewalP99 } from "./rows/renewal-p99.js";
@@ -26,6 +27,7 @@ export const ROWS: readonly Row[] = [
   multipartCall,
   firstTokens,
   coldStart,
+  firstChecks,
   ...bundleSizes,
   tenantMemory,
   tenantsInTurn,

@@ -9,7 +9,7 @@ import { type Build, compareProcesses, NotMeasured, type Program, type Row, runP
 const PACKAGE = "@octokit/openapi@23.0.2";
 const DOCUMENT = "package/generated/api.github.com.json";
 /** The two documents differ a little, so that what is kept of the one would not do for the other. */
-const DOCUMENTS = { A: "github-a.json", B: "github-b.json" };
+export const DOCUMENTS = { A: "github-a.json", B: "github-b.json" };
 
 const OURS = `
   import { generate } from "bivariant/generate";
@@ -94,11 +94,17 @@ function programs({ folder }: Build): { readonly ours: Program; readonly theirs:
   return { ours: program(OURS), theirs: program(THEIRS) };
 }
 
+/** Writes what `generate` makes of the documents: ours/generated/. */
+export async function writeGenerated(build: Build): Promise<ApiDocument> {
+  const document = writeDocuments(build);
+  if (!existsSync(join(build.folder, "ours/generated/lock.json"))) await runProgram(programs(build).ours);
+  return document;
+}
+
 /** Writes what both generators make of the documents: ours/generated/, theirs/A.ts and theirs/B.ts. */
 export async function writeTypes(build: Build): Promise<ApiDocument> {
-  const document = writeDocuments(build);
-  const { ours, theirs } = programs(build);
-  if (!existsSync(join(build.folder, "ours/generated/lock.json"))) await runProgram(ours);
+  const document = await writeGenerated(build);
+  const { theirs } = programs(build);
   if (!existsSync(join(build.folder, "theirs/B.ts"))) await runProgram(theirs);
   return document;
 }
