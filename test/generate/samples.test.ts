@@ -179,6 +179,8 @@ describe("an answer has the documented media type", () => {
       body: "event: text\ndata: text\n\n",
     },
     { type: "text/event-stream", schema: object({ id: whole }), body: 'data: {"id":0}\n\n' },
+    { type: "text/event-stream", schema: text, body: "data: text\n\n" },
+    { type: "application/xml", schema: text, body: '<?xml version="1.0"?>\n<root>text</root>' },
     { type: "application/x-ndjson", schema: list(whole, { minItems: 2 }), body: "0\n0\n" },
     { type: "application/json-seq", schema: whole, body: "\u001e0\n" },
     { type: "application/octet-stream", schema: { ...text, format: "binary" }, body: "text" },

@@ -77,22 +77,20 @@ function bodyOf(document: Document, { mediaType, media }: Content): unknown {
   // The example of a text is the text itself, whatever its schema describes.
   const text = given.find((value) => typeof value === "string");
   const value = text ?? given[0] ?? sampleOf(document, media.schema);
-  if (value === undefined || value === NOT_FOUND || typeof value === "string") return value;
+  if (value === undefined || value === NOT_FOUND || value === text) return value;
   return asText(document, mediaType, media.schema, value);
 }
 
 const JSON_LINES = /^application\/(?:x-)?(?:ndjson|jsonl|jsonlines|json-lines|json-seq)\b/i;
 
 function asText(document: Document, mediaType: string, schema: unknown, value: unknown): string {
-  const json = JSON.stringify(value);
   if (/^text\/event-stream\b/i.test(mediaType)) return eventsOf(value);
   if (JSON_LINES.test(mediaType)) {
     const start = /json-seq/i.test(mediaType) ? "\u001e" : "";
     return (Array.isArray(value) ? value : [value]).map((one) => `${start}${JSON.stringify(one)}\n`).join("");
   }
-  return /[/+]xml\b/i.test(mediaType)
-    ? `<?xml version="1.0"?>\n${xmlOf(document, schema, "root", value)}`
-    : json;
+  if (/[/+]xml\b/i.test(mediaType)) return `<?xml version="1.0"?>\n${xmlOf(document, schema, "root", value)}`;
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 /** A list has an event in each item. An object with `data` is an event itself (OpenAPI 3.2, "Server-Sent Events"). */
