@@ -24,7 +24,7 @@ export const requests: Readonly<Record<"A" | "B", object>> = {
 "listDevices": {"parameters":[{"in":"path","name":"tenantId","required":true,"schema":{"type":"string","minLength":1}}]}
 }`),
     schemas: /* @__PURE__ */ JSON.parse(`{
-"#/components/schemas/TokenRequest": {"oneOf":[{"$ref":"#/components/schemas/ClientCredentialsRequest"},{"$ref":"#/components/schemas/AuthorizationCodeRequest"}]},
+"#/components/schemas/TokenRequest": {"anyOf":[{"$ref":"#/components/schemas/ClientCredentialsRequest"},{"$ref":"#/components/schemas/AuthorizationCodeRequest"}]},
 "#/components/schemas/ClientCredentialsRequest": {"type":"object","required":["grant_type","client_id","client_assertion_type","client_assertion"],"properties":{"grant_type":{"type":"string","const":"client_credentials"},"client_id":{"type":"string"},"client_assertion_type":{"$ref":"#/components/schemas/ClientAssertionType"},"client_assertion":{"type":"string"}}},
 "#/components/schemas/ClientAssertionType": {"type":"string","const":"urn:ietf:params:oauth:client-assertion-type:jwt-bearer"},
 "#/components/schemas/AuthorizationCodeRequest": {"type":"object","required":["grant_type","client_id","code","code_verifier","client_assertion_type","client_assertion"],"properties":{"grant_type":{"type":"string","const":"authorization_code"},"client_id":{"type":"string"},"code":{"type":"string"},"code_verifier":{"type":"string"},"client_assertion_type":{"$ref":"#/components/schemas/ClientAssertionType"},"client_assertion":{"type":"string"}}}
@@ -35,7 +35,7 @@ export const requests: Readonly<Record<"A" | "B", object>> = {
 "requestToken": {"body":{"required":true,"contents":{"application/json":{"schema":{"$ref":"#/components/schemas/TokenRequest"}}}}}
 }`),
     schemas: /* @__PURE__ */ JSON.parse(`{
-"#/components/schemas/TokenRequest": {"oneOf":[{"$ref":"#/components/schemas/AuthorizationCodeRequest"},{"$ref":"#/components/schemas/ClientCredentialsRequest"}]},
+"#/components/schemas/TokenRequest": {"anyOf":[{"$ref":"#/components/schemas/AuthorizationCodeRequest"},{"$ref":"#/components/schemas/ClientCredentialsRequest"}]},
 "#/components/schemas/AuthorizationCodeRequest": {"type":"object","required":["code","code_verifier","client_id","redirect_uri"],"properties":{"code":{"type":"string"},"code_verifier":{"type":"string"},"client_id":{"type":"string"},"redirect_uri":{"type":"string"}}},
 "#/components/schemas/ClientCredentialsRequest": {"type":"object","required":["grant_type","client_id","client_secret"],"properties":{"grant_type":{"type":"string","const":"client_credentials"},"client_id":{"type":"string"},"client_secret":{"type":"string"}}}
 }`),

@@ -211,7 +211,10 @@ async function callAll(
     for (const { id } of operations) {
       const call = calls[id];
       const reason = call && (await reasonOf(call));
-      if (reason !== undefined && !reasons.has(id)) reasons.set(id, reason);
+      if (reason === undefined || reasons.has(id)) continue;
+      const refusal = emulator.customerLog.last({ requestId: emulator.journal.last({ operation: id })?.id });
+      const why = refusal === undefined ? "" : ` (${refusal.expected}: ${refusal.actual})`;
+      reasons.set(id, reason + why);
     }
   } finally {
     await close();

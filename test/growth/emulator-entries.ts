@@ -268,7 +268,111 @@ function* pageEntries(): Generator<Entry> {
   }
 }
 
+const textList = { type: "array", items: { type: ["integer", "string"] }, uniqueItems: true };
+const anyObject = { type: "object", properties: { a: textList }, additionalProperties: { type: "string" } };
+/** Parameters in every place and style, and bodies of every media type, of a document of one's own. */
+const described = {
+  parameters: [
+    { in: "query", name: "q", schema: textList },
+    { in: "query", name: "k", explode: false, schema: anyObject },
+    { in: "query", name: "exploded", schema: anyObject },
+    { in: "query", name: "x", style: "deepObject", schema: anyObject },
+    { in: "query", name: "p", style: "pipeDelimited", explode: false, schema: textList },
+    { in: "header", name: "list", schema: textList },
+    { in: "header", name: "pairs", explode: true, schema: anyObject },
+    { in: "cookie", name: "x", schema: textList },
+    { in: "cookie", name: "o", schema: anyObject },
+  ],
+  body: {
+    contents: {
+      "application/json": { schema: { anyOf: [textList, anyObject] } },
+      [form]: { schema: anyObject, encoding: { x: { style: "deepObject", explode: true } } },
+      "multipart/form-data": { schema: anyObject },
+      "application/x-ndjson": { schema: textList },
+      "*/*": {},
+    },
+  },
+};
+const own = { method: "POST", path: "/v1/own/{id}", success: [200], failure: [], anonymous: true };
+const api = {
+  operations: { A: {}, B: { own } },
+  emulation: async () => ({ requests: { B: { operations: { own: described }, schemas: {} } } }),
+};
+const sentToOwn = (path: string, init: RequestInit) => {
+  const world = new World({ api });
+  return () => world.send(path, { method: "POST", ...init });
+};
+
+const parts = (count: number, part: (at: number) => string) =>
+  `${keys(count)
+    .map((_, at) => `--edge\r\nContent-Disposition: form-data; ${part(at)}\r\n`)
+    .join("")}--edge--\r\n`;
+/** Bodies by their media type, of about that many characters. */
+const bodies: Readonly<Record<string, Readonly<Record<string, (size: number) => string>>>> = {
+  "application/json": documents,
+  "application/x-ndjson": { ...documents, lines: (size) => "1\n".repeat(size / 2) },
+  [form]: {
+    ...forms,
+    ...texts,
+    "many members": (size) =>
+      keys(size / 9)
+        .map((name) => `x[${name}]=1`)
+        .join("&"),
+    "one list": (size) => "a=1&".repeat(size / 4),
+    "nested names": (size) => `x${"[a]".repeat(size / 3)}=1`,
+  },
+  "multipart/form-data; boundary=edge": {
+    ...texts,
+    "many parts": (size) => parts(size / 60, (at) => `name="k${at}"\r\n\r\n1`),
+    "one list of parts": (size) => parts(size / 60, () => 'name="a"\r\n\r\n1'),
+    "many files": (size) => parts(size / 80, (at) => `name="k${at}"; filename="f"\r\n\r\n1`),
+    "a long part": (size) => parts(1, () => `name="a"\r\n\r\n${"\r\n--edg".repeat(size / 7)}`),
+    "a long name": (size) => parts(1, () => `name="${"a".repeat(size)}"\r\n\r\n1`),
+    "many headers": (size) => parts(1, () => `name="a"\r\n${"A: b\r\n".repeat(size / 6)}\r\n1`),
+  },
+};
+
+/** Read, or refused for what was read. */
+const reaches = /^(?:200 .*own|4\d\d .*invalid_request)/;
+
+function* ownRequests(): Generator<Entry> {
+  for (const start of ["?q=", "?k=", "?p=", "?", "?x[", "?x[a]=", "x?exploded="])
+    for (const [shape, text] of Object.entries(texts))
+      yield {
+        name: `POST /v1/own${start}: ${shape}`,
+        reaches,
+        most: 60_000,
+        prepare: (size) => sentToOwn(`/v1/own/${start.startsWith("x") ? "" : "1"}${start}${text(size)}`, {}),
+      };
+  for (const [name, before] of [
+    ["list", ""],
+    ["pairs", ""],
+    ["cookie", "x="],
+    ["cookie", ""],
+    ["content-type", "multipart/form-data; boundary="],
+  ] as const)
+    for (const [shape, text] of Object.entries(lines))
+      yield {
+        name: `POST /v1/own, header ${name}: ${before}, ${shape}`,
+        reaches,
+        most: 60_000,
+        prepare: (size) => sentToOwn("/v1/own/1", { headers: { [name]: before + text(size) }, body: "a" }),
+      };
+  for (const [type, shapes] of Object.entries(bodies))
+    for (const [shape, text] of Object.entries(shapes))
+      yield {
+        name: `POST /v1/own, ${type}: ${shape}`,
+        reaches,
+        most: 400_000,
+        prepare: (size) => {
+          const body = text(size);
+          return sentToOwn("/v1/own/1", { headers: { "content-type": type }, body });
+        },
+      };
+}
+
 export const entries: readonly Entry[] = [
+  ...ownRequests(),
   ...tokenRequestsOfA(),
   ...tokenRequestsOfB(),
   ...headerEntries(),

@@ -9,14 +9,16 @@ type Members = Readonly<Record<string, unknown>>;
 /** A text that is not written as documented. The message goes to the customer log, so it quotes nothing. */
 export class Malformed extends Error {}
 
-/** The checker compares each item of a list with `uniqueItems` with all others, and a value this long would cost seconds. */
-const LONGEST_UNIQUE = 1000;
-/** Deeper values may not fit into the stack. */
-const DEEPEST = 200;
+/**
+ * The checker compares every two items of a list with `uniqueItems`, and its stack holds neither values of any depth nor
+ * the findings about values of any size.
+ */
+const MOST_CHECKED = { members: 1000, depth: 200 };
 
 /** The schemas of one document. */
 export class Schemas {
   readonly #byReference: Readonly<Record<string, Schema>>;
+  readonly #parts = new WeakMap<readonly unknown[], readonly Members[]>();
   #withoutUnique: Readonly<Record<string, Schema>> | undefined;
 
   constructor(byReference: Readonly<Record<string, unknown>> = {}) {
@@ -25,17 +27,15 @@ export class Schemas {
 
   /** Returns what is wrong with a value. A schema that cannot be checked, such as one with an unknown kind of pattern, allows all. */
   check(name: string, schema: unknown, value: unknown): Finding | undefined {
-    const extent = extentOf(value);
-    const isLong = extent.longest > LONGEST_UNIQUE;
-    if (isLong) this.#withoutUnique ??= withoutUnique(this.#byReference);
-    const lookup = (isLong ? this.#withoutUnique : this.#byReference) ?? {};
-    const checked = (isLong ? withoutUnique(schema) : schema) as Schema;
+    const isLarge = exceeds(value);
+    if (isLarge) this.#withoutUnique ??= withoutUnique(this.#byReference);
+    const lookup = (isLarge ? this.#withoutUnique : this.#byReference) ?? {};
+    const checked = (isLarge ? withoutUnique(schema) : schema) as Schema;
     try {
       const { valid, errors } = validate(value, checked, "2020-12", lookup, true);
       return valid ? undefined : this.#finding(name, checked, value, errors);
     } catch (error) {
-      // The stack holds neither values of any depth nor the findings about values of any length.
-      if (!(error instanceof RangeError) || !(isLong || extent.depth > DEEPEST)) return undefined;
+      if (!(error instanceof RangeError && isLarge)) return undefined;
       return { expected: `${name} of a size that can be checked`, actual: "larger or deeper" };
     }
   }
@@ -64,8 +64,10 @@ export class Schemas {
     };
   }
 
-  /** The schemas that hold for a value besides those that are references to them or join them. */
-  #parts(sources: readonly unknown[]): readonly Members[] {
+  /** The schemas that hold for a value, with those that they refer to and join. Items of a list ask for the same ones. */
+  #partsOf(sources: readonly unknown[]): readonly Members[] {
+    const known = this.#parts.get(sources);
+    if (known !== undefined) return known;
     const found = new Set<Members>();
     const add = (source: unknown): void => {
       if (typeof source !== "object" || source === null || found.has(source as Members)) return;
@@ -77,12 +79,14 @@ export class Schemas {
         if (Array.isArray(list)) for (const one of list) add(one);
     };
     for (const source of sources) add(source);
-    return [...found];
+    const parts = [...found];
+    this.#parts.set(sources, parts);
+    return parts;
   }
 
   /** The types that the schemas name or imply; none if they allow any. */
   typesOf(sources: readonly unknown[]): ReadonlySet<string> {
-    const types = this.#parts(sources).flatMap((part) => {
+    const types = this.#partsOf(sources).flatMap((part) => {
       if (part.type !== undefined) return [part.type].flat().map(String);
       const values = "const" in part ? [part.const] : Array.isArray(part.enum) ? part.enum : [];
       if (values.length > 0) return values.map(typeName);
@@ -93,15 +97,17 @@ export class Schemas {
   }
 
   itemsOf(sources: readonly unknown[]): readonly unknown[] {
-    return this.#parts(sources).flatMap(({ items, prefixItems }) => [items ?? [], prefixItems ?? []].flat());
+    return this.#partsOf(sources).flatMap(({ items, prefixItems }) =>
+      [items ?? [], prefixItems ?? []].flat(),
+    );
   }
 
   namesOf(sources: readonly unknown[]): readonly string[] {
-    return this.#parts(sources).flatMap(({ properties }) => Object.keys(properties ?? {}));
+    return this.#partsOf(sources).flatMap(({ properties }) => Object.keys(properties ?? {}));
   }
 
   memberOf(sources: readonly unknown[], name: string): readonly unknown[] {
-    const parts = this.#parts(sources);
+    const parts = this.#partsOf(sources);
     const described = parts.flatMap(({ properties }) => memberOf(properties, name) ?? []);
     if (described.length > 0) return described;
     return parts.flatMap(({ additionalProperties }) => additionalProperties ?? []);
@@ -109,7 +115,7 @@ export class Schemas {
 
   /** Whether objects may have members that the schemas do not name. */
   isOpen(sources: readonly unknown[]): boolean {
-    return this.#parts(sources).every(({ additionalProperties }) => additionalProperties !== false);
+    return this.#partsOf(sources).every(({ additionalProperties }) => additionalProperties !== false);
   }
 
   /** A text as a value of a documented type; as it is if it fits none. */
@@ -192,19 +198,14 @@ function withoutUnique<T>(schema: T): T {
   return JSON.parse(JSON.stringify(schema, (key, value) => (key === "uniqueItems" ? undefined : value)));
 }
 
-/** The number of items of the longest list, and how deep lists and objects are nested, as far as it matters here. */
-function extentOf(value: unknown): { readonly longest: number; readonly depth: number } {
-  let longest = 0;
-  let depth = 0;
+/** Whether a value is too large for the checker as it is. */
+function exceeds(value: unknown): boolean {
   let level: unknown[] = [value];
-  while (level.length > 0 && depth <= DEEPEST) {
-    depth++;
-    level = level.flatMap((one) => {
-      if (typeof one !== "object" || one === null) return [];
-      const members = Object.values(one);
-      longest = Math.max(longest, members.length);
-      return members;
-    });
+  let members = 0;
+  for (let depth = 0; level.length > 0; depth++) {
+    members += level.length;
+    if (members > MOST_CHECKED.members || depth > MOST_CHECKED.depth) return true;
+    level = level.flatMap((one) => (typeof one === "object" && one !== null ? Object.values(one) : []));
   }
-  return { longest, depth };
+  return false;
 }

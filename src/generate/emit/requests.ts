@@ -85,7 +85,10 @@ const MAPS_OF_SCHEMAS: ReadonlySet<string> = new Set([
 ]);
 const INSTANCES: ReadonlySet<string> = new Set(["enum", "const"]);
 
-/** Copies a schema without annotations, and adds those to which it refers to `schemas`. */
+/**
+ * Copies a schema without annotations, and adds those to which it refers to `schemas`. Alternatives of `oneOf` are usually
+ * open objects that allow each other's values. A service picks one of them, so that a value may fit several.
+ */
 function bareSchema(document: Document, schemas: Map<string, unknown>, source: unknown): unknown {
   const bare = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(bare);
@@ -99,6 +102,7 @@ function bareSchema(document: Document, schemas: Map<string, unknown>, source: u
     const members = kept.map(([key, member]) => {
       if (key === "required" && Array.isArray(member)) return [key, withoutReadOnly(document, value, member)];
       if (INSTANCES.has(key)) return [key, member];
+      if (key === "oneOf" && value.anyOf === undefined) return ["anyOf", bare(member)];
       if (!MAPS_OF_SCHEMAS.has(key) || !isObject(member)) return [key, bare(member)];
       return [key, Object.fromEntries(Object.entries(member).map(([name, one]) => [name, bare(one)]))];
     });
