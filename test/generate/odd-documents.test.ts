@@ -44,6 +44,21 @@ components:
   expect(await read("variant-a.ts")).toContain('"application/json": unknown;');
 });
 
+test("a keyword with a value of the wrong kind is a warning, and the types do without it", async () => {
+  const schemas = {
+    A: { type: "object", properties: ["a"], required: "a" },
+    B: { allOf: { type: "string" }, anyOf: [3], oneOf: 3, enum: "a" },
+    C: { type: "object", properties: { enum: { type: "string" }, required: { type: ["integer", 3] } } },
+    D: { const: { enum: "a", title: 3 } },
+  };
+  const { notices, text } = await generated(openapi({}, { schemas }));
+  expect(notices.map(({ pointer }) => pointer?.replace("/components/schemas/", ""))).toEqual(
+    expect.arrayContaining(["A/properties", "A/required", "B/allOf", "B/oneOf", "B/enum"]),
+  );
+  const types = await text("variant-a.ts");
+  for (const kept of ["enum?: string;", 'enum: "a";', "title: 3;"]) expect(types).toContain(kept);
+});
+
 test("a comment may be a number, a date or a list for YAML", async () => {
   const { text } = await generated(
     `${START}paths: { /a: { ${get("a", "summary: 404, description: [One, two], ")} } }

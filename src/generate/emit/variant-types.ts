@@ -1,7 +1,7 @@
 /** Emits variant-a.ts and variant-b.ts: the document as TypeScript types, by openapi-typescript. */
 import { unescape as percentDecoded } from "node:querystring";
 import { kindAt } from "../bundle.js";
-import { atPointer, type Document, walkDocument } from "../document.js";
+import { atPointer, type Document, NAMED_BY_AUTHOR, walkDocument } from "../document.js";
 import type { ProvenanceNotes } from "../provenance.js";
 import { GenerateError, isObject, type JsonObject, keysOf, pointerTo } from "../source-file.js";
 import { fileHeader, UNCHECKED } from "./source-text.js";
@@ -27,7 +27,8 @@ export async function typeEmitter(): Promise<(document: Document, notes: Provena
   const fixed = { silent: true, defaultNonNullable: true, emptyObjectsUnknown: true };
   return (document, notes) => {
     // A copy, because scanDiscriminators changes its input.
-    const root = JSON.parse(JSON.stringify(document.root, (_, value) => plain(textual(noted(value, notes)))));
+    const root = JSON.parse(JSON.stringify(document.root, (_, value) => plain(noted(value, notes))));
+    mendKinds(root);
     nameTargets(root);
     const options = { ...fixed, injectFooter: [] } as Partial<Options> as Options;
     const header = fileHeader(`Types of Variant ${document.variant}, by openapi-typescript.`, [document]);
@@ -51,23 +52,22 @@ const COMPONENT = /^#\/(?:components\/[^/]+|paths|webhooks)\/[^/]+$/;
 function nameTargets(root: JsonObject): void {
   const names = new Map<string, string>();
   const components = { ...Object(root.components) } as Record<string, Record<string, unknown>>;
-  walkDocument(root, (value) => {
+  walkDocument(root, (value, place) => {
     const { $ref } = value;
     const isInside = typeof $ref === "string" && $ref.startsWith("#/") && !COMPONENT.test($ref);
     if (!isInside) return;
     const pointer = percentDecoded($ref.slice(1));
     const target = atPointer(root, pointer);
     if (!isObject(target) && typeof target !== "boolean") return;
-    const keys = keysOf(pointer);
-    const last = keys.at(-1) ?? "";
-    const kind = kindAt("schemas", keys);
+    const kind = kindAt("schemas", keysOf(place()));
     components[kind] ??= {};
     const holder = components[kind];
-    const plainName = last.replace(/[^A-Za-z0-9._-]+/g, "-");
-    let name = names.get(pointer) ?? plainName;
-    if (!names.has(pointer))
+    const known = names.get(`${kind} ${pointer}`);
+    const plainName = (keysOf(pointer).at(-1) ?? "").replace(/[^A-Za-z0-9._-]+/g, "-");
+    let name = known ?? plainName;
+    if (known === undefined)
       for (let count = 2; Object.hasOwn(holder, name); count += 1) name = `${plainName}-${count}`;
-    names.set(pointer, name);
+    names.set(`${kind} ${pointer}`, name);
     holder[name] = target;
     Object.assign(value, { $ref: `#${pointerTo("/components", kind, name)}` });
   });
@@ -81,17 +81,32 @@ function noted(value: unknown, notes: ProvenanceNotes): unknown {
   return { ...value, description: [value.description ?? [], note].flat().join("\n\n") };
 }
 
-/** openapi-typescript fails over a comment that YAML reads as a number, a date or a list. */
-function textual(value: unknown): unknown {
-  if (!isObject(value)) return value;
-  const texts = ["title", "summary", "description"].flatMap((key) => {
-    const text = value[key];
-    // An object is a member with this name.
-    return text === undefined || typeof text === "string" || isObject(text)
-      ? []
-      : [[key, String(text ?? "")]];
+const TEXTS: readonly string[] = ["title", "summary", "description"];
+const MAPS: readonly string[] = ["properties", "patternProperties", "$defs"];
+const LISTS: readonly string[] = ["allOf", "anyOf", "oneOf", "enum"];
+
+/**
+ * openapi-typescript fails over a comment that YAML reads as a number, a date or a list, and over keywords with values of
+ * the wrong kind, about which there has been a warning.
+ */
+function mendKinds(root: JsonObject): void {
+  const isSchema = (one: unknown) => isObject(one) || typeof one === "boolean";
+  const isSound = (name: string, member: unknown) => {
+    if (MAPS.includes(name)) return isObject(member) && Object.values(member).every(isSchema);
+    if (TEXTS.includes(name)) return typeof member === "string";
+    if (name === "required") return Array.isArray(member) || typeof member === "boolean";
+    if (name === "type") return [member].flat().every((one) => typeof one === "string");
+    return !LISTS.includes(name) || (Array.isArray(member) && (name === "enum" || member.every(isSchema)));
+  };
+  walkDocument(root, (value, place) => {
+    const wrong = Object.keys(value).filter((name) => !isSound(name, value[name]));
+    const holder = wrong.length === 0 ? "" : keysOf(place()).at(-1);
+    // The members of a map have names, which may be those of keywords.
+    if (holder === undefined || holder === "mapping" || NAMED_BY_AUTHOR.has(holder)) return;
+    for (const name of wrong)
+      if (TEXTS.includes(name)) Object.assign(value, { [name]: String(value[name] ?? "") });
+      else delete (value as Record<string, unknown>)[name];
   });
-  return texts.length === 0 ? value : { ...value, ...Object.fromEntries(texts) };
 }
 
 /** What openapi-typescript reads otherwise: parameters with `content`, and objects with members beside those of a map. */
