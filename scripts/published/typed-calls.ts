@@ -76,8 +76,8 @@ function initOf(document: Document, open: Document, operation: Operation): Text 
   }
   const params = [...places].map(([place, members]) => `${place}: { ${members.join(", ")} }`);
   const fields = params.length > 0 ? [`params: { ${params.join(", ")} }`] : [];
-  const { body, method } = operation;
-  if (body !== undefined && method !== "GET" && method !== "HEAD") {
+  const { body } = operation;
+  if (body !== undefined) {
     const value = bodyValue(document, open, body);
     if (value === undefined && body.required)
       return { reason: "no value is found for the body; give an example" };
@@ -174,8 +174,8 @@ function bodyValue(document: Document, open: Document, body: Body): Text | undef
   if (value === undefined) return undefined;
   const cast = typed === undefined ? CAST : "";
   if (isJson(sent)) return JSON.stringify(value) + cast;
-  if (isMultipart(sent) || isUrlencoded(sent))
-    return formOf(document, schema, isObject(value) ? value : {}) + cast;
+  if (isMultipart(sent)) return formOf(document, schema, isObject(value) ? value : {}) + cast;
+  if (isUrlencoded(sent)) return JSON.stringify(isObject(value) ? value : {}) + cast;
   return JSON.stringify(typeof value === "object" ? JSON.stringify(value) : String(value));
 }
 

@@ -63,12 +63,14 @@ function readOperation(
   const { security = document.root.security } = source;
   const own = [source.parameters, pointerTo(pointer, "parameters")] as const;
   const parameters = fittedToPath(document, pointer, path, readParameters(document, [shared, own]));
-  const body = readBody(document, source.requestBody, pointerTo(pointer, "requestBody"));
-  if (body?.required && (method === "GET" || method === "HEAD")) {
-    const message = `${method} ${path} requires a body, but fetch sends none with ${method}. Remove the requestBody with an overlay`;
+  const described = readBody(document, source.requestBody, pointerTo(pointer, "requestBody"));
+  const cannotSend = method === "GET" || method === "HEAD";
+  if (described?.required && cannotSend) {
+    const message = `${method} ${path} requires a body, but fetch sends none with ${method}, so calls have none`;
     const warning = documentError(document, "document_invalid", pointerTo(pointer, "requestBody"), message);
     document.findings.warn(warning);
   }
+  const body = cannotSend ? undefined : described;
   return {
     source,
     id,

@@ -86,6 +86,19 @@ test("a bundler leaves out answers that nothing uses", async () => {
   expect(code).not.toContain("JSON.parse");
 });
 
+test.each(["get", "head"])(
+  "a %s has no body, which fetch would not send, and generate warns",
+  async (method) => {
+    const requestBody = { required: true, content: json({ type: "object" }) };
+    const operation = { operationId: "find", requestBody, responses: { 200: { description: "Done." } } };
+    const { notices, text } = await generated(openapi({ "/v1/things": { [method]: operation } }));
+    const message = expect.stringContaining("requires a body, but fetch sends none");
+    expect(notices).toMatchObject([{ level: "warning", code: "document_invalid", message }]);
+    expect(await text("operations.ts")).toMatch(/find: \{\n\s+args: \[init\?:/);
+    expect(await text("operations.ts")).not.toContain("bodyRequired: true");
+  },
+);
+
 test("the type of a map allows the members beside it, so that there are values of it", async () => {
   const flag = { type: "boolean" };
   const map = { type: "object", properties: { empty: flag }, additionalProperties: { type: "string" } };

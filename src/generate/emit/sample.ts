@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { validate } from "@cfworker/json-schema";
 import { atPointer, type Document, referenceTarget } from "../document.js";
 import { isObject, type JsonObject } from "../source-file.js";
-import { numbers, strings } from "./sample-scalars.js";
+import { numbers, strings, withUnicodePatterns } from "./sample-scalars.js";
 
 /** Of the values that a schema may leave out, so many are in a sample at most. */
 const MOST_OPTIONAL = 1000;
@@ -162,15 +162,21 @@ export function mergedSchema(document: Document, source: unknown): JsonObject {
 
 /** Whether a schema allows a value. What cannot be checked, such as a pattern of another language, is allowed. */
 export function isAllowed(document: Document, schema: unknown, value: unknown): boolean {
-  const lookup = new Proxy<Record<string, never>>(
-    {},
-    { get: (_, name) => atPointer(document.root, referenceTarget(document, String(name), "")) },
-  );
-  try {
-    return validate(value, schema as JsonObject, "2020-12", lookup, true).valid;
-  } catch {
-    return true;
+  const targetOf = (name: unknown) =>
+    atPointer(document.root, referenceTarget(document, String(name), "")) as never;
+  const isValid = (read: <T>(one: T) => T) => {
+    const lookup = new Proxy<Record<string, never>>({}, { get: (_, name) => read(targetOf(name)) });
+    return validate(value, read(schema) as JsonObject, "2020-12", lookup, true).valid;
+  };
+  // The checker throws at patterns that are legal without the flag `u` only.
+  for (const read of [<T>(one: T) => one, withUnicodePatterns]) {
+    try {
+      return isValid(read);
+    } catch {
+      // The next way, if there is one.
+    }
   }
+  return true;
 }
 
 /** Returns a value that the schema allows, undefined if it allows any, or `NOT_FOUND`. */
