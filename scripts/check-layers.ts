@@ -95,7 +95,10 @@ const CLOCKED = [...CORE, "src/stores/", "src/backend/"];
 /** The default clock, and the disk of the file store, where processes watch each other. */
 const UNCLOCKED = ["src/clock.ts", "src/stores/file"];
 const TIME =
-  /^(?:Date\.now|performance\.now|Math\.random|AbortSignal\.timeout|set(?:Timeout|Interval|Immediate)|new Date(?:\(\))?)$/;
+  /^(?:Date\.now|Date\(\)|performance\.now|Math\.random|AbortSignal\.timeout|set(?:Timeout|Interval|Immediate)|new Date(?:\(\))?)$/;
+/** What has such members, so that it may not be passed on under another name. */
+const HAS_TIME = /^(?:Date|performance|Math|AbortSignal)$/;
+const TIME_MODULES = /^(?:node:)?(?:timers(?:\/promises)?|perf_hooks)$/;
 
 function layerOf(file: string): Layer | undefined {
   const holding = LAYERS.find(
@@ -159,19 +162,49 @@ function checkClock(root: string, file: string): string[] {
   const tree = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
   const findings: string[] = [];
   const visit = (node: ts.Node): void => {
-    const isDate = ts.isNewExpression(node) && !node.arguments?.length;
-    if (isDate || ts.isPropertyAccessExpression(node) || (ts.isIdentifier(node) && !namesMember(node))) {
-      const name = node.getText(tree).replace(/^(?:globalThis|window|self)\./, "");
-      const { line } = tree.getLineAndCharacterOfPosition(node.getStart(tree));
-      if (TIME.test(name)) {
-        findings.push(`${file}:${line + 1} uses ${name}, and not that of the clock (src/clock.ts)`);
-        return;
-      }
+    const used = namesIn(node)
+      .map((name) => name.replace(/\?\.|\s*\.\s*/g, ".").replace(/^(?:globalThis|window|self)\./, ""))
+      .find((name) => TIME.test(name) || (HAS_TIME.test(name) && isPassedOn(node)));
+    const module = ts.isStringLiteral(node) && TIME_MODULES.test(node.text) ? node.text : undefined;
+    const name = used ?? module;
+    if (name === undefined) {
+      ts.forEachChild(node, visit);
+      return;
     }
-    ts.forEachChild(node, visit);
+    const { line } = tree.getLineAndCharacterOfPosition(node.getStart(tree));
+    findings.push(`${file}:${line + 1} uses ${name}, and not that of the clock (src/clock.ts)`);
   };
   visit(tree);
   return findings;
+}
+
+/** What an expression names: `a.b`, `a["b"]` and `const { b } = a` are all `a.b`. */
+function namesIn(node: ts.Node): string[] {
+  if (ts.isNewExpression(node)) return node.arguments?.length ? [] : [node.getText()];
+  if (ts.isCallExpression(node)) return node.expression.getText() === "Date" ? ["Date()"] : [];
+  if (ts.isPropertyAccessExpression(node)) return [node.getText()];
+  if (ts.isElementAccessExpression(node)) {
+    const { expression, argumentExpression: member } = node;
+    return ts.isStringLiteralLike(member) ? [`${expression.getText()}.${member.text}`] : [];
+  }
+  if (ts.isVariableDeclaration(node) && ts.isObjectBindingPattern(node.name)) {
+    const of = node.initializer?.getText() ?? "";
+    return node.name.elements.map(({ name, propertyName }) => `${of}.${(propertyName ?? name).getText()}`);
+  }
+  return ts.isIdentifier(node) && !namesMember(node) ? [node.text] : [];
+}
+
+/** Whether the object itself is used, and not a member of it, an instance of it or its type. */
+function isPassedOn(node: ts.Node): boolean {
+  const { parent } = node;
+  const isOwner =
+    (ts.isPropertyAccessExpression(parent) || ts.isElementAccessExpression(parent)) &&
+    parent.expression === node;
+  const isChecked =
+    ts.isBinaryExpression(parent) && parent.operatorToken.kind === ts.SyntaxKind.InstanceOfKeyword;
+  const isTaken =
+    ts.isVariableDeclaration(parent) && parent.initializer === node && ts.isObjectBindingPattern(parent.name);
+  return !(isOwner || isChecked || isTaken || ts.isNewExpression(parent) || ts.isTypeNode(parent));
 }
 
 /** Whether an identifier is the name of a member, as in `clock.setTimeout` or `{ setTimeout: one }`. */
