@@ -201,11 +201,12 @@ function reasonNotToServe(method: string, path: string, same: string | undefined
 }
 
 function documentedRoute(
-  { success: [status = 200, ...statuses], ...row }: DocumentedRow,
+  { success, ...row }: DocumentedRow,
   { devices: given, respond: responses }: RouteSettings,
   load: () => Promise<Emulation>,
 ): ServedRoute {
   const { variant, operationId } = row;
+  const [status = 200, ...statuses] = success;
   const route = row as ServedRoute;
   const list = deviceListRoutes.find((described) => placeOf(described) === placeOf(route));
   const own = Object.hasOwn(responses, operationId) ? responses[operationId] : undefined;
@@ -226,7 +227,7 @@ function documentedRoute(
         const value = await own(call);
         if (value instanceof Response) return value;
         const isEmpty = value === undefined;
-        const empty = statuses.includes(204) ? 204 : status === 200 ? 204 : status;
+        const empty = statuses.includes(204) || success.length === 0 ? 204 : status;
         const contentType = "application/json";
         return documentedAnswer(
           isEmpty ? { status: empty } : { status, contentType, body: value },
