@@ -47,7 +47,7 @@ export const styledCall: Row = {
     "a warm call with three styled parameters against openapi-fetch with serializers by hand, over a stub",
   unit: "times",
   aim: 1,
-  seconds: 12,
+  seconds: 8,
   async measure(build, limit) {
     const stub = async (input: string | URL | Request, init?: RequestInit) => {
       const { url } = new Request(input, init);
@@ -83,7 +83,7 @@ export const multipartCall: Row = {
     "a call with 1 MB of multipart body against a plain fetch of the same FormData, over HTTP on loopback",
   unit: "times",
   aim: 1.05,
-  seconds: 20,
+  seconds: 12,
   async measure(build, limit) {
     const { answer, stop } = await startScript(build, "device-server", {});
     try {
