@@ -105,6 +105,7 @@ const chooseNothing: readonly OptionId[] = [
   "admin",
   "api",
   "routes",
+  "respond",
   "refreshTokens.lifetimeSeconds",
   "refreshTokens.idleSeconds",
 ];
