@@ -1,6 +1,6 @@
 /** Emits schemas.ts: every schema of both documents as a zod schema that is built at its first use. */
 import { existsSync } from "node:fs";
-import { join, relative, sep } from "node:path";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { jsonChecker } from "../../json-schema/index.js";
 import {
@@ -45,13 +45,12 @@ export function emitSchemas(
   ].join("\n");
 }
 
-/** The repository of this package has it as a source, since the package is not built there. */
+/** `generated/` of this package's own repository imports the source, since the package is not built there. */
 function checkerModule(out: string | undefined): string {
   const root = fileURLToPath(new URL("../../..", import.meta.url));
-  const source = join("src", "json-schema", "index");
-  const toRoot = out === undefined ? ".." : relative(root, out);
-  if (toRoot.startsWith("..") || !existsSync(join(root, `${source}.ts`))) return "bivariant/json-schema";
-  return `${relative(join(root, toRoot), join(root, source)).split(sep).join("/")}.js`;
+  const isOwn = out !== undefined && relative(root, out) === "generated";
+  if (!isOwn || !existsSync(join(root, "src", "json-schema", "index.ts"))) return "bivariant/json-schema";
+  return "../src/json-schema/index.js";
 }
 
 type SchemaTable = ReturnType<typeof schemaTable>;

@@ -7,7 +7,7 @@
  * variant-b.yaml sha256 2cfca36659bf36df680007528cdda46a191e3ffad1bc9f5d11a1f4263a87f3c0
  */
 
-import { jsonSchemas, type LazySchema } from "../../../../src/json-schema/index.js";
+import { jsonSchemas, type LazySchema } from "bivariant/json-schema";
 
 export type { LazySchema };
 
