@@ -1,6 +1,6 @@
 /** Emits schemas.ts: every schema of both documents as a zod schema that is built at its first use. */
 import { existsSync } from "node:fs";
-import { join, relative } from "node:path";
+import { dirname, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { jsonChecker } from "../../json-schema/index.js";
 import {
@@ -45,12 +45,20 @@ export function emitSchemas(
   ].join("\n");
 }
 
-/** `generated/` of this package's own repository imports the source, since the package is not built there. */
+/** Code in this package's own repository imports the source, since the package is not built there. */
 function checkerModule(out: string | undefined): string {
   const root = fileURLToPath(new URL("../../..", import.meta.url));
-  const isOwn = out !== undefined && relative(root, out) === "generated";
-  if (!isOwn || !existsSync(join(root, "src", "json-schema", "index.ts"))) return "bivariant/json-schema";
-  return "../src/json-schema/index.js";
+  const source = join(root, "src", "json-schema", "index");
+  if (out === undefined || packageOf(resolve(out)) !== resolve(root) || !existsSync(`${source}.ts`))
+    return "bivariant/json-schema";
+  return `${relative(resolve(out), source).split(sep).join("/")}.js`;
+}
+
+/** The nearest folder at or above `folder` that has a package.json. */
+function packageOf(folder: string): string | undefined {
+  const above = dirname(folder);
+  if (existsSync(join(folder, "package.json"))) return folder;
+  return above === folder ? undefined : packageOf(above);
 }
 
 type SchemaTable = ReturnType<typeof schemaTable>;
