@@ -545,6 +545,13 @@ const unchecked = [
     says: "must be a number; it takes the place of",
   },
   { schema: { minLength: "1" }, at: "/minLength", says: '"minLength" must be a count.' },
+  { schema: { oneOf: { a: 1 } }, at: "/oneOf", says: '"oneOf" must be a list of schemas.' },
+  {
+    schema: { properties: { b: 1 } },
+    at: "/properties/b",
+    says: "a schema must be an object, true or false.",
+  },
+  { schema: { enum: "a" }, at: "/enum", says: '"enum" must be a list of values.' },
   { schema: { allOf: [] }, at: "/allOf", says: '"allOf" must be a list of schemas.' },
   { schema: { allOf: ["a"] }, at: "/allOf/0", says: "a schema must be an object, true or false." },
   { schema: null, at: "", says: "a schema must be an object, true or false." },
@@ -620,6 +627,12 @@ const warned = [
     "example_invalid",
     exampleOf({ examples: { right: { value: ["a"] }, wrong: { value: "a" } } }),
     `${MEDIA}/examples/wrong/value`,
+  ),
+  refusal(
+    "a list of alternatives of a parameter that is not one",
+    "schema_unsupported",
+    get({ operationId: "a", parameters: [{ name: "b", in: "query", schema: { anyOf: {} } }], responses: {} }),
+    "/paths/~1things/get/parameters/0/schema/anyOf",
   ),
   refusal(
     "a parameter whose schema is null",

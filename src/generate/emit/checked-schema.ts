@@ -1,6 +1,6 @@
 /**
  * The part of a schema that the validator checks. What it cannot check does not stop the generator: it is left out, with
- * a warning that says what was meant. So are keywords that are none, since one of them may be a misspelt one.
+ * a warning that says what was meant. So are unknown keywords, since one of them may be a misspelt one.
  */
 import { FORMATS, patternOf } from "../../json-schema/formats.js";
 import { mostAlike } from "../../option-names.js";
@@ -96,7 +96,12 @@ export function checkedSchema(source: unknown, pointer: string, naming: Naming):
   if (typeof source === "boolean") return source;
   const { document } = naming;
   const warn = (at: string, message: string) => warnUnchecked(document, at, message);
-  if (!isObject(source)) return mend(document, pointer);
+  if (!isObject(source)) {
+    warn(pointer, "a schema must be an object, true or false");
+    const parent = pointer.slice(0, pointer.lastIndexOf("/"));
+    Object.assign(Object(atPointer(document.root, parent)), { [keysOf(pointer).at(-1) ?? ""]: {} });
+    return true;
+  }
   const found: [keyword: string, value: unknown][] = [];
   for (const [keyword, value] of Object.entries(source)) {
     const at = pointerTo(pointer, keyword);
@@ -110,15 +115,29 @@ export function checkedSchema(source: unknown, pointer: string, naming: Naming):
       warn(at, `${JSON.stringify(keyword)} is not a keyword of JSON Schema 2020-12. ${adviceFor(keyword)}`);
       continue;
     }
-    if (keyword === "type" && !checkType(document, source, pointer)) continue;
+    // What is wrong goes from the document too, because openapi-typescript would fail, or no sample would be allowed.
+    const refuse = (message: string) => {
+      warn(at, message);
+      Reflect.deleteProperty(source, keyword);
+    };
+    const wrong = keyword === "type" ? [value].flat().find((name) => !TYPES.has(name)) : undefined;
+    if (wrong !== undefined) {
+      refuse(`${JSON.stringify(wrong)} is not a type; use one of ${[...TYPES].join(", ")}`);
+      continue;
+    }
     const patterns =
       keyword === "pattern" ? [value] : keyword === "patternProperties" ? Object.keys(Object(value)) : [];
     const unusable = patterns.find((one) => typeof one === "string" && patternOf(one) === undefined);
-    if (unusable !== undefined)
-      warn(at, `${JSON.stringify(unusable)} is not a regular expression of ECMAScript`);
-    if (unusable !== undefined && keyword === "pattern") continue;
+    if (unusable !== undefined) {
+      const message = `${JSON.stringify(unusable)} is not a regular expression of ECMAScript`;
+      if (keyword === "pattern") {
+        refuse(message);
+        continue;
+      }
+      warn(at, message);
+    }
     const read = reader(value, at, naming);
-    if (read === undefined) warn(at, `${JSON.stringify(keyword)} must be ${must}${hintFor(keyword, value)}`);
+    if (read === undefined) refuse(`${JSON.stringify(keyword)} must be ${must}${hintFor(keyword, value)}`);
     else found.push([keyword, read]);
   }
   const discriminator = discriminatorOf(source, pointer, naming);
@@ -141,27 +160,9 @@ function hintFor(keyword: string, value: unknown): string {
   return "";
 }
 
-/** Replaces what is not a schema, such as null, because openapi-typescript would fail. */
-function mend(document: Document, pointer: string): true {
-  const [, parent = "", key = ""] = /^(.*)\/([^/]*)$/.exec(pointer) ?? [];
-  warnUnchecked(document, pointer, "a schema must be an object, true or false");
-  Object.assign(Object(atPointer(document.root, parent)), { [keysOf(`/${key}`)[0] ?? ""]: {} });
-  return true;
-}
-
 /** Checks the schema of a parameter, whose values the validator never sees. */
 export function checkParameterSchema(document: Document, schema: unknown, pointer: string): void {
-  if (isObject(schema)) checkType(document, schema, pointer);
-  else if (schema !== undefined && typeof schema !== "boolean") mend(document, pointer);
-}
-
-/** Whether each type exists. */
-function checkType(document: Document, { type = [] }: JsonObject, pointer: string): boolean {
-  const wrong = [type].flat().find((name) => !TYPES.has(name));
-  if (wrong === undefined) return true;
-  const message = `${JSON.stringify(wrong)} is not a type; use one of ${[...TYPES].join(", ")}`;
-  warnUnchecked(document, pointerTo(pointer, "type"), message);
-  return false;
+  if (schema !== undefined) checkedSchema(schema, pointer, { document, nameOf: () => "" });
 }
 
 function warnUnchecked(document: Document, pointer: string, message: string): void {

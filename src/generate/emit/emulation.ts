@@ -7,6 +7,7 @@ import { isObject, type JsonObject } from "../source-file.js";
 import { type OperationRow, operationTable } from "./operation-table.js";
 import { type DocumentedRequests, documentedRequests } from "./requests.js";
 import { isAllowed, mergedSchema, NOT_FOUND, sampleOf } from "./sample.js";
+import { checkSchemas } from "./schemas.js";
 import { fileHeader, jsonText, prettyLiteral } from "./source-text.js";
 
 interface Answer {
@@ -206,6 +207,7 @@ export async function readApi(
     const document = await readDocument(variant, path);
     const list = listOperations(document);
     document.findings.refuse();
+    checkSchemas(document, list);
     operations[variant] = operationTable(variant, list);
     const all = emulated(document, list);
     emulation[variant] = all.answers;

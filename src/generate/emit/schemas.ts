@@ -61,6 +61,11 @@ function packageOf(folder: string): string | undefined {
   return above === folder ? undefined : packageOf(above);
 }
 
+/** Reports what the validator cannot check. */
+export function checkSchemas(document: Document, list: readonly Operation[]): void {
+  schemaTable(document, list);
+}
+
 type SchemaTable = ReturnType<typeof schemaTable>;
 
 /** Names and reads every schema that a component, a body or a reference leads to. */
