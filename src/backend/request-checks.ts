@@ -1,5 +1,6 @@
 /** Reads and checks the origin, the session token, the cookies and the body of a request, and makes cookies. */
 import type { z } from "zod";
+import { isConfigurationError } from "../errors.js";
 import { invalidOption } from "../options.js";
 import type { Settings } from "./backend-options.js";
 import { originOf } from "./deployments.js";
@@ -185,8 +186,9 @@ async function readText(
     const limited = body?.pipeThrough(limit, { signal: end.signal, preventCancel: true });
     return new TextDecoder("utf-8", { fatal: true }).decode(await new Response(limited).arrayBuffer());
   } catch (error) {
+    if (error instanceof Refusal || isConfigurationError(error)) throw error;
     // The body broke off, was read before, or is not UTF-8.
-    throw error instanceof Refusal ? error : new Refusal(signal.aborted ? "client_gone" : "request_invalid");
+    throw new Refusal(signal.aborted ? "client_gone" : "request_invalid");
   } finally {
     clock.clearTimeout(timer);
     signal.removeEventListener("abort", leave);

@@ -33,8 +33,8 @@ type Incoming = IncomingMessage & { readonly originalUrl?: string; readonly body
  * handler of web requests.
  *
  * The URL of the request is made from its Host header and the connection. `X-Forwarded-` headers are ignored, so
- * set `publicUrl` of `createBackend` behind a proxy that ends TLS. Bodies are streamed both ways. If an
- * Express parser has read a body, it is passed on as JSON. If the client goes away, the `signal` is aborted. A
+ * set `publicUrl` of `createBackend` behind a proxy that ends TLS. Bodies are streamed both ways. If a
+ * parser has read a body, the `body` of the request is passed on as JSON, as in Express; without it, to read the body fails. If the client goes away, the `signal` is aborted. A
  * handler that throws, or that returns no `Response`, is answered with 500 `backend_failed`. A body may keep
  * its reader waiting for `timeoutMs` in all (default 10 s; raise it for uploads over slow connections). Then
  * reading it fails, and a handler that throws this error is answered with 408 `body_timeout`.
@@ -176,7 +176,14 @@ function bodyOf(incoming: Incoming, limit: Limit | undefined): ReadableStream<Ui
 }
 
 async function streamOf(incoming: Incoming): Promise<ReadableStream<Uint8Array>> {
-  const { body } = incoming;
+  const { body, headers } = incoming;
+  const isEmpty = headers["transfer-encoding"] === undefined && !Number(headers["content-length"]);
+  if (incoming.readableDidRead && body === undefined && !isEmpty)
+    throw invalidOption(
+      "request",
+      "has a body that a parser has read before",
+      "Pass what it made of it as `body`: with Fastify `Object.assign(request.raw, { body: request.body })`.",
+    );
   if (!incoming.readableDidRead || body === undefined)
     return (await nodeStreams()).Readable.toWeb(incoming) as ReadableStream<Uint8Array>;
   const isText = typeof body === "string" || body instanceof Uint8Array;

@@ -142,6 +142,7 @@ export function compile(
   const compilerOptions = {
     ...{ target: "ES2022", module: "NodeNext", strict: true, noEmit: true, skipLibCheck: true },
     ...{ lib: ["ES2023", "DOM", "DOM.Iterable"], types: ["node"], noUnusedLocals: true },
+    experimentalDecorators: true, // of NestJS
     typeRoots: [join(root, "node_modules/@types")],
     paths: Object.fromEntries(Object.entries(sources).map(([name, source]) => [name, [source]])),
   };
