@@ -10,11 +10,17 @@ const shared = {
   setupFiles: "test/support/pooled-keys.ts",
 };
 
+/** The generated code of the example consumer imports the package, which is not built while its source is tested. */
+const alias = {
+  "bivariant/json-schema": new URL("src/json-schema/index.ts", import.meta.url).pathname,
+};
+
 const config: ViteUserConfig = defineConfig({
   test: {
     maxWorkers: "100%",
     projects: [
       {
+        resolve: { alias },
         test: {
           ...shared,
           name: "short",

@@ -42,10 +42,10 @@ const ANY: DocumentedBody = { contents: { "*/*": {} } };
 export async function readDocumentedBody(
   bytes: Uint8Array<ArrayBuffer>,
   contentType: string | null,
-  documented: DocumentedBody = ANY,
+  documented: DocumentedBody | undefined,
   schemas: Schemas,
 ): Promise<BodyReading> {
-  const { required, contents } = documented;
+  const { required, contents } = documented ?? ANY;
   const names = Object.keys(contents);
   if (bytes.byteLength === 0 && (contentType === null || !isEmptyAllowed(contentType)))
     return required
