@@ -1,5 +1,7 @@
 /** Mistakes in the arguments, reported without the values: one of them may be a secret. */
 import { readFile } from "node:fs/promises";
+import { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { type Command, type CommanderError, InvalidArgumentError } from "commander";
 import { ConfigurationError } from "../errors.js";
 
@@ -50,12 +52,19 @@ export function wholeNumber(least: number, most: number, unit: string): (text: s
   };
 }
 
-/** Reads the file that a flag names, without a byte order mark. @throws ConfigurationError `option_invalid` */
+/**
+ * Reads the file that a flag names, or stdin for `-`, without a byte order mark.
+ *
+ * @throws ConfigurationError `option_invalid`
+ */
 export async function readFileOf(flag: string, path: string): Promise<string> {
-  const text = await readFile(path, "utf8").catch(({ code = "no code" }: NodeJS.ErrnoException) => {
+  if (path === "-" && Readable.isDisturbed(process.stdin))
+    throw invalidFlag(flag, "cannot read stdin, which another option reads. Name a file here.");
+  const reading = path === "-" ? text(process.stdin) : readFile(path, "utf8");
+  const content = await reading.catch(({ code = "no code" }: NodeJS.ErrnoException) => {
     throw invalidFlag(flag, `names a file that cannot be read (${code}): ${path}`);
   });
-  return text.replace(/^\ufeff/, "");
+  return content.replace(/^\ufeff/, "");
 }
 
 /** Parses an option that may be repeated, for commander. */

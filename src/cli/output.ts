@@ -95,9 +95,10 @@ export class Output {
 }
 
 /** COLUMNS decides if it is set, as in other tools. Lines wider than 100 columns are hard to read. */
-function columnsOf({ isTTY, columns = 80 }: Stream, { COLUMNS = "" }: Environment): number {
+function columnsOf({ isTTY, columns }: Stream, { COLUMNS = "" }: Environment): number {
   if (/^[1-9]\d{0,5}$/.test(COLUMNS)) return Math.max(Number(COLUMNS), 40);
-  return isTTY ? Math.min(Math.max(columns, 40), 100) : 80;
+  // Terminals of serial lines and of some containers report 0 columns.
+  return isTTY ? Math.min(Math.max(columns || 80, 40), 100) : 80;
 }
 
 /** Breaks lines at spaces. A word that is longer than a line, such as a URL, stays whole. */

@@ -83,11 +83,12 @@ export async function startProcess(
   args: readonly string[],
   env: Environment = {},
   stdout: "pipe" | number = "pipe",
+  stdin: "ignore" | "pipe" = "ignore",
 ): Promise<Running & { readonly child: ChildProcess }> {
   building ??= bundle();
   const child = spawn(process.execPath, [await building, ...args], {
     env: { PATH: real.PATH, HOME: real.HOME, ...env },
-    stdio: ["ignore", stdout, "pipe"],
+    stdio: [stdin, stdout, "pipe"],
   });
   const output = new Recorder();
   for (const name of ["stdout", "stderr"] as const)

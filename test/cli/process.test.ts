@@ -60,6 +60,27 @@ describe.concurrent("the process", () => {
     },
   );
 
+  test("reads stdin for `-`, and refuses a second option that names it", async () => {
+    const { env } = await startDeployment();
+    const withInput = async (args: string, input: string) => {
+      const { child, ended } = await startProcess(
+        args.split(" "),
+        { ...env, COLUMNS: "999" },
+        "pipe",
+        "pipe",
+      );
+      child.stdin?.on("error", () => {}).end(input);
+      return ended;
+    };
+    const misspelt = await withInput("emulate --settings -", '{\n"variante": "A" }');
+    expect(misspelt).toMatchObject({ code: 2, stdout: "" });
+    expect(misspelt.stderr).toContain('-:2: unknown key: "variante"');
+
+    const twice = await withInput("contract --target - --baseline -", '{ "results": [] }');
+    expect(twice).toMatchObject({ code: 2, stdout: "" });
+    expect(twice.stderr).toContain("cannot read stdin, which another option reads. Name a file here.");
+  });
+
   posix("exits 130 on Ctrl-C while it waits for an answer", async () => {
     const { env } = await startDeployment();
     const { url } = await listen(() => running.interrupt());

@@ -107,3 +107,11 @@ describe("help", () => {
     expect(stdout.match(/\(default .*|default.*\(default.*/g) ?? []).toEqual([]);
   });
 });
+
+it.each([0, undefined])("a terminal that reports %s columns counts as one of 80", async (columns) => {
+  const help = (terminal: { isTTY: boolean; columns?: number | undefined }) =>
+    cli(["contract", "--help"], { COLUMNS: "" }, terminal as { isTTY: true });
+  const { stdout } = await help({ isTTY: true, columns });
+  expect(stdout).toBe((await help({ isTTY: true, columns: 80 })).stdout);
+  expect(stdout).not.toBe((await help({ isTTY: true, columns: 40 })).stdout);
+});

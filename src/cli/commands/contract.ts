@@ -1,5 +1,4 @@
 /** `bivariant contract`: the promises of the description, tried on a deployment, with reports for people and machines. */
-import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { type Command, Option } from "commander";
 import {
@@ -26,7 +25,7 @@ import {
 import { chooseCases, longestWaitSeconds } from "../../contract/run.js";
 import { needed } from "../../contract/target.js";
 import { defaultFetch } from "../../http/exchange.js";
-import { collect, invalidFlag, wholeNumber } from "../arguments.js";
+import { collect, invalidFlag, readFileOf, wholeNumber } from "../arguments.js";
 import { readTarget, withPerson } from "../contract-target.js";
 import { type ExitCode, exitCodes } from "../error-report.js";
 import { type Output, type Paint, printableText } from "../output.js";
@@ -312,9 +311,7 @@ function reportsOf({ junit, html, learn }: Flags): readonly Report[] {
 
 /** @throws ConfigurationError, ContractError with the path */
 async function readBaseline(path: string): Promise<readonly ComparedResult[]> {
-  const text = await readFile(path, "utf8").catch(({ code }: NodeJS.ErrnoException) => {
-    throw invalidFlag("--baseline", `names a file that cannot be read (${code}): ${path}`);
-  });
+  const text = await readFileOf("--baseline", path);
   try {
     return parseBaseline(text);
   } catch (error) {
