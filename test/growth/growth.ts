@@ -15,7 +15,9 @@ export interface Entry {
  * Processor time grows with the size to this power at most. It is 1 for linear and 2 for quadratic work, and up to 1.6 where
  * large values cost the garbage collector more for each byte than small ones.
  */
-const MOST_GROWTH = 1.75;
+const MOST_GROWTH = 1.7;
+/** The sizes that are measured, as shares of the largest. The first shows what does not depend on the size. */
+const SHARES = [1 / 64, 1 / 8, 1 / 4, 1 / 2, 1];
 /** A busy machine only ever adds time, so the least of several trials and rounds counts. */
 const TRIALS = 5;
 const ROUNDS = 4;
@@ -40,7 +42,7 @@ export async function superLinear(entries: Iterable<Entry>): Promise<string[]> {
 
 async function isLinear({ most, prepare }: Entry, largest: () => unknown): Promise<boolean> {
   for (let run = 0; run < 2; run++) if ((await processorTime(largest, 1)) < QUICK_MICROSECONDS) return true;
-  const runs = [await prepare(Math.ceil(most / 64)), await prepare(Math.ceil(most / 8)), largest];
+  const runs = await Promise.all(SHARES.map((share) => prepare(Math.ceil(most * share))));
   for (let trial = 0; trial < TRIALS; trial++) if (exponentOf(await timesOf(runs)) < MOST_GROWTH) return true;
   return false;
 }
@@ -71,8 +73,14 @@ async function processorTime(run: () => unknown, repeats: number): Promise<numbe
   return (user + system) / repeats;
 }
 
-/** Differences leave out what does not depend on the size. */
-function exponentOf([first = 0, second = 0, last = 0]: readonly number[]): number {
-  const early = Math.max(second - first, NOISE * first);
-  return Math.log(Math.max(last - second, early) / early) / Math.log(8);
+/**
+ * The mean exponent of the doublings, but for the largest. Buffers from some size on are mapped anew by the system, and a
+ * collection of garbage begins at some size: each is a step in one doubling, while quadratic work has the exponent 2 in all.
+ */
+function exponentOf([base = 0, ...times]: readonly number[]): number {
+  // What does not depend on the size is left out.
+  const own = times.map((time) => Math.max(time - base, NOISE * base));
+  const doublings = own.slice(1).map((time, at) => Math.log2(time / (own[at] ?? time)));
+  const sum = doublings.reduce((total, one) => total + one, 0);
+  return (sum - Math.max(...doublings)) / (doublings.length - 1);
 }
