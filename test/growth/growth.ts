@@ -18,9 +18,8 @@ export interface Entry {
 const MOST_GROWTH = 1.7;
 /** The sizes that are measured, as shares of the largest. The first shows what does not depend on the size. */
 const SHARES = [1 / 64, 1 / 8, 1 / 4, 1 / 2, 1];
-/** A busy machine only ever adds time, so the least of several trials and rounds counts. */
-const TRIALS = 5;
-const ROUNDS = 4;
+/** A busy machine only ever adds time, so the least of several rounds counts. The last rounds are for what still looks steep. */
+const ROUNDS = { least: 3, most: 20 };
 /** A difference of less than this share of a time says nothing. */
 const NOISE = 0.4;
 /** A sample repeats its work for at least so long, so that one garbage collection does not decide. */
@@ -43,27 +42,25 @@ export async function superLinear(entries: Iterable<Entry>): Promise<string[]> {
 async function isLinear({ most, prepare }: Entry, largest: () => unknown): Promise<boolean> {
   for (let run = 0; run < 2; run++) if ((await processorTime(largest, 1)) < QUICK_MICROSECONDS) return true;
   const runs = await Promise.all(SHARES.map((share) => prepare(Math.ceil(most * share))));
-  for (let trial = 0; trial < TRIALS; trial++) if (exponentOf(await timesOf(runs)) < MOST_GROWTH) return true;
+  // The first round warms up, and finds how often to repeat.
+  const repeats: number[] = [];
+  for (const run of runs) {
+    const spent = Math.max(await processorTime(run, 1), 1);
+    repeats.push(Math.min(1_000, Math.ceil(SAMPLE_MICROSECONDS / spent)));
+  }
+  const times = runs.map(() => Number.POSITIVE_INFINITY);
+  // A round goes through all sizes, so that a busy moment of the machine spares none.
+  for (let round = 1; round <= ROUNDS.most; round++) {
+    for (const [at, run] of runs.entries())
+      times[at] = Math.min(times[at] ?? 0, await processorTime(run, repeats[at] ?? 1));
+    if (round >= ROUNDS.least && exponentOf(times) < MOST_GROWTH) return true;
+  }
   return false;
 }
 
 async function textOf(result: unknown): Promise<string> {
   if (!(result instanceof Response)) return String(result);
   return `${result.status} ${result.headers.get("location") ?? (await result.text())}`;
-}
-
-/** The least time of each run. Rounds go through all sizes, so that a busy moment of the machine spares none. */
-async function timesOf(runs: readonly (() => unknown)[]): Promise<number[]> {
-  const times = runs.map(() => Number.POSITIVE_INFINITY);
-  const repeats = runs.map(() => 1);
-  for (let round = 0; round < ROUNDS; round++)
-    for (const [at, run] of runs.entries()) {
-      const spent = await processorTime(run, repeats[at] ?? 1);
-      // The first round warms up, and finds how often to repeat.
-      if (round > 0) times[at] = Math.min(times[at] ?? spent, spent);
-      else repeats[at] = Math.min(1_000, Math.ceil(SAMPLE_MICROSECONDS / Math.max(spent, 1)));
-    }
-  return times;
 }
 
 async function processorTime(run: () => unknown, repeats: number): Promise<number> {
