@@ -1,13 +1,17 @@
-// Measures how the code is divided: files, lines, their median and 90th percentile, relative imports per 1,000 lines.
-// src/ as a whole and by folder, and the tests. `--json` prints the same as data; a root may be named.
+// Measures how large the code is and how it is divided: files, TypeScript tokens, lines, their median and 90th percentile,
+// relative imports per 1,000 lines. src/ as a whole, its two parts (client, tools) and its folders, and the tests.
+// `--json` prints the same as data; a root may be named.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative, sep } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
+import ts from "typescript";
 
 export interface Measured {
   readonly name: string;
   readonly files: number;
+  /** Leaves of the syntax trees, which longer lines do not make fewer. Comments are not counted. */
+  readonly tokens: number;
   readonly lines: number;
   /** Lines of the middle file, and of the file that nine of ten do not exceed. */
   readonly median: number;
@@ -17,12 +21,27 @@ export interface Measured {
 
 interface Source {
   readonly path: string;
+  readonly tokens: number;
   readonly lines: number;
   readonly relativeImports: number;
 }
 
+/** What only the tools need. The rest of src/ is the client. */
+const TOOLS = /^src\/(?:emulator|contract|generate|cli|survey)\//;
+
 /** `import … from "./x.js"`, `export … from "../x.js"` and `import("./x.js")`; type imports count too. */
 const RELATIVE_IMPORT = /(?:\bfrom\s+|\bimport\s*\(\s*|\bimport\s+)["']\.{1,2}\//g;
+
+function tokensOf(text: string): number {
+  const file = ts.createSourceFile("source.ts", text, ts.ScriptTarget.Latest, true);
+  const count = (node: ts.Node): number => {
+    if (ts.isJSDoc(node)) return 0;
+    const children = node.getChildren(file);
+    if (children.length === 0) return node.getWidth(file) > 0 ? 1 : 0;
+    return children.reduce((total, child) => total + count(child), 0);
+  };
+  return count(file);
+}
 
 function sources(root: string, folder: string): Source[] {
   if (!existsSync(join(root, folder))) return [];
@@ -33,6 +52,7 @@ function sources(root: string, folder: string): Source[] {
       const text = readFileSync(file, "utf8");
       return {
         path: relative(root, file).split(sep).join("/"),
+        tokens: tokensOf(text),
         lines: text.split("\n").length - 1,
         relativeImports: text.match(RELATIVE_IMPORT)?.length ?? 0,
       };
@@ -48,6 +68,7 @@ function measure(name: string, files: readonly Source[]): Measured {
   return {
     name,
     files: files.length,
+    tokens: sum(files.map(({ tokens }) => tokens)),
     lines,
     median: atShare(0.5),
     p90: atShare(0.9),
@@ -55,14 +76,20 @@ function measure(name: string, files: readonly Source[]): Measured {
   };
 }
 
-/** src/ as a whole, then its folders (the entries at its top level as "src/*.ts"), then the tests. */
+/** src/ as a whole, the client and the tools, then its folders (the entries at its top level as "src/*.ts"), then the tests. */
 export function measureHouse(root: string): readonly Measured[] {
   const all = sources(root, "src");
   const folderOf = ({ path }: Source): string =>
     path.replace(/^src\/[^/]+$/, "src/*.ts").replace(/^(src\/[^/*]+\/).*/, "$1");
+  const isTool = ({ path }: Source): boolean => TOOLS.test(path);
   const folders = [...new Set(all.map(folderOf))].sort();
   return [
     measure("src", all),
+    measure(
+      "client",
+      all.filter((source) => !isTool(source)),
+    ),
+    measure("tools", all.filter(isTool)),
     ...folders.map((name) =>
       measure(
         name,
@@ -74,7 +101,7 @@ export function measureHouse(root: string): readonly Measured[] {
 }
 
 function print(rows: readonly Measured[]): void {
-  const titles = ["", "files", "lines", "median", "p90", "relative imports per 1,000 lines"];
+  const titles = ["", "files", "tokens", "lines", "median", "p90", "relative imports per 1,000 lines"];
   const cells = [titles, ...rows.map((row) => Object.values(row).map(String))];
   const widths = titles.map((_, column) => Math.max(...cells.map((line) => line[column]?.length ?? 0)));
   for (const line of cells) {

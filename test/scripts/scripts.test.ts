@@ -162,18 +162,22 @@ exit 0
   });
 });
 
-test("measure:house counts files, lines and relative imports by folder", () => {
+test("measure:house counts files, tokens, lines and relative imports by part and folder", () => {
   const root = plant({
     "src/index.ts": `export * from "./auth/a.js";\n`,
     "src/auth/a.ts": `import { b } from "./b.js";\nimport "jose";\nexport const a = () => [b, import("../late.js")];\n`,
     "src/auth/b.ts": `export const b = 1;\n`,
+    "src/cli/c.ts": `f(/* a comment */);\n`,
     "test/a.test.ts": "\n\n",
   });
   const row = (name: string, ...figures: number[]) => [name, ...figures];
   expect(measureHouse(root).map((measured) => Object.values(measured))).toEqual([
-    row("src", 3, 5, 1, 3, 600),
-    row("src/*.ts", 1, 1, 1, 1, 1000),
-    row("src/auth/", 2, 4, 1, 3, 500),
-    row("test", 1, 2, 2, 2, 0),
+    row("src", 4, 41, 6, 1, 3, 500),
+    row("client", 3, 37, 5, 1, 3, 600),
+    row("tools", 1, 4, 1, 1, 1, 0),
+    row("src/*.ts", 1, 5, 1, 1, 1, 1000),
+    row("src/auth/", 2, 32, 4, 1, 3, 500),
+    row("src/cli/", 1, 4, 1, 1, 1, 0),
+    row("test", 1, 0, 2, 2, 2, 0),
   ]);
 });
