@@ -325,21 +325,20 @@ type EventBody<E = ServiceEvent> = E extends EventContext ? Omit<E, keyof EventC
 
 export type Emit = (event: EventBody) => void;
 
-/** The events of one call, token request or detection. Without a listener they have no id. */
+/** The events of one call, token request or detection. */
 export interface RequestEvents {
-  readonly requestId: string | undefined;
+  readonly requestId: string;
   readonly emit: Emit;
 }
 
-const unheard: RequestEvents = { requestId: undefined, emit: () => {} };
-const beginUnheard = () => unheard;
+const unheard: Emit = () => {};
 
 /** Returns a function that begins the events of one request to an identity; `requestId` is that of its cause. */
 export function emitter(
   context: Pick<EventContext, "variant" | "baseUrl" | "tenantId">,
   { onEvent, newRequestId, clock }: Pick<ResolvedAuthOptions, "onEvent" | "newRequestId" | "clock">,
 ): (requestId?: string) => RequestEvents {
-  if (onEvent === undefined) return beginUnheard;
+  if (onEvent === undefined) return (requestId = newRequestId()) => ({ requestId, emit: unheard });
   const { variant, baseUrl, tenantId } = context;
   return (requestId = newRequestId()) => ({
     requestId,

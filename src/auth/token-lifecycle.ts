@@ -223,8 +223,7 @@ export class TokenLifecycle implements Auth {
       };
       const { requestId, emit } = events;
       try {
-        const isHeard = requestId !== undefined;
-        return (await (isHeard ? reportEnd(emit, this.#clock, signal, renew) : renew(emit))).token;
+        return (await reportEnd(emit, this.#clock, signal, renew)).token;
       } catch (error) {
         throw this.located(error, requestId);
       }

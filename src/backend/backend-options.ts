@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { OperationTypes } from "../../generated/operations.js";
 import { type AuthOptions, authNames, resolveAuthOptions, type ServiceEvent } from "../auth/auth.js";
 import { type TokenStore, withStoreErrors } from "../auth/token-store.js";
-import { callNames } from "../client/caller.js";
+import { type CallOptions, callNames } from "../client/caller.js";
 import type { LookupTypes } from "../client/outcome.js";
 import { countdown, type ResolvedClock, zero } from "../clock.js";
 import { isConfigurationError } from "../errors.js";
@@ -59,7 +59,7 @@ export type BackendEvent =
 
 export interface BackendOptions<T extends LookupTypes = OperationTypes>
   extends AuthOptions,
-    Pick<CreateServiceOptions<T>, "api" | "validate" | "retries" | "bearerStatuses"> {
+    Pick<CreateServiceOptions<T>, "api" | keyof CallOptions> {
   /** The deployments of all customers, or a function that looks one up. */
   readonly deployments: readonly BackendDeployment[] | FindDeployment;
   /** The path of the routes. Default "/auth". */

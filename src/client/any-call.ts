@@ -18,7 +18,7 @@ interface Core {
 
 /** @throws ConfigurationError for what cannot be sent as the document says */
 export function anyRequest(
-  { operationId, operation, init, target, own }: CallToWrite,
+  { operationId, operation, init, target, common, own }: CallToWrite,
   { headerRecord, hasDotSegment }: Core,
 ): CallRequest {
   const { path, parameters } = operation;
@@ -26,7 +26,7 @@ export function anyRequest(
   const params = init.params ?? {};
   const serializer = querySerializer === undefined ? undefined : querySerializerOf(querySerializer);
   const url = requestUrl(path, params, target, parameters, hasDotSegment, serializer);
-  const headers = headerRecord(init.headers, parameterHeaders(params.header, parameters), own);
+  const headers = headerRecord(common, init.headers, parameterHeaders(params.header, parameters), own);
   const cookie = params.cookie && cookieHeader(params.cookie, parameters, headers.cookie);
   if (cookie !== undefined) headers.cookie = cookie;
   if (parameters !== undefined) requireParameters(operationId, parameters, params, headers);

@@ -11,7 +11,7 @@ import {
   UnexpectedResponseError,
   type Variant,
 } from "../errors.js";
-import { canBeSentAgain, idempotentMethods, wasNotSent, withTimeLimit } from "../http/exchange.js";
+import { canBeSentAgain, wasNotSent, withTimeLimit } from "../http/exchange.js";
 import { isUnderBase, type ResolvedRequestOptions } from "../variants/target.js";
 import { isPersonRequired } from "./call-error.js";
 
@@ -20,7 +20,11 @@ const youngTokenMs = 30_000;
 
 /** What the services of one connector share. */
 export interface BearerFetchContext {
-  readonly options: ResolvedRequestOptions & { readonly bearerStatuses: readonly number[] };
+  readonly options: ResolvedRequestOptions & {
+    readonly bearerStatuses: readonly number[];
+    /** Headers of every request, with names in lower case. */
+    readonly headers: Readonly<Record<string, string>> | undefined;
+  };
   readonly begin: (auth: Auth) => RequestEvents;
   readonly memoryOf: (auth: Auth) => CallMemory;
 }
@@ -57,6 +61,10 @@ interface BearerRequest<T> extends SentRequest {
   /** Other members of the RequestInit, such as undici's `dispatcher`, without the body. */
   readonly init?: RequestInit | undefined;
   readonly anonymous?: boolean | undefined;
+  /** Whether it may be processed twice. */
+  readonly isIdempotent: boolean;
+  /** The time limit of each request. Default: the option of the service. */
+  readonly timeoutMs?: number | undefined;
   /** Called with a response that is not ok, or with a fault. Waits and returns true if the request is to be sent again. */
   readonly again?: (response: Response | undefined, fault?: unknown) => Promise<boolean>;
 }
@@ -85,10 +93,11 @@ export async function bearerFetch<T>(
   request: BearerRequest<T>,
   context: BearerFetchContext,
 ): Promise<BearerAnswer<T>> {
-  const { auth, method, signal, operationId } = request;
+  const { auth, method, signal, operationId, isIdempotent } = request;
   const { variant, baseUrl: waitsFor } = auth;
   // The time limit is for one request, without the wait for a token before it.
-  const { timeoutMs, clock } = context.options;
+  const { clock } = context.options;
+  const { timeoutMs = context.options.timeoutMs } = request;
   const limits = { variant, waitsFor, timeoutMs, clock, signal };
   const { requestId, emit } = request.events;
   let isReplayed = false;
@@ -100,7 +109,7 @@ export async function bearerFetch<T>(
       answer = await withTimeLimit((limit) => follow(request, attempt, context, limit), limits);
     } catch (fault) {
       if (await request.again?.(undefined, fault)) continue;
-      throw mayBeProcessed(fault, method, attempt.status);
+      throw isIdempotent ? fault : mayBeProcessed(fault, method, attempt.status);
     }
     const { response, withBearer, isProcessed } = answer;
     if (response.ok) {
@@ -133,7 +142,7 @@ export async function bearerFetch<T>(
 
 /** Marks the fault of a request that may have been processed and must not be processed twice. */
 function mayBeProcessed(fault: unknown, method: string, status: number): unknown {
-  if (!isTransportError(fault) || idempotentMethods.includes(method)) return fault;
+  if (!isTransportError(fault)) return fault;
   if (status === 0 && wasNotSent(fault)) return fault;
   const isSuccess = status >= 200 && status <= 299;
   const what = isSuccess ? `was answered ${status}, so it was probably` : "may have been";

@@ -1,5 +1,5 @@
 /** Looks up an operation, builds its request, sends it with the bearer, and makes an outcome of the response. */
-import type { OperationEntry } from "../../generated/operations.js";
+import type { OperationEntry, CallOptions as OptionsOfCall } from "../../generated/operations.js";
 import type { Auth, Emit } from "../auth/auth.js";
 import { countdown, deadlineIn } from "../clock.js";
 import {
@@ -21,13 +21,13 @@ import {
 } from "../http/exchange.js";
 import { lazy } from "../http/lazy.js";
 import { mostAlike, type NamesOf } from "../option-names.js";
-import { invalidOption } from "../options.js";
+import { invalidOption, requireDuration, requireTypes } from "../options.js";
 import type { AnswerContent } from "./answer.js";
 import { type BearerFetchContext, bearerFetch, contextOf } from "./bearer-fetch.js";
 import { apiErrorOf } from "./call-error.js";
 import { type CallInit, fetchInitOf } from "./init.js";
 import type { LookupTypes } from "./outcome.js";
-import { requestOf } from "./request.js";
+import { headerRecord, requestOf } from "./request.js";
 import { signalOf } from "./service-fetch.js";
 
 /** Loaded at the first call whose answer may be other than JSON. */
@@ -85,8 +85,14 @@ export interface CallOptions {
   /** Made by `validator` from `bivariant/validate`. */
   readonly validate?: Validate | undefined;
   /**
-   * How often a call is sent again, within `rateLimitDeadlineMs`: after a 429, and if the method is idempotent (RFC 9110
-   * section 9.2.2) after 502, 503, 504 and network faults. Default: 2. A call has the same option.
+   * Headers of every call and `service.fetch`, but not of token requests. Those of a call itself replace them, and `null`
+   * there leaves one out. What each request writes itself, such as `authorization`, is refused.
+   */
+  readonly headers?: OptionsOfCall["headers"];
+  /**
+   * How often a call is sent again, within `rateLimitDeadlineMs`: after a 429, and if it is idempotent (by its method, RFC
+   * 9110 section 9.2.2, or by its option `idempotent`) after 502, 503, 504 and network faults. Default: 2. A call has the
+   * same option.
    */
   readonly retries?: number | undefined;
   /**
@@ -103,6 +109,7 @@ export interface CallOptions {
 
 export const callNames: NamesOf<CallOptions> = {
   validate: true,
+  headers: true,
   retries: true,
   bearerStatuses: true,
   maxResponseBytes: true,
@@ -110,7 +117,7 @@ export const callNames: NamesOf<CallOptions> = {
 
 type ResolvedCallOptions = Pick<CallOptions, "validate" | "maxResponseBytes"> & {
   readonly [K in "retries" | "bearerStatuses"]: NonNullable<CallOptions[K]>;
-};
+} & { readonly headers: Readonly<Record<string, string>> | undefined };
 
 /** @throws ConfigurationError `option_invalid` */
 export function resolveCallOptions(options: CallOptions): ResolvedCallOptions {
@@ -121,7 +128,26 @@ export function resolveCallOptions(options: CallOptions): ResolvedCallOptions {
   if (!Array.isArray(bearerStatuses) || !bearerStatuses.every(isStatus))
     throw invalidOption("bearerStatuses", "must be a list of statuses from 400 to 599", "Pass [401, 403].");
   requireMostBytes(maxResponseBytes);
-  return { validate, retries: requireRetries(retries, 2), bearerStatuses, maxResponseBytes };
+  const headers = options.headers === undefined ? undefined : commonHeaders(options.headers);
+  return { validate, headers, retries: requireRetries(retries, 2), bearerStatuses, maxResponseBytes };
+}
+
+/** Headers that cannot be those of all calls. Fetch refuses most of the last, which would look like a network fault. */
+const written: readonly (readonly [names: RegExp, why: string, remedy?: string])[] = [
+  [/^authorization$/, "the bearer is sent in it"],
+  [/^(?:accept|content-type|x-envelope)$/, "each call sends its own", "Pass it to the call."],
+  [
+    /^(?:connection|content-length|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade)$/,
+    "the fetch writes it",
+  ],
+];
+
+function commonHeaders(headers: CallOptions["headers"]): Record<string, string> {
+  const record = headerRecord(headers);
+  for (const name of Object.keys(record))
+    for (const [names, why, remedy = "Leave it out."] of written)
+      if (names.test(name)) throw invalidOption("headers", `must not hold ${name}: ${why}`, remedy);
+  return record;
 }
 
 function requireMostBytes(mostBytes: unknown): void {
@@ -159,8 +185,16 @@ export type Validate = ((answer: ValidatedAnswer, emit: Emit) => void) & {
 
 /** An outcome as it is at run time; the generated tables give it its type. */
 type AnyOutcome =
-  | { ok: true; status: number; variant: Variant; data: unknown; retries: number; response: Response }
-  | { ok: false; status: number; variant: Variant; error: ApiError; retries: number; response: Response };
+  | (OutcomeFields & { ok: true; data: unknown })
+  | (OutcomeFields & { ok: false; error: ApiError });
+
+interface OutcomeFields {
+  status: number;
+  variant: Variant;
+  retries: number;
+  requestId: string;
+  response: Response;
+}
 
 export type Caller = (auth: Auth, operationId: string, init?: CallInit) => Promise<AnyOutcome>;
 
@@ -199,10 +233,13 @@ export function createCaller(context: CallerContext): Caller {
         `Leave it out: fetch sends none with ${method}.`,
       );
     const mostRetries = requireRetries(init.retries, options.retries);
+    const timeoutMs = requireDuration("timeoutMs", init.timeoutMs, options.timeoutMs, 1);
+    requireTypes(init, "boolean", ["idempotent"]);
+    const { idempotent: isIdempotent = idempotentMethods.includes(method) } = init;
     const { parseAs, maxResponseBytes: mostBytes = options.maxResponseBytes } = init;
     requireMostBytes(mostBytes);
     const own = envelopeHeader(envelope);
-    const request = requestOf({ operationId, operation, init, target: auth, own });
+    const request = requestOf({ operationId, operation, init, target: auth, common: options.headers, own });
     const { url, headers, body } = "url" in request ? request : await request;
     // The answer of most operations is JSON of any size. Otherwise its media type decides how it is read.
     const isJsonOnly = operation.answers === undefined && operation.success.length > 0;
@@ -222,7 +259,7 @@ export function createCaller(context: CallerContext): Caller {
       const status = response?.status;
       const isPassing = isTransportError(fault) ? fault.retryable : gatewayStatuses.includes(status ?? 0);
       // A request that was answered 429 was not processed, whatever its method.
-      if (status !== 429 && !(isPassing && idempotentMethods.includes(method))) return false;
+      if (status !== 429 && !(isPassing && isIdempotent)) return false;
       const askedMs = response && parseRetryAfterMs(response.headers, clock.now());
       const waitMs = retryWaitMs(askedMs, retries, clock);
       if (status === 429) memoryOf(auth).limited.set(operationId, countdown(waitMs, clock));
@@ -248,6 +285,8 @@ export function createCaller(context: CallerContext): Caller {
           signal,
           operationId,
           anonymous,
+          isIdempotent,
+          timeoutMs,
           again,
           init: fetchInit,
           // A stream outlives the call, so the time limit may not end it.
@@ -268,7 +307,7 @@ export function createCaller(context: CallerContext): Caller {
             : content;
         // The schema is for the raw body, and the description does not show the body inside an envelope.
         if (envelope === undefined && isJson) validate?.({ variant, operationId, status, data }, emit);
-        return { ok: true, status, variant, data, retries, response };
+        return { ok: true, status, variant, data, retries, requestId, response };
       }
       const refusal = apiErrorOf({
         auth,
@@ -279,7 +318,7 @@ export function createCaller(context: CallerContext): Caller {
         body: typeof content === "string" ? parseRefusal(content) : content.value,
         isDocumented: operation.failure.includes(status),
         isReplayed: options.bearerStatuses.includes(status) ? isReplayed : undefined,
-        isIdempotent: idempotentMethods.includes(method),
+        isIdempotent,
         hasWorked: token !== undefined && memoryOf(auth).worked.get(operationId)?.value === token.value,
         namesDevice: namesDevice(operation, init),
         looksMoved:
@@ -289,7 +328,7 @@ export function createCaller(context: CallerContext): Caller {
       const error = located(await untilAborted(refusal, signal));
       code = error.code;
       emit({ type: "call_refused", method, status, operationId });
-      return { ok: false, status, variant, error, retries, response };
+      return { ok: false, status, variant, error, retries, requestId, response };
     } catch (error) {
       code = codeOf(error, signal);
       throw located(error);

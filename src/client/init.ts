@@ -5,12 +5,14 @@ import { requireObject, requireOptions } from "../options.js";
 import type { ParseAs } from "./outcome.js";
 import type { CallParameters, RequestOptions } from "./request.js";
 
-/** The options of `call` and `paths` for any operation: those of openapi-fetch and `envelope`. Others go to the fetch. */
+/** The options of `call` and `paths` for any operation: those of openapi-fetch and a few more. Others go to the fetch. */
 export interface CallInit extends RequestOptions {
   readonly parseAs?: ParseAs | undefined;
   readonly maxResponseBytes?: number | undefined;
   readonly envelope?: string | undefined;
   readonly retries?: number | undefined;
+  readonly timeoutMs?: number | undefined;
+  readonly idempotent?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -65,6 +67,8 @@ const ownNames: NamesOf<CallInit & Omit<GeneratedOptions, Exclude<keyof RequestI
   headers: true,
   envelope: true,
   retries: true,
+  timeoutMs: true,
+  idempotent: true,
   signal: true,
   parseAs: true,
   maxResponseBytes: true,

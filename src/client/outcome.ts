@@ -11,6 +11,8 @@ export interface Success<X extends Variant, Status extends number, Data> {
   readonly error?: undefined;
   /** How often the call was sent again (see the option `retries`). */
   readonly retries: number;
+  /** That of the call's events, and of its error if there is one. It is never sent. */
+  readonly requestId: string;
   /** The body of this response has already been read, unless `data` is a stream. */
   readonly response: Response;
 }
@@ -24,6 +26,8 @@ export interface Failure<X extends Variant, Status extends number, Body> {
   readonly error: ApiError<Status, Body>;
   /** How often the call was sent again (see the option `retries`). */
   readonly retries: number;
+  /** That of the call's events and of `error`. It is never sent. */
+  readonly requestId: string;
   readonly response: Response;
 }
 

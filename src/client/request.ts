@@ -37,7 +37,9 @@ export interface CallToWrite {
   readonly operation: OperationEntry;
   readonly init: RequestOptions;
   readonly target: Target;
-  /** Headers that go before those of `init`. */
+  /** Headers that those of `init` replace. */
+  readonly common: Values | undefined;
+  /** Headers that replace those of `init`. */
   readonly own: Values | undefined;
 }
 
@@ -52,7 +54,7 @@ async function unusualRequest(call: CallToWrite): Promise<CallRequest> {
 }
 
 /** Returns undefined for a call that is not as most are. Then the whole request is left to `anyRequest`. */
-function usualRequest({ operation, init, target, own }: CallToWrite): CallRequest | undefined {
+function usualRequest({ operation, init, target, common, own }: CallToWrite): CallRequest | undefined {
   const { contentType = "application/json", contents, parameters } = operation;
   const { body, querySerializer, bodySerializer } = init;
   const params = init.params ?? {};
@@ -74,7 +76,7 @@ function usualRequest({ operation, init, target, own }: CallToWrite): CallReques
     const search = query === undefined ? "" : usualQuery(query);
     const text = body === undefined || contents !== undefined ? undefined : usualBody(body, contentType);
     if (search === undefined || (body !== undefined && text === undefined)) return;
-    const headers = headerRecord(init.headers, header, own);
+    const headers = headerRecord(common, init.headers, header, own);
     if (text !== undefined) {
       headers["content-type"] ??= contentType;
       if (headers["content-type"] !== contentType) return;

@@ -1,7 +1,7 @@
 /** `service.fetch`: any request under the base URL with the bearer, for routes that no document describes. */
 import type { Auth } from "../auth/auth.js";
 import { type ConfigurationError, codeOf, locate } from "../errors.js";
-import { whenAborted } from "../http/exchange.js";
+import { idempotentMethods, whenAborted } from "../http/exchange.js";
 import { invalidOption } from "../options.js";
 import { isUnderBase } from "../variants/target.js";
 import { type BearerFetchContext, bearerFetch, contextOf } from "./bearer-fetch.js";
@@ -24,7 +24,7 @@ export function createServiceFetch(context: BearerFetchContext): BearerFetch {
   const send: BearerFetch = async (auth, input, init = {}) => {
     const url = resolveUnderBase(input, auth);
     const method = requestMethod(requireFetchInit(init));
-    const headers = headerRecord(init.headers);
+    const headers = headerRecord(context.options.headers, init.headers);
     // `redirect` is read by name, since `init` may be a Request, whose members are not its own.
     const { body, redirect = "follow", ...others } = init;
     const signal = init.signal ?? undefined;
@@ -43,6 +43,7 @@ export function createServiceFetch(context: BearerFetchContext): BearerFetch {
           body,
           events,
           signal,
+          isIdempotent: idempotentMethods.includes(method),
           init: { ...others, redirect },
           signalOf: (limit) => signalOf(limit, signal),
           read: async () => undefined,

@@ -1,10 +1,9 @@
 // The requestId that joins the events of a call and of its token request, and how long both took.
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import type { ClockOptions } from "../../src/clock.js";
-import { createAuth, createService, type ServiceEvent } from "../../src/index.js";
+import { createService, type ServiceEvent } from "../../src/index.js";
 import { scriptedAuth } from "../support/auth.js";
 import { steppedClock } from "../support/clock.js";
-import { account } from "../support/deployment.js";
 import type { FetchScript } from "../support/fetch.js";
 import { rejectionOf, settle } from "../support/wait.js";
 
@@ -48,14 +47,6 @@ test("token requests of service.fetch, of getAccessToken and of another client h
   const requested = clients.flatMap(({ idsOf }) => idsOf("token_requested"));
   expect(new Set(requested).size).toBe(4);
   expect(clients.flatMap(({ idsOf }) => idsOf("token_renewed"))).toEqual(requested);
-});
-
-test("without a listener no id is made", async () => {
-  const draws = vi.spyOn(crypto, "randomUUID");
-  const fetch = async (url: string) => right({ url } as never, 0);
-  const auth = createAuth({ baseUrl: "https://service.example", credential: account(), fetch });
-  expect(await createService(auth).call("listDevices")).toMatchObject({ ok: true });
-  expect(draws).not.toHaveBeenCalled();
 });
 
 test("durations are monotonic time, although `now` stands still", async () => {

@@ -1,4 +1,4 @@
-// The examples of the client's page about parameters, bodies, answers and streams: compiled against generated code, and run.
+// The examples of the client's page about calls, parameters, bodies, answers and streams: compiled against generated code, and run.
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -97,6 +97,7 @@ const document = {
 
 const examples = {
   parameters: blockWith("ts", '"findDevices"'),
+  key: blockWith("ts", '"Idempotency-Key"'),
   bodies: blockWith("ts", '"addPhoto"'),
   answers: blockWith("ts", "use(report.data.size)"),
   streams: blockWith("ts", '"watchDevices"'),
@@ -165,6 +166,12 @@ describe("the examples of the client's page", () => {
     const headers = rest.filter((one) => /^[A-Z]/.test(one)).map((one) => one.split(": "));
     expect(headers).toHaveLength(2);
     for (const [name = "", value] of headers) expect(requests[0]?.headers[name.toLowerCase()]).toBe(value);
+  });
+
+  test("about a call that may be sent again sends a key of its own", async () => {
+    const { requests } = await run("key", answerOf("application/json", ""));
+    const sent = requests.map(({ method, headers, body }) => [method, headers["idempotency-key"], body]);
+    expect(sent).toEqual([["POST", expect.stringMatching(/^[\da-f-]{36}$/), '[{"name":"Pump"}]']]);
   });
 
   test("about bodies send each by its media type", async () => {

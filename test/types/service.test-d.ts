@@ -2,6 +2,7 @@
 import {
   type Auth,
   type AuthOptions,
+  connect,
   createAuth,
   createService,
   type Detection,
@@ -32,6 +33,15 @@ export async function callsWithoutKnowingTheVariant(): Promise<void> {
   await service.call("listDevices", { envelope: "full", headers: { accept: "application/json" } });
   await service.call("listDevices", { cache: "no-store", redirect: "error", next: { revalidate: 60 } });
 
+  await service.call("listDevices", { timeoutMs: 5_000, idempotent: true, headers: { "x-team": null } });
+  proof<Equal<(typeof outcome)["requestId"], string>>();
+
+  // @ts-expect-error a text is not a duration
+  await service.call("listDevices", { timeoutMs: "5s" });
+  // @ts-expect-error a text is not a boolean
+  await service.call("listDevices", { idempotent: "yes" });
+  // @ts-expect-error a number is not a header, for all calls either
+  await connect({ ...options, credentials: [], headers: 5 });
   // @ts-expect-error an unknown operationId
   await service.call("listPlanets");
   // @ts-expect-error a number is not a header

@@ -20,6 +20,13 @@ export interface CallOptions extends Omit<RequestInit, "method" | "headers" | "b
   readonly envelope?: string | undefined;
   /** How often the call may be sent again. Default: the option of the service. */
   readonly retries?: number | undefined;
+  /** The time limit of each request of the call. Default: the option of the service. */
+  readonly timeoutMs?: number | undefined;
+  /**
+   * Whether the operation may be done twice without harm, so that the call may be sent again after a fault that leaves open
+   * whether it was processed: `true` for a POST with a key of its own, for example. Default: by the method.
+   */
+  readonly idempotent?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
   /** The most bytes of an answer that is read whole. Default: the option of the service. */
   readonly maxResponseBytes?: number | undefined;

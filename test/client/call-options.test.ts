@@ -1,0 +1,277 @@
+// What users of other clients expect of a call: headers for all calls, timeoutMs, idempotent, and the requestId of its events.
+import { describe, expect, test } from "vitest";
+import { connect, createConnector, createService, serviceAccount } from "../../src/index.js";
+import { steppedClock } from "../support/clock.js";
+import { noAnswer } from "../support/fetch.js";
+import { numberedAuth } from "../support/numbered-auth.js";
+import { jsonAnswer, recordingServer, type Script } from "../support/recording-server.js";
+import { shown } from "../support/shown.js";
+import { rejectionOf } from "../support/wait.js";
+import { scriptedService } from "./scripted-service.js";
+
+const operation = (method: string, rest: object = {}) => ({
+  ...{ method, path: "/v1/things", success: [200], failure: [], ...rest },
+});
+const table = {
+  read: operation("GET"),
+  add: operation("POST"),
+  replace: operation("PUT"),
+  upload: operation("POST", { contentType: "image/png", contents: { "image/png": {} } }),
+  named: operation("GET", { parameters: [{ in: "header", name: "X-Team", required: true }] }),
+};
+const api = { operations: { A: table, B: table } } as never;
+
+type Untyped = (id: string, init?: object) => Promise<unknown>;
+
+/** A service over a real server that records what arrives. It answers 200 unless the script says otherwise. */
+async function wiredService(options: object = {}, script: Script = () => jsonAnswer(200, [])) {
+  const server = await recordingServer(script);
+  const auth = { ...numberedAuth({ variant: "B", now: Date.now }), baseUrl: server.url };
+  const service = createService(auth, { api, ...options });
+  const call = service.call as unknown as Untyped;
+  return { service, call: call.bind(service), server, sent: () => server.requests.at(-1)?.headers ?? {} };
+}
+
+describe("headers of a service", () => {
+  const headers = { "X-Team": "blue", "User-Agent": "planner/2" };
+
+  test.each<{ name: string; given: unknown }>([
+    { name: "an object", given: headers },
+    { name: "a list of pairs", given: Object.entries(headers) },
+    { name: "Headers", given: new Headers(headers) },
+    { name: "an object with values to leave out", given: { ...headers, authorization: undefined } },
+  ])("that are $name arrive with each call, path and service.fetch", async ({ given }) => {
+    const { service, call, sent } = await wiredService({ headers: given });
+    const arrive = { "x-team": "blue", "user-agent": "planner/2", authorization: "Bearer token-1" };
+    await call("read");
+    expect(sent()).toMatchObject({ ...arrive, accept: "application/json" });
+    await call("upload", { body: new Blob(["x"]), headers: { "content-type": "image/png" } });
+    expect(sent()).toMatchObject({ ...arrive, "content-type": "image/png" });
+    await (service.paths as unknown as Record<"PUT", Untyped>).PUT("/v1/things", { body: { a: 1 } });
+    expect(sent()).toMatchObject({ ...arrive, "content-type": "application/json" });
+    await service.fetch("v1/anything");
+    expect(sent()).toMatchObject(arrive);
+  });
+
+  test("are replaced by those of a call, in any letters, and left out by null", async () => {
+    const { service, call, sent } = await wiredService({ headers });
+    await call("read", { headers: { "x-TEAM": "red" } });
+    expect(sent()).toMatchObject({ "x-team": "red", "user-agent": "planner/2" });
+    await call("read", { headers: { "x-team": null } });
+    expect(sent()).not.toHaveProperty("x-team");
+    await service.fetch("v1/anything", { headers: { "x-team": "red" } });
+    expect(sent()).toMatchObject({ "x-team": "red" });
+    await call("named", { params: { header: { "X-Team": "green" } } });
+    expect(sent()).toMatchObject({ "x-team": "green" });
+  });
+
+  test("may hold a parameter that the document requires", async () => {
+    const { call, sent } = await wiredService({ headers });
+    expect(await call("named")).toMatchObject({ ok: true });
+    expect(sent()).toMatchObject({ "x-team": "blue" });
+  });
+
+  test("are read once, so that a later change has no effect", async () => {
+    const own = new Headers(headers);
+    const { call, sent } = await wiredService({ headers: own });
+    own.set("x-team", "red");
+    await call("read");
+    expect(sent()).toMatchObject({ "x-team": "blue" });
+  });
+
+  test("arrive with the calls of connect and createConnector, but not with token requests", async () => {
+    const token = jsonAnswer(200, { access_token: "t", expires_in: 3_600 });
+    const server = await recordingServer(({ path }) =>
+      path.endsWith("/token") ? token : jsonAnswer(200, []),
+    );
+    const credentials = [serviceAccount({ clientId: "reports", clientSecret: "s" })];
+    const target = { baseUrl: server.url, tenantId: "acme" };
+    await (await connect({ ...target, credentials, headers })).call("listDevices");
+    await (await createConnector({ credentials, headers }).connect(target)).call("listDevices");
+    const teams = server.requests.map((request) => [request.path, request.headers["x-team"]]);
+    const each = [
+      ["/v1/auth/token", undefined],
+      ["/v1/devices", "blue"],
+    ];
+    expect(teams).toEqual([...each, ...each]);
+  });
+
+  test("do not follow a redirect that leaves the base URL", async () => {
+    const other = await recordingServer(() => jsonAnswer(200, []));
+    const location = `${other.url.replace("127.0.0.1", "localhost")}/elsewhere`;
+    const { call } = await wiredService({ headers }, () => ({ status: 302, headers: { location } }));
+    expect(await call("read")).toMatchObject({ ok: true });
+    expect(other.requests[0]?.headers).not.toHaveProperty("x-team");
+  });
+
+  const bearer = "authorization: the bearer is sent in it. Leave it out.";
+  test.each([
+    { name: "Authorization", says: bearer },
+    { name: "authorization", says: bearer },
+    { name: "Content-Type", says: "content-type: each call sends its own. Pass it to the call." },
+    { name: "accept", says: "accept: each call sends its own. Pass it to the call." },
+    { name: "X-Envelope", says: "x-envelope: each call sends its own. Pass it to the call." },
+    { name: "content-length", says: "content-length: the fetch writes it. Leave it out." },
+    { name: "Host", says: "host: the fetch writes it. Leave it out." },
+    { name: "transfer-encoding", says: "transfer-encoding: the fetch writes it. Leave it out." },
+    { name: "connection", says: "connection: the fetch writes it. Leave it out." },
+  ])("may not hold $name, and the error says why", ({ name, says }) => {
+    const value = "Basic c2VjcmV0LW9mLW1pbmU=";
+    for (const given of [{ [name]: value }, [[name, value]], new Headers({ [name]: value })]) {
+      const error = rejected(() => scriptedService("A", undefined, { headers: given as HeadersInit }));
+      const message = `headers must not hold ${says}`;
+      expect(error).toMatchObject({ code: "option_invalid", option: "headers", message });
+      expect(shown(error)).not.toContain(value.slice(6));
+    }
+  });
+
+  test.each<{ name: string; given: unknown }>([
+    { name: "text", given: "x-team: blue" },
+    { name: "a line break in a value", given: { "x-team": "a\r\nb: c" } },
+    { name: "a name with a space", given: { "x team": "blue" } },
+    { name: "a number", given: 0 },
+  ])("that are $name are rejected before any call", ({ given }) => {
+    const make = () => scriptedService("A", undefined, { headers: given as HeadersInit });
+    expect(make).toThrow(expect.objectContaining({ code: "option_invalid", option: "headers" }));
+  });
+});
+
+describe("timeoutMs of a call", () => {
+  test.each([
+    { name: "is shorter than that of the service", service: 60_000, call: 50, limit: 50 },
+    { name: "is longer than that of the service", service: 50, call: 60_000, limit: 60_000 },
+    { name: "left out is that of the service", service: 70, call: undefined, limit: 70 },
+  ])("$name", async ({ service: timeoutMs, call: own, limit }) => {
+    const { call, clock } = scriptedService("B", noAnswer, { timeoutMs, api });
+    const began = clock.now();
+    const error = await rejectionOf(clock.through(call("read", { timeoutMs: own })));
+    expect(error).toMatchObject({
+      code: "timed_out",
+      message: expect.stringContaining(`within ${limit} ms`),
+    });
+    expect(clock.now() - began).toBe(limit);
+  });
+
+  test("is for each request of the call", async () => {
+    const { call, clock, fetch } = scriptedService("B", noAnswer, { retries: 1, api });
+    const error = await rejectionOf(clock.through(call("read", { timeoutMs: 5 })));
+    expect(error).toMatchObject({ code: "timed_out" });
+    expect(fetch.calls).toHaveLength(2);
+  });
+
+  test("ends a request on the wire", async () => {
+    const clock = steppedClock();
+    const { call, server } = await wiredService({ clock, retries: 0 }, () => "silence");
+    const error = rejectionOf(call("read", { timeoutMs: 5 }));
+    await expect.poll(() => server.requests.length).toBe(1);
+    clock.advance(4);
+    clock.expire();
+    expect(await error).toMatchObject({ code: "timed_out" });
+  });
+
+  test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, "5", null])("%j is rejected", async (timeoutMs) => {
+    const { call, fetch } = scriptedService("A");
+    const error = await rejectionOf(call("listDevices", { timeoutMs }));
+    expect(error).toMatchObject({ code: "option_invalid", option: "timeoutMs" });
+    expect(fetch.calls).toHaveLength(0);
+  });
+});
+
+describe("idempotent: true", () => {
+  const troubles: readonly { name: string; answer: ReturnType<Script> }[] = [
+    ...[502, 503, 504].map((status) => ({ name: `${status}`, answer: { status } })),
+    { name: "a reset", answer: "reset" },
+  ];
+  const key = { "idempotency-key": "order-7" };
+
+  test.each(troubles)("sends a POST with a key again after $name, with the same key", async ({ answer }) => {
+    let count = 0;
+    const clock = steppedClock();
+    clock.skipSleeps();
+    const { call, server } = await wiredService({ clock }, () =>
+      count++ < 2 ? answer : jsonAnswer(200, []),
+    );
+    const outcome = call("add", { body: { a: 1 }, headers: key, idempotent: true });
+    expect(await outcome).toMatchObject({ ok: true, retries: 2 });
+    const arrived = server.requests.map(({ method, headers, body }) => [
+      method,
+      headers["idempotency-key"],
+      body,
+    ]);
+    expect(arrived).toEqual(Array(3).fill(["POST", "order-7", '{"a":1}']));
+  });
+
+  test.each([undefined, false])("%s leaves a POST unsent after a 503", async (idempotent) => {
+    const { call, server } = await wiredService({}, () => ({ status: 503 }));
+    const message = expect.stringContaining("may have been processed");
+    expect(await call("add", { idempotent })).toMatchObject({ status: 503, retries: 0, error: { message } });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test("sends a stream once only", async () => {
+    const { call, server } = await wiredService({}, () => ({ status: 503 }));
+    const body = new Blob(["x"]).stream();
+    expect(await call("upload", { body, idempotent: true })).toMatchObject({ status: 503, retries: 0 });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test("makes the error of a POST say that it may be sent again", async () => {
+    const { call } = await wiredService({ retries: 0 }, () => "reset");
+    const message = expect.not.stringContaining("may have been processed");
+    const failure = { code: "network_failed", retryable: true, message };
+    expect(await rejectionOf(call("add", { idempotent: true }))).toMatchObject(failure);
+    const refused = await wiredService({ retries: 0 }, () => ({ status: 503 }));
+    const outcome = Object(await refused.call("add", { idempotent: true }));
+    expect(outcome.error.message).toContain("Try again later.");
+  });
+
+  test("turned to false, a PUT that fails is not sent again, and its error says to look first", async () => {
+    const { call, server } = await wiredService({}, () => "reset");
+    const error = await rejectionOf(call("replace", { idempotent: false }));
+    expect(error).toMatchObject({
+      retryable: false,
+      message: expect.stringContaining("The PUT may have been"),
+    });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test.each(["yes", 1, null])("as %j is rejected", async (idempotent) => {
+    const { call, fetch } = scriptedService("A");
+    const error = await rejectionOf(call("listDevices", { idempotent }));
+    expect(error).toMatchObject({ code: "option_invalid", option: "idempotent" });
+    expect(fetch.calls).toHaveLength(0);
+  });
+});
+
+describe("requestId", () => {
+  test("of an outcome is that of the call's events, of its error too, and is not sent", async () => {
+    const { call, events, fetch } = scriptedService("A", (_call, index) =>
+      Response.json([], { status: index === 0 ? 200 : 403 }),
+    );
+    const [good, bad] = [await call("listDevices"), await call("listDevices")].map(Object);
+    const ids = [...new Set(events.map(({ requestId }) => requestId))];
+    expect(ids).toEqual([good.requestId, bad.requestId]);
+    expect(bad.error.requestId).toBe(bad.requestId);
+    expect(good.requestId).not.toBe(bad.requestId);
+    expect(JSON.stringify(fetch.calls)).not.toContain(good.requestId);
+  });
+
+  test("is there without a listener, and another one for each call", async () => {
+    const fetch = () => Promise.reject(new TypeError("fetch failed"));
+    const { call } = scriptedService("B", undefined, { onEvent: undefined, fetch });
+    const { call: served } = await wiredService();
+    const ids = [await served("read"), await served("read"), await rejectionOf(call("listDevices"))]
+      .map(Object)
+      .map(({ requestId }) => requestId);
+    for (const id of ids) expect(id).toMatch(/^[\da-f]{12}-\d+$/);
+    expect(new Set(ids).size).toBe(3);
+  });
+});
+
+function rejected(make: () => unknown): unknown {
+  try {
+    return make();
+  } catch (error) {
+    return error;
+  }
+}
