@@ -11,6 +11,7 @@ export interface Manifest {
   readonly name: string;
   readonly bin?: Readonly<Record<string, string>>;
   readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
 }
 
 export function readManifest(root: string): Manifest {

@@ -49,6 +49,10 @@ const LAYERS: readonly Layer[] = [
     may: ["src/errors.ts", "src/options.ts", "src/json-schema/", "generated/"],
     mayType: ["src/client/"],
   },
+  {
+    holds: "src/opentelemetry/",
+    may: [...GROUND, "src/http/", "src/variants/target.ts", "@opentelemetry/api"],
+  },
   { holds: "src/page/", may: [] },
   { holds: "src/backend/", may: [...CORE, "generated/", "src/stores/memory.ts", "jose", "zod"] },
   {

@@ -86,19 +86,35 @@ async function runCommand(folder: string, command: string): Promise<readonly str
   return stdout.includes(command) ? [] : [`npx ${command} --help does not name ${command}`];
 }
 
+/** Entry points that import an optional peer. All others must work without any. */
+const NEED_PEER: Readonly<Record<string, string>> = { "./opentelemetry": "@opentelemetry/api" };
+
 async function tryInstalled(manifest: Manifest, folder: string, tarball: string): Promise<readonly string[]> {
   mkdirSync(folder);
   writeFileSync(join(folder, "package.json"), `{ "private": true }\n`);
   const install = ["install", "--no-audit", "--no-fund", "--loglevel=error", tarball];
   const { ok, output } = await run(folder, "npm", install);
   if (!ok) return [`npm install of the tarball fails: ${output}`];
-  const specifiers = Object.keys(manifest.exports).map((entry) => entry.replace(/^\./, manifest.name));
+  const importAll = async (entries: readonly string[]) => {
+    const specifiers = entries.map((entry) => entry.replace(/^\./, manifest.name));
+    return (await Promise.all(specifiers.map((specifier) => importEntry(folder, specifier)))).flat();
+  };
+  const entries = Object.keys(manifest.exports);
   const commands = Object.keys(manifest.bin ?? {});
   const findings = [
-    ...(await Promise.all(specifiers.map((specifier) => importEntry(folder, specifier)))),
-    ...(await Promise.all(commands.map((command) => runCommand(folder, command)))),
-  ].flat();
-  return findings.length > 0 ? findings : await compileConsumer(manifest, folder);
+    ...(await importAll(entries.filter((entry) => !(entry in NEED_PEER)))),
+    ...(await Promise.all(commands.map((command) => runCommand(folder, command)))).flat(),
+  ];
+  if (findings.length > 0) return findings;
+  const needing = entries.filter((entry) => entry in NEED_PEER);
+  const peers = needing.map(
+    (entry) => `${NEED_PEER[entry]}@${manifest.peerDependencies?.[`${NEED_PEER[entry]}`]}`,
+  );
+  const added =
+    peers.length === 0 ? undefined : await run(folder, "npm", [...install.slice(0, -1), ...peers]);
+  if (added?.ok === false) return [`npm install ${peers.join(" ")} fails: ${added.output}`];
+  const faults = await importAll(needing);
+  return faults.length > 0 ? faults : await compileConsumer(manifest, folder);
 }
 
 /** Entry points for Node only; all others must compile for a browser or a worker, without @types/node. */

@@ -109,6 +109,7 @@ const clientNames: NamesOf<VariantClientOptions> = {
   ...settingNames,
   ...callNames,
   fetch: true,
+  intercept: true,
   clock: true,
   timeoutMs: true,
   rateLimitDeadlineMs: true,

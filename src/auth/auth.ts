@@ -149,7 +149,7 @@ export const ownAuthNames: NamesOf<AuthOptions & TargetOptions & { readonly cred
 
 export type InheritedOptions = Pick<
   AuthOptions,
-  "fetch" | "clock" | "timeoutMs" | "rateLimitDeadlineMs" | "onEvent"
+  "fetch" | "intercept" | "clock" | "timeoutMs" | "rateLimitDeadlineMs" | "onEvent"
 >;
 
 /** Copies options without those that are `undefined`, which would hide the defaults that they are spread over. */

@@ -202,6 +202,7 @@ class MachineTokenSource implements TokenSource {
     const reply = await sendTokenRequest(endpoint, prepared.send, {
       signal,
       isByOwnClock: run.otherClock === "own",
+      resend: run.attempts - 1,
     }).catch((fault: unknown) => {
       if (fault instanceof TransportError && fault.retryable) return fault;
       throw fault;

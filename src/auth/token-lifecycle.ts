@@ -134,8 +134,8 @@ export class TokenLifecycle implements Auth {
   }
 
   get inherited(): Auth["inherited"] {
-    const { fetch, clock, timeoutMs, rateLimitDeadlineMs, onEvent } = this.#options;
-    return { fetch, clock, timeoutMs, rateLimitDeadlineMs, onEvent };
+    const { fetch, intercept, clock, timeoutMs, rateLimitDeadlineMs, onEvent } = this.#options;
+    return { fetch, intercept, clock, timeoutMs, rateLimitDeadlineMs, onEvent };
   }
 
   /** Whether a token is held that has not expired. */

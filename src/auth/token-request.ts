@@ -15,7 +15,9 @@ import {
   type Fetch,
   jsonObject,
   parseJson,
+  type RequestFacts,
   recordOf,
+  sendRequest,
   wasNotSent,
 } from "../http/exchange.js";
 import type { Target } from "../variants/target.js";
@@ -49,6 +51,13 @@ export interface TokenReply {
   readonly isByOwnClock: boolean;
 }
 
+interface SendOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly isByOwnClock?: boolean;
+  /** How many requests of the same renewal went before. */
+  readonly resend?: number;
+}
+
 /**
  * Sends a token request once; the gate must have been entered. With `isByOwnClock` the server's clock is not applied.
  *
@@ -57,16 +66,17 @@ export interface TokenReply {
 export async function sendTokenRequest(
   { variant, target, state, shared, options, emit }: TokenEndpoint,
   send: (attempt: TokenAttempt) => Promise<SentAttempt>,
-  { signal, isByOwnClock = false }: { signal?: AbortSignal | undefined; isByOwnClock?: boolean } = {},
+  { signal, isByOwnClock = false, resend = 0 }: SendOptions = {},
 ): Promise<TokenReply> {
-  const { fetch, clock, timeoutMs } = options;
+  const { clock, timeoutMs } = options;
   let sent: SentAttempt | undefined;
   let correctedByMs = 0;
   // The words of the error for a time limit: what is waited for is first the signature, which a KMS may make.
   const limit = { variant, waitsFor: target.baseUrl, clock, timeoutMs, signal };
-  const sending: Fetch = (input, init) => {
+  const facts = (): RequestFacts => ({ purpose: "token", variant, ...target, resend });
+  const sending: Fetch = (url, init = {}) => {
     limit.waitsFor = target.baseUrl;
-    return fetch(input, init);
+    return sendRequest(options, url, init, facts);
   };
   const serverNow = () => {
     limit.waitsFor = "the signer of the client assertion";

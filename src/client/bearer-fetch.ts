@@ -11,7 +11,13 @@ import {
   UnexpectedResponseError,
   type Variant,
 } from "../errors.js";
-import { canBeSentAgain, wasNotSent, withTimeLimit } from "../http/exchange.js";
+import {
+  canBeSentAgain,
+  type RequestFacts,
+  sendRequest,
+  wasNotSent,
+  withTimeLimit,
+} from "../http/exchange.js";
 import { isUnderBase, type ResolvedRequestOptions } from "../variants/target.js";
 import { isPersonRequired } from "./call-error.js";
 
@@ -58,6 +64,8 @@ interface BearerRequest<T> extends SentRequest {
   /** Reads from the response what the caller needs, within the time limit. */
   readonly read: (response: Response, variant: Variant) => Promise<T>;
   readonly operationId?: string | undefined;
+  /** The path of the operation in the document. */
+  readonly path?: string | undefined;
   /** Other members of the RequestInit, such as undici's `dispatcher`, without the body. */
   readonly init?: RequestInit | undefined;
   readonly anonymous?: boolean | undefined;
@@ -101,9 +109,10 @@ export async function bearerFetch<T>(
   const limits = { variant, waitsFor, timeoutMs, clock, signal };
   const { requestId, emit } = request.events;
   let isReplayed = false;
+  let sent = 0;
   for (;;) {
     const token = request.anonymous ? undefined : await auth.getAccessToken({ signal, requestId });
-    const attempt: Attempt = { token, isReplayed, status: 0 };
+    const attempt: Attempt = { token, isReplayed, status: 0, countSent: () => sent++ };
     let answer: BearerAnswer<T>;
     try {
       answer = await withTimeLimit((limit) => follow(request, attempt, context, limit), limits);
@@ -177,16 +186,18 @@ interface Attempt {
   readonly isReplayed: boolean;
   /** The status of the latest answer, 0 before the first. */
   status: number;
+  /** Counts one request more, and returns how many of the call went before. */
+  readonly countSent: () => number;
 }
 
 async function follow<T>(
   request: BearerRequest<T>,
   attempt: Attempt,
-  { options: { fetch } }: BearerFetchContext,
+  { options }: BearerFetchContext,
   limit: AbortSignal,
 ): Promise<BearerAnswer<T>> {
   const signal = request.signalOf?.(limit) ?? limit;
-  const { auth, url, method, headers, body, init } = request;
+  const { auth, url, method, headers, body, init, operationId } = request;
   const { token, isReplayed } = attempt;
   let hop: Hop = { url, method, headers, body, withBearer: true };
   for (let hops = 0; ; hops++) {
@@ -199,7 +210,13 @@ async function follow<T>(
     const sent = init === undefined ? own : { ...init, ...own };
     // The Fetch standard requires `duplex` for a stream and allows no other value.
     if (!canBeSentAgain(body)) Object.assign(sent, { duplex: "half" });
-    const response = await fetch(hop.url, sent);
+    const resend = attempt.countSent();
+    const facts = (): RequestFacts => {
+      const { variant, baseUrl, tenantId } = auth;
+      const path = hops === 0 ? request.path : undefined;
+      return { purpose: "call", variant, baseUrl, tenantId, operationId, path, resend };
+    };
+    const response = await sendRequest(options, hop.url, sent, facts, hop.withBearer);
     attempt.status = response.status;
     const next = response.ok ? undefined : nextHop(response, hop, request);
     if (next === undefined || hops >= mostRedirects) {

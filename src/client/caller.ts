@@ -284,6 +284,7 @@ export function createCaller(context: CallerContext): Caller {
           events,
           signal,
           operationId,
+          path: operation.path,
           anonymous,
           isIdempotent,
           timeoutMs,

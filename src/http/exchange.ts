@@ -1,6 +1,6 @@
 /**
- * One HTTP exchange: a request with a time limit, its bounded answer, the transport errors, the default fetch, and what no
- * runtime may repeat.
+ * One HTTP exchange: a request with a time limit, its bounded answer, the transport errors, the default fetch, the caller's
+ * `intercept` around it, and what no runtime may repeat.
  */
 import type { RequestInit as UndiciInit } from "undici";
 import type { ResolvedClock } from "../clock.js";
@@ -216,7 +216,7 @@ export function wasNotSent({ cause }: TransportError): boolean {
   return unsentCode.test(code) || certificateCode.test(code);
 }
 
-function systemCode(fault: unknown): string | undefined {
+export function systemCode(fault: unknown): string | undefined {
   for (let at = fault, depth = 0; typeof at === "object" && at !== null && depth < 5; depth++) {
     const { code, cause } = at as { code?: unknown; cause?: unknown };
     if (typeof code === "string" && /^[A-Z][A-Z0-9_]{1,60}$/.test(code)) return code;
@@ -226,6 +226,50 @@ function systemCode(fault: unknown): string | undefined {
 }
 
 export type Fetch = (url: string, init?: RequestInit) => Promise<Response>;
+
+/** What a request is for. It holds neither headers nor a body, so no credential, code or token. */
+export interface InterceptedRequest {
+  readonly purpose: "call" | "token" | "detection";
+  readonly variant: Variant;
+  readonly baseUrl: string;
+  readonly tenantId: string;
+  /** Of a call; absent for `service.fetch`. */
+  readonly operationId?: string | undefined;
+  /** Of a call: the path in the document, with its parameters in braces. Absent after a redirect. */
+  readonly path?: string | undefined;
+  readonly method: string;
+  /** It may hold the parameters of a call, and what a redirect put there. */
+  readonly url: string;
+  /** How many requests of the same call or token request went before: retries, redirects, a refused bearer. */
+  readonly resend: number;
+}
+
+/**
+ * Called around each HTTP request, for tracing for example. It calls `send` once, with headers to add to the request, and
+ * returns its response with the body unread. Headers that the request has are kept, and none is added outside the base URL.
+ */
+export type Intercept = (
+  request: InterceptedRequest,
+  send: (headers?: Readonly<Record<string, string>>) => Promise<Response>,
+) => Promise<Response>;
+
+export type RequestFacts = Omit<InterceptedRequest, "method" | "url">;
+
+/** Sends a request, through the interceptor if there is one. `factsOf` is called only then. */
+export function sendRequest(
+  { fetch, intercept }: { readonly fetch: Fetch; readonly intercept?: Intercept | undefined },
+  url: string,
+  init: RequestInit,
+  factsOf: () => RequestFacts,
+  mayAdd = true,
+): Promise<Response> {
+  if (intercept === undefined) return fetch(url, init);
+  const request = { ...factsOf(), method: init.method ?? "GET", url };
+  return intercept(request, (headers) =>
+    // All requests of this package have a record of headers.
+    fetch(url, mayAdd ? { ...init, headers: { ...headers, ...(init.headers as object) } } : init),
+  );
+}
 
 /** Whether a host name stands for this machine (RFC 6761 section 6.3). Systems have `localhost` in their hosts file. */
 export function isLoopback(hostname: string): boolean {

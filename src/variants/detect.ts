@@ -3,7 +3,7 @@
  * secret, assertion or code, and only an answer that no other server gives counts as a yes.
  */
 import type { Detection, Evidence, Variant } from "../errors.js";
-import { type Answer, exchange, jsonObject } from "../http/exchange.js";
+import { type Answer, exchange, jsonObject, sendRequest } from "../http/exchange.js";
 import { requireSignal } from "../options.js";
 import { userAgent } from "../version.js";
 import {
@@ -79,7 +79,7 @@ export async function detect(
 
 async function askForA(target: Target, options: DetectOptions): Promise<Evidence[]> {
   const form = new URLSearchParams({ grant_type: unknownGrantType }).toString();
-  const asked = await ask("A", "token endpoint", tokenEndpointOfA(target), form, options);
+  const asked = await ask(target, "A", "token endpoint", tokenEndpointOfA(target), form, options);
   const { status, text, evidence } = asked;
   if (status !== 400) return [withoutRefusal(asked)];
   const { error, error_description } = jsonObject(text) ?? {};
@@ -91,12 +91,19 @@ async function askForA(target: Target, options: DetectOptions): Promise<Evidence
 }
 
 async function askForB(target: Target, options: DetectOptions): Promise<Evidence[]> {
-  const asked = await ask("B", "token endpoint", tokenEndpointOfB(target), "{}", options);
+  const asked = await ask(target, "B", "token endpoint", tokenEndpointOfB(target), "{}", options);
   const { status, text, evidence } = asked;
   if (!refusalStatusesOfB.includes(status)) return [withoutRefusal(asked)];
   if (jsonObject(text) === undefined) return [evidence("unknown", "without a JSON object")];
   // No deployment serves this path, so a gateway that gives every path the same answer shows here.
-  const sibling = await ask("B", "sibling", `${target.baseUrl}/v1/auth/bivariant-detect`, "{}", options);
+  const sibling = await ask(
+    target,
+    "B",
+    "sibling",
+    `${target.baseUrl}/v1/auth/bivariant-detect`,
+    "{}",
+    options,
+  );
   const compared = evidence("unknown", "a JSON refusal, compared with a made-up sibling path");
   // A rate limit or a failing server makes the second answer incomparable with the first.
   if (sibling.status === 429 || sibling.status >= 500) return [compared, withoutRefusal(sibling)];
@@ -114,12 +121,14 @@ interface Asked extends Pick<Answer, "status" | "text"> {
 }
 
 async function ask(
+  target: Target,
   variant: Variant,
   question: Evidence["question"],
   url: string,
   body: string,
-  { fetch, clock, signal, timeoutMs, onAnswer }: DetectOptions,
+  options: DetectOptions,
 ): Promise<Asked> {
+  const { clock, signal, timeoutMs, onAnswer } = options;
   const headers = {
     accept: "application/json",
     "content-type": variant === "A" ? "application/x-www-form-urlencoded" : "application/json",
@@ -127,7 +136,11 @@ async function ask(
   };
   const request = { method: "POST", headers, body, redirect: "manual" } as const;
   const limit = { variant, waitsFor: new URL(url).origin, clock, timeoutMs, signal };
-  const answer = await exchange((abort) => fetch(url, { ...request, signal: abort }), limit);
+  const facts = () => ({ purpose: "detection", variant, ...target, resend: 0 }) as const;
+  const answer = await exchange(
+    (abort) => sendRequest(options, url, { ...request, signal: abort }, facts),
+    limit,
+  );
   // The made-up path may be exempt from the rate limit of the token endpoint, so only its 429 says something about it.
   if (question === "token endpoint" || answer.status === 429) await onAnswer?.(variant, answer);
   const { status, text } = answer;

@@ -1,7 +1,7 @@
 /** Checks the base URL and the tenant id, and makes the token endpoints of both variants from them. */
 import { type ClockOptions, type ResolvedClock, resolveClock } from "../clock.js";
 import { ConfigurationError, type Variant } from "../errors.js";
-import { defaultFetch, type Fetch, isLoopback, sendingOnce } from "../http/exchange.js";
+import { defaultFetch, type Fetch, type Intercept, isLoopback, sendingOnce } from "../http/exchange.js";
 import type { NamesOf } from "../option-names.js";
 import { invalidOption, requireDuration, requireTypes } from "../options.js";
 
@@ -28,6 +28,8 @@ export interface RequestOptions extends ClockOptions {
    * code for instance, is in a stream or an iterable; `String(body)` is its text. Default: the global one.
    */
   readonly fetch?: Fetch | undefined;
+  /** Called around each HTTP request, whichever `fetch` sends it. `bivariant/opentelemetry` makes one. */
+  readonly intercept?: Intercept | undefined;
   /** The time limit of one HTTP request, to its last byte, of a call of a store or a credential's function. Default: 10 000. */
   readonly timeoutMs?: number | undefined;
 }
@@ -37,6 +39,7 @@ export const requestNames: NamesOf<
   RequestOptions & Pick<TargetOptions, "allowInsecureHttp" | "tenantIdPattern">
 > = {
   fetch: true,
+  intercept: true,
   clock: true,
   timeoutMs: true,
   allowInsecureHttp: true,
@@ -45,6 +48,7 @@ export const requestNames: NamesOf<
 
 export interface ResolvedRequestOptions {
   readonly fetch: Fetch;
+  readonly intercept?: Intercept | undefined;
   readonly timeoutMs: number;
   readonly clock: ResolvedClock;
 }
@@ -53,12 +57,13 @@ export interface ResolvedRequestOptions {
 export function resolveRequestOptions(
   options: RequestOptions & Pick<TargetOptions, "allowInsecureHttp" | "tenantIdPattern">,
 ): ResolvedRequestOptions {
-  requireTypes(options, "function", ["fetch"]);
+  requireTypes(options, "function", ["fetch", "intercept"]);
   requireTypes(options, "boolean", ["allowInsecureHttp"]);
   if (options.tenantIdPattern !== undefined && !(options.tenantIdPattern instanceof RegExp))
     throw invalidOption("tenantIdPattern", "must be a regular expression");
   return {
     fetch: sendingOnce(options.fetch ?? defaultFetch(), options.fetch !== undefined),
+    intercept: options.intercept,
     clock: resolveClock(options),
     timeoutMs: requireDuration("timeoutMs", options.timeoutMs, 10_000, 1),
   };

@@ -1,5 +1,10 @@
 // Secrets are planted, a hostile server echoes every request, and every output is searched for the secrets.
 import { createSign } from "node:crypto";
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+} from "@opentelemetry/sdk-trace-base";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import {
   type ContractResult,
@@ -24,6 +29,7 @@ import {
   servicePlugin,
   userInterfacePlugin,
 } from "../../src/index.js";
+import { telemetry } from "../../src/opentelemetry/index.js";
 import { backFromLogin, client } from "../people/person.js";
 import { steppedClock } from "../support/clock.js";
 import { type ScriptedFetch, scriptedFetch } from "../support/fetch.js";
@@ -73,11 +79,15 @@ function expectNone(outputs: readonly unknown[], requests: readonly RecordedRequ
     expect(text.includes(secret), `${secret.slice(0, 30)}… is shown`).toBe(false);
 }
 
+const spans = new InMemorySpanExporter();
+const tracing = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] });
+const traced = telemetry({ tracer: tracing.getTracer("canary") });
 let events: ServiceEvent[];
 let printed: unknown[];
 beforeEach(() => {
   events = [];
   printed = [];
+  spans.reset();
   for (const method of ["log", "info", "warn", "error", "debug", "trace"] as const)
     vi.spyOn(console, method).mockImplementation((...told) => void printed.push(...told));
   for (const stream of [process.stdout, process.stderr]) {
@@ -199,14 +209,17 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
           return answer(echo === "" ? request.body : echo);
         });
         const credentials = [credentialOf(variant)];
-        const connector = createConnector({ credentials, onEvent, rateLimitDeadlineMs: 0 });
+        const connector = createConnector({ credentials, onEvent, rateLimitDeadlineMs: 0, ...traced });
         const service = await connector.connect({ baseUrl: server.url, tenantId });
         const failures = [
           await rejectionOf(service.auth.getAccessToken()),
           await rejectionOf(service.call("listDevices")),
         ];
         for (const failure of failures) expect(failure).toBeInstanceOf(Error);
-        expectNone([...failures, ...events, ...printed, service, service.auth, connector], server.requests);
+        const reported = spans.getFinishedSpans();
+        expect(reported).not.toEqual([]);
+        const outputs = [...failures, ...events, ...printed, ...reported, service, service.auth, connector];
+        expectNone(outputs, server.requests);
       }
     });
 
@@ -251,11 +264,14 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
         credentials: [credentialOf(variant)],
         onEvent,
         retries: 0,
+        ...traced,
       };
       const service = await connect(options);
       const { error } = await service.call("listDevices").catch((error: unknown) => ({ error }));
       expect(error).toBeInstanceOf(Error);
-      expectNone([error, ...events, ...printed, service], server.requests);
+      const reported = spans.getFinishedSpans();
+      expect(reported.length).toBeGreaterThan(1);
+      expectNone([error, ...events, ...printed, ...reported, service], server.requests);
       expect(Object.keys(error as object)).not.toContain("body");
     });
   });
@@ -269,11 +285,11 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
       });
     });
     const credential = credentialOf(variant);
-    const auth = createAuth({ ...target, credential, fetch, onEvent, rateLimitDeadlineMs: 0 });
+    const auth = createAuth({ ...target, credential, fetch, onEvent, rateLimitDeadlineMs: 0, ...traced });
     const error = await rejectionOf(auth.getAccessToken());
     expect(error).toMatchObject({ code: "network_failed" });
     const sent = fetch.calls.map(({ body }) => ({ body }) as RecordedRequest);
-    expectNone([error, ...events, ...printed], sent);
+    expectNone([error, ...events, ...printed, ...spans.getFinishedSpans()], sent);
   });
 
   test("the event of a store failure does not show arguments that the store put into its error", async () => {

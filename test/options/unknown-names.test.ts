@@ -25,6 +25,7 @@ import {
   servicePlugin,
   userInterfacePlugin,
 } from "../../src/index.js";
+import { telemetry } from "../../src/opentelemetry/index.js";
 import { startSession } from "../../src/page/index.js";
 import { openSession } from "../../src/page/session.js";
 import { encryptedStore } from "../../src/stores/encrypted.js";
@@ -123,6 +124,7 @@ const rows: Readonly<Record<string, Row>> = {
     error: "PageError",
   },
   "createBackend(options)": { use: createBackend },
+  "telemetry(options)": { use: telemetry },
   "toNodeHandler(options)": { use: (options) => toNodeHandler(() => Response.json({}), options) },
   "createEmulator(options)": ofEmulator(createEmulator),
   "Emulator.listen(options)": ofEmulator((options) => createEmulator().listen(options)),
@@ -276,6 +278,8 @@ const exempt: Readonly<Record<string, string>> = {
   "describeContract(__0)": "the module of a test runner",
   "Emulator.fetch(init)": "stands in for the global fetch, which ignores what it does not know",
   "RequestOptions.fetch(init)": "called by the package",
+  "RequestOptions.intercept(request)": "called by the package",
+  "telemetry().intercept(request)": "called by the package",
   "ApiRoute.respond(call)": "called by the package",
 };
 

@@ -65,7 +65,7 @@ describe("the TypeScript blocks", () => {
   });
 
   test("are reported when an import is missing or unused", () => {
-    const missing = blockWith("ts", "isTokenRequestError(error)").replace("createConnector, ", "");
+    const missing = blockWith("ts", "eachCustomer").replace("createConnector, ", "");
     const found = compile({ missing, unused: `import { connect } from "bivariant";\n` });
     expect(found.map((line) => line.replace(/\(\d+\) (TS\d\d).*/, " $1"))).toEqual([
       "missing TS23",
