@@ -265,17 +265,20 @@ export class ApiError<Status extends number = number, Body = unknown> extends Bi
   declare readonly causes?: readonly Cause[];
   /** Epoch milliseconds, from `Retry-After`. */
   declare readonly retryAt?: number;
+  readonly #headers: Headers;
 
   constructor(
     code: ApiErrorCode,
     message: string,
     {
       body,
+      headers = new Headers(),
       ...context
     }: {
       variant: Variant;
       status: Status;
       body: Body;
+      headers?: Headers | undefined;
       operationId?: string | undefined;
       causes?: readonly Cause[] | undefined;
       retryAt?: number | undefined;
@@ -284,6 +287,12 @@ export class ApiError<Status extends number = number, Body = unknown> extends Bi
   ) {
     super("ApiError", code, message, context);
     hide(this, "body", body);
+    this.#headers = headers;
+  }
+
+  /** The headers of the answer. No log and no inspection shows them, since the server may echo a secret in them. */
+  get headers(): Headers {
+    return this.#headers;
   }
 }
 

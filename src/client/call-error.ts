@@ -34,9 +34,9 @@ export interface RefusedCall {
 export async function apiErrorOf(call: RefusedCall): Promise<ApiError> {
   const { response, body, operationId, required, auth } = call;
   const { variant } = auth;
-  const { status } = response;
+  const { status, headers } = response;
   const code = apiErrorCodeOf(status, call.isDocumented);
-  const waitMs = status === 429 || status === 503 ? parseRetryAfterMs(response.headers, call.now) : undefined;
+  const waitMs = status === 429 || status === 503 ? parseRetryAfterMs(headers, call.now) : undefined;
   // Loaded only for a refusal. If it cannot be loaded, the error has no causes and a shorter message.
   const explained = await import("./call-diagnosis.js").then(
     ({ explainCall }) => explainCall(call, code),
@@ -46,7 +46,8 @@ export async function apiErrorOf(call: RefusedCall): Promise<ApiError> {
   const until = retryAt ? ` The answer asks to wait until ${new Date(retryAt).toISOString()} (retryAt).` : "";
   const message =
     `${operationId} was answered ${status}${explained.text}`.trimEnd() + until + cutNote(waitMs);
-  const details = { variant, status, body, operationId, causes: explained.causes, cause: required, retryAt };
+  const { causes } = explained;
+  const details = { variant, status, body, headers, operationId, causes, cause: required, retryAt };
   return new ApiError(code, message, details);
 }
 

@@ -1,6 +1,13 @@
 // What users of other clients expect of a call: headers for all calls, timeoutMs, idempotent, and the requestId of its events.
 import { describe, expect, test } from "vitest";
-import { connect, createConnector, createService, serviceAccount } from "../../src/index.js";
+import {
+  connect,
+  createConnector,
+  createService,
+  isApiError,
+  serviceAccount,
+  unwrap,
+} from "../../src/index.js";
 import { steppedClock } from "../support/clock.js";
 import { noAnswer } from "../support/fetch.js";
 import { numberedAuth } from "../support/numbered-auth.js";
@@ -266,6 +273,14 @@ describe("requestId", () => {
     for (const id of ids) expect(id).toMatch(/^[\da-f]{12}-\d+$/);
     expect(new Set(ids).size).toBe(3);
   });
+});
+
+test("the error that unwrap throws has the headers of the answer, which it does not print", async () => {
+  const headers = { "x-request-id": "of-the-service", "x-echo": "canary" };
+  const { service } = scriptedService("B", () => new Response("", { status: 404, headers }));
+  const error = await rejectionOf(unwrap(service.call("listDevices")));
+  expect(isApiError(error) && error.headers.get("x-request-id")).toBe("of-the-service");
+  expect(shown(error)).not.toContain("canary");
 });
 
 function rejected(make: () => unknown): unknown {
