@@ -92,9 +92,13 @@ const NEED_PEER: Readonly<Record<string, string>> = { "./opentelemetry": "@opent
 async function tryInstalled(manifest: Manifest, folder: string, tarball: string): Promise<readonly string[]> {
   mkdirSync(folder);
   writeFileSync(join(folder, "package.json"), `{ "private": true }\n`);
-  const install = ["install", "--no-audit", "--no-fund", "--loglevel=error", tarball];
-  const { ok, output } = await run(folder, "npm", install);
-  if (!ok) return [`npm install of the tarball fails: ${output}`];
+  const install = async (...packages: readonly string[]) => {
+    const args = ["install", "--no-audit", "--no-fund", "--loglevel=error", ...packages];
+    const { ok, output } = await run(folder, "npm", args);
+    return ok ? [] : [`npm install ${packages.join(" ")} fails: ${output}`];
+  };
+  const refused = await install(tarball);
+  if (refused.length > 0) return refused;
   const importAll = async (entries: readonly string[]) => {
     const specifiers = entries.map((entry) => entry.replace(/^\./, manifest.name));
     return (await Promise.all(specifiers.map((specifier) => importEntry(folder, specifier)))).flat();
@@ -107,14 +111,11 @@ async function tryInstalled(manifest: Manifest, folder: string, tarball: string)
   ];
   if (findings.length > 0) return findings;
   const needing = entries.filter((entry) => entry in NEED_PEER);
-  const peers = needing.map(
-    (entry) => `${NEED_PEER[entry]}@${manifest.peerDependencies?.[`${NEED_PEER[entry]}`]}`,
-  );
-  const added =
-    peers.length === 0 ? undefined : await run(folder, "npm", [...install.slice(0, -1), ...peers]);
-  if (added?.ok === false) return [`npm install ${peers.join(" ")} fails: ${added.output}`];
-  const faults = await importAll(needing);
-  return faults.length > 0 ? faults : await compileConsumer(manifest, folder);
+  const peers = needing.map((entry) => NEED_PEER[entry] ?? "");
+  const ranges = peers.map((peer) => `${peer}@${manifest.peerDependencies?.[peer]}`);
+  const faults = peers.length === 0 ? [] : await install(...ranges);
+  const notImported = [...faults, ...(await importAll(needing))];
+  return notImported.length > 0 ? notImported : await compileConsumer(manifest, folder);
 }
 
 /** Entry points for Node only; all others must compile for a browser or a worker, without @types/node. */

@@ -85,7 +85,7 @@ export {
   VariantError,
   type VariantErrorCode,
 } from "./errors.js";
-export type { Fetch } from "./http/exchange.js";
+export type { Fetch, Intercept, InterceptedRequest } from "./http/exchange.js";
 export {
   type BegunLogin,
   beginLogin,

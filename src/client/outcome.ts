@@ -11,7 +11,7 @@ export interface Success<X extends Variant, Status extends number, Data> {
   readonly error?: undefined;
   /** How often the call was sent again (see the option `retries`). */
   readonly retries: number;
-  /** That of the call's events, and of its error if there is one. It is never sent. */
+  /** That of the call's events. It is never sent. */
   readonly requestId: string;
   /** The body of this response has already been read, unless `data` is a stream. */
   readonly response: Response;

@@ -5,7 +5,7 @@
 import type { RequestInit as UndiciInit } from "undici";
 import type { ResolvedClock } from "../clock.js";
 import { isBivariantError, TransportError, UnexpectedResponseError, type Variant } from "../errors.js";
-import { requireSignal } from "../options.js";
+import { invalidOption, requireSignal } from "../options.js";
 
 /** An answer whose body was read completely. */
 export interface Answer {
@@ -245,8 +245,8 @@ export interface InterceptedRequest {
 }
 
 /**
- * Called around each HTTP request, for tracing for example. It calls `send` once, with headers to add to the request, and
- * returns its response with the body unread. Headers that the request has are kept, and none is added outside the base URL.
+ * Called around each HTTP request, for tracing for example. It calls `send`, which works once, with headers to add to the
+ * request, and returns the response with its body unread. Headers that the request has are kept, and none is added outside the base URL.
  */
 export type Intercept = (
   request: InterceptedRequest,
@@ -265,10 +265,16 @@ export function sendRequest(
 ): Promise<Response> {
   if (intercept === undefined) return fetch(url, init);
   const request = { ...factsOf(), method: init.method ?? "GET", url };
-  return intercept(request, (headers) =>
-    // All requests of this package have a record of headers.
-    fetch(url, mayAdd ? { ...init, headers: { ...headers, ...(init.headers as object) } } : init),
-  );
+  let isSent = false;
+  return intercept(request, async (headers = {}) => {
+    // The request may hold a code or a refresh token.
+    if (isSent) throw invalidOption("intercept", "must send a request once");
+    isSent = true;
+    if (!mayAdd) return fetch(url, init);
+    // All requests of this package have a record of headers with names in lower case.
+    const added = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+    return fetch(url, { ...init, headers: { ...Object.fromEntries(added), ...init.headers } });
+  });
 }
 
 /** Whether a host name stands for this machine (RFC 6761 section 6.3). Systems have `localhost` in their hosts file. */

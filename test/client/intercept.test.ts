@@ -4,6 +4,8 @@ import {
   createAuth,
   createService,
   detectVariant,
+  type Intercept,
+  type InterceptedRequest,
   redeemLaunch,
   userInterfacePlugin,
 } from "../../src/index.js";
@@ -14,11 +16,8 @@ import { shown } from "../support/shown.js";
 import { rejectionOf } from "../support/wait.js";
 import { scriptedService } from "./scripted-service.js";
 
-type Intercept = NonNullable<NonNullable<Parameters<typeof createAuth>[0]>["intercept"]>;
-type Seen = Parameters<Intercept>[0];
-
 function recorder(headers?: Record<string, string>) {
-  const seen: Seen[] = [];
+  const seen: InterceptedRequest[] = [];
   const intercept: Intercept = (request, send) => {
     seen.push(request);
     return send(headers);
@@ -102,7 +101,7 @@ describe("the headers of intercept", () => {
     const server = await recordingServer(({ path }) =>
       jsonAnswer(200, path.endsWith("/token") ? { access_token: "t" } : []),
     );
-    const { intercept } = recorder({ traceparent: "00-1", authorization: "stolen", accept: "*/*" });
+    const { intercept } = recorder({ Traceparent: "00-1", Authorization: "stolen", accept: "*/*" });
     const auth = createAuth({ baseUrl: server.url, credential: account(), intercept });
     await createService(auth).call("listDevices");
     const [token, call] = server.requests.map(({ headers }) => headers);
@@ -135,6 +134,14 @@ test("with intercept a code whose request broke before it was read is not lost, 
   expect(await redeem({ intercept: recorder().intercept })).toMatchObject({ code: "network_failed" });
   const fetch = (url: string, init: object) => globalThis.fetch(url, init);
   expect(await redeem({ fetch })).toMatchObject(lost);
+});
+
+test("a request is sent once, whatever intercept does", async () => {
+  const intercept: Intercept = async (_request, send) => (await send()) && send();
+  const { call, fetch } = scriptedService("B", undefined, { intercept });
+  const refusal = { code: "option_invalid", option: "intercept" };
+  expect(await rejectionOf(call("listDevices"))).toMatchObject(refusal);
+  expect(fetch.calls).toHaveLength(1);
 });
 
 test("an error of intercept fails the request", async () => {
