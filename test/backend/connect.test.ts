@@ -66,6 +66,28 @@ describe("connect", () => {
     for (const service of services) expect((await service.call("listDevices")).ok).toBe(true);
   });
 
+  test("takes the options of calls: headers, maxResponseBytes and intercept", async () => {
+    const sent: unknown[] = [];
+    const purposes: string[] = [];
+    const parts: Rig = rig({
+      fetch: (url, init) => {
+        sent.push(new Headers(init?.headers).get("x-team"));
+        return parts.emulator.fetch(url, init);
+      },
+      headers: { "x-team": "blue" },
+      maxResponseBytes: 1,
+      intercept: (request, send) => {
+        purposes.push(request.purpose);
+        return send();
+      },
+    });
+    const request = await loggedIn(parts);
+    const error = await rejectionOf((await parts.backend.connect(request)).call("listDevices"));
+    expect(error).toMatchObject({ code: "response_too_large" });
+    expect(purposes).toEqual(["token", "call"]);
+    expect(sent).toEqual([null, "blue"]);
+  });
+
   test("uses the token of the request's own session", async () => {
     const seen: string[] = [];
     const parts = rig();
