@@ -90,9 +90,8 @@ export interface CallOptions {
    */
   readonly headers?: OptionsOfCall["headers"];
   /**
-   * How often a call is sent again, within `rateLimitDeadlineMs`: after a 429, and if it is idempotent (by its method, RFC
-   * 9110 section 9.2.2, or by its option `idempotent`) after 502, 503, 504 and network faults. Default: 2. A call has the
-   * same option.
+   * How often a call is sent again, within `rateLimitDeadlineMs`: after a 429, and if it is idempotent (RFC 9110 section
+   * 9.2.2) after 502, 503, 504 and network faults. Default: 2. A call has the same option.
    */
   readonly retries?: number | undefined;
   /**
@@ -137,7 +136,7 @@ const written: readonly (readonly [names: RegExp, why: string, remedy?: string])
   [/^authorization$/, "the bearer is sent in it"],
   [/^(?:accept|content-type|x-envelope)$/, "each call sends its own", "Pass it to the call."],
   [
-    /^(?:connection|content-length|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade)$/,
+    /^(?:connection|content-length|expect|host|keep-alive|te|transfer-encoding|upgrade)$/,
     "the fetch writes it",
   ],
 ];

@@ -227,7 +227,7 @@ export function systemCode(fault: unknown): string | undefined {
 
 export type Fetch = (url: string, init?: RequestInit) => Promise<Response>;
 
-/** What a request is for. It holds neither headers nor a body, so no credential, code or token. */
+/** What a request is for, without headers and body, so without credential, code and token. `url` may hold parameters. */
 export interface InterceptedRequest {
   readonly purpose: "call" | "token" | "detection";
   readonly variant: Variant;
@@ -238,7 +238,6 @@ export interface InterceptedRequest {
   /** Of a call: the path in the document, with its parameters in braces. Absent after a redirect. */
   readonly path?: string | undefined;
   readonly method: string;
-  /** It may hold the parameters of a call, and what a redirect put there. */
   readonly url: string;
   /** How many requests of the same call or token request went before: retries, redirects, a refused bearer. */
   readonly resend: number;
