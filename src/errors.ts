@@ -359,13 +359,17 @@ const longestSecret = 16_384;
  * Makes text from an answer fit for a message, as one bounded line without control characters. Returns `undefined` if
  * the text echoes one of the secrets that were sent, whole or in part.
  */
-export function wireText(value: unknown, secrets: readonly string[] = []): string | undefined {
+export function wireText(
+  value: unknown,
+  secrets: readonly string[] = [],
+  most: number = maximumWireTextCharacters,
+): string | undefined {
   if (typeof value !== "string" || value === "") return undefined;
-  const start = value.slice(0, 2 * maximumWireTextCharacters);
+  const start = value.slice(0, 2 * most);
   const line = start.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, " ").trim();
   const texts = new Set([start, line]);
   if (secrets.some((secret) => [...texts].some((text) => isEchoOf(secret, text)))) return undefined;
-  return line.length > maximumWireTextCharacters ? `${line.slice(0, maximumWireTextCharacters)}…` : line;
+  return line.length > most ? `${line.slice(0, most)}…` : line;
 }
 
 function isEchoOf(secret: string, text: string): boolean {

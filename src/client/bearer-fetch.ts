@@ -85,8 +85,8 @@ interface BearerAnswer<T> {
   readonly isProcessed: boolean;
   readonly content: T;
   readonly token: AccessToken | undefined;
-  /** Whether the request was sent again with a new token. */
-  readonly isReplayed: boolean;
+  /** The token that was refused before, if the request was sent again with a new one. */
+  readonly refusedToken: AccessToken | undefined;
   /** Says what to ask the person for, if the bearer was refused and only the person can get another token. */
   readonly required?: PersonRequiredError | undefined;
 }
@@ -108,11 +108,11 @@ export async function bearerFetch<T>(
   const { timeoutMs = context.options.timeoutMs } = request;
   const limits = { variant, waitsFor, timeoutMs, clock, signal };
   const { requestId, emit } = request.events;
-  let isReplayed = false;
+  let refusedToken: AccessToken | undefined;
   let sent = 0;
   for (;;) {
     const token = request.anonymous ? undefined : await auth.getAccessToken({ signal, requestId });
-    const attempt: Attempt = { token, isReplayed, status: 0, countSent: () => sent++ };
+    const attempt: Attempt = { token, refusedToken, status: 0, countSent: () => sent++ };
     let answer: BearerAnswer<T>;
     try {
       answer = await withTimeLimit((limit) => follow(request, attempt, context, limit), limits);
@@ -129,7 +129,7 @@ export async function bearerFetch<T>(
     }
     if (isProcessed) return answer;
     if (await request.again?.(response)) continue;
-    if (isReplayed || token === undefined || !withBearer) return answer;
+    if (refusedToken !== undefined || token === undefined || !withBearer) return answer;
     if (!refusesBearer(response.status, token, auth, context)) return answer;
     if (auth.needsPerson) return { ...answer, required: auth.refused?.(token) };
     auth.invalidate(token);
@@ -145,7 +145,7 @@ export async function bearerFetch<T>(
     }
     discard();
     emit({ type: "call_replayed", method, ...(operationId === undefined ? {} : { operationId }) });
-    isReplayed = true;
+    refusedToken = token;
   }
 }
 
@@ -183,7 +183,7 @@ interface Hop extends SentRequest {
 /** One sending of a request, which a redirect continues. */
 interface Attempt {
   readonly token: AccessToken | undefined;
-  readonly isReplayed: boolean;
+  readonly refusedToken: AccessToken | undefined;
   /** The status of the latest answer, 0 before the first. */
   status: number;
   /** Counts one request more, and returns how many of the call went before. */
@@ -198,7 +198,7 @@ async function follow<T>(
 ): Promise<BearerAnswer<T>> {
   const signal = request.signalOf?.(limit) ?? limit;
   const { auth, url, method, headers, body, init, operationId } = request;
-  const { token, isReplayed } = attempt;
+  const { token, refusedToken } = attempt;
   let hop: Hop = { url, method, headers, body, withBearer: true };
   for (let hops = 0; ; hops++) {
     const { method, body } = hop;
@@ -222,7 +222,7 @@ async function follow<T>(
     if (next === undefined || hops >= mostRedirects) {
       const content = await request.read(response, auth.variant);
       const isProcessed = hop.method !== request.method;
-      return { response, withBearer: hop.withBearer, isProcessed, content, token, isReplayed };
+      return { response, withBearer: hop.withBearer, isProcessed, content, token, refusedToken };
     }
     response.body?.cancel().catch(() => {});
     hop = next;

@@ -1,13 +1,13 @@
 /** The words and the likely causes of a refused call. Loaded lazily. */
 import type { PersonRequiredError } from "../auth/stored-grant.js";
-import type { ApiErrorCode, Cause } from "../errors.js";
+import { type ApiErrorCode, type Cause, wireText } from "../errors.js";
 import type { RefusedCall } from "./call-error.js";
 
-/** Says what the answer means and what to do, as the rest of "<operation> was answered <status>". */
+/** Says what the answer means and what to do, as the rest of "<operation> was answered <status>", and then its body. */
 export function explainCall(
   call: RefusedCall,
   code: ApiErrorCode,
-): { readonly text: string; readonly causes: readonly Cause[] | undefined } {
+): { readonly text: string; readonly causes: readonly Cause[] | undefined; readonly ending: string } {
   const { auth, required } = call;
   const { status } = call.response;
   const causes = required
@@ -22,7 +22,34 @@ export function explainCall(
   const readBody = status === 403 ? "Read the body of the error." : "";
   const moved = call.looksMoved && !auth.needsPerson ? mayHaveMoved : "";
   const next = required?.message ?? causes?.[0]?.remedy ?? `${readBody} ${replay} ${moved}`.trim();
-  return { text: `${text} ${next}`, causes };
+  return { text: `${text} ${next}`, causes, ending: bodyAsText(call) };
+}
+
+const mostCharactersOfBody = 500;
+const namesOfSecrets = /auth|cookie|key|pass|secret|session|sign|token/;
+
+/** Takes the name from a cookie, and the scheme from credentials. */
+const withoutName = (part: string) => part.replace(/^[^=\s]*[=\s]+(?=[^=\s])/, "");
+
+/** The body for the end of a message. A secret of one or two characters would be found in every body. */
+function bodyAsText({ body, sent }: RefusedCall): string {
+  if (sent === undefined || body === undefined || body instanceof Blob) return "";
+  const secrets = sent.tokens.flatMap((token) => token?.value ?? []);
+  for (const [name, value] of Object.entries(sent.headers))
+    if (namesOfSecrets.test(name)) secrets.push(...value.split(/; */).map(withoutName));
+  let text: string;
+  try {
+    text = typeof body === "string" ? body : JSON.stringify(body);
+  } catch {
+    return ""; // It is nested too deeply.
+  }
+  const shown = wireText(
+    text,
+    secrets.filter(({ length }) => length > 2),
+    mostCharactersOfBody,
+  );
+  if (shown === undefined) return " The body is left out, since it repeats a secret that was sent.";
+  return shown && ` The body: ${shown}`;
 }
 
 const pluginSettings = "Settings, Tenant Settings, External Plugins";

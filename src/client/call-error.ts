@@ -1,5 +1,5 @@
 /** Makes the error of a refused call; call-diagnosis.ts finds its words and its causes. */
-import type { Auth } from "../auth/auth.js";
+import type { AccessToken, Auth } from "../auth/auth.js";
 import type { PersonRequiredError } from "../auth/stored-grant.js";
 import {
   ApiError,
@@ -20,6 +20,13 @@ export interface RefusedCall {
   readonly operationId: string;
   /** Whether the token was renewed and the call sent again; `undefined` if the status does not refuse a bearer. */
   readonly isReplayed: boolean | undefined;
+  /** What was sent, if the message is to show the body. The answer may repeat it. */
+  readonly sent:
+    | {
+        readonly tokens: readonly (AccessToken | undefined)[];
+        readonly headers: Readonly<Record<string, string>>;
+      }
+    | undefined;
   readonly isIdempotent: boolean;
   /** Whether this operation succeeded with the same token before. */
   readonly hasWorked: boolean;
@@ -40,12 +47,15 @@ export async function apiErrorOf(call: RefusedCall): Promise<ApiError> {
   // Loaded only for a refusal. If it cannot be loaded, the error has no causes and a shorter message.
   const explained = await import("./call-diagnosis.js").then(
     ({ explainCall }) => explainCall(call, code),
-    () => ({ text: `. ${required?.message ?? ""}`, causes: undefined }),
+    () => ({ text: `. ${required?.message ?? ""}`, causes: undefined, ending: "" }),
   );
   const retryAt = waitMs === undefined ? undefined : call.now + waitMs;
   const until = retryAt ? ` The answer asks to wait until ${new Date(retryAt).toISOString()} (retryAt).` : "";
   const message =
-    `${operationId} was answered ${status}${explained.text}`.trimEnd() + until + cutNote(waitMs);
+    `${operationId} was answered ${status}${explained.text}`.trimEnd() +
+    until +
+    cutNote(waitMs) +
+    explained.ending;
   const { causes } = explained;
   const details = { variant, status, body, headers, operationId, causes, cause: required, retryAt };
   return new ApiError(code, message, details);

@@ -100,6 +100,12 @@ export interface CallOptions {
    */
   readonly bearerStatuses?: readonly number[] | undefined;
   /**
+   * Whether the message of an `ApiError` ends with the body of the answer: one line of at most 500 characters, which is left
+   * out if it repeats the bearer or another secret of the request's headers. Default: false, since what a body says
+   * belongs in a log only if you know that.
+   */
+  readonly bodyInMessage?: boolean | undefined;
+  /**
    * The most bytes of a success that is read whole, and of one event or line of a stream. A call has the same option.
    * Default: no limit.
    */
@@ -111,24 +117,29 @@ export const callNames: NamesOf<CallOptions> = {
   headers: true,
   retries: true,
   bearerStatuses: true,
+  bodyInMessage: true,
   maxResponseBytes: true,
 };
 
-type ResolvedCallOptions = Pick<CallOptions, "validate" | "maxResponseBytes"> & {
+type ResolvedCallOptions = Pick<CallOptions, "validate" | "bodyInMessage" | "maxResponseBytes"> & {
   readonly [K in "retries" | "bearerStatuses"]: NonNullable<CallOptions[K]>;
 } & { readonly headers: Readonly<Record<string, string>> | undefined };
 
 /** @throws ConfigurationError `option_invalid` */
 export function resolveCallOptions(options: CallOptions): ResolvedCallOptions {
-  const { validate, retries, bearerStatuses = [401], maxResponseBytes } = options;
+  const { validate, retries, bearerStatuses = [401], bodyInMessage, maxResponseBytes } = options;
   if (validate !== undefined && typeof validate !== "function")
     throw invalidOption("validate", "must be a function", "Make one with validator from bivariant/validate.");
   const isStatus = (one: unknown) => Number.isInteger(one) && Number(one) >= 400 && Number(one) <= 599;
   if (!Array.isArray(bearerStatuses) || !bearerStatuses.every(isStatus))
     throw invalidOption("bearerStatuses", "must be a list of statuses from 400 to 599", "Pass [401, 403].");
+  requireTypes(options, "boolean", ["bodyInMessage"]);
   requireMostBytes(maxResponseBytes);
   const headers = options.headers === undefined ? undefined : commonHeaders(options.headers);
-  return { validate, headers, retries: requireRetries(retries, 2), bearerStatuses, maxResponseBytes };
+  return {
+    ...{ validate, headers, bearerStatuses, bodyInMessage, maxResponseBytes },
+    retries: requireRetries(retries, 2),
+  };
 }
 
 /** Headers that cannot be those of all calls. Fetch refuses most of the last, which would look like a network fault. */
@@ -298,7 +309,7 @@ export function createCaller(context: CallerContext): Caller {
         },
         context,
       );
-      const { response, content, token, required, isReplayed } = answer;
+      const { response, content, token, required, refusedToken } = answer;
       status = response.status;
       if (isSuccess(operation, status)) {
         const { value: data, isJson } =
@@ -317,7 +328,8 @@ export function createCaller(context: CallerContext): Caller {
         now: clock.now(),
         body: typeof content === "string" ? parseRefusal(content) : content.value,
         isDocumented: operation.failure.includes(status),
-        isReplayed: options.bearerStatuses.includes(status) ? isReplayed : undefined,
+        isReplayed: options.bearerStatuses.includes(status) ? refusedToken !== undefined : undefined,
+        sent: options.bodyInMessage ? { tokens: [token, refusedToken], headers } : undefined,
         isIdempotent,
         hasWorked: token !== undefined && memoryOf(auth).worked.get(operationId)?.value === token.value,
         namesDevice: namesDevice(operation, init),

@@ -252,15 +252,20 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
         answer: (echo) => ({ status: 307, headers: { location: `https://[${encodeURIComponent(echo)}` } }),
       },
     ];
-    test.each(api)("($name) is at most in ApiError.body, which is not enumerable", async ({ answer }) => {
+    const messages = api.flatMap(({ name, answer }) => [
+      { name, answer, bodyInMessage: false },
+      { name: `with bodyInMessage ${name}`, answer, bodyInMessage: true },
+    ]);
+    test.each(messages)("($name) is at most in ApiError.body, which is not enumerable", async (row) => {
       const server = await recordingServer((request) =>
         request.path.endsWith("/token")
           ? body({ access_token: accessToken }, 200)
-          : answer(request.headers.authorization ?? ""),
+          : row.answer(request.headers.authorization ?? ""),
       );
       const options = {
         baseUrl: server.url,
         tenantId,
+        bodyInMessage: row.bodyInMessage,
         credentials: [credentialOf(variant)],
         onEvent,
         retries: 0,

@@ -1,10 +1,11 @@
 // What the message of a refused call advises, by what points there.
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createService } from "../../src/index.js";
 import { scriptedAuth } from "../support/auth.js";
 import { plugin } from "../support/deployment.js";
-import { tokenAnswer } from "../support/fetch.js";
+import { type FetchCall, tokenAnswer } from "../support/fetch.js";
 import { rejectionOf } from "../support/wait.js";
+import { type ScriptedService, scriptedService } from "./scripted-service.js";
 
 const route = (path: string) => ({ method: "GET", path, success: [200], failure: [] });
 const B = {
@@ -78,5 +79,99 @@ test("a PEM whose content is not a key is damaged, and not of another kind", asy
   expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
     code: "key_invalid",
     message: expect.stringMatching(/cannot be read/),
+  });
+});
+
+describe("bodyInMessage", () => {
+  const unknownDevice = { error: "unknown device", id: 7 };
+  const refusing = (status: number, body: BodyInit | ((request: FetchCall) => string)) =>
+    scriptedService(
+      "A",
+      (request) => new Response(typeof body === "function" ? body(request) : body, { status }),
+      {
+        bodyInMessage: true,
+      },
+    );
+  const messageOf = async ({ call }: ScriptedService, init: object = {}) => {
+    const { error } = (await call("listDevices", init)) as { error: Error };
+    return error.message;
+  };
+
+  test("ends the message of a refused call with the body", async () => {
+    const refused = refusing(422, JSON.stringify(unknownDevice, null, 2));
+    expect(await messageOf(refused)).toMatch(
+      /^listDevices was answered 422: .* The body: \{"error":"unknown device","id":7\}$/,
+    );
+    expect(await messageOf(refusing(502, "<h1>Bad\ngateway</h1>"))).toMatch(
+      / The body: <h1>Bad gateway<\/h1>$/,
+    );
+  });
+
+  test("is off by default", async () => {
+    const silent = scriptedService("A", () => Response.json(unknownDevice, { status: 422 }));
+    expect(await messageOf(silent)).not.toContain("unknown device");
+  });
+
+  test("adds nothing for an empty body, and for one that JSON cannot write again", async () => {
+    expect(await messageOf(refusing(422, ""))).not.toContain("The body");
+    const deep = "[".repeat(100_000) + "]".repeat(100_000);
+    expect(await messageOf(refusing(422, deep))).not.toContain("The body");
+  });
+
+  test("shows at most 500 characters, on one line and without control characters", async () => {
+    const long = await messageOf(refusing(500, `a\u0000b\u001b[31m\u202e\r\nc${"x".repeat(100_000)}`));
+    const [, shown = ""] = long.split(" The body: ");
+    expect(shown).toMatch(/^a b \[31m cx+…$/);
+    expect(shown.length).toBe(501);
+  });
+
+  test.each<{ name: string; body: (sent: Record<string, string>) => unknown; init?: object }>([
+    { name: "the bearer", body: ({ authorization }) => ({ sent: authorization }) },
+    {
+      name: "a cookie",
+      body: () => "no session canary-cookie",
+      init: { headers: { cookie: "a=b; sid=canary-cookie" } },
+    },
+    {
+      name: "credentials for a proxy",
+      body: () => "user:pass",
+      init: { headers: { "proxy-authorization": "Basic user:pass" } },
+    },
+    {
+      name: "a key in a header",
+      body: () => ["canary-key-1"],
+      init: { headers: { "X-Api-Key": "canary-key-1" } },
+    },
+  ])("leaves out a body that repeats $name", async ({ body, init }) => {
+    const echo = refusing(400, ({ headers }) => JSON.stringify(body(Object.fromEntries(headers))));
+    expect(await messageOf(echo, init)).toMatch(
+      / The body is left out, since it repeats a secret that was sent\.$/,
+    );
+  });
+
+  test("shows a body that repeats another header, or the name of a cookie", async () => {
+    const echo = refusing(400, ({ headers }) => `the session of ${headers.get("x-request-id")} is over`);
+    const headers = { "x-request-id": "0123456789abcdef", cookie: "session=xyz; a=b", "x-key-version": "1" };
+    expect(await messageOf(echo, { headers })).toContain("The body: the session of 0123456789abcdef is over");
+  });
+
+  test("leaves out a body that repeats the bearer which was refused before this answer", async () => {
+    let first = "";
+    const replayed = scriptedService(
+      "B",
+      ({ headers }) => {
+        first ||= headers.get("authorization") ?? "";
+        return new Response(first, { status: 401 });
+      },
+      { bodyInMessage: true },
+    );
+    await replayed.auth.getAccessToken();
+    replayed.clock.advance(60_000);
+    expect(await messageOf(replayed)).toMatch(/sent once more.* The body is left out/);
+  });
+
+  test.each(["yes", 1, null])("%j is refused", (bodyInMessage) => {
+    const make = () => scriptedService("A", undefined, { bodyInMessage: bodyInMessage as never });
+    expect(make).toThrow(expect.objectContaining({ code: "option_invalid", option: "bodyInMessage" }));
   });
 });
