@@ -1,5 +1,5 @@
 /** Mistakes in the arguments, reported without the values: one of them may be a secret. */
-import { readFile } from "node:fs/promises";
+import { createReadStream } from "node:fs";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { type Command, type CommanderError, InvalidArgumentError } from "commander";
@@ -52,16 +52,17 @@ export function wholeNumber(least: number, most: number, unit: string): (text: s
   };
 }
 
-/**
- * Reads the file that a flag names, or stdin for `-`, without a byte order mark.
- *
- * @throws ConfigurationError `option_invalid`
- */
-export async function readFileOf(flag: string, path: string): Promise<string> {
-  if (path === "-" && Readable.isDisturbed(process.stdin))
+/** Opens the file that a flag names, or stdin for `-`. @throws ConfigurationError `option_invalid` */
+export function openFileOf(flag: string, path: string): Readable {
+  if (path !== "-") return createReadStream(path);
+  if (Readable.isDisturbed(process.stdin))
     throw invalidFlag(flag, "cannot read stdin, which another option reads. Name a file here.");
-  const reading = path === "-" ? text(process.stdin) : readFile(path, "utf8");
-  const content = await reading.catch(({ code = "no code" }: NodeJS.ErrnoException) => {
+  return process.stdin;
+}
+
+/** Reads that file without a byte order mark. @throws ConfigurationError `option_invalid` */
+export async function readFileOf(flag: string, path: string): Promise<string> {
+  const content = await text(openFileOf(flag, path)).catch(({ code = "no code" }: NodeJS.ErrnoException) => {
     throw invalidFlag(flag, `names a file that cannot be read (${code}): ${path}`);
   });
   return content.replace(/^\ufeff/, "");

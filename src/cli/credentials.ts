@@ -1,6 +1,6 @@
 /** The credentials that the settings describe, with their secrets from files or the environment. */
-import { createReadStream } from "node:fs";
 import { ConfigurationError, type Variant } from "../errors.js";
+import { openFileOf } from "./arguments.js";
 import { namesOf, type Settings, secretTable } from "./settings.js";
 
 export interface PluginSettings {
@@ -120,17 +120,20 @@ export async function readSecretFile(
   names: string,
   invalid: (message: string) => ConfigurationError,
 ): Promise<string> {
-  const chunks: Buffer[] = [];
+  const source = openFileOf(names, path);
+  let bytes: Buffer = Buffer.alloc(0);
   try {
-    // Reading stops one byte after the limit, because a device such as /dev/zero has no end.
-    for await (const chunk of createReadStream(path, { end: longestSecret })) chunks.push(chunk);
+    for await (const chunk of source) {
+      bytes = Buffer.concat([bytes, chunk]);
+      // A device such as /dev/zero has no end.
+      if (bytes.length > longestSecret) break;
+    }
   } catch (fault) {
     const { code = "no code" } = fault as NodeJS.ErrnoException;
     throw invalid(
       `The file with the ${what} cannot be read (${code}). Set ${names} to the path of a file, not to the ${what} itself.`,
     );
   }
-  const bytes = Buffer.concat(chunks);
   const problem = (text: string) => invalid(`The file with the ${what} ${text}. Check the path in ${names}.`);
   if (bytes.length > longestSecret) throw problem(`is larger than ${longestSecret} bytes`);
   const secret = bytes.toString("utf8").replace(/^\ufeff|\r?\n$/g, "");

@@ -13,14 +13,18 @@ interface Setting {
   /** The variable, if it is not BIVARIANT_ and the name in upper case; false if there is none. */
   readonly env?: string | false;
   readonly choices?: readonly string[];
-  /** The least number of milliseconds. */
+  /** The least number of milliseconds, and the default. */
   readonly least?: number;
+  readonly default?: number;
 }
+
+/** Those of the library. */
+export const usualMs = { timeoutMs: 10_000, rateLimitDeadlineMs: 60_000 } as const;
 
 /** The flags follow from the keys: `aClientId` is --a-client-id, and its variable BIVARIANT_A_CLIENT_ID. */
 const settingTable = {
   baseUrl: { value: "url", text: "address of the deployment, with its path prefix if it has one" },
-  tenant: { value: "id", text: "tenant id; in Variant B only a local name, which may be left out" },
+  tenant: { value: "id", text: "tenant id, which Variant A needs; in Variant B only a local name" },
   variant: { value: "A|B", text: "use this variant without asking the deployment", choices: ["A", "B"] },
   aClientId: { value: "id", text: "Variant A: client id of the service plugin" },
   aPrivateKeyFile: { value: "path", text: "Variant A: file with the private key, PEM or JWK" },
@@ -36,7 +40,7 @@ const settingTable = {
   bClientSecret: { isSecret: true, text: "Variant B: the client secret itself" },
   bLoginClientId: {
     value: "id",
-    text: "Variant B: id of the API client for logins (default: --b-client-id)",
+    text: "Variant B: id of the API client for logins",
   },
   bLoginClientSecretFile: { value: "path", text: "Variant B: file with the API client's secret, if any" },
   bLoginClientSecret: { isSecret: true, text: "Variant B: the secret of the API client itself" },
@@ -59,13 +63,20 @@ const settingTable = {
   storeKeyFile: { value: "path", text: "file with its key, 32 bytes as base64 (default: <store file>.key)" },
   storeKey: { isSecret: true, text: "the key of the store itself" },
   login: { env: false, text: "use the stored login, even if a secret or a plugin is configured" },
-  settings: { value: "path", text: "JSON file with what is known of the deployment, such as bearerStatuses" },
-  timeoutMs: { value: "ms", env: false, least: 1, text: "time limit of one HTTP request (default: 10000)" },
+  settings: { value: "path", text: "JSON file with what is known of the deployment, such as refreshPath" },
+  timeoutMs: {
+    value: "ms",
+    env: false,
+    least: 1,
+    default: usualMs.timeoutMs,
+    text: "time limit of one HTTP request",
+  },
   rateLimitDeadlineMs: {
     value: "ms",
     env: false,
     least: 0,
-    text: "how long to wait for a rate limit or a failing token endpoint (default: 60000)",
+    default: usualMs.rateLimitDeadlineMs,
+    text: "how long to wait for a rate limit or a failing token endpoint",
   },
   allowInsecureHttp: {
     env: false,
@@ -118,7 +129,7 @@ export const loginSettings: readonly SettingName[] = settingNames.filter(
 export function addSettings(command: Command, names: readonly SettingName[], env: Environment): Command {
   const secretLines: string[] = [];
   for (const name of names) {
-    const { value, text, choices, least }: Setting = settingTable[name];
+    const { value, text, choices, least, default: usual }: Setting = settingTable[name];
     const flag = flagOf(name);
     const variable = variableOf(name);
     if (flag === undefined) {
@@ -128,7 +139,7 @@ export function addSettings(command: Command, names: readonly SettingName[], env
     const option = new Option(value === undefined ? flag : `${flag} <${value}>`, text);
     if (choices !== undefined) option.choices(choices);
     if (least !== undefined)
-      option.argParser(wholeNumber(least, 999_999_999, "a whole number of milliseconds"));
+      option.argParser(wholeNumber(least, 999_999_999, "a whole number of milliseconds")).default(usual);
     // Shells and CI systems leave variables that are set but empty. They count as not set.
     if (variable !== undefined && env[variable] !== "") option.env(variable);
     command.addOption(option);

@@ -4,7 +4,7 @@ import { mkdtemp, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { createEmulator } from "../../src/emulator/index.js";
-import { registerBoth, startDeployment } from "./cli-deployment.js";
+import { privateKeyPem, registerBoth, startDeployment } from "./cli-deployment.js";
 import { type Ended, type Environment, startProcess } from "./command-line.js";
 import { certificateFile, listen, startProxy, startSecureFront } from "./servers.js";
 
@@ -75,6 +75,12 @@ describe.concurrent("the process", () => {
     const misspelt = await withInput("emulate --settings -", '{\n"variante": "A" }');
     expect(misspelt).toMatchObject({ code: 2, stdout: "" });
     expect(misspelt.stderr).toContain('-:2: unknown key: "variante"');
+
+    const key = `token --variant A --a-private-key-file -`;
+    expect(await withInput(key, privateKeyPem)).toMatchObject({ code: 0, stderr: expect.any(String) });
+    expect(await withInput(`${key} --settings -`, privateKeyPem)).toMatchObject({ code: 2 });
+    const endless = await withInput(key, "x".repeat(10_000_000));
+    expect(endless).toMatchObject({ code: 2, stderr: expect.stringContaining("is larger than 65536 bytes") });
 
     const twice = await withInput("contract --target - --baseline -", '{ "results": [] }');
     expect(twice).toMatchObject({ code: 2, stdout: "" });

@@ -101,7 +101,38 @@ describe("the width", () => {
   });
 });
 
+/** Commander prints the other defaults, and hands them over. What is said in words here has the test named beside it. */
+const defaultsInWords = {
+  "--a-key-id": "that of the JWK, else the thumbprint", // keys.test.ts
+  "--audience": "that URL", // doctor.test.ts
+  "--refresh-path": "the token path", // login.test.ts
+  "--store-file": "bivariant/grants in $XDG_STATE_HOME or ~/.local/state", // login.test.ts
+  "--store-key-file": "<store file>.key", // login.test.ts
+  "--port": "a free one", // emulate.test.ts, login.test.ts
+  "--scope": "none|devices:read and those of the documents", // login.test.ts, emulate.test.ts
+  "--refs": "that of the document", // documents.test.ts of test/generate
+  "--max-requests": "60, and 1000 for a deployment on this machine", // cases.test.ts of test/contract
+  "--variant-a": "the one of this package", // of diff: diff.test.ts of test/generate
+  "--variant-b": "the one of this package",
+};
+
 describe("help", () => {
+  it("states no other defaults in words than those that have a test", async () => {
+    const texts = await Promise.all(
+      [...helps, "diff --help"].map(async (args) => (await cli(args.split(" "))).stdout),
+    );
+    const stated = new Map<string, Set<string>>();
+    for (const [, flag = "", text = ""] of texts
+      .join("\n")
+      .matchAll(/^ +(--[a-z-]+)(?:[^\n]|\n {8,})*?\(default: ([^)]+)\)/gm))
+      if (!/^(?:\d+|"[^"]*"|true|false)$/.test(text))
+        stated.set(flag, (stated.get(flag) ?? new Set()).add(text));
+    const found = Object.fromEntries(
+      [...stated].map(([flag, all]) => [flag, [...all].sort().reverse().join("|")]),
+    );
+    expect(found).toEqual(defaultsInWords);
+  });
+
   it.each(helps)("names no default twice: %s", async (args) => {
     const { stdout } = await cli(args.split(" "));
     expect(stdout.match(/\(default .*|default.*\(default.*/g) ?? []).toEqual([]);

@@ -61,6 +61,18 @@ describe("against an emulator that keeps every promise", () => {
     const spent = [...results.values()].filter(({ observed }) => /budget/.test(observed));
     expect(spent.map(({ id }) => id)).toEqual([]);
   });
+
+  test.each([
+    { publicUrl: "https://customer.example", least: 60, most: 60, ends: true },
+    { publicUrl: "http://service.localhost", least: 61, most: 1_000, ends: false },
+  ])("without maxRequests $publicUrl receives $least to $most requests", async (row) => {
+    const { run, emulator } = createRig({ publicUrl: row.publicUrl, rateLimit: false });
+    const results = [...(await run({ maxRequests: undefined })).values()];
+    const { length } = emulator.journal.entries();
+    expect(length).toBeGreaterThanOrEqual(row.least);
+    expect(length).toBeLessThanOrEqual(row.most);
+    expect(results.some(({ reason }) => reason === "budget")).toBe(row.ends);
+  });
 });
 
 /** Runs the tests that describeContract defines, and returns what became of each. */

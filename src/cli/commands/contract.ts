@@ -71,7 +71,7 @@ export function defineContract(command: Command, context: Context): void {
     .option("--safe", "leave out every case that costs a launch, a login or a wait")
     .option(
       "--max-requests <number>",
-      "budget of requests (default: 60)",
+      "budget of requests (default: 60, and 1000 for a deployment on this machine)",
       wholeNumber(1, 100_000, "a whole number"),
     )
     .option("--list", "print the cases with what they need and cost, and send nothing")

@@ -11,7 +11,7 @@ import { exitCodes } from "../error-report.js";
 import type { Environment } from "../output.js";
 import { proxyFetch } from "../proxy-fetch.js";
 import type { Context } from "../run.js";
-import { addSettings, identitySettings, inFlags, readSettings, type Settings } from "../settings.js";
+import { addSettings, identitySettings, inFlags, readSettings, type Settings, usualMs } from "../settings.js";
 import { identityHelp, wantedLogin } from "../stored-login.js";
 
 export function defineDoctor(command: Command, { output, env, signal, finish }: Context): void {
@@ -62,7 +62,7 @@ async function readInput(
   jwks: string | undefined,
   { output, env, signal }: Pick<Context, "output" | "env" | "signal">,
 ): Promise<DoctorInput> {
-  const { baseUrl, tenant: tenantId, timeoutMs = 10_000, rateLimitDeadlineMs = 60_000 } = settings;
+  const { baseUrl, tenant: tenantId, timeoutMs, rateLimitDeadlineMs } = { ...usualMs, ...settings };
   if (baseUrl === undefined)
     throw new ConfigurationError("base_url_invalid", "The base URL is missing.", { option: "baseUrl" });
   const login = await readLogin(settings, env);

@@ -24,10 +24,13 @@ import { exportLines } from "../settings.js";
 /** Loaded when the command runs: its help must not wait for hono and zod. */
 type EmulatorModule = typeof import("../../emulator/index.js");
 
-type TextFlag = "publicUrl" | "settings" | "seedFile" | "tenant" | "aClientId" | "bClientId" | "pageUrl";
+type TextFlag = "publicUrl" | "settings" | "seedFile" | "pageUrl";
 type DocumentFlag = "variantA" | "variantB";
 
 interface EmulateFlags extends Readonly<Partial<Record<TextFlag | DocumentFlag, string>>> {
+  readonly tenant: string;
+  readonly aClientId: string;
+  readonly bClientId: string;
   readonly variant?: "A" | "B" | "both";
   readonly port: number;
   readonly host: string;
@@ -44,7 +47,9 @@ export function defineEmulate(command: Command, { output, signal }: Context): vo
   const seedFile = new Option("--seed-file <path>", "YAML or JSON file with the registrations and options");
   command
     .addOption(
-      new Option("--variant <A|B|both>", "what to serve (default: both)").choices(["A", "B", "both"]),
+      new Option("--variant <A|B|both>", "what to serve; both, unless a file says otherwise").choices([
+        ...["A", "B", "both"],
+      ]),
     )
     .option("--variant-a <path>", "OpenAPI document of Variant A with operations to serve")
     .option("--variant-b <path>", "the same for Variant B")
@@ -60,9 +65,9 @@ export function defineEmulate(command: Command, { output, signal }: Context): vo
       "generate ids, keys, codes and tokens that are the same in every run",
       number,
     )
-    .option("--tenant <id>", "tenant of all registrations (default: acme)")
-    .option("--a-client-id <id>", "client id of the service plugin (default: emulated-plugin)")
-    .option("--b-client-id <id>", "client id of the service account (default: emulated-account)")
+    .option("--tenant <id>", "tenant of all registrations", "acme")
+    .option("--a-client-id <id>", "client id of the service plugin", "emulated-plugin")
+    .option("--b-client-id <id>", "client id of the service account", "emulated-account")
     .option(
       "--scope <scope>",
       "scope of the plugins and of the operator; may be repeated (default: devices:read and those of the documents)",
@@ -171,10 +176,9 @@ function operationsIn({ variants = ["A", "B"], api }: EmulatorOptions) {
 
 /** Makes one registration of each kind. */
 function defaultSeed(flags: EmulateFlags, api: DocumentedApi | undefined): EmulatorSeed {
-  const { tenant: tenantId = "acme", pageUrl, randomSeed } = flags;
+  const { tenant: tenantId, aClientId, bClientId, pageUrl, randomSeed } = flags;
   const documented = Object.values(api?.operations.A ?? {}).flatMap(({ scope }) => scope ?? []);
   const { scope: scopes = [...new Set(["devices:read", ...documented])] } = flags;
-  const { aClientId = "emulated-plugin", bClientId = "emulated-account" } = flags;
   const page = { clientId: "emulated-page", tenantId, type: "user_interface", scopes, pageUrl } as const;
   const secret =
     randomSeed === undefined

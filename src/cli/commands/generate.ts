@@ -19,12 +19,14 @@ interface Flags {
   readonly watch?: true;
 }
 
+const orElse = "; if it is left out, and the other one or an overlay is given, that of this package";
+
 export function defineGenerate(command: Command, { output, signal, finish }: Context): void {
   command
-    .option("--variant-a <path>", "document of Variant A (default: the one of this package)")
-    .option("--variant-b <path>", "document of Variant B (default: the one of this package)")
+    .option("--variant-a <path>", `document of Variant A${orElse}`)
+    .option("--variant-b <path>", `document of Variant B${orElse}`)
     .option("--overlay <path>", "OpenAPI Overlay 1.0 or 1.1 to apply; may be repeated", collect)
-    .requiredOption("--out <folder>", "folder for the generated files")
+    .requiredOption("--out <folder>", "folder for the generated files; required")
     .option(
       "--refs <folder>",
       "folder that references to other files may reach (default: that of the document)",

@@ -57,7 +57,8 @@ Example:
 
 Register the API client with the redirect URI http://127.0.0.1/callback, on any port. If the deployment requires a fixed
 port, choose it with --port. The browser is opened if stdout is a terminal; the address is always printed on stderr. If
-the API client has a secret, pass --b-login-client-secret-file, or --b-client-secret-file if its id is --b-client-id.
+the API client has a secret, pass --b-login-client-secret-file. Without settings for it, --b-client-id and its secret are
+those of the API client.
 
 Only Variant B has logins, so this command takes no --variant. The tenant id is a local name here: it is not sent, and
 keeps the logins of several tenants apart. If a plugin is configured too, the other commands need the tenant id to ask
