@@ -77,6 +77,11 @@ const LAYERS: readonly Layer[] = [
       "node:",
     ],
   },
+  { holds: "src/doctor/", may: [...CORE, "jose", "node:"] },
+  {
+    holds: "src/survey/",
+    may: [...CORE, "src/doctor/", "csv-parse", "csv-stringify", "p-map", "yaml", "node:"],
+  },
   { holds: "src/cli/", may: ["*"] },
   { holds: "generated/", may: ["src/json-schema/"] },
 ];

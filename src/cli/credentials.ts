@@ -1,19 +1,13 @@
 /** The credentials that the settings describe, with their secrets from files or the environment. */
+import {
+  type AccountSettings,
+  type PluginSettings,
+  readSecretFrom,
+  unfoldPem,
+} from "../doctor/credentials.js";
 import { ConfigurationError, type Variant } from "../errors.js";
 import { openFileOf } from "./arguments.js";
 import { namesOf, type Settings, secretTable } from "./settings.js";
-
-export interface PluginSettings {
-  readonly clientId: string;
-  readonly privateKey: string;
-  readonly keyId: string | undefined;
-  readonly audience: string | undefined;
-}
-
-/** Names who asked for a token. Neither id is secret, and a wrong one is a usual reason for a refusal. */
-export function namesClient({ clientId }: { readonly clientId: string }, tenant: string | undefined): string {
-  return `the client ${clientId}${tenant === undefined ? "" : ` of the tenant ${tenant}`}`;
-}
 
 /** Undefined if no setting of the plugin is set. @throws ConfigurationError, as does `readPrivateKey` */
 export async function readPlugin(settings: Settings): Promise<PluginSettings | undefined> {
@@ -27,15 +21,8 @@ export async function readPlugin(settings: Settings): Promise<PluginSettings | u
 /** @throws ConfigurationError `credential_missing`, `credential_invalid` */
 export async function readPrivateKey(settings: Settings): Promise<string> {
   const key = await readSecret(settings, "aPrivateKey");
-  // Variables often hold a PEM on one line, with `\n` for its line breaks.
-  if (key !== undefined)
-    return key.startsWith("-----") && !key.includes("\n") ? key.replaceAll("\\n", "\n") : key;
+  if (key !== undefined) return unfoldPem(key);
   throw incomplete("A", "private key", `${namesOf("aPrivateKeyFile")}, or with ${namesOf("aPrivateKey")}`);
-}
-
-export interface AccountSettings {
-  readonly clientId: string;
-  readonly clientSecret: string;
 }
 
 export async function readAccount(settings: Settings): Promise<AccountSettings | undefined> {
@@ -91,9 +78,6 @@ export async function readLoginClient(
   };
 }
 
-/** The limit in bytes. A key of 4096 bits takes 3 KiB as PEM. */
-const longestSecret = 65_536;
-
 /**
  * Reads a secret from the environment or its file, without one line break at the end, which editors and `echo` add.
  *
@@ -114,29 +98,11 @@ export async function readSecret(
 }
 
 /** `names` says where the path is set. `invalid` makes the error from its message. */
-export async function readSecretFile(
+export function readSecretFile(
   path: string,
   what: string,
   names: string,
   invalid: (message: string) => ConfigurationError,
 ): Promise<string> {
-  const source = openFileOf(names, path);
-  let bytes: Buffer = Buffer.alloc(0);
-  try {
-    for await (const chunk of source) {
-      bytes = Buffer.concat([bytes, chunk]);
-      // A device such as /dev/zero has no end.
-      if (bytes.length > longestSecret) break;
-    }
-  } catch (fault) {
-    const { code = "no code" } = fault as NodeJS.ErrnoException;
-    throw invalid(
-      `The file with the ${what} cannot be read (${code}). Set ${names} to the path of a file, not to the ${what} itself.`,
-    );
-  }
-  const problem = (text: string) => invalid(`The file with the ${what} ${text}. Check the path in ${names}.`);
-  if (bytes.length > longestSecret) throw problem(`is larger than ${longestSecret} bytes`);
-  const secret = bytes.toString("utf8").replace(/^\ufeff|\r?\n$/g, "");
-  if (secret.trim() === "") throw problem("is empty");
-  return secret;
+  return readSecretFrom(openFileOf(names, path), what, names, invalid);
 }

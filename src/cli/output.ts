@@ -1,6 +1,7 @@
 /** Prints results on stdout, and notes and progress on stderr, as wide as the terminal, with colour on terminals only. */
 import { stripVTControlCharacters as withoutColour } from "node:util";
 import type { ServiceEvent } from "../auth/auth.js";
+import { questionOf } from "../doctor/finding.js";
 import type { Detection, Evidence } from "../errors.js";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -166,11 +167,6 @@ export function evidenceLines(evidence: readonly Evidence[], paint: Paint): stri
     `    ${reason}`,
     paint("dim", `    POST ${url}`),
   ]);
-}
-
-/** A sibling that is not served is a sign that the token endpoint is, and not a contradiction. */
-export function questionOf({ variant, question }: Pick<Evidence, "variant" | "question">): string {
-  return `Variant ${variant}, ${question === "sibling" ? "made-up sibling path" : question}`;
 }
 
 export function paintVerdict(says: Detection["served"]["A"], paint: Paint): string {

@@ -1,4 +1,6 @@
 /** Opens the service that the settings describe and gets its token, with notes while the user waits. */
+
+import { namesClient } from "../doctor/credentials.js";
 import { ConfigurationError, isRateLimitedError, isTokenRequestError, type Variant } from "../errors.js";
 import {
   type AccessToken,
@@ -9,7 +11,7 @@ import {
   serviceAccount,
   servicePlugin,
 } from "../index.js";
-import { namesClient, noCredential, readAccount, readPlugin } from "./credentials.js";
+import { noCredential, readAccount, readPlugin } from "./credentials.js";
 import { proxyFetch } from "./proxy-fetch.js";
 import type { Context } from "./run.js";
 import { type Settings, waysToSet } from "./settings.js";

@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, isAbsolute, join, resolve } from "node:path";
+import { namesClient } from "../doctor/credentials.js";
 import { ConfigurationError, LoginRequiredError, StoreError } from "../errors.js";
 import {
   type ApiClientSettings,
@@ -17,7 +18,7 @@ import {
 import { hasOldForm } from "../stores/file-old-form.js";
 import { parseBaseUrl } from "../variants/target.js";
 import { invalidFlag } from "./arguments.js";
-import { hasOwnLoginClient, namesClient, readLoginClient, readSecret } from "./credentials.js";
+import { hasOwnLoginClient, readLoginClient, readSecret } from "./credentials.js";
 import type { Environment } from "./output.js";
 import { proxyFetch } from "./proxy-fetch.js";
 import { namesOf, type Settings } from "./settings.js";

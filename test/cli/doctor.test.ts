@@ -3,7 +3,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { Check, Finding } from "../../src/cli/doctor/finding.js";
+import type { Check, Finding } from "../../src/doctor/finding.js";
 import type { EmulatorOptions } from "../../src/emulator/index.js";
 import { newSigningKey, type SigningKey } from "../emulator/signing-key.js";
 import { START } from "../support/clock.js";

@@ -1,17 +1,28 @@
 /** `bivariant doctor`: what works, what does not, and what to do about it. */
 import type { Command } from "commander";
+import { examineAssertion } from "../../doctor/assertion.js";
+import { examineCall } from "../../doctor/call.js";
+import { examineDetection, examineReach } from "../../doctor/deployment.js";
+import { type DoctorInput, type Finding, unknown, type Wording } from "../../doctor/finding.js";
 import { ConfigurationError, isBivariantError, isConfigurationError } from "../../errors.js";
+import { createAuth, createService, type MachineCredential, type Service } from "../../index.js";
 import { readFileOf } from "../arguments.js";
 import { noCredential, readAccount, readPlugin } from "../credentials.js";
-import { examineAssertion } from "../doctor/assertion.js";
-import { examineCall } from "../doctor/call.js";
-import { examineDetection, examineReach } from "../doctor/deployment.js";
-import { type DoctorInput, type Finding, findingLines, summaryLine, unknown } from "../doctor/finding.js";
 import { exitCodes } from "../error-report.js";
-import type { Environment } from "../output.js";
+import type { Environment, Paint } from "../output.js";
 import { proxyFetch } from "../proxy-fetch.js";
 import type { Context } from "../run.js";
-import { addSettings, identitySettings, inFlags, readSettings, type Settings, usualMs } from "../settings.js";
+import {
+  addSettings,
+  identitySettings,
+  inFlags,
+  namesOf,
+  readSettings,
+  type Settings,
+  usualMs,
+  waysToSet,
+  whereToSet,
+} from "../settings.js";
 import { identityHelp, wantedLogin } from "../stored-login.js";
 
 export function defineDoctor(command: Command, { output, env, signal, finish }: Context): void {
@@ -50,11 +61,28 @@ With --jwks the causes of a refused token request are ranked by what the compari
 
 ${identityHelp}
 
-With --json: { "ok", "findings": [{ "check", "verdict", "evidence", "remedy"?, "causes"? }] }, with all checks in each report; the
+With --json: { "ok", "findings": [{ "check", "verdict", "evidence", "remedy"?, "code"?, "causes"? }] }, with all checks in each report; the
 check other_token is there only if the credential of the other variant was not tried.
 Exits 1 if a check failed, otherwise 0: look at the unknown ones too.`,
     );
 }
+
+const styles = { pass: "green", fail: "red", unknown: "yellow" } as const;
+
+/** Puts the finding on one line and its remedy on another. The output wraps them below their columns. */
+function findingLines({ check, verdict, evidence, remedy }: Finding, paint: Paint): string[] {
+  const head = `${paint(styles[verdict], verdict.padEnd(8))}${check.padEnd(14)}${evidence}`;
+  return remedy === undefined ? [head] : [head, `${" ".repeat(22)}-> ${remedy}`];
+}
+
+function summaryLine(findings: readonly Finding[], paint: Paint): string {
+  const count = (verdict: Finding["verdict"]) => findings.filter((one) => one.verdict === verdict).length;
+  const failed = findings.filter(({ verdict }) => verdict === "fail").map(({ check }) => check);
+  const counts = `${count("pass")} pass, ${count("fail")} fail, ${count("unknown")} unknown.`;
+  return failed.length === 0 ? counts : `${counts} ${paint("red", `Failed: ${failed.join(", ")}.`)}`;
+}
+
+const wording: Wording = { namesOf, waysToSet, whereToSet, reworded: inFlags };
 
 /** An error in a credential becomes part of the input, so that the other checks still run. */
 async function readInput(
@@ -71,12 +99,26 @@ async function readInput(
     if (isConfigurationError(error)) return error;
     throw error;
   };
+  const { allowInsecureHttp, bearerStatuses } = settings;
+  const fetch = proxyFetch(env);
   return {
+    wording,
     baseUrl,
     tenantId,
     variant,
-    allowInsecureHttp: settings.allowInsecureHttp,
-    bearerStatuses: settings.bearerStatuses,
+    allowInsecureHttp,
+    openService: (identity, clock) => {
+      const auth =
+        "getAccessToken" in identity
+          ? identity
+          : // Without retries, which would hide a failing server. The doctor waits for a rate limit.
+            createAuth({
+              ...{ baseUrl, tenantId, allowInsecureHttp, fetch, timeoutMs, clock },
+              rateLimitDeadlineMs: 0,
+              credential: identity as MachineCredential,
+            });
+      return createService(auth, { fetch, timeoutMs, bearerStatuses, clock }) as Service;
+    },
     timeoutMs,
     rateLimitDeadlineMs,
     note: (text) => output.note(text),
@@ -86,7 +128,7 @@ async function readInput(
     plugin: variant === "B" ? undefined : await readPlugin(settings).catch(orError),
     account: variant === "A" || login !== undefined ? undefined : await readAccount(settings).catch(orError),
     registeredJwks: jwks === undefined ? undefined : await readJwks(jwks),
-    fetch: proxyFetch(env),
+    fetch,
     checksCertificates: env.NODE_TLS_REJECT_UNAUTHORIZED !== "0",
   };
 }

@@ -1,6 +1,6 @@
 /** Checks the credential with one token request and one API call, and explains each refusal. */
 import { setTimeout } from "node:timers/promises";
-import { personRequired } from "../../client/call-error.js";
+import { personRequired } from "../client/call-error.js";
 import {
   type BivariantError,
   type Cause,
@@ -14,19 +14,16 @@ import {
   isUnexpectedResponseError,
   type Variant,
   wireText,
-} from "../../errors.js";
+} from "../errors.js";
 import {
   type AccessToken,
   type ApiError,
   type Auth,
-  createAuth,
-  createService,
+  type PersonAuth,
   serviceAccount,
   servicePlugin,
-} from "../../index.js";
-import { namesClient } from "../credentials.js";
-import { causesInFlags } from "../error-report.js";
-import { namesOf, waysToSet, whereToSet } from "../settings.js";
+} from "../index.js";
+import { namesClient } from "./credentials.js";
 import { type DoctorInput, type Finding, fail, pass, unknown } from "./finding.js";
 
 export interface Earlier {
@@ -42,34 +39,24 @@ export async function examineCall(input: DoctorInput, earlier: Earlier): Promise
   const notCalled = unknown("api_call", "Not tried, because there is no token.");
   const obstacle = obstacleOf(input, earlier);
   if (obstacle !== undefined) return [obstacle, notCalled];
-  const { plugin, account, login, baseUrl, tenantId, allowInsecureHttp, fetch, timeoutMs, signal } = input;
+  const { plugin, account, login, tenantId, signal, wording } = input;
   const { variant, correctionMs } = earlier;
   const isLogin = variant === "B" && login !== undefined;
   const adminArea = isLogin ? "API clients" : "Service accounts";
   const client = variant === "A" ? plugin : account;
   const asked = client && !(client instanceof Error) ? ` for ${namesClient(client, tenantId)}` : "";
-  const refused: Refused = { ...earlier, asked, adminArea };
+  const refused: Refused = { ...earlier, asked, adminArea, wording };
   // This machine's clock decides whether a stored login is valid, even if it differs from the server's.
-  const clock = isLogin ? {} : { clock: { now: () => Date.now() + correctionMs } };
+  const clock = isLogin || correctionMs === 0 ? undefined : { now: () => Date.now() + correctionMs };
   let token: Finding | undefined;
   try {
     // `obstacleOf` has checked that the credential of the variant is there and complete.
-    const auth = isLogin
-      ? (login as Auth)
-      : createAuth({
-          // Without retries, which would hide a failing server. `waitAndRetry` waits for a rate limit.
-          baseUrl,
-          tenantId,
-          allowInsecureHttp,
-          fetch,
-          timeoutMs,
-          rateLimitDeadlineMs: 0,
-          ...clock,
-          credential: variant === "A" ? servicePlugin(plugin as never) : serviceAccount(account as never),
-        });
+    const credential = () =>
+      variant === "A" ? servicePlugin(plugin as never) : serviceAccount(account as never);
+    const service = input.openService(isLogin ? (login as PersonAuth<"B">) : credential(), clock);
+    const { auth } = service;
     const issued = await auth.getAccessToken({ signal }).catch((error) => waitAndRetry(auth, error, input));
     token = tokenFinding(auth, issued, input);
-    const service = createService(auth, { fetch, timeoutMs, bearerStatuses: input.bearerStatuses, ...clock });
     const outcome = await service.call("listDevices", { signal });
     if (outcome.ok) return [token, pass("api_call", `listDevices was answered ${outcome.status}.`)];
     return [token, explainRefusal("api_call", outcome.error, refused)];
@@ -91,26 +78,32 @@ async function waitAndRetry(auth: Auth, error: unknown, input: DoctorInput): Pro
 
 /** Says why no token is requested. Like the client, it rejects an incomplete credential of either variant. */
 function obstacleOf(
-  { plugin, account, login, noCredential, variant: named }: DoctorInput,
+  { plugin, account, login, noCredential, variant: named, wording }: DoctorInput,
   { isReached, variant, canSign }: Earlier,
 ): Finding | undefined {
   if (plugin === undefined && account === undefined && login === undefined)
-    return fail("token", noCredential, waysToSet(named ?? variant));
+    return fail("token", noCredential, wording.waysToSet(named ?? variant));
   if (isConfigurationError(account))
-    return fail("token", account.message, whereToSet(account) ?? waysToSet("B"));
+    return fail(
+      "token",
+      wording.reworded(account.message),
+      wording.whereToSet(account) ?? wording.waysToSet("B"),
+      account.code,
+    );
   const notRequested = (why: string) => unknown("token", `Not requested, because ${why}.`);
   if (plugin !== undefined && !canSign) return notRequested("there is no key that can sign");
   if (!isReached) return notRequested("the deployment was not reached");
   if (variant === undefined) return notRequested("no variant with a configured credential was detected");
   if (variant === "A" || !isBivariantError(login)) return undefined;
-  const where = isConfigurationError(login) ? whereToSet(login) : undefined;
+  const where = isConfigurationError(login) ? wording.whereToSet(login) : undefined;
   const remedy = isLoginRequiredError(login)
     ? "Run bivariant login."
-    : (where ?? `Check the folder of the stored logins: ${namesOf("storeFile")}.`);
-  return fail("token", login.message, remedy);
+    : (where ?? `Check the folder of the stored logins: ${wording.namesOf("storeFile")}.`);
+  return fail("token", login.message, remedy, login.code);
 }
 
-function tokenFinding(auth: Auth, token: AccessToken, { tenantId, login }: DoctorInput): Finding {
+function tokenFinding(auth: Auth, token: AccessToken, input: DoctorInput): Finding {
+  const { tenantId, login, wording } = input;
   if (auth === login) {
     const seconds = Math.round((token.expiresAt - Date.now()) / 1000);
     const then = auth.needsPerson ? "then a person must log in again" : "then it is renewed without a prompt";
@@ -120,7 +113,8 @@ function tokenFinding(auth: Auth, token: AccessToken, { tenantId, login }: Docto
     return fail(
       "token",
       `The token is for the tenant ${wireText(token.tenant, [token.value])}, not for ${tenantId}.`,
-      `Correct the tenant id with ${namesOf("tenant")}.`,
+      `Correct the tenant id with ${wording.namesOf("tenant")}.`,
+      "tenant_differs",
     );
   const seconds = Math.round((token.expiresAt - (token.issuedAt ?? Date.now())) / 1000);
   const issued = `The deployment issued a token, which is valid for ${seconds} s.`;
@@ -128,7 +122,7 @@ function tokenFinding(auth: Auth, token: AccessToken, { tenantId, login }: Docto
   return pass("token", auth.variant === "B" ? issued + scope : issued);
 }
 
-interface Refused extends Pick<Earlier, "variant" | "correctionMs" | "jwks"> {
+interface Refused extends Pick<Earlier, "variant" | "correctionMs" | "jwks">, Pick<DoctorInput, "wording"> {
   /** Names the client and the tenant of the token request; empty for a stored login. */
   readonly asked: string;
   /** The part of the admin area that holds the client. */
@@ -136,16 +130,21 @@ interface Refused extends Pick<Earlier, "variant" | "correctionMs" | "jwks"> {
 }
 
 function explainRefusal(check: "token" | "api_call", error: BivariantError, refused: Refused): Finding {
-  const causes = withJwks(error, refused.jwks);
+  const causes = withJwks(error, refused);
   const asked = check === "token" ? refused.asked : "";
   const evidence = `${error.code}${asked}: ${evidenceOf(error, causes, refused)}`;
-  const finding = fail(check, evidence, remedyOf(error, causes, refused));
+  const finding = fail(check, evidence, remedyOf(error, causes, refused), error.code);
   return causes.length === 0 ? finding : { ...finding, causes };
 }
 
 /** Ranks the causes by the comparison of the keys: a key that is registered is not the cause, and another one is. */
-function withJwks(error: BivariantError, jwks: Finding | undefined): readonly Cause[] {
-  const causes = causesInFlags((error as { causes?: readonly Cause[] }).causes ?? []);
+function withJwks(error: BivariantError, { jwks, wording }: Refused): readonly Cause[] {
+  const given = (error as { causes?: readonly Cause[] }).causes ?? [];
+  const causes = given.map((one) => ({
+    ...one,
+    evidence: wording.reworded(one.evidence),
+    remedy: wording.reworded(one.remedy),
+  }));
   const isCause = ({ id }: Cause) => id === "jwks_mismatch";
   if (jwks === undefined || jwks.verdict === "unknown" || !causes.some(isCause)) return causes;
   const others = causes.filter((one) => !isCause(one));
@@ -185,11 +184,11 @@ function remedyOf(error: BivariantError, causes: readonly Cause[], refused: Refu
       ? `Ask an administrator to compare the client id and the client secret with those in the admin area under ${refused.adminArea}.`
       : "Look for a proxy that changes requests: the client sends exactly what the description asks for.";
   if (isRateLimitedError(error))
-    return "Wait until then, or pass a longer --rate-limit-deadline-ms. The limit counts the token requests of the whole tenant, and the question about the variant: find out who else sends them.";
+    return "Wait until then, or pass a longer rateLimitDeadlineMs. The limit counts the token requests of the whole tenant, and the question about the variant: find out who else sends them.";
   if (isTransportError(error))
     return "Try again. If it stays so, check the network and the proxies on the way.";
   if (isConfigurationError(error))
-    return whereToSet(error) ?? "Correct the settings; see bivariant doctor --help.";
+    return refused.wording.whereToSet(error) ?? "Correct the settings; see bivariant doctor --help.";
   return "Something else answers there: a proxy's page, a login page or another server. Check the base URL and the tenant id.";
 }
 

@@ -1,10 +1,9 @@
 /** Checks the credential of Variant A: key, registered JWKS, `aud`, and an assertion that is not sent. */
 import { calculateJwkThumbprint, decodeJwt, decodeProtectedHeader, type JWK } from "jose";
-import { signClientAssertion } from "../../auth/credentials/client-assertion.js";
-import { importSigningKey, type SigningKey } from "../../auth/credentials/signing-key.js";
-import { isConfigurationError, wireText } from "../../errors.js";
-import { parseBaseUrl, parseTenantId, tokenEndpointOfA } from "../../variants/target.js";
-import { namesOf, whereToSet } from "../settings.js";
+import { signClientAssertion } from "../auth/credentials/client-assertion.js";
+import { importSigningKey, type SigningKey } from "../auth/credentials/signing-key.js";
+import { isConfigurationError, wireText } from "../errors.js";
+import { parseBaseUrl, parseTenantId, tokenEndpointOfA } from "../variants/target.js";
 import { type DoctorInput, type Finding, fail, pass, unknown } from "./finding.js";
 
 const registrationPage = "Settings, Tenant Settings, External Plugins";
@@ -13,7 +12,7 @@ export async function examineAssertion(
   input: DoctorInput,
   correctionMs: number,
 ): Promise<{ canSign: boolean; jwks?: Finding; findings: Finding[] }> {
-  const { plugin, variant, registeredJwks } = input;
+  const { plugin, variant } = input;
   if (plugin === undefined) {
     const why = `Only for Variant A, and ${variant === "B" ? "Variant B is named" : "no plugin is configured"}.`;
     const checks = ["key", "jwks", "audience", "assertion"] as const;
@@ -34,14 +33,19 @@ export async function examineAssertion(
     const noKey = "because there is no key that can sign.";
     const assertion = unknown("assertion", `Not made, ${noKey}`);
     const jwks = unknown("jwks", `Not compared, ${noKey}`);
-    const findings = [fail("key", error.message, remedy), jwks, audienceFinding, assertion];
+    const findings = [
+      fail("key", input.wording.reworded(error.message), remedy, error.code),
+      jwks,
+      audienceFinding,
+      assertion,
+    ];
     return { canSign: false, findings };
   }
   const assertion =
     audience === undefined
       ? unknown("assertion", "Not made, because there is no aud.")
       : await showAssertion(plugin.clientId, key, audience, correctionMs);
-  const jwks = await compareJwks(key, registeredJwks);
+  const jwks = await compareJwks(key, input);
   return { canSign: true, jwks, findings: [keyFinding, jwks, audienceFinding, assertion] };
 }
 
@@ -50,18 +54,20 @@ function examineAudience(input: DoctorInput): { audience?: string; finding: Find
     const baseUrl = parseBaseUrl(input.baseUrl, input.allowInsecureHttp);
     const url = new URL(tokenEndpointOfA({ baseUrl, tenantId: parseTenantId(input.tenantId) })).href;
     const audience = isConfigurationError(input.plugin) ? url : (input.plugin?.audience ?? url);
+    const { wording } = input;
     const exact = `aud is the exact token URL, with the tenant substituted: ${url}`;
     if (audience === url) return { audience, finding: pass("audience", exact) };
     const finding = unknown(
       "audience",
-      `aud is ${audience}, by ${namesOf("audience")}, but the token URL is ${url}`,
-      `Remove ${namesOf("audience")}, unless a proxy rewrites the URL and the service itself sees that aud.`,
+      `aud is ${audience}, by ${wording.namesOf("audience")}, but the token URL is ${url}`,
+      `Remove ${wording.namesOf("audience")}, unless a proxy rewrites the URL and the service itself sees that aud.`,
     );
     return { audience, finding };
   } catch (error) {
     if (!isConfigurationError(error)) throw error;
-    const remedy = whereToSet(error) ?? "Correct the base URL or the tenant id: aud is the exact token URL.";
-    return { finding: fail("audience", error.message, remedy) };
+    const remedy =
+      input.wording.whereToSet(error) ?? "Correct the base URL or the tenant id: aud is the exact token URL.";
+    return { finding: fail("audience", error.message, remedy, error.code) };
   }
 }
 
@@ -90,7 +96,7 @@ const privateMembers = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
 /** Checks that the JWKS holds the public half of the signing key, under the kid of its assertions. */
 async function compareJwks(
   { keyId: kid, thumbprint }: SigningKey,
-  registered: DoctorInput["registeredJwks"],
+  { registeredJwks: registered, wording }: DoctorInput,
 ): Promise<Finding> {
   const remedy = `Make the JWKS from the actual signing key (bivariant keys jwks) and register it under ${registrationPage}.`;
   const failed = (evidence: string, more = "") => fail("jwks", evidence, remedy + more);
@@ -98,7 +104,7 @@ async function compareJwks(
     return unknown(
       "jwks",
       "The registered JWKS cannot be read from here.",
-      "Ask the customer for it, and pass it with --jwks to compare it with the key.",
+      "Ask the customer for it, and compare it with the key: bivariant doctor --jwks.",
     );
   const set = asObject(registered.value);
   // A file that is no JWKS says nothing about the registration.
@@ -136,7 +142,7 @@ async function compareJwks(
       : pass("jwks", `The signing key is registered, with its kid ${kid}.`);
   const otherKid = wireText(found.kid);
   const evidence = `The signing key is registered ${otherKid === undefined ? "without a kid" : `with the kid ${otherKid}`}, but its assertions name ${kid}.`;
-  const more = otherKid === undefined ? "" : ` Or set the registered kid with ${namesOf("aKeyId")}.`;
+  const more = otherKid === undefined ? "" : ` Or set the registered kid with ${wording.namesOf("aKeyId")}.`;
   return keys.length === 1
     ? unknown("jwks", `${evidence} That works only until a second key is registered.`, remedy + more)
     : failed(`${evidence} With ${keys.length} registered keys the service cannot find the right one.`, more);

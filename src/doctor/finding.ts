@@ -1,16 +1,30 @@
 /** The input of the doctor, and its findings. */
-import type { Cause, ConfigurationError, Variant } from "../../errors.js";
-import type { BivariantError, Fetch, PersonAuth } from "../../index.js";
-import type { AccountSettings, PluginSettings } from "../credentials.js";
-import type { Paint } from "../output.js";
+import type { Cause, ConfigurationError, Evidence, Variant } from "../errors.js";
+import type { BivariantError, Clock, Fetch, MachineCredential, PersonAuth, Service } from "../index.js";
+import type { AccountSettings, PluginSettings } from "./credentials.js";
+
+/** A setting that a remedy may name. */
+export type NamedSetting = "baseUrl" | "tenant" | "variant" | "audience" | "aKeyId" | "storeFile";
+
+/** The words for settings: flags and variables on the command line, columns in a survey. */
+export interface Wording {
+  /** Returns the names of a setting, for example `--tenant or BIVARIANT_TENANT`. */
+  namesOf(setting: NamedSetting): string;
+  /** Returns a sentence on how to configure a credential for the variant or, if it is unknown, for either variant. */
+  waysToSet(variant: Variant | undefined): string;
+  /** Returns a sentence on where to set the option that an error names. */
+  whereToSet(error: ConfigurationError): string | undefined;
+  /** Rewrites a text of the library, which names options. */
+  reworded(text: string): string;
+}
 
 export interface DoctorInput {
+  readonly wording: Wording;
   readonly baseUrl: string;
   readonly tenantId: string | undefined;
   /** If the user named a variant, only the credential of that variant is given below. */
   readonly variant: Variant | undefined;
   readonly allowInsecureHttp: boolean | undefined;
-  readonly bearerStatuses: readonly number[] | undefined;
   /** Says that no credential is configured, if that is so. */
   readonly noCredential: string;
   /** Undefined if no credential is configured; an error if it is incomplete or cannot be read. */
@@ -20,6 +34,8 @@ export interface DoctorInput {
   readonly login: PersonAuth<"B"> | BivariantError | undefined;
   /** The content of the file with the registered JWKS; its value is undefined if it is not JSON. */
   readonly registeredJwks: { readonly value: unknown } | undefined;
+  /** Opens the service for a credential, or for the login. The clock is by the server's Date. */
+  openService(identity: MachineCredential | PersonAuth<"B">, clock: Clock | undefined): Service;
   /** If undefined, the global `fetch` is used. */
   readonly fetch: Fetch | undefined;
   readonly timeoutMs: number;
@@ -44,6 +60,8 @@ export interface Finding {
   /** What was found, or why the check was not possible. */
   readonly evidence: string;
   readonly remedy?: string;
+  /** A stable name of what failed: the code of the error if there was one. */
+  readonly code?: string;
   /** If a request was refused, the causes that the local evidence supports, most likely first. */
   readonly causes?: readonly Cause[];
 }
@@ -52,25 +70,15 @@ export function pass(check: Check, evidence: string): Finding {
   return { check, verdict: "pass", evidence };
 }
 
-export function fail(check: Check, evidence: string, remedy: string): Finding {
-  return { check, verdict: "fail", evidence, remedy };
+export function fail(check: Check, evidence: string, remedy: string, code?: string): Finding {
+  return { check, verdict: "fail", evidence, remedy, ...(code === undefined ? {} : { code }) };
 }
 
 export function unknown(check: Check, evidence: string, remedy?: string): Finding {
   return { check, verdict: "unknown", evidence, ...(remedy === undefined ? {} : { remedy }) };
 }
 
-const styles = { pass: "green", fail: "red", unknown: "yellow" } as const;
-
-/** Puts the finding on one line and its remedy on another. The output wraps them below their columns. */
-export function findingLines({ check, verdict, evidence, remedy }: Finding, paint: Paint): string[] {
-  const head = `${paint(styles[verdict], verdict.padEnd(8))}${check.padEnd(14)}${evidence}`;
-  return remedy === undefined ? [head] : [head, `${" ".repeat(22)}-> ${remedy}`];
-}
-
-export function summaryLine(findings: readonly Finding[], paint: Paint): string {
-  const count = (verdict: Finding["verdict"]) => findings.filter((one) => one.verdict === verdict).length;
-  const failed = findings.filter(({ verdict }) => verdict === "fail").map(({ check }) => check);
-  const counts = `${count("pass")} pass, ${count("fail")} fail, ${count("unknown")} unknown.`;
-  return failed.length === 0 ? counts : `${counts} ${paint("red", `Failed: ${failed.join(", ")}.`)}`;
+/** A sibling that is not served is a sign that the token endpoint is, and not a contradiction. */
+export function questionOf({ variant, question }: Pick<Evidence, "variant" | "question">): string {
+  return `Variant ${variant}, ${question === "sibling" ? "made-up sibling path" : question}`;
 }

@@ -1,13 +1,11 @@
 /** Checks what needs no credential: the address, reachability, TLS, the clock and the variant. */
-import { ServerClock } from "../../auth/server-clock.js";
-import { systemClock } from "../../clock.js";
-import { type Detection, isBivariantError, isConfigurationError, type Variant } from "../../errors.js";
-import { type Answer, defaultFetch, exchange } from "../../http/exchange.js";
-import { detectVariant, isTransportError } from "../../index.js";
-import { parseBaseUrl } from "../../variants/target.js";
-import { questionOf } from "../output.js";
-import { namesOf, waysToSet } from "../settings.js";
-import { type DoctorInput, type Finding, fail, pass, unknown } from "./finding.js";
+import { ServerClock } from "../auth/server-clock.js";
+import { systemClock } from "../clock.js";
+import { type Detection, isBivariantError, isConfigurationError, type Variant } from "../errors.js";
+import { type Answer, defaultFetch, exchange } from "../http/exchange.js";
+import { detectVariant, isTransportError } from "../index.js";
+import { parseBaseUrl } from "../variants/target.js";
+import { type DoctorInput, type Finding, fail, pass, questionOf, unknown } from "./finding.js";
 
 export interface Reach {
   readonly isReached: boolean;
@@ -18,7 +16,7 @@ export interface Reach {
 
 /** Sends one HEAD request to the base URL, without any credential. */
 export async function examineReach(input: DoctorInput): Promise<Reach> {
-  const { fetch = defaultFetch(), variant, timeoutMs, signal } = input;
+  const { fetch = defaultFetch(), variant, timeoutMs, signal, wording } = input;
   const unreached = (...findings: Finding[]) => ({ isReached: false, correctionMs: 0, findings });
   let baseUrl: string;
   try {
@@ -27,11 +25,11 @@ export async function examineReach(input: DoctorInput): Promise<Reach> {
     if (!isConfigurationError(error)) throw error;
     const remedy =
       error.code === "base_url_insecure"
-        ? `Set an https address with ${namesOf("baseUrl")}, or pass --allow-insecure-http in a network that you trust.`
-        : `Correct it with ${namesOf("baseUrl")}.`;
+        ? `Set an https address with ${wording.namesOf("baseUrl")}, or set allowInsecureHttp in a network that you trust.`
+        : `Correct it with ${wording.namesOf("baseUrl")}.`;
     const checks = ["reachability", "tls", "clock"] as const;
     const rest = checks.map((check) => unknown(check, "Not checked, because the base URL is not usable."));
-    return unreached(fail("base_url", error.message, remedy), ...rest);
+    return unreached(fail("base_url", error.message, remedy, error.code), ...rest);
   }
   const url = pass("base_url", baseUrl);
   let answer: Answer;
@@ -47,12 +45,12 @@ export async function examineReach(input: DoctorInput): Promise<Reach> {
     const clock = unknown("clock", "Not compared, because there was no answer.");
     if (code === "tls_failed") {
       const reached = pass("reachability", "A server answers at this address.");
-      return unreached(url, reached, fail("tls", message, tlsRemedy(message)), clock);
+      return unreached(url, reached, fail("tls", message, tlsRemedy(message), code), clock);
     }
     const variable = baseUrl.startsWith("https:") ? "HTTPS_PROXY" : "HTTP_PROXY";
     const remedy = `Check the address and the network; behind a proxy also ${variable} and NO_PROXY.`;
     const tls = unknown("tls", "Not checked, because there was no answer.");
-    return unreached(url, fail("reachability", message, remedy), tls, clock);
+    return unreached(url, fail("reachability", message, remedy, code), tls, clock);
   }
   const { finding, correctionMs } = examineClock(answer);
   const findings = [url, reachability(answer), tls(baseUrl, input), finding];
@@ -141,26 +139,36 @@ export async function examineDetection(
   if (tenantId === undefined) {
     if (only === "B") return { variant: only, finding: notChecked(": Variant B alone needs no tenant id.") };
     const evidence = "Not checked, because there is no tenant id, which is part of Variant A's path.";
-    return { variant: undefined, finding: fail("detection", evidence, `Set it with ${namesOf("tenant")}.`) };
+    const remedy = `Set it with ${input.wording.namesOf("tenant")}.`;
+    return { variant: undefined, finding: fail("detection", evidence, remedy) };
   }
   try {
     const target = { baseUrl, tenantId, allowInsecureHttp };
     const { served, evidence } = await detectVariant({ ...target, fetch, signal, timeoutMs });
-    const chosen = only ?? (served.A === "yes" ? "A" : served.B === "yes" ? "B" : undefined);
-    const finding = chosen === undefined ? noVariant(served) : verdictOn(chosen, served, input);
+    const { variant, finding } = judgeDetection(served, input);
     const answers = evidence.map((one) => `${questionOf(one)}: ${one.status}, ${one.reason}.`);
     const isOneOfTwo = only === undefined && input.plugin !== undefined;
-    const other = chosen === "A" ? "B" : "A";
+    const other = variant === "A" ? "B" : "A";
     return {
-      variant: finding.verdict === "fail" ? undefined : chosen,
-      ...(isOneOfTwo && chosen !== undefined && served[other] !== "no" ? { other } : {}),
+      variant,
+      ...(isOneOfTwo && variant !== undefined && served[other] !== "no" ? { other } : {}),
       finding: { ...finding, evidence: [finding.evidence, ...answers].join(" ") },
     };
   } catch (error) {
     if (!isBivariantError(error)) throw error;
-    const finding = fail("detection", `${error.code}: ${error.message}`, checkTenant);
+    const finding = fail("detection", `${error.code}: ${error.message}`, checkTenant, error.code);
     return { variant: undefined, finding };
   }
+}
+
+/** The variant to try a credential with, if there is one, and what the detection says of it. */
+export function judgeDetection(
+  served: Detection["served"],
+  input: DoctorInput,
+): { readonly variant: Variant | undefined; readonly finding: Finding } {
+  const chosen = onlyVariant(input) ?? (served.A === "yes" ? "A" : served.B === "yes" ? "B" : undefined);
+  const finding = chosen === undefined ? noVariant(served, input) : verdictOn(chosen, served, input);
+  return { variant: finding.verdict === "fail" ? undefined : chosen, finding };
 }
 
 /** Like the client, takes the named variant, or that of the only credential, without any request. */
@@ -170,14 +178,15 @@ function onlyVariant({ variant, plugin, account, login }: DoctorInput): Variant 
   return plugin === undefined ? "B" : "A";
 }
 
-function noVariant(served: Detection["served"]): Finding {
+function noVariant(served: Detection["served"], { wording }: DoctorInput): Finding {
   if (served.A === "no" && served.B === "no")
-    return fail("detection", "Neither variant is served.", checkTenant);
-  const remedy = `If you know it, set ${namesOf("variant")}. ${checkTenant}`;
-  return fail("detection", "It is unknown which variant is served.", remedy);
+    return fail("detection", "Neither variant is served.", checkTenant, "variant_not_served");
+  const remedy = `If you know it, set ${wording.namesOf("variant")}. ${checkTenant}`;
+  return fail("detection", "It is unknown which variant is served.", remedy, "variant_unknown");
 }
 
-function verdictOn(chosen: Variant, served: Detection["served"], { variant }: DoctorInput): Finding {
+function verdictOn(chosen: Variant, served: Detection["served"], input: DoctorInput): Finding {
+  const { variant, wording } = input;
   const other = chosen === "A" ? "B" : "A";
   const use = `${variant === undefined ? "The only credential is for" : "The named variant is"} Variant ${chosen}`;
   if (served[chosen] === "unknown")
@@ -187,6 +196,7 @@ function verdictOn(chosen: Variant, served: Detection["served"], { variant }: Do
   return fail(
     "detection",
     `Variant ${chosen} is not served${isOther ? `, but Variant ${other} is` : ""}. ${use}.`,
-    `${isOther ? `Configure a credential for Variant ${other}. ${waysToSet(other)} ` : ""}${checkTenant}`,
+    `${isOther ? `Configure a credential for Variant ${other}. ${wording.waysToSet(other)} ` : ""}${checkTenant}`,
+    "variant_not_served",
   );
 }

@@ -1,0 +1,57 @@
+/** The credentials that are examined, and the files that their secrets are in. */
+import type { ConfigurationError } from "../errors.js";
+
+export interface PluginSettings {
+  readonly clientId: string;
+  readonly privateKey: string;
+  readonly keyId: string | undefined;
+  readonly audience: string | undefined;
+}
+
+/** Names who asked for a token. Neither id is secret, and a wrong one is a usual reason for a refusal. */
+export function namesClient({ clientId }: { readonly clientId: string }, tenant: string | undefined): string {
+  return `the client ${clientId}${tenant === undefined ? "" : ` of the tenant ${tenant}`}`;
+}
+
+export interface AccountSettings {
+  readonly clientId: string;
+  readonly clientSecret: string;
+}
+
+/** The limit in bytes. A key of 4096 bits takes 3 KiB as PEM. */
+const longestSecret = 65_536;
+
+/**
+ * Reads a secret without one line break at the end, which editors and `echo` add. `names` says where its file is named.
+ * `invalid` makes the error from its message, which does not quote the path: that may be the secret by mistake.
+ */
+export async function readSecretFrom(
+  source: AsyncIterable<Buffer>,
+  what: string,
+  names: string,
+  invalid: (message: string) => ConfigurationError,
+): Promise<string> {
+  let bytes: Buffer = Buffer.alloc(0);
+  try {
+    for await (const chunk of source) {
+      bytes = Buffer.concat([bytes, chunk]);
+      // A device such as /dev/zero has no end.
+      if (bytes.length > longestSecret) break;
+    }
+  } catch (fault) {
+    const { code = "no code" } = fault as NodeJS.ErrnoException;
+    throw invalid(
+      `The file with the ${what} cannot be read (${code}). Set ${names} to the path of a file, not to the ${what} itself.`,
+    );
+  }
+  const problem = (text: string) => invalid(`The file with the ${what} ${text}. Check the path in ${names}.`);
+  if (bytes.length > longestSecret) throw problem(`is larger than ${longestSecret} bytes`);
+  const secret = bytes.toString("utf8").replace(/^\ufeff|\r?\n$/g, "");
+  if (secret.trim() === "") throw problem("is empty");
+  return secret;
+}
+
+/** Variables often hold a PEM on one line, with `\n` for its line breaks. */
+export function unfoldPem(key: string): string {
+  return key.startsWith("-----") && !key.includes("\n") ? key.replaceAll("\\n", "\n") : key;
+}
