@@ -18,9 +18,6 @@ interface Setting {
   readonly default?: number;
 }
 
-/** Those of the library. */
-export const usualMs = { timeoutMs: 10_000, rateLimitDeadlineMs: 60_000 } as const;
-
 /** The flags follow from the keys: `aClientId` is --a-client-id, and its variable BIVARIANT_A_CLIENT_ID. */
 const settingTable = {
   baseUrl: { value: "url", text: "address of the deployment, with its path prefix if it has one" },
@@ -68,14 +65,14 @@ const settingTable = {
     value: "ms",
     env: false,
     least: 1,
-    default: usualMs.timeoutMs,
+    default: 10_000,
     text: "time limit of one HTTP request",
   },
   rateLimitDeadlineMs: {
     value: "ms",
     env: false,
     least: 0,
-    default: usualMs.rateLimitDeadlineMs,
+    default: 60_000,
     text: "how long to wait for a rate limit or a failing token endpoint",
   },
   allowInsecureHttp: {
@@ -83,6 +80,12 @@ const settingTable = {
     text: "allow plain http to another machine, in a network that you trust",
   },
 } as const;
+
+/** The defaults, which are those of the library. */
+export const usualMs: { readonly timeoutMs: number; readonly rateLimitDeadlineMs: number } = {
+  timeoutMs: settingTable.timeoutMs.default,
+  rateLimitDeadlineMs: settingTable.rateLimitDeadlineMs.default,
+};
 
 export type SettingName = keyof typeof settingTable;
 const settingNames = Object.keys(settingTable) as SettingName[];
