@@ -194,6 +194,50 @@ describe("a malformed request", () => {
   });
 });
 
+describe("a body that is too large", () => {
+  const mebibyte = "x".repeat(1_048_576);
+  const chunk = `100000\r\n${mebibyte}\r\n`;
+  const rows = [
+    { name: "of Variant B's token endpoint", path: "/v1/auth/token", type: "application/json", status: 413 },
+    {
+      name: "of Variant A's token endpoint",
+      path: TOKEN,
+      type: "application/x-www-form-urlencoded",
+      status: 400,
+    },
+  ].flatMap((row) => [
+    { ...row, framing: "Content-Length: 8388608", part: mebibyte, end: "" },
+    { ...row, framing: "Transfer-Encoding: chunked", part: chunk, end: "0\r\n\r\n" },
+  ]);
+  test.each(rows)(
+    "$name is refused while it is sent, and the client may send all of it: $framing",
+    async ({ path, type, status, framing, part, end }) => {
+      const url = await listening(new PluginClient());
+      const socket = await connected(url);
+      const faults: unknown[] = [];
+      socket.on("error", (error) => faults.push(error));
+      socket.setEncoding("latin1");
+      socket.write(`POST ${path} HTTP/1.1\r\nHost: h\r\nContent-Type: ${type}\r\n${framing}\r\n\r\n`);
+      socket.write(part);
+      const [answer] = await once(socket, "data");
+      expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} .*\r\nConnection: close\r\n`, "is"));
+      for (let sent = 1; sent < 8; sent += 1) socket.write(part);
+      socket.write(end);
+      const [wasReset] = await once(socket, "close");
+      expect([wasReset, faults]).toEqual([false, []]);
+    },
+  );
+
+  test("ends the connection when the client gives up after the refusal", async () => {
+    const { url, close } = await new PluginClient().emulator.listen();
+    const socket = await connected(url);
+    socket.write(`POST /v1/auth/token HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n${chunk}`);
+    await once(socket, "data");
+    socket.destroy();
+    await closesAtOnce(close);
+  });
+});
+
 describe("close", () => {
   test("ends idle keep-alive connections at once and frees the port", async () => {
     const { emulator } = new PluginClient();

@@ -11,6 +11,8 @@ import type { Connection } from "./connection.js";
 const REQUEST_TIMEOUT_MS = 10_000;
 /** After this, `close` ends the requests that are still in flight. */
 const CLOSE_GRACE_MS = 250;
+/** So long a client may go on sending a body that was refused. */
+const LINGER_MS = 5000;
 
 export interface Listening {
   /** The origin of the server's URL, without a path. */
@@ -26,9 +28,11 @@ export async function listenOn(
 ): Promise<Listening> {
   const closing = new AbortController();
   const listener = getRequestListener(
-    (request, environment) => {
+    async (request, environment) => {
       const { incoming, outgoing } = environment as HttpBindings;
-      return answer(request, httpConnection(incoming, outgoing, closing.signal));
+      const response = await answer(request, httpConnection(incoming, outgoing, closing.signal));
+      const isBodyLeft = incoming.readableDidRead && !incoming.complete && !outgoing.headersSent;
+      return isBodyLeft ? answerEarly(response, incoming, outgoing) : response;
     },
     // The emulator shares its process with the code under test, whose globals must stay as they are.
     { overrideGlobalObjects: false },
@@ -111,6 +115,34 @@ function httpConnection(
       return RESPONSE_ALREADY_SENT;
     },
   };
+}
+
+/**
+ * Answers while the client still sends a body that is read no further, because it is too large. With `Connection: close` Node
+ * closes as soon as the answer ends. A body that is not read by then resets the connection, often before the client has read
+ * the answer, so the answer is sent whole but ends after the body.
+ */
+async function answerEarly(
+  response: Response,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+): Promise<Response> {
+  const body = new Uint8Array(await response.arrayBuffer());
+  for (const [name, value] of response.headers) outgoing.appendHeader(name, value);
+  outgoing.setHeader("content-length", body.byteLength);
+  outgoing.setHeader("connection", "close");
+  outgoing.writeHead(response.status);
+  outgoing.write(body);
+  const end = () => {
+    clearTimeout(limit);
+    outgoing.end();
+  };
+  const limit = setTimeout(end, LINGER_MS);
+  incoming.once("close", end);
+  // Those that fill the request's stream, which would pause at each chunk.
+  incoming.removeAllListeners("data");
+  incoming.resume();
+  return RESPONSE_ALREADY_SENT;
 }
 
 function whenLeft(incoming: IncomingMessage, outgoing: ServerResponse, closing: AbortSignal): AbortSignal {
