@@ -15,6 +15,7 @@ import {
   generated,
   ONE_OPERATION,
   openapi,
+  rowsOf,
   sample,
 } from "./sample-documents.js";
 
@@ -108,6 +109,42 @@ test("the type of a map allows the members beside it, so that there are values o
   const types = await text("variant-a.ts");
   expect(types).toMatch(/Map: \{\s+empty\?: boolean;\s+\} & \{\s+\[key: string\]: string \| boolean;/);
   expect(types).toMatch(/Flags: \{\s+empty\?: boolean;\s+\} & \{\s+\[key: string\]: boolean;/);
+});
+
+test("a member with a default is as optional as the document says, in bodies and answers", async () => {
+  const Job = { type: "object", properties: { tries: { type: "integer", default: 3 } } };
+  const { text } = await generated(openapi({}, { schemas: { Job } }));
+  expect(await text("variant-a.ts")).toMatch(/tries\?: number;/);
+});
+
+test("a member that tells alternatives apart has the values that its own schema names", async () => {
+  const kind = (only: string) => ({ type: "string", enum: [only] });
+  const named = (only: string) => ({ type: "object", required: ["kind"], properties: { kind: kind(only) } });
+  const either = (...names: string[]) => ({
+    oneOf: names.map((name) => ({ $ref: `#/components/schemas/${name}` })),
+    discriminator: { propertyName: "kind" },
+  });
+  const plain = { type: "object", required: ["kind"], properties: { kind: { type: "string" } } };
+  const schemas = {
+    ...{
+      ToolSubject: named("tool"),
+      PageSubject: named("page"),
+      Subject: either("ToolSubject", "PageSubject"),
+    },
+    ...{ cat: plain, dog: plain, Pet: either("cat", "dog") },
+  };
+  const { text } = await generated(openapi({}, { schemas }));
+  const types = await text("variant-a.ts");
+  expect(types).toMatch(/ToolSubject: \{\s+(?:\/\*\*[^/]*\*\/\s+)?kind: "tool";/);
+  // Where the schema names none, the name of the alternative is the value (OpenAPI 3.1.1, Discriminator Object).
+  expect(types).toMatch(/kind: "cat";/);
+});
+
+test("a header that fetch sends by itself is not an argument", async () => {
+  const length = { name: "Content-Length", in: "header", required: true, schema: { type: "integer" } };
+  const put = { operationId: "put", parameters: [length], responses: { 200: { description: "Done." } } };
+  const rows = await rowsOf(openapi({ "/things": { put } }));
+  expect(rows.put).not.toHaveProperty("parameters");
 });
 
 describe("operations.ts", () => {

@@ -92,6 +92,8 @@ describe("a sample is allowed by its schema", () => {
     ...formats.map((format) => list({ ...text, format }, { minItems: 4, uniqueItems: true })),
     object({ a: { ...text, pattern: "^[^\\\\\\_]*$", minLength: 1 } }, { required: ["a"] }),
     { ...text, pattern: "^arn:a\\-b:.+$", minLength: 46 },
+    { ...text, pattern: "^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?[.]){2,}[a-z]+$", maxLength: 512 },
+    { ...text, pattern: "^\\$[-+*/%]?\\s[!-/]$" },
     { type: "null" },
     { oneOf: [object({ a: text }), object({ b: text })] },
     { oneOf: [object({ a: text, kind: text }), object({ a: whole }), object({ c: { type: "null" } })] },

@@ -82,8 +82,14 @@ export interface ServerSentEvent {
 export type AnySuccess = Readonly<Record<200 | 201 | 202 | 203 | 204 | 205 | 206 | 207 | 208 | 226, unknown>>;
 `;
 
-/** X-Envelope is an option of each call; OpenAPI ignores the other three as parameters (3.1, Parameter Object). */
-const IGNORED_HEADERS: readonly string[] = ["x-envelope", "accept", "content-type", "authorization"];
+/**
+ * X-Envelope is an option of each call; OpenAPI ignores the next three as parameters (3.1, Parameter Object). A fetch knows
+ * the length of what it sends, and fails if it is told another.
+ */
+const IGNORED_HEADERS: readonly string[] = [
+  ...["x-envelope", "accept", "content-type", "authorization"],
+  "content-length",
+];
 
 const NOTHING = "Record<never, never>";
 

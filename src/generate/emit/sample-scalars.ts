@@ -57,17 +57,28 @@ export function* strings(schema: JsonObject): Generator<string> {
 /** Texts of a pattern. Each repetition is as short as it may be, then longer; a higher index takes other characters. */
 function matching(pattern: string, index: number, length: number): string[] {
   try {
-    const made = new RandExp(new RegExp(pattern));
-    made.defaultRange.subtract(0, 47);
+    const expression = new RegExp(pattern);
     const shifts = index === 0 ? [0, 1, 4, length] : [index];
     return shifts.map((shift) => {
-      made.max = Math.max(shift, 1);
-      made.randInt = (from, to) => from + (shift % (to - from + 1));
-      return made.gen();
+      // Letters and digits read better, but a pattern may have a place that takes neither.
+      const plain = textOf(expression, shift, LEAST_PLAIN);
+      return expression.test(plain) ? plain : textOf(expression, shift, LEAST_PRINTED);
     });
   } catch {
     return [];
   }
+}
+
+const LEAST_PRINTED = " ".charCodeAt(0);
+const LEAST_PLAIN = "0".charCodeAt(0);
+
+/** A text of characters from the code `least` on. */
+function textOf(expression: RegExp, shift: number, least: number): string {
+  const made = new RandExp(expression);
+  made.defaultRange.subtract(0, least - 1);
+  made.max = Math.max(shift, 1);
+  made.randInt = (from, to) => from + (shift % (to - from + 1));
+  return made.gen();
 }
 
 export function* numbers(schema: JsonObject, isInteger: boolean): Generator<number> {

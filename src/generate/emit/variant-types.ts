@@ -24,11 +24,12 @@ export async function typeEmitter(): Promise<(document: Document, notes: Provena
   const { astToString, resolveRef, scanDiscriminators, transformSchema } = peer;
   type Options = Parameters<typeof transformSchema>[1] & Parameters<typeof scanDiscriminators>[1];
   // What is not given is off, as it is by default.
-  const fixed = { silent: true, defaultNonNullable: true, emptyObjectsUnknown: true };
+  const fixed = { silent: true, emptyObjectsUnknown: true };
   return (document, notes) => {
     // A copy, because scanDiscriminators changes its input.
     const root = JSON.parse(JSON.stringify(document.root, (_, value) => plain(noted(value, notes))));
     mendKinds(root);
+    dropRefusedTags(root);
     nameTargets(root);
     const options = { ...fixed, injectFooter: [] } as Partial<Options> as Options;
     const header = fileHeader(`Types of Variant ${document.variant}, by openapi-typescript.`, [document]);
@@ -79,6 +80,28 @@ function noted(value: unknown, notes: ProvenanceNotes): unknown {
   const note = notes.get(value);
   if (note === undefined || !isObject(value)) return value;
   return { ...value, description: [value.description ?? [], note].flat().join("\n\n") };
+}
+
+/**
+ * Without a mapping the value of a discriminator is the name of the alternative, which openapi-typescript writes over the
+ * schema of that member. Where this schema allows other values only, no value would have the type and its schema allow it.
+ */
+function dropRefusedTags(root: JsonObject): void {
+  const targetOf = (part: unknown) =>
+    isObject(part) && typeof part.$ref === "string" && part.$ref.startsWith("#/")
+      ? atPointer(root, percentDecoded(part.$ref.slice(1)))
+      : undefined;
+  walkDocument(root, (value) => {
+    const { propertyName, mapping } = Object(value.discriminator) as JsonObject;
+    if (!Array.isArray(value.oneOf) || typeof propertyName !== "string" || mapping !== undefined) return;
+    const isRefused = value.oneOf.some((part) => {
+      const name = String(Object(part).$ref).split("/").at(-1);
+      const { const: only, enum: values } = Object(Object(Object(targetOf(part)).properties)[propertyName]);
+      const allowed = only === undefined ? values : [only];
+      return Array.isArray(allowed) && !allowed.includes(name);
+    });
+    if (isRefused) delete (value as { discriminator?: unknown }).discriminator;
+  });
 }
 
 const TEXTS: readonly string[] = ["title", "summary", "description"];
