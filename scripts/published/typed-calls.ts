@@ -6,6 +6,7 @@ import {
   type Body,
   isBinary,
   isJson,
+  isJsonSequence,
   isMultipart,
   isUrlencoded,
   mediaTypeSent,
@@ -39,7 +40,7 @@ export function typedCalls(document: Document, operations: readonly Operation[])
   const module = [
     `import type { Service } from "bivariant";\nimport type { OperationTypes } from "./operations.js";\n`,
     `type OwnService = Extract<Service<OperationTypes>, { readonly variant: "B" }>;\n`,
-    `export function callsOf(service: OwnService): object {\n  return {\n    service,\n${calls.join("")}  };\n}\n`,
+    `export function callsOf(service: OwnService): object {\n  void service;\n  return {\n${calls.join("")}  };\n}\n`,
   ].join("\n");
   return { module, notCalled, untyped };
 }
@@ -65,9 +66,11 @@ interface Missing {
 
 function initOf(document: Document, open: Document, operation: Operation): Text | Missing {
   const places = new Map<string, Text[]>();
+  let length = 0;
   for (const parameter of operation.parameters.filter(isParameter)) {
     const value = parameterValue(document, operation, parameter);
-    const isLeftOut = value === undefined || !isWritable(parameter, value);
+    length += parameter.name.length + encodeURIComponent(JSON.stringify(value) ?? "").length;
+    const isLeftOut = value === undefined || !isWritable(parameter, value) || length > LONGEST_QUERY;
     if (isLeftOut && !isNeeded("B", parameter)) continue;
     if (value === undefined)
       return { reason: `no value is found for the parameter ${parameter.name}; give an example` };
@@ -87,6 +90,9 @@ function initOf(document: Document, open: Document, operation: Operation): Text 
   }
   return fields.length === 0 ? "" : `{ ${fields.join(", ")} }`;
 }
+
+/** In characters. A server of Node reads a head of at most 16 KiB. */
+const LONGEST_QUERY = 8000;
 
 /** A value that OpenAPI leaves undefined in its style is not sent where it is optional. */
 function isWritable({ form: { content, style } }: Parameter, value: unknown): boolean {
@@ -109,7 +115,9 @@ function parameterValue(document: Document, { path, source }: Operation, wanted:
       const { value } = follow(document, entry, "");
       if (!isObject(value) || value.name !== wanted.name || value.in !== wanted.in) continue;
       const [media = value] = Object.values(Object(value.content)).filter(isObject);
-      const found = exampleOf(document, media) ?? sampled(document, media.schema, "text");
+      const examples = examplesIn(document, media);
+      // What several schemas of a oneOf allow is refused by the validator, but a server may well take the example.
+      const found = exampleOf(document, media) ?? sampled(document, media.schema, "text") ?? examples[0];
       // An empty list is a parameter that is not sent.
       if (!Array.isArray(found) || found.length > 0) return found;
       return [sampled(document, mergedSchema(document, media.schema).items, "text")];
@@ -119,13 +127,16 @@ function parameterValue(document: Document, { path, source }: Operation, wanted:
 }
 
 /** The first example of a parameter or a media type that its schema allows. */
-function exampleOf(document: Document, { schema = true, example, examples }: JsonObject): unknown {
+function exampleOf(document: Document, media: JsonObject): unknown {
+  return examplesIn(document, media).find((one) => isAllowed(document, media.schema ?? true, one));
+}
+
+function examplesIn(document: Document, { example, examples }: JsonObject): unknown[] {
   const others = Object.values(isObject(examples) ? examples : {}).map((one) => {
     const { value } = follow(document, one, "");
     return isObject(value) ? value.value : undefined;
   });
-  const given = [example, ...others].filter((one) => one !== undefined);
-  return given.find((one) => isAllowed(document, schema, one));
+  return [example, ...others].filter((one) => one !== undefined);
 }
 
 /** Undefined if nothing is found. `any` is for a schema that allows any value. */
@@ -174,9 +185,22 @@ function bodyValue(document: Document, open: Document, body: Body): Text | undef
   if (value === undefined) return undefined;
   const cast = typed === undefined ? CAST : "";
   if (isJson(sent)) return JSON.stringify(value) + cast;
-  if (isMultipart(sent)) return formOf(document, schema, isObject(value) ? value : {}) + cast;
-  if (isUrlencoded(sent)) return JSON.stringify(isObject(value) ? value : {}) + cast;
+  const form = isObject(value) ? withoutEmptyLists(document, schema, value) : {};
+  if (isMultipart(sent)) return formOf(document, schema, form) + cast;
+  if (isUrlencoded(sent)) return JSON.stringify(form) + cast;
+  if (isJsonSequence(sent) && Array.isArray(value))
+    return JSON.stringify(value.map((one) => `${JSON.stringify(one)}\n`).join(""));
   return JSON.stringify(typeof value === "object" ? JSON.stringify(value) : String(value));
+}
+
+/** An empty list is a member that a form does not have. */
+function withoutEmptyLists(document: Document, schema: unknown, value: JsonObject): JsonObject {
+  const { properties } = mergedSchema(document, schema);
+  const members = Object.entries(value).map(([name, member]) => {
+    if (!Array.isArray(member) || member.length > 0) return [name, member];
+    return [name, [sampled(document, mergedSchema(document, Object(properties)[name]).items, "text")]];
+  });
+  return Object.fromEntries(members);
 }
 
 /** Members that are binary are files. */
