@@ -115,12 +115,13 @@ function parameterValue(document: Document, { path, source }: Operation, wanted:
       const { value } = follow(document, entry, "");
       if (!isObject(value) || value.name !== wanted.name || value.in !== wanted.in) continue;
       const [media = value] = Object.values(Object(value.content)).filter(isObject);
-      const examples = examplesIn(document, media);
+      const [example] = wanted.required ? examplesIn(document, media) : [];
       // What several schemas of a oneOf allow is refused by the validator, but a server may well take the example.
-      const found = exampleOf(document, media) ?? sampled(document, media.schema, "text") ?? examples[0];
+      const found = exampleOf(document, media) ?? sampled(document, media.schema, "text") ?? example;
       // An empty list is a parameter that is not sent.
       if (!Array.isArray(found) || found.length > 0) return found;
-      return [sampled(document, mergedSchema(document, media.schema).items, "text")];
+      const item = sampled(document, mergedSchema(document, media.schema).items, "text");
+      return item === undefined ? undefined : [item];
     }
   }
   return "text";

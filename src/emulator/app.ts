@@ -1,6 +1,7 @@
 // Routes a request to its endpoint and records it in the journal.
 import { answerApiCall } from "./api/calls.js";
-import { routeTable, variantOf } from "./api/routes.js";
+import { variantOf } from "./api/route.js";
+import { routeTable } from "./api/routes.js";
 import { type Exchange, holdBack, type Sending, sendAnswer, underFaults } from "./faults/apply.js";
 import { hostRoutes } from "./host/host-application.js";
 import type { Connection } from "./http/connection.js";

@@ -2,7 +2,8 @@
 
 import { z } from "zod";
 import { createAdmin } from "./admin/admin.js";
-import { type NotServed, operationsNotSampled, operationsNotServed } from "./api/routes.js";
+import { type NotServed, operationsNotSampled, operationsNotServed } from "./api/documented.js";
+import type { ApiTypes } from "./api/responses.js";
 import { createApp } from "./app.js";
 import type { EmulatorRules } from "./checks.js";
 import type { EmulatorClock } from "./clock.js";
@@ -202,7 +203,7 @@ const addressSchema = z.strictObject({
  * emulator.registerPlugin({ clientId: "reporter", tenantId: "acme", type: "service", jwks, scopes: ["devices:read"] });
  * const { url, close } = await emulator.listen();
  */
-export function createEmulator(options: EmulatorOptions = {}): Emulator {
+export function createEmulator<T extends ApiTypes = ApiTypes>(options: EmulatorOptions<T> = {}): Emulator {
   let given = parseEmulatorOptions(options);
   const { publicUrl: configured = DEFAULT_PUBLIC_URL, randomSeed } = given;
   const { origin, pathname } = new URL(configured);

@@ -1,5 +1,8 @@
 // The public entry `bivariant/emulator`: the service, both variants, in-process or over HTTP.
-export type { ApiCall, ApiRoute, Device, Devices, EmulatedApi, NotServed } from "./api/routes.js";
+export type { Device, Devices } from "./api/devices.js";
+export type { EmulatedApi, NotServed } from "./api/documented.js";
+export type { ApiTypes, Responses } from "./api/responses.js";
+export type { ApiCall, ApiRoute } from "./api/route.js";
 export type { EmulatorRules, RuleSettings } from "./checks.js";
 export type { EmulatorClock, Instant } from "./clock.js";
 export type { CustomerLog, CustomerLogEntry, CustomerLogFilter } from "./customer-log.js";

@@ -1,16 +1,9 @@
 // The options of createEmulator: how they are checked, their defaults, and the choice that each of them makes.
 import { z } from "zod";
-import {
-  type ApiRoute,
-  apiRouteSchema,
-  apiSchema,
-  type Devices,
-  defaultDevices,
-  devicesSchema,
-  type EmulatedApi,
-  type Responses,
-  responsesSchema,
-} from "./api/routes.js";
+import { type Devices, defaultDevices, devicesSchema } from "./api/devices.js";
+import { apiSchema, type EmulatedApi } from "./api/documented.js";
+import { type ApiTypes, type Responses, responsesSchema } from "./api/responses.js";
+import { type ApiRoute, apiRouteSchema } from "./api/route.js";
 import type { RuleSettings } from "./checks.js";
 import { EmulatorError, isJson, parseInput } from "./errors.js";
 import { canHaveContent } from "./faults/faults.js";
@@ -37,7 +30,7 @@ export interface RefreshTokenOptions {
   readonly idleSeconds?: number | undefined;
 }
 
-export interface EmulatorOptions {
+export interface EmulatorOptions<T extends ApiTypes = ApiTypes> {
   /** The variants to serve; with an empty list every request is answered 404. Default: both. */
   readonly variants?: readonly ("A" | "B")[] | undefined;
   /** The only clock; it returns epoch milliseconds. Default: `Date.now`. */
@@ -55,12 +48,13 @@ export interface EmulatorOptions {
    * The module operations.ts of `bivariant generate`, as `connect({ api })` takes it: its operations are served. Each
    * answers the example of its document, else a value that its schema allows. Default: no operations.
    */
-  readonly api?: EmulatedApi | undefined;
+  readonly api?: EmulatedApi<T> | undefined;
   /**
-   * Answers of your own for operations of `api`, by operationId. Each receives the call as it was read by the document.
-   * @example { createThing: ({ body }) => ({ id: "1", ...Object(body) }) }
+   * Answers of your own for operations of `api`, by operationId. Each receives the call as it was read by the document, in
+   * the types of the document, and returns the body of a documented success or a `Response`.
+   * @example { createThing: ({ body }) => ({ id: "1", ...body }) }
    */
-  readonly respond?: Responses | undefined;
+  readonly respond?: Responses<T> | undefined;
   /** How long a replaced grant stays in force for tokens already minted, in milliseconds. Default: 0. */
   readonly narrowingDelayMs?: number | undefined;
   /** `expires_in` of Variant A and the lifetime of both variants' tokens. Default: 3600. */

@@ -244,12 +244,10 @@ describe("the option api", () => {
     const table = { one: entry, two: { ...alike, path: "/v1/{id}/parts" }, three: alike, ...left };
     const emulator = createEmulator({ api: of({}, table) });
     const reasons = emulator.notServed.map(({ operationId, reason }) => [operationId, reason]);
-    const unreachable =
-      "its path holds a query, a fragment, or two parameters without a character between them";
     expect(Object.fromEntries(reasons)).toEqual({
-      0: unreachable,
-      1: unreachable,
-      2: unreachable,
+      0: "its path has two parameters without a character between them",
+      1: "its path has a fragment, which no request carries",
+      2: "its path has a query, which is not a part of a path",
       3: "fetch does not send this method",
       three: "no request could tell it from two",
     });

@@ -8,7 +8,7 @@ import { readApi } from "../../src/generate/emit/emulation.js";
 import { generate } from "../../src/generate/index.js";
 import { connect, serviceAccount } from "../../src/index.js";
 import { openapi, sample } from "../generate/sample-documents.js";
-import { blockWith, bundleProgram, cacheFolder } from "../readme/pages.js";
+import { blockWith, bundleProgram, cacheFolder, compile } from "../readme/pages.js";
 
 const answer = { 200: { description: "What was read." } };
 
@@ -641,7 +641,9 @@ describe("the option respond", () => {
     const folder = cacheFolder();
     const { documents } = await sample(openapi({}), openapi(paths, { schemas: { Note } }));
     await generate({ documents: { B: documents.B }, out: join(folder, "generated") });
-    const file = await bundleProgram(blockWith("ts", "removeNote"), folder, "fake.mjs", folder);
+    const printed = blockWith("ts", "removeNote");
+    expect(compile({ printed }, join(folder, "generated"))).toEqual([]);
+    const file = await bundleProgram(printed, folder, "fake.mjs", folder);
     const { emulator } = (await import(pathToFileURL(file).href)) as { emulator: Emulator };
     const api = await readApi({ B: documents.B });
     emulator.registerServiceAccount({ ...worker, tenantId: "acme" });
@@ -703,6 +705,33 @@ describe("the option respond", () => {
       [201, "[1]"],
       [201, ""],
       [404, "x"],
+    ]);
+  });
+
+  test("answers texts and bytes in the documented media type, and anything else as JSON", async () => {
+    const responses = (type: string) => ({ 200: { description: "Done.", content: { [type]: {} } } });
+    const types = { csv: "text/csv", png: "image/png", odd: "text/plain", problem: "application/a+json" };
+    const paths = Object.fromEntries(
+      Object.entries(types).map(([id, type]) => [
+        `/v1/${id}`,
+        { get: { operationId: id, security: [], responses: responses(type) } },
+      ]),
+    );
+    const respond = {
+      csv: () => "a;b",
+      png: () => new Blob(["bytes"]),
+      odd: () => ({ a: 1 }),
+      problem: () => "text",
+    };
+    const { emulator } = await served(paths, {}, { respond });
+    const read = await Promise.all(Object.keys(types).map((id) => emulator.fetch(`/v1/${id}`)));
+    expect(
+      await Promise.all(read.map(async (one) => [one.headers.get("content-type"), await one.text()])),
+    ).toEqual([
+      ["text/csv", "a;b"],
+      ["image/png", "bytes"],
+      ["application/json", '{"a":1}'],
+      ["application/a+json", '"text"'],
     ]);
   });
 

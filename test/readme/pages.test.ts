@@ -53,7 +53,9 @@ describe("the first example", () => {
 
 describe("the TypeScript blocks", () => {
   const compiled = blocks.filter(
-    ({ language, code }) => language === "ts" && code.includes('from "bivariant'),
+    // The stateful fake is of a document of its own, with which test/emulator compiles it.
+    ({ language, code }) =>
+      language === "ts" && code.includes('from "bivariant') && !code.includes("removeNote"),
   );
 
   test("that import the package compile, and use what they import", () => {

@@ -62,7 +62,7 @@ test("each operation without a round trip is listed with its place and the reaso
   expect(tableOf(results)).toContain(
     "4 operations, 0 round trips (0 with a cast), 0 known failures, 4 others",
   );
-  expect(tableOf(results)).toContain("  fragment (b.yaml:8:7): FAILED: its path holds");
+  expect(tableOf(results)).toContain("  fragment (b.yaml:8:7): FAILED: its path has a fragment");
 });
 
 test("a document of which nothing is generated is a failure", async () => {

@@ -21,10 +21,23 @@ export function documentedAnswer(
   const { contentType, body } = accepted(answer, accept);
   // The constructor of Response refuses a body for these two.
   if (contentType === undefined || status === 204 || status === 205) return new Response(null, { status });
-  const isJson = /\/(?:[\w.+*-]+\+)?json\s*(?:;|$)|\*/i.test(contentType);
+  const isJson = JSON_OR_ANY.test(contentType);
   const headers = { "content-type": contentType.includes("*") ? "application/json" : contentType };
   if (isJson) return Response.json(body === undefined ? notShown : body, { status, headers });
   return new Response(typeof body === "string" ? body : "", { status, headers });
+}
+
+const JSON_OR_ANY = /\/(?:[\w.+*-]+\+)?json\s*(?:;|$)|\*/i;
+
+/** A value of a consumer's own: bytes, and a text where the document has no JSON, as they are; anything else as JSON. */
+export function valueAnswer(status: number, body: unknown, documented = "application/json"): Response {
+  if (body instanceof Blob) {
+    const type = documented.includes("*") ? "application/octet-stream" : documented;
+    return new Response(body, { status, headers: { "content-type": body.type || type } });
+  }
+  const isDocumented = typeof body === "string" || JSON_OR_ANY.test(documented);
+  const contentType = isDocumented ? documented : "application/json";
+  return documentedAnswer({ status, contentType, body }, body, null);
 }
 
 /** If nothing that is documented is accepted, the first is served, as RFC 9110 section 12.4.1 allows. */

@@ -5,8 +5,9 @@ import type { RequestNote } from "../journal.js";
 import { grantsInForce, type Plugin } from "../registrations/plugins.js";
 import { shown } from "../shown.js";
 import type { Authorization, Deployment, IssuedToken } from "../state.js";
+import { devicesOf } from "./devices.js";
 import { readCall } from "./requests.js";
-import { type ApiRoute, devicesOf, type ServedRoute, variantOf } from "./routes.js";
+import { type ApiRoute, type ServedRoute, variantOf } from "./route.js";
 
 export async function answerApiCall(
   deployment: Deployment,

@@ -2,6 +2,7 @@
  * A consumer with documents of its own: the generated module types `connect`, `createService` and `call`. The files in
  * ./generated exist only while types.test.ts compiles this one.
  */
+import { createEmulator, type EmulatorOptions } from "../../../src/emulator/index.js";
 import {
   connect,
   createAuth,
@@ -187,4 +188,43 @@ export async function serializers(service: Own): Promise<void> {
   await service.call("upload", { body: new ArrayBuffer(1), bodySerializer: (body: ArrayBuffer) => body });
   // @ts-expect-error it must return the query
   await service.call("listDevices", { querySerializer: () => 5 });
+}
+
+/** The answers of an emulator receive what the documents say, and return the body of a documented success. */
+export function answers(): void {
+  createEmulator({
+    api,
+    respond: {
+      getDevice(call) {
+        proof<Equal<typeof call.params.path.deviceId, string>>();
+        if (call.variant === "A") proof<Equal<typeof call.body, unknown>>();
+        return { id: call.params.path.deviceId, name: "Door" };
+      },
+      async replaceSchedule(call) {
+        proof<Equal<typeof call.body, A["schemas"]["Schedule"] | B["schemas"]["Schedule"]>>();
+        if (call.variant === "A") proof<Equal<typeof call.params.header, Readonly<{ "If-Match": string }>>>();
+        return call.variant === "B" && call.params.query.validateOnly ? call.body : undefined;
+      },
+      searchDevices: ({ body }) => (body === undefined ? [] : [{ id: body.text, title: "Found" }]),
+      sendReport({ body }) {
+        if (body instanceof Blob || typeof body === "string") return new Response(null, { status: 406 });
+        return "file" in body ? body.file.toString() : { name: body.name };
+      },
+      upload({ body }) {
+        proof<Equal<typeof body, Blob>>();
+        return undefined;
+      },
+      watch: () => new Response("data: 1\n\n", { headers: { "content-type": "text/event-stream" } }),
+      ping: () => ({ any: "success" }),
+    },
+  });
+  // @ts-expect-error no operation of the documents has this id
+  createEmulator({ api, respond: { getDevices: () => [] } });
+  // @ts-expect-error the document requires a name
+  createEmulator({ api, respond: { getDevice: () => ({ id: "d" }) } });
+  // @ts-expect-error the document has a body for its only success
+  createEmulator({ api, respond: { listDevices: () => undefined } });
+  // Options that are put together before the documents are known are not typed by them.
+  const options: EmulatorOptions = { api, respond: { getDevice: ({ params }) => params.path.deviceId } };
+  createEmulator(options);
 }
