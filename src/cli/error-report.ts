@@ -59,7 +59,10 @@ export function exitCodeOf(error: unknown): ExitCode {
 
 /** Checks the name, because importing the classes would load the emulator and the generator every time. */
 function isToolError(error: unknown): error is Error & ToolError {
-  return error instanceof Error && ["EmulatorError", "GenerateError", "ContractError"].includes(error.name);
+  return (
+    error instanceof Error &&
+    ["EmulatorError", "GenerateError", "ContractError", "SurveyError"].includes(error.name)
+  );
 }
 
 interface ToolError {

@@ -28,8 +28,11 @@ export class Output {
   readonly paint: Paint;
   /** Colours for stderr. */
   readonly paintNote: Paint;
+  /** The indent of JSON. 0 keeps a value on one line, for a command that prints one on each line. */
+  indent: 0 | 2 = 2;
   readonly #streams: Streams;
   readonly #env: Environment;
+  #hasProgress = false;
 
   constructor(streams: Streams, env: Environment, json: boolean) {
     this.json = json;
@@ -47,11 +50,12 @@ export class Output {
 
   /** Writes text to stdout unchanged, because a shell, a program or a form reads it. */
   verbatim(text: string): void {
+    this.#clearProgress();
     this.#streams.stdout.write(`${text}\n`);
   }
 
   /** Writes a result as JSON; one of many results has the indent 0, which keeps it on one line. */
-  value(value: unknown, indent: 0 | 2 = 2): void {
+  value(value: unknown, indent: 0 | 2 = this.indent): void {
     this.verbatim(printableJson(value, indent));
   }
 
@@ -62,7 +66,22 @@ export class Output {
   /** Writes text for people to stderr, wrapped. */
   say(text: string): void {
     const { stderr } = this.#streams;
+    this.#clearProgress();
     stderr.write(`${wrap(text, columnsOf(stderr, this.#env))}\n`);
+  }
+
+  /** Shows a line on the terminal until something else is written, or removes it. Nothing is shown without a terminal. */
+  progress(text: string | undefined): void {
+    const { stderr } = this.#streams;
+    this.#clearProgress();
+    if (text === undefined || !stderr.isTTY || this.#env.TERM === "dumb") return;
+    stderr.write(text.slice(0, columnsOf(stderr, this.#env) - 1));
+    this.#hasProgress = true;
+  }
+
+  #clearProgress(): void {
+    if (this.#hasProgress) this.#streams.stderr.write("\r\u001b[2K");
+    this.#hasProgress = false;
   }
 
   /** Runs a task and, when it takes long, notes what the program waits for; `what` completes "Still ...". */

@@ -122,14 +122,21 @@ function tokenFinding(auth: Auth, token: AccessToken, input: DoctorInput): Findi
   return pass("token", auth.variant === "B" ? issued + scope : issued);
 }
 
-interface Refused extends Pick<Earlier, "variant" | "correctionMs" | "jwks">, Pick<DoctorInput, "wording"> {
+export interface Refused
+  extends Pick<Earlier, "variant" | "correctionMs" | "jwks">,
+    Pick<DoctorInput, "wording"> {
   /** Names the client and the tenant of the token request; empty for a stored login. */
   readonly asked: string;
   /** The part of the admin area that holds the client. */
   readonly adminArea: "API clients" | "Service accounts";
 }
 
-function explainRefusal(check: "token" | "api_call", error: BivariantError, refused: Refused): Finding {
+/** Explains an error as a failed check. */
+export function explainRefusal(
+  check: "detection" | "token" | "api_call",
+  error: BivariantError,
+  refused: Refused,
+): Finding {
   const causes = withJwks(error, refused);
   const asked = check === "token" ? refused.asked : "";
   const evidence = `${error.code}${asked}: ${evidenceOf(error, causes, refused)}`;

@@ -1,4 +1,5 @@
 /** A run as one HTML page for people: it loads nothing, runs nothing, and is read on a phone and on paper too. */
+import { htmlText as text } from "../../html-text.js";
 import { version } from "../../version.js";
 import type { ContractResult } from "../case.js";
 import type { Exchange } from "../exchange.js";
@@ -170,13 +171,6 @@ function exchangeItem(exchange: Exchange): string {
 function factList(facts: readonly (readonly [name: string, value: string])[]): string {
   const rows = facts.map(([name, value]) => `<div><dt>${name}</dt><dd>${text(value)}</dd></div>`);
   return `<dl>${rows.join("")}</dl>`;
-}
-
-/** Escapes markup, and shows control and direction characters instead of obeying them. */
-function text(value: string): string {
-  return value
-    .replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`)
-    .replace(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) => `\\u{${char.codePointAt(0)?.toString(16)}}`);
 }
 
 /** A hash instead of 'unsafe-inline'. A test holds it against the stylesheet. */

@@ -1,0 +1,38 @@
+/** Results as CSV, for spreadsheets. */
+import { stringify } from "csv-stringify/sync";
+import { type SurveyResult, stateOf } from "./result.js";
+
+/** The names of the columns, in order, each with its cell. */
+const cells: Readonly<Record<string, (one: SurveyResult) => unknown>> = {
+  tenantId: (one) => one.tenantId,
+  baseUrl: (one) => one.baseUrl,
+  variant: (one) => one.variant,
+  works: (one) => String(one.works),
+  state: stateOf,
+  code: (one) => one.code,
+  problem: (one) => one.problem,
+  remedy: (one) => one.remedy,
+  servedA: (one) => one.served.A,
+  servedB: (one) => one.served.B,
+  changes: (one) => one.changes?.join(" "),
+  at: (one) => new Date(one.at).toISOString(),
+  aClientId: (one) => one.aClientId,
+  bClientId: (one) => one.bClientId,
+};
+
+/**
+ * Writes a line for each result, with the other columns of its row at the end, unless they have the name of one of these.
+ * A cell that a spreadsheet would take for a formula begins with a quote.
+ */
+export function resultsCsv(results: readonly SurveyResult[]): string {
+  const others = new Set(results.flatMap(({ other = {} }) => Object.keys(other)));
+  const names = [...Object.keys(cells), ...[...others].filter((name) => !Object.hasOwn(cells, name))];
+  const rows = results.map((one) =>
+    names.map((name) => {
+      const other = one.other !== undefined && Object.hasOwn(one.other, name) ? one.other[name] : undefined;
+      const value = Object.hasOwn(cells, name) ? cells[name]?.(one) : other;
+      return value ?? "";
+    }),
+  );
+  return stringify([names, ...rows], { escape_formulas: true });
+}

@@ -1,0 +1,224 @@
+/** The customers of a survey: what a row may hold, and what is wrong with one, found before anything is sent. */
+import { access, constants } from "node:fs/promises";
+import { resolve } from "node:path";
+import pMap from "p-map";
+import { isConfigurationError, type Variant } from "../errors.js";
+import type { NamesOf } from "../option-names.js";
+import { parseBaseUrl, parseTenantId } from "../variants/target.js";
+import { SurveyError } from "./errors.js";
+import { type Row, readRows, shownName, type WrongRow } from "./rows.js";
+
+export interface Customer {
+  readonly baseUrl: string;
+  /** Needed for Variant A, whose paths hold it. Without it only Variant B is asked. */
+  readonly tenantId?: string | undefined;
+  /** Uses the credential of this variant, and it must be served. Without it the deployment decides, and A is preferred. */
+  readonly variant?: Variant | undefined;
+  /** The service plugin of Variant A, with its private key (PEM or JWK) in a file or in a variable of this name. */
+  readonly aClientId?: string | undefined;
+  readonly aPrivateKeyFile?: string | undefined;
+  readonly aPrivateKeyVariable?: string | undefined;
+  readonly aKeyId?: string | undefined;
+  /** The service account of Variant B, with its secret in a file or in a variable of this name. */
+  readonly bClientId?: string | undefined;
+  readonly bClientSecretFile?: string | undefined;
+  readonly bClientSecretVariable?: string | undefined;
+  /** What else the row holds, repeated in the result. */
+  readonly other?: Readonly<Record<string, string>> | undefined;
+  /** Where the customer is in its file. */
+  readonly line?: number | undefined;
+}
+
+type Column = Exclude<keyof Customer, "other" | "line">;
+
+const columnNames: NamesOf<Pick<Customer, Column>> = {
+  baseUrl: true,
+  tenantId: true,
+  variant: true,
+  aClientId: true,
+  aPrivateKeyFile: true,
+  aPrivateKeyVariable: true,
+  aKeyId: true,
+  bClientId: true,
+  bClientSecretFile: true,
+  bClientSecretVariable: true,
+};
+export const columns = Object.keys(columnNames) as Column[];
+
+export interface CheckOptions {
+  readonly allowInsecureHttp?: boolean | undefined;
+}
+
+export interface ReadCustomersOptions extends CheckOptions {
+  /** Where relative paths of secrets begin. Default: the working directory. */
+  readonly folder?: string | undefined;
+  /** The variables that rows may name. Default: those of the process. */
+  readonly variables?: Readonly<Record<string, string | undefined>> | undefined;
+}
+
+export interface ReadCustomers {
+  readonly customers: readonly Customer[];
+  /** The rows that are wrong, or the same customer as an earlier one, by line. */
+  readonly wrong: readonly WrongRow[];
+}
+
+/**
+ * Reads customers from CSV, JSON lines or YAML, and checks each row: its values, that it is there once, and that the file
+ * or variable of its secret is there.
+ *
+ * @throws SurveyError `customers_invalid` if no row can be read, or a column may hold a secret; `customers_too_large`
+ * @example
+ * const { customers, wrong } = await readCustomers(await readFile("customers.csv", "utf8"));
+ */
+export async function readCustomers(
+  text: string,
+  { folder = ".", variables = process.env, allowInsecureHttp }: ReadCustomersOptions = {},
+): Promise<ReadCustomers> {
+  const read = readRows(text, checkHeader);
+  const wrong = [...read.wrong];
+  const rows = read.rows.flatMap((row) => {
+    const customer = customerOf(row, folder);
+    if (typeof customer !== "string") return [customer];
+    wrong.push({ line: row.line, problem: customer });
+    return [];
+  });
+  const checked = checkCustomers(rows, { allowInsecureHttp });
+  wrong.push(...checked.wrong);
+  const files = new Map<string, Promise<boolean>>();
+  const isReadable = (path: string) => {
+    const known =
+      files.get(path) ??
+      access(path, constants.R_OK).then(
+        () => true,
+        () => false,
+      );
+    files.set(path, known);
+    return known;
+  };
+  const secretProblem = async (customer: Customer): Promise<string | undefined> => {
+    for (const name of ["aPrivateKeyFile", "bClientSecretFile"] as const)
+      if (customer[name] !== undefined && !(await isReadable(customer[name])))
+        return `has a file in ${name} that cannot be read. Write the path of a file, not the secret itself.`;
+    for (const name of ["aPrivateKeyVariable", "bClientSecretVariable"] as const)
+      if (customer[name] !== undefined && !variables[customer[name]])
+        return `names a variable in ${name} that is not set.`;
+    return undefined;
+  };
+  const problems = await pMap(checked.customers, secretProblem, { concurrency: 32 });
+  const customers = checked.customers.filter((_, index) => problems[index] === undefined);
+  for (const [index, { line = 0 }] of checked.customers.entries()) {
+    const problem = problems[index];
+    if (problem !== undefined) wrong.push({ line, problem });
+  }
+  return { customers, wrong: wrong.sort((one, other) => one.line - other.line) };
+}
+
+function checkHeader(names: readonly string[]): void {
+  const problem = names.map(problemOfName).find((one) => one !== undefined);
+  if (problem !== undefined) throw new SurveyError("customers_invalid", `The first line ${problem}`);
+  const double = names.find((name, index) => name !== "" && names.indexOf(name) !== index);
+  if (double !== undefined)
+    throw new SurveyError("customers_invalid", `The first line names a column twice: ${shownName(double)}.`);
+  if (!names.includes("baseUrl"))
+    throw new SurveyError(
+      "customers_invalid",
+      `The first line names no column baseUrl. A survey reads a CSV whose first line names the columns, JSON lines, or a list in YAML. The columns are ${columns.join(", ")}.`,
+    );
+}
+
+const letters = (name: string) => name.toLowerCase().replace(/[^a-z]/g, "");
+const byLetters = new Map(columns.map((name) => [letters(name), name]));
+const secretName = /(?:secret|privatekey|password|passphrase|token|apikey|assertion|credential)s?$/;
+
+/** The rest of a sentence about a column that would repeat a secret in the output, or is misspelt and would do nothing. */
+function problemOfName(name: string): string | undefined {
+  if (Object.hasOwn(columnNames, name)) return undefined;
+  const meant = byLetters.get(letters(name));
+  if (meant !== undefined) return `has a column ${shownName(name)}. Name it ${meant}.`;
+  if (!secretName.test(letters(name))) return undefined;
+  return `has a column that may hold a secret (${shownName(name)}), which would be repeated in the output. Put the secret into a file or a variable, and name that in aPrivateKeyFile, aPrivateKeyVariable, bClientSecretFile or bClientSecretVariable.`;
+}
+
+function customerOf({ line, fields }: Row, folder: string): Customer | string {
+  const known: Record<string, unknown> = { line };
+  const other: [string, string][] = [];
+  for (const [name, value] of fields) {
+    const problem = problemOfName(name);
+    if (problem !== undefined) return problem;
+    if (/PRIVATE KEY-----/.test(value)) return "holds a private key. Put it into a file or a variable.";
+    if (value === "") continue;
+    if (!Object.hasOwn(columnNames, name)) other.push([name, value]);
+    else known[name] = /File$/.test(name) ? resolve(folder, value) : value;
+  }
+  return { ...known, ...(other.length > 0 && { other: Object.fromEntries(other) }) } as unknown as Customer;
+}
+
+/** Checks customers without reading a file. Each base URL is normalised. */
+export function checkCustomers(given: readonly Customer[], options: CheckOptions): ReadCustomers {
+  const customers: Customer[] = [];
+  const wrong: WrongRow[] = [];
+  const lines = new Map<string, number>();
+  for (const [index, one] of given.entries()) {
+    const line = one?.line ?? index + 1;
+    const checked = checkCustomer(one, options);
+    const key = typeof checked === "string" ? "" : identityOf(checked);
+    const earlier = lines.get(key);
+    if (typeof checked === "string") wrong.push({ line, problem: checked });
+    else if (earlier !== undefined)
+      wrong.push({ line, problem: `is the same customer as that of line ${earlier}.` });
+    else {
+      customers.push(checked);
+      lines.set(key, line);
+    }
+  }
+  return { customers, wrong };
+}
+
+/** Two rows are the same customer if these are the same: each tenant is asked once with each credential. */
+export function identityOf(
+  one: { readonly [Name in "baseUrl" | "tenantId" | "aClientId" | "bClientId"]?: unknown },
+): string {
+  return JSON.stringify([one.baseUrl, one.tenantId ?? null, one.aClientId ?? null, one.bClientId ?? null]);
+}
+
+/** Returns the customer with its base URL normalised, or the rest of a sentence about what is wrong with it. */
+function checkCustomer(customer: Customer, { allowInsecureHttp }: CheckOptions): Customer | string {
+  try {
+    const baseUrl = parseBaseUrl(customer?.baseUrl, allowInsecureHttp);
+    const problem = problemOf(customer);
+    if (problem !== undefined) return problem;
+    if (customer.tenantId !== undefined) parseTenantId(customer.tenantId, undefined);
+    return { ...customer, baseUrl };
+  } catch (error) {
+    if (!isConfigurationError(error)) throw error;
+    return `is wrong: ${error.message}`;
+  }
+}
+
+/** The rest of a sentence about what is wrong with a customer, apart from its base URL and tenant id. */
+function problemOf(customer: Customer): string | undefined {
+  for (const name of columns)
+    if (customer[name] !== undefined && (typeof customer[name] !== "string" || customer[name] === ""))
+      return `must hold a text in ${name}.`;
+  const { tenantId, variant, aClientId, aKeyId, bClientId } = customer;
+  if (variant !== undefined && variant !== "A" && variant !== "B") return "must have A or B in variant.";
+  for (const secret of ["aPrivateKey", "bClientSecret"] as const) {
+    const [file, variable] = [customer[`${secret}File`], customer[`${secret}Variable`]];
+    if (file !== undefined && variable !== undefined)
+      return `has both ${secret}File and ${secret}Variable. Keep one.`;
+    if (variable !== undefined && !/^[A-Za-z_]\w{0,127}$/.test(variable))
+      return `must have the name of a variable in ${secret}Variable, and not the secret itself.`;
+  }
+  const hasKey = (customer.aPrivateKeyFile ?? customer.aPrivateKeyVariable) !== undefined;
+  const hasSecret = (customer.bClientSecretFile ?? customer.bClientSecretVariable) !== undefined;
+  if ((aClientId === undefined) === hasKey)
+    return "has only one of aClientId and a private key. Add aPrivateKeyFile or aPrivateKeyVariable, or aClientId.";
+  if (aKeyId !== undefined && !hasKey) return "has an aKeyId, but no private key.";
+  if ((bClientId === undefined) === hasSecret)
+    return "has only one of bClientId and a client secret. Add bClientSecretFile or bClientSecretVariable, or bClientId.";
+  if (tenantId === undefined && (variant === "A" || hasKey)) return "needs a tenantId for Variant A.";
+  const [hasOwn, hasOther] = variant === "A" ? [hasKey, hasSecret] : [hasSecret, hasKey];
+  if (variant !== undefined && hasOther && !hasOwn)
+    return `names Variant ${variant}, but has only a credential of the other variant.`;
+  return undefined;
+}

@@ -1,0 +1,325 @@
+/** Examines one customer: detection, token and call, and what the doctor finds when one of them fails. */
+import { createReadStream } from "node:fs";
+import type { ResolvedAuthOptions } from "../auth/auth.js";
+import { driverOf, type MachineCredential } from "../auth/credentials/credential.js";
+import { machineTokens } from "../auth/machine-tokens.js";
+import { RecentlyUsed } from "../auth/recently-used.js";
+import { SharedState } from "../auth/shared-state.js";
+import { TokenEndpointState } from "../auth/token-endpoint.js";
+import { deadlineIn } from "../clock.js";
+import { examineAssertion } from "../doctor/assertion.js";
+import { examineCall, explainRefusal } from "../doctor/call.js";
+import { readSecretFrom, unfoldPem } from "../doctor/credentials.js";
+import { examineReach, judgeDetection } from "../doctor/deployment.js";
+import { type Check, type DoctorInput, type Finding, fail, type Wording } from "../doctor/finding.js";
+import {
+  type BivariantError,
+  ConfigurationError,
+  type Detection,
+  type Evidence,
+  isBivariantError,
+  isConfigurationError,
+  isRateLimitedError,
+  type RateLimitedError,
+  type Variant,
+} from "../errors.js";
+import { type Answer, whenAborted } from "../http/exchange.js";
+import { type Service, serviceMaker } from "../service.js";
+import { detect } from "../variants/detect.js";
+import type { Target } from "../variants/target.js";
+import type { Customer } from "./customers.js";
+import type { SurveyResult } from "./result.js";
+
+export interface ExamineOptions {
+  readonly resolved: ResolvedAuthOptions;
+  readonly allowInsecureHttp: boolean | undefined;
+  readonly customerTimeoutMs: number;
+  readonly variables: Readonly<Record<string, string | undefined>>;
+}
+
+const column = (name: string) => `the column ${name}`;
+const columnOf: Readonly<Record<string, string>> = {
+  baseUrl: "baseUrl",
+  tenant: "tenantId",
+  tenantId: "tenantId",
+  variant: "variant",
+  aKeyId: "aKeyId",
+  keyId: "aKeyId",
+  privateKey: "aPrivateKeyFile or aPrivateKeyVariable",
+  clientSecret: "bClientSecretFile or bClientSecretVariable",
+};
+const ways = {
+  A: "aClientId, and aPrivateKeyFile or aPrivateKeyVariable",
+  B: "bClientId, and bClientSecretFile or bClientSecretVariable",
+};
+
+const wording: Wording = {
+  namesOf: (setting) => column(columnOf[setting] ?? setting),
+  waysToSet: (variant) =>
+    variant === undefined
+      ? `Fill for Variant A ${ways.A}; for Variant B ${ways.B}.`
+      : `Fill ${ways[variant]}.`,
+  whereToSet: ({ option = "" }) =>
+    columnOf[option] === undefined ? undefined : `Correct ${column(columnOf[option])}.`,
+  reworded: (text) => text,
+};
+
+/** The gates of this many tenants are remembered, for rows of the same tenant. */
+const mostGates = 1_000;
+
+/** Returns a function that examines a customer. It rejects only after an abort. */
+export function examiner(
+  options: ExamineOptions,
+): (customer: Customer, signal: AbortSignal) => Promise<SurveyResult> {
+  const { resolved, customerTimeoutMs } = options;
+  const { clock } = resolved;
+  const context: Context = {
+    ...options,
+    states: new RecentlyUsed<TokenEndpointState>(mostGates, ({ gate }) => gate.isOpen),
+    shared: new SharedState(undefined, resolved),
+    serviceOf: serviceMaker({}, resolved),
+  };
+  return async (customer, signal) => {
+    const startedAt = clock.monotonic();
+    const limit = new AbortController();
+    const forget = whenAborted(signal, () => limit.abort(signal.reason));
+    const timer = clock.setTimeout(() => limit.abort(), customerTimeoutMs);
+    const found: Found = { evidence: [], served: { A: "unknown", B: "unknown" }, findings: [], works: false };
+    let end: Finding | undefined;
+    try {
+      await examine(customer, found, limit.signal, context);
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      end = limit.signal.aborted ? outOfTime(customerTimeoutMs) : faultOf(error);
+    } finally {
+      clock.clearTimeout(timer);
+      forget();
+    }
+    return resultOf(customer, found, end, {
+      at: clock.now(),
+      durationMs: Math.round(clock.monotonic() - startedAt),
+    });
+  };
+}
+
+interface Context extends ExamineOptions {
+  /** Gates and clocks of token endpoints, shared by the rows of a tenant. */
+  readonly states: RecentlyUsed<TokenEndpointState>;
+  readonly shared: SharedState;
+  readonly serviceOf: ReturnType<typeof serviceMaker>;
+}
+
+/** What has been found so far, and stays if the time limit ends the rest. */
+interface Found {
+  evidence: readonly Evidence[];
+  served: Detection["served"];
+  findings: Finding[];
+  works: boolean;
+}
+
+async function examine(customer: Customer, found: Found, signal: AbortSignal, context: Context) {
+  const { resolved, allowInsecureHttp } = context;
+  const { baseUrl, tenantId, variant } = customer;
+  const target = { baseUrl, tenantId: tenantId ?? "" };
+  const plugin = variant === "B" ? undefined : await readPlugin(customer, context);
+  const account = variant === "A" ? undefined : await readAccount(customer, context);
+  const input: DoctorInput = {
+    ...{ wording, baseUrl, tenantId, variant, allowInsecureHttp, plugin, account, signal },
+    login: undefined,
+    noCredential: "",
+    registeredJwks: undefined,
+    fetch: resolved.fetch,
+    timeoutMs: resolved.timeoutMs,
+    // The service that is opened here waits itself, at the gate that the detection passed.
+    rateLimitDeadlineMs: 0,
+    note: () => {},
+    checksCertificates: process.env.NODE_TLS_REJECT_UNAUTHORIZED !== "0",
+    openService: (credential) => openService(credential as MachineCredential, target, context),
+  };
+  const hasCredential = (plugin ?? account) !== undefined;
+  const order: readonly Variant[] = tenantId === undefined ? ["B"] : ["A", "B"];
+  const tried = await detectAll({ target, order, found, signal }, context)
+    .then((limited) => {
+      const judged = judgeDetection(found.served, input);
+      const { verdict } = judged.finding;
+      if (verdict !== "pass" && limited !== undefined) return { finding: explain(limited) };
+      // Of hundreds of addresses one may be a stranger's, who must not get a credential.
+      const isUnproven = verdict === "unknown" && (variant === undefined || !hasCredential);
+      return isUnproven ? { finding: unproven } : judged;
+    })
+    .catch((error: unknown) => {
+      if (!isBivariantError(error)) throw error;
+      return { finding: explain(error) };
+    });
+  found.findings.push(tried.finding);
+  const chosen = "variant" in tried ? tried.variant : undefined;
+  if (hasCredential && chosen !== undefined) {
+    const canSign = !isConfigurationError(plugin);
+    const earlier = { isReached: true, correctionMs: 0, canSign, variant: chosen };
+    found.findings.push(...(await examineCall(input, earlier)));
+  }
+  found.works = found.findings.every(
+    ({ verdict }, index) => verdict === "pass" || (index === 0 && verdict !== "fail"),
+  );
+  if (found.works) return;
+  const reach = await examineReach(input);
+  found.findings.push(...reach.findings);
+  if (plugin !== undefined)
+    found.findings.push(...(await examineAssertion(input, reach.correctionMs)).findings);
+}
+
+function explain(error: BivariantError): Finding {
+  const about = { variant: undefined, correctionMs: 0, asked: "", wording } as const;
+  return explainRefusal("detection", error, { ...about, adminArea: "Service accounts" });
+}
+
+interface Asking {
+  readonly target: Target;
+  readonly order: readonly Variant[];
+  readonly found: Found;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Asks about each variant. After a 429 it asks again at the end of the rate limit. If that is too late, the other variant
+ * is asked still, and the error is returned.
+ */
+async function detectAll(
+  { target, order, found, signal }: Asking,
+  context: Context,
+): Promise<RateLimitedError | undefined> {
+  const { resolved, shared } = context;
+  const deadline = deadlineIn(resolved.rateLimitDeadlineMs, resolved.clock);
+  let before: Detection | undefined;
+  let limited: RateLimitedError | undefined;
+  for (const variant of order) {
+    const state = stateOf(variant, target, context);
+    const onAnswer = (_: Variant, answer: Answer) => state.learn(answer, shared, () => {});
+    let asked: Detection | undefined;
+    do {
+      try {
+        const leave = await state.gate.enter({ deadline, signal });
+        const asking = { ...resolved, signal, onAnswer, before, untilYes: false };
+        asked = await detect(target, [variant], asking).finally(leave);
+      } catch (error) {
+        if (!isRateLimitedError(error)) throw error;
+        limited = error;
+        break;
+      }
+    } while (asked.evidence.some((one) => one.variant === variant && one.status === 429));
+    before = asked ?? before;
+    if (before !== undefined) Object.assign(found, { evidence: before.evidence, served: before.served });
+  }
+  return limited;
+}
+
+function stateOf(
+  variant: Variant,
+  target: Target,
+  { states, resolved }: Pick<Context, "states" | "resolved">,
+): TokenEndpointState {
+  const key = `${variant} ${target.baseUrl} ${target.tenantId}`;
+  return states.get(key, () => new TokenEndpointState(variant, target, resolved));
+}
+
+function openService(credential: MachineCredential, target: Target, context: Context): Service {
+  const { resolved: options, shared, serviceOf } = context;
+  const { variant } = credential;
+  const driver = driverOf(credential);
+  const state = stateOf(variant, target, context);
+  return serviceOf(machineTokens({ variant, target, driver, state, shared, options }));
+}
+
+type Secret = "aPrivateKey" | "bClientSecret";
+
+/** Reads a secret that is held only while its customer is examined. */
+async function readSecret(
+  customer: Customer,
+  secret: Secret,
+  { variables }: Context,
+): Promise<string | ConfigurationError> {
+  const [file, variable] = [customer[`${secret}File`], customer[`${secret}Variable`]];
+  const invalid = (message: string) => new ConfigurationError("credential_invalid", message);
+  if (variable !== undefined)
+    return variables[variable] || invalid(`The variable that ${secret}Variable names is not set. Set it.`);
+  const what = secret === "aPrivateKey" ? "private key" : "client secret";
+  const source: AsyncIterable<Buffer> = createReadStream(file ?? "");
+  return readSecretFrom(source, what, column(`${secret}File`), invalid).catch((error: unknown) => {
+    if (!isConfigurationError(error)) throw error;
+    return error;
+  });
+}
+
+async function readPlugin(customer: Customer, context: Context): Promise<DoctorInput["plugin"]> {
+  const { aClientId: clientId, aKeyId: keyId } = customer;
+  if (clientId === undefined) return undefined;
+  const key = await readSecret(customer, "aPrivateKey", context);
+  return typeof key === "string" ? { clientId, privateKey: unfoldPem(key), keyId, audience: undefined } : key;
+}
+
+async function readAccount(customer: Customer, context: Context): Promise<DoctorInput["account"]> {
+  const { bClientId: clientId } = customer;
+  if (clientId === undefined) return undefined;
+  const clientSecret = await readSecret(customer, "bClientSecret", context);
+  return typeof clientSecret === "string" ? { clientId, clientSecret } : clientSecret;
+}
+
+function outOfTime(ms: number): Finding {
+  return fail(
+    "detection",
+    `The customer took longer than its time limit of ${ms / 1_000} s.`,
+    "Raise customerTimeoutMs, or lower concurrency. A rate limit is waited for within this time.",
+    "customer_timed_out",
+  );
+}
+
+/** A fault of this program must not end the survey. Its message is not shown, because it may quote anything. */
+function faultOf(error: unknown): Finding {
+  const name = error instanceof Error ? error.name : "not an Error";
+  return fail("detection", `A fault of this program (${name}).`, "Please report it.", "internal");
+}
+
+/** The checks by which a failure is named, the most telling first: without a connection or a key nothing else works. */
+const tellingChecks: readonly Check[] = [
+  ...(["tls", "reachability", "key", "audience", "detection", "token", "api_call"] as const),
+];
+
+function resultOf(
+  customer: Customer,
+  { evidence, served, findings, works }: Found,
+  end: Finding | undefined,
+  time: Pick<SurveyResult, "at" | "durationMs">,
+): SurveyResult {
+  const { baseUrl, tenantId = null, variant: named, aClientId, bClientId, other, line } = customer;
+  const called = (aClientId ?? bClientId) !== undefined;
+  const failed = tellingChecks
+    .map((check) => findings.find((one) => one.check === check && one.code !== undefined))
+    .find((one) => one !== undefined);
+  const reason = end ?? failed ?? (works ? undefined : unproven);
+  const ofCredential = aClientId === undefined ? "B" : "A";
+  const order = [named ?? (called ? ofCredential : "A"), "A", "B"] as const;
+  const variant = order.find((one) => served[one] === "yes");
+  return {
+    tenantId,
+    baseUrl,
+    variant: variant ?? (reason === undefined ? order[0] : null),
+    works: reason === undefined,
+    called,
+    ...(reason && { code: reason.code, problem: reason.evidence, remedy: reason.remedy }),
+    served,
+    evidence,
+    findings: end === undefined ? findings : [...findings, end],
+    ...(aClientId !== undefined && { aClientId }),
+    ...(bClientId !== undefined && { bClientId }),
+    ...(other !== undefined && { other }),
+    ...(line !== undefined && { line }),
+    ...time,
+  } as SurveyResult;
+}
+
+const unproven: Finding = fail(
+  "detection",
+  "It is unknown which variant is served, so no credential was sent.",
+  "Check the base URL and the tenant id. If you know the variant, write it into the column variant: its credential is then tried.",
+  "variant_unknown",
+);

@@ -1,0 +1,199 @@
+/** Reads rows with their lines from CSV, JSON lines or YAML. Every value is a text. */
+import { CsvError, type InfoRecord, parse } from "csv-parse/sync";
+import { isMap, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
+import { SurveyError } from "./errors.js";
+
+export interface Row {
+  readonly line: number;
+  readonly fields: ReadonlyMap<string, string>;
+}
+
+/** A row that is wrong. The message continues "The row". */
+export interface WrongRow {
+  readonly line: number;
+  readonly problem: string;
+}
+
+export interface ReadRows {
+  readonly rows: readonly Row[];
+  readonly wrong: readonly WrongRow[];
+}
+
+/** The limits of what is read: characters of a file (bytes, for the command line), characters of a row, and rows. */
+export const limits = { file: 33_554_432, yaml: 8_388_608, row: 65_536, rows: 100_000 } as const;
+
+/**
+ * Reads rows. The first character decides: `{` begins JSON lines; `-`, `[`, `#` and `%` begin a list in YAML, and JSON is
+ * YAML; anything else is the first line of a CSV, with the names of its columns, which `checkHeader` checks.
+ *
+ * @throws SurveyError `customers_invalid` if it is none of them, `customers_too_large`
+ */
+export function readRows(given: string, checkHeader: (names: readonly string[]) => void): ReadRows {
+  const text = given.replace(/^\ufeff/, "");
+  const first = /^\s*([{[#%-]?)/.exec(text)?.[1] ?? "";
+  const isYaml = first !== "" && first !== "{";
+  requireSize(text.length, isYaml ? limits.yaml : limits.file, "characters");
+  const read = isYaml ? fromYaml(text) : first === "{" ? fromJsonLines(text) : readCsv(text, checkHeader);
+  requireSize(read.rows.length + read.wrong.length, limits.rows, "rows");
+  return read;
+}
+
+function requireSize(size: number, most: number, of: string): void {
+  if (size > most)
+    throw new SurveyError(
+      "customers_too_large",
+      `The file has more than ${most} ${of}. Split it, and survey the parts.`,
+    );
+}
+
+function invalid(message: string): SurveyError {
+  return new SurveyError("customers_invalid", message);
+}
+
+export function readCsv(text: string, checkHeader: (names: readonly string[]) => void): ReadRows {
+  // Spreadsheets of many countries separate by semicolons.
+  const delimiter = /^[^\n]*?([,;\t])/.exec(text)?.[1] ?? ",";
+  let header: readonly string[] | undefined;
+  const rows: Row[] = [];
+  const wrong: WrongRow[] = [];
+  const take = (cells: readonly string[], { lines: lastLine }: InfoRecord) => {
+    const line = lastLine - cells.reduce((sum, cell) => sum + cell.split("\n").length - 1, 0);
+    if (header === undefined) {
+      checkHeader(cells);
+      header = cells;
+    } else if (cells.length > header.length)
+      wrong.push({
+        line,
+        problem: `has ${cells.length} cells, but the first line names ${header.length} columns.`,
+      });
+    else if (cells.some((cell) => cell !== ""))
+      rows.push({ line, fields: new Map(cells.map((cell, at) => [header?.[at] ?? "", cell])) });
+    if (rows.length + wrong.length > limits.rows) requireSize(Number.POSITIVE_INFINITY, limits.rows, "rows");
+    return null;
+  };
+  try {
+    parse(text, {
+      delimiter,
+      trim: true,
+      relax_column_count: true,
+      skip_empty_lines: true,
+      max_record_size: limits.row,
+      on_record: (cells: string[], info) => take(cells, info),
+    });
+  } catch (fault) {
+    if (!(fault instanceof CsvError)) throw fault;
+    const { lines = 1 } = fault as { readonly lines?: number };
+    const what = fault.code.replace(/^CSV_/, "").replaceAll("_", " ").toLowerCase();
+    throw invalid(`Line ${lines} is not CSV: ${what}. Correct it, or write JSON lines.`);
+  }
+  if (header === undefined) throw invalid("The file is empty. Its first line must name the columns.");
+  return { rows, wrong };
+}
+
+function fromJsonLines(text: string): ReadRows {
+  const rows: Row[] = [];
+  const wrong: WrongRow[] = [];
+  for (const [index, written] of text.split("\n").entries()) {
+    if (written.trim() === "") continue;
+    const line = index + 1;
+    const row = written.length > limits.row ? tooLong : parseJson(written);
+    if (typeof row === "string") wrong.push({ line, problem: row });
+    else
+      collect(
+        Object.entries(row).map(([name, value]) => [name, scalar(name, value)]),
+        line,
+        rows,
+        wrong,
+      );
+  }
+  return { rows, wrong };
+}
+
+const tooLong = `is longer than ${limits.row} characters.`;
+
+function parseJson(text: string): object | string {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? value
+      : "is not a JSON object.";
+  } catch {
+    return "is not JSON.";
+  }
+}
+
+type Scalar = string | undefined | { readonly problem: string };
+
+/** A number as an id would lose its leading zeros and, beyond 2^53, its last digits. */
+function scalar(name: string, value: unknown): Scalar {
+  if (value === null || value === undefined) return undefined;
+  if (typeof value === "string") return value.trim();
+  if (typeof value === "boolean" || (typeof value === "number" && !/Id$/.test(name))) return String(value);
+  return { problem: typeof value === "number" ? "a text in quotes" : "a text" };
+}
+
+function collect(
+  entries: readonly (readonly [name: string, value: Scalar])[],
+  line: number,
+  rows: Row[],
+  wrong: WrongRow[],
+): void {
+  const fields = new Map<string, string>();
+  for (const [name, value] of entries) {
+    if (value === undefined) continue;
+    if (typeof value === "object" || fields.has(name)) {
+      const must = typeof value === "object" ? `must be ${value.problem}` : "occurs twice";
+      wrong.push({ line, problem: `has a member that ${must}: ${shownName(name)}.` });
+      return;
+    }
+    fields.set(name, value);
+  }
+  rows.push({ line, fields });
+}
+
+/** A name with digits may be a secret by mistake, so it is not shown. */
+export function shownName(name: string): string {
+  return /^[A-Za-z_.$ -]{1,40}$/.test(name) ? name : "…";
+}
+
+/** Reads every scalar as a text, so that `no` and `0123` stay what they are. Aliases, which can grow, are refused. */
+function fromYaml(text: string): ReadRows {
+  const lines = new LineCounter();
+  const lineAt = (offset = 0) => lines.linePos(offset).line;
+  // The check of unique keys in the package compares them in pairs.
+  const parsed = () =>
+    parseDocument(text, { schema: "failsafe", lineCounter: lines, uniqueKeys: false, prettyErrors: false });
+  let document: ReturnType<typeof parsed>;
+  try {
+    document = parsed();
+  } catch {
+    throw invalid("The YAML is nested too deeply. Write a list with a mapping for each customer.");
+  }
+  const { contents, errors } = document;
+  const [error] = errors;
+  if (error !== undefined)
+    throw invalid(
+      `Line ${lineAt(error.pos[0])} is not YAML: ${error.code.replaceAll("_", " ").toLowerCase()}.`,
+    );
+  if (!isSeq(contents)) throw invalid("The YAML must be a list with a mapping for each customer.");
+  const rows: Row[] = [];
+  const wrong: WrongRow[] = [];
+  for (const item of contents.items) {
+    const range = (item as { readonly range?: readonly number[] | null }).range;
+    const line = lineAt(range?.[0]);
+    if (!isMap(item)) wrong.push({ line, problem: "is not a mapping." });
+    else if ((range?.[1] ?? 0) - (range?.[0] ?? 0) > limits.row) wrong.push({ line, problem: tooLong });
+    else
+      collect(
+        item.items.map(({ key, value }) => {
+          const name = isScalar(key) ? String(key.value) : "…";
+          if (value === null || (isScalar(value) && value.source === "")) return [name, undefined];
+          return [name, isScalar(value) ? String(value.value).trim() : { problem: "a text" }];
+        }),
+        line,
+        rows,
+        wrong,
+      );
+  }
+  return { rows, wrong };
+}

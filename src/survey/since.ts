@@ -1,0 +1,117 @@
+/** Compares the results of a survey with those of an earlier one: who moved, who broke, who recovered. */
+import { identityOf } from "./customers.js";
+import { SurveyError } from "./errors.js";
+import type { Change, SurveyResult } from "./result.js";
+import { readCsv } from "./rows.js";
+
+/** What is compared. */
+export type EarlierResult = Pick<
+  SurveyResult,
+  "baseUrl" | "tenantId" | "variant" | "works" | "aClientId" | "bClientId"
+>;
+
+/** The most characters of an earlier result: 100 000 customers take about half of it. */
+const mostCharacters = 2 ** 29 - 2 ** 20;
+
+/**
+ * Reads the results of an earlier survey: JSON lines, or the CSV.
+ *
+ * @throws SurveyError `earlier_invalid`
+ */
+export function parseResults(text: string): EarlierResult[] {
+  if (text.length > mostCharacters) throw notResults("The earlier result is too long");
+  return /^\s*\{/.test(text) ? fromJsonLines(text) : fromCsv(text);
+}
+
+function fromJsonLines(text: string): EarlierResult[] {
+  const results: EarlierResult[] = [];
+  let line = 0;
+  for (let start = 0; start < text.length; ) {
+    const end = text.indexOf("\n", start);
+    const written = text.slice(start, end === -1 ? text.length : end);
+    start = end === -1 ? text.length : end + 1;
+    line++;
+    if (written.trim() === "") continue;
+    const value = parseJson(written);
+    if (!isResult(value)) throw notResults(`Line ${line} is not a result of a survey`);
+    const { baseUrl, tenantId, variant, works, aClientId, bClientId } = value;
+    results.push({
+      ...{ baseUrl, tenantId, variant, works },
+      ...(aClientId !== undefined && { aClientId }),
+      ...(bClientId !== undefined && { bClientId }),
+    });
+  }
+  return results;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+export function isResult(value: unknown): value is SurveyResult {
+  const { baseUrl, tenantId, variant, works, aClientId, bClientId } = Object(value);
+  const isText = (one: unknown) => one === undefined || typeof one === "string";
+  return (
+    typeof baseUrl === "string" &&
+    (tenantId === null || typeof tenantId === "string") &&
+    (variant === null || variant === "A" || variant === "B") &&
+    typeof works === "boolean" &&
+    isText(aClientId) &&
+    isText(bClientId)
+  );
+}
+
+function fromCsv(text: string): EarlierResult[] {
+  const { rows, wrong } = readCsv(text, (names) => {
+    if (!["baseUrl", "tenantId", "variant", "works"].every((name) => names.includes(name)))
+      throw notResults("The earlier result is neither JSON lines nor the CSV of a survey");
+  });
+  const [first] = wrong;
+  if (first !== undefined) throw notResults(`Line ${first.line} of the earlier result ${first.problem}`);
+  return rows.map(({ line, fields }) => {
+    // The quote before a cell that would begin a formula is not part of it.
+    const cell = (name: string) => fields.get(name)?.replace(/^'(?=[-=+@])/, "") || undefined;
+    const works = { true: true, false: false }[cell("works") ?? ""];
+    const [tenantId, variant] = [cell("tenantId") ?? null, cell("variant") ?? null];
+    const [aClientId, bClientId] = [cell("aClientId"), cell("bClientId")];
+    const value: unknown = { baseUrl: cell("baseUrl"), tenantId, variant, works, aClientId, bClientId };
+    if (!isResult(value)) throw notResults(`Line ${line} is not a result of a survey`);
+    return value;
+  });
+}
+
+function notResults(problem: string): SurveyError {
+  const message = `${problem}. Name the output of bivariant survey --json or --csv.`;
+  return new SurveyError("earlier_invalid", message);
+}
+
+export interface Comparison {
+  /** The changes of a customer; each customer may be asked about once. */
+  changesOf(result: SurveyResult): Change[];
+  /** The earlier customers that were not asked about. */
+  gone(): EarlierResult[];
+}
+
+export function compareWith(earlier: readonly EarlierResult[]): Comparison {
+  const left = new Map(earlier.map((one) => [identityOf(one), one]));
+  return {
+    changesOf(result) {
+      const key = identityOf(result);
+      const before = left.get(key);
+      left.delete(key);
+      if (before === undefined) return ["new"];
+      const { variant, works } = result;
+      // That a variant is unknown does not show that it is another.
+      const hasMoved = variant !== null && before.variant !== null && variant !== before.variant;
+      return [
+        ...(hasMoved ? ["moved" as const] : []),
+        ...(works === before.works ? [] : [works ? ("recovered" as const) : ("broke" as const)]),
+      ];
+    },
+    gone: () => [...left.values()],
+  };
+}

@@ -1,0 +1,135 @@
+/** `survey`: asks many customers, some at a time, and yields each result as it comes. */
+import { TransformStream } from "node:stream/web";
+import pMap, { pMapSkip } from "p-map";
+import { type AuthOptions, resolveAuthOptions } from "../auth/auth.js";
+import type { NamesOf } from "../option-names.js";
+import { invalidOption, requireDuration, requireOptions, requireSignal, requireTypes } from "../options.js";
+import { type CheckOptions, type Customer, checkCustomers } from "./customers.js";
+import { SurveyError } from "./errors.js";
+import { examiner } from "./examine.js";
+import type { SurveyResult } from "./result.js";
+import type { WrongRow } from "./rows.js";
+import { digestOf, StateFile } from "./state-file.js";
+
+export interface SurveyOptions
+  extends CheckOptions,
+    Pick<AuthOptions, "fetch" | "clock" | "timeoutMs" | "rateLimitDeadlineMs"> {
+  /** How many customers are examined at a time. Default: 16. */
+  readonly concurrency?: number | undefined;
+  /** The time limit of one customer, with its waits for a rate limit. Default: 120 000. */
+  readonly customerTimeoutMs?: number | undefined;
+  /**
+   * The file from which an interrupted survey goes on: customers whose result is there are not asked again. Delete it after
+   * the last result.
+   */
+  readonly stateFile?: string | undefined;
+  /** The variables that customers may name for their secrets. Default: those of the process. */
+  readonly variables?: Readonly<Record<string, string | undefined>> | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const optionNames: NamesOf<SurveyOptions> = {
+  allowInsecureHttp: true,
+  fetch: true,
+  clock: true,
+  timeoutMs: true,
+  rateLimitDeadlineMs: true,
+  concurrency: true,
+  customerTimeoutMs: true,
+  stateFile: true,
+  variables: true,
+  signal: true,
+};
+
+export const usualConcurrency = 16;
+export const usualCustomerTimeoutMs = 120_000;
+
+/**
+ * Finds out for each customer which variant its deployment serves, with the evidence, and whether its credential gets a
+ * token and can call. Results come as the customers end, in any order. What is wrong with a customer is in its result.
+ *
+ * @throws SurveyError `customers_invalid` before anything is sent; `state_invalid`, `state_unavailable`
+ * @throws ConfigurationError `option_invalid` before anything is sent; the reason of `signal`
+ * @example
+ * for await (const { tenantId, variant, works, remedy } of survey(customers)) console.log(tenantId, variant, works, remedy);
+ */
+export function survey(
+  customers: Iterable<Customer>,
+  options: SurveyOptions = {},
+): AsyncIterableIterator<SurveyResult> {
+  requireOptions("survey", options, optionNames);
+  requireTypes(options, "string", ["stateFile"]);
+  const { concurrency = usualConcurrency, allowInsecureHttp, stateFile, variables = process.env } = options;
+  if (!Number.isInteger(concurrency) || concurrency < 1)
+    throw invalidOption("concurrency", "must be a whole number, 1 or more");
+  const { fetch, clock, timeoutMs, rateLimitDeadlineMs } = options;
+  const resolved = resolveAuthOptions({ fetch, clock, timeoutMs, rateLimitDeadlineMs, allowInsecureHttp });
+  const { customerTimeoutMs: given } = options;
+  const customerTimeoutMs = requireDuration("customerTimeoutMs", given, usualCustomerTimeoutMs, 1);
+  const checked = checkCustomers([...customers], { allowInsecureHttp });
+  if (checked.wrong.length > 0) throw wrongCustomers(checked.wrong);
+  const examine = examiner({ resolved, allowInsecureHttp, customerTimeoutMs, variables });
+  const signal = requireSignal(options.signal);
+  return run(checked.customers, { examine, concurrency, stateFile, signal });
+}
+
+const mostIssues = 100;
+
+export function wrongCustomers(wrong: readonly WrongRow[]): SurveyError {
+  const shown = wrong.slice(0, mostIssues).map(({ line, problem }) => `Line ${line} ${problem}`);
+  const more = wrong.length > mostIssues ? [`${wrong.length - mostIssues} more rows are wrong.`] : [];
+  const rows = wrong.length === 1 ? "1 row is wrong" : `${wrong.length} rows are wrong`;
+  return new SurveyError("customers_invalid", `${rows}. Nothing was sent.`, [...shown, ...more]);
+}
+
+interface Run {
+  readonly concurrency: number;
+  readonly examine: ReturnType<typeof examiner>;
+  readonly stateFile: string | undefined;
+  readonly signal: AbortSignal | undefined;
+}
+
+async function* run(customers: readonly Customer[], options: Run): AsyncGenerator<SurveyResult, undefined> {
+  const { examine, concurrency, stateFile, signal } = options;
+  signal?.throwIfAborted();
+  const state = stateFile === undefined ? undefined : await StateFile.open(stateFile);
+  const stop = new AbortController();
+  const onAbort = () => stop.abort(signal?.reason);
+  signal?.addEventListener("abort", onAbort);
+  let running: Promise<void> | undefined;
+  try {
+    const left = new Map(customers.map((one) => [digestOf(one), one]));
+    for await (const { digest, result } of state?.read() ?? []) {
+      const customer = left.get(digest);
+      if (customer === undefined) continue;
+      left.delete(digest);
+      yield withRow(result, customer);
+    }
+    const { readable, writable } = new TransformStream<SurveyResult, SurveyResult>();
+    const writer = writable.getWriter();
+    const one = async ([digest, customer]: readonly [string, Customer]) => {
+      const result = await examine(customer, stop.signal);
+      await state?.append(digest, result);
+      // A reader that is slower than the customers holds them up.
+      await writer.write(result);
+      return pMapSkip;
+    };
+    running = pMap(left, one, { concurrency, signal: stop.signal }).then(
+      () => writer.close(),
+      (error) => writer.abort(error),
+    );
+    running.catch(() => {});
+    yield* readable;
+    return undefined;
+  } finally {
+    signal?.removeEventListener("abort", onAbort);
+    stop.abort(new Error("The survey has ended."));
+    await running?.catch(() => {});
+    await state?.close();
+  }
+}
+
+/** The row may have moved to another line since, and its other columns may have changed. */
+function withRow(result: SurveyResult, { line, other }: Customer): SurveyResult {
+  return { ...result, ...(line !== undefined && { line }), ...(other !== undefined && { other }) };
+}
