@@ -145,7 +145,10 @@ async function examine(customer: Customer, found: Found, signal: AbortSignal, co
       if (verdict !== "pass" && limited !== undefined) return { finding: explain(limited) };
       // Of hundreds of addresses one may be a stranger's, who must not get a credential.
       const isUnproven = verdict === "unknown" && (variant === undefined || !hasCredential);
-      return isUnproven ? { finding: unproven } : judged;
+      if (isUnproven) return { finding: unproven };
+      if (tenantId !== undefined || verdict !== "fail") return judged;
+      const remedy = `Add the tenantId, without which Variant A is not asked. ${judged.finding.remedy}`;
+      return { finding: { ...judged.finding, remedy } };
     })
     .catch((error: unknown) => {
       if (!isBivariantError(error)) throw error;

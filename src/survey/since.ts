@@ -2,7 +2,7 @@
 import { identityOf } from "./customers.js";
 import { SurveyError } from "./errors.js";
 import type { Change, SurveyResult } from "./result.js";
-import { readCsv } from "./rows.js";
+import { type ReadRows, readCsv } from "./rows.js";
 
 /** What is compared. */
 export type EarlierResult = Pick<
@@ -66,12 +66,9 @@ export function isResult(value: unknown): value is SurveyResult {
 }
 
 function fromCsv(text: string): EarlierResult[] {
-  const { rows, wrong } = readCsv(text, (names) => {
-    if (!["baseUrl", "tenantId", "variant", "works"].every((name) => names.includes(name)))
-      throw notResults("The earlier result is neither JSON lines nor the CSV of a survey");
-  });
+  const { rows, wrong } = readRowsOf(text);
   const [first] = wrong;
-  if (first !== undefined) throw notResults(`Line ${first.line} of the earlier result ${first.problem}`);
+  if (first !== undefined) throw notResults(`Line ${first.line} is not a result of a survey`);
   return rows.map(({ line, fields }) => {
     // The quote before a cell that would begin a formula is not part of it.
     const cell = (name: string) => fields.get(name)?.replace(/^'(?=[-=+@])/, "") || undefined;
@@ -82,6 +79,17 @@ function fromCsv(text: string): EarlierResult[] {
     if (!isResult(value)) throw notResults(`Line ${line} is not a result of a survey`);
     return value;
   });
+}
+
+function readRowsOf(text: string): ReadRows {
+  const neither = () => notResults("The earlier result is neither JSON lines nor the CSV of a survey");
+  try {
+    return readCsv(text, (names) => {
+      if (!["baseUrl", "tenantId", "variant", "works"].every((name) => names.includes(name))) throw neither();
+    });
+  } catch (error) {
+    throw error instanceof SurveyError ? neither() : error;
+  }
 }
 
 function notResults(problem: string): SurveyError {

@@ -13,7 +13,7 @@ const header = JSON.stringify({ bivariant: "survey state", version: 1 });
 /** The digest of what the row says, so that a row that was changed is asked again. */
 export function digestOf(customer: Customer): string {
   const said = JSON.stringify(columns.map((name) => customer[name] ?? null));
-  return createHash("sha256").update(said).digest("base64url");
+  return createHash("sha256").update(said).digest("hex");
 }
 
 export class StateFile {

@@ -117,7 +117,7 @@ export interface Estate {
 }
 
 /** Makes so many customers. Every tenth is broken, in each of the ways in turn; the others are of each kind in turn. */
-export function makeEstate(size: number, brokenEvery = 10): Estate {
+export function makeEstate(size: number, brokenEvery = 10, now: () => number = Date.now): Estate {
   const folder = mkdtempSync(join(tmpdir(), "survey-"));
   for (const [name, text] of [
     ["key.pem", pkcs8(rsaKey())],
@@ -126,8 +126,8 @@ export function makeEstate(size: number, brokenEvery = 10): Estate {
   ] as const)
     writeFileSync(join(folder, name), text);
   const emulators = {
-    a: createEmulator({ variants: ["A"], publicUrl: "https://a.example" }),
-    b: createEmulator({ variants: ["B"], publicUrl: "https://b.example" }),
+    a: createEmulator({ variants: ["A"], publicUrl: "https://a.example", now }),
+    b: createEmulator({ variants: ["B"], publicUrl: "https://b.example", now }),
   };
   const jwks = { keys: [{ ...publicJwk(rsaKey()), kid: "one" }] };
   const truth = new Map<string, Truth>();

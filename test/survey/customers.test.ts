@@ -1,0 +1,242 @@
+// What a file of customers may hold, and what is said of a wrong row before anything is sent.
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ReadCustomers, readCustomers, SurveyError } from "../../src/survey/index.js";
+import { rejectionOf } from "../support/wait.js";
+
+let folder: string;
+const variables = { SECRET: "planted-secret-0123456789" };
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "customers-"));
+  await writeFile(join(folder, "key.pem"), "a key");
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const read = (text: string): Promise<ReadCustomers> => readCustomers(text, { folder, variables });
+const refusal = async (text: string) => (await rejectionOf(read(text))) as SurveyError;
+
+const wanted = () => [
+  {
+    ...{ baseUrl: "https://one.example", tenantId: "0123", aClientId: "reports", aKeyId: "k" },
+    ...{ aPrivateKeyFile: join(folder, "key.pem"), other: { region: "Nord, Süd", since: "2024" } },
+  },
+  {
+    ...{ baseUrl: "https://two.example/prefix", variant: "B", bClientId: "account" },
+    ...{ bClientSecretVariable: "SECRET", other: { region: "no" } },
+  },
+];
+const columns =
+  "baseUrl,tenantId,variant,aClientId,aPrivateKeyFile,aKeyId,bClientId,bClientSecretVariable,region,since";
+const csv = `${columns}
+https://ONE.example/,0123,,reports,key.pem,k,,,"Nord, Süd",2024
+
+https://two.example/prefix/,,B,,,,account,SECRET,no
+`;
+
+describe("customers are read from", () => {
+  test.each([
+    { name: "CSV", text: csv, lines: [2, 4] },
+    {
+      name: "CSV with a byte order mark and CRLF",
+      text: `\ufeff${csv.replaceAll("\n", "\r\n")}`,
+      lines: [2, 4],
+    },
+    {
+      name: "CSV with semicolons",
+      text: csv.replace('"Nord, Süd"', "Nord| Süd").replaceAll(",", ";").replace("|", ","),
+      lines: [2, 4],
+    },
+    {
+      name: "JSON lines",
+      text: `{"baseUrl":"https://one.example","tenantId":"0123","aClientId":"reports","aPrivateKeyFile":"key.pem","aKeyId":"k","region":"Nord, Süd","since":2024}
+
+{"baseUrl":"https://two.example/prefix","tenantId":null,"variant":"B","bClientId":"account","bClientSecretVariable":"SECRET","region":"no"}`,
+      lines: [1, 3],
+    },
+    {
+      name: "YAML, in which every value is a text",
+      text: `# the customers
+- baseUrl: https://one.example
+  tenantId: 0123
+  aClientId: reports
+  aPrivateKeyFile: key.pem
+  aKeyId: k
+  region: Nord, Süd
+  since: 2024
+- { baseUrl: https://two.example/prefix, tenantId: , variant: B, bClientId: account, bClientSecretVariable: SECRET, region: no }
+`,
+      lines: [2, 9],
+    },
+    {
+      name: "a JSON array",
+      text: JSON.stringify([
+        {
+          ...{ baseUrl: "https://one.example", tenantId: "0123", aClientId: "reports", aKeyId: "k" },
+          ...{ aPrivateKeyFile: "key.pem", region: "Nord, Süd", since: "2024" },
+        },
+        {
+          ...{ baseUrl: "https://two.example/prefix", variant: "B", bClientId: "account" },
+          ...{ bClientSecretVariable: "SECRET", region: "no" },
+        },
+      ]),
+      lines: [1, 1],
+    },
+  ])("$name", async ({ text, lines }) => {
+    const { customers, wrong } = await read(text);
+    expect(wrong).toEqual([]);
+    expect(customers).toEqual(wanted().map((one, index) => ({ ...one, line: lines[index] })));
+  });
+
+  test("CSV whose cells have line breaks, with the line at which each row begins", async () => {
+    const { customers } = await read(`baseUrl,note\nhttps://a.example,"one\ntwo"\nhttps://b.example,three\n`);
+    expect(customers.map(({ line }) => line)).toEqual([2, 4]);
+  });
+});
+
+describe("a wrong row is told with its line:", () => {
+  const https = "https://a.example";
+  const row = (fields: object) => JSON.stringify(fields);
+  const second = (text: string) => `{"baseUrl":"https://first.example"}\n${text}`;
+  const planted = "planted-by-mistake-0123456789";
+  test.each([
+    { name: "no base URL", row: row({ tenantId: "a" }), says: "baseUrl is missing" },
+    { name: "a base URL without a scheme", row: row({ baseUrl: "customer.example" }), says: "absolute URL" },
+    { name: "plain http", row: row({ baseUrl: "http://customer.example" }), says: "plain http" },
+    {
+      name: "credentials in the base URL",
+      row: row({ baseUrl: `https://u:${planted}@a.example` }),
+      says: "must not contain credentials",
+    },
+    { name: "a tenant id with a slash", row: row({ baseUrl: https, tenantId: "a/b" }), says: "tenantId" },
+    {
+      name: "a tenant id that is a number",
+      row: `{"baseUrl":"${https}","tenantId":1}`,
+      says: "text in quotes",
+    },
+    { name: "another variant", row: row({ baseUrl: https, variant: "C" }), says: "A or B" },
+    {
+      name: "a client id without a key",
+      row: row({ baseUrl: https, tenantId: "a", aClientId: "x" }),
+      says: "only one of aClientId",
+    },
+    {
+      name: "a secret without a client id",
+      row: row({ baseUrl: https, bClientSecretVariable: "SECRET" }),
+      says: "only one of bClientId",
+    },
+    { name: "a key id without a key", row: row({ baseUrl: https, aKeyId: "k" }), says: "no private key" },
+    {
+      name: "a plugin without a tenant",
+      row: row({ baseUrl: https, aClientId: "x", aPrivateKeyFile: "key.pem" }),
+      says: "needs a tenantId",
+    },
+    {
+      name: "a credential of the variant that is not named",
+      row: row({
+        baseUrl: https,
+        variant: "A",
+        tenantId: "a",
+        bClientId: "x",
+        bClientSecretVariable: "SECRET",
+      }),
+      says: "only a credential of the other",
+    },
+    {
+      name: "a file and a variable",
+      row: row({
+        ...{ baseUrl: https, tenantId: "a", aClientId: "x" },
+        ...{ aPrivateKeyFile: "key.pem", aPrivateKeyVariable: "SECRET" },
+      }),
+      says: "Keep one",
+    },
+    {
+      name: "a missing file",
+      row: row({ baseUrl: https, tenantId: "a", aClientId: "x", aPrivateKeyFile: planted }),
+      says: "cannot be read",
+    },
+    {
+      name: "a variable that is not set",
+      row: row({ baseUrl: https, bClientId: "x", bClientSecretVariable: "MISSING" }),
+      says: "not set",
+    },
+    {
+      name: "a secret in place of the name of a variable",
+      row: row({ baseUrl: https, bClientId: "x", bClientSecretVariable: planted }),
+      says: "not the secret itself",
+    },
+    { name: "a secret", row: row({ baseUrl: https, bClientSecret: planted }), says: "may hold a secret" },
+    { name: "a token", row: row({ baseUrl: https, access_token: planted }), says: "may hold a secret" },
+    {
+      name: "a private key",
+      row: row({ baseUrl: https, note: `-----BEGIN PRIVATE KEY-----${planted}` }),
+      says: "holds a private key",
+    },
+    { name: "a misspelt column", row: row({ base_url: https }), says: "Name it baseUrl" },
+    {
+      name: "a nested member",
+      row: row({ baseUrl: https, notes: [planted] }),
+      says: "must be a text: notes",
+    },
+    { name: "a list", row: "[1]", says: "is not a JSON object" },
+    { name: "text that is not JSON", row: `{"baseUrl": ${planted}}`, says: "is not JSON" },
+    { name: "a long line", row: row({ baseUrl: https, note: "x".repeat(70_000) }), says: "is longer than" },
+    {
+      name: "a customer that is there already",
+      row: row({ baseUrl: "https://FIRST.example:443/", variant: "B" }),
+      says: "same customer as that of line 1",
+    },
+  ])("$name", async ({ row, says }) => {
+    const { customers, wrong } = await read(second(row));
+    expect(customers).toHaveLength(1);
+    expect(wrong).toEqual([{ line: 2, problem: expect.stringContaining(says) }]);
+    expect(JSON.stringify(wrong)).not.toContain(planted);
+  });
+
+  test("a CSV row with more cells than columns", async () => {
+    const { wrong } = await read("baseUrl,region\nhttps://a.example,x,y\n");
+    expect(wrong).toEqual([{ line: 2, problem: "has 3 cells, but the first line names 2 columns." }]);
+  });
+
+  test("a YAML row with an alias, or a member twice", async () => {
+    const { wrong } = await read(
+      "- { baseUrl: &a https://a.example, x: *a }\n- { baseUrl: https://b.example, region: x, region: y }\n- text\n",
+    );
+    expect(wrong.map(({ line, problem }) => [line, problem])).toEqual([
+      [1, expect.stringContaining("must be a text: x")],
+      [2, expect.stringContaining("occurs twice: region")],
+      [3, "is not a mapping."],
+    ]);
+  });
+});
+
+describe("a file is refused as a whole:", () => {
+  test.each([
+    { name: "an empty one", text: "" },
+    { name: "one without the column baseUrl", text: "url,tenantId\nhttps://a.example,a\n" },
+    { name: "a CSV with a column of secrets", text: "baseUrl,b_client_secret\nhttps://a.example,x\n" },
+    { name: "a CSV with a misspelt column", text: "baseUrl,Tenant-ID\nhttps://a.example,x\n" },
+    { name: "a CSV with a column twice", text: "baseUrl,region,region\nhttps://a.example,x,y\n" },
+    { name: "a CSV with an open quote", text: 'baseUrl,region\nhttps://a.example,"x\n' },
+    { name: "a CSV with a quote in a cell", text: 'baseUrl,region\nhttps://a.example,"x"y\n' },
+    { name: "YAML that is broken", text: "- baseUrl: [https://a.example\n" },
+    { name: "YAML that is a scalar", text: "# nothing\ntext\n" },
+    { name: "YAML that is nested deeply", text: `- ${"[".repeat(200_000)}` },
+    { name: "a binary file", text: "\u0000\u0001\u0002" },
+  ])("$name", async ({ text }) => {
+    const error = await refusal(text);
+    expect(error).toBeInstanceOf(SurveyError);
+    expect(error.code).toBe("customers_invalid");
+    expect(error.message).toMatch(/[A-Z].*\.$/s);
+  });
+
+  test.each([
+    { name: "too many rows", text: `baseUrl\n${"https://a.example\n".repeat(100_001)}` },
+    { name: "too many lines of JSON", text: '{"baseUrl":"https://a.example"}\n'.repeat(100_001) },
+    { name: "too many characters", text: `baseUrl,x\n${"y".repeat(34_000_000)}` },
+    { name: "too much YAML", text: `- ${"y".repeat(9_000_000)}` },
+  ])("$name", async ({ text }) => {
+    expect((await refusal(text)).code).toBe("customers_too_large");
+  });
+});

@@ -1,0 +1,164 @@
+// What is made of results: CSV that no spreadsheet takes for formulas, the page, and the comparison with earlier ones.
+import { createHash } from "node:crypto";
+import { parse } from "csv-parse/sync";
+import { describe, expect, test } from "vitest";
+import {
+  compareWith,
+  type EarlierResult,
+  parseResults,
+  resultsCsv,
+  resultsPage,
+  type SurveyError,
+  type SurveyResult,
+} from "../../src/survey/index.js";
+import { hostile, results } from "./results.js";
+
+const [works, served, fails, down] = results as [SurveyResult, SurveyResult, SurveyResult, SurveyResult];
+
+describe("the CSV", () => {
+  test("has no cell that begins a formula, in its first line neither", () => {
+    const formulas = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "＝1"];
+    const others = formulas.map((formula) => ({ ...works, other: { [formula]: formula }, tenantId: "-a" }));
+    const rows: string[][] = parse(resultsCsv([...results, ...others]), { relax_column_count: false });
+    expect(rows).toHaveLength(1 + results.length + formulas.length);
+    for (const cell of rows.flat()) expect(cell).not.toMatch(/^[=+\-@\t\r＝]/);
+  });
+
+  test("has a column for each member, and for the other columns of the rows at the end", () => {
+    const [header, ...rows]: string[][] = parse(resultsCsv(results));
+    expect(header?.slice(0, 8)).toEqual([
+      ...["tenantId", "baseUrl", "variant", "works", "state", "code", "problem", "remedy"],
+    ]);
+    expect(header?.slice(-3)).toEqual(["region", hostile, "constructor"]);
+    const cells = (row: number, name: string) => rows[row]?.[header?.indexOf(name) ?? -1];
+    expect(cells(2, "state")).toBe("fails");
+    expect(cells(2, "changes")).toBe("broke moved");
+    expect(cells(3, "constructor")).toBe("'-2");
+    expect(cells(3, "code")).toBe("network_failed");
+    expect(cells(0, "constructor")).toBe("");
+    expect(cells(0, "at")).toBe("2026-01-02T03:04:05.000Z");
+  });
+});
+
+describe("the page", () => {
+  const about = { startedAt: works.at, seconds: 3.2, since: hostile, gone: [{ ...down, baseUrl: hostile }] };
+  const page = resultsPage(results, about);
+
+  test("escapes all text of servers and rows, and shows direction marks", () => {
+    expect(page.match(/<script/g)).toHaveLength(1);
+    expect(page.match(/<\/style/g)).toHaveLength(1);
+    expect(page).not.toContain("alert(1)</");
+    for (const character of ["\u202e", "\u0000"]) expect(page).not.toContain(character);
+    expect(page).toContain("&#60;script&#62;alert(1)");
+  });
+
+  test("allows its own script and stylesheet alone, by their hashes, and loads nothing", () => {
+    const hashOf = (tag: string) => {
+      const [, content = ""] = new RegExp(`<${tag}>([^]*?)</${tag}>`).exec(page) ?? [];
+      return `'sha256-${createHash("sha256").update(content).digest("base64")}'`;
+    };
+    const policy = /content-security-policy" content="([^"]*)"/.exec(page)?.[1];
+    expect(policy).toContain(`style-src ${hashOf("style")};`);
+    expect(policy).toContain(`script-src ${hashOf("script")};`);
+    expect(policy).toMatch(/^default-src 'none';/);
+    expect(page).not.toMatch(/ (?:src|style|on\w+)=/);
+    expect(page.match(/ href="[^"]*"/g)).toEqual([' href="data:,"']);
+  });
+
+  test("counts each variant and state, names the reasons, and has who does not work first", () => {
+    const row = (state: string) =>
+      [...(new RegExp(`>${state}</span></th>(.*)</tr>`).exec(page)?.[1] ?? "").matchAll(/<td>(\d+)/g)].map(
+        ([, number]) => Number(number),
+      );
+    expect([row("does not work"), row("works"), row("served")]).toEqual([
+      [0, 1, 1, 2],
+      [1, 0, 0, 1],
+      [0, 1, 0, 1],
+    ]);
+    expect(page).toMatch(/data-find="token_refused"><code>token_refused<\/code> 1</);
+    const order = ["initech", "no tenant", "acme", "umbrella"].map((name) =>
+      page.indexOf(`<strong>${name}<`),
+    );
+    expect(order).toEqual([...order].sort((one, other) => one - other));
+    expect(page).toContain("no longer works: 1");
+    expect(page).toContain("not asked about any more: 1");
+  });
+
+  test("of a survey without a failure or an earlier one has no parts for them", () => {
+    const sound = resultsPage([works], { startedAt: 0, seconds: 1 });
+    expect(sound).not.toMatch(/id="reasons"|id="changes"/);
+    expect(sound).toContain("<title>Survey of 1 customer</title>");
+  });
+});
+
+describe("an earlier result", () => {
+  const lines = results.map((one) => JSON.stringify(one)).join("\n");
+
+  test.each([
+    { name: "JSON lines", text: lines },
+    { name: "JSON lines with empty lines", text: `\n${lines.replaceAll("\n", "\r\n\r\n")}\n` },
+    { name: "the CSV", text: resultsCsv(results) },
+  ])("is read from $name", ({ text }) => {
+    const read = parseResults(text).map(({ baseUrl, tenantId, variant, works }) => [
+      baseUrl,
+      tenantId,
+      variant,
+      works,
+    ]);
+    expect(read).toEqual(
+      results.map(({ baseUrl, tenantId, variant, works }) => [baseUrl, tenantId, variant, works]),
+    );
+  });
+
+  test("of a tenant whose id begins like a formula is the same in CSV", () => {
+    const [read] = parseResults(resultsCsv([{ ...works, tenantId: "-a" }]));
+    expect(read?.tenantId).toBe("-a");
+  });
+
+  test.each([
+    { name: "something else", text: "name,age\nx,1\n" },
+    { name: "an empty file", text: "" },
+    { name: "a state file", text: '{"bivariant":"survey state","version":1}\n' },
+    { name: "a broken line", text: `${lines}\n{"baseUrl"` },
+    { name: "a CSV with another verdict", text: resultsCsv([works]).replace(",true,", ",maybe,") },
+  ])("is refused if it is $name", ({ text }) => {
+    let code = "";
+    try {
+      parseResults(text);
+    } catch (error) {
+      code = (error as SurveyError).code;
+    }
+    expect(code).toBe("earlier_invalid");
+  });
+
+  test.each<{ name: string; before: Partial<EarlierResult>; now: Partial<SurveyResult>; changes: string[] }>([
+    { name: "the same", before: {}, now: {}, changes: [] },
+    { name: "another variant", before: { variant: "B" }, now: {}, changes: ["moved"] },
+    { name: "a failure", before: {}, now: { works: false }, changes: ["broke"] },
+    {
+      name: "a failure of an unknown variant",
+      before: {},
+      now: { works: false, variant: null },
+      changes: ["broke"],
+    },
+    { name: "a recovery", before: { works: false, variant: null }, now: {}, changes: ["recovered"] },
+    {
+      name: "a move that broke it",
+      before: { variant: "B" },
+      now: { works: false },
+      changes: ["moved", "broke"],
+    },
+    { name: "another tenant", before: { tenantId: "other" }, now: {}, changes: ["new"] },
+    { name: "another client", before: { aClientId: "other" }, now: {}, changes: ["new"] },
+  ])("is compared: $name", ({ before, now, changes }) => {
+    const comparison = compareWith([{ ...works, ...before }]);
+    expect(comparison.changesOf({ ...works, ...now })).toEqual(changes);
+    expect(comparison.gone()).toHaveLength(changes.includes("new") ? 1 : 0);
+  });
+
+  test("knows who is gone", () => {
+    const comparison = compareWith([works, served, fails]);
+    comparison.changesOf(served);
+    expect(comparison.gone().map(({ tenantId }) => tenantId)).toEqual(["acme", "initech"]);
+  });
+});

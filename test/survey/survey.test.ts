@@ -1,0 +1,398 @@
+// `survey` over emulated deployments: its verdicts against the truth, what it sends, and how it goes on after an end.
+import { appendFile, chmod, readFile, stat, symlink, truncate, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import type { Fetch } from "../../src/index.js";
+import {
+  type Customer,
+  plannedRequests,
+  type SurveyError,
+  type SurveyOptions,
+  type SurveyResult,
+  survey,
+} from "../../src/survey/index.js";
+import { steppedClock } from "../support/clock.js";
+import { pkcs8, rsaKey } from "../support/keys.js";
+import { rejectionOf, settle } from "../support/wait.js";
+import { breakages, clientSecret, type Estate, makeEstate } from "./estate.js";
+
+const estates: Estate[] = [];
+function estateOf(size: number, brokenEvery?: number, now?: () => number): Estate {
+  const estate = makeEstate(size, brokenEvery, now);
+  estates.push(estate);
+  return estate;
+}
+afterAll(() => {
+  for (const estate of estates) estate.delete();
+});
+
+/** The stepped clock waits for no file, so tests with it have their secrets in variables. */
+function inVariables(customers: readonly Customer[]): Customer[] {
+  return customers.map(({ aPrivateKeyFile, bClientSecretFile, ...one }) => ({
+    ...one,
+    ...(aPrivateKeyFile !== undefined && { aPrivateKeyVariable: "KEY" }),
+    ...(bClientSecretFile !== undefined && { bClientSecretVariable: "SECRET" }),
+  }));
+}
+const variables = { KEY: pkcs8(rsaKey()), SECRET: clientSecret };
+
+async function resultsOf(customers: Iterable<Customer>, options: SurveyOptions): Promise<SurveyResult[]> {
+  const results: SurveyResult[] = [];
+  for await (const result of survey(customers, options)) results.push(result);
+  return results;
+}
+
+const https = "https://a.example";
+
+describe("the verdicts of a survey", () => {
+  test("are the truth about customers of both kinds, each broken in another way or not at all", async () => {
+    const estate = estateOf(4 * breakages.length, 2);
+    const results = await resultsOf(estate.customers, { fetch: estate.fetch, rateLimitDeadlineMs: 0 });
+    const verdicts = new Map(
+      results.map(({ tenantId, variant, works, code }) => [
+        tenantId,
+        { variant, works, ...(code !== undefined && { code }) },
+      ]),
+    );
+    expect(Object.fromEntries(verdicts)).toEqual(Object.fromEntries(estate.truth));
+    for (const result of results) {
+      expect(result.remedy === undefined).toBe(result.works);
+      expect(result.problem === undefined).toBe(result.works);
+      expect(result.called).toBe(true);
+      expect(result.other?.region).toMatch(/^region \d$/);
+    }
+    expect(JSON.stringify(results)).not.toContain(clientSecret);
+  });
+
+  test("have the evidence of the detection, and the checks of the doctor where something failed", async () => {
+    const { customers, fetch } = estateOf(20, 2);
+    const results = await resultsOf(customers, { fetch });
+    const of = (tenantId: string) => results.find((one) => one.tenantId === tenantId);
+    expect(of("t0")?.evidence.map(({ variant, status }) => [variant, status])).toEqual([
+      ["A", 400],
+      ["B", 404],
+    ]);
+    expect(of("t0")?.findings.map(({ check }) => check)).toEqual(["detection", "token", "api_call"]);
+    expect(of("t1")?.findings.map(({ check }) => check)).toEqual([
+      ...["detection", "token", "api_call", "base_url", "reachability", "tls", "clock"],
+      ...["key", "jwks", "audience", "assertion"],
+    ]);
+  });
+
+  test("say which variant is served where there is no credential, and need no tenant for Variant B", async () => {
+    const { fetch } = estateOf(2);
+    const customers = [
+      { baseUrl: https, tenantId: "t0" },
+      { baseUrl: "https://b.example" },
+      { baseUrl: "https://nothing.example" },
+      { baseUrl: "https://pages.example", variant: "B" as const },
+    ];
+    const results = await resultsOf(customers, { fetch, concurrency: 1 });
+    expect(
+      results.map(({ variant, works, called, code, tenantId }) => [tenantId, variant, works, called, code]),
+    ).toEqual([
+      ["t0", "A", true, false, undefined],
+      [null, "B", true, false, undefined],
+      [null, null, false, false, "variant_unknown"],
+      [null, null, false, false, "variant_unknown"],
+    ]);
+    expect(results[2]?.remedy).toMatch(/^Add the tenantId, without which Variant A is not asked\./);
+  });
+
+  test("send a credential to a server that shows no variant only if the row names it", async () => {
+    const { customers, fetch } = estateOf(2);
+    const sent: string[] = [];
+    const spying: Fetch = async (url, init) => {
+      if (typeof init?.body === "string" || init?.body) sent.push(`${init.body}`);
+      return fetch(url, init);
+    };
+    const stranger = { ...(customers[1] as Customer), baseUrl: "https://pages.example" };
+    await resultsOf([stranger], { fetch: spying });
+    expect(sent.join()).not.toContain(clientSecret);
+    const [result] = await resultsOf([{ ...stranger, variant: "B" }], { fetch: spying });
+    expect(sent.join()).toContain(clientSecret);
+    expect(result).toMatchObject({ works: false, code: "response_not_json", variant: null });
+  });
+
+  test("name a customer whose time is over, and keep what was found", async () => {
+    const clock = steppedClock();
+    const { customers, fetch } = estateOf(2, 10, clock.now);
+    const hanging: Fetch = (url, init) =>
+      url.endsWith("/devices")
+        ? new Promise((_, reject) =>
+            init?.signal?.addEventListener("abort", () => reject(init.signal?.reason)),
+          )
+        : fetch(url, init);
+    const running = resultsOf(inVariables(customers.slice(0, 1)), {
+      ...{ fetch: hanging, clock, variables, customerTimeoutMs: 5_000, timeoutMs: 60_000 },
+    });
+    const [result] = await clock.through(running);
+    expect(result).toMatchObject({ works: false, variant: "A", code: "customer_timed_out" });
+    expect(result?.evidence).toHaveLength(2);
+    expect(result?.remedy).toContain("customerTimeoutMs");
+  });
+
+  test("survive a fault of this program, which ends no other customer", async () => {
+    const { customers, fetch } = estateOf(4);
+    const variables = {
+      get FAULTY(): string {
+        throw new RangeError(clientSecret);
+      },
+    };
+    const faulty = { baseUrl: "https://b.example", bClientId: "x", bClientSecretVariable: "FAULTY" };
+    const results = await resultsOf([faulty, ...customers], { fetch, variables });
+    expect(results.map(({ works }) => works).sort()).toEqual([false, true, true, true, true]);
+    const failed = results.find(({ works }) => !works);
+    expect(failed?.code).toBe("internal");
+    expect(JSON.stringify(failed)).not.toContain(clientSecret);
+  });
+});
+
+describe("what a survey sends", () => {
+  test("is at most what the plan says, for every customer", async () => {
+    const { customers, fetch } = estateOf(4 * breakages.length, 2);
+    for (const customer of customers) {
+      let requests = 0;
+      const counting: Fetch = (url, init) => {
+        requests++;
+        return fetch(url, init);
+      };
+      await resultsOf([customer], { fetch: counting, rateLimitDeadlineMs: 0 });
+      const isDown = customer.baseUrl.includes("down");
+      expect(requests).toBeLessThanOrEqual(plannedRequests(customer).total);
+      expect(requests).toBeGreaterThanOrEqual(isDown ? 2 : 3);
+    }
+  });
+
+  test("waits for the rate limit of a tenant, and asks others meanwhile", async () => {
+    const clock = steppedClock();
+    const { customers, fetch } = estateOf(6, 10, clock.now);
+    const limitedUntil = clock.now() + 30_000;
+    const times: number[] = [];
+    const limiting: Fetch = async (url, init) => {
+      if (url.includes("/t0/external-plugin")) {
+        times.push(clock.now());
+        if (clock.now() < limitedUntil)
+          return new Response(null, { status: 429, headers: { "retry-after": "30" } });
+      }
+      return fetch(url, init);
+    };
+    const order: (string | null)[] = [];
+    const running = (async () => {
+      const options = { fetch: limiting, clock, variables, concurrency: 2 };
+      for await (const { tenantId, works } of survey(inVariables(customers), options))
+        order.push(works ? tenantId : "fails");
+    })();
+    await clock.through(running);
+    expect(order.at(-1)).toBe("t0");
+    expect(order).toHaveLength(6);
+    // Once before, then the question and the token request after it.
+    expect(times).toHaveLength(3);
+    expect(times[1]).toBeGreaterThanOrEqual(limitedUntil);
+  });
+
+  test("passes one gate for two rows of a tenant", async () => {
+    const clock = steppedClock();
+    const { customers, fetch } = estateOf(2, 10, clock.now);
+    const limitedUntil = clock.now() + 30_000;
+    let early = 0;
+    const limiting: Fetch = async (url, init) => {
+      if (!url.includes("/external-plugin") || clock.now() >= limitedUntil) return fetch(url, init);
+      early++;
+      return new Response(null, { status: 429, headers: { "retry-after": "30" } });
+    };
+    const [one] = inVariables(customers) as [Customer];
+    const { baseUrl, tenantId } = one;
+    const options = { fetch: limiting, clock, variables, concurrency: 1 };
+    const running = resultsOf([one, { baseUrl, tenantId }], options);
+    expect((await clock.through(running)).every(({ works }) => works)).toBe(true);
+    expect(early).toBe(1);
+  });
+
+  test("is bounded by the concurrency, and by a reader that is slower", async () => {
+    const { customers, fetch } = estateOf(40);
+    let running = 0;
+    let most = 0;
+    const tenants = new Set<string>();
+    const counting: Fetch = async (url, init) => {
+      most = Math.max(most, ++running);
+      tenants.add(/\/(t\d+)\//.exec(url)?.[1] ?? "");
+      try {
+        return await fetch(url, init);
+      } finally {
+        running--;
+      }
+    };
+    const results = survey(inVariables(customers), { fetch: counting, variables, concurrency: 3 });
+    await results.next();
+    await settle();
+    expect(tenants.size).toBeLessThanOrEqual(8);
+    for await (const _ of results);
+    expect(most).toBeLessThanOrEqual(3);
+  });
+
+  test("ends when the reader leaves", async () => {
+    const { customers, requests, fetch } = estateOf(60);
+    for await (const _ of survey(inVariables(customers), { fetch, variables, concurrency: 2 })) break;
+    const sent = [...requests.values()].reduce((sum, one) => sum + one, 0);
+    await settle();
+    expect([...requests.values()].reduce((sum, one) => sum + one, 0)).toBe(sent);
+    expect(requests.size).toBeLessThan(10);
+  });
+});
+
+describe("before anything is sent, a survey refuses", () => {
+  const sending: Fetch = async () => {
+    throw new Error("something was sent");
+  };
+  test.each([
+    {
+      name: "a wrong customer",
+      customers: [{ baseUrl: https }, { baseUrl: "nowhere" }],
+      code: "customers_invalid",
+    },
+    {
+      name: "a customer twice",
+      customers: [{ baseUrl: https }, { baseUrl: `${https}/` }],
+      code: "customers_invalid",
+    },
+    { name: "what is not a customer", customers: [null], code: "customers_invalid" },
+    {
+      name: "a concurrency of 0",
+      customers: [{ baseUrl: https }],
+      options: { concurrency: 0 },
+      code: "option_invalid",
+    },
+    { name: "an unknown option", customers: [], options: { parallel: 3 }, code: "option_invalid" },
+    { name: "a time limit of 0", customers: [], options: { customerTimeoutMs: 0 }, code: "option_invalid" },
+  ])("$name", ({ customers, options, code }) => {
+    let thrown: unknown;
+    try {
+      survey(customers as Customer[], { fetch: sending, ...options });
+    } catch (error) {
+      thrown = error;
+    }
+    expect((thrown as SurveyError).code).toBe(code);
+  });
+});
+
+describe("a survey with a state file", () => {
+  let estate: Estate;
+  let stateFile: string;
+  beforeEach(() => {
+    estate = estateOf(30, 5);
+    stateFile = join(estate.folder, "state");
+  });
+  const run = (customers: readonly Customer[] = estate.customers) =>
+    resultsOf(customers, { fetch: estate.fetch, stateFile, rateLimitDeadlineMs: 0 });
+  const comparable = (results: readonly SurveyResult[]) =>
+    results
+      .map(({ at: _, durationMs: __, ...one }) => one)
+      .sort((one, other) => String(one.tenantId).localeCompare(String(other.tenantId)))
+      .map(({ tenantId, variant, works, code, other, findings }) => [
+        ...[tenantId, variant, works, code, other, findings.map(({ check, verdict }) => [check, verdict])],
+      ]);
+
+  async function interrupt(after: number): Promise<number> {
+    let seen = 0;
+    for await (const _ of survey(estate.customers, { fetch: estate.fetch, stateFile, concurrency: 2 }))
+      if (++seen === after) break;
+    return (await readFile(stateFile, "utf8")).split("\n").length - 2;
+  }
+
+  test("asks no finished customer again, and yields every customer once", async () => {
+    const finished = await interrupt(7);
+    const before = new Map(estate.requests);
+    const file = await readFile(stateFile, "utf8");
+    expect(finished).toBeGreaterThanOrEqual(7);
+    const results = await run();
+    expect(results).toHaveLength(30);
+    expect(new Set(results.map(({ tenantId }) => tenantId)).size).toBe(30);
+    for (const tenantId of before.keys())
+      if (file.includes(`"tenantId":"${tenantId}"`))
+        expect([tenantId, estate.requests.get(tenantId)]).toEqual([tenantId, before.get(tenantId)]);
+    const sent = [...estate.requests.values()].reduce((sum, one) => sum + one, 0);
+    expect(comparable(await run())).toEqual(comparable(results));
+    expect([...estate.requests.values()].reduce((sum, one) => sum + one, 0)).toBe(sent);
+  });
+
+  test("makes it readable by its owner only, also if it was there, and writes no secret", async () => {
+    await interrupt(3);
+    expect((await stat(stateFile)).mode & 0o777).toBe(0o600);
+    await chmod(stateFile, 0o644);
+    await run();
+    expect((await stat(stateFile)).mode & 0o777).toBe(0o600);
+    const text = await readFile(stateFile, "utf8");
+    expect(text).not.toContain(clientSecret);
+    expect(text).not.toMatch(/PRIVATE KEY|eyJ|Bearer/);
+    expect(text).not.toContain(estate.folder);
+  });
+
+  test("asks again about a customer whose line was cut off by a crash", async () => {
+    const finished = await interrupt(5);
+    const { size } = await stat(stateFile);
+    await truncate(stateFile, size - 20);
+    expect(comparable(await run())).toHaveLength(30);
+    expect(finished).toBeGreaterThanOrEqual(5);
+    const lines = (await readFile(stateFile, "utf8")).trimEnd().split("\n");
+    expect(lines).toHaveLength(31);
+    for (const line of lines) JSON.parse(line);
+  });
+
+  test("asks again about a customer whose row has changed, and not about one that moved to another line", async () => {
+    await run();
+    const before = new Map(estate.requests);
+    const changed = estate.customers.map((one, index) =>
+      index === 0 ? { ...one, aKeyId: undefined } : { ...one, line: index + 100, other: { region: "new" } },
+    );
+    const results = await run(changed);
+    const asked = [...estate.requests].filter(([id, count]) => before.get(id) !== count).map(([id]) => id);
+    expect(asked).toEqual(["t0"]);
+    expect(results.find(({ tenantId }) => tenantId === "t1")).toMatchObject({
+      line: 101,
+      other: { region: "new" },
+    });
+  });
+
+  test.each([
+    { name: "a file of something else", content: "the only copy of a thesis\n", code: "state_invalid" },
+    { name: "a damaged line", content: "", damage: "{broken\n", code: "state_invalid" },
+    {
+      name: "a line that is not a result",
+      content: "",
+      damage: '{"digest":"x","result":{"baseUrl":1}}\n',
+      code: "state_invalid",
+    },
+  ])("refuses $name, and leaves it as it is", async ({ content, damage, code }) => {
+    if (content !== "") await writeFile(stateFile, content);
+    else await interrupt(2);
+    if (damage !== undefined) await appendFile(stateFile, damage);
+    const before = await readFile(stateFile, "utf8");
+    expect(((await rejectionOf(run())) as SurveyError).code).toBe(code);
+    expect(await readFile(stateFile, "utf8")).toBe(before);
+  });
+
+  test("refuses a link and a folder", async () => {
+    await writeFile(join(estate.folder, "target"), "");
+    await symlink(join(estate.folder, "target"), stateFile);
+    expect(((await rejectionOf(run())) as SurveyError).code).toBe("state_unavailable");
+    stateFile = estate.folder;
+    expect(((await rejectionOf(run())) as SurveyError).code).toBe("state_unavailable");
+  });
+
+  test("rejects with the reason of the signal, and goes on after it", async () => {
+    const stop = new AbortController();
+    const reason = new Error("stop");
+    const results: SurveyResult[] = [];
+    const running = (async () => {
+      const options = { fetch: estate.fetch, stateFile, signal: stop.signal, concurrency: 2 };
+      for await (const result of survey(estate.customers, options)) {
+        results.push(result);
+        if (results.length === 4) stop.abort(reason);
+      }
+    })();
+    expect(await rejectionOf(running)).toBe(reason);
+    expect(results.length).toBeLessThan(10);
+    expect(await run()).toHaveLength(30);
+  });
+});
