@@ -28,7 +28,8 @@ export type { CryptoKeyLike, KeyObjectLike, PrivateKey, Signer } from "./auth/cr
 export { type CreateAuthOptions, createAuth } from "./auth/machine-tokens.js";
 export type { PersonAuthOptions } from "./auth/person-refresh.js";
 export type { StoredValue, TokenStore } from "./auth/token-store.js";
-export type { Api, Validate, ValidatedAnswer } from "./client/caller.js";
+export type { Validate, ValidatedAnswer } from "./client/caller.js";
+export type { Api } from "./client/operation-index.js";
 export type {
   Failure,
   LookupTypes,

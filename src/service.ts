@@ -10,16 +10,15 @@ import {
 } from "./auth/auth.js";
 import type { CallMemory } from "./client/bearer-fetch.js";
 import {
-  type Api,
   type Caller,
   type CallerContext,
   type CallOptions,
   callNames,
   createCaller,
-  OperationIndex,
   resolveCallOptions,
 } from "./client/caller.js";
 import type { CallInit } from "./client/init.js";
+import { type Api, OperationIndex } from "./client/operation-index.js";
 import type {
   CallArgs,
   Lookup,

@@ -186,7 +186,7 @@ function decoderOf(type: string | undefined, status: number, variant: Variant): 
   try {
     return new TextDecoder(charset);
   } catch {
-    const message = `The API answered ${status} with text in a charset that this runtime does not know. Pass parseAs: "arrayBuffer", and decode it yourself.`;
+    const message = `The API answered ${status} with text in a charset that this runtime does not know. Pass parseAs: "arrayBuffer".`;
     throw new UnexpectedResponseError("response_media_type", message, { status, variant });
   }
 }

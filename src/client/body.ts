@@ -1,19 +1,15 @@
-/** Values as text, JSON and fields of a form, for parameters and bodies. Loaded lazily. */
+/** Values as text and JSON, for parameters and bodies. Loaded lazily. */
 import { invalidOption } from "../options.js";
 
 /** application/json and what is built on it. Text with many values, such as application/json-seq, is not. */
 export const jsonType: RegExp = /^[^/;]+\/(?:[^/;]+\+)?json\s*(?:;|$)/i;
 
-export const formType = "application/x-www-form-urlencoded";
-
-/** The fields of a member of a form: a list is repeated, and an object is JSON. */
-export function formFields([name, value]: readonly [string, unknown]): [string, string][] {
-  return [plain(value)]
-    .flat()
-    .map(plain)
-    .filter((one) => one !== undefined && one !== null)
-    .map((one) => [name, isText(one) ? String(one) : jsonOf(one)]);
+/** Unlike `instanceof` this knows the classes of other realms. */
+export function tagOf(value: unknown): string {
+  return Object.prototype.toString.call(value);
 }
+
+export const formType = "application/x-www-form-urlencoded";
 
 /** A date and the like, as JSON.stringify would write it. */
 export function plain(value: unknown): unknown {
@@ -21,29 +17,39 @@ export function plain(value: unknown): unknown {
   return typeof value.toJSON === "function" ? value.toJSON() : value;
 }
 
+/** NaN and Infinity have no form that a reader of numbers knows. */
 export function isText(value: unknown): value is string | number | boolean | bigint {
   const type = typeof value;
-  return type === "string" || type === "number" || type === "boolean" || type === "bigint";
+  return type === "string" || type === "boolean" || type === "bigint" || Number.isFinite(value);
+}
+
+/** UTF-8 has no form for half a surrogate pair: another character would arrive. */
+export function textOf(value: string | number | boolean | bigint, option: string): string {
+  const text = String(value);
+  if (/\p{Surrogate}/u.test(text))
+    throw invalidOption(option, "holds half a surrogate pair, which no text can hold");
+  return text;
 }
 
 export function formMembers(body: unknown): [string, unknown][] {
-  if (Object.prototype.toString.call(body) === "[object Object]") return Object.entries(Object(body));
+  if (tagOf(body) === "[object Object]")
+    return Object.entries(Object(body)).map(([name, value]) => [textOf(name, "body"), value]);
   throw invalidOption("body", "must be an object, since the operation accepts a form");
 }
 
 /** JSON.stringify would write these as `{}`, or as an object of numbered bytes. */
-const notJson = /^\[object (?:FormData|Blob|File|URLSearchParams|ReadableStream|ArrayBuffer|\w+Array)\]$/;
+const notJson = /^\[object (?:\w+(?:Data|Params|Stream|Array|Buffer|View)|Blob|File|Map|Set|Promise)\]$/;
 
 export function jsonOf(value: unknown, option = "body"): string {
-  if (notJson.test(Object.prototype.toString.call(value)))
-    throw invalidOption(option, "must be an object or a list, not a form, bytes or a stream");
   let text: string | undefined;
   try {
-    text = JSON.stringify(value);
+    // The streams of Node are objects of what their class holds.
+    const isStream = typeof value === "object" && value !== null && Symbol.asyncIterator in value;
+    const isOpen = typeof value === "number" ? isText(value) : !isStream && !notJson.test(tagOf(value));
+    if (isOpen) text = JSON.stringify(value);
   } catch {
     // The engine's message may quote the value.
   }
   if (text !== undefined) return text;
-  const problem = "must be JSON: it is a function, contains a bigint or itself, or its toJSON fails";
-  throw invalidOption(option, problem);
+  throw invalidOption(option, "must be JSON: objects, lists, text and numbers, without a bigint or a circle");
 }

@@ -1,10 +1,9 @@
-/** Looks up an operation, builds its request, sends it with the bearer, and makes an outcome of the response. */
+/** Builds the request of an operation, sends it with the bearer, and makes an outcome of the response. */
 import type { OperationEntry, CallOptions as OptionsOfCall } from "../../generated/operations.js";
 import type { Auth, Emit } from "../auth/auth.js";
 import { countdown, deadlineIn } from "../clock.js";
 import {
   type ApiError,
-  ConfigurationError,
   codeOf,
   isTransportError,
   locate,
@@ -19,66 +18,15 @@ import {
   transportError,
   untilAborted,
 } from "../http/exchange.js";
-import { lazy } from "../http/lazy.js";
-import { mostAlike, type NamesOf } from "../option-names.js";
+import type { NamesOf } from "../option-names.js";
 import { invalidOption, requireDuration, requireTypes } from "../options.js";
 import type { AnswerContent } from "./answer.js";
 import { type BearerFetchContext, bearerFetch, contextOf } from "./bearer-fetch.js";
 import { apiErrorOf } from "./call-error.js";
 import { type CallInit, fetchInitOf } from "./init.js";
-import type { LookupTypes } from "./outcome.js";
-import { headerRecord, requestOf } from "./request.js";
+import type { OperationIndex } from "./operation-index.js";
+import { anyCall, headerRecord, requestOf } from "./request.js";
 import { signalOf } from "./service-fetch.js";
-
-/** Loaded at the first call whose answer may be other than JSON. */
-const anyCall = /* @__PURE__ */ lazy(() => import("./any-call.js"));
-
-/** A generated module as `connect({ api })` accepts it; `types` exists for the compiler only. */
-export interface Api<T extends LookupTypes> {
-  readonly operations: { readonly A: object; readonly B: object; readonly types?: T };
-}
-
-/** An error names at most this many operations, since a document may have more than a thousand. */
-const mostNames = 20;
-
-/** Looks up the operations of one variant. The index of paths is built at the first call by path. */
-export class OperationIndex {
-  readonly #table: Readonly<Record<string, OperationEntry>>;
-  readonly #variant: Variant;
-  #ids: Map<string, string> | undefined;
-
-  constructor(table: object, variant: Variant) {
-    this.#table = table as Readonly<Record<string, OperationEntry>>;
-    this.#variant = variant;
-  }
-
-  byId(operationId: string): OperationEntry {
-    // Only own keys count, because an inherited name such as "constructor" is not an operation.
-    const entry = Object.hasOwn(this.#table, operationId) ? this.#table[operationId] : undefined;
-    if (entry !== undefined) return entry;
-    // What does not look like a name may be a secret in the wrong place.
-    const asked = typeof operationId === "string" && /^[\w.$/{}-]{1,60}$/.test(operationId);
-    const named = asked ? `operation with the id "${operationId}"` : "operation with that id";
-    throw this.#unknown(named, Object.keys(this.#table), asked ? operationId : undefined);
-  }
-
-  idOf(method: string, path: string): string {
-    const entries = () => Object.entries(this.#table);
-    this.#ids ??= new Map(entries().map(([id, entry]) => [`${entry.method} ${entry.path}`, id]));
-    const operationId = this.#ids.get(`${method} ${path}`);
-    if (operationId !== undefined) return operationId;
-    throw this.#unknown(`${method} operation at that path`, this.#ids.keys());
-  }
-
-  #unknown(missing: string, known: Iterable<string>, asked?: string): ConfigurationError {
-    const all = [...known];
-    const meant = asked && mostAlike(asked, all);
-    const more = all.length > mostNames ? ` and ${all.length - mostNames} more` : "";
-    const advice = meant ? `Use ${meant}. ` : "";
-    const message = `Variant ${this.#variant} has no ${missing}. ${advice}It has: ${all.slice(0, mostNames).join(", ")}${more}.`;
-    return new ConfigurationError("operation_unknown", message, { variant: this.#variant });
-  }
-}
 
 /** The options of a service that only calls use. */
 export interface CallOptions {
@@ -162,7 +110,7 @@ function commonHeaders(headers: CallOptions["headers"]): Record<string, string> 
 
 function requireMostBytes(mostBytes: unknown): void {
   if (mostBytes !== undefined && !(Number.isInteger(mostBytes) && Number(mostBytes) > 0))
-    throw invalidOption("maxResponseBytes", "must be a whole number of bytes, 1 or more");
+    throw invalidOption("maxResponseBytes", "must be a whole number from 1");
 }
 
 function requireRetries(retries: unknown, fallback: number): number {
@@ -305,13 +253,13 @@ export function createCaller(context: CallerContext): Caller {
           read: (response): Promise<string | AnswerContent> =>
             reader === undefined
               ? readText(response, variant)
-              : reader.read(response, isSuccess(operation, response.status), located),
+              : reader.read(response, isSuccess(operation, response), located),
         },
         context,
       );
       const { response, content, token, required, refusedToken } = answer;
       status = response.status;
-      if (isSuccess(operation, status)) {
+      if (isSuccess(operation, response)) {
         const { value: data, isJson } =
           typeof content === "string"
             ? { value: parseSuccess(content, response, variant), isJson: true }
@@ -370,8 +318,8 @@ function envelopeHeader(envelope: unknown): Record<string, string> | undefined {
 }
 
 /** Where the document has no 2xx, each is a success. */
-function isSuccess({ success }: OperationEntry, status: number): boolean {
-  return success.length === 0 ? status >= 200 && status <= 299 : success.includes(status);
+function isSuccess({ success }: OperationEntry, { ok, status }: Response): boolean {
+  return success.length === 0 ? ok : success.includes(status);
 }
 
 /** A success may be of any size, because the caller asked for it. A refusal that is too large counts as empty. */

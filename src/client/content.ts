@@ -1,7 +1,7 @@
 /** Writes a body by its media type: forms with an encoding, multipart, text and bytes. Loaded lazily. */
 import type { OperationEntry, PropertyEncoding } from "../../generated/operations.js";
 import { invalidOption } from "../options.js";
-import { formFields, formMembers, formType, isText, jsonOf, jsonType, plain } from "./body.js";
+import { formMembers, formType, isText, jsonOf, jsonType, plain, tagOf, textOf } from "./body.js";
 import { writeParameter } from "./parameters.js";
 import type { BodySerializer } from "./request.js";
 
@@ -35,8 +35,9 @@ export function contentOf(
   if (/^multipart\//i.test(contentType) && !isSendable(given))
     return multipart(given, contentType, encodings);
   const isTextual = /^(?:text\/|[^;]*[/+]xml\b)/i.test(contentType);
-  const body = isTextual && isText(given) ? String(given) : given;
-  if (!isSendable(body) || isA("FormData", body) || isA("URLSearchParams", body))
+  const isOwnText = isText(given) && (isTextual || typeof given === "string");
+  const body = isOwnText ? textOf(given, "body") : given;
+  if (typeof body !== "string" && !isBytes(body))
     throw invalidOption(
       "body",
       `must be ${isTextual ? "text" : "bytes"}, a Blob or a stream for ${contentType}`,
@@ -54,9 +55,7 @@ export function contentOf(
 /** Whether a fetch sends the value as it is. Anything else would become text such as "[object Object]". */
 function isSendable(value: unknown): value is SentBody {
   return (
-    typeof value === "string" ||
-    isBytes(value) ||
-    ["FormData", "URLSearchParams"].some((one) => isA(one, value))
+    typeof value === "string" || isBytes(value) || isA("FormData", value) || isA("URLSearchParams", value)
   );
 }
 
@@ -64,14 +63,15 @@ function isBytes(
   value: unknown,
 ): value is Blob | ArrayBuffer | ArrayBufferView<ArrayBuffer> | ReadableStream {
   return (
-    ArrayBuffer.isView(value) ||
-    ["Blob", "File", "ArrayBuffer", "ReadableStream"].some((one) => isA(one, value))
+    // Fetch takes no shared memory, which would look like a network fault.
+    (ArrayBuffer.isView(value) && isA("ArrayBuffer", value.buffer)) ||
+    /^.object (?:Blob|File|ArrayBuffer|ReadableStream)]$/.test(tagOf(value))
   );
 }
 
-/** Unlike `instanceof` this knows the classes of other realms, and those of the package undici. */
+/** Knows the classes of the package undici too. */
 function isA(name: string, value: unknown): boolean {
-  return Object.prototype.toString.call(value) === `[object ${name}]`;
+  return tagOf(value) === `[object ${name}]`;
 }
 
 function requireUnread(stream: ReadableStream, option: string): void {
@@ -94,11 +94,7 @@ function chooseType(
   if (header !== undefined) {
     const isJson = contents === undefined && jsonType.test(header) && jsonType.test(usual);
     if (names.length > 0 && found(header) === undefined && !isJson)
-      throw invalidOption(
-        "headers",
-        "hold a content-type that is not documented for this body",
-        `${documented}.`,
-      );
+      throw invalidOption("headers", "hold a content-type that is not documented", `${documented}.`);
     return [header, known[found(header) ?? ""] ?? {}];
   }
   const own = ownType(body);
@@ -120,9 +116,7 @@ function ownType(body: unknown): string | undefined {
 export function bestMatch(mediaType: string, names: readonly string[]): string | undefined {
   const wanted = essence(mediaType);
   const ranges = [wanted, `${wanted.split("/", 1)[0]}/*`, "*/*"];
-  return ranges
-    .map((range) => names.find((name) => essence(name) === range))
-    .find((name) => name !== undefined);
+  return ranges.map((range) => names.find((name) => essence(name) === range)).find(Boolean);
 }
 
 /** A media type without its parameters. */
@@ -131,7 +125,7 @@ export function essence(mediaType: string): string {
 }
 
 function isStyled({ style, explode, allowReserved }: PropertyEncoding): boolean {
-  return style !== undefined || explode !== undefined || allowReserved !== undefined;
+  return (style ?? explode ?? allowReserved) !== undefined;
 }
 
 /** A member with a style, written as a parameter of a query (OpenAPI 3.1.1, Encoding Object). */
@@ -140,15 +134,30 @@ function writeMember(name: string, value: unknown, encoding: PropertyEncoding): 
 }
 
 function formText(body: unknown, encodings: Encodings): string {
-  if (typeof body === "string" || isA("URLSearchParams", body)) return String(body);
-  const texts = formMembers(body).map(([name, value]) => {
+  if (typeof body === "string" || isA("URLSearchParams", body)) return textOf(String(body), "body");
+  const fields = formMembers(body).flatMap(([name, value]) => {
     const encoding = encodings[name] ?? {};
-    if (isStyled(encoding)) return writeMember(name, value, encoding);
-    const isJson = jsonType.test(encoding.contentType ?? "") && value !== undefined;
-    const fields = isJson ? [[name, jsonOf(value, `body.${name}`)]] : formFields([name, value]);
-    return new URLSearchParams(fields).toString();
+    if (isStyled(encoding)) return writeMember(name, value, encoding) ?? [];
+    const { contentType = "" } = encoding;
+    return valuesOf(jsonType.test(contentType) ? [value] : value).map((one) =>
+      new URLSearchParams([[name, memberText(one, encoding.contentType, `body.${name}`)]]).toString(),
+    );
   });
-  return texts.filter((text) => text !== undefined && text !== "").join("&");
+  return fields.join("&");
+}
+
+/** A list is repeated. */
+function valuesOf(value: unknown): unknown[] {
+  const values = [plain(value)].flat();
+  return values.map(plain).filter((one) => one !== undefined && one !== null);
+}
+
+/** An object is JSON, unless the document names a type for which it has no form. */
+function memberText(value: unknown, contentType: string | undefined, option: string): string {
+  if (contentType === undefined ? typeof value === "object" : jsonType.test(contentType))
+    return jsonOf(value, option);
+  if (isText(value)) return textOf(value, option);
+  throw invalidOption(option, `must be text, bytes, a Blob or a stream for ${contentType ?? "a form"}`);
 }
 
 /** What a part is made of: its text or bytes, and what its header says. */
@@ -174,17 +183,14 @@ function multipart(body: unknown, contentType: string, encodings: Encodings): Co
 }
 
 function partsOf(name: string, value: unknown, encoding: PropertyEncoding): Part[] {
-  const values = [plain(value)].flat();
+  const values = valuesOf(value);
   if (isStyled(encoding) && !values.some(isBytes)) {
     // A part is not percent-encoded (OpenAPI 3.1.1, appendix E).
     const { allowReserved: _, ...styled } = encoding;
     const pairs = new URLSearchParams(writeMember(name, value, styled));
     return Array.from(pairs, ([of, content]) => ({ name: of, content }));
   }
-  return values
-    .map(plain)
-    .filter((one) => one !== undefined && one !== null)
-    .map((one) => ({ name, ...partOf(one, encoding.contentType, `body.${name}`) }));
+  return values.map((one) => ({ name, ...partOf(one, encoding.contentType, `body.${name}`) }));
 }
 
 function partOf(value: unknown, documented: string | undefined, option: string): Omit<Part, "name"> {
@@ -195,22 +201,19 @@ function partOf(value: unknown, documented: string | undefined, option: string):
     return { content: value, fileName: name, contentType: typeOfFile(type, types, option) };
   }
   const [contentType] = types;
-  if (contentType !== undefined ? jsonType.test(contentType) : typeof value === "object")
-    return { content: jsonOf(value, option), contentType: contentType ?? "application/json" };
-  if (!isText(value))
-    throw invalidOption(
-      option,
-      `must be text, bytes, a Blob or a stream${contentType ? ` for ${contentType}` : ""}`,
-    );
-  return { content: String(value), contentType };
+  const isJson = contentType === undefined && typeof value === "object";
+  return {
+    content: memberText(value, contentType, option),
+    contentType: isJson ? "application/json" : contentType,
+  };
 }
 
 /** The media type of a file: its own, if it has one and the document allows it. */
 function typeOfFile(own: string, documented: readonly string[], option: string): string {
-  if (own !== "" && (documented.length === 0 || bestMatch(own, documented) !== undefined)) return own;
+  if (documented.length === 0) return own || "application/octet-stream";
   const [only, another] = documented.filter((type) => !type.includes("*"));
-  if (own === "" && only !== undefined && another === undefined) return only;
-  if (own === "" && documented.length === 0) return "application/octet-stream";
+  const type = own || (another === undefined ? only : undefined);
+  if (type !== undefined && bestMatch(type, documented) !== undefined) return type;
   throw invalidOption(
     option,
     `must be of the media type ${documented.join(" or ")}`,

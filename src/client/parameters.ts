@@ -6,7 +6,7 @@ import type { ParameterEntry } from "../../generated/operations.js";
 import { ConfigurationError } from "../errors.js";
 import { invalidOption } from "../options.js";
 import type { Target } from "../variants/target.js";
-import { isText, jsonOf, jsonType, plain } from "./body.js";
+import { isText, jsonOf, jsonType, plain, tagOf } from "./body.js";
 import type { CallParameters } from "./request.js";
 
 type Place = ParameterEntry["in"];
@@ -85,9 +85,9 @@ export function cookieHeader(cookie: Values, entries: Entries, own?: string): st
     throw invalidOption(
       "params.cookie",
       "cannot be sent from a browser, which sends only the cookies that it holds",
-      "Leave it out and let the server set the cookie, or make the call on a server.",
+      "Let the server set it, or make the call on a server.",
     );
-  return [...(own === undefined ? [] : [own]), ...written].join("; ");
+  return (own === undefined ? written : [own, ...written]).join("; ");
 }
 
 /** @throws ConfigurationError `option_invalid` for a parameter that is required and missing; the path is checked above */
@@ -149,10 +149,13 @@ export function writeParameter(entry: ParameterEntry, given: unknown, option?: s
   const isJson = content !== undefined && jsonType.test(content);
   const value = isJson ? jsonText(given, option ?? optionOf(entry), place) : plain(given);
   const isScalar = typeof value !== "object" || value === null;
+  // The members of another class, such as a Map, are not what it holds.
+  const isObject = tagOf(value) === "[object Object]";
+  const isMany = isObject || Array.isArray(value);
   const isDefined =
     style in delimiters
-      ? !isScalar && entry.explode !== true
-      : style !== "deepObject" || !(isScalar || Array.isArray(value));
+      ? isMany && entry.explode !== true
+      : isObject || (style !== "deepObject" && (isScalar || isMany));
   if (content === undefined ? !isDefined : !isScalar) {
     const problem = `cannot be written: the document does not define how ${content ?? style} writes such a value`;
     throw refused(entry, problem, option);
@@ -216,7 +219,7 @@ function pair(key: string, text: string, style: string): string {
 }
 
 function textOf(value: unknown, entry: ParameterEntry, option: string | undefined): string {
-  if (isText(value) && !Number.isNaN(value)) return String(value);
+  if (isText(value)) return String(value);
   throw unfit(entry, "must be text or a number, or a list or an object of such values", option);
 }
 

@@ -5,8 +5,10 @@ import { lazy } from "../http/lazy.js";
 import { invalidOption } from "../options.js";
 import { hasDotSegment, type Target } from "../variants/target.js";
 
+type AnyCall = typeof import("./any-call.js");
+
 /** What calls need beyond text in parameters, JSON and plain forms. Loaded at the first call that needs it. */
-const anyCall = /* @__PURE__ */ lazy(() => import("./any-call.js"));
+export const anyCall: () => AnyCall | Promise<AnyCall> = /* @__PURE__ */ lazy(() => import("./any-call.js"));
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -95,8 +97,7 @@ function isUsual(entry: ParameterEntry, params: CallParameters): boolean {
   const value = params[place]?.[name];
   // A caller may write the name of a header in other letters.
   if (value === undefined) return !required && (place !== "header" || params.header === undefined);
-  const isDefault = style === undefined && explode === undefined && allowReserved === undefined;
-  return isDefault && content === undefined && isText(value);
+  return (style ?? explode ?? allowReserved ?? content) === undefined && isText(value);
 }
 
 function usualQuery(query: Values): string | undefined {
@@ -104,7 +105,7 @@ function usualQuery(query: Values): string | undefined {
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined || value === null) continue;
     const values: readonly unknown[] = Array.isArray(value) ? value : [value];
-    if (!values.every(isText)) return undefined;
+    if (!values.every(isText)) return;
     for (const one of values) pairs.push(`${percentEncode(name)}=${percentEncode(String(one))}`);
   }
   return pairs.length === 0 ? "" : `?${pairs.join("&")}`;
@@ -112,30 +113,29 @@ function usualQuery(query: Values): string | undefined {
 
 /** A value of JSON, or a form of text. */
 function usualBody(body: unknown, contentType: string): string | undefined {
-  const kind = Object.prototype.toString.call(body);
-  const isObject = kind === "[object Object]";
+  const isObject =
+    Object.prototype.toString.call(body) === "[object Object]" &&
+    // The streams of Node are objects of what their class holds.
+    !(Symbol.asyncIterator in Object(body));
   if (/^application\/(?:[\w.-]+\+)?json$/.test(contentType)) {
-    if (!isObject && kind !== "[object Array]" && body !== null && !isText(body)) return undefined;
+    if (!isObject && !Array.isArray(body) && body !== null && !isText(body)) return;
     try {
       return JSON.stringify(body);
     } catch {
-      return undefined;
+      return;
     }
   }
-  if (contentType !== "application/x-www-form-urlencoded" || !isObject) return undefined;
+  if (contentType !== "application/x-www-form-urlencoded" || !isObject) return;
   const fields = Object.entries(Object(body)).filter(([, value]) => value !== undefined && value !== null);
-  if (!fields.every(([, value]) => isText(value))) return undefined;
-  return new URLSearchParams(fields.map(([name, value]) => [name, String(value)])).toString();
+  if (!fields.every(([, value]) => isText(value))) return;
+  const text = new URLSearchParams(fields.map(([name, value]) => [name, String(value)])).toString();
+  // The replacement character may stand for half a surrogate pair.
+  return text.includes("%EF%BF%BD") ? undefined : text;
 }
 
 function isText(value: unknown): boolean {
   const type = typeof value;
-  return (
-    type === "string" ||
-    type === "boolean" ||
-    type === "bigint" ||
-    (type === "number" && !Number.isNaN(value))
-  );
+  return type === "string" || type === "boolean" || type === "bigint" || Number.isFinite(value);
 }
 
 /** encodeURIComponent leaves five characters that RFC 6570 reserves. */

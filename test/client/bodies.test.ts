@@ -96,6 +96,57 @@ describe("a body of JSON", () => {
   });
 });
 
+/** What JSON.stringify would write as `{}`, as `null` or as an object of what the class holds. */
+const notJson: readonly { name: string; value: () => unknown }[] = [
+  { name: "a Map", value: () => new Map([["a", 1]]) },
+  { name: "a Set", value: () => new Set(["a"]) },
+  { name: "a promise", value: () => Promise.resolve({ a: 1 }) },
+  { name: "a stream of Node", value: () => Readable.from(["a"]) },
+  { name: "a generator", value: () => (async function* () {})() },
+  { name: "NaN", value: () => Number.NaN },
+  { name: "Infinity", value: () => Number.POSITIVE_INFINITY },
+];
+
+test.each(notJson)("$name is rejected as a body, as a member of a form and as a part", async ({ value }) => {
+  const json = await refusedBy({ contentType: "application/json" }, { body: value() });
+  expect(json).toMatchObject({ code: "option_invalid", option: "body" });
+  const rows = [
+    { contentType: formType },
+    { contentType: formType, contents: { [formType]: {} } },
+    multipart(),
+  ];
+  for (const row of rows)
+    for (const body of [{ m: value() }, { m: [value()] }])
+      expect(await refusedBy(row, { body })).toMatchObject({ code: "option_invalid", option: "body.m" });
+});
+
+test.each([
+  { contentType: "text/plain", body: "a\ud800" },
+  { contentType: formType, body: { m: "a\ud800" } },
+  { contentType: formType, body: { "\udc00": "a" } },
+  { contentType: "multipart/form-data", body: { m: "\ud800\ud800" } },
+  { contentType: "multipart/form-data", body: { "\ud800": "a" } },
+])(
+  "half a surrogate pair, which would arrive as another character, is rejected in $contentType",
+  async ({ contentType, body }) => {
+    const error = await refusedBy({ contentType }, { body });
+    expect(error).toMatchObject({
+      code: "option_invalid",
+      message: expect.stringContaining("half a surrogate pair"),
+    });
+  },
+);
+
+test("a whole surrogate pair and the replacement character are sent in text and forms", async () => {
+  const body = { "\u{1f600}": "\ufffd" };
+  for (const contentType of [formType, "multipart/form-data"]) {
+    const request = await sentBy({ contentType }, { body });
+    const sent =
+      contentType === formType ? "%F0%9F%98%80=%EF%BF%BD" : Buffer.from("\ufffd").toString("latin1");
+    expect(request.body).toContain(sent);
+  }
+});
+
 describe("a form", () => {
   const form = (encoding?: object) => ({
     contentType: formType,
@@ -176,10 +227,11 @@ describe("a form", () => {
     { name: "a Blob in a member", body: { a: new Blob() } },
     { name: "a function in a member", body: { a: () => {} } },
     { name: "nested objects in a style", body: { styled: { a: {} } } },
+    { name: "an object in a member of XML", body: { xml: { a: 1 } } },
   ])("that is or holds $name is rejected", async ({ body }) => {
-    for (const row of [form(), form({ styled: { style: "form" } })].slice(
-      body !== null && "styled" in body ? 1 : 0,
-    ))
+    const encoding = { styled: { style: "form" }, xml: { contentType: "text/xml" } };
+    const isEncoded = body !== null && ("styled" in body || "xml" in body);
+    for (const row of [form(), form(encoding)].slice(isEncoded ? 1 : 0))
       expect(await refusedBy(row, { body })).toMatchObject({
         code: "option_invalid",
         option: expect.stringMatching(/^body/),
@@ -406,6 +458,7 @@ describe("text and bytes", () => {
     { type: "application/octet-stream", body: 7 },
     { type: "application/octet-stream", body: null },
     { type: "application/octet-stream", body: Readable.from(["node"]) },
+    { type: "application/octet-stream", body: new Uint8Array(new SharedArrayBuffer(1)) },
     { type: "application/xml", body: { a: 1 } },
     { type: "text/plain", body: { a: 1 } },
     { type: "text/plain", body: new URLSearchParams() },

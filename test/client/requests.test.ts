@@ -203,7 +203,12 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
     { name: "a stream for JSON", init: { params, body: new Blob([planted]).stream() }, option: "body" },
     { name: "bytes for JSON", init: { params, body: new TextEncoder().encode(planted) }, option: "body" },
     { name: "a Buffer for JSON", init: { params, body: Buffer.from(planted) }, option: "body" },
-    { name: "a form that contains itself", id: "addForm", init: { params, body: circle }, option: "body" },
+    {
+      name: "a form that contains itself",
+      id: "addForm",
+      init: { params, body: circle },
+      option: "body.itself",
+    },
     { name: "a form that is a number", id: "addForm", init: { params, body: 7 }, option: "body" },
     { name: "a body of a GET", id: "getDevice", init: { params, body: { planted } }, option: "body" },
     { name: "a form that is null", id: "addForm", init: { params, body: null }, option: "body" },
