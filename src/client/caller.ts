@@ -18,15 +18,20 @@ import {
   transportError,
   untilAborted,
 } from "../http/exchange.js";
+import { lazy } from "../http/lazy.js";
 import type { NamesOf } from "../option-names.js";
 import { invalidOption, requireDuration, requireTypes } from "../options.js";
+import { hasDotSegment } from "../variants/target.js";
 import type { AnswerContent } from "./answer.js";
 import { type BearerFetchContext, bearerFetch, contextOf } from "./bearer-fetch.js";
 import { apiErrorOf } from "./call-error.js";
 import { type CallInit, fetchInitOf } from "./init.js";
 import type { OperationIndex } from "./operation-index.js";
-import { anyCall, headerRecord, requestOf } from "./request.js";
+import { headerRecord, usualRequest } from "./request.js";
 import { signalOf } from "./service-fetch.js";
+
+/** What calls need beyond text in parameters and JSON, plain forms in bodies, JSON in answers. */
+const anyCall = /* @__PURE__ */ lazy(() => import("./any-call.js"));
 
 /** The options of a service that only calls use. */
 export interface CallOptions {
@@ -197,8 +202,9 @@ export function createCaller(context: CallerContext): Caller {
     const { parseAs, maxResponseBytes: mostBytes = options.maxResponseBytes } = init;
     requireMostBytes(mostBytes);
     const own = envelopeHeader(envelope);
-    const request = requestOf({ operationId, operation, init, target: auth, common: options.headers, own });
-    const { url, headers, body } = "url" in request ? request : await request;
+    const toWrite = { operationId, operation, init, target: auth, common: options.headers, own };
+    const request = usualRequest(toWrite) ?? (await anyCall()).anyRequest(toWrite, core);
+    const { url, headers, body } = request;
     // The answer of most operations is JSON of any size. Otherwise its media type decides how it is read.
     const isJsonOnly = operation.answers === undefined && operation.success.length > 0;
     const reader =
@@ -358,4 +364,4 @@ function parseRefusal(text: string): unknown {
 }
 
 /** What the lazy part of a call is handed over. */
-const core = { notJson, parseRefusal, readText, transportError };
+const core = { headerRecord, hasDotSegment, notJson, parseRefusal, readText, transportError };

@@ -1,14 +1,8 @@
 /** Makes the URL, headers and body of a call, and rejects values that no request can carry before anything is sent. */
 import type { QuerySerializerOptions } from "openapi-fetch";
 import type { OperationEntry, ParameterEntry } from "../../generated/operations.js";
-import { lazy } from "../http/lazy.js";
 import { invalidOption } from "../options.js";
 import { hasDotSegment, type Target } from "../variants/target.js";
-
-type AnyCall = typeof import("./any-call.js");
-
-/** What calls need beyond text in parameters, JSON and plain forms. Loaded at the first call that needs it. */
-export const anyCall: () => AnyCall | Promise<AnyCall> = /* @__PURE__ */ lazy(() => import("./any-call.js"));
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -45,18 +39,8 @@ export interface CallToWrite {
   readonly own: Values | undefined;
 }
 
-/** @throws ConfigurationError for what cannot be sent as the document says */
-export function requestOf(call: CallToWrite): CallRequest | Promise<CallRequest> {
-  return usualRequest(call) ?? unusualRequest(call);
-}
-
-async function unusualRequest(call: CallToWrite): Promise<CallRequest> {
-  const { anyRequest } = await anyCall();
-  return anyRequest(call, { headerRecord, hasDotSegment });
-}
-
 /** Returns undefined for a call that is not as most are. Then the whole request is left to `anyRequest`. */
-function usualRequest({ operation, init, target, common, own }: CallToWrite): CallRequest | undefined {
+export function usualRequest({ operation, init, target, common, own }: CallToWrite): CallRequest | undefined {
   const { contentType = "application/json", contents, parameters } = operation;
   const { body, querySerializer, bodySerializer } = init;
   const params = init.params ?? {};

@@ -302,6 +302,7 @@ test("a row names the form of a parameter, a body and an answer where it is not 
         success: [200, 201],
         answers: {
           200: ["application/json", "text/csv"],
+          400: ["application/problem+json", "text/plain", "*/*"],
           "4XX": ["image/png"],
           default: ["application/pdf"],
         },

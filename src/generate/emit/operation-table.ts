@@ -1,6 +1,6 @@
 /** The runtime table of operations. It names only what is not the default, since every program that calls has it. */
 import type { Variant } from "../document.js";
-import { type Content, isJson, isText, mediaTypeSent, type Parameter, type Response } from "../messages.js";
+import { type Content, isJson, mediaTypeSent, type Parameter, type Response } from "../messages.js";
 import type { Operation } from "../operations.js";
 import { isFilledIn, isNeeded, isParameter, isSuccess } from "./call-types.js";
 
@@ -55,7 +55,7 @@ function contentsEntry(all: readonly Content[]): object {
 function answerEntry({ key, statuses: [status = 0], all }: Response): [key: string, types: string[]][] {
   const isUsual = isSuccess(status)
     ? (mediaType: string) => /^application\/json\s*(?:;|$)/i.test(mediaType)
-    : (mediaType: string) => isJson(mediaType) || isText(mediaType) || mediaType === "*/*";
+    : (mediaType: string) => isJson(mediaType) || mediaType === "*/*";
   const types = all.map(({ mediaType }) => mediaType);
   return types.every(isUsual) ? [] : [[key.toUpperCase().replace("DEFAULT", "default"), types]];
 }
