@@ -114,7 +114,12 @@ export function readParameters(
 }
 
 function formOf(document: Document, source: JsonObject, place: Place, pointer: string): Form {
-  const [content] = Object.keys(isObject(source.content) ? source.content : {});
+  const [content, second] = Object.keys(isObject(source.content) ? source.content : {});
+  if (second !== undefined) {
+    const at = pointerTo(pointer, "content", second);
+    const message = `a parameter has one media type. It is written as ${content}`;
+    document.findings.warn(documentError(document, "document_invalid", at, message));
+  }
   if (content !== undefined) return { content };
   return styleOf(document, source, place, pointer);
 }

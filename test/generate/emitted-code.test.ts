@@ -333,6 +333,21 @@ test("a parameter in a style that its place does not have is refused", async () 
   }
 });
 
+test("a parameter with two media types is written as the first, with a warning", async () => {
+  const parameters = [{ in: "query", name: "p", content: { ...json({}), "text/plain": {} } }];
+  const { notices } = await generated(
+    openapi({ "/a": { get: { operationId: "a", parameters, responses: {} } } }),
+  );
+  expect(notices).toMatchObject([
+    {
+      level: "warning",
+      code: "document_invalid",
+      pointer: "/paths/~1a/get/parameters/0/content/text~1plain",
+      message: expect.stringContaining("It is written as application/json"),
+    },
+  ]);
+});
+
 test("the emulator's answer for schemas that contain themselves is bounded", async () => {
   const names = Array.from({ length: 9 }, (_, index) => `S${index}`);
   const properties = Object.fromEntries(

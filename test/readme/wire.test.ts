@@ -85,7 +85,18 @@ const document = {
         responses: ok(),
       },
     },
-    "/v1/report": { get: { operationId: "getReport", responses: ok({ "application/pdf": binary }) } },
+    "/v1/report": {
+      get: {
+        operationId: "getReport",
+        responses: {
+          200: {
+            description: "Done.",
+            headers: { "X-Pages": { required: true, schema: { type: "integer" } } },
+            content: { "application/pdf": binary },
+          },
+        },
+      },
+    },
     "/v1/events": {
       get: { operationId: "watchDevices", responses: ok({ "text/event-stream": { schema: text } }) },
     },
@@ -192,10 +203,12 @@ describe("the examples of the client's page", () => {
   });
 
   test("about answers read each by its media type", async () => {
+    const headers = { "content-type": "application/pdf", "x-pages": "12" };
+    const report: ScriptedAnswer = { status: 200, headers, body: "%PDF" };
     const { used } = await run("answers", ({ path }) =>
-      path === "/v1/report" ? answerOf("application/pdf", "%PDF")() : answerOf("application/json", "[]")(),
+      path === "/v1/report" ? report : answerOf("application/json", "[]")(),
     );
-    expect(used).toEqual([4, "[]"]);
+    expect(used).toEqual([4, 12, "[]"]);
   });
 
   test("about streams read them as they arrive", async () => {
