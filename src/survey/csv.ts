@@ -20,6 +20,9 @@ const cells: Readonly<Record<string, (one: SurveyResult) => unknown>> = {
   bClientId: (one) => one.bClientId,
 };
 
+/** After a separator of another country's spreadsheets, or a line break, a formula could begin within a cell. */
+const formulaWithin = /([,;\t\r\n])(?=["']*[=+\-@＝＋－＠])/g;
+
 /**
  * Writes a line for each result, with the other columns of its row at the end, unless they have the name of one of these.
  * A cell that a spreadsheet would take for a formula begins with a quote.
@@ -31,8 +34,14 @@ export function resultsCsv(results: readonly SurveyResult[]): string {
     names.map((name) => {
       const other = one.other !== undefined && Object.hasOwn(one.other, name) ? one.other[name] : undefined;
       const value = Object.hasOwn(cells, name) ? cells[name]?.(one) : other;
-      return value ?? "";
+      return typeof value === "string" ? value.replace(formulaWithin, "$1'") : (value ?? "");
     }),
   );
-  return stringify([names, ...rows], { escape_formulas: true });
+  const heads = names.map((name) => name.replace(formulaWithin, "$1'"));
+  return stringify([heads, ...rows], { escape_formulas: true });
+}
+
+/** Removes the quotes that `resultsCsv` has added. */
+export function withoutQuotes(cell: string): string {
+  return cell.replace(/(^|[,;\t\r\n])'(?=["']*[=+\-@\t\r＝＋－＠])/g, "$1");
 }

@@ -3,7 +3,8 @@ import { access, constants } from "node:fs/promises";
 import { resolve } from "node:path";
 import pMap from "p-map";
 import { isConfigurationError, type Variant } from "../errors.js";
-import type { NamesOf } from "../option-names.js";
+import { type NamesOf, unknownName } from "../option-names.js";
+import { requireOptions } from "../options.js";
 import { parseBaseUrl, parseTenantId } from "../variants/target.js";
 import { SurveyError } from "./errors.js";
 import { type Row, readRows, shownName, type WrongRow } from "./rows.js";
@@ -44,6 +45,7 @@ const columnNames: NamesOf<Pick<Customer, Column>> = {
   bClientSecretVariable: true,
 };
 export const columns = Object.keys(columnNames) as Column[];
+const memberNames: NamesOf<Customer> = { ...columnNames, other: true, line: true };
 
 export interface CheckOptions {
   readonly allowInsecureHttp?: boolean | undefined;
@@ -55,6 +57,8 @@ export interface ReadCustomersOptions extends CheckOptions {
   /** The variables that rows may name. Default: those of the process. */
   readonly variables?: Readonly<Record<string, string | undefined>> | undefined;
 }
+
+const optionNames: NamesOf<ReadCustomersOptions> = { folder: true, variables: true, allowInsecureHttp: true };
 
 export interface ReadCustomers {
   readonly customers: readonly Customer[];
@@ -72,8 +76,10 @@ export interface ReadCustomers {
  */
 export async function readCustomers(
   text: string,
-  { folder = ".", variables = process.env, allowInsecureHttp }: ReadCustomersOptions = {},
+  options: ReadCustomersOptions = {},
 ): Promise<ReadCustomers> {
+  requireOptions("readCustomers", options, optionNames);
+  const { folder = ".", variables = process.env, allowInsecureHttp } = options;
   const read = readRows(text, checkHeader);
   const wrong = [...read.wrong];
   const rows = read.rows.flatMap((row) => {
@@ -185,7 +191,8 @@ export function identityOf(
 function checkCustomer(customer: Customer, { allowInsecureHttp }: CheckOptions): Customer | string {
   try {
     const baseUrl = parseBaseUrl(customer?.baseUrl, allowInsecureHttp);
-    const problem = problemOf(customer);
+    const unknown = unknownName("a customer", customer, memberNames);
+    const problem = unknown === undefined ? problemOf(customer) : `is wrong: ${unknown.message}`;
     if (problem !== undefined) return problem;
     if (customer.tenantId !== undefined) parseTenantId(customer.tenantId, undefined);
     return { ...customer, baseUrl };

@@ -1,5 +1,7 @@
 /** Results as one HTML page for people: it loads nothing, and its only script filters what is there. */
 import { htmlText as text } from "../html-text.js";
+import type { NamesOf } from "../option-names.js";
+import { requireOptions } from "../options.js";
 import { version } from "../version.js";
 import { type Change, type State, type SurveyResult, stateOf } from "./result.js";
 import type { EarlierResult } from "./since.js";
@@ -13,6 +15,8 @@ export interface PageAbout {
   /** The earlier customers that were not asked about. */
   readonly gone?: readonly EarlierResult[] | undefined;
 }
+
+const aboutNames: NamesOf<PageAbout> = { startedAt: true, seconds: true, since: true, gone: true };
 
 const stateWords: Readonly<Record<State, string>> = {
   works: "works",
@@ -29,10 +33,12 @@ const variantWord = (variant: SurveyResult["variant"]) =>
  * Makes a self-contained page: counts for each variant and state, why customers do not work, and each customer with its
  * evidence and remedy, to be filtered. Customers that do not work come first.
  *
+ * @throws ConfigurationError `option_invalid`
  * @example
  * await writeFile("survey.html", resultsPage(results, { startedAt, seconds }));
  */
 export function resultsPage(results: readonly SurveyResult[], about: PageAbout): string {
+  requireOptions("resultsPage", about, aboutNames);
   const sorted = states.flatMap((state) => results.filter((one) => stateOf(one) === state));
   const when = new Date(about.startedAt).toISOString();
   const customers = results.length === 1 ? "1 customer" : `${results.length} customers`;

@@ -1,6 +1,6 @@
 /** Reads rows with their lines from CSV, JSON lines or YAML. Every value is a text. */
 import { CsvError, type InfoRecord, parse } from "csv-parse/sync";
-import { isMap, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
+import { Composer, type CST, isMap, isScalar, isSeq, LineCounter, Parser } from "yaml";
 import { SurveyError } from "./errors.js";
 
 export interface Row {
@@ -161,21 +161,17 @@ function fromYaml(text: string): ReadRows {
   const lines = new LineCounter();
   const lineAt = (offset = 0) => lines.linePos(offset).line;
   // The check of unique keys in the package compares them in pairs.
-  const parsed = () =>
-    parseDocument(text, { schema: "failsafe", lineCounter: lines, uniqueKeys: false, prettyErrors: false });
-  let document: ReturnType<typeof parsed>;
-  try {
-    document = parsed();
-  } catch {
-    throw invalid("The YAML is nested too deeply. Write a list with a mapping for each customer.");
-  }
-  const { contents, errors } = document;
-  const [error] = errors;
+  const composer = new Composer({ schema: "failsafe", uniqueKeys: false });
+  const tokens = new Parser(lines.addNewLine).parse(text);
+  const [document, another] = composer.compose(shallow(tokens), true, text.length);
+  const error = document?.errors[0];
   if (error !== undefined)
     throw invalid(
       `Line ${lineAt(error.pos[0])} is not YAML: ${error.code.replaceAll("_", " ").toLowerCase()}.`,
     );
-  if (!isSeq(contents)) throw invalid("The YAML must be a list with a mapping for each customer.");
+  const contents = document?.contents;
+  if (!isSeq(contents) || another !== undefined)
+    throw invalid("The YAML must be one list with a mapping for each customer.");
   const rows: Row[] = [];
   const wrong: WrongRow[] = [];
   for (const item of contents.items) {
@@ -196,4 +192,22 @@ function fromYaml(text: string): ReadRows {
       );
   }
   return { rows, wrong };
+}
+
+/** A list of mappings has three levels. The package composes recursively, and would end the process at a few thousand. */
+const mostLevels = 16;
+
+function* shallow(tokens: Iterable<CST.Token>): Generator<CST.Token> {
+  for (const token of tokens) {
+    const left: [CST.Token | null | undefined, number][] = [[token, 0]];
+    for (let next = left.pop(); next !== undefined; next = left.pop()) {
+      const [one, level] = next;
+      if (level > mostLevels)
+        throw invalid("The YAML is nested too deeply. Write a list with a mapping for each customer.");
+      if (one?.type === "document") left.push([one.value, level + 1]);
+      else if (one && "items" in one)
+        for (const { key, value } of one.items) left.push([key, level + 1], [value, level + 1]);
+    }
+    yield token;
+  }
 }

@@ -1,4 +1,5 @@
 /** Compares the results of a survey with those of an earlier one: who moved, who broke, who recovered. */
+import { withoutQuotes } from "./csv.js";
 import { identityOf } from "./customers.js";
 import { SurveyError } from "./errors.js";
 import type { Change, SurveyResult } from "./result.js";
@@ -70,8 +71,7 @@ function fromCsv(text: string): EarlierResult[] {
   const [first] = wrong;
   if (first !== undefined) throw notResults(`Line ${first.line} is not a result of a survey`);
   return rows.map(({ line, fields }) => {
-    // The quote before a cell that would begin a formula is not part of it.
-    const cell = (name: string) => fields.get(name)?.replace(/^'(?=[-=+@])/, "") || undefined;
+    const cell = (name: string) => withoutQuotes(fields.get(name) ?? "") || undefined;
     const works = { true: true, false: false }[cell("works") ?? ""];
     const [tenantId, variant] = [cell("tenantId") ?? null, cell("variant") ?? null];
     const [aClientId, bClientId] = [cell("aClientId"), cell("bClientId")];

@@ -1,4 +1,4 @@
-// What the files may hold that the tools read: documents, overlays, settings and seeds.
+// What the files may hold that the tools read: documents, overlays, settings, seeds, customers and earlier results.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,9 +9,10 @@ import { Findings } from "../../src/generate/findings.js";
 import { listOperations } from "../../src/generate/operations.js";
 import { readDocuments } from "../../src/generate/overlay.js";
 import { shippedDocument } from "../../src/generate/read-document.js";
+import { parseResults, readCustomers } from "../../src/survey/index.js";
 import type { Entry } from "./growth.js";
 import { refusedOrDone } from "./refused.js";
-import { documents, keys, lines } from "./shapes.js";
+import { documents, keys, lines, texts } from "./shapes.js";
 
 const folder = mkdtempSync(join(tmpdir(), "bivariant-growth-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -143,4 +144,48 @@ function* memberEntries(): Generator<Entry> {
   };
 }
 
-export const entries: readonly Entry[] = [...textEntries(), ...memberEntries()];
+const result = '{"baseUrl":"https://a.example","tenantId":null,"variant":null,"works":false}';
+/** What comes before the text of a stranger in a file of customers or of results. */
+const beginnings = {
+  CSV: "baseUrl,note\nhttps://a.example,",
+  "JSON lines": '{"baseUrl":"https://a.example"}\n',
+  YAML: "- baseUrl: https://a.example\n- ",
+  "earlier CSV": "baseUrl,tenantId,variant,works\nhttps://a.example,,,",
+  "earlier lines": `${result}\n`,
+};
+const surveyed = (text: string) =>
+  text.startsWith("baseUrl,t") || text.startsWith(result) ? parseResults(text) : readCustomers(text);
+
+function* surveyEntries(): Generator<Entry> {
+  for (const [file, beginning] of Object.entries(beginnings)) {
+    for (const [shape, text] of Object.entries({ ...texts, ...documents }))
+      yield {
+        ...{ name: `${file} of a survey: ${shape}`, most: 60_000 },
+        reaches: /^(?:done|customers_invalid|earlier_invalid)/,
+        prepare: (size) => {
+          const content = beginning + text(size);
+          return refusedOrDone(() => surveyed(content));
+        },
+      };
+    const rows: Readonly<Record<string, (name: string) => string>> = {
+      CSV: (name) => `https://${name}.example,x`,
+      "JSON lines": (name) => `{"baseUrl":"https://${name}.example","note":"x"}`,
+      YAML: (name) => `- { baseUrl: "https://${name}.example", note: x }`,
+      "earlier CSV": (name) => `https://${name}.example,,,true`,
+      "earlier lines": (name) => result.replace("a.example", name),
+    };
+    yield {
+      ...{ name: `${file} of a survey: rows`, most: 400_000, reaches: /^done/ },
+      prepare: (size) => {
+        const content = [
+          beginning.replace(/\n- $|\n[^\n]*$/, ""),
+          ...keys(size / 50).map((name) => rows[file]?.(name)),
+        ];
+        const text = content.join("\n");
+        return refusedOrDone(() => surveyed(text));
+      },
+    };
+  }
+}
+
+export const entries: readonly Entry[] = [...textEntries(), ...memberEntries(), ...surveyEntries()];

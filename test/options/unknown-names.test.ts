@@ -32,6 +32,7 @@ import { encryptedStore } from "../../src/stores/encrypted.js";
 import { fileStore } from "../../src/stores/file.js";
 import { redisStore } from "../../src/stores/redis.js";
 import { testStore } from "../../src/stores/testing.js";
+import { readCustomers, resultsPage, survey } from "../../src/survey/index.js";
 import { createVariantAClient } from "../../src/variant-a.js";
 import { createVariantBClient } from "../../src/variant-b.js";
 import { scriptedService } from "../client/scripted-service.js";
@@ -183,6 +184,12 @@ const rows: Readonly<Record<string, Row>> = {
   }),
   "htmlReport(about)": ofContract((about) => htmlReport([], about), { startedAt: 0, seconds: 0 }),
   "junitReport(about)": ofContract((about) => junitReport([], about), { startedAt: 0, seconds: 0 }),
+  "survey(options)": { use: (options) => survey([], options) },
+  "readCustomers(options)": { use: (options) => readCustomers("baseUrl\n", options) },
+  "resultsPage(about)": {
+    use: (about) => resultsPage([], about),
+    valid: { startedAt: 0, seconds: 0, gone: [] },
+  },
   "generate(options)": ofGenerate(generate),
   "checkGenerated(options)": ofGenerate(checkGenerated),
   "diffDocuments(options)": ofGenerate((options) => diffDocuments("missing", "missing", options)),
@@ -281,6 +288,8 @@ const exempt: Readonly<Record<string, string>> = {
   "RequestOptions.intercept(request)": "called by the package",
   "telemetry().intercept(request)": "called by the package",
   "ApiRoute.respond(call)": "called by the package",
+  "plannedRequests(customer)": "a customer, whose names survey checks",
+  "Comparison.changesOf(result)": "a result",
 };
 
 const unknownName = /is not an option of|Unrecognized key|is none of/;

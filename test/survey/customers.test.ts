@@ -222,7 +222,13 @@ describe("a file is refused as a whole:", () => {
     { name: "a CSV with a quote in a cell", text: 'baseUrl,region\nhttps://a.example,"x"y\n' },
     { name: "YAML that is broken", text: "- baseUrl: [https://a.example\n" },
     { name: "YAML that is a scalar", text: "# nothing\ntext\n" },
-    { name: "YAML that is nested deeply", text: `- ${"[".repeat(200_000)}` },
+    { name: "YAML with open lists in lists", text: `- ${"[".repeat(50_000)}` },
+    { name: "YAML with lists in lists", text: `- ${"[".repeat(10_000)}${"]".repeat(10_000)}` },
+    { name: "YAML with lists in lists, by dashes", text: "- ".repeat(20_000) },
+    {
+      name: "two documents of YAML",
+      text: "- baseUrl: https://a.example\n---\n- baseUrl: https://b.example\n",
+    },
     { name: "a binary file", text: "\u0000\u0001\u0002" },
   ])("$name", async ({ text }) => {
     const error = await refusal(text);

@@ -24,6 +24,16 @@ describe("the CSV", () => {
     for (const cell of rows.flat()) expect(cell).not.toMatch(/^[=+\-@\t\r＝]/);
   });
 
+  test("has no formula after a separator in a cell, which another country's spreadsheet would split there", () => {
+    const cell = 'x;=1,"@SUM(A1)"\n-1\t+1; -1';
+    const baseUrl = "https://a.example/x;=y,-z";
+    const text = resultsCsv([{ ...works, baseUrl, other: { [cell]: cell } }]);
+    for (const separator of [",", ";", "\t", "\n"])
+      for (const part of text.split(separator)) expect(part).not.toMatch(/^"*[=+\-@]/);
+    expect(parse(text)[1]?.at(-1)).toBe(`x;'=1,'"@SUM(A1)"\n'-1\t'+1; -1`);
+    expect(parseResults(text)[0]?.baseUrl).toBe(baseUrl);
+  });
+
   test("has a column for each member, and for the other columns of the rows at the end", () => {
     const [header, ...rows]: string[][] = parse(resultsCsv(results));
     expect(header?.slice(0, 8)).toEqual([

@@ -258,6 +258,11 @@ describe("before anything is sent, a survey refuses", () => {
     },
     { name: "what is not a customer", customers: [null], code: "customers_invalid" },
     {
+      name: "a customer with a misspelt member",
+      customers: [{ baseUrl: https, tenantID: "a" }],
+      code: "customers_invalid",
+    },
+    {
       name: "a concurrency of 0",
       customers: [{ baseUrl: https }],
       options: { concurrency: 0 },

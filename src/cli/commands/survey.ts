@@ -237,6 +237,8 @@ class Report {
   readonly results: SurveyResult[] = [];
   failing = 0;
   #done = 0;
+  /** Those of the state file say nothing of the rate. */
+  #asked = 0;
   readonly #total: number;
   readonly #comparison: Comparison | undefined;
   readonly #isSilent: boolean;
@@ -263,6 +265,7 @@ class Report {
     const changes = this.#comparison?.changesOf(given);
     const result = { ...reworded(given), ...(changes !== undefined && { changes }) };
     this.#done++;
+    if (result.at >= this.#startedAt) this.#asked++;
     if (!result.works) this.failing++;
     for (const name of [`${stateOf(result)} ${result.variant}`, ...(changes ?? [])])
       this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1);
@@ -273,7 +276,7 @@ class Report {
 
   progress(): void {
     const seconds = (Date.now() - this.#startedAt) / 1_000;
-    const rate = this.#done / seconds;
+    const rate = this.#asked / seconds;
     const left = rate === 0 ? "" : `, about ${durationOf((this.#total - this.#done) / rate)} left`;
     const share = Math.floor((100 * this.#done) / this.#total);
     this.#output.progress(
