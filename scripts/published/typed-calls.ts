@@ -1,7 +1,8 @@
 // Writes a module that calls every operation of a document, with arguments from the samples of the document.
 import { atPointer, type Document, follow, walkDocument } from "../../src/generate/document.js";
+import { mergedSchema } from "../../src/generate/emit/alternatives.js";
 import { isNeeded, isParameter } from "../../src/generate/emit/call-types.js";
-import { isAllowed, mergedSchema, NOT_FOUND, sampleOf } from "../../src/generate/emit/sample.js";
+import { isAllowed, NOT_FOUND, sampleOf } from "../../src/generate/emit/sample.js";
 import {
   type Body,
   isBinary,

@@ -126,7 +126,7 @@ export async function bundleFiles(
       throw failure(reference, "reference_missing", `there is no file ${target}${hint}`);
     const below = relative(allowed, real);
     if (below.startsWith("..") || isAbsolute(below)) {
-      const message = `${target} is outside of ${folder ?? "the folder of the document"}. To allow it, name a folder that holds both: generate --refs <folder>, or its option refs`;
+      const message = `${target} is outside of ${folder ?? "the folder of the document"}. To allow it, name a folder that holds both: --refs <folder>, or the option refs`;
       throw failure(reference, "reference_external", message);
     }
     const known = files.get(real);

@@ -1,7 +1,7 @@
 /** Reads what an operation sends and receives: parameters with their form, bodies and answers by media type. */
 import { type Document, documentError, follow } from "./document.js";
+import { mergedSchema } from "./emit/alternatives.js";
 import { checkParameterSchema } from "./emit/checked-schema.js";
-import { mergedSchema } from "./emit/sample.js";
 import { isObject, type JsonObject, pointerTo } from "./source-file.js";
 
 export const PLACES = ["path", "query", "header", "cookie"] as const;

@@ -1,6 +1,6 @@
 /** Lists the operations of a document for the emitters, with all references followed. */
 import { type Document, documentError, follow, METHODS } from "./document.js";
-import { mergedSchema } from "./emit/sample.js";
+import { mergedSchema } from "./emit/alternatives.js";
 import {
   type Body,
   type Parameter,

@@ -30,9 +30,13 @@ export interface ReadOptions extends BundleOptions {
  *
  * @throws GenerateError
  */
-export async function readDocument(variant: Variant | undefined, path: string): Promise<Document> {
+export async function readDocument(
+  variant: Variant | undefined,
+  path: string,
+  options: BundleOptions = {},
+): Promise<Document> {
   const findings = new Findings();
-  const document = await openDocument(variant, path, { findings });
+  const document = await openDocument(variant, path, { findings, ...options });
   prepareDocument(document);
   findings.refuse();
   return document;

@@ -185,6 +185,18 @@ paths:
     expect(await answer.json()).toEqual({ level: 3 });
   });
 
+  it("follows references to other files in the folder of the document, or in that of --refs", async () => {
+    const file = await seedFile(document.slice(document.indexOf("    get:")).replace(/^ {4}/gm, ""));
+    const folder = dirname(file);
+    await mkdir(join(folder, "api"));
+    const main = join(folder, "api", "openapi.yaml");
+    const path = "/api/v1/{tenantId}/alarms/{alarmId}";
+    await writeFile(main, `openapi: 3.1.0\npaths: { "${path}": { $ref: ../tenant.yaml } }\n`);
+    await refused(["emulate", "--variant-a", main], {}, "reference_external", "--refs <folder>");
+    const { seen } = await serving("--variant-a", main, "--refs", folder);
+    await seen(/ {2}A {2}getAlarm {2}GET \/api\/v1\/\{tenantId\}\/alarms\/\{alarmId\} {2}alarms:read/);
+  });
+
   it("exits 2 for a mistake in a document, with its line and column", async () => {
     const file = await seedFile(document.replace('"200"', "20"));
     await refused(["emulate", "--variant-a", file], {}, "status_invalid", "tenant.yaml:7:24");

@@ -24,7 +24,7 @@ import { exportLines } from "../settings.js";
 /** Loaded when the command runs: its help must not wait for hono and zod. */
 type EmulatorModule = typeof import("../../emulator/index.js");
 
-type TextFlag = "publicUrl" | "settings" | "seedFile" | "pageUrl";
+type TextFlag = "publicUrl" | "refs" | "settings" | "seedFile" | "pageUrl";
 type DocumentFlag = "variantA" | "variantB";
 
 interface EmulateFlags extends Readonly<Partial<Record<TextFlag | DocumentFlag, string>>> {
@@ -44,15 +44,13 @@ interface EmulateFlags extends Readonly<Partial<Record<TextFlag | DocumentFlag, 
 export function defineEmulate(command: Command, { output, signal }: Context): void {
   const port = wholeNumber(0, 65_535, "a port number");
   const number = wholeNumber(0, 999_999_999, "a whole number");
+  const variant = new Option("--variant <A|B|both>", "what to serve; both, unless a file says otherwise");
   const seedFile = new Option("--seed-file <path>", "YAML or JSON file with the registrations and options");
   command
-    .addOption(
-      new Option("--variant <A|B|both>", "what to serve; both, unless a file says otherwise").choices([
-        ...["A", "B", "both"],
-      ]),
-    )
+    .addOption(variant.choices(["A", "B", "both"]))
     .option("--variant-a <path>", "OpenAPI document of Variant A with operations to serve")
     .option("--variant-b <path>", "the same for Variant B")
+    .option("--refs <folder>", "folder that references may reach (default: that of the document)")
     .addOption(new Option("--port <number>", "port to listen on").argParser(port).default(0, "a free one"))
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .option("--public-url <url>", "base URL that clients use, if it differs (behind a proxy, with a prefix)")
@@ -160,10 +158,10 @@ function emulatorOptions(
 }
 
 /** @throws GenerateError */
-async function documentedApi({ variantA, variantB }: EmulateFlags): Promise<DocumentedApi | undefined> {
+async function documentedApi({ variantA, variantB, refs }: EmulateFlags): Promise<DocumentedApi | undefined> {
   if (variantA === undefined && variantB === undefined) return undefined;
   const { readApi } = await import("../../generate/emit/emulation.js");
-  return readApi({ A: variantA, B: variantB });
+  return readApi({ A: variantA, B: variantB }, refs);
 }
 
 /** The operations of the option `api`. */

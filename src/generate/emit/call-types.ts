@@ -19,7 +19,7 @@ import {
 import type { Operation, OperationLists } from "../operations.js";
 import type { ProvenanceNotes } from "../provenance.js";
 import { isObject, type JsonObject } from "../source-file.js";
-import { mergedSchema } from "./sample.js";
+import { mergedSchema } from "./alternatives.js";
 import { literal, propertyName } from "./source-text.js";
 
 /** What the lookup types name besides the types of the document. */

@@ -4,9 +4,10 @@ import { type Content, isJson } from "../messages.js";
 import { listOperations, type Operation, type OperationLists } from "../operations.js";
 import { readDocument } from "../read-document.js";
 import { isObject, type JsonObject } from "../source-file.js";
+import { mergedSchema } from "./alternatives.js";
 import { type OperationRow, operationTable } from "./operation-table.js";
 import { type DocumentedRequests, documentedRequests } from "./requests.js";
-import { isAllowed, mergedSchema, NOT_FOUND, sampleOf } from "./sample.js";
+import { isAllowed, NOT_FOUND, sampleOf } from "./sample.js";
 import { checkSchemas } from "./schemas.js";
 import { fileHeader, jsonText, prettyLiteral } from "./source-text.js";
 
@@ -196,6 +197,7 @@ export interface DocumentedApi {
  */
 export async function readApi(
   paths: { readonly [V in Variant]?: string | undefined },
+  refs?: string | undefined,
 ): Promise<DocumentedApi> {
   const operations: DocumentedApi["operations"] = { A: {}, B: {} };
   const emulation = { A: {}, B: {} };
@@ -204,7 +206,7 @@ export async function readApi(
   for (const variant of VARIANTS) {
     const path = paths[variant];
     if (path === undefined) continue;
-    const document = await readDocument(variant, path);
+    const document = await readDocument(variant, path, { refs });
     const list = listOperations(document);
     document.findings.refuse();
     checkSchemas(document, list);

@@ -1,8 +1,8 @@
 /** Makes an example value from a JSON Schema (2020-12): always the same one, of bounded size, and allowed by the schema. */
-import { isDeepStrictEqual } from "node:util";
 import { validate } from "@cfworker/json-schema";
 import { atPointer, type Document, referenceTarget } from "../document.js";
 import { isObject, type JsonObject } from "../source-file.js";
+import { alternatives, listOf, mergedSchema } from "./alternatives.js";
 import { numbers, strings, withUnicodePatterns } from "./sample-scalars.js";
 
 /** Of the values that a schema may leave out, so many are in a sample at most. */
@@ -10,7 +10,6 @@ const MOST_OPTIONAL = 1000;
 /** So many schemas are entered for one sample at most. */
 const MOST_STEPS = 20_000;
 const MOST_LEVELS = 60;
-const MOST_ALTERNATIVES = 64;
 const MOST_FIRST = 12;
 const MOST_TRIES = 200;
 const MOST_ITEMS = 1000;
@@ -20,145 +19,6 @@ export const NOT_FOUND: unique symbol = Symbol("not found");
 
 /** A value where any is allowed. */
 const orAny = (value: unknown) => (value === undefined ? {} : value);
-const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
-const union = (a: unknown, b: unknown) => [...new Set([...listOf(a), ...listOf(b)])];
-const most = (a: unknown, b: unknown) => Math.max(Number(a), Number(b));
-const least = (a: unknown, b: unknown) => Math.min(Number(a), Number(b));
-const bothOf = (a: unknown, b: unknown) => (isDeepStrictEqual(a, b) ? a : { allOf: [a, b] });
-const valuesInBoth = (a: unknown, b: unknown) =>
-  listOf(a).filter((one) => listOf(b).some((other) => isDeepStrictEqual(one, other)));
-
-function typesInBoth(a: unknown, b: unknown): unknown[] {
-  const [left, right] = [[a].flat(), [b].flat()];
-  const narrow = (from: unknown[], to: unknown[]) =>
-    from.filter((name) => to.includes(name) || (name === "integer" && to.includes("number")));
-  return union(narrow(left, right), narrow(right, left));
-}
-
-function membersOfBoth(a: unknown, b: unknown): JsonObject {
-  const [left, right] = [new Map(Object.entries(Object(a))), new Map(Object.entries(Object(b)))];
-  const merged = [...right].map(([name, schema]) => [
-    name,
-    left.has(name) ? bothOf(left.get(name), schema) : schema,
-  ]);
-  return { ...Object(a), ...Object.fromEntries(merged) };
-}
-
-/** What two schemas say together. Of any other keyword the value of the later one counts. */
-const TOGETHER: Readonly<Record<string, (a: unknown, b: unknown) => unknown>> = {
-  type: typesInBoth,
-  enum: valuesInBoth,
-  required: union,
-  properties: membersOfBoth,
-  patternProperties: membersOfBoth,
-  ...Object.fromEntries(
-    ["items", "contains", "additionalProperties", "propertyNames"].map((key) => [key, bothOf]),
-  ),
-  ...Object.fromEntries(
-    ["minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"].map((key) => [key, most]),
-  ),
-  ...Object.fromEntries(
-    ["maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"].map((key) => [key, least]),
-  ),
-  pattern: (a, b) => [a, b].flat(),
-  multipleOf: (a, b) => (Number.isInteger(Number(a) / Number(b)) ? a : Number(a) * Number(b)),
-  examples: (a, b) => [...listOf(a), ...listOf(b)],
-};
-
-/** Undefined if no value can be of both schemas. */
-function together(a: JsonObject, b: JsonObject): JsonObject | undefined {
-  const merged: Record<string, unknown> = { ...a };
-  for (const [key, value] of Object.entries(b)) {
-    const combine = a[key] === undefined ? undefined : TOGETHER[key];
-    merged[key] = combine === undefined ? value : combine(a[key], value);
-  }
-  const isEmpty = [merged.type, merged.enum].some((list) => Array.isArray(list) && list.length === 0);
-  return isEmpty ? undefined : merged;
-}
-
-/** The ways to allow a value, each as a schema without `$ref`, `allOf`, `oneOf` and `anyOf`. */
-function alternatives(document: Document, source: unknown): readonly JsonObject[] {
-  if (source === false) return [];
-  if (!isObject(source)) return [{}];
-  const known = document.alternatives.get(source);
-  if (known !== undefined) return known;
-  const { $ref, allOf, oneOf, anyOf, if: condition, then, else: otherwise, ...own } = source;
-  const { const: only, example, examples, default: preset, ...rest } = own;
-  const given = [example, ...listOf(examples), preset].filter((value) => value !== undefined);
-  const plain: JsonObject = {
-    ...rest,
-    ...(given.length > 0 && { examples: given }),
-    ...(only !== undefined && { enum: [only] }),
-  };
-  const target =
-    typeof $ref === "string" ? [atPointer(document.root, referenceTarget(document, $ref, ""))] : [];
-  const chosen = condition === undefined ? [] : [[{ allOf: [condition, then ?? true] }, otherwise ?? true]];
-  const parts = [...target, ...listOf(allOf)].map((part) => alternatives(document, part));
-  const choices = [oneOf, anyOf, ...chosen].filter((list) => Array.isArray(list));
-  for (const list of choices.map(listOf)) {
-    const tagged = list.flatMap((part) => discriminated(document, own.discriminator, part));
-    parts.push([...tagged, ...list.flatMap((part) => alternatives(document, part))]);
-  }
-  // The example of one of several parts is not an example of the whole.
-  const isPart = parts.length > 1 || own.properties !== undefined;
-  let found: readonly JsonObject[] = [{}];
-  for (const part of parts) {
-    const pairs = found.flatMap((one) =>
-      part.map((other) => together(one, isPart ? withoutExamples(other) : other)),
-    );
-    found = pairs.filter((one) => one !== undefined).slice(0, MOST_ALTERNATIVES);
-  }
-  const tag = inheritedTag(document, source);
-  const all = found
-    .map((one) => together(one, tag === undefined ? plain : { ...plain, ...together(plain, tag) }))
-    .filter((one) => one !== undefined);
-  document.alternatives.set(source, all);
-  return all;
-}
-
-/** The member by which a discriminator tells a schema from others: its name in the mapping, else its own. */
-function tagOf(discriminator: unknown, reference: unknown): JsonObject | undefined {
-  if (!isObject(discriminator) || typeof reference !== "string") return undefined;
-  const { propertyName, mapping } = discriminator;
-  if (typeof propertyName !== "string") return undefined;
-  const name = reference.split("/").at(-1);
-  const mapped = Object.entries(Object(mapping)).find(([, to]) => to === reference || to === name);
-  const value = mapped?.[0] ?? name;
-  return { properties: { [propertyName]: { enum: [value] } }, required: [propertyName] };
-}
-
-/** The alternatives of one part of a `oneOf` with the member that its discriminator expects. */
-function discriminated(document: Document, discriminator: unknown, part: unknown): JsonObject[] {
-  const tag = tagOf(discriminator, isObject(part) ? part.$ref : undefined);
-  if (tag === undefined) return [];
-  const all = alternatives(document, part).map((one) => together(withoutExamples(one), tag));
-  return all.filter((one) => one !== undefined);
-}
-
-/** Of a component whose `allOf` refers to a schema with a discriminator. */
-function inheritedTag(document: Document, source: JsonObject): JsonObject | undefined {
-  for (const part of listOf(source.allOf)) {
-    if (!isObject(part) || typeof part.$ref !== "string") continue;
-    const base = atPointer(document.root, referenceTarget(document, part.$ref, ""));
-    if (!isObject(base) || !isObject(base.discriminator) || base.oneOf !== undefined) continue;
-    const schemas = Object.entries(Object(Object(document.root.components).schemas));
-    const name = schemas.find(([, schema]) => schema === source)?.[0];
-    if (name !== undefined) return tagOf(base.discriminator, `#/components/schemas/${name}`);
-  }
-  return undefined;
-}
-
-function withoutExamples(schema: JsonObject): JsonObject {
-  if (schema.properties === undefined) return schema;
-  const { examples, ...rest } = schema;
-  return rest;
-}
-
-/** The reference, the `allOf` and the first alternative of `oneOf` and `anyOf` of a schema, in one. */
-export function mergedSchema(document: Document, source: unknown): JsonObject {
-  const all = alternatives(document, source);
-  return all.find(({ type }) => type !== "null") ?? all[0] ?? {};
-}
 
 /** Whether a schema allows a value. What cannot be checked, such as a pattern of another language, is allowed. */
 export function isAllowed(document: Document, schema: unknown, value: unknown): boolean {
