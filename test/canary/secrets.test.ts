@@ -1,11 +1,14 @@
 // Secrets are planted, a hostile server echoes every request, and every output is searched for the secrets.
 import { createSign } from "node:crypto";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import {
   BasicTracerProvider,
   InMemorySpanExporter,
   SimpleSpanProcessor,
 } from "@opentelemetry/sdk-trace-base";
-import { beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import {
   type ContractResult,
   htmlReport,
@@ -30,6 +33,7 @@ import {
   userInterfacePlugin,
 } from "../../src/index.js";
 import { telemetry } from "../../src/opentelemetry/index.js";
+import { resultsCsv, resultsPage, type SurveyResult, survey } from "../../src/survey/index.js";
 import { backFromLogin, client } from "../people/person.js";
 import { steppedClock } from "../support/clock.js";
 import { type ScriptedFetch, scriptedFetch } from "../support/fetch.js";
@@ -387,6 +391,39 @@ describe.each(tokenEchoes)("what a token endpoint echoes in $name is in no outpu
         const { overlay, settings } = learnFrom(results);
         const reports = [htmlReport(results, about), junitReport(results, about), overlay, settings];
         return [...reports, JSON.stringify(results)];
+      });
+    });
+
+  if (/^a cut|beside it|^field names|^headers|, [24]00$|^wrong values/.test(name))
+    test("of a survey, in its results, its state file and its outputs", async () => {
+      const stateFile = join(await mkdtemp(join(tmpdir(), "canary-")), "state");
+      onTestFinished(() => rm(dirname(stateFile), { recursive: true }));
+      const variables = { KEY: pkcs8(rsaKey()), SECRET: clientSecret };
+      const clientOf = {
+        A: { aClientId: "canary-plugin", aPrivateKeyVariable: "KEY" },
+        B: { bClientId: "canary-account", bClientSecretVariable: "SECRET" },
+      };
+      // One host echoes token requests. The other issues tokens, and echoes the bearer.
+      const customers = (["A", "B"] as const).flatMap((variant) =>
+        [target.baseUrl, "https://issues.example"].map((baseUrl) => ({
+          ...{ baseUrl, tenantId, variant, ...clientOf[variant] },
+        })),
+      );
+      await eachEcho(async (hostile) => {
+        const fetch = async (url: string, init: RequestInit = {}) => {
+          if (!url.startsWith("https://issues.example")) return hostile(url, init);
+          if (String(init.body).includes("canary")) return Response.json({ access_token: accessToken });
+          const { status, headers = {}, body: text = null } = answer(`Bearer ${accessToken}`);
+          return new Response(text, { status, headers });
+        };
+        const results: SurveyResult[] = [];
+        const options = { fetch, variables, stateFile, rateLimitDeadlineMs: 0 };
+        for await (const result of survey(customers, options)) results.push(result);
+        expect(results.map(({ called }) => called)).toEqual(Array(4).fill(true));
+        const state = await readFile(stateFile, "utf8");
+        await rm(stateFile);
+        expect(state.split("\n")).toHaveLength(6);
+        return [...results, state, resultsCsv(results), resultsPage(results, { startedAt: 0, seconds: 0 })];
       });
     });
 
