@@ -126,6 +126,8 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
     const shown = reportedAnswer(error, route, settings);
     if (asPage) return errorPage(shown);
     const { status, code, message, reason, headers = {} } = shown;
+    // A page asks before it has a session, and browsers log each 401 as an error.
+    if (route === "session" && status === 401) return new Response(null, { status: 204 });
     return Response.json({ error: code, message, ...(reason && { reason }) }, { status, headers });
   };
 

@@ -161,7 +161,7 @@ export async function startSession(options: SessionOptions = {} as SessionOption
       tenant,
       hostOrigin: hostOrigin && String(location.ancestorOrigins?.[0]),
     });
-    if (response.status === 401) {
+    if (response.status === 204) {
       if (login && !hostOrigin && !returned) return goToLogin(client.url, address, tenant);
       throw new PageError(hostOrigin ? "opaque_code_missing" : returned ? "session_missing" : "not_framed");
     }

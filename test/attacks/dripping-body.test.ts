@@ -55,7 +55,7 @@ describe("a backend", () => {
 
   test("reads a slow body that arrives in time", async () => {
     const slow = new Request(url, dripping('{"tenant":"acme"}'));
-    expect(await refusalOf(rig().backend(slow))).toBe("401 session_missing");
+    expect((await rig().backend(slow)).status).toBe(204);
   });
 });
 

@@ -172,9 +172,9 @@ test.each([
     ...{ what: "a launch whose code was sent before", route: "POST launch", status: 401 },
     body: (name: string) => ({ ...madeUp(name), code: "spent" }),
   },
-  { what: "a session", route: "POST session", status: 401, body: (tenant: string) => ({ tenant }) },
+  { what: "a session", route: "POST session", status: 204, body: (tenant: string) => ({ tenant }) },
   {
-    ...{ what: "a session in a frame", route: "POST session", status: 401 },
+    ...{ what: "a session in a frame", route: "POST session", status: 204 },
     body: (tenant: string) => ({ tenant, hostOrigin: HOST }),
   },
   { what: "a logout", route: "POST logout", status: 401, body: () => ({}) },

@@ -95,7 +95,7 @@ describe.each(ways)("with $name of deployments", ({ isSeen, deployed }) => {
   ])("and $name, the evil one receives no honest code, and the honest login works", async ({ of, own }) => {
     const { browser, stolen, loggedIn } = attacked(of, own);
     expect(await loggedIn("evil")).toMatch(/#login_error=(?:state_mismatch|login_refused)$/);
-    expect([stolen, (await browser.post("/auth/session")).status]).toEqual([[], 401]);
+    expect([stolen, (await browser.post("/auth/session")).status]).toEqual([[], 204]);
     expect(await loggedIn("acme")).toBe(`${OWN}/page`);
     expect((await browser.post("/auth/session")).status).toBe(200);
   });
