@@ -223,7 +223,7 @@ filter();
 
 /** Hashes instead of 'unsafe-inline'. A test holds them against the stylesheet and the script. */
 const policy =
-  "default-src 'none'; style-src 'sha256-764qMtX3wEYYW6j1VyRiQDdnqZJXUQcCRCMjI54M/6s='; script-src 'sha256-czlOuiu9iXAqho9U8xLRAdJ7tlJGI8Amx3YTkIcMqxA='; img-src data:; base-uri 'none'; form-action 'none'";
+  "default-src 'none'; style-src 'sha256-1mPVuIVd7yuRFmaGFVW7zB173qC1u/KNKWrB0cZJ4A4='; script-src 'sha256-czlOuiu9iXAqho9U8xLRAdJ7tlJGI8Amx3YTkIcMqxA='; img-src data:; base-uri 'none'; form-action 'none'";
 
 const stylesheet = `
 :root {
@@ -255,6 +255,7 @@ th:first-child { text-align: left; }
 thead th { font-size: .85rem; color: var(--quiet); }
 .buttons { display: flex; flex-wrap: wrap; gap: .4rem; margin: .3rem 0; padding: 0; list-style: none; }
 button, input, select { padding: .4rem .6rem; border: 1px solid var(--quiet); border-radius: .4rem; background: var(--surface); color: inherit; font: inherit; }
+input, select { height: 2.4rem; }
 button { cursor: pointer; }
 button:hover { border-color: var(--accent); }
 form { display: flex; flex-wrap: wrap; align-items: end; gap: .5rem .8rem; margin: .5rem 0 .8rem; }

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createEmulator } from "../../src/emulator/index.js";
 import type { Fetch, Variant } from "../../src/index.js";
-import type { Customer } from "../../src/survey/index.js";
+import type { Customer, SurveyResult } from "../../src/survey/index.js";
 import { otherRsaKey, pkcs8, publicJwk, rsaKey } from "../support/keys.js";
 
 export const clientSecret = "estate-secret-0123456789";
@@ -110,14 +110,36 @@ export interface Estate {
   /** By tenant id. */
   readonly truth: ReadonlyMap<string, Truth>;
   readonly fetch: Fetch;
-  /** How many requests each tenant got. Those of Variant B are counted by client id. */
+  /** How many requests each tenant got at the paths of Variant A, of which every customer is asked. */
   readonly requests: ReadonlyMap<string, number>;
   readonly folder: string;
   delete(): void;
 }
 
+/** The hosts that answer. */
+export const hosts: readonly string[] = ["a", "b", ...Object.keys(answers)];
+
+/** What a survey says of a customer, as far as there is a truth about it. */
+export function verdictOf({ variant, works, code }: SurveyResult): Truth {
+  return { variant, works, ...(code !== undefined && { code }) };
+}
+
+interface EstateOptions {
+  readonly brokenEvery?: number | undefined;
+  readonly now?: (() => number) | undefined;
+  /** Returns the base URL of a host. */
+  readonly addressOf?: (host: string) => string;
+}
+
 /** Makes so many customers. Every tenth is broken, in each of the ways in turn; the others are of each kind in turn. */
-export function makeEstate(size: number, brokenEvery = 10, now: () => number = Date.now): Estate {
+export function makeEstate(
+  size: number,
+  {
+    brokenEvery = 10,
+    now = Date.now,
+    addressOf = (host: string) => `https://${host}.example`,
+  }: EstateOptions = {},
+): Estate {
   const folder = mkdtempSync(join(tmpdir(), "survey-"));
   for (const [name, text] of [
     ["key.pem", pkcs8(rsaKey())],
@@ -126,8 +148,8 @@ export function makeEstate(size: number, brokenEvery = 10, now: () => number = D
   ] as const)
     writeFileSync(join(folder, name), text);
   const emulators = {
-    a: createEmulator({ variants: ["A"], publicUrl: "https://a.example", now }),
-    b: createEmulator({ variants: ["B"], publicUrl: "https://b.example", now }),
+    a: createEmulator({ variants: ["A"], publicUrl: addressOf("a"), now }),
+    b: createEmulator({ variants: ["B"], publicUrl: addressOf("b"), now }),
   };
   const jwks = { keys: [{ ...publicJwk(rsaKey()), kid: "one" }] };
   const truth = new Map<string, Truth>();
@@ -150,7 +172,7 @@ export function makeEstate(size: number, brokenEvery = 10, now: () => number = D
       kind === "A"
         ? { aClientId: clientId, aPrivateKeyFile: "key.pem", aKeyId: "one" }
         : { bClientId: clientId, bClientSecretFile: "secret" };
-    const customer = { baseUrl: `https://${host}.example`, tenantId, ...credential, ...breakage?.change };
+    const customer = { baseUrl: addressOf(host), tenantId, ...credential, ...breakage?.change };
     const inFolder = (path: string | undefined) => path && join(folder, path);
     return {
       ...customer,
@@ -161,10 +183,10 @@ export function makeEstate(size: number, brokenEvery = 10, now: () => number = D
   });
   const requests = new Map<string, number>();
   const fetch: Fetch = async (url, init) => {
-    const { hostname, pathname } = new URL(url);
+    const { origin, pathname } = new URL(url);
     const tenantId = /^\/api\/v1\/([^/]+)\//.exec(pathname)?.[1];
     if (tenantId !== undefined) requests.set(tenantId, (requests.get(tenantId) ?? 0) + 1);
-    const host = hostname.split(".")[0] ?? "";
+    const host = hosts.find((one) => addressOf(one) === origin) ?? "";
     if (host === "a" || host === "b") return emulators[host].fetch(url, init);
     const answer = answers[host];
     if (answer === undefined)

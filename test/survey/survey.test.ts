@@ -14,11 +14,11 @@ import {
 import { steppedClock } from "../support/clock.js";
 import { pkcs8, rsaKey } from "../support/keys.js";
 import { rejectionOf, settle } from "../support/wait.js";
-import { breakages, clientSecret, type Estate, makeEstate } from "./estate.js";
+import { breakages, clientSecret, type Estate, makeEstate, verdictOf } from "./estate.js";
 
 const estates: Estate[] = [];
 function estateOf(size: number, brokenEvery?: number, now?: () => number): Estate {
-  const estate = makeEstate(size, brokenEvery, now);
+  const estate = makeEstate(size, { brokenEvery, now });
   estates.push(estate);
   return estate;
 }
@@ -48,12 +48,7 @@ describe("the verdicts of a survey", () => {
   test("are the truth about customers of both kinds, each broken in another way or not at all", async () => {
     const estate = estateOf(4 * breakages.length, 2);
     const results = await resultsOf(estate.customers, { fetch: estate.fetch, rateLimitDeadlineMs: 0 });
-    const verdicts = new Map(
-      results.map(({ tenantId, variant, works, code }) => [
-        tenantId,
-        { variant, works, ...(code !== undefined && { code }) },
-      ]),
-    );
+    const verdicts = new Map(results.map((one) => [one.tenantId, verdictOf(one)]));
     expect(Object.fromEntries(verdicts)).toEqual(Object.fromEntries(estate.truth));
     for (const result of results) {
       expect(result.remedy === undefined).toBe(result.works);

@@ -1,0 +1,104 @@
+// The page of a survey in a real browser: on a phone, on paper, light and dark, filtered, and examined by axe-core.
+import axe from "axe-core";
+import { afterAll, expect, test } from "vitest";
+import { resultsPage, type SurveyResult, survey } from "../../src/survey/index.js";
+import { describeInChromium } from "../support/chromium.js";
+import { makeEstate } from "./estate.js";
+import { results as hostileResults } from "./results.js";
+
+describeInChromium("the page of a survey", (browser) => {
+  const estate = makeEstate(60, { brokenEvery: 3 });
+  afterAll(() => estate.delete());
+  const about = {
+    ...{ startedAt: Date.UTC(2026, 0, 2, 3, 4, 5), seconds: 12.3, since: "yesterday.json" },
+    gone: [{ baseUrl: "https://left.example", tenantId: "left", variant: "A", works: true } as const],
+  };
+  async function examined(): Promise<SurveyResult[]> {
+    const results: SurveyResult[] = [];
+    for await (const one of survey(estate.customers, { fetch: estate.fetch, rateLimitDeadlineMs: 0 }))
+      results.push(one.tenantId === "t0" ? { ...one, changes: ["recovered"] } : one);
+    return results;
+  }
+
+  async function open(width: number, options: object = {}, shown: readonly SurveyResult[] = hostileResults) {
+    const page = await browser().newPage({ viewport: { width, height: 900 }, ...options });
+    const problems: string[] = [];
+    page.on("console", (message) => problems.push(message.text()));
+    page.on("pageerror", (error) => problems.push(error.message));
+    page.on("request", ({ url }) => void (url().startsWith("data:") || problems.push(url())));
+    await page.setContent(resultsPage(shown, about));
+    return { page, problems };
+  }
+
+  test.each([
+    { width: 1280, colorScheme: "light" },
+    { width: 1280, colorScheme: "dark" },
+    { width: 390, colorScheme: "light" },
+    { width: 390, colorScheme: "dark" },
+  ] as const)(
+    "has nothing for axe-core at $width px, $colorScheme, and fits",
+    async ({ width, colorScheme }) => {
+      for (const list of [hostileResults, await examined()]) {
+        const { page, problems } = await open(width, { colorScheme }, list);
+        await page.evaluate(() => {
+          for (const details of document.querySelectorAll("details")) {
+            details.open = true;
+            details.style.contentVisibility = "visible";
+          }
+        });
+        await page.evaluate(axe.source);
+        const found = await page.evaluate(() =>
+          (globalThis as unknown as { axe: typeof axe }).axe.run(document),
+        );
+        expect(found.violations.map(({ id, impact, nodes }) => [id, impact, nodes[0]?.html])).toEqual([]);
+        const overflow = await page.evaluate(
+          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+        );
+        expect(overflow).toBe(0);
+        expect(problems).toEqual([]);
+        await page.close();
+      }
+    },
+  );
+
+  test("filters by text, state and variant, and by a reason", async () => {
+    const { page, problems } = await open(1280, {}, await examined());
+    const shown = () => page.locator(".customer:visible").count();
+    const count = () => page.locator("output").textContent();
+    expect([await shown(), await count()]).toEqual([60, "60 of 60"]);
+    await page.getByLabel("State").selectOption("fails");
+    expect(await count()).toBe("20 of 60");
+    expect(await shown()).toBe(20);
+    await page.getByLabel("Variant").selectOption("null");
+    expect(await count()).toBe("5 of 60");
+    await page.getByLabel("State").selectOption("recovered");
+    expect(await count()).toBe("0 of 60");
+    await page.getByRole("button", { name: "token_refused" }).click();
+    const codes = await page.locator(".customer:visible summary code").allTextContents();
+    expect(new Set(codes)).toEqual(new Set(["token_refused"]));
+    await page.getByLabel("Find").fill("T7");
+    expect(await page.locator(".customer:visible strong").allTextContents()).toEqual(["t7"]);
+    await page.keyboard.press("Enter");
+    expect(await count()).toBe("1 of 60");
+    expect(problems).toEqual([]);
+    await page.close();
+  });
+
+  test("is read without a script", async () => {
+    const { page } = await open(390, { javaScriptEnabled: false });
+    expect(await page.locator("form").isVisible()).toBe(false);
+    const remedy = page.locator(".customer", { hasText: "initech" }).locator(".remedy");
+    expect(await remedy.isVisible()).toBe(false);
+    await page.getByText("initech").last().click();
+    expect(await remedy.isVisible()).toBe(true);
+    await page.close();
+  });
+
+  test("is printed on white", async () => {
+    const { page } = await open(800, { colorScheme: "dark" });
+    await page.emulateMedia({ media: "print" });
+    const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    expect(ground).toBe("rgb(255, 255, 255)");
+    await page.close();
+  });
+});
