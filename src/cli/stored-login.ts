@@ -15,7 +15,6 @@ import {
   type ServiceEvent,
   type TokenStore,
 } from "../index.js";
-import { hasOldForm } from "../stores/file-old-form.js";
 import { parseBaseUrl } from "../variants/target.js";
 import { invalidFlag } from "./arguments.js";
 import { hasOwnLoginClient, readLoginClient, readSecret } from "./credentials.js";
@@ -124,19 +123,13 @@ export function storePath({ storeFile }: Settings, env: Environment): string {
   if (storeFile !== undefined) return resolve(storeFile);
   const { XDG_STATE_HOME: given = "", HOME: home = "" } = env;
   const state = isAbsolute(given) ? given : join(home || homedir(), ".local", "state");
-  // Earlier versions wrote a file of this name. Its key is named after it, so the folder that it becomes keeps the name.
-  const former = join(state, "bivariant", "grants.json");
-  return isThere(former) ? former : join(state, "bivariant", "grants");
-}
-
-function isThere(store: string): boolean {
-  return existsSync(store) || hasOldForm(store);
+  return join(state, "bivariant", "grants");
 }
 
 /** Opens the store; undefined if it does not exist. @throws ConfigurationError, StoreError if it cannot be read */
 export async function openLoginStore(settings: Settings, env: Environment): Promise<TokenStore | undefined> {
   const file = storePath(settings, env);
-  return isThere(file) ? openStore(file, settings) : undefined;
+  return existsSync(file) ? openStore(file, settings) : undefined;
 }
 
 /** Opens the store, and makes the folder above it and its key if necessary. @throws ConfigurationError, StoreError */

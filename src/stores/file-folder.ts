@@ -62,7 +62,7 @@ export async function checkFolder(folder: string, encryption: Encryption): Promi
   const bytes = readPrivately(marker);
   if (bytes !== undefined) {
     try {
-      await checkHead(parseJson(bytes), folder, format, encryption);
+      await checkHead(parseJson(bytes), folder, encryption);
       // Programs that copy or tidy up folders leave out empty ones.
       for (const inner of innerFolders) quietly(() => makeOneFolder(join(folder, inner)));
       return true;
@@ -93,17 +93,12 @@ export function parseJson(bytes: Uint8Array): unknown {
 }
 
 /** Checks what a store says about itself. @throws Damaged; StoreError, after which the store must stay */
-export async function checkHead(
-  head: unknown,
-  path: string,
-  known: number,
-  encryption: Encryption,
-): Promise<void> {
+async function checkHead(head: unknown, path: string, encryption: Encryption): Promise<void> {
   if (!isRecord(head) || head.kind !== kind || typeof head.format !== "number")
     throw new Damaged("it is not the file of a store");
-  if (head.format > known)
+  if (head.format > format)
     throw unavailable(`${path} was written by a newer version of this package. Update the package.`);
-  if (head.format !== known) throw new Damaged("its format is unknown");
+  if (head.format !== format) throw new Damaged("its format is unknown");
   if (head.cipher !== encryption.cipher) {
     if (head.cipher === "none")
       throw unavailable(
@@ -121,7 +116,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /** Reads a file that only this user may use. */
-export function readPrivately(path: string): Uint8Array | undefined {
+function readPrivately(path: string): Uint8Array | undefined {
   return readOpened(path, (stats) => {
     if (!stats.isFile()) throw unavailable(`${path} is not a file. Remove it.`);
     requireOwner(path, stats);

@@ -16,14 +16,12 @@ import {
   followLink,
   isFull,
   isStale,
-  lstatIfThere,
   makeFolder,
   quietly,
   requireOwnFolder,
   unavailable,
 } from "./file-folder.js";
 import { pause, sweepLock, takeLock } from "./file-lock.js";
-import { hasOldForm, takeOver } from "./file-old-form.js";
 import { mutex } from "./mutex.js";
 
 export type { EncryptionKey } from "./encryption.js";
@@ -50,7 +48,7 @@ const names: NamesOf<FileStoreOptions> = { key: true, plaintext: true, clock: tr
  * damaged file of an entry is set aside in the folder `corrupt` in it: the value before counts. If there is
  * none, that is reported once, as `store_corrupt`, and the entry is missing. A folder with another key is
  * refused and left as it is. With a key, values are JWE (RFC 7516) that are bound to their key name, version
- * and expiry. The single file of versions before 0.1.0 becomes a folder; any other file is refused.
+ * and expiry.
  *
  * @throws ConfigurationError `option_invalid`, at once
  * @example
@@ -70,25 +68,18 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
 
   /** Returns the path of the folder after its checks. It is made if it is missing and wanted. */
   const findFolder = async (isWanted: boolean): Promise<string> => {
-    for (let isTidy = false; ; ) {
+    for (;;) {
       const { at, stats } = followLink(given);
       // The marker is read again when the folder is another one, or has changed.
       const identity = `${at} ${stats?.ino} ${stats?.ctimeMs}`;
       if (identity === checked) return at;
-      if (hasOldForm(at) && !(isTidy && stats?.isDirectory())) {
-        await takeOver(at, encryption);
-        isTidy = true;
-        continue;
-      }
       if (stats !== undefined) {
         requireOwnFolder(at, stats);
         if (await checkFolder(at, encryption)) {
           checked = identity;
           return at;
         }
-        // Between two moves of a takeover nothing is at the path.
-      } else if (lstatIfThere(at) !== undefined) continue;
-      else if (at !== given) throw unavailable(`${given} is a link to a missing file. Correct the link.`);
+      } else if (at !== given) throw unavailable(`${given} is a link to a missing file. Correct the link.`);
       if (!isWanted) return at;
       await makeFolder(at, encryption);
     }

@@ -4,8 +4,6 @@ import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { createServer, get, type IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { encryptionWith } from "../../src/stores/encryption.js";
-import { oldFile } from "../stores/old-file.js";
 import { freePort } from "../support/recording-server.js";
 import {
   addressOf,
@@ -152,20 +150,6 @@ describe.concurrent("a login", () => {
     const given = { ...env, XDG_STATE_HOME: "relative", HOME: folder };
     const { stdout } = await cli(["login", "--logout", "--json"], given);
     expect(JSON.parse(stdout).store_file).toBe(join(folder, ".local/state/bivariant/grants"));
-  });
-
-  it("is added to the file of the logins that an earlier version wrote, which becomes a folder", async () => {
-    const deployment = await start();
-    const { env, folder } = deployment;
-    const key = "k".repeat(43);
-    const file = join(folder, "bivariant", "grants.json");
-    await mkdir(join(folder, "bivariant"), { mode: 0o700 });
-    await writeFile(file, await oldFile([], encryptionWith(key)), { mode: 0o600 });
-    await writeFile(`${file}.key`, key, { mode: 0o600 });
-    const { ended } = await logIn(deployment, {}, "--json");
-    expect(JSON.parse(ended.stdout).store_file).toBe(file);
-    expect((await stat(file)).isDirectory()).toBe(true);
-    expect((await cli(["token"], env)).code).toBe(0);
   });
 
   it("that does not happen in time exits 3", async () => {

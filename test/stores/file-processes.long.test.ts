@@ -1,13 +1,10 @@
 // Several processes on one store: nothing is lost when they write at the same time, or are killed or suspended.
 import { randomBytes } from "node:crypto";
-import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { beforeEach, expect, test } from "vitest";
 import type { TokenStore } from "../../src/index.js";
-import { encryptionWith } from "../../src/stores/encryption.js";
 import { fileStore } from "../../src/stores/file.js";
-import { oldFile } from "./old-file.js";
 import { atOnceMs, killWhileWriting, startProcess } from "./start-process.js";
 import { expectNothingLeft, temporaryFolder } from "./temporary-folder.js";
 
@@ -54,16 +51,6 @@ test("eight processes that count by compare-and-set lose no count, while some ar
   // Each killed process may have written once more than it reported.
   expect(value).toBeGreaterThanOrEqual(least);
   expect(value).toBeLessThanOrEqual(least + victims.length);
-});
-
-test("a file of the old form is taken over once by eight processes that count in it", async () => {
-  writeFileSync(path, await oldFile([{ key: "counter", value: "1000" }], encryptionWith(key)), {
-    mode: 0o600,
-  });
-  const processes = Array.from({ length: 8 }, () => startProcess(["increment", path, "5"], { key }));
-  await Promise.all(processes.map(({ told }) => told("done")));
-  expect((await store.get("counter"))?.value).toBe("1040");
-  expect(readdirSync(join(path, ".."))).toEqual(["store"]);
 });
 
 test("a holder that is killed leaves its lock to the next process at once", async () => {

@@ -417,6 +417,13 @@ describe("a wrong path fails with store_unavailable and the next step:", () => {
         return join(folder, "file", "store");
       },
     },
+    {
+      ...{ name: "a file", says: /store is not a folder\. Use a path for a folder of the store\.$/ },
+      at() {
+        writeFileSync(path, "my notes");
+        return path;
+      },
+    },
     { name: "a long name", at: () => join(folder, "x".repeat(300)), says: /ENAMETOOLONG.*shorter/ },
     {
       ...{ name: "a link to a missing file", says: /link to a missing file/ },
