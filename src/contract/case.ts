@@ -53,7 +53,7 @@ export interface Verdict {
   readonly observed: string;
   /** Of a case that was not tried. */
   readonly reason?: NotTriedReason | undefined;
-  /** Of a case that breaks: what its rule refuses was accepted, as if there were no such rule. */
+  /** What the rule of the case refuses was accepted, as if there were no such rule. */
   readonly accepted?: true | undefined;
   /** The options that follow from it. */
   readonly settings?: DeploymentSettings | undefined;

@@ -6,7 +6,7 @@ import { parse } from "yaml";
 import { type ContractResult, learnFrom, type Observation } from "../../src/contract/index.js";
 import { inferSchema } from "../../src/contract/learning/schema.js";
 import { createEmulator, type RuleId } from "../../src/emulator/index.js";
-import { createRig } from "./rig.js";
+import { createRig, roundTrip } from "./rig.js";
 
 type Variant = "A" | "B";
 
@@ -221,6 +221,53 @@ describe("the settings hold", () => {
     const left = "assertion.expiry.missing, assertion.issuer, code.known, token-response.a";
     expect(conflicts).toEqual([`The emulator cannot break these as the deployment does: ${left}.`]);
     expect(createEmulator(settings).rules.off()).toEqual(["assertion.id", "code.plugin"]);
+  });
+
+  const revoked = { id: "bearer.revoked.code-reuse", rule: "bearer.revoked", accepted: true } as const;
+  const ofRefresh = { id: "bearer.revoked.refresh-reuse", rule: "bearer.revoked" } as const;
+  test.each([
+    { name: "that a reused code revokes nothing", given: [revoked], expected: { "bearer.revoked": false } },
+    {
+      name: "nothing if only a reused refresh token revokes something",
+      given: [revoked, { ...ofRefresh, result: "holds" } as const],
+      left: revoked.id,
+    },
+    {
+      name: "nothing more if refresh tokens may be reused",
+      given: [
+        { ...ofRefresh, accepted: true, settings: { refreshTokens: { reuseDetection: false } } } as const,
+      ],
+    },
+    {
+      name: "both rules that a scope of no plugin can break",
+      given: [{ id: "route-scope", result: "breaks", accepted: true } as const],
+      expected: { "route.narrowed": false, "route.scope": false },
+    },
+    {
+      name: "nothing for a scope that no plugin has, if the rules hold elsewhere",
+      given: [
+        { id: "route-scope", result: "breaks", accepted: true } as const,
+        { id: "route.narrowed", rule: "route.narrowed", result: "holds" } as const,
+      ],
+      expected: { "route.scope": false },
+      left: "route-scope",
+    },
+  ])("of rules, $name", ({ given, expected, left }) => {
+    const { settings, conflicts } = learnFrom(given.map((one) => result(one)));
+    expect(settings.rules).toEqual(expected);
+    const conflict = `The emulator cannot break these as the deployment does: ${left}.`;
+    expect(conflicts).toEqual(left === undefined ? [] : [conflict]);
+  });
+
+  test.each<[RuleId, RuleId]>([
+    ["bearer.revoked", "refresh.revoked"],
+    ["route.scope", "route.narrowed"],
+    ["client-code.unspent", "refresh.reuse"],
+  ])("what a deployment without %s and %s does: a second run has the same results", async (...broken) => {
+    const { learnt, first, second } = await roundTrip(broken);
+    expect(learnt.settings.rules).toEqual(Object.fromEntries(broken.map((rule) => [rule, false])));
+    expect(learnt.conflicts).toEqual([]);
+    expect(second).toEqual(first);
   });
 
   test("bodies without what they held, except an error code and a lifetime", () => {

@@ -4,10 +4,18 @@ import {
   type ContractOptions,
   type ContractResult,
   type ContractTarget,
+  contractCases,
   type Launched,
+  type Learnt,
+  learnFrom,
   runContract,
 } from "../../src/contract/index.js";
-import { createEmulator, type Emulator, type EmulatorOptions } from "../../src/emulator/index.js";
+import {
+  createEmulator,
+  type Emulator,
+  type EmulatorOptions,
+  type RuleId,
+} from "../../src/emulator/index.js";
 
 const tenantId = "acme";
 const scopes = ["devices:read"];
@@ -130,4 +138,33 @@ export function createRig(emulatorOptions: EmulatorOptions = {}): Rig {
       return results;
     },
   };
+}
+
+/** Not the one that the kit tries first. */
+export const refreshPath = "/v1/auth/session/renew";
+
+/** Runs every case, or every one of a variant. */
+export async function runAll(rig: Rig, variant?: "A" | "B"): Promise<readonly ContractResult[]> {
+  const cases = contractCases.filter((one) => variant === undefined || one.variant === variant);
+  return [...(await rig.run({ only: cases.map(({ id }) => id) }, { refreshPath })).values()];
+}
+
+/** What a comparison of two runs looks at. */
+export const verdicts = (all: readonly ContractResult[]): readonly object[] =>
+  all.map(({ id, result, observed, settings }) => ({ id, result, observed, settings }));
+
+/** Runs against an emulator without these rules, and then against one with the settings that were learnt, as from a file. */
+export async function roundTrip(
+  broken: readonly RuleId[],
+  variant?: "A" | "B",
+): Promise<{
+  readonly learnt: Learnt;
+  readonly first: readonly object[];
+  readonly second: readonly object[];
+}> {
+  const rules = Object.fromEntries(broken.map((rule) => [rule, false]));
+  const first = await runAll(createRig({ refreshPath, rules }), variant);
+  const learnt = learnFrom(JSON.parse(JSON.stringify(first)));
+  const second = await runAll(createRig(JSON.parse(JSON.stringify(learnt.settings))), variant);
+  return { learnt, first: verdicts(first), second: verdicts(second) };
 }

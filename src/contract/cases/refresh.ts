@@ -39,11 +39,15 @@ function reuseRefreshToken(
   });
 }
 
-/** Of two tokens of one login the first is judged, if the other shows that the login was revoked. */
-function revoked(judged: Answer, other: Answer): Verdict {
+/** A reuse, and two tokens of the login that it revokes. */
+type Reuse = readonly [again: Answer, judged: Answer, other: Answer];
+
+/** If both tokens are accepted, nothing was revoked: the description does not ask for it. @throws NotTried */
+function revoked([again, judged, other]: Reuse): Verdict {
+  if (isAccepted(again)) throw new NotTried("The reuse itself was accepted.");
   if (!isAccepted(judged)) return refusedByB(judged);
   if (!isAccepted(other)) return accepts(observedOf(judged));
-  throw new NotTried("Nothing shows that the reuse revoked the login. The description does not ask for it.");
+  return { ...learnt("The reuse revokes nothing."), accepted: true };
 }
 
 const ofTheClient = { ...byB, needs, costs, control: firstRefresh };
@@ -74,27 +78,42 @@ const refreshRules = refusals(ofTheClient, {
   },
 });
 
-const revocations = refusals<unknown, readonly [judged: Answer, other: Answer]>(
-  {
-    ...ofTheClient,
-    judge: ([judged, other]) => revoked(judged, other),
-    expected: "A 4xx, if the login was revoked.",
-  },
+const codeReuse = async (kit: Kit, judged: "call" | "refresh", other: "call" | "refresh"): Promise<Reuse> => {
+  const reused = await reuseCode(kit);
+  return [reused.second, reused[judged], reused[other]];
+};
+
+const refreshReuse = async (
+  kit: Kit,
+  judged: "call" | "newest",
+  other: "call" | "newest",
+): Promise<Reuse> => {
+  const reused = await reuseRefreshToken(kit);
+  return [reused.again, reused[judged], reused[other]];
+};
+
+const revocations = refusals<unknown, Reuse>(
+  { ...ofTheClient, judge: revoked, expected: "A 4xx, if the login was revoked." },
   {
     "refresh.revoked": {
       ...whole,
       note: "a refresh after the second exchange of the code",
-      send: async (kit) => [(await reuseCode(kit)).refresh, (await reuseCode(kit)).call],
+      send: (kit) => codeReuse(kit, "refresh", "call"),
+    },
+    "refresh.revoked.refresh-reuse": {
+      ...whole,
+      note: "the newest refresh token after the second use of an older one",
+      send: (kit) => refreshReuse(kit, "newest", "call"),
     },
     "bearer.revoked.code-reuse": {
       ...whole,
       note: "an access token after the second exchange of the code",
-      send: async (kit) => [(await reuseCode(kit)).call, (await reuseCode(kit)).refresh],
+      send: (kit) => codeReuse(kit, "call", "refresh"),
     },
     "bearer.revoked.refresh-reuse": {
       ...whole,
       note: "an access token after the second use of a refresh token",
-      send: async (kit) => [(await reuseRefreshToken(kit)).call, (await reuseRefreshToken(kit)).newest],
+      send: (kit) => refreshReuse(kit, "call", "newest"),
     },
   },
 );

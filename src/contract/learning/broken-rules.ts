@@ -10,15 +10,29 @@ export interface BrokenRules {
   readonly conflicts: readonly string[];
 }
 
+/** What these cases send is accepted only if all these rules are off. A case that has one rule names it itself. */
+const rulesOfCases: Readonly<Record<string, readonly RuleId[]>> = {
+  "route-scope": ["route.scope", "route.narrowed"],
+};
+
 /** A rule is off if each of its cases that was tried was accepted, and no other setting is the reason for it. */
 export function brokenRulesOf(results: readonly ContractResult[], settings: DeploymentSettings): BrokenRules {
-  const broken = results.filter(({ id, result }) => result === "breaks" && !isCopied(id, settings));
-  const isOff = ({ rule }: ContractResult) =>
-    rule !== undefined &&
+  const broken = results.filter(
+    ({ id, result, accepted }) => (result === "breaks" || accepted) && !isCopied(id, settings),
+  );
+  const rulesOf = ({ id, rule }: ContractResult) => (rule ? [rule] : (rulesOfCases[id] ?? []));
+  const isOff = (rule: RuleId) =>
     rules[rule]?.off !== undefined &&
-    results.every((one) => one.rule !== rule || one.result === "not tried" || one.accepted === true);
-  const off = new Set(broken.filter(isOff).map(({ rule }) => rule as RuleId));
-  const others = broken.filter(({ rule }) => rule === undefined || !off.has(rule)).map(({ id }) => id);
+    results.every((one) => one.rule !== rule || one.result === "not tried" || one.accepted);
+  const off = new Set(
+    broken
+      .filter(({ accepted }) => accepted)
+      .flatMap(rulesOf)
+      .filter(isOff),
+  );
+  const isLeft = (one: ContractResult) =>
+    rulesOf(one).length === 0 || rulesOf(one).some((rule) => !off.has(rule));
+  const others = broken.filter(isLeft).map(({ id }) => id);
   const conflict = `The emulator cannot break these as the deployment does: ${[...new Set(others)].sort().join(", ")}.`;
   return {
     rules: off.size === 0 ? undefined : Object.fromEntries([...off].sort().map((rule) => [rule, false])),
@@ -27,7 +41,9 @@ export function brokenRulesOf(results: readonly ContractResult[], settings: Depl
 }
 
 /** These break too if an option has another value than the description. */
-function isCopied(id: string, { codeLifetimeSeconds, rateLimit }: DeploymentSettings): boolean {
+function isCopied(id: string, settings: DeploymentSettings): boolean {
+  const { codeLifetimeSeconds, rateLimit, refreshTokens } = settings;
+  if (/revoked\.refresh-reuse$/.test(id) && refreshTokens?.reuseDetection === false) return true;
   if (id === "code.lifetime") return codeLifetimeSeconds !== undefined && codeLifetimeSeconds > 120;
   if (id === "code-lifetime.within") return codeLifetimeSeconds !== undefined && codeLifetimeSeconds < 120;
   return id === "token-request.rate-limit" && Boolean(rateLimit);
