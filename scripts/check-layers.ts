@@ -25,6 +25,7 @@ const LAYERS: readonly Layer[] = [
   { holds: "src/version.ts", may: [] },
   { holds: "src/option-names.ts", may: [] },
   { holds: "src/html-text.ts", may: [] },
+  { holds: "src/input-file.ts", may: ["node:"] },
   { holds: "src/options.ts", may: ["src/errors.ts"], mayType: ["src/contract/learning/settings.ts"] },
   { holds: "src/clock.ts", may: ["src/errors.ts", "src/options.ts"] },
   { holds: "src/http/", may: GROUND, mayType: ["undici"] },
@@ -88,7 +89,7 @@ const LAYERS: readonly Layer[] = [
 ];
 
 /** Modules without imports that know nothing of the service, so they couple no layers. */
-const FOR_EVERYONE = ["src/version.ts", "src/option-names.ts", "src/html-text.ts"];
+const FOR_EVERYONE = ["src/version.ts", "src/option-names.ts", "src/html-text.ts", "src/input-file.ts"];
 /** Single files (prefixes of paths) that may use builtins of Node although their layer may not. */
 const NODE_FILES = ["src/stores/file", "src/backend/to-node-handler.ts"];
 /** Layers that load modules which a user names at run time, and a file that hides a package from bundlers. */

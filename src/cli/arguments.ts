@@ -1,9 +1,8 @@
 /** Mistakes in the arguments, reported without the values: one of them may be a secret. */
-import { createReadStream } from "node:fs";
-import { Readable } from "node:stream";
-import { text } from "node:stream/consumers";
+import { addAbortSignal, Readable } from "node:stream";
 import { type Command, type CommanderError, InvalidArgumentError } from "commander";
 import { ConfigurationError } from "../errors.js";
+import { openInput, readAtMost } from "../input-file.js";
 
 const processList = "Other users can see the command line, and the shell keeps it.";
 
@@ -52,20 +51,34 @@ export function wholeNumber(least: number, most: number, unit: string): (text: s
   };
 }
 
-/** Opens the file that a flag names, or stdin for `-`. @throws ConfigurationError `option_invalid` */
-export function openFileOf(flag: string, path: string): Readable {
-  if (path !== "-") return createReadStream(path);
+/**
+ * Opens the file that a flag names, or stdin for `-`. The signal ends it, since a pipe may have no end.
+ *
+ * @throws ConfigurationError `option_invalid`
+ */
+export function openFileOf(flag: string, path: string, signal: AbortSignal): Readable {
+  if (path !== "-") return openInput(path, signal);
   if (Readable.isDisturbed(process.stdin))
     throw invalidFlag(flag, "cannot read stdin, which another option reads. Name a file here.");
-  return process.stdin;
+  return addAbortSignal(signal, process.stdin);
 }
 
-/** Reads that file without a byte order mark. @throws ConfigurationError `option_invalid` */
-export async function readFileOf(flag: string, path: string): Promise<string> {
-  const content = await text(openFileOf(flag, path)).catch(({ code = "no code" }: NodeJS.ErrnoException) => {
+/** The largest document that `generate` reads has as many. */
+const mostBytes = 64_000_000;
+
+/** Reads that file without a byte order mark. @throws ConfigurationError `option_invalid`, also for more than `most` bytes */
+export async function readFileOf(
+  flag: string,
+  path: string,
+  signal: AbortSignal,
+  most: number = mostBytes,
+): Promise<string> {
+  const source = openFileOf(flag, path, signal);
+  const bytes = await readAtMost(source, most).catch(({ code = "no code" }: NodeJS.ErrnoException) => {
     throw invalidFlag(flag, `names a file that cannot be read (${code}): ${path}`);
   });
-  return content.replace(/^\ufeff/, "");
+  if (bytes === undefined) throw invalidFlag(flag, `names a file that has more than ${most} bytes: ${path}`);
+  return bytes.toString("utf8").replace(/^\ufeff/, "");
 }
 
 /** Parses an option that may be repeated, for commander. */

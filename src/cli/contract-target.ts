@@ -28,7 +28,7 @@ const settingOf: Readonly<Partial<Record<keyof ContractTarget, SettingName>>> = 
 
 /** Reads everything but the person. @throws ConfigurationError, before anything is sent; never quotes a secret */
 export async function readTarget(settings: Settings, file: string | undefined): Promise<ContractTarget> {
-  const lent: Lent = file === undefined ? {} : await readTargetFile(file);
+  const lent: Lent = file === undefined ? {} : await readTargetFile(file, settings.signal);
   for (const [name, value] of Object.entries(await fromSettings(settings)) as [keyof Lent, unknown][]) {
     if (value === undefined || value === lent[name]) continue;
     // To prefer one would send a credential of one deployment to another by accident.
@@ -63,11 +63,11 @@ async function fromSettings(settings: Settings): Promise<Lent> {
 /** The members of a file that are read from other files, relative to it. */
 const secretMembers = { privateKeyFile: "privateKey", clientSecretFile: "clientSecret" } as const;
 
-async function readTargetFile(path: string): Promise<Lent> {
+async function readTargetFile(path: string, signal: AbortSignal): Promise<Lent> {
   const invalid = (problem: string) => invalidFlag("--target", `names a file ${problem}: ${path}`);
   let target: unknown;
   try {
-    target = JSON.parse(await readFileOf("--target", path));
+    target = JSON.parse(await readFileOf("--target", path, signal));
   } catch (error) {
     // The parser's message quotes the text.
     throw error instanceof SyntaxError ? invalid("that is not valid JSON") : error;
@@ -84,7 +84,7 @@ async function readTargetFile(path: string): Promise<Lent> {
       const fail = (message: string) =>
         new ConfigurationError("credential_invalid", message, { option: "--target" });
       const where = `${name}.${from} in the target file`;
-      member[to] = await readSecretFile(resolve(dirname(path), given), "secret", where, fail);
+      member[to] = await readSecretFile(resolve(dirname(path), given), "secret", where, fail, signal);
     }
     lent[name] = member;
   }

@@ -94,7 +94,7 @@ export async function readSecret(
     new ConfigurationError("credential_invalid", message, { option: file, variant });
   if (value !== undefined && path !== undefined)
     throw invalid(`The ${what} is set twice, by ${namesOf(name)} and by ${names}. Remove one.`);
-  return path === undefined ? value : readSecretFile(path, what, names, invalid);
+  return path === undefined ? value : readSecretFile(path, what, names, invalid, settings.signal);
 }
 
 /** `names` says where the path is set. `invalid` makes the error from its message. */
@@ -103,6 +103,7 @@ export function readSecretFile(
   what: string,
   names: string,
   invalid: (message: string) => ConfigurationError,
+  signal: AbortSignal,
 ): Promise<string> {
-  return readSecretFrom(openFileOf(names, path), what, names, invalid);
+  return readSecretFrom(openFileOf(names, path, signal), what, names, invalid);
 }

@@ -11,9 +11,10 @@ import { invalidFlag, readFileOf } from "./arguments.js";
  */
 export async function readSettingsFile(
   path: string,
+  signal: AbortSignal,
   check: (settings: DeploymentSettings) => unknown = () => {},
 ): Promise<DeploymentSettings> {
-  const text = await readFileOf("--settings", path);
+  const text = await readFileOf("--settings", path, signal);
   try {
     JSON.parse(text);
   } catch (error) {

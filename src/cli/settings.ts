@@ -101,6 +101,8 @@ type ValueOf<Name> = Name extends "variant"
 export type Settings = { readonly [Name in SettingName]?: ValueOf<Name> } & {
   /** From the settings file only. */
   readonly bearerStatuses?: readonly number[] | undefined;
+  /** Ends the reading of files that settings name. */
+  readonly signal: AbortSignal;
 };
 
 function flagOf(name: SettingName): string | undefined {
@@ -171,7 +173,10 @@ export const secretTable = {
  * client than the environment drops the secret in the environment, which must not be sent for the other.
  * What the client takes from a settings file is added: a flag or its variable wins.
  */
-export async function readSettings(command: Command, env: Environment): Promise<Settings> {
+export async function readSettings(
+  command: Command,
+  { env, signal }: { readonly env: Environment; readonly signal: AbortSignal },
+): Promise<Settings> {
   const settings: { settings?: string; [name: string]: unknown } = { ...command.opts() };
   const valueIn = (name: SettingName) => env[variableOf(name) ?? ""] || undefined;
   for (const name of Object.keys(secretTable) as (keyof typeof secretTable)[]) {
@@ -181,11 +186,11 @@ export async function readSettings(command: Command, env: Environment): Promise<
     if (client !== undefined && owner !== undefined && owner !== settings[client]) delete settings[file];
     else settings[name] = valueIn(name);
   }
-  if (settings.settings === undefined) return settings;
+  if (settings.settings === undefined) return { ...settings, signal };
   // Loaded only for a file, since it needs zod and yaml.
   const { readSettingsFile } = await import("./settings-file.js");
-  const { refreshPath, bearerStatuses } = await readSettingsFile(settings.settings);
-  return { ...(refreshPath !== undefined && { refreshPath }), ...settings, bearerStatuses };
+  const { refreshPath, bearerStatuses } = await readSettingsFile(settings.settings, signal);
+  return { ...(refreshPath !== undefined && { refreshPath }), ...settings, bearerStatuses, signal };
 }
 
 const settingOfOption: Readonly<Record<string, SettingName>> = {

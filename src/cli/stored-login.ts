@@ -1,7 +1,7 @@
 /** The logins that people stored: their encrypted store, and when a command uses one instead of a service account. */
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { mkdir, stat, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { namesClient } from "../doctor/credentials.js";
@@ -15,6 +15,7 @@ import {
   type ServiceEvent,
   type TokenStore,
 } from "../index.js";
+import { openInput, readAtMost } from "../input-file.js";
 import { parseBaseUrl } from "../variants/target.js";
 import { invalidFlag } from "./arguments.js";
 import { hasOwnLoginClient, readLoginClient, readSecret } from "./credentials.js";
@@ -145,7 +146,7 @@ export async function createLoginStore(settings: Settings, env: Environment): Pr
 }
 
 async function openStore(file: string, settings: Settings): Promise<TokenStore> {
-  const key = (await readSecret(settings, "storeKey")) ?? (await readKey(`${file}.key`));
+  const key = (await readSecret(settings, "storeKey")) ?? (await readKey(`${file}.key`, settings.signal));
   // Loaded only for a stored login, since its encryption needs the whole of jose.
   const { fileStore } = await import("../stores/file.js");
   const store = fileStore(file, { key });
@@ -161,14 +162,15 @@ async function createKey(path: string): Promise<void> {
   });
 }
 
-async function readKey(path: string): Promise<string> {
-  const reading = Promise.all([stat(path), readFile(path, "utf8")]);
+async function readKey(path: string, signal: AbortSignal): Promise<string> {
+  const reading = Promise.all([stat(path), readAtMost(openInput(path, signal), 1_000)]);
   const [{ mode }, key] = await reading.catch((fault) => {
     throw invalidKey(path, `cannot be read (${codeOf(fault)})`);
   });
   if (process.platform !== "win32" && (mode & 0o077) !== 0)
     throw invalidKey(path, "can be read by other users; run chmod 600 on it");
-  return key;
+  if (key === undefined) throw invalidKey(path, "is too large");
+  return key.toString("utf8");
 }
 
 function invalidKey(path: string, problem: string): ConfigurationError {

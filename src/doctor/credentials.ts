@@ -1,5 +1,6 @@
 /** The credentials that are examined, and the files that their secrets are in. */
 import type { ConfigurationError } from "../errors.js";
+import { readAtMost } from "../input-file.js";
 
 export interface PluginSettings {
   readonly clientId: string;
@@ -31,21 +32,15 @@ export async function readSecretFrom(
   names: string,
   invalid: (message: string) => ConfigurationError,
 ): Promise<string> {
-  let bytes: Buffer = Buffer.alloc(0);
-  try {
-    for await (const chunk of source) {
-      bytes = Buffer.concat([bytes, chunk]);
-      // A device such as /dev/zero has no end.
-      if (bytes.length > longestSecret) break;
-    }
-  } catch (fault) {
-    const { code = "no code" } = fault as NodeJS.ErrnoException;
-    throw invalid(
-      `The file with the ${what} cannot be read (${code}). Set ${names} to the path of a file, not to the ${what} itself.`,
-    );
-  }
+  const bytes = await readAtMost(source, longestSecret).catch(
+    ({ code = "no code" }: NodeJS.ErrnoException) => {
+      throw invalid(
+        `The file with the ${what} cannot be read (${code}). Set ${names} to the path of a file, not to the ${what} itself.`,
+      );
+    },
+  );
   const problem = (text: string) => invalid(`The file with the ${what} ${text}. Check the path in ${names}.`);
-  if (bytes.length > longestSecret) throw problem(`is larger than ${longestSecret} bytes`);
+  if (bytes === undefined) throw problem(`is larger than ${longestSecret} bytes`);
   const secret = bytes.toString("utf8").replace(/^\ufeff|\r?\n$/g, "");
   if (secret.trim() === "") throw problem("is empty");
   return secret;

@@ -66,6 +66,7 @@ export interface BundleOptions {
   readonly refs?: string | undefined;
   /** Receives the path of each file before it is read. */
   readonly onFile?: ((path: string) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 type Container = Record<string, unknown>;
@@ -88,7 +89,7 @@ interface Reference {
 export async function bundleFiles(
   document: Document,
   path: string,
-  { refs: folder, onFile }: BundleOptions,
+  { refs: folder, onFile, signal }: BundleOptions,
 ): Promise<void> {
   const main: File = { path: await realpath(path), source: document, isMain: true };
   const allowed = folder === undefined ? dirname(main.path) : await realFolder(folder);
@@ -131,7 +132,7 @@ export async function bundleFiles(
     }
     const known = files.get(real);
     if (known !== undefined) return known;
-    const source = await readSourceFile(real).catch((cause) => {
+    const source = await readSourceFile(real, signal).catch((cause) => {
       const isUnreadable = cause instanceof GenerateError && cause.code === "document_unreadable";
       if (!isUnreadable) throw cause;
       const { code } = Object(cause.cause) as NodeJS.ErrnoException;

@@ -76,7 +76,7 @@ export async function diffDocuments(
     const [base, revision] = [before.get(variant), after.get(variant)];
     if (base !== undefined && revision !== undefined) {
       const report = () => runRedocly(redocly, base, revision, signal);
-      changes.push(...(await changesBetween(variant, [base, revision], report)));
+      changes.push(...(await changesBetween(variant, [base, revision], report, signal)));
     } else if (base !== undefined || revision !== undefined) {
       const isNew = base === undefined;
       const message = `The document was ${isNew ? "added" : "removed"}.`;
@@ -112,10 +112,11 @@ async function changesBetween(
   variant: Variant | undefined,
   [from, to]: readonly [string, string],
   report: () => Promise<Report>,
+  signal: AbortSignal | undefined,
 ): Promise<Change[]> {
   const read = async (path: string, check = (_: Document) => {}) => {
     try {
-      const document = await readDocument(variant, path);
+      const document = await readDocument(variant, path, { signal });
       check(document);
       return document;
     } catch (cause) {

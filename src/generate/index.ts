@@ -204,7 +204,7 @@ async function render(sources: Sources, out: string): Promise<Files> {
   const findings = new Findings();
   // This comes first because it reports a missing package.
   const typesOf = await step(typeEmitter);
-  const { A, B } = await step(() => readDocuments(paths, overlays, { findings, refs, onFile }));
+  const { A, B } = await step(() => readDocuments(paths, overlays, { findings, refs, onFile, signal }));
   const lists = await step(() => ({ A: listOperations(A), B: listOperations(B) }));
   findings.refuse();
   const schemas = await step(() => emitSchemas({ A, B }, lists, out));

@@ -97,14 +97,14 @@ export async function readDocuments(
   overlayPaths: readonly string[],
   options: ReadOptions,
 ): Promise<Readonly<Record<Variant, Document>>> {
-  const { findings, onFile } = options;
+  const { findings, onFile, signal } = options;
   const read = <T>(work: Promise<T>) => work.catch((cause) => findings.error(cause));
   const [A, B, ...overlays] = await Promise.all([
     read(openDocument("A", paths.A, options)),
     read(openDocument("B", paths.B, options)),
     ...overlayPaths.map((path) => {
       onFile?.(path);
-      return read(readOverlay(path));
+      return read(readOverlay(path, signal));
     }),
   ]);
   findings.refuse();
@@ -117,8 +117,8 @@ export async function readDocuments(
 }
 
 /** @throws GenerateError `overlay_invalid`, and as `readSourceFile` does */
-export async function readOverlay(path: string): Promise<Overlay> {
-  const source = await readSourceFile(path);
+export async function readOverlay(path: string, signal?: AbortSignal): Promise<Overlay> {
+  const source = await readSourceFile(path, signal);
   const invalid = (pointer: string, message: string) =>
     actionError({ overlay: source, pointer }, "overlay_invalid", message);
   const { data, error } = OverlayObject.safeParse(source.root);

@@ -49,7 +49,7 @@ export async function openDocument(
   { findings, ...more }: ReadOptions,
 ): Promise<Document> {
   more.onFile?.(path);
-  const source = await readSourceFile(path);
+  const source = await readSourceFile(path, more.signal);
   const variant = given ?? VARIANTS.find((one) => pathOfVariant(one, source.root) !== undefined) ?? "A";
   const document = {
     ...source,

@@ -1,8 +1,6 @@
 /** Reads a YAML or JSON file within limits, and finds lines and columns by JSON pointer (RFC 6901). */
 import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
 import { basename } from "node:path";
-import { buffer } from "node:stream/consumers";
 import {
   Composer,
   isCollection,
@@ -16,6 +14,7 @@ import {
   visit as visitNodes,
   YAMLParseError,
 } from "yaml";
+import { openInput, readAtMost } from "../input-file.js";
 import { type NamesOf, unknownName } from "../option-names.js";
 import { type JsonPositions, jsonPosition } from "./json-position.js";
 
@@ -139,12 +138,13 @@ const TOO_LONG = `a string has more than ${LONGEST_STRING} characters`;
 const TOO_MANY_TOKENS = `it has more than ${MOST_TOKENS} YAML tokens; JSON needs less memory: convert it`;
 
 /** @throws GenerateError `document_unreadable`, `document_not_yaml`, `document_too_large`, `reference_circular` */
-export async function readSourceFile(path: string): Promise<SourceFile> {
-  const bytes = await buffer(createReadStream(path, { end: MOST_CHARACTERS })).catch((cause: unknown) => {
+export async function readSourceFile(path: string, signal?: AbortSignal): Promise<SourceFile> {
+  const bytes = await readAtMost(openInput(path, signal), MOST_CHARACTERS).catch((cause: unknown) => {
+    signal?.throwIfAborted();
     throw new GenerateError("document_unreadable", "the file cannot be read", { document: path, cause });
   });
   const file = basename(path);
-  if (bytes.length > MOST_CHARACTERS) {
+  if (bytes === undefined) {
     const message = `the file has more than ${MOST_CHARACTERS} bytes`;
     throw new GenerateError("document_too_large", message, { document: file });
   }

@@ -28,10 +28,12 @@ export interface OperationDifference {
 export async function diffVariants(
   documents: { readonly [V in Variant]?: string | undefined } = {},
   operationId?: string,
+  options: { readonly signal?: AbortSignal | undefined } = {},
 ): Promise<readonly OperationDifference[]> {
+  const { signal } = requireOptions("diffVariants", options, { signal: true });
   requireOptions("diffVariants", documents, { A: true, B: true });
   const operations = async (variant: Variant) => {
-    const document = await readDocument(variant, documents[variant] ?? shippedDocument(variant));
+    const document = await readDocument(variant, documents[variant] ?? shippedDocument(variant), { signal });
     const list = listOperations(document);
     document.findings.refuse();
     return new Map(list.map((one) => [one.id, partsOf(document, one)]));

@@ -1,5 +1,4 @@
 /** Examines one customer: detection, token and call, and what the doctor finds when one of them fails. */
-import { createReadStream } from "node:fs";
 import type { ResolvedAuthOptions } from "../auth/auth.js";
 import { driverOf, type MachineCredential } from "../auth/credentials/credential.js";
 import { machineTokens } from "../auth/machine-tokens.js";
@@ -24,6 +23,7 @@ import {
   type Variant,
 } from "../errors.js";
 import { type Answer, whenAborted } from "../http/exchange.js";
+import { openInput } from "../input-file.js";
 import { type Service, serviceMaker } from "../service.js";
 import { detect } from "../variants/detect.js";
 import type { Target } from "../variants/target.js";
@@ -121,8 +121,8 @@ async function examine(customer: Customer, found: Found, signal: AbortSignal, co
   const { resolved, allowInsecureHttp } = context;
   const { baseUrl, tenantId, variant } = customer;
   const target = { baseUrl, tenantId: tenantId ?? "" };
-  const plugin = variant === "B" ? undefined : await readPlugin(customer, context);
-  const account = variant === "A" ? undefined : await readAccount(customer, context);
+  const plugin = variant === "B" ? undefined : await readPlugin(customer, signal, context);
+  const account = variant === "A" ? undefined : await readAccount(customer, signal, context);
   const input: DoctorInput = {
     ...{ wording, baseUrl, tenantId, variant, allowInsecureHttp, plugin, account, signal },
     login: undefined,
@@ -239,6 +239,7 @@ type Secret = "aPrivateKey" | "bClientSecret";
 async function readSecret(
   customer: Customer,
   secret: Secret,
+  signal: AbortSignal,
   { variables }: Context,
 ): Promise<string | ConfigurationError> {
   const [file, variable] = [customer[`${secret}File`], customer[`${secret}Variable`]];
@@ -246,24 +247,32 @@ async function readSecret(
   if (variable !== undefined)
     return variables[variable] || invalid(`The variable that ${secret}Variable names is not set. Set it.`);
   const what = secret === "aPrivateKey" ? "private key" : "client secret";
-  const source: AsyncIterable<Buffer> = createReadStream(file ?? "");
+  const source = openInput(file ?? "", signal);
   return readSecretFrom(source, what, column(`${secret}File`), invalid).catch((error: unknown) => {
     if (!isConfigurationError(error)) throw error;
     return error;
   });
 }
 
-async function readPlugin(customer: Customer, context: Context): Promise<DoctorInput["plugin"]> {
+async function readPlugin(
+  customer: Customer,
+  signal: AbortSignal,
+  context: Context,
+): Promise<DoctorInput["plugin"]> {
   const { aClientId: clientId, aKeyId: keyId } = customer;
   if (clientId === undefined) return undefined;
-  const key = await readSecret(customer, "aPrivateKey", context);
+  const key = await readSecret(customer, "aPrivateKey", signal, context);
   return typeof key === "string" ? { clientId, privateKey: unfoldPem(key), keyId, audience: undefined } : key;
 }
 
-async function readAccount(customer: Customer, context: Context): Promise<DoctorInput["account"]> {
+async function readAccount(
+  customer: Customer,
+  signal: AbortSignal,
+  context: Context,
+): Promise<DoctorInput["account"]> {
   const { bClientId: clientId } = customer;
   if (clientId === undefined) return undefined;
-  const clientSecret = await readSecret(customer, "bClientSecret", context);
+  const clientSecret = await readSecret(customer, "bClientSecret", signal, context);
   return typeof clientSecret === "string" ? { clientId, clientSecret } : clientSecret;
 }
 

@@ -220,11 +220,11 @@ paths:
   });
 
   it.each([
-    { name: "a missing seed file", args: "--seed-file /nowhere/tenant.yaml", says: "error seed_invalid" },
+    { name: "a missing seed file", args: "--seed-file /nowhere/tenant.yaml", says: "error option_invalid" },
     {
       name: "a watched file with too long a name",
       args: `--seed-file ${long} --watch`,
-      says: "seed_invalid",
+      says: "--seed-file names a file that cannot be read (ENAMETOOLONG)",
     },
     { name: "--watch without a seed file", args: "--watch", says: "--watch needs the file to watch" },
     { name: "a tenant beside a seed file", args: "--seed-file x --tenant t", says: "cannot be used with" },

@@ -42,6 +42,8 @@ test("a file is read as YAML or JSON", () => {
   expect(readSeedFile(write("tenant.json", json))).toEqual(fromYaml);
   const refused = expect.objectContaining({ code: "seed_invalid" });
   expect(() => readSeedFile(join(folder, "absent.yaml"))).toThrow(refused);
+  if (process.platform !== "win32")
+    expect(() => readSeedFile("/dev/zero")).toThrow(/^zero:1: the file has more/);
   expect(() => readSeedFile(write("bad.yaml", "plugins: 1"))).toThrow(/^bad\.yaml:1: plugins: /);
 });
 

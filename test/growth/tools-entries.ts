@@ -82,7 +82,7 @@ function* textEntries(): Generator<Entry> {
     });
     yield of("settings file", 60_000, /^option_invalid/, (content) => {
       const path = written(content);
-      return () => readSettingsFile(path);
+      return () => readSettingsFile(path, new AbortController().signal);
     });
     yield of("seed file", 60_000, /^seed_invalid/, (content) => () => parseSeedFile(content, "seed.yaml"));
     yield of("document", 60_000, /^document_/, (content) => {

@@ -194,6 +194,7 @@ const rows: Readonly<Record<string, Row>> = {
   "checkGenerated(options)": ofGenerate(checkGenerated),
   "diffDocuments(options)": ofGenerate((options) => diffDocuments("missing", "missing", options)),
   "diffVariants(documents)": ofGenerate(diffVariants),
+  "diffVariants(options)": ofGenerate((options) => diffVariants({ A: "missing" }, undefined, options)),
 };
 
 /** Options within options, and those whose type depends on the documents. */

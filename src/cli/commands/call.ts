@@ -48,9 +48,9 @@ export function defineCall(command: Command, context: Context): void {
       const { A, B } = api.operations;
       checkOperationId(operationId, { ...A, ...B }, "Neither variant has an");
       const headers = readHeaders(header);
-      const body = await readBody(data, dataFile);
+      const body = await readBody(data, dataFile, signal);
       const values = readParameters(param);
-      const settings = await readSettings(command, env);
+      const settings = await readSettings(command, context);
       const { service, secrets } = await openService(settings, context, api as never, (variant) =>
         checkOperationId(operationId, api.operations[variant] ?? {}, `Variant ${variant} has no`),
       );
@@ -179,9 +179,13 @@ function readParameters(given: readonly string[]): Map<string, string | string[]
 }
 
 /** @throws ConfigurationError `option_invalid`; it shows nothing of the body */
-async function readBody(data: string | undefined, dataFile: string | undefined): Promise<unknown> {
+async function readBody(
+  data: string | undefined,
+  dataFile: string | undefined,
+  signal: AbortSignal,
+): Promise<unknown> {
   const flag = dataFile === undefined ? "--data" : "--data-file";
-  const text = dataFile === undefined ? data : await readFileOf(flag, dataFile);
+  const text = dataFile === undefined ? data : await readFileOf(flag, dataFile, signal);
   try {
     return text === undefined ? undefined : JSON.parse(text);
   } catch {

@@ -84,7 +84,7 @@ export function defineContract(command: Command, context: Context): void {
       if (flags.list) return listCases(output, flags);
       if (given !== undefined && command.getOptionValueSource("baseUrl") === "cli")
         throw invalidFlag("--base-url", "repeats the argument. Remove one.");
-      const settings = await readSettings(command, env);
+      const settings = await readSettings(command, context);
       const baseUrl = given ?? settings.baseUrl;
       await tryContract({ ...settings, ...(baseUrl !== undefined && { baseUrl }) }, flags, context);
     })
@@ -150,7 +150,7 @@ async function tryContract(settings: Settings, flags: Flags, context: Context): 
   const { only, safe, baseline, target: file, login, port } = flags;
   // Everything that can be wrong is checked before the first request.
   const chosen = chooseCases({ only, safe });
-  const before = baseline === undefined ? undefined : await readBaseline(baseline);
+  const before = baseline === undefined ? undefined : await readBaseline(baseline, signal);
   const reports = reportsOf(flags);
   const twice = reports.find(
     ({ path }, at) => reports.findIndex((one) => resolve(one.path) === resolve(path)) < at,
@@ -310,8 +310,8 @@ function reportsOf({ junit, html, learn }: Flags): readonly Report[] {
 }
 
 /** @throws ConfigurationError, ContractError with the path */
-async function readBaseline(path: string): Promise<readonly ComparedResult[]> {
-  const text = await readFileOf("--baseline", path);
+async function readBaseline(path: string, signal: AbortSignal): Promise<readonly ComparedResult[]> {
+  const text = await readFileOf("--baseline", path, signal);
   try {
     return parseBaseline(text);
   } catch (error) {

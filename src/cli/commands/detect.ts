@@ -7,10 +7,11 @@ import { proxyFetch } from "../proxy-fetch.js";
 import type { Context } from "../run.js";
 import { addSettings, namesOf, readSettings, targetSettings } from "../settings.js";
 
-export function defineDetect(command: Command, { output, env, signal, finish }: Context): void {
+export function defineDetect(command: Command, context: Context): void {
+  const { output, env, signal, finish } = context;
   addSettings(command, targetSettings, env)
     .action(async () => {
-      const settings = await readSettings(command, env);
+      const settings = await readSettings(command, context);
       const { baseUrl = "", tenant: tenantId = "", timeoutMs, allowInsecureHttp } = settings;
       const detection = await output.during("asking which variant is served", () =>
         detectVariant({ baseUrl, tenantId, fetch: proxyFetch(env), signal, timeoutMs, allowInsecureHttp }),

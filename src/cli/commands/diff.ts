@@ -38,7 +38,7 @@ export function defineDiff(command: Command, { output, signal, finish }: Context
       if (variants !== undefined && old === undefined) {
         const id = variants === true ? undefined : variants;
         const documents = { A: variantA, B: variantB };
-        const found = await output.during("comparing", () => diffVariants(documents, id));
+        const found = await output.during("comparing", () => diffVariants(documents, id, { signal }));
         if (output.json) output.value(found);
         else if (markdown) output.verbatim(bounded(found.flatMap(variantTable)));
         else output.lines(found.flatMap(variantLines));

@@ -25,11 +25,12 @@ import {
 } from "../settings.js";
 import { identityHelp, wantedLogin } from "../stored-login.js";
 
-export function defineDoctor(command: Command, { output, env, signal, finish }: Context): void {
+export function defineDoctor(command: Command, context: Context): void {
+  const { output, env, signal, finish } = context;
   command.option("--jwks <path>", "the JWKS that the customer registered, to compare with the private key");
   addSettings(command, identitySettings, env)
     .action(async ({ jwks }: { jwks?: string }) => {
-      const settings = await readSettings(command, env);
+      const settings = await readSettings(command, context);
       const input = await readInput(settings, jwks, { output, env, signal });
       const findings: Finding[] = [];
       await output.during("examining", async () => {
@@ -127,7 +128,7 @@ async function readInput(
     noCredential: noCredential(settings),
     plugin: variant === "B" ? undefined : await readPlugin(settings).catch(orError),
     account: variant === "A" || login !== undefined ? undefined : await readAccount(settings).catch(orError),
-    registeredJwks: jwks === undefined ? undefined : await readJwks(jwks),
+    registeredJwks: jwks === undefined ? undefined : await readJwks(jwks, signal),
     fetch,
     checksCertificates: env.NODE_TLS_REJECT_UNAUTHORIZED !== "0",
   };
@@ -144,8 +145,8 @@ async function readLogin(settings: Settings, env: Environment): Promise<DoctorIn
 }
 
 /** @throws ConfigurationError `option_invalid` if the file cannot be read */
-async function readJwks(path: string): Promise<{ readonly value: unknown }> {
-  const text = await readFileOf("--jwks", path);
+async function readJwks(path: string, signal: AbortSignal): Promise<{ readonly value: unknown }> {
+  const text = await readFileOf("--jwks", path, signal);
   try {
     return { value: JSON.parse(text) };
   } catch {

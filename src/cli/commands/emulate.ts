@@ -3,7 +3,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { type Command, Option } from "commander";
 import type {
@@ -15,7 +15,7 @@ import type {
   RuleSettings,
 } from "../../emulator/index.js";
 import type { DocumentedApi } from "../../generate/emit/emulation.js";
-import { collect, invalidFlag, wholeNumber } from "../arguments.js";
+import { collect, invalidFlag, readFileOf, wholeNumber } from "../arguments.js";
 import { fileWatcher, lookEveryMs } from "../file-watcher.js";
 import type { Output, Paint } from "../output.js";
 import type { Context } from "../run.js";
@@ -85,16 +85,15 @@ export function defineEmulate(command: Command, { output, signal }: Context): vo
       const { seedFile, watch } = flags;
       if (watch && seedFile === undefined)
         throw invalidFlag("--watch", "needs the file to watch: pass --seed-file too.");
-      const api = await documentedApi(flags);
+      const api = await documentedApi(flags, signal);
       const { readSettingsFile } = await import("../settings-file.js");
       const settings =
-        flags.settings === undefined ? {} : await readSettingsFile(flags.settings, createEmulator);
+        flags.settings === undefined ? {} : await readSettingsFile(flags.settings, signal, createEmulator);
       const seed = seedFile === undefined ? defaultSeed(flags, api) : undefined;
-      const ofFlags = () => emulatorOptions(flags, seed, emulator);
       const off = Object.fromEntries((flags.withoutRule ?? []).map((rule) => [rule, false]));
       if (flags.withoutRule) checkSwitches(off, emulator);
-      const readOptions = (): EmulatorOptions => {
-        const given = ofFlags();
+      const readOptions = async (): Promise<EmulatorOptions> => {
+        const given = await emulatorOptions(flags, seed, emulator, signal);
         const switches = { ...settings.rules, ...given.rules, ...off };
         return { ...settings, ...given, ...(api && { api }), rules: switches };
       };
@@ -142,15 +141,18 @@ function checkSwitches(rules: RuleSettings, { createEmulator, EmulatorError }: E
 }
 
 /** @throws EmulatorError `seed_invalid` */
-function emulatorOptions(
+async function emulatorOptions(
   flags: EmulateFlags,
   seed: EmulatorSeed | undefined,
-  { readSeedFile }: EmulatorModule,
-): EmulatorOptions {
+  { parseSeedFile }: EmulatorModule,
+  signal: AbortSignal,
+): Promise<EmulatorOptions> {
   const { variant, publicUrl, randomSeed, seedFile } = flags;
   const variants = variant === "both" ? (["A", "B"] as const) : variant && [variant];
   return {
-    ...(seedFile === undefined ? seed && { seed } : readSeedFile(seedFile)),
+    ...(seedFile === undefined
+      ? seed && { seed }
+      : parseSeedFile(await readFileOf("--seed-file", seedFile, signal), basename(seedFile))),
     ...(variants && { variants }),
     ...(publicUrl !== undefined && { publicUrl }),
     ...(randomSeed !== undefined && { randomSeed }),
@@ -158,10 +160,13 @@ function emulatorOptions(
 }
 
 /** @throws GenerateError */
-async function documentedApi({ variantA, variantB, refs }: EmulateFlags): Promise<DocumentedApi | undefined> {
+async function documentedApi(
+  { variantA, variantB, refs }: EmulateFlags,
+  signal: AbortSignal,
+): Promise<DocumentedApi | undefined> {
   if (variantA === undefined && variantB === undefined) return undefined;
   const { readApi } = await import("../../generate/emit/emulation.js");
-  return readApi({ A: variantA, B: variantB }, refs);
+  return readApi({ A: variantA, B: variantB }, { refs, signal });
 }
 
 /** The operations of the option `api`. */
@@ -223,7 +228,7 @@ function ruleLines({ rules, options }: EmulatorModule, paint: Paint): string[] {
 /** Serves until it is asked to stop; then its port is free and its files are deleted. @throws EmulatorError */
 async function serve(
   { port, host, watch, seedFile = "", settings }: EmulateFlags,
-  readOptions: () => EmulatorOptions,
+  readOptions: () => Promise<EmulatorOptions>,
   { createEmulator }: EmulatorModule,
   output: Output,
   signal: AbortSignal,
@@ -233,7 +238,7 @@ async function serve(
   try {
     const watcher = fileWatcher();
     if (watch) watcher.add(seedFile);
-    const options = readOptions();
+    const options = await readOptions();
     const emulator = createEmulator(options);
     ({ close } = await emulator.listen({ port, host }));
     // The mode of this folder is 0700.
@@ -266,7 +271,7 @@ async function serve(
 /** Resets the emulator to what the seed file now says. If the file has an error, nothing changes. */
 function reloader(
   emulator: Emulator,
-  readOptions: () => EmulatorOptions,
+  readOptions: () => Promise<EmulatorOptions>,
   first: EmulatorOptions,
   announceAgain: (options: EmulatorOptions) => Promise<void>,
   output: Output,
@@ -275,7 +280,7 @@ function reloader(
   return async () => {
     let options: EmulatorOptions;
     try {
-      options = readOptions();
+      options = await readOptions();
       // An option that the file no longer names goes back to its default.
       const defaults = Object.fromEntries(Object.keys(current).map((name) => [name, undefined]));
       const { publicUrl: _, randomSeed: __, now: ___, ...changes } = { ...defaults, ...options };

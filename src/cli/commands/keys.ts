@@ -26,7 +26,8 @@ export function defineKeys(keys: Command, context: Context): void {
 
 const keySettings: readonly SettingName[] = ["aPrivateKeyFile", "aPrivateKey", "aKeyId"];
 
-function defineNew(command: Command, { output, env, signal }: Context): void {
+function defineNew(command: Command, context: Context): void {
+  const { output, env, signal } = context;
   command
     .description(
       "Write a new RSA private key (mode 0600) and print what to register. Never overwrites a file.",
@@ -38,7 +39,7 @@ function defineNew(command: Command, { output, env, signal }: Context): void {
     );
   addSheetOptions(command, ["aClientId"], env)
     .action(async (flags: SheetFlags & { out: string; bits: string }) => {
-      const sheet = await readSheet(command, flags, env);
+      const sheet = await readSheet(command, flags, context);
       const key = await createKey(flags.out, Number(flags.bits), signal);
       const registration = { ...sheet, jwks: { keys: [await publicJwk(key)] } };
       const privateKeyFile = resolve(flags.out);
@@ -59,12 +60,13 @@ Give the sheet to the customer. With --json: { "privateKeyFile", "clientId"?, "t
     );
 }
 
-function defineJwks(command: Command, { output, env }: Context): void {
+function defineJwks(command: Command, context: Context): void {
+  const { output, env } = context;
   command
     .description("Print the JWKS of the configured private key, and of further keys during a key rotation.")
     .option("--also <path...>", alsoText)
     .action(async ({ also }: Pick<SheetFlags, "also">) =>
-      output.value(await configuredJwks(command, also, env)),
+      output.value(await configuredJwks(command, also, context)),
     );
   addSettings(command, keySettings, env).addHelpText(
     "after",
@@ -75,14 +77,15 @@ Examples; the second during a key rotation, until nothing signs with the old key
   );
 }
 
-function defineRegistration(command: Command, { output, env }: Context): void {
+function defineRegistration(command: Command, context: Context): void {
+  const { output, env } = context;
   command
     .description("Print the sheet with which a customer registers the plugin.")
     .option("--also <path...>", alsoText);
   addSheetOptions(command, ["aClientId", ...keySettings], env)
     .action(async (flags: SheetFlags) => {
-      const sheet = await readSheet(command, flags, env);
-      const registration = { ...sheet, jwks: await configuredJwks(command, flags.also, env) };
+      const sheet = await readSheet(command, flags, context);
+      const registration = { ...sheet, jwks: await configuredJwks(command, flags.also, context) };
       if (output.json) output.value(registration);
       else output.lines(registrationSheet(registration));
     })
@@ -116,7 +119,7 @@ function addSheetOptions(command: Command, settings: readonly SettingName[], env
 }
 
 /** Reads all fields of the registration except the keys (sections 1 and 2.1 of the description). */
-async function readSheet(command: Command, flags: SheetFlags, env: Environment) {
+async function readSheet(command: Command, flags: SheetFlags, context: Context) {
   const { type, scope: scopes = [], device: devices } = flags;
   // "One scope of the form area:read, area:write or area:execute" (section 5.6 of the description).
   if (!scopes.every((one) => /^[^\s:,]+:(?:read|write|execute)$/.test(one)))
@@ -124,7 +127,7 @@ async function readSheet(command: Command, flags: SheetFlags, env: Environment) 
       "--scope",
       "must be of the form area:read, area:write or area:execute. Separate several with spaces, without commas.",
     );
-  const { aClientId: clientId } = await readSettings(command, env);
+  const { aClientId: clientId } = await readSettings(command, context);
   return { clientId, type: type === "service" ? type : "user interface", scopes, devices };
 }
 
@@ -170,10 +173,10 @@ async function createKey(file: string, modulusLength: number, signal: AbortSigna
 }
 
 /** Makes one JWKS from all keys. Their kids must differ, because a service finds a key by its kid. */
-async function configuredJwks(command: Command, also: readonly string[] = [], env: Environment) {
-  const settings = await readSettings(command, env);
+async function configuredJwks(command: Command, also: readonly string[] = [], context: Context) {
+  const settings = await readSettings(command, context);
   const own = await publicJwk(await readPrivateKey(settings), settings.aKeyId);
-  const keys = [own, ...(await Promise.all(also.map(readOtherKeys))).flat()];
+  const keys = [own, ...(await Promise.all(also.map((path) => readOtherKeys(path, settings.signal)))).flat()];
   for (const [index, key] of keys.entries()) {
     const same = keys.slice(0, index).find(({ kid }) => kid === key.kid);
     if (same === undefined) continue;
@@ -201,10 +204,10 @@ async function publicJwk(privateKey: string, keyId?: string): Promise<JWK> {
 const signing = { kty: "RSA", use: "sig", alg: "RS256" } as const;
 
 /** Reads a private key or a JWKS. @throws ConfigurationError; it names a file that was read, and quotes nothing of it */
-async function readOtherKeys(file: string): Promise<JWK[]> {
+async function readOtherKeys(file: string, signal: AbortSignal): Promise<JWK[]> {
   const invalid = (message: string) =>
     new ConfigurationError("credential_invalid", message, { option: "also" });
-  const text = await readSecretFile(file, "key", "--also", invalid);
+  const text = await readSecretFile(file, "key", "--also", invalid, signal);
   try {
     let jwks: { readonly keys?: unknown } = {};
     try {

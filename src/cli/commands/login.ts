@@ -44,7 +44,7 @@ export function defineLogin(command: Command, context: Context): void {
     .option("--logout", "delete the stored login instead");
   addSettings(command, loginSettings, env)
     .action(async (flags: LoginFlags) => {
-      const settings = await readSettings(command, env);
+      const settings = await readSettings(command, context);
       await (flags.logout ? logOut(settings, context) : logIn(settings, flags, context));
     })
     .addHelpText(

@@ -2,6 +2,7 @@
 import { rm } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import type { Command } from "commander";
+import { readAtMost } from "../../input-file.js";
 import {
   type Change,
   type Comparison,
@@ -18,6 +19,7 @@ import {
 } from "../../survey/index.js";
 import { stateOf } from "../../survey/result.js";
 import { limits } from "../../survey/rows.js";
+import { mostCharacters } from "../../survey/since.js";
 import { usualConcurrency, usualCustomerTimeoutMs, wrongCustomers } from "../../survey/survey.js";
 import { invalidFlag, openFileOf, readFileOf, wholeNumber } from "../arguments.js";
 import { exitCodes } from "../error-report.js";
@@ -90,11 +92,11 @@ Exits 0 if all customers work, otherwise 1.`,
 
 async function run(command: Command, file: string, flags: Flags, context: Context): Promise<void> {
   const { output, env, signal, finish } = context;
-  const { timeoutMs, rateLimitDeadlineMs, allowInsecureHttp } = await readSettings(command, env);
+  const { timeoutMs, rateLimitDeadlineMs, allowInsecureHttp } = await readSettings(command, context);
   const { concurrency, customerTimeoutMs, state: stateFile, csv, html, since } = flags;
   await checkOutputs(file, flags, output);
   const folder = file === "-" ? "." : dirname(file);
-  const text = await readCustomerFile(file);
+  const text = await readCustomerFile(file, signal);
   const { customers, wrong } = await readCustomers(text, { folder, variables: env, allowInsecureHttp });
   if (wrong.length > 0 && !flags.skipWrongRows) {
     const { code, message, issues } = wrongCustomers(wrong);
@@ -102,8 +104,8 @@ async function run(command: Command, file: string, flags: Flags, context: Contex
   }
   for (const { line, problem } of wrong) output.note(`Skipped: line ${line} ${printableText(problem)}`);
   if (customers.length === 0) throw new SurveyError("customers_invalid", "There is no customer to ask.");
-  const comparison =
-    since === undefined ? undefined : compareWith(parseResults(await readFileOf("--since", since)));
+  const earlier = since && (await readFileOf("--since", since, signal, mostCharacters));
+  const comparison = earlier === undefined ? undefined : compareWith(parseResults(earlier));
   if (flags.dryRun) {
     printPlan(customers, output);
     return;
@@ -154,26 +156,14 @@ async function checkOutputs(file: string, { state, csv, html, since }: Flags, ou
   if (html !== undefined) await checkWritable("--html", html);
 }
 
-async function readCustomerFile(path: string): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  try {
-    for await (const chunk of openFileOf("<file>", path)) {
-      chunks.push(chunk);
-      size += chunk.length;
-      // A device or a pipe may have no end.
-      if (size > limits.file)
-        throw new SurveyError(
-          "customers_too_large",
-          `The file has more than ${limits.file} bytes. Split it, and survey the parts.`,
-        );
-    }
-  } catch (fault) {
-    const { code } = fault as NodeJS.ErrnoException;
-    if (fault instanceof SurveyError || code === "option_invalid") throw fault;
-    throw invalidFlag("<file>", `names a file that cannot be read (${code ?? "no code"}): ${path}`);
-  }
-  return Buffer.concat(chunks).toString("utf8");
+async function readCustomerFile(path: string, signal: AbortSignal): Promise<string> {
+  const source = openFileOf("<file>", path, signal);
+  const bytes = await readAtMost(source, limits.file).catch(({ code = "no code" }: NodeJS.ErrnoException) => {
+    throw invalidFlag("<file>", `names a file that cannot be read (${code}): ${path}`);
+  });
+  if (bytes !== undefined) return bytes.toString("utf8");
+  const message = `The file has more than ${limits.file} bytes. Split it, and survey the parts.`;
+  throw new SurveyError("customers_too_large", message);
 }
 
 function printPlan(customers: readonly Customer[], output: Output): void {

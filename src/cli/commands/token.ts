@@ -10,7 +10,7 @@ export function defineToken(command: Command, context: Context): void {
   const { output, env } = context;
   addSettings(command, identitySettings, env)
     .action(async () => {
-      const settings = await readSettings(command, env);
+      const settings = await readSettings(command, context);
       const { service, token } = await openService(settings, context);
       const { variant } = service;
       const { value, expiresAt } = token;

@@ -6,7 +6,7 @@ import { isName } from "../../option-names.js";
 import { EmulatorError, ISSUE_PATH } from "../errors.js";
 
 /** The keys and names of a thousand plugins take half of it. The parser needs a kilobyte of memory for a nested character. */
-const mostCharacters = 1_000_000;
+export const mostCharacters = 1_000_000;
 /** Each issue is looked up in the whole document. */
 const mostIssues = 100;
 

@@ -1,5 +1,5 @@
 // Reads a seed file, YAML or JSON, and reports each mistake with its line.
-import { readFileSync } from "node:fs";
+import { closeSync, openSync, readSync } from "node:fs";
 import { basename } from "node:path";
 import { z } from "zod";
 import { routeTable } from "../api/routes.js";
@@ -8,7 +8,7 @@ import { EmulatorError, parseInput } from "../errors.js";
 import { type EmulatorOptions, parseEmulatorOptions, withDefaults } from "../options.js";
 import { TestKeys } from "../registrations/keys.js";
 import { createDeployment } from "../state.js";
-import { parseFile } from "./parse-file.js";
+import { mostCharacters, parseFile } from "./parse-file.js";
 import { applySeed, invalidSeed, issuesOf } from "./seed.js";
 
 const schema = z.looseObject({
@@ -33,11 +33,24 @@ const schema = z.looseObject({
 export function readSeedFile(path: string): EmulatorOptions {
   let text: string;
   try {
-    text = readFileSync(path, "utf8");
+    text = readStart(path, 4 * mostCharacters + 1);
   } catch (cause) {
     throw new EmulatorError("seed_invalid", `cannot read the seed file ${path}`, { cause });
   }
   return parseSeedFile(text, basename(path));
+}
+
+/** Reads at most so many bytes, since a device may have no end. */
+function readStart(path: string, most: number): string {
+  const file = openSync(path, "r");
+  try {
+    const bytes = Buffer.alloc(most);
+    let size = 0;
+    for (let read = -1; read !== 0; size += read) read = readSync(file, bytes, size, most - size, null);
+    return bytes.toString("utf8", 0, size);
+  } finally {
+    closeSync(file);
+  }
 }
 
 /** Does the same with a string; `name` is the file name for messages. @throws EmulatorError `seed_invalid` */

@@ -1,4 +1,5 @@
 /** What an emulator needs of the operations of a document: answers and requests. Emits emulation.ts, or reads documents for `emulate`. */
+import type { BundleOptions } from "../bundle.js";
 import { type Document, follow, VARIANTS, type Variant } from "../document.js";
 import { type Content, isJson } from "../messages.js";
 import { listOperations, type Operation, type OperationLists } from "../operations.js";
@@ -197,7 +198,7 @@ export interface DocumentedApi {
  */
 export async function readApi(
   paths: { readonly [V in Variant]?: string | undefined },
-  refs?: string | undefined,
+  options: BundleOptions = {},
 ): Promise<DocumentedApi> {
   const operations: DocumentedApi["operations"] = { A: {}, B: {} };
   const emulation = { A: {}, B: {} };
@@ -206,7 +207,7 @@ export async function readApi(
   for (const variant of VARIANTS) {
     const path = paths[variant];
     if (path === undefined) continue;
-    const document = await readDocument(variant, path, { refs });
+    const document = await readDocument(variant, path, options);
     const list = listOperations(document);
     document.findings.refuse();
     checkSchemas(document, list);
