@@ -10,14 +10,14 @@ export interface Clock {
   now(): number;
   /**
    * Resolves at the end of a wait before another try (a rate limit, or the retry schedule), or before a refusal that must
-   * not name a customer. The signal is aborted when nothing waits for it any more. Default: by `setTimeout`.
+   * not name a customer. The former counts in full, for pauses and deadlines, even if it ended early or time stood still.
+   * The signal is aborted when nothing waits for it any more. Default: by `setTimeout`.
    */
   sleep?(ms: number, signal: AbortSignal): Promise<void>;
   /**
    * Returns milliseconds that only grow, for deadlines, pauses and durations. It is passed together with `setTimeout` and
    * `clearTimeout`, which time limits use, or without them. By default all three are those of this machine. A pause then
-   * ends when `now` or real time has moved that far, a deadline too if the clock has a `sleep`; any other limit by real
-   * time alone.
+   * ends when `now` or real time has moved that far, and any limit by real time.
    */
   monotonic?(): number;
   setTimeout?(task: () => void, ms: number): unknown;
@@ -33,8 +33,13 @@ export interface ClockOptions {
 
 /** A clock that was checked and has all members. */
 export interface ResolvedClock extends Required<Clock> {
-  /** What a step of `now` ends, because the clock has no monotonic time of its own. */
-  readonly stepsEnd: { readonly pauses: boolean; readonly deadlines: boolean };
+  /**
+   * Returns monotonic milliseconds, in which each wait before another try counts in full, so that no loop is without end.
+   * After such a wait they are `leastMs` at least.
+   */
+  elapsed(leastMs?: number): number;
+  /** Whether a step of `now` ends a pause, because the clock has no monotonic time of its own. */
+  readonly isSteppedByNow: boolean;
 }
 
 /** The globals are looked up at each call, and called by name: a browser refuses timers as methods. */
@@ -52,7 +57,7 @@ export const systemClock: ResolvedClock = /* @__PURE__ */ complete(machine);
 export function resolveClock({ clock }: ClockOptions): ResolvedClock {
   if (clock === undefined) return systemClock;
   // A service inherits the clock of its Auth.
-  if ("stepsEnd" in requireObject("clock", clock)) return clock as ResolvedClock;
+  if ("elapsed" in requireObject("clock", clock)) return clock as ResolvedClock;
   const completed = complete(clock);
   // With a clock that does not return numbers, either every token or none would count as expired.
   if (Number.isFinite(completed.now() + completed.monotonic())) return completed;
@@ -72,24 +77,25 @@ function complete(given: Clock): ResolvedClock {
     throw invalidOption("clock", "must have monotonic, setTimeout and clearTimeout, or none of the three");
   const time = { ...machine, ...own };
   const byTimer: ResolvedClock["sleep"] = (ms, signal) =>
-    new Promise((resolve, reject) => {
+    new Promise((resolve) => {
       const timer = time.setTimeout(resolve, ms);
-      const end = () => {
-        time.clearTimeout(timer);
-        reject(signal.reason);
-      };
-      signal.addEventListener("abort", end, { once: true });
+      signal.addEventListener("abort", () => time.clearTimeout(timer));
     });
-  const { sleep } = own;
-  const isPaced = isSteppedByNow && sleep !== undefined;
+  const { sleep = byTimer } = own;
+  // The clock of a test may stand still, so without timers of its own each sleep ends in real time too.
+  const sleeps = isSteppedByNow && own.sleep ? [sleep, byTimer] : [sleep];
+  let [elapsedMs, readAt] = [0, time.monotonic()];
   return Object.freeze<ResolvedClock>({
     ...time,
     setTimeout: (task, ms) => time.setTimeout(task, Math.min(ms, longestTimerMs)),
-    // The clock of a test may stand still, so without timers of its own each sleep ends in real time too.
-    sleep: isPaced
-      ? (ms, signal) => Promise.race([sleep(ms, signal), byTimer(ms, signal)])
-      : (sleep ?? byTimer),
-    stepsEnd: { pauses: isSteppedByNow, deadlines: isPaced },
+    sleep: (ms, signal) => Promise.race(sleeps.map((one) => one(ms, signal))),
+    elapsed(leastMs = 0) {
+      const before = readAt;
+      readAt = time.monotonic();
+      elapsedMs = Math.max(elapsedMs + Math.max(readAt - before, 0), leastMs);
+      return elapsedMs;
+    },
+    isSteppedByNow,
   });
 }
 
@@ -98,24 +104,16 @@ function complete(given: Clock): ResolvedClock {
  * that jumps does not end a pause; a test that steps only `now` does.
  */
 export function countdown(ms: number, clock: ResolvedClock): () => number {
-  return startCountdown(ms, clock, clock.stepsEnd.pauses);
+  const leftMs = deadlineIn(ms, clock);
+  if (!clock.isSteppedByNow) return leftMs;
+  const end = clock.now() + ms;
+  return () => Math.min(leftMs(), end - clock.now());
 }
 
-/** Starts the countdown to a deadline: the end of all waits of a call. */
-export function deadlineIn(ms: number, clock: ResolvedClock): () => number {
-  return startCountdown(ms, clock, clock.stepsEnd.deadlines);
-}
-
-/** Starts the countdown of the time limit of work in flight, which a test that steps `now` must not end. */
-export function limitIn(ms: number, clock: ResolvedClock): () => number {
-  return startCountdown(ms, clock, false);
-}
-
-function startCountdown(ms: number, { now, monotonic }: ResolvedClock, byNow: boolean): () => number {
-  const startedAt = monotonic();
-  if (!byNow) return () => ms - (monotonic() - startedAt);
-  const startedNow = now();
-  return () => ms - Math.max(monotonic() - startedAt, now() - startedNow);
+/** Starts the countdown to the end of all waits of a call, or to the time limit of work in flight. No step of `now` ends it. */
+export function deadlineIn(ms: number, { elapsed }: ResolvedClock): () => number {
+  const end = elapsed() + ms;
+  return () => end - elapsed();
 }
 
 /** Rejects with what `late` returns if the promise is not settled in time. */

@@ -1,5 +1,5 @@
 /** The state that the requests of a token endpoint and tenant share: the rate limit gate (section 8) and the clock. */
-import { countdown, limitIn, type ResolvedClock, zero } from "../clock.js";
+import { countdown, deadlineIn, type ResolvedClock, zero } from "../clock.js";
 import { RateLimitedError, type Variant } from "../errors.js";
 import { cutNote, parseRetryAfterMs, retryWaitMs, sleep } from "../http/backoff.js";
 import { type Answer, untilAborted } from "../http/exchange.js";
@@ -89,15 +89,11 @@ export class RateLimitGate {
   async enter(wait: { deadline: () => number; signal: AbortSignal | undefined }): Promise<() => void> {
     const { deadline, signal } = wait;
     const { clock, shareInFlight } = this.#options;
-    let waitedFor: string | undefined;
+    // The loop checks again after a wait, since another 429 may have come meanwhile.
     for (let hasWaited = false; this.#refusals > 0 || hasWaited; hasWaited = true) {
-      // The loop checks again after the wait, since another 429 may have come meanwhile. One 429 is waited for once: when
-      // a step of the clock ends the wait, the real time that passed before the wait may still seem to be left.
-      const closedMs = this.#refusals > 0 && this.#id !== waitedFor ? this.#leftMs() : 0;
-      if (closedMs > 0) {
-        if (closedMs > deadline()) throw this.error();
-        waitedFor = this.#id;
-        await sleep(Math.ceil(closedMs), signal, clock);
+      if (!this.isOpen) {
+        if (this.#leftMs() > deadline()) throw this.error();
+        await sleep(this.#leftMs(), signal, clock);
         continue;
       }
       if (this.#probe === undefined || this.#probe.leftMs() <= 0) return this.#startProbe();
@@ -142,7 +138,7 @@ export class RateLimitGate {
     const ended = new Promise<void>((resolve) => {
       end = resolve;
     });
-    const leftMs = limitIn(this.#options.timeoutMs + probeGraceMs, this.#options.clock);
+    const leftMs = deadlineIn(this.#options.timeoutMs + probeGraceMs, this.#options.clock);
     const probe = { leftMs, ended };
     this.#probe = probe;
     return () => {

@@ -8,7 +8,7 @@
  *
  * There are no timers: tokens are renewed when they are used. All state is in the instance.
  */
-import { countdown, limitIn, type ResolvedClock, zero } from "../clock.js";
+import { countdown, deadlineIn, type ResolvedClock, zero } from "../clock.js";
 import { failureOf, isRateLimitedError, isTransportError, locate, type Variant } from "../errors.js";
 import { backoffMs } from "../http/backoff.js";
 import type { NamesOf } from "../option-names.js";
@@ -195,7 +195,7 @@ export class TokenLifecycle implements Auth {
     });
     const { timeoutMs, rateLimitDeadlineMs } = this.#options;
     const longestMs = timeoutMs * lostAfterTimeouts + (isBackground ? 0 : rateLimitDeadlineMs);
-    const lostInMs = limitIn(longestMs, this.#clock);
+    const lostInMs = deadlineIn(longestMs, this.#clock);
     this.#renewal = { task, lostInMs, isBackground };
     return task;
   }

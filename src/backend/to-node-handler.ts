@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
 import type { ReadableStream as NodeReadableStream } from "node:stream/web";
-import { type ClockOptions, inTime, limitIn, type ResolvedClock, resolveClock } from "../clock.js";
+import { type ClockOptions, deadlineIn, inTime, type ResolvedClock, resolveClock } from "../clock.js";
 import type { NamesOf } from "../option-names.js";
 import { invalidOption, requireDuration, requireOptions } from "../options.js";
 import { type ErrorAnswer, Refusal } from "./error-answer.js";
@@ -161,7 +161,7 @@ function bodyOf(incoming: Incoming, limit: Limit | undefined): ReadableStream<Ui
     async pull(controller) {
       reader ??= (await streamOf(incoming)).getReader();
       const reading = reader.read();
-      const left = limit && limitIn(leftMs, limit.clock);
+      const left = limit && deadlineIn(leftMs, limit.clock);
       // After a timeout it reads on: to stop would close the connection before the answer.
       const late = () => new Refusal("body_timeout");
       const { done, value } = await (limit ? inTime(reading, leftMs, limit.clock, late) : reading);

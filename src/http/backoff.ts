@@ -12,21 +12,30 @@ export function backoffMs(failures: number, clock: ResolvedClock): number {
   return Math.min(firstStepMs * 2 ** failures, longestStepMs) * (1 + backoffJitter * clock.random());
 }
 
-/** Waits by the clock. @throws the signal's reason after an abort */
-export function sleep(ms: number, signal: AbortSignal | undefined, clock: ResolvedClock): Promise<void> {
+/** Waits by the clock, in which the wait then counts in full. @throws the signal's reason after an abort */
+export async function sleep(
+  ms: number,
+  signal: AbortSignal | undefined,
+  clock: ResolvedClock,
+): Promise<void> {
   const ended = new AbortController();
-  return untilAborted(clock.sleep(ms, ended.signal), signal).finally(() => ended.abort());
+  // A millisecond at least: less could be lost in rounding, and never add up to the end of a wait.
+  const endMs = clock.elapsed() + Math.ceil(ms);
+  await untilAborted(clock.sleep(ms, ended.signal), signal).finally(() => ended.abort());
+  clock.elapsed(endMs);
 }
 
 /** A longer Retry-After is cut to a day, so that no answer can stop a program for good. */
 const longestMs = 24 * 3_600 * 1_000;
+/** The unit of `Retry-After`. A date of it may be less ahead, over and over by a clock that stands still. */
+const shortestMs = 1_000;
 /** The share of a `Retry-After` that is added at random. No wait is shorter than the server asked for, up to a day. */
 const retryAfterJitter = 0.1;
 
 /** Returns the wait after the n-th failure in a row, counted from 0: what `parseRetryAfterMs` found, or the schedule. */
 export function retryWaitMs(askedMs: number | undefined, failures: number, clock: ResolvedClock): number {
   if (askedMs === undefined) return backoffMs(failures, clock);
-  return Math.min(askedMs * (1 + retryAfterJitter * clock.random()), longestMs);
+  return Math.min(Math.max(askedMs, shortestMs) * (1 + retryAfterJitter * clock.random()), longestMs);
 }
 
 /** Returns the sentence that a message about a wait needs if the wait may have been cut. */
