@@ -27,9 +27,10 @@ describe.each([
   test("corrects no assertion, and is reported once", async () => {
     const answer = (_call: FetchCall, index: number) =>
       index % 2 === 0 ? new Response("", { status: 503, headers }) : tokenAnswer("t", 3_600, headers);
-    const options = { clock: { now: () => now } };
-    const { auth, fetch, events, clock } = scriptedAuth("A", answer, options);
+    // Epoch time stands still while the waits for another try pass.
+    const clock = { ...steppedClock(), now: () => now };
     clock.skipSleeps();
+    const { auth, fetch, events } = scriptedAuth("A", answer, { clock });
     for (let token = 0; token < 3; token++) auth.invalidate(await auth.getAccessToken());
     expect(fetch.calls.map(issuedAt)).toEqual(Array(6).fill(now / 1_000));
     expect(events.filter(({ type }) => type === "clock_off")).toHaveLength(1);
