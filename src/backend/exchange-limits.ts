@@ -1,5 +1,6 @@
 /** Bounds what strangers can make this backend send: each made-up code costs a signature and a request. */
 import { RecentlyUsed } from "../auth/recently-used.js";
+import type { TokenStore } from "../auth/token-store.js";
 import { countdown } from "../clock.js";
 import { invalidOption } from "../options.js";
 import type { Settings } from "./backend-options.js";
@@ -9,8 +10,8 @@ import { Refusal } from "./error-answer.js";
 const mostAtOnce = 256;
 const mostOfOneClient = 64;
 /**
- * The most exchanges of a deployment that wait for a function of yours, such as a signer. They count here only, so that
- * functions that hang keep no others from launching or logging in.
+ * The most exchanges of a deployment that wait for a function of yours, such as a signer, or for the store. They count here
+ * only, so that what hangs keeps no others from launching or logging in.
  */
 const mostAway = 1_024;
 /** The most refusals of one client at a deployment, and the time after which one of them is forgiven. */
@@ -23,7 +24,7 @@ const codeOf = (error: unknown) => String(Object(error).code);
 
 /**
  * Runs an exchange at a deployment, which need not be configured, and delays the refusal of a launch. It calls `leave` before it waits for a function of
- * yours, and the result, once or more, when it goes on. @throws Refusal `rate_limited`
+ * yours or for the store, and the result, once or more, when it goes on. @throws Refusal `rate_limited`
  */
 export type LimitedExchange = <T>(
   deployment: string,
@@ -70,7 +71,20 @@ export function exchangeLimits({ clock, clientKey }: Settings): LimitedExchange 
   };
 }
 
-/** The exchanges of a deployment that run: those that count as its own, and those that wait for a function of yours. */
+/** Returns the same store, except that it calls `leave` before each operation, and then the result. An exchange locks nothing. */
+export function watchedStore(store: TokenStore, leave: () => () => void): TokenStore {
+  // The async function is needed because a store of the caller's may also throw synchronously.
+  const watched = <T>(operation: () => Promise<T>) => (async () => operation())().finally(leave());
+  return {
+    lossWindowMs: store.lossWindowMs,
+    get: (key) => watched(() => store.get(key)),
+    set: (...rest) => watched(() => store.set(...rest)),
+    delete: (key) => watched(() => store.delete(key)),
+    lock: (...rest) => store.lock(...rest),
+  };
+}
+
+/** The exchanges of a deployment that run: those that count as its own, and those that wait for the caller's functions or store. */
 interface Counts {
   here: number;
   away: number;

@@ -12,7 +12,7 @@ import { beginLogin, completeLogin, redeemLaunch } from "../people.js";
 import type { Settings } from "./backend-options.js";
 import { callbackRoute, defaultRedirectUri } from "./deployments.js";
 import { Refusal, reportedAnswer } from "./error-answer.js";
-import { delayingRefusals } from "./exchange-limits.js";
+import { delayingRefusals, watchedStore } from "./exchange-limits.js";
 import type { StartedLogin, TakenLogin } from "./pending-logins.js";
 import { randomToken } from "./records.js";
 import { cookieToken, isAllowedOrigin, isSecure, ownOrigin, readJson } from "./request-checks.js";
@@ -32,7 +32,7 @@ export async function answerLaunch(request: Request, context: Context): Promise<
   const { settings, people, limited } = context;
   // This fails before the code is spent on a session that could not be returned.
   cookieToken(request, settings);
-  return limited(JSON.stringify(["launch", tenantId, hostOrigin]), request, async (leave) => {
+  const exchange = async (leave: () => () => void) => {
     const deployment = await settings
       .findDeployment({ purpose: "launch", tenantId, hostOrigin }, leave)
       .catch(asRefused);
@@ -42,13 +42,17 @@ export async function answerLaunch(request: Request, context: Context): Promise<
     }
     const { launch, baseUrl } = deployment;
     const credential = watchedCredential(launch, leave);
-    const options = { ...settings.auth, baseUrl, tenantId: deployment.tenantId, credential };
+    const store = watchedStore(settings.auth.store, leave);
+    const options = { ...settings.auth, store, baseUrl, tenantId: deployment.tenantId, credential };
     const person = randomToken();
     const auth = await redeemLaunch({ ...options, code, codeVerifier, person }).catch(asRefused);
-    return people.add(auth, deployment, async (subject) => {
-      if (request.signal.aborted) throw new Refusal("client_gone");
-      return openSession(request, context, subject);
-    });
+    return { auth, deployment };
+  };
+  const purpose = JSON.stringify(["launch", tenantId, hostOrigin]);
+  const { auth, deployment } = await limited(purpose, request, exchange);
+  return people.add(auth, deployment, async (subject) => {
+    if (request.signal.aborted) throw new Refusal("client_gone");
+    return openSession(request, context, subject);
   });
 }
 
@@ -135,8 +139,10 @@ async function complete(
   callbackUrl.search = new URL(request.url).search;
   const options = { ...settings.auth, baseUrl, tenantId, login, callbackUrl: callbackUrl.href };
   const { login: own } = deployment;
-  const exchange = (leave: () => () => void) =>
-    completeLogin({ ...options, credential: watchedCredential(own, leave), person: randomToken() });
+  const exchange = (leave: () => () => void) => {
+    const watched = { credential: watchedCredential(own, leave), store: watchedStore(options.store, leave) };
+    return completeLogin({ ...options, ...watched, person: randomToken() });
+  };
   const auth = await limited(JSON.stringify(["login", tenantId, baseUrl]), request, exchange);
   return people.add(auth, deployment, taken.complete);
 }

@@ -2,7 +2,7 @@
 import { sign } from "node:crypto";
 import { expect, test, vi } from "vitest";
 import { apiClient, type PersonCredential, userInterfacePlugin } from "../../src/index.js";
-import { CALLBACK, launching, OWN, type Rig, type RigOptions, rig } from "../backend/rig.js";
+import { CALLBACK, interrupted, launching, OWN, type Rig, type RigOptions, rig } from "../backend/rig.js";
 import { TestBrowser } from "../backend/test-browser.js";
 import { latch } from "../people/person.js";
 import { pkcs8, rsaKey } from "../support/keys.js";
@@ -104,12 +104,12 @@ const bySigner: WithFunction = (before) => {
 const byLookup: WithFunction = (before) => () => before().then(launching);
 
 /** A backend with a function that hangs between `hang` and `release`. */
-function hanging(deployments: WithFunction) {
+function hanging(options: (before: () => Promise<void>) => RigOptions) {
   let hangs = false;
   let calls = 0;
   const never = new Promise<void>(() => {});
   const before = () => (hangs && ++calls ? never : Promise.resolve());
-  const parts = rig({ deployments: deployments(before), timeoutMs: 60_000 });
+  const parts = rig({ ...options(before), timeoutMs: 60_000 });
   /** Begins exchanges, as many at once as may be, and waits until all of them hang. */
   const hang = async (count: number, begin: () => unknown) => {
     hangs = true;
@@ -133,23 +133,47 @@ test.each([
 ])(
   "launches that hang in a function that returns $name keep no others from launching",
   async ({ deployments }) => {
-    const { hang, post, release } = hanging(deployments);
+    const { hang, post, release } = hanging((before) => ({ deployments: deployments(before) }));
     await hang(257, () => post("stranger"));
     release();
     expect((await post("ada", true)).status).toBe(200);
   },
 );
 
-test("logins that hang in a function that returns settings keep no others from logging in", async () => {
-  const { parts, hang, release } = hanging((before) => {
-    const settings = {
-      clientId: "portal",
-      redirectUri: CALLBACK,
-      authorizationEndpoint: "/v1/auth/authorize",
-    };
-    const login = apiClient(() => before().then(() => settings));
-    return [{ ...launching(), login }];
-  });
+test.each([
+  { name: "asked for a mark", isHanging: (key: string) => key.startsWith('["code"') },
+  { name: "asked for a grant", isHanging: (key: string) => key.startsWith('["grant"') },
+  { name: "written a session", isHanging: (key: string) => key.startsWith("bivariant:backend:session:") },
+])("launches that hang in a store that is $name keep no others from launching", async ({ isHanging }) => {
+  const { hang, post, release } = hanging((before) => ({
+    wrapStore: interrupted((_, key) => isHanging(key) && before()),
+  }));
+  await hang(257, () => post("stranger", true));
+  release();
+  expect((await post("ada", true)).status).toBe(200);
+});
+
+const loginSettings = {
+  clientId: "portal",
+  redirectUri: CALLBACK,
+  authorizationEndpoint: "/v1/auth/authorize",
+};
+test.each<{ name: string; options: (before: () => Promise<void>) => RigOptions }>([
+  {
+    name: "a function that returns settings",
+    options: (before) => ({
+      deployments: [{ ...launching(), login: apiClient(() => before().then(() => loginSettings)) }],
+    }),
+  },
+  {
+    name: "a store",
+    options: (before) => ({
+      deployments: [{ ...launching(), login: apiClient(loginSettings) }],
+      wrapStore: interrupted((_, key) => key.startsWith('["code"') && before()),
+    }),
+  },
+])("logins that hang in $name keep no others from logging in", async ({ options }) => {
+  const { parts, hang, release } = hanging(options);
   const begin = async () => {
     const browser = new TestBrowser(parts.backend, OWN);
     const url = (await browser.get("/auth/login")).headers.get("location") ?? "";
@@ -164,7 +188,7 @@ test("logins that hang in a function that returns settings keep no others from l
 });
 
 test("1024 launches of a deployment wait for a function of yours, and further ones are answered 429", async () => {
-  const { hang, post } = hanging(bySettings);
+  const { hang, post } = hanging((before) => ({ deployments: bySettings(before) }));
   await hang(1_024, () => post("stranger"));
   expect((await post("ada", true)).status).toBe(429);
 });
