@@ -28,6 +28,7 @@ import { parseTarget, requestNames, type Target, type TargetOptions } from "./va
 /** The module is loaded lazily, because with one credential there is nothing to choose. */
 const choice = /* @__PURE__ */ lazy(() => import("./choose-variant.js"));
 
+/** More customers than platforms have, and still a limit for names that strangers make up. */
 const usualMaxTenants = 100_000;
 
 export interface ConnectorOptions<T extends LookupTypes = OperationTypes>

@@ -151,11 +151,11 @@ export class PersonLifecycle extends TokenLifecycle implements PersonAuth {
 
 /** If another process has just renewed this many times in a row, the store must be at fault. */
 const mostTurns = 10;
-/** The time between two checks whether another process has stored the answer that it waits for. */
+/** The time between two checks whether another process has stored the answer: a person hardly notices it. */
 const checkEveryMs = 200;
-/** The time within which an answer is stored after it came. */
+/** The time within which an answer is stored after it came: a write takes some milliseconds. */
 const storedWithinMs = 1_000;
-/** The number of sent refresh tokens that a credential remembers. */
+/** The number of sent refresh tokens that a credential remembers, in about 1 MB. The store remembers them too. */
 const mostSentTokens = 10_000;
 
 class PersonTokenSource implements TokenSource {

@@ -9,7 +9,7 @@ const applyBeyondMs = 15_000;
  * A clock that is set to the wrong day or time zone is still corrected.
  */
 const applyUpToMs = 24 * 3_600_000;
-/** A smaller offset is not reported. */
+/** A smaller offset is not reported: `Date` has whole seconds, and an answer may take some. */
 const reportBeyondMs = 5_000;
 /** Assertions are accepted from 30 s before `iat` to 30 s after `exp` (section 2.2), which is 60 s after `iat`. */
 const acceptedAheadMs = 30_000;

@@ -13,7 +13,7 @@ import { type TokenStore, withStoreErrors } from "./token-store.js";
  * first is awaited, and one that hangs costs no more than the shortest waits of the retry schedule (2 to 2.5 s).
  */
 const longestCallMs = 2_500;
-/** After a failure the store is left alone for this long. */
+/** After a failure the store is left alone for this long: as long as the shortest wait of the retry schedule. */
 const pauseMs = 2_000;
 
 interface SharedStateOptions {

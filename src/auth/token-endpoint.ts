@@ -8,12 +8,12 @@ import type { Emit, ResolvedAuthOptions } from "./auth.js";
 import { ServerClock } from "./server-clock.js";
 import type { SharedKey, SharedState } from "./shared-state.js";
 
-/** The time between two checks of another caller's probe if its promise must not be awaited. */
+/** The time between two checks of another caller's probe if its promise must not be awaited: less than any wait after a 429. */
 const probeCheckMs = 1_000;
-/** A killed request never ends its probe, so a probe counts as ended this long after the time limit. */
+/** A killed request never ends its probe, so a probe counts as ended this long after the time limit: a slow store has answered. */
 const probeGraceMs = 5_000;
 
-/** A process that learns of a 429 from another one asks for itself after this time. */
+/** A process that learns of a 429 from another one asks for itself after this time, once in the life of a usual token. */
 const longestSharedWaitMs = 3_600_000;
 
 type RateLimitGateOptions = Pick<ResolvedAuthOptions, "clock" | "timeoutMs" | "shareInFlight">;
@@ -159,8 +159,9 @@ interface EndpointRecord extends GateRecord {
   readonly offsetMs?: number;
 }
 
-/** A gate is remembered for this long after it opened, so that the next 429 is the next step of the schedule. */
+/** A gate is remembered for this long, about its longest step, after it opened, so that the next 429 is the next step. */
 const gateRememberedMs = 60_000;
+/** Each answer measures the clock again, and some come within the life of a usual token. */
 const clockRememberedMs = 3_600_000;
 
 /** What the requests to one token endpoint and tenant have learnt, here and in the processes that share the store. */

@@ -50,7 +50,9 @@ export interface TokenSource {
   renew(renewal: Renewal): Promise<AccessToken>;
 }
 
+/** The last tenth of a token's life is left to renew it: long enough for some failures, and it costs few requests more. */
 const renewalShare = 0.1;
+/** So that a token that lives for days is not renewed hours too soon. Five minutes outlast a restart of the service. */
 const longestRenewalWindowMs = 300_000;
 /** The window begins later by up to this share of itself, so that the processes of a fleet do not all renew at once. */
 const renewalJitter = 0.1;
@@ -282,7 +284,9 @@ export async function reportEnd<T extends { readonly token: AccessToken }>(
   }
 }
 
+/** A wrong key is corrected by a person, who should not wait long for the first try after it. */
 const firstStepMs = 1_000;
+/** One request a minute does not use up a tenant's rate limit, and a registration that was mended is noticed soon. */
 const longestStepMs = 60_000;
 
 /** Milliseconds to wait after the n-th refusal in a row, counted from 0. */

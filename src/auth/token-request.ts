@@ -216,6 +216,7 @@ export async function explainRefusal(
 
 /** "3600 in the reference response" (section 2.3), "1 hour by default" (section 5.9). */
 const defaultLifetimeSeconds = 3_600;
+/** No service states more than a year. A larger number is a mistake, such as milliseconds, and would never be renewed. */
 const longestLifetimeSeconds = 366 * 24 * 3_600;
 
 export interface IssuedTokens {

@@ -124,6 +124,7 @@ export interface Settings {
 }
 
 const duration = "must be a number of milliseconds from 1000 to 366 days";
+/** More is a mistake in the unit: browsers keep no cookie for much longer. */
 const longestMs = 366 * 24 * 3_600_000;
 const durationMs = z.number(duration).min(1_000, duration).max(longestMs, duration);
 const flag = z.boolean("must be true or false");
@@ -180,6 +181,7 @@ function printer(clock: ResolvedClock): NonNullable<BackendOptions["onError"]> {
     // Strangers can ask for unknown tenants as often as they like.
     const isDue = leftMs() <= 0 && [error, Object(error).cause].some(isConfigurationError);
     if (status < 500 && !isDue) return;
+    // Often enough to be seen while one tries it out, and few lines in a flood.
     if (isDue) leftMs = countdown(10_000, clock);
     console.error(`bivariant/backend, ${route}:`, error);
   };

@@ -6,7 +6,10 @@ import { invalidOption } from "../options.js";
 import type { Settings } from "./backend-options.js";
 import { Refusal } from "./error-answer.js";
 
-/** The most exchanges of a deployment at a time, and of one client there. They may wait for a rate limit. */
+/**
+ * The most exchanges of a deployment at a time, and of one client there, a quarter. They may wait for a rate limit for a
+ * minute, and each holds a body of up to 64 KiB.
+ */
 const mostAtOnce = 256;
 const mostOfOneClient = 64;
 /**
@@ -14,7 +17,10 @@ const mostOfOneClient = 64;
  * only, so that what hangs keeps no others from launching or logging in.
  */
 const mostAway = 1_024;
-/** The most refusals of one client at a deployment, and the time after which one of them is forgiven. */
+/**
+ * The most refusals of one client at a deployment, and the time after which one of them is forgiven: people who share an
+ * address may err, and a machine that guesses codes gets 20 tries a minute.
+ */
 const mostRefused = 20;
 const forgivenMs = 3_000;
 /** The refusals that count: not those of a network or a store that failed. */

@@ -5,7 +5,7 @@ import type { Settings } from "./backend-options.js";
 import { randomToken } from "./records.js";
 
 const keyName = "bivariant:backend:login-key";
-/** After this time another key is made. The logins that are then pending must be started again. */
+/** After this time another key is made, so that one that leaked is of no use for ever. The logins that are then pending must be started again. */
 const keyLifetimeMs = 90 * 24 * 3_600_000;
 /** After this time the key is read again, so that the use of a key ends when it is deleted from the store. */
 const cachedMs = 60_000;

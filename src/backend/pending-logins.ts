@@ -27,7 +27,7 @@ interface LoginRecord {
   readonly completed?: SessionSubject;
 }
 
-/** The person has this long at the authorization server, and then the page has it to fetch its session. */
+/** The person has this long at the authorization server, as a code lives at most (RFC 6749), and then the page to fetch its session. */
 const stepMs = 600_000;
 /** A login is remembered longer than it is valid, so that a late callback still leads back to its page. */
 const rememberedMs = 2 * stepMs;

@@ -99,6 +99,7 @@ export function refuseCrossSite({ headers }: Request): void {
     throw new SessionError("origin_refused", "Requests from another site are not accepted.");
 }
 
+/** A code, a verifier and a state have some kB at most. Each of 256 exchanges may hold a body in memory. */
 const longestBodyBytes = 65_536;
 
 export const csrfHeader = "x-bivariant-csrf";

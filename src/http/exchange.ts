@@ -42,7 +42,7 @@ export function exchange(
   }, options);
 }
 
-/** Reads the text of a body of at most 1 MiB, without a byte order mark. */
+/** Reads the text of a body of at most 1 MiB, without a byte order mark. Tokens and refusals have some kB. */
 export async function readBounded(response: Response, variant: Variant): Promise<string> {
   const { body, status } = response;
   const tooLarge = () =>

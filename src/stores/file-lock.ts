@@ -25,12 +25,14 @@ import { performance } from "node:perf_hooks";
 import { StoreError } from "../errors.js";
 import { isOld, quietly, systemCode, undefinedIfMissing, won } from "./file-folder.js";
 
-/** How often a holder sends a beat, by setting the time of its folder or file. */
+/** How often a holder sends a beat, by setting the time of its folder or file. Shared disks hand it on within a second. */
 export const beatEveryMs = 1_000;
-/** A holder counts as gone if another process watched it for so long and saw no beat. */
+/** A holder counts as gone if another process watched it for so long and saw no beat: five of them, and a blocked process
+ * sends none. */
 export const goneAfterMs = 5_000;
 /** The most time between two looks that counts as watched: the watcher may have been suspended itself. */
 const longestLookMs = 250;
+/** Who waits looks every few milliseconds, so a holder that was not looked at for so long is watched by nobody. */
 const forgottenAfterMs = 60_000;
 
 let machine: string | undefined;

@@ -151,7 +151,10 @@ export function redisStore(
  * a restart of Redis or a lost connection of some seconds does not end it.
  */
 const usualLeaseMs = 15_000;
-/** How long after the time limit of a lock its last command may be unanswered, and how long any of its commands may be. */
+/**
+ * How long after the time limit of a lock its last command may be unanswered, and how long any of its commands may be: as
+ * long as callers wait for a store that is not needed (`auth/shared-state.ts`).
+ */
 const [answerMs, longestAnswerMs] = [1_000, 2_500];
 /** Entries that expire later are stored without expiry. */
 const latestExpiry = Number.MAX_SAFE_INTEGER;

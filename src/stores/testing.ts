@@ -66,6 +66,7 @@ type Check = (one: TokenStore, two: TokenStore, key: string, clock: ResolvedCloc
 
 /** Shorter than the usual limit of a test runner, whose message would not name the method. */
 const limitMs = 4_000;
+/** An entry is written and read within this time, also by a database far away. */
 const lifeMs = 300;
 /** A database may count in seconds, or have a clock of its own. */
 const graceMs = 1_500;
