@@ -29,7 +29,7 @@ const mostCharactersOfBody = 500;
 const namesOfSecrets = /auth|cookie|key|pass|secret|session|sign|token/;
 
 /** Takes the name from a cookie, and the scheme from credentials. */
-const withoutName = (part: string) => part.replace(/^[^=\s]*[=\s]+(?=[^=\s])/, "");
+const withoutName = (part: string) => part.replace(/^[^=\s]*[=\s]+([^=\s])/, "$1");
 
 /** The body for the end of a message. A secret of one or two characters would be found in every body. */
 function bodyAsText({ body, sent }: RefusedCall): string {

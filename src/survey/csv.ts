@@ -21,7 +21,7 @@ const cells: Readonly<Record<string, (one: SurveyResult) => unknown>> = {
 };
 
 /** After a separator of another country's spreadsheets, or a line break, a formula could begin within a cell. */
-const formulaWithin = /([,;\t\r\n])(?=["']*[=+\-@＝＋－＠])/g;
+const formulaWithin = /([,;\t\r\n])(["']*[=+\-@＝＋－＠])/g;
 
 /**
  * Writes a line for each result, with the other columns of its row at the end, unless they have the name of one of these.
@@ -34,14 +34,15 @@ export function resultsCsv(results: readonly SurveyResult[]): string {
     names.map((name) => {
       const other = one.other !== undefined && Object.hasOwn(one.other, name) ? one.other[name] : undefined;
       const value = Object.hasOwn(cells, name) ? cells[name]?.(one) : other;
-      return typeof value === "string" ? value.replace(formulaWithin, "$1'") : (value ?? "");
+      return typeof value === "string" ? value.replace(formulaWithin, "$1'$2") : (value ?? "");
     }),
   );
-  const heads = names.map((name) => name.replace(formulaWithin, "$1'"));
+  const heads = names.map((name) => name.replace(formulaWithin, "$1'$2"));
   return stringify([heads, ...rows], { escape_formulas: true });
 }
 
 /** Removes the quotes that `resultsCsv` has added. */
 export function withoutQuotes(cell: string): string {
-  return cell.replace(/(^|[,;\t\r\n])'(?=["']*[=+\-@\t\r＝＋－＠])/g, "$1");
+  const whole = cell.replace(/^'(["']*[=+\-@\t\r＝＋－＠])/, "$1");
+  return whole.replace(/([,;\t\r\n])'(["']*[=+\-@＝＋－＠])/g, "$1$2");
 }
