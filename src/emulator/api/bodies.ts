@@ -145,7 +145,8 @@ async function readMultipart(
 ): Promise<{ readonly value: unknown; readonly checked: unknown }> {
   let parts: [string, Value][];
   try {
-    parts = [...(await new Response(bytes, { headers: { "content-type": contentType } }).formData())];
+    const { body, type } = withLongBoundary(bytes, contentType);
+    parts = [...(await new Response(body, { headers: { "content-type": type } }).formData())];
   } catch {
     throw new Malformed("parts that cannot be told apart, or are cut off");
   }
@@ -160,6 +161,19 @@ async function readMultipart(
     Array.isArray(value) ? value.map(asText) : asText(value),
   ]);
   return { value: Object.fromEntries(members), checked: Object.fromEntries(checked) };
+}
+
+/** Undici takes the text of a boundary for the end of a part wherever it stands, which is likely for a short one. */
+function withLongBoundary(bytes: Uint8Array<ArrayBuffer>, type: string) {
+  const [, quoted, plain = quoted ?? ""] = /;\s*boundary=(?:"([^"]*)"|([^\s;]+))/i.exec(type) ?? [];
+  if (plain === "" || plain.length > 20) return { body: bytes, type };
+  const boundary = crypto.randomUUID();
+  // The first boundary has no line end before it.
+  const text = `\r\n${Buffer.from(bytes).toString("latin1")}`.replaceAll(
+    `\r\n--${plain}`,
+    `\r\n--${boundary}`,
+  );
+  return { body: Buffer.from(text.slice(2), "latin1"), type: `multipart/form-data; boundary=${boundary}` };
 }
 
 /** The text of a file of JSON, if the member is an object or a list: a FormData can name a media type only of a file. */
