@@ -1,6 +1,7 @@
 // The check of published documents, on small documents: what it counts as a round trip, and what it reports.
 import { expect, test } from "vitest";
-import { tableOf } from "../../scripts/check-published.js";
+import { comparisonOf, tableOf } from "../../scripts/check-published.js";
+import { againstAjv } from "../../scripts/published/against-ajv.js";
 import { publishedDocuments } from "../../scripts/published/documents.js";
 import { roundTrips } from "../../scripts/published/round-trips.js";
 import { answer, json, openapi, sample } from "../generate/sample-documents.js";
@@ -69,6 +70,28 @@ test("a document of which nothing is generated is a failure", async () => {
   const results = await checked({ "/v1/a": { get: { operationId: "a", responses: { 700: {} } } } });
   expect(results[0]?.failures).toEqual([{ at: "own", reason: expect.stringContaining("status_invalid") }]);
   expect(tableOf(results)).toContain("1 documents, 0 of them generated and compiled");
+});
+
+test("the validator is held against Ajv over each schema, and what only one of them allows is a difference", async () => {
+  const schemas = {
+    Even: { type: "number", multipleOf: 0.01, examples: [19.99] },
+    Odd: { type: "object", required: ["a"], properties: { a: { type: ["string", "null"] } }, nullable: true },
+  };
+  const { documents } = await sample({}, openapi({}, { schemas }));
+  const found = await againstAjv({ name: "own", path: documents.B, version: "1.0.0" });
+  expect(found).toMatchObject({ schemas: 2, withoutSample: 0, notCompared: [] });
+  // The difference that src/generate/README.md names: this quotient is whole save for rounding.
+  expect(found.differences).toEqual([
+    { schema: "Even", value: 19.99, allowedBy: "validator", isSample: true },
+  ]);
+  const refused = await sample({}, openapi({}, { schemas: { A: { $ref: "#/nowhere" } } }));
+  const none = await againstAjv({ name: "none", path: refused.documents.B, version: "1.0.0" });
+  const text = comparisonOf([found, none]);
+  expect(text).toMatch(/^none: not compared: b.yaml:.*nowhere/m);
+  expect(text).toContain("own: Even: the sample is not allowed by both: 19.99");
+  expect(text).toMatch(
+    /2 documents; 2 schemas, 0 without a sample; \d+ values, \d+ of them allowed; 1 differences/,
+  );
 });
 
 test("at least 40 documents are checked, of at least 8 packages", () => {

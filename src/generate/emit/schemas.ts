@@ -66,10 +66,22 @@ export function checkSchemas(document: Document, list: readonly Operation[]): vo
   schemaTable(document, list);
 }
 
-type SchemaTable = ReturnType<typeof schemaTable>;
+interface SchemaTable {
+  readonly variant: Variant;
+  readonly operations: readonly {
+    readonly id: string;
+    readonly request: string | undefined;
+    readonly responses: readonly (readonly [key: string, name: string])[];
+  }[];
+  readonly components: readonly string[];
+  readonly definitions: ReadonlyMap<string, Schema>;
+}
 
-/** Names and reads every schema that a component, a body or a reference leads to. */
-function schemaTable(document: Document, list: readonly Operation[]) {
+/**
+ * Names and reads every schema that a component, a body or a reference leads to. The name is that of the component, or a
+ * JSON pointer.
+ */
+export function schemaTable(document: Document, list: readonly Operation[]): SchemaTable {
   const definitions = new Map<string, Schema>();
   const pending: (readonly [name: string, pointer: string])[] = [];
   const examples: (readonly [name: string, example: Example])[] = [];
