@@ -18,7 +18,8 @@ export function explainCall(
   const isFinal = call.isReplayed === undefined || auth.needsPerson;
   const replay = isFinal ? "" : call.isReplayed ? replayed : notReplayed;
   const isSilent = code === "api_refused" && call.body === undefined;
-  const text = code === "api_failed" && !call.isIdempotent ? unclear : isSilent ? silent : texts[code];
+  const isUnclear = code === "api_failed" && !call.isIdempotent;
+  const text = status === 304 ? unchanged : isUnclear ? unclear : isSilent ? silent : texts[code];
   const readBody = status === 403 ? "Read the body of the error." : "";
   const moved = call.looksMoved && !auth.needsPerson ? mayHaveMoved : "";
   const next = required?.message ?? causes?.[0]?.remedy ?? `${readBody} ${replay} ${moved}`.trim();
@@ -68,6 +69,10 @@ const texts: Readonly<Record<ApiErrorCode, string>> = {
 
 const silent =
   ": the call was refused, without a body that says why. Check its parameters and its body against the document.";
+
+/** RFC 9110 section 15.4.5. */
+const unchanged =
+  ": nothing has changed since the state that the headers of the call name. Use what you hold.";
 
 /** Gateways answer 502, 503 and 504 also after the service has accepted a call. */
 const unclear = ": the server failed. The call may have been processed: look before you send it again.";

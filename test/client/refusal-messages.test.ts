@@ -63,6 +63,13 @@ test("a refusal without a body does not advise to read the body", async () => {
   expect(await full.messageOf("listDevices")).toMatch(/Read the body of the error/);
 });
 
+test("a 304 is not called a refusal: it says that what the caller holds is still right", async () => {
+  const same = service(() => new Response(null, { status: 304 }));
+  expect(await same.messageOf("listDevices")).toMatch(
+    /answered 304: nothing has changed .* Use what you hold\.$/,
+  );
+});
+
 test.each([
   ["listDevicez", /no operation with the id "listDevicez"\. Use listDevices\. It has: /],
   ["frobnicate", /no operation with the id "frobnicate"\. It has: /],
