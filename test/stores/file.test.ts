@@ -22,7 +22,7 @@ import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { StoreError } from "../../src/index.js";
 import { fileStore } from "../../src/stores/file.js";
 import { newHolder } from "../../src/stores/file-lock.js";
-import { steppedClock } from "../support/clock.js";
+import { movedBySleeps, steppedClock } from "../support/clock.js";
 import { rejectionOf } from "../support/wait.js";
 import { describeRefusals, describeStore } from "./own-store.js";
 import { startProcess } from "./start-process.js";
@@ -45,8 +45,8 @@ describeStore({
   name: "fileStore with a key",
   create: (clock) => fileStore(newPath(), { key, clock }),
   make() {
-    const at = newPath();
-    return { store: fileStore(at, { key }), second: fileStore(at, { key }) };
+    const [at, clock] = [newPath(), movedBySleeps()];
+    return { store: fileStore(at, { key, clock }), second: fileStore(at, { key, clock }), clock };
   },
 });
 describeRefusals({

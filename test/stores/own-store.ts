@@ -2,14 +2,14 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Clock, TokenStore } from "../../src/index.js";
 import { type MakeStore, testStore } from "../../src/stores/testing.js";
-import { type SteppedClock, steppedClock } from "../support/clock.js";
+import { movedBySleeps, type SteppedClock, steppedClock } from "../support/clock.js";
 import { rejectionOf } from "../support/wait.js";
 
 export interface StoreUnderTest {
   readonly name: string;
   /** Makes an empty store that reads the given clock. `onTestFinished` may clean up after it. */
   readonly create: (clock: Clock) => TokenStore;
-  /** For the kit. By default a store of `create`. */
+  /** For the kit. By default a store of `create`, whose entries expire without real time. */
   readonly make?: MakeStore;
   /** Whether entries expire by the clock of a server, which no test can step. Then only the kit tests expiry. */
   readonly expiresByServer?: boolean;
@@ -53,7 +53,10 @@ export function describeRefusals({ name, create }: StoreUnderTest): void {
 export function describeStore({
   name,
   create,
-  make = () => create({ now: Date.now }),
+  make = () => {
+    const clock = movedBySleeps();
+    return { store: create(clock), clock };
+  },
   expiresByServer = false,
 }: StoreUnderTest): void {
   describe(name, () => {

@@ -3,12 +3,12 @@ import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { memoryStore, StoreError, type TokenStore } from "../../src/index.js";
+import { type Clock, memoryStore, StoreError, type TokenStore } from "../../src/index.js";
 import { encryptedStore } from "../../src/stores/encrypted.js";
 import { fileStore } from "../../src/stores/file.js";
 import { type MakeStore, testStore } from "../../src/stores/testing.js";
 import { blockWith, bundleProgram, cacheFolder } from "../readme/pages.js";
-import { settle } from "../support/wait.js";
+import { movedBySleeps, steppedClock } from "../support/clock.js";
 import { temporaryFolder } from "./temporary-folder.js";
 
 /** Runs the kit in a runner of a few lines. Returns "title: message" of each failure, and all titles. */
@@ -38,7 +38,7 @@ interface Broken {
   delete?(key: string): unknown;
   lock?(key: string, task: () => Promise<unknown>, options?: { timeoutMs?: number }): unknown;
 }
-type Break = (inner: TokenStore) => Broken;
+type Break = (inner: TokenStore, clock: Clock) => Broken;
 
 const conflict = () => new StoreError("store_conflict", "Another write came first.");
 const locked = () => new StoreError("store_locked", "The lock is held.");
@@ -77,14 +77,14 @@ const naive: Break = () => {
 type Late = (task: () => Promise<unknown>, free: () => void) => unknown;
 /** Locks by polling. When the time is over, `late` decides. */
 const inWait = (name: string, says: RegExp, late: Late) =>
-  fault(name, says, () => {
+  fault(name, says, (_inner, clock) => {
     const held = new Set<string>();
     return {
       async lock(key, task, { timeoutMs = 10_000 } = {}) {
-        const end = Date.now() + timeoutMs;
+        const end = clock.now() + timeoutMs;
         const free = () => void held.delete(key);
-        for (; held.has(key); await new Promise((resolve) => setTimeout(resolve, 5)))
-          if (Date.now() >= end) return late(task, free);
+        for (; held.has(key); await new Promise<void>((resolve) => clock.setTimeout?.(resolve, 5)))
+          if (clock.now() >= end) return late(task, free);
         held.add(key);
         return task().finally(free);
       },
@@ -149,10 +149,12 @@ fault("ignores expiresAt", /kept until expiresAt.*It must resolve with undefined
 inOptions("expires a second too soon", /undefined too soon/, ({ expiresAt, ...rest }) =>
   expiresAt ? { ...rest, expiresAt: expiresAt - 1_000 } : rest,
 );
-inOptions("rejects a past expiry, as PX of Redis does", /expired already.*: invalid time/, (options) => {
-  if ((options.expiresAt ?? Number.POSITIVE_INFINITY) <= Date.now()) throw new Error("invalid time");
-  return options;
-});
+fault("rejects a past expiry, as PX of Redis does", /expired already.*: invalid time/, ({ set }, clock) => ({
+  async set(key, value, options = {}) {
+    if ((options.expiresAt ?? Number.POSITIVE_INFINITY) <= clock.now()) throw new Error("invalid time");
+    return set(key, value, options);
+  },
+}));
 fault("keeps the expiry of the earlier write", /removes an earlier expiry/, ({ set }) => {
   const expiries = new Map<string, Options>();
   return {
@@ -184,7 +186,7 @@ inWait("frees the lock when a wait is over", /never runs: .*held resolved/, (_ta
   throw locked();
 });
 inWait("runs the task although it rejected with store_locked", /lock\(\) that was rejected ran/, (task) => {
-  setTimeout(task);
+  setImmediate(task);
   throw locked();
 });
 fault("ignores timeoutMs", /lock\(\) did not settle within 4500 ms/, ({ lock }) => ({
@@ -213,21 +215,16 @@ describe("a store that", () => {
   const found = new Map<string, string[]>();
   let titles: string[] = [];
   beforeAll(async () => {
-    const run = async ({ name, broken }: (typeof faults)[number]) => {
-      const { failures, titles: all } = await runKit(() => {
-        const inner = memoryStore();
-        return { ...inner, ...broken(inner) } as TokenStore;
+    for (const { name, broken } of faults) {
+      const clock = steppedClock();
+      const run = runKit(() => {
+        const inner = memoryStore({ clock });
+        return { store: { ...inner, ...broken(inner, clock) } as TokenStore, clock };
       });
+      const { failures, titles: all } = await clock.through(run);
       found.set(name, failures);
       titles = all;
-    };
-    const runs: Promise<void>[] = [];
-    for (const one of faults) {
-      runs.push(run(one));
-      // Without this all would compute first, and a busy machine could pass the instant at which an entry expires.
-      await settle();
     }
-    await Promise.all(runs);
   });
 
   test.each(faults)("$name is found, with what it did and must do", ({ name, says }) => {
@@ -247,17 +244,20 @@ describe("a store that", () => {
 });
 
 describe("two handles on the same data are tested against each other, so that the kit finds", () => {
-  test.concurrent("a handle that keeps what it has read", async () => {
-    const store = memoryStore();
+  test("a handle that keeps what it has read", async () => {
+    const clock = movedBySleeps();
+    const store = memoryStore({ clock });
     const read = new Map<string, Entry>();
     const get = async (key: string) => read.get(key) ?? read.set(key, await store.get(key)).get(key);
-    const { failures } = await runKit(() => ({ store, second: { ...store, get } }));
+    const { failures } = await runKit(() => ({ store, second: { ...store, get }, clock }));
     expect(failures.join("\n")).toContain("a deleted entry is missing");
   });
 
-  test.concurrent("locks that exclude only the tasks of one handle", async () => {
-    const store = memoryStore();
-    const { failures } = await runKit(() => ({ store, second: { ...store, lock: memoryStore().lock } }));
+  test("locks that exclude only the tasks of one handle", async () => {
+    const clock = movedBySleeps();
+    const store = memoryStore({ clock });
+    const { lock } = memoryStore();
+    const { failures } = await runKit(() => ({ store, second: { ...store, lock }, clock }));
     expect(failures.join("\n")).toContain("2 tasks ran under one lock at the same time");
   });
 });
@@ -269,15 +269,22 @@ test("the memory, file and encrypted stores keep all promises, and each test clo
   const newPath = () => join(folder, `store-${files++}.json`);
   let open = 0;
   const makers: MakeStore[] = [
+    // By the machine's time, as the kit waits without a clock.
     () => memoryStore(),
-    async () => encryptedStore(memoryStore(), key),
+    async () => {
+      const clock = movedBySleeps();
+      return { store: encryptedStore(memoryStore({ clock }), key), clock };
+    },
     () => {
-      const at = newPath();
+      const [at, clock] = [newPath(), movedBySleeps()];
       open++;
       const close = async () => void open--;
-      return { store: fileStore(at, { key }), second: fileStore(at, { key }), close };
+      return { store: fileStore(at, { key, clock }), second: fileStore(at, { key, clock }), clock, close };
     },
-    () => encryptedStore(fileStore(newPath(), { plaintext: true }), key),
+    () => {
+      const clock = movedBySleeps();
+      return { store: encryptedStore(fileStore(newPath(), { plaintext: true, clock }), key), clock };
+    },
   ];
   const runs = await Promise.all(makers.map((make) => runKit(make, true)));
   expect(runs.flatMap(({ failures }) => failures)).toEqual([]);
@@ -285,15 +292,11 @@ test("the memory, file and encrypted stores keep all promises, and each test clo
 });
 
 test("a store with a clock of its own is tested by that clock, and no time passes", async () => {
-  let [now, slept] = [1_700_000_000_000, 0];
-  const sleep = async (ms: number) => {
-    now += ms;
-    slept += ms;
-  };
-  const clock = { now: () => now, sleep };
+  const clock = movedBySleeps();
+  const start = clock.now();
   const { failures } = await runKit(() => ({ store: memoryStore({ clock }), clock }), true);
   expect(failures).toEqual([]);
-  expect(slept).toBeGreaterThan(1_500);
+  expect(clock.now() - start).toBeGreaterThan(1_500);
 });
 
 test.concurrent("node:test runs the kit as the page on stores prints it", async () => {

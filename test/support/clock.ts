@@ -134,6 +134,18 @@ export function waitless(now: () => number = Date.now): { now(): number; sleep()
   return { now, sleep: async () => {} };
 }
 
+/** A clock that a sleep moves on, and that then ends after a turn of the event loop. Time limits are the machine's. */
+export function movedBySleeps(): { now(): number; sleep(ms: number): Promise<void> } {
+  let at = START;
+  return {
+    now: () => at,
+    sleep(ms) {
+      at += ms;
+      return new Promise((resolve) => setImmediate(resolve));
+    },
+  };
+}
+
 /** The same script, except that silence makes the client's time limit expire. */
 export function overWhereSilent(script: Script, { expire }: { expire(): void }): Script {
   return (request) => {
