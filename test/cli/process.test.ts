@@ -1,6 +1,6 @@
 // Tests that need a real process: signals, broken pipes, a full disk, NODE_EXTRA_CA_CERTS, start-up.
 import { existsSync, openSync, readFileSync } from "node:fs";
-import { mkdtemp, readdir, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { createEmulator } from "../../src/emulator/index.js";
@@ -16,6 +16,20 @@ let temporary: string;
 beforeAll(async () => {
   temporary = (await startDeployment()).folder;
 });
+
+type Signal = "SIGHUP" | "SIGINT" | "SIGQUIT" | "SIGTERM";
+const codeOf: Readonly<Record<Signal, number>> = { SIGHUP: 129, SIGINT: 130, SIGQUIT: 131, SIGTERM: 143 };
+
+interface Interrupted {
+  readonly command: string;
+  readonly signal: Signal;
+  /** What the command prints when it has begun. Default: it has begun when its first request has come, which is not answered. */
+  readonly seen?: RegExp;
+  /** The files that are to stay. */
+  readonly leaves?: readonly string[];
+  /** Default: that of the signal. */
+  readonly code?: number;
+}
 
 const posix = test.skipIf(process.platform === "win32");
 
@@ -87,21 +101,72 @@ describe.concurrent("the process", () => {
     expect(twice.stderr).toContain("cannot read stdin, which another option reads. Name a file here.");
   });
 
-  posix("exits 130 on Ctrl-C while it waits for an answer", async () => {
-    const { env } = await startDeployment();
-    const { url } = await listen(() => running.interrupt());
-    const running = await startProcess(["token", "--base-url", url], env);
-    const result = await running.ended;
-    expect(result).toMatchObject({ code: 130, stdout: "" });
-    expect(result.stderr).toMatch(/Interrupted\.\n$/);
-  });
+  /** One signal for each command, since `main.ts` treats all of them alike. The folders are those of each command alone. */
+  const interrupted: readonly Interrupted[] = [
+    { command: "token", signal: "SIGINT" },
+    { command: "call listDevices", signal: "SIGTERM" },
+    { command: "detect", signal: "SIGQUIT" },
+    { command: "doctor", signal: "SIGHUP" },
+    {
+      command: "contract --junit FOLDER/junit.xml --html FOLDER/report.html --learn FOLDER/learnt.yaml",
+      signal: "SIGTERM",
+      leaves: ["junit.xml", "learnt.settings.json", "learnt.yaml", "report.html"],
+    },
+    {
+      command: "survey CUSTOMERS --state FOLDER/state --csv FOLDER/csv --html FOLDER/html",
+      signal: "SIGINT",
+      leaves: ["state"],
+    },
+    {
+      command: "login --authorization-endpoint /v1/auth/authorize --store-file FOLDER/grants --no-browser",
+      signal: "SIGQUIT",
+      seen: /code_challenge/,
+      leaves: ["grants.key"],
+    },
+    { command: "demo", signal: "SIGTERM", seen: /A only/i },
+    { command: "emulate --watch --seed-file SEED", signal: "SIGTERM", seen: /Watching/, code: 0 },
+    {
+      command: "generate --watch --variant-a none --out FOLDER/out",
+      signal: "SIGHUP",
+      seen: /Watching/,
+      code: 0,
+    },
+  ];
 
-  posix.each([
-    { signal: "SIGHUP", code: 129 },
-    { signal: "SIGINT", code: 130 },
-    { signal: "SIGQUIT", code: 131 },
-    { signal: "SIGTERM", code: 143 },
-  ] as const)("generate exits $code on $signal and leaves no file", async ({ signal, code }) => {
+  posix.each(interrupted)(
+    "$command exits on $signal, and leaves no temporary file",
+    async ({ command, signal, seen, leaves = [], code = codeOf[signal] }) => {
+      const { env, folder: files } = await startDeployment();
+      const folder = await mkdtemp(join(temporary, "signal-"));
+      const [temporaries, kept] = [join(folder, "tmp"), join(folder, "kept")];
+      await Promise.all([mkdir(temporaries), mkdir(kept)]);
+      let asked = () => {};
+      const isAsked = new Promise<void>((resolve) => {
+        asked = resolve;
+      });
+      const { url } = await listen(() => asked());
+      await writeFile(join(files, "CUSTOMERS"), `baseUrl,tenantId\n${url},acme\n`);
+      await writeFile(join(files, "SEED"), "{}\n");
+      const args = command
+        .replaceAll("FOLDER", kept)
+        .replaceAll(/CUSTOMERS|SEED/g, (name) => join(files, name))
+        .split(" ");
+      const given = { ...env, BIVARIANT_BASE_URL: url, TMPDIR: temporaries, COLUMNS: "999" };
+      const running = await startProcess(args, given);
+      await (seen ? running.seen(seen) : isAsked);
+      running.child.kill(signal);
+      const result = await running.ended;
+      expect(result).toMatchObject({ code });
+      if (code !== 0) expect(result.stderr).toMatch(/Interrupted\.\n$/);
+      expect(await readdir(temporaries)).toEqual([]);
+      expect((await readdir(kept)).sort()).toEqual(leaves);
+      for (const name of await readdir(kept, { recursive: true }))
+        expect(name).not.toMatch(/\.tmp$|lock|generating/);
+    },
+  );
+
+  const signals = Object.entries(codeOf).map(([signal, code]) => ({ signal: signal as Signal, code }));
+  posix.each(signals)("generate exits $code on $signal and leaves no file", async ({ signal, code }) => {
     const folder = await mkdtemp(join(temporary, "generate-"));
     const document = join(folder, "large.json");
     const schema = { type: "object", properties: { id: { type: "string" }, name: { type: "string" } } };
