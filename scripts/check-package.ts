@@ -67,8 +67,11 @@ async function lintTarball(manifest: Manifest, root: string, tarball: string): P
   return ok ? findings : [...findings, `attw: ${output}`];
 }
 
+/** Each entry is imported, and required as CommonJS does. */
 const COUNT_EXPORTS = `
+const require = (await import("node:module")).createRequire(process.cwd() + "/index.js");
 const type = process.argv[1].endsWith(".json") ? { with: { type: "json" } } : undefined;
+require(process.argv[1]);
 console.log(Object.keys(await import(process.argv[1], type)).length);
 `;
 
@@ -131,22 +134,24 @@ async function compileConsumer(manifest: Manifest, folder: string): Promise<read
     { entries: entries.filter((entry) => !FOR_NODE.includes(entry)), lib: BROWSER, types: [] },
     { entries: entries.filter((entry) => FOR_NODE.includes(entry)), lib: BROWSER, types: ["node"] },
     { entries: entries.filter((entry) => !FOR_BROWSERS.includes(entry)), lib: [], types: ["node"] },
+    // CommonJS. With Node16 TypeScript refuses to require an ES module.
+    { entries, lib: BROWSER, types: ["node"], file: "consumer.cts", module: "Node20" },
+    { entries, lib: BROWSER, types: ["node"], file: "consumer.cts", module: "Node16", isLate: true },
   ];
   const findings: string[] = [];
-  for (const { entries, lib, types } of programs) {
+  for (const { entries, lib, types, file = "consumer.mts", module = "NodeNext", isLate } of programs) {
     if (entries.length === 0) continue;
-    const imports = entries.map(
-      (entry, index) => `export * as entry${index} from "${entry.replace(/^\./, manifest.name)}";\n`,
-    );
-    writeFileSync(join(folder, "consumer.mts"), imports.join(""));
+    const imports = entries.map((entry, index) => {
+      const specifier = JSON.stringify(entry.replace(/^\./, manifest.name));
+      const late = `export const entry${index} = () => import(${specifier});\n`;
+      return isLate ? late : `export * as entry${index} from ${specifier};\n`;
+    });
+    writeFileSync(join(folder, file), imports.join(""));
     const compilerOptions = {
-      ...{ target: "ES2022", module: "NodeNext", strict: true, noEmit: true, skipLibCheck: false },
+      ...{ target: "ES2022", module, strict: true, noEmit: true, skipLibCheck: false },
       ...{ lib: ["ES2023", ...lib], types, typeRoots: [join(REPOSITORY, "node_modules/@types")] },
     };
-    writeFileSync(
-      join(folder, "tsconfig.json"),
-      JSON.stringify({ compilerOptions, files: ["consumer.mts"] }),
-    );
+    writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files: [file] }));
     const compiler = join(REPOSITORY, "node_modules/typescript-7/bin/tsc");
     const { output } = await run(folder, process.execPath, [compiler, "--pretty", "false"]);
     findings.push(...output.split("\n").filter((line) => /^\S/.test(line)));

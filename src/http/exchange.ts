@@ -307,11 +307,11 @@ export function defaultFetch(): Fetch {
 }
 
 async function pinnedFetch(): Promise<Fetch> {
-  // The name is in a variable so that bundlers for browsers and workers, where this is not reached, leave it out.
-  const name = "undici";
-  const { Agent, fetch }: typeof import("undici") = await import(
-    /* webpackIgnore: true */ /* @vite-ignore */ name
-  );
+  // Bundlers for browsers and workers, where this is not reached, leave it out, and miniflare refuses computed imports.
+  const { createRequire } = process.getBuiltinModule("node:module");
+  // A bundle in CommonJS has no URL of its own.
+  const load = createRequire(import.meta.url ?? `${process.cwd()}/index.js`);
+  const { Agent, fetch }: typeof import("undici") = load("undici");
   const dispatcher = new Agent({
     connect: {
       lookup: (_name, { all }, done) =>

@@ -1,12 +1,24 @@
 // The package as its users get it: the two layouts of the build, and each fault that would be noticed after publishing.
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { bundleEntries, readManifest } from "../../scripts/build.js";
 import { checkPackage } from "../../scripts/check-package.js";
+import { makeCacheFolder } from "../readme/pages.js";
 import { plant, type Tree } from "./planted-tree.js";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -64,6 +76,38 @@ describe("the built package", () => {
     });
     expect(outputFiles.map(({ text }) => text).join("\n")).not.toContain(others);
   });
+});
+
+test("a test of Jest in CommonJS imports the package, as the page says", async () => {
+  const folder = makeCacheFolder();
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const own = join(folder, "node_modules/bivariant");
+  mkdirSync(own, { recursive: true });
+  cpSync(join(ROOT, "package.json"), join(own, "package.json"));
+  await bundleEntries(ROOT, join(own, "dist"));
+  // Without it Jest finds the package of the repository, which has no build.
+  writeFileSync(join(folder, "package.json"), "{}");
+  writeFileSync(
+    join(folder, "app.test.cjs"),
+    `test("calls the emulator", async () => {
+      const { connect, serviceAccount } = await import("bivariant");
+      const { createEmulator } = await import("bivariant/emulator");
+      const account = { clientId: "reports", clientSecret: "not a real secret" };
+      const emulator = createEmulator({ variants: ["B"] });
+      emulator.registerServiceAccount({ tenantId: "acme", ...account });
+      const { publicUrl: baseUrl, fetch } = emulator;
+      const service = await connect({ baseUrl, tenantId: "acme", credentials: [serviceAccount(account)], fetch });
+      expect((await service.call("listDevices")).status).toBe(200);
+    });`,
+  );
+  const config = JSON.stringify({
+    ...{ rootDir: folder, transform: {}, haste: { retainAllFiles: true } },
+    ...{ testMatch: ["**/app.test.cjs"], testPathIgnorePatterns: [] },
+  });
+  const jest = join(ROOT, "node_modules/jest/bin/jest.js");
+  const args = ["--experimental-vm-modules", jest, "--config", config];
+  const { status, stderr } = spawnSync(process.execPath, args, { cwd: folder, encoding: "utf8" });
+  expect(status, stderr).toBe(0);
 });
 
 const MANIFEST = {

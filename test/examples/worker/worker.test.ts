@@ -101,6 +101,13 @@ async function deploy(compatibilityDate: string = runtime.compatibilityDate) {
 describe.skipIf(loaded === undefined)("a worker with one connector in each isolate", () => {
   const paths = Array.from({ length: 30 }, (_, index) => `/${index}`);
 
+  test("loads as a single module too, whose imports miniflare follows before it starts", async () => {
+    if (loaded === undefined) throw new Error("workerd does not start");
+    const miniflare = new loaded.Miniflare({ ...runtime, script: await bundledRecipe() });
+    onTestFinished(() => miniflare.dispose());
+    await expect(miniflare.ready).resolves.toBeInstanceOf(URL);
+  });
+
   test.each(compatibilityDates)("requests one token for many requests, as of %s", async (date) => {
     const { emulator, send } = await deploy(date);
     const bearer = await send("/");
