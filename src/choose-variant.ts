@@ -1,5 +1,5 @@
 /** Chooses the variant if credentials of both are configured, and explains an answer from the wrong endpoint. */
-import { type Emit, emit, emitter, type ResolvedAuthOptions } from "./auth/auth.js";
+import { type Emit, emit as emitEvent, emitter, type ResolvedAuthOptions } from "./auth/auth.js";
 import { credentialMissing, type MachineCredential } from "./auth/credentials/credential.js";
 import type { RecentlyUsed } from "./auth/recently-used.js";
 import type { SharedKey, SharedState } from "./auth/shared-state.js";
@@ -24,6 +24,9 @@ export { detectBoth } from "./variants/detect.js";
 
 /** A stored detection is repeated after this time, because a deployment may change its variant. */
 const detectionLifetimeMs = 60 * 60 * 1_000;
+
+/** A detection of a variant for which the tenant has no credential is repeated after this time. */
+const repeatedAfterMs = 60_000;
 
 /** The longest detection, in time limits: calls of the store and three questions, without the wait for a rate limit. */
 const longestDetection = 7;
@@ -52,8 +55,9 @@ export interface DetectionContext {
 export async function chooseCredential(
   context: DetectionContext,
   signal: AbortSignal | undefined,
+  isRepeated = false,
 ): Promise<{ readonly credential: MachineCredential; readonly detection: Detection | undefined }> {
-  const { target, credentials } = context;
+  const { target, credentials, options, shared } = context;
   const detection = await chooseByDetection(context, signal);
   const { served } = detection;
   const thatAre = (says: string) => credentials.filter(({ variant }) => served[variant] === says);
@@ -61,21 +65,40 @@ export async function chooseCredential(
   if (error?.code === "variant_not_served") throw error;
   // A tenant that has only one of the two needs no verdict, so without a verdict both are looked at.
   const candidates = error ? credentials : [...thatAre("yes"), ...thatAre("unknown")];
-  const existing: MachineCredential[] = [];
+  const [credential, other] = await existing(candidates, !error, context, signal);
+  if (credential === undefined) {
+    const isOld = Math.abs(options.clock.now() - detection.detectedAt) >= repeatedAfterMs;
+    // A customer that moved to the other variant since then has a credential for that one alone.
+    if (isOld && !isRepeated && (await existing(thatAre("no"), true, context, signal)).length > 0) {
+      remember(context, undefined);
+      const { emit } = emitter({ variant: "A", ...target }, options)();
+      await untilAborted(shared.delete(storeKey(context), emit), signal);
+      return chooseCredential(context, signal, true);
+    }
+    throw credentialMissing(target, candidates.map(({ variant }) => variant).join(" or "));
+  }
+  if (error && (other || served[credential.variant] === "no")) throw error;
+  return { credential, detection: served[credential.variant] === "yes" ? detection : undefined };
+}
+
+/** Returns those of the candidates that the tenant has, or the first of them. */
+async function existing(
+  candidates: readonly MachineCredential[],
+  isOneEnough: boolean,
+  context: DetectionContext,
+  signal: AbortSignal | undefined,
+): Promise<MachineCredential[]> {
+  const found: MachineCredential[] = [];
   for (const candidate of candidates) {
     try {
-      await untilAborted(context.prepare(candidate, target), signal);
-      existing.push(candidate);
-      if (!error) break;
+      await untilAborted(context.prepare(candidate, context.target), signal);
+      found.push(candidate);
+      if (isOneEnough) break;
     } catch (fault) {
       if ((fault as { code?: unknown }).code !== "credential_missing") throw fault;
     }
   }
-  const [credential, other] = existing;
-  if (credential === undefined)
-    throw credentialMissing(target, candidates.map(({ variant }) => variant).join(" or "));
-  if (error && (other || served[credential.variant] === "no")) throw error;
-  return { credential, detection: served[credential.variant] === "yes" ? detection : undefined };
+  return found;
 }
 
 /** Resolves with a detection, which may be stored, in flight or new. */
@@ -183,7 +206,7 @@ async function ask(
   });
   const durationMs = options.clock.monotonic() - startedAt;
   const context = { ...target, requestId, at: options.clock.now() };
-  emit(options.onEvent, { type: "variant_detected", ...context, detection, durationMs });
+  emitEvent(options.onEvent, { type: "variant_detected", ...context, detection, durationMs });
   return detection;
 }
 

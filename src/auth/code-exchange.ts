@@ -53,23 +53,26 @@ async function exchangeOnce(
   const { options, state, shared, prepared, key, emit } = context;
   const deadline = deadlineIn(options.rateLimitDeadlineMs, options.clock);
   await state.adopt(shared, emit);
-  const leave = await state.gate.enter({ deadline, signal });
-  let tokens: IssuedTokens;
-  try {
-    const unmark = await markSpent(context, grant.code);
-    if (signal?.aborted) {
-      // No caller waits and nothing was sent, so the code may be sent later.
-      await unmark();
-      throw signal.reason;
+  let tokens: IssuedTokens | undefined;
+  while (tokens === undefined) {
+    const leave = await state.gate.enter({ deadline, signal });
+    try {
+      const unmark = await markSpent(context, grant.code);
+      // Another request may have met the rate limit while this one wrote to the store.
+      const isClosed = !state.gate.isOpen;
+      // Nothing was sent, so the code may be sent later.
+      if (signal?.aborted || isClosed) await unmark();
+      signal?.throwIfAborted();
+      if (isClosed) continue;
+      emit({ type: "token_requested", clientId: prepared.clientId, attempt: 1 });
+      tokens = await sendCode(context, grant).catch(async (error: unknown) => {
+        // The code did not reach the service.
+        if (error instanceof TransportError) await unmark();
+        throw error;
+      });
+    } finally {
+      leave();
     }
-    emit({ type: "token_requested", clientId: prepared.clientId, attempt: 1 });
-    tokens = await sendCode(context, grant).catch(async (error: unknown) => {
-      // The code did not reach the service.
-      if (error instanceof TransportError) await unmark();
-      throw error;
-    });
-  } finally {
-    leave();
   }
   const { token, refreshToken } = tokens;
   const granted = {

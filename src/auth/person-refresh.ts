@@ -310,11 +310,16 @@ class PersonTokenSource implements TokenSource {
     if (version === undefined || send === undefined) return undefined;
     if (!(await this.#isKept(version))) return undefined;
     this.#notSent = undefined;
-    emit({ type: "token_requested", clientId: prepared.clientId, attempt: 1 });
     const putBack = () => {
       this.#context.sentRefreshTokens.delete(mark);
       return this.grant.saveOrHold(stored.grant, version, emit);
     };
+    // Another request may have met the rate limit while this one wrote to the store.
+    if (!endpoint.state.gate.isOpen) {
+      await putBack();
+      return undefined;
+    }
+    emit({ type: "token_requested", clientId: prepared.clientId, attempt: 1 });
     try {
       this.#remember(mark, "unanswered");
       const reply = await sendOnce(endpoint, send);

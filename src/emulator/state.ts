@@ -173,7 +173,7 @@ export function createDeployment(
     authorizations: new SecretMap(random),
     hostSessions: new SecretMap(random),
     loginSessions: new SecretMap(random),
-    faults: new EmulatorFaults(random, operationsOf(settings)),
+    faults: new EmulatorFaults(random, () => operationsOf(settings)),
     customerLog: new CustomerLog(),
     journal: new Journal(),
     flows: new FlowRecord(() => time.now()),

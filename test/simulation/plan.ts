@@ -1,5 +1,5 @@
 // A world as data: what a seed makes, and what shrinking removes from.
-import { randomOf } from "./scheduler.js";
+import { randomOf } from "./random.js";
 
 export interface ProcessPlan {
   readonly rate: number;
@@ -9,17 +9,25 @@ export interface ProcessPlan {
 export interface CustomerPlan {
   readonly tenantId: string;
   readonly variant: "A" | "B";
-  /** If not, the service refuses it. */
-  readonly isRegistered: boolean;
+  /** From then on its deployment serves the other variant. */
+  readonly movesAt?: number | undefined;
+  /** Its key and secrets are replaced then. */
+  readonly rotatesAt?: number | undefined;
+  /** Why the service refuses it for ever. */
+  readonly trouble?: "unknown" | "wrong key" | undefined;
 }
 
-const kinds = [
+export const faultKinds = [
+  "refused",
   "lost before",
   "lost after",
+  "reset",
   "cut body",
+  "slow body",
   "silence",
   "429",
   "429 for a while",
+  "500",
   "503",
   "redirect",
   "page",
@@ -27,13 +35,20 @@ const kinds = [
   "store lost before",
   "store lost after",
   "store slow",
+  "store silent",
+  "store restart",
+  "store failover",
   "jump",
   "suspend",
   "death",
+  "disabled",
+  "narrowed",
 ] as const;
 
+export type FaultKind = (typeof faultKinds)[number];
+
 export interface FaultPlan {
-  readonly kind: (typeof kinds)[number];
+  readonly kind: FaultKind;
   readonly at: number;
   readonly until: number;
   readonly process: number;
@@ -43,11 +58,19 @@ export interface FaultPlan {
   readonly retryAfter: number;
 }
 
-export interface CallPlan {
+/** What a machine (`call`) or a person does at an instant. */
+export interface ActPlan {
+  readonly kind: "call" | "visit" | "two tabs" | "log out" | "sign in";
   readonly at: number;
   readonly process: number;
   readonly customer: number;
-  readonly abortAfterMs: number | undefined;
+  /** Which of the customer's people. */
+  readonly person: number;
+  readonly abortAfterMs?: number | undefined;
+  /** Whether a call uses the service of the call before, if there was one. */
+  readonly isHeld?: boolean | undefined;
+  /** Whether the browser sends the code of a sign-in twice. */
+  readonly isImpatient?: boolean | undefined;
 }
 
 export interface Plan {
@@ -57,37 +80,51 @@ export interface Plan {
   readonly latencyMs: number;
   readonly rateLimit: number | undefined;
   readonly store: "none" | "own" | "shared" | "redis";
+  readonly isEncrypted: boolean;
+  readonly lossWindowMs: number;
+  /** Whether assertions are really signed, and their signatures checked. */
+  readonly isSigned: boolean;
+  readonly hasCookies: boolean;
   readonly processes: readonly ProcessPlan[];
   readonly customers: readonly CustomerPlan[];
   readonly faults: readonly FaultPlan[];
-  readonly calls: readonly CallPlan[];
+  readonly acts: readonly ActPlan[];
 }
 
 export function planOf(seed: number): Plan {
   const random = randomOf(seed);
   const below = (most: number) => Math.floor(random() * most);
   const pick = <T>(from: readonly T[]): T => from[below(from.length)] as T;
+  const chance = (share: number) => random() < share;
+  // Most worlds are small: what needs few parts is found soon, and many are played in the time of a large one.
+  const size = chance(0.85) ? 0.1 : chance(0.7) ? 0.25 : chance(0.7) ? 0.5 : 1;
   const many = <T>(most: number, make: (index: number) => T) =>
-    Array.from({ length: 1 + below(most) }, (_, index) => make(index));
-  const lifeMs = (10 + below(40)) * 60_000;
+    Array.from({ length: 1 + below(Math.max(most * size, 2)) }, (_, index) => make(index));
+  const lifeMs = Math.ceil((5 + 45 * Math.max(size, 0.3) * random()) * 60_000);
   // In three of ten worlds nothing goes wrong, so that needless requests are noticed.
-  const isQuiet = random() < 0.3;
-  const processes = many(6, () => ({
+  const isQuiet = chance(0.3);
+  const isRare = (share: number) => !isQuiet && chance(share);
+  const processes = many(8, () => ({
     rate: 1 + (random() - 0.5) / 5_000,
-    offsetMs: isQuiet || random() < 0.5 ? 0 : below(120_000) - 60_000,
+    offsetMs: isRare(0.5) ? below(120_000) - 60_000 : 0,
   }));
-  const customers = many(8, (index) => ({
+  const customers = many(20, (index) => ({
     tenantId: `tenant-${index}`,
     variant: pick(["A", "B"] as const),
-    isRegistered: random() < 0.9,
+    ...(chance(0.1) && { trouble: pick(["unknown", "wrong key"] as const) }),
+    ...(isRare(0.1) && { movesAt: below(lifeMs) }),
+    ...(isRare(0.2) && { rotatesAt: below(lifeMs) }),
   }));
-  const store = pick(["none", "own", "shared", "redis", "redis"] as const);
+  const store = pick(["none", "own", "shared", "redis", "redis", "redis"] as const);
+  const kinds = faultKinds.filter((kind) => {
+    // In the memory that processes share, a dead one would hold its lock for ever.
+    if (store === "shared" && kind === "death") return false;
+    return store === "redis" || !kind.startsWith("store");
+  });
   const fault = (): FaultPlan => {
     const at = below(lifeMs);
-    const kind = pick(kinds);
     return {
-      // In the memory that processes share, a dead one would hold its lock for ever.
-      kind: kind === "death" && store === "shared" ? "suspend" : kind,
+      kind: pick(kinds),
       at,
       until: Math.min(at + 1_000 + below(120_000), lifeMs),
       process: below(processes.length),
@@ -97,57 +134,92 @@ export function planOf(seed: number): Plan {
       retryAfter: 1 + below(40),
     };
   };
-  const calls = many(50, () => {
-    const [at, customer] = [below(lifeMs), below(customers.length)];
-    const abortAfterMs = !isQuiet && random() < 0.15 ? pick([0, 50, 1_000, 8_000]) : undefined;
+  const faults = isQuiet ? [] : many(10, fault);
+  // Machines and people meet other faults, so most worlds are about one of them.
+  const shareOfPeople = pick([0.1, 0.1, 0.85]);
+  const acts = many(80, (): ActPlan[] => {
+    // Much happens while something goes wrong, and soon after it.
+    const near = faults.length > 0 && chance(0.5) ? pick(faults) : undefined;
+    const at = near ? Math.max(0, near.at - 5_000) + below(near.until - near.at + 20_000) : below(lifeMs);
+    const kind: ActPlan["kind"] = chance(shareOfPeople)
+      ? pick(["visit", "visit", "visit", "two tabs", "sign in", "log out"] as const)
+      : "call";
+    const act = {
+      kind,
+      at,
+      customer: below(customers.length),
+      person: below(2),
+      process: below(processes.length),
+    };
+    if (kind === "sign in") return [{ ...act, isImpatient: chance(0.3) }];
+    if (kind !== "call") return [act];
+    const abortAfterMs = isRare(0.15) ? pick([0, 50, 1_000, 8_000]) : undefined;
+    const isHeld = chance(0.3);
     // Often several processes need the same token at once.
-    const callers = random() < 0.3 ? processes.keys() : [below(processes.length)];
-    return [...callers].map((process) => ({ at, process, customer, abortAfterMs }));
+    const callers = chance(0.3) ? [...processes.keys()] : [act.process];
+    return callers.map((process) => ({ ...act, process, abortAfterMs, isHeld }));
   }).flat();
+  const hasRestart = faults.some(({ kind }) => kind === "store restart");
   return {
     seed,
     lifeMs,
-    lifetimeSeconds: pick([300, 600, 900]),
+    lifetimeSeconds: pick([60, 300, 900]),
     latencyMs: pick([20, 200, 1_500]),
-    rateLimit: isQuiet || random() < 0.5 ? undefined : processes.length + 2,
+    rateLimit: isQuiet || chance(0.5) ? undefined : processes.length + 2,
     store,
+    isEncrypted: store === "redis" && chance(0.15),
+    lossWindowMs: hasRestart || chance(0.2) ? 2_000 : 0,
+    isSigned: chance(0.05),
+    hasCookies: chance(0.5),
     processes,
     customers,
-    faults: isQuiet ? [] : many(10, fault),
-    calls,
+    faults,
+    acts,
   };
 }
 
-/** Removes parts of a world as long as it still fails, first many at once. */
+type Part = "faults" | "acts" | "processes" | "customers";
+
+/** Makes a world that fails smaller as long as it still fails: parts of it, many at once, and its life. */
 export async function shrink(plan: Plan, fails: (plan: Plan) => Promise<boolean>): Promise<Plan> {
   let smallest = plan;
-  for (const part of ["faults", "calls", "processes", "customers"] as const) {
+  const take = async (next: Plan | undefined) => {
+    if (next === undefined || !(await fails(next))) return false;
+    smallest = next;
+    return true;
+  };
+  for (const part of ["faults", "acts", "processes", "customers"] as const) {
     for (let size = smallest[part].length; size >= 1; size = Math.floor(size / 2)) {
-      for (let from = 0; from < smallest[part].length; ) {
-        const next = without(smallest, part, from, size);
-        if (next !== undefined && (await fails(next))) smallest = next;
-        else from += size;
-      }
+      for (let from = 0; from < smallest[part].length; )
+        if (!(await take(without(smallest, part, from, size)))) from += size;
     }
   }
+  for (const plain of [
+    { isEncrypted: false },
+    { isSigned: false },
+    { hasCookies: false },
+    { rateLimit: undefined },
+  ])
+    await take({ ...smallest, ...plain });
+  const lastAt = Math.max(
+    0,
+    ...smallest.acts.map(({ at }) => at),
+    ...smallest.faults.map(({ until }) => until),
+  );
+  await take({ ...smallest, lifeMs: lastAt + 1 });
   return smallest;
 }
 
-function without(
-  plan: Plan,
-  part: "faults" | "calls" | "processes" | "customers",
-  from: number,
-  size: number,
-) {
+function without(plan: Plan, part: Part, from: number, size: number): Plan | undefined {
   const isKept = (index: number) => index < from || index >= from + size;
   const kept = { ...plan, [part]: [...plan[part]].filter((_, index) => isKept(index)) };
-  if (part === "faults" || part === "calls") return kept;
+  if (part === "faults" || part === "acts") return kept;
   if (kept[part].length === 0) return undefined;
-  // Calls and faults name a process and a customer by index.
+  // Acts and faults name a process and a customer by index.
   const name = part === "processes" ? "process" : "customer";
   const move = <T extends { process: number; customer: number }>(all: readonly T[]) =>
     all
       .filter((one) => isKept(one[name]))
       .map((one) => (one[name] < from ? one : { ...one, [name]: one[name] - size }));
-  return { ...kept, faults: move(plan.faults), calls: move(plan.calls) };
+  return { ...kept, faults: move(plan.faults), acts: move(plan.acts) };
 }

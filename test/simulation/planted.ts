@@ -1,4 +1,5 @@
-// Faults that are planted under the client: each must break its rule, or the simulation would not notice a real one.
+// Faults that are planted in the client or under it: each must break its rule, or the simulation would not notice a real
+// one.
 import type { Clock, ConnectorOptions, Service, TokenStore } from "../../src/index.js";
 import type { Plan } from "./plan.js";
 import type { RuleName } from "./rules.js";
@@ -7,6 +8,13 @@ import type { Scheduler } from "./scheduler.js";
 /** An event of the client. */
 type ClientEvent = Parameters<NonNullable<ConnectorOptions["onEvent"]>>[0];
 type Fetch = (url: string, init?: RequestInit) => Promise<Response>;
+
+/** A change of the client's source: a text that occurs once in a file of src, and what replaces it. */
+export interface Change {
+  readonly file: string;
+  readonly from: string;
+  readonly to: string;
+}
 
 /** What breaks the client's surroundings. */
 export interface Planted {
@@ -39,7 +47,201 @@ const withHeaders = async (response: Response, change: (headers: Headers) => voi
 
 let lastToken = "";
 
-export const plantedFaults: Readonly<Record<string, { readonly rule: RuleName } & Planted>> = {
+/** A fault of the client itself. */
+const inSource = (rule: RuleName, file: string, from: string, to: string): PlantedFault => ({
+  rule,
+  change: { file: `src/${file}`, from, to },
+});
+
+export interface PlantedFault extends Planted {
+  readonly rule: RuleName;
+  readonly change?: Change;
+}
+
+const lifecycle = "auth/token-lifecycle.ts";
+const refresh = "auth/person-refresh.ts";
+const exchange = "auth/code-exchange.ts";
+const gate = "auth/token-endpoint.ts";
+const redis = "stores/redis.ts";
+
+export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
+  "a cache of tokens is keyed without the tenant": inSource(
+    "tenant isolation",
+    "connect.ts",
+    "const name = nameOf(variant, target);\n    return auths.get(name, () => {",
+    "const name = nameOf(variant, target);\n    return auths.get(variant, () => {",
+  ),
+  "a stored token is keyed without the tenant and the client": inSource(
+    "tenant isolation",
+    "auth/machine-tokens.ts",
+    'return [kind, variant, target.baseUrl, target.tenantId, clientId, "client_credentials"];',
+    'return [kind, variant, target.baseUrl, clientId.slice(0, 0), "client_credentials"];',
+  ),
+  "a person is held under the tenant": inSource(
+    "person isolation",
+    "backend/person-auths.ts",
+    "const held = this.#held.get(options.person, () => ({}));",
+    'const held = this.#held.get(options.tenantId ?? "", () => ({}));',
+  ),
+  "a grant is stored under the tenant": inSource(
+    "person isolation",
+    "auth/stored-grant.ts",
+    'return JSON.stringify(["grant", variant, target.baseUrl, target.tenantId, clientId, person]);',
+    'return JSON.stringify(["grant", variant, target.baseUrl, target.tenantId, clientId, person.slice(0, 0)]);',
+  ),
+  "a code is not marked as spent": inSource(
+    "a code is sent once",
+    exchange,
+    "if (spentCodes.has(key)) throw alreadySent();\n  spentCodes.set(key, expiresAt);\n  try {",
+    "try {\n    return async () => {};",
+  ),
+  "the mark of a code replaces another": inSource(
+    "a code is sent once",
+    exchange,
+    'await options.store.set(key, "spent", { ifVersion: null, expiresAt });',
+    'await options.store.set(key, "spent", { expiresAt });',
+  ),
+  "a code may be sent again after its answer was lost": inSource(
+    "a code is sent once",
+    exchange,
+    "if (error instanceof TransportError) await unmark();",
+    "await unmark();",
+  ),
+  "the note before a refresh is skipped": inSource(
+    "a refresh token is sent once",
+    refresh,
+    "const version = await this.grant.write(noted, stored.version);",
+    "const version = noted && stored.version;",
+  ),
+  "a refresh retries a 503": inSource(
+    "a refresh token is sent once",
+    refresh,
+    "const reply = await sendOnce(endpoint, send);",
+    "let reply = await sendOnce(endpoint, send);\n      if (reply.answer.status === 503) reply = await sendOnce(endpoint, send);",
+  ),
+  "a refresh token is put back after its answer was lost": inSource(
+    "a refresh token is sent once",
+    refresh,
+    "await this.grant.saveOrHold({ ...stored.grant, isOutcomeUnknown: true }, version, emit);",
+    "await putBack();",
+  ),
+  "the note of another process is not read": inSource(
+    "a refresh token is sent once",
+    refresh,
+    'const isUnknown = isOutcomeUnknown || sentAt !== undefined || outcome === "unanswered";',
+    'const isUnknown = isOutcomeUnknown || outcome === "unanswered";',
+  ),
+  "a refresh goes on with an older copy": inSource(
+    "a refresh token is sent once",
+    refresh,
+    'if (outcome === "replaced") throw outcomeUnknown(replacedBefore);',
+    "",
+  ),
+  "the compare-and-set is a set, and the lock is ignored": {
+    rule: "a refresh token is sent once",
+    store: (store) => ({
+      ...store,
+      set: (key, value, { ifVersion: _ifVersion, ...options } = {}) => store.set(key, value, options),
+      lock: async (_key, task) => task(),
+    }),
+  },
+  "the gate forgets": inSource("Retry-After", gate, "if (closedMs > 0) {", "if (closedMs > 1e12) {"),
+  "deadlines and pauses use epoch time": inSource(
+    "Retry-After",
+    "clock.ts",
+    "if (!byNow) return () => ms - (monotonic() - startedAt);",
+    "if (!byNow) {\n    const begun = now();\n    return () => ms - (now() - begun) - 0 * startedAt;\n  }",
+  ),
+  "a rate limit of another process is not adopted": inSource(
+    "Retry-After in the fleet",
+    gate,
+    "this.gate.adopt(record);",
+    "",
+  ),
+  "the pause after a refusal is skipped": inSource(
+    "pause after a refusal",
+    lifecycle,
+    "if (this.#error !== undefined && this.#closedMs() > 0) throw this.#error;",
+    "",
+  ),
+  "an expired token is served while it is renewed": inSource(
+    "fresh tokens",
+    lifecycle,
+    "if (now < held.token.expiresAt) return this.#serveWhileRenewing(held, requestId);",
+    "return this.#serveWhileRenewing(held, requestId);",
+  ),
+  "callers do not share a renewal": inSource(
+    "few requests",
+    lifecycle,
+    "const shared = this.isRenewing ? this.#renewal : undefined;",
+    "const shared = this.isRenewing && false ? this.#renewal : undefined;",
+  ),
+  "a late 401 discards a fresh token": inSource(
+    "few requests",
+    lifecycle,
+    "if (this.#held === undefined || this.#held.token.value !== token?.value) return;",
+    "if (this.#held === undefined) return;",
+  ),
+  "a token in the store is not used": inSource(
+    "few requests",
+    "auth/machine-tokens.ts",
+    "if (isNewer(stored, renewal) && renewal.isFresh(stored)) return { token: stored };",
+    "",
+  ),
+  "a detection is kept after the variant changed": inSource(
+    "healing",
+    "choose-variant.ts",
+    "remember(context, undefined);\n    await context.shared.delete(storeKey(context), renewal.emit);",
+    "",
+  ),
+  "a refused token is taken from the store again": inSource(
+    "healing",
+    "auth/machine-tokens.ts",
+    "return stored !== undefined && ![renewal.refusedValue, renewal.heldValue].includes(stored.value);",
+    'return stored !== undefined && (renewal.heldValue ?? "") !== stored.value;',
+  ),
+  "a refusal of the network ends a login": inSource(
+    "sessions last",
+    refresh,
+    "if (isStoreError(cause) || this.grant.over !== undefined) throw cause;",
+    'if (!isStoreError(cause)) throw await this.grant.end(personRequiredError("B", "refused", "no"));\n      if (this.grant.over !== undefined) throw cause;',
+  ),
+  "a store that fails ends a session": inSource(
+    "sessions last",
+    "backend/records.ts",
+    'if (!isStoreError(error) || error.code !== "store_corrupt") throw error;',
+    "",
+  ),
+  "the store is written in clear": inSource(
+    "no secret",
+    "stores/encrypted.ts",
+    "const sealed = await encryption.seal(value, { name: await encryption.nameOf(name) });",
+    "const sealed = (await encryption.nameOf(name)) && value;",
+  ),
+  "a lease is renewed for ever": inSource(
+    "nothing grows",
+    redis,
+    "lease.end();\n          // If it fails",
+    "// If it fails",
+  ),
+  "a listener stays at the signal of a caller": inSource(
+    "nothing grows",
+    "http/exchange.ts",
+    "if (known === undefined || !known.ends.delete(end) || known.ends.size > 0) return;",
+    "if (known !== undefined) return;",
+  ),
+  "a grant is stored without an end": inSource(
+    "nothing grows",
+    "backend/backend-options.ts",
+    "{ ...options, expiresAt: Math.min(expiresAt, expiry()) }",
+    "{ ...options, expiresAt: Math.max(expiresAt, expiry()) }",
+  ),
+  "the release of a lock fails unseen": inSource(
+    "no unhandled rejection",
+    redis,
+    "run(releaseScript, name, [holder]).catch(() => {}));",
+    "run(releaseScript, name, [holder]));",
+  ),
   "the store returns another key's token": {
     rule: "tenant isolation",
     store: (store) => ({
@@ -73,14 +275,14 @@ export const plantedFaults: Readonly<Record<string, { readonly rule: RuleName } 
     },
   },
   "a proxy sends a token request twice": {
-    rule: "nothing twice",
+    rule: "an assertion is sent once",
     fetch: (fetch) => async (url, init) => {
       if (isForToken(init)) fetch(url, init).catch(() => {});
       return fetch(url, init);
     },
   },
   "the first assertion is sent again and again": {
-    rule: "nothing twice",
+    rule: "an assertion is sent once",
     fetch: (fetch) => {
       const first = new Map<string, RequestInit>();
       return async (url, init) => {
@@ -90,7 +292,7 @@ export const plantedFaults: Readonly<Record<string, { readonly rule: RuleName } 
     },
   },
   "a fault is retried by the transport": {
-    rule: "nothing twice",
+    rule: "an assertion is sent once",
     fetch: (fetch) => (url, init) => fetch(url, init).catch(() => fetch(url, init)),
   },
   "no timer ever ends": { rule: "deadline", clock: (clock) => ({ ...clock, setTimeout: () => ({}) }) },

@@ -1,85 +1,129 @@
-// A Redis that runs the scripts of redis.ts in virtual time. It can lose commands and answers.
+// A Redis that runs the scripts of redis.ts in virtual time. It loses commands and answers, crashes, and is replaced by an
+// older copy of itself.
 import { createHash } from "node:crypto";
 import type { Owner, Scheduler } from "./scheduler.js";
 
 /** What happens to the next command. */
-export type RedisFault = "store lost before" | "store lost after" | "store slow" | undefined;
+export type RedisFault = "store lost before" | "store lost after" | "store slow" | "store silent" | undefined;
 
 interface Entry {
-  value: string;
-  expiresAt: number;
+  readonly value: string;
+  readonly expiresAt: number;
 }
 
-export class SimulatedRedis {
-  readonly #entries = new Map<string, Entry>();
+interface Change {
+  readonly at: number;
+  readonly key: string;
+  readonly before: Entry | undefined;
+}
+
+/** The data of a Redis and its five scripts, as JavaScript. */
+export class RedisData {
+  readonly entries: Map<string, Entry> = new Map();
   readonly #scripts = new Map<string, string>();
-  readonly #scheduler: Scheduler;
+  readonly #changes: Change[] = [];
   readonly #epoch: () => number;
 
-  constructor(scheduler: Scheduler, epoch: () => number) {
-    this.#scheduler = scheduler;
+  constructor(epoch: () => number) {
     this.#epoch = epoch;
   }
 
-  /** The connection of one process. */
-  client(owner: Owner, latencyMs: () => number, fault: () => RedisFault) {
-    return {
-      call: (command: string, ...args: string[]): Promise<unknown> =>
-        new Promise((resolve, reject) => {
-          const kind = fault();
-          const ms = () => latencyMs() + (kind === "store slow" ? 4_000 : 0);
-          const lost = () => reject(new Error("Connection is closed."));
-          if (kind === "store lost before") {
-            this.#scheduler.at(this.#scheduler.now + ms(), lost, owner);
-            return;
-          }
-          this.#scheduler.at(this.#scheduler.now + ms(), () => {
-            let answer: unknown;
-            try {
-              answer = this.#run(command, args);
-            } catch (error) {
-              answer = error;
-            }
-            const deliver = () => (answer instanceof Error ? reject(answer) : resolve(answer));
-            const end = kind === "store lost after" ? lost : deliver;
-            this.#scheduler.at(this.#scheduler.now + ms(), end, owner);
-          });
-        }),
-    };
+  /** Undoes the changes since an instant, and forgets the scripts, as a restart or a failover does. */
+  restoreTo(instant: number): void {
+    while ((this.#changes.at(-1)?.at ?? 0) > instant) {
+      const { key, before } = this.#changes.pop() as Change;
+      if (before === undefined) this.entries.delete(key);
+      else this.entries.set(key, before);
+    }
+    this.#scripts.clear();
   }
 
-  #run(command: string, [text = "", , key = "", ...args]: string[]): unknown {
+  /** @throws Error with the text of Redis' answer */
+  run(command: string, [text = "", , key = "", ...args]: readonly string[]): unknown {
     if (command === "eval") this.#scripts.set(createHash("sha1").update(text).digest("hex"), text);
     const script = command === "eval" ? text : this.#scripts.get(text);
-    if (script === undefined) throw new Error("NOSCRIPT No matching script.");
+    if (script === undefined) throw new Error("NOSCRIPT No matching script. Please use EVAL.");
     const now = this.#epoch();
-    const found = this.#entries.get(key);
+    const found = this.entries.get(key);
     const entry = found && found.expiresAt > now ? found : undefined;
     const [first = "", second = "", over = "", expiry] = args;
     if (script.includes("PXAT")) {
       const current = entry === undefined ? "missing" : `=${/^\S+/.exec(entry.value)?.[0] ?? " "}`;
       if (current === `=${first}`) return 1;
       if (over !== "any" && over !== current) return 0;
-      this.#entries.set(key, {
-        value: second,
-        expiresAt: expiry ? Number(expiry) : Number.POSITIVE_INFINITY,
-      });
+      this.#set(key, { value: second, expiresAt: expiry ? Number(expiry) : Number.POSITIVE_INFINITY });
       return 1;
     }
     if (script.includes("NX")) {
       if (entry !== undefined) return entry.value === first ? 1 : 0;
-      this.#entries.set(key, { value: first, expiresAt: now + Number(second) });
+      this.#set(key, { value: first, expiresAt: now + Number(second) });
       return 1;
     }
     if (script.includes("PEXPIRE")) {
       if (entry?.value !== first) return 0;
-      entry.expiresAt = now + Number(second);
+      this.#set(key, { ...entry, expiresAt: now + Number(second) });
       return 1;
     }
     if (script.includes("DEL")) {
-      if (script.includes("GET") && entry?.value !== first) return 0;
-      return this.#entries.delete(key) ? 1 : 0;
+      if (entry === undefined || (script.includes("GET") && entry.value !== first)) return 0;
+      this.#set(key, undefined);
+      return 1;
     }
     return entry?.value ?? null;
+  }
+
+  #set(key: string, entry: Entry | undefined): void {
+    this.#changes.push({ at: this.#epoch(), key, before: this.entries.get(key) });
+    if (entry === undefined) this.entries.delete(key);
+    else this.entries.set(key, entry);
+  }
+}
+
+export class SimulatedRedis {
+  readonly data: RedisData;
+  readonly #scheduler: Scheduler;
+  readonly #epoch: () => number;
+  /** While it is down, connections are refused. */
+  #downUntil = 0;
+
+  constructor(scheduler: Scheduler, epoch: () => number) {
+    this.data = new RedisData(epoch);
+    this.#scheduler = scheduler;
+    this.#epoch = epoch;
+  }
+
+  /** Crashes now, and is back after `downMs` with its data as it was `lossMs` before. */
+  crash(lossMs: number, downMs: number): void {
+    this.data.restoreTo(this.#epoch() - lossMs);
+    this.#downUntil = Math.max(this.#downUntil, this.#scheduler.now + downMs);
+  }
+
+  /** The connection of one process. */
+  client(owner: Owner, latencyMs: () => number, fault: () => RedisFault) {
+    const scheduler = this.#scheduler;
+    return {
+      call: (command: string, ...args: string[]): Promise<unknown> =>
+        new Promise((resolve, reject) => {
+          const kind = fault();
+          const slowMs = kind === "store slow" ? 4_000 : 0;
+          const lost = () => reject(new Error("Connection is closed."));
+          if (kind === "store silent") return;
+          if (kind === "store lost before") {
+            scheduler.after(latencyMs(), lost, owner);
+            return;
+          }
+          scheduler.after(latencyMs() + slowMs, () => {
+            let end = lost;
+            if (scheduler.now >= this.#downUntil)
+              try {
+                const answer = this.data.run(command, args);
+                if (kind !== "store lost after") end = () => resolve(answer);
+              } catch (error) {
+                end = () => reject(error);
+              }
+            scheduler.after(latencyMs(), end, owner);
+          });
+        }),
+    };
   }
 }

@@ -1,6 +1,6 @@
-// Virtual time: what happens at one instant happens in one order, also what WebCrypto finishes on other threads.
-import "../support/load-at-once.js";
+// Virtual time: what happens at one instant happens in one order.
 import type { Clock } from "../../src/index.js";
+import { drain } from "./determinism.js";
 
 /** Whatever timers and answers belong to: it can be suspended, or be dead. */
 export interface Owner {
@@ -9,89 +9,92 @@ export interface Owner {
 }
 
 interface Task {
-  readonly at: number;
+  at: number;
   readonly order: number;
   readonly owner: Owner | undefined;
   readonly run: () => void;
+  isOver: boolean;
 }
 
 /** A whole second, so that `Date` headers and claims are exact. */
 export const START: number = Date.UTC(2026, 0, 1, 12, 0, 0);
 
-/** Results of WebCrypto that are not delivered yet, in the order of the requests. */
-const results: { readonly ended: Promise<unknown>; readonly deliver: () => void }[] = [];
-let isSimulating = false;
-
-const { prototype } = SubtleCrypto;
-for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(prototype)))
-  if (typeof value === "function" && name !== "constructor")
-    Object.defineProperty(prototype, name, {
-      configurable: true,
-      writable: true,
-      value(this: SubtleCrypto, ...args: unknown[]) {
-        const result: Promise<unknown> = value.apply(this, args);
-        if (!isSimulating) return result;
-        const ended = result.catch(() => {});
-        return new Promise((resolve) => results.push({ ended, deliver: () => resolve(result) }));
-      },
-    });
-
-const immediate = () => new Promise((resolve) => setImmediate(resolve));
-
-/** Does all work that needs no time. One result is delivered at a time, so its consequences come before the next. */
-async function drain(): Promise<void> {
-  for (await immediate(); ; await immediate()) {
-    const next = results.shift();
-    if (next === undefined) return;
-    await next.ended;
-    next.deliver();
-  }
-}
+const isSooner = (one: Task, other: Task) =>
+  one.at < other.at || (one.at === other.at && one.order < other.order);
 
 export class Scheduler {
   /** Milliseconds since the world began. */
   now = 0;
-  #tasks: Task[] = [];
+  /** A heap: no task is later than those at twice its index, plus 1 and 2. */
+  readonly #tasks: Task[] = [];
   #order = 0;
 
   at(at: number, run: () => void, owner?: Owner): Task {
-    const task = { at: Math.max(at, this.now), order: this.#order++, owner, run };
-    this.#tasks.push(task);
+    const task = { at: Math.max(at, this.now), order: this.#order++, owner, run, isOver: false };
+    this.#add(task);
     return task;
   }
 
-  cancel(task: unknown): void {
-    this.#tasks = this.#tasks.filter((one) => one !== task);
+  after(ms: number, run: () => void, owner?: Owner): Task {
+    return this.at(this.now + ms, run, owner);
   }
 
   /** The number of timers and answers that processes still wait for. */
   get pending(): number {
-    return this.#tasks.filter(({ owner }) => owner && !owner.isDead).length;
+    return this.#tasks.filter(({ owner, isOver }) => !isOver && owner && !owner.isDead).length;
   }
 
   async runUntil(end: number): Promise<void> {
-    isSimulating = true;
     for (;;) {
       await drain();
-      const task = this.#next();
+      const [task] = this.#tasks;
       if (task === undefined || task.at > end) break;
-      this.cancel(task);
-      this.now = task.at;
+      this.#removeFirst();
       const { owner } = task;
-      if (owner?.isDead) continue;
-      if (owner && owner.suspendedUntil > this.now) this.#tasks.push({ ...task, at: owner.suspendedUntil });
-      else task.run();
+      // Of what is cancelled or dead nothing follows, so there is nothing to drain.
+      if (task.isOver || owner?.isDead) {
+        while (this.#tasks[0]?.isOver) this.#removeFirst();
+        if (this.#tasks[0] === undefined) break;
+        continue;
+      }
+      this.now = Math.max(this.now, task.at);
+      if (owner && owner.suspendedUntil > this.now) {
+        task.at = owner.suspendedUntil;
+        this.#add(task);
+        continue;
+      }
+      task.isOver = true;
+      task.run();
     }
-    isSimulating = false;
     this.now = end;
   }
 
-  #next(): Task | undefined {
-    const isSooner = (one: Task, other: Task) =>
-      one.at < other.at || (one.at === other.at && one.order < other.order);
-    let next: Task | undefined;
-    for (const task of this.#tasks) if (next === undefined || isSooner(task, next)) next = task;
-    return next;
+  #add(task: Task): void {
+    const tasks = this.#tasks;
+    let at = tasks.push(task) - 1;
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      if (!isSooner(task, tasks[parent] as Task)) break;
+      tasks[at] = tasks[parent] as Task;
+      at = parent;
+    }
+    tasks[at] = task;
+  }
+
+  #removeFirst(): void {
+    const tasks = this.#tasks;
+    const last = tasks.pop() as Task;
+    if (tasks.length === 0) return;
+    let at = 0;
+    for (;;) {
+      let child = 2 * at + 1;
+      if (child >= tasks.length) break;
+      if (child + 1 < tasks.length && isSooner(tasks[child + 1] as Task, tasks[child] as Task)) child++;
+      if (!isSooner(tasks[child] as Task, last)) break;
+      tasks[at] = tasks[child] as Task;
+      at = child;
+    }
+    tasks[at] = last;
   }
 
   /** The clock of a process: its epoch time is off, and jumps; both its times run a little fast or slow. */
@@ -100,30 +103,11 @@ export class Scheduler {
     return {
       monotonic,
       now: () => Math.floor(START + monotonic() + offsetMs()),
-      // A task that suspension has delayed is another object, so a cancelled timer also knows that it is over.
-      setTimeout: (run, ms) => {
-        const timer = { isOver: false, task: undefined as unknown };
-        timer.task = this.at(this.now + Math.max(ms, 0) / rate, () => timer.isOver || run(), owner);
-        return timer;
-      },
+      setTimeout: (run, ms) => this.after(Math.max(ms, 0) / rate, run, owner),
       clearTimeout: (handle) => {
-        if (handle === undefined) return;
-        const timer = handle as { isOver: boolean; task: unknown };
-        timer.isOver = true;
-        this.cancel(timer.task);
+        if (handle !== undefined) (handle as Task).isOver = true;
       },
       random,
     };
   }
-}
-
-/** Numbers from 0 up to 1, the same for the same seed (mulberry32). */
-export function randomOf(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

@@ -1,93 +1,184 @@
-// npm run simulate -- [--worlds N] [--seed S] [--json] [--planted] [--trace]
+// npm run simulate -- [--worlds N] [--seed S] [--workers W] [--state FILE] [--json] [--trace] [--html FILE] [--planted]
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
-import { type Plan, planOf, shrink } from "./plan.js";
-import { type Planted, plantedFaults } from "./planted.js";
-import { type Outcome, play } from "./world.js";
+import { faultKinds } from "./plan.js";
+import { plantedFaults } from "./planted.js";
+import { sequenceDiagram } from "./sequence-diagram.js";
+import type { Failure, Played } from "./worker.js";
+import { carryOutApart, Workers } from "./workers.js";
 
-export interface Failure {
+/** What a run has done so far. A run that is stopped goes on from it. */
+export interface Progress {
   readonly seed: number;
-  readonly rule: string;
-  readonly how: string;
+  readonly worlds: number;
+  played: number;
+  events: number;
+  /** Of all runs together. */
+  seconds: number;
+  readonly faults: Partial<Record<string, number>>;
+  readonly failures: Failure[];
 }
 
-/** Plays so many worlds, from a seed on. Returns how many lines their traces had, and the rules that broke. */
-export async function simulate(
-  seed: number,
-  worlds: number,
-): Promise<{ events: number; failures: Failure[] }> {
-  const failures: Failure[] = [];
-  let events = 0;
-  for (let at = seed; at < seed + worlds; at++) {
-    const { broken, trace } = await play(planOf(at));
-    events += trace.length;
-    for (const [rule, how] of broken) failures.push({ seed: at, rule, how });
+interface RunOptions {
+  readonly seed: number;
+  readonly worlds: number;
+  readonly workers: number;
+  readonly state?: string | undefined;
+  readonly onProgress?: (progress: Progress, rate: number) => void;
+}
+
+/** A worker gets so many worlds at a time. */
+const chunk = 50;
+
+/** Plays worlds on several cores, from where the state file says that an earlier run stopped. */
+export async function simulate({ seed, worlds, workers, state, onProgress }: RunOptions): Promise<Progress> {
+  const begun: Progress = { seed, worlds, played: 0, events: 0, seconds: 0, faults: {}, failures: [] };
+  const known = state && existsSync(state) ? (JSON.parse(readFileSync(state, "utf8")) as Progress) : begun;
+  if (known.seed !== seed || known.worlds !== worlds)
+    throw new Error(
+      `${state} is of --seed ${known.seed} --worlds ${known.worlds}. Pass these, or another file.`,
+    );
+  const progress = { ...known };
+  const [startedAt, before, playedBefore] = [performance.now(), known.seconds, known.played];
+  // Parts end in any order, but the state holds only those before which all are done.
+  const done = new Map<number, Played>();
+  let next = seed + known.played;
+  const save = () => {
+    for (let part = done.get(seed + progress.played); part; part = done.get(seed + progress.played)) {
+      done.delete(part.seed);
+      progress.played += part.worlds;
+      progress.events += part.events;
+      progress.failures.push(...part.failures);
+      for (const [kind, count = 0] of Object.entries(part.faults))
+        progress.faults[kind] = (progress.faults[kind] ?? 0) + count;
+    }
+    progress.seconds = before + (performance.now() - startedAt) / 1_000;
+    if (state === undefined) return;
+    writeFileSync(`${state}.new`, JSON.stringify(progress));
+    renameSync(`${state}.new`, state);
+  };
+  const fleet = new Workers();
+  try {
+    await Promise.all(
+      Array.from({ length: workers }, async () => {
+        const carryOut = await fleet.start();
+        while (next < seed + worlds) {
+          const from = next;
+          next = Math.min(from + chunk, seed + worlds);
+          done.set(from, await carryOut({ seed: from, worlds: next - from }));
+          save();
+          onProgress?.(progress, (progress.played - playedBefore) / (progress.seconds - before));
+        }
+      }),
+    );
+  } finally {
+    fleet.end();
   }
-  return { events, failures };
+  if (state !== undefined) rmSync(state, { force: true });
+  return progress;
 }
 
 /** Returns the number of worlds after which a planted fault broke its rule; `undefined` if it did not. */
-export async function worldsUntilFound(name: string, most: number): Promise<number | undefined> {
+export async function worldsUntilFound(name: string, most: number, from = 1): Promise<number | undefined> {
   const fault = plantedFaults[name];
   if (fault === undefined) throw new Error(`"${name}" is not a planted fault.`);
-  for (let seed = 1; seed <= most; seed++)
-    if ((await play(planOf(seed), fault)).broken.has(fault.rule)) return seed;
-  return undefined;
+  const order = { seed: from, worlds: most, planted: name, until: fault.rule };
+  const { worlds, failures } = await carryOutApart(order, fault.change);
+  return failures.some(({ rule }) => rule === fault.rule) ? worlds : undefined;
 }
 
-/** Makes a failing world as small as it can be, and prints it. */
-export async function explain({ seed, rule, how }: Failure, planted?: Planted): Promise<string> {
-  const fails = async (plan: Plan) =>
-    [...(await play(plan, planted)).broken.keys()].some((one) => one === rule);
-  const plan = await shrink(planOf(seed), fails);
-  const { trace } = await play(plan, planted);
-  const { processes, customers, faults, calls } = plan;
-  const size = [processes, customers, faults, calls].map(({ length }) => length).join(", ");
+/** Makes a failing world as small as it can be. */
+export function explain({ seed, rule }: Pick<Failure, "seed" | "rule">, planted?: string): Promise<Played> {
+  const order = { seed, worlds: 1, until: rule, explain: true, planted } as const;
+  return carryOutApart(order, plantedFaults[planted ?? ""]?.change);
+}
+
+export function explanation({ seed, rule, how }: Failure, { plan, trace = [] }: Played): string {
+  const { processes = [], customers = [], faults = [], acts = [], lifeMs = 0 } = plan ?? {};
+  const size = [processes, customers, faults, acts].map(({ length }) => length).join(", ");
   return [
     `Seed ${seed} broke "${rule}": ${how}`,
-    `Shrunk to ${size} processes, customers, faults, calls. Replay: npm run simulate -- --seed ${seed}`,
+    `Shrunk to ${size} processes, customers, faults, acts in ${Math.ceil(lifeMs / 1_000)} s. Replay: npm run simulate -- --seed ${seed}`,
     JSON.stringify(plan),
     ...trace,
   ].join("\n");
 }
 
-const mostWorldsOfAPlantedFault = 200;
+/** A planted fault that is not found in so many worlds counts as missed. */
+export const mostWorldsOfAPlantedFault = 20_000;
+const mostExplained = 3;
+
+async function plant(only: string | undefined): Promise<number> {
+  let missed = 0;
+  for (const [name, { rule }] of Object.entries(plantedFaults)) {
+    if (only !== undefined && !name.includes(only)) continue;
+    const startedAt = performance.now();
+    const found = await worldsUntilFound(name, mostWorldsOfAPlantedFault);
+    if (found === undefined) missed++;
+    const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
+    console.log(`${String(found ?? "not found").padStart(9)}  ${seconds.padStart(6)} s  ${name} (${rule})`);
+  }
+  return missed === 0 ? 0 : 1;
+}
 
 async function main(): Promise<number> {
   const { values } = parseArgs({
     options: {
-      worlds: { type: "string", default: "1" },
+      worlds: { type: "string" },
       seed: { type: "string", default: "1" },
+      workers: { type: "string", default: String(availableParallelism()) },
+      state: { type: "string" },
       json: { type: "boolean", default: false },
       planted: { type: "boolean", default: false },
+      only: { type: "string" },
       trace: { type: "boolean", default: false },
+      html: { type: "string" },
     },
   });
-  const [seed, worlds] = [Number(values.seed), Number(values.worlds)];
-  if (![seed, worlds].every(Number.isSafeInteger) || worlds < 1)
-    throw new Error("--seed and --worlds must be whole numbers, --worlds 1 or more.");
-  if (values.planted) {
-    let missed = 0;
-    for (const [name, { rule }] of Object.entries(plantedFaults)) {
-      const found = await worldsUntilFound(name, mostWorldsOfAPlantedFault);
-      if (found === undefined) missed++;
-      console.log(`${String(found ?? "not found").padStart(9)}  ${name} (${rule})`);
-    }
-    return missed === 0 ? 0 : 1;
+  const [seed, worlds, workers] = [values.seed, values.worlds ?? "1", values.workers].map(Number) as [
+    number,
+    number,
+    number,
+  ];
+  if (![seed, worlds, workers].every(Number.isSafeInteger) || worlds < 1 || workers < 1)
+    throw new Error("--seed, --worlds and --workers must be whole numbers, the latter two 1 or more.");
+  if (values.planted) return plant(values.only);
+  if (values.trace || values.html !== undefined) {
+    const played = await carryOutApart({ seed, worlds: 1 });
+    const [failure] = played.failures;
+    const shown = failure ? { ...played, ...(await explain(failure)) } : played;
+    if (values.html !== undefined) writeFileSync(values.html, sequenceDiagram(seed, shown, failure));
+    else console.log([...(shown.trace ?? []), shown.digest].join("\n"));
+    return failure ? 1 : 0;
   }
-  if (values.trace) {
-    const { trace, digest }: Outcome = await play(planOf(seed));
-    console.log([...trace, digest].join("\n"));
-    return 0;
-  }
-  const startedAt = performance.now();
-  const { events, failures } = await simulate(seed, worlds);
-  const seconds = (performance.now() - startedAt) / 1_000;
-  if (values.json) console.log(JSON.stringify({ worlds, seed, events, seconds, failures }));
-  else
+  const isLong = worlds >= 10_000;
+  const state =
+    values.state ?? (isLong ? `node_modules/.cache/simulation-${seed}-${worlds}.json` : undefined);
+  const onProgress = ({ played, failures }: Progress, rate: number) => {
+    const leftMinutes = Math.ceil((worlds - played) / rate / 60);
+    const line = `${played} of ${worlds} worlds, ${rate.toFixed(0)}/s, ${leftMinutes} min left, ${failures.length} broken rules`;
+    if (process.stderr.isTTY) process.stderr.write(`\r${line.padEnd(80)}`);
+  };
+  const progress = await simulate({ seed, worlds, workers, state, onProgress });
+  if (process.stderr.isTTY) process.stderr.write("\n");
+  const { events, seconds, faults, failures } = progress;
+  const rate = worlds / seconds;
+  if (values.json) {
     console.log(
-      `${worlds} worlds, ${events} events, ${seconds.toFixed(1)} s, ${failures.length} broken rules`,
+      JSON.stringify({ worlds, seed, events, seconds, workers, worldsPerSecond: rate, faults, failures }),
     );
-  if (!values.json) for (const one of failures.slice(0, 3)) console.log(await explain(one));
+    return failures.length === 0 ? 0 : 1;
+  }
+  console.log(
+    `${worlds} worlds, ${events} events, ${seconds.toFixed(1)} s, ${rate.toFixed(1)} worlds a second on ${workers} cores, ${failures.length} broken rules`,
+  );
+  const byKind = faultKinds.map((kind) => `${kind} ${faults[kind] ?? 0}`);
+  console.log(`faults: ${byKind.join(", ")}`);
+  for (const failure of failures.slice(0, mostExplained))
+    console.log(explanation(failure, await explain(failure)));
+  for (const { seed: at, rule, how } of failures.slice(mostExplained))
+    console.log(`Seed ${at} broke "${rule}": ${how}`);
   return failures.length === 0 ? 0 : 1;
 }
 

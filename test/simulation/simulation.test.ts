@@ -1,33 +1,55 @@
 // Worlds from seeds: no rule breaks, a seed replays exactly, and a planted fault is found.
-import { expect, test } from "vitest";
-import { planOf } from "./plan.js";
+import { type ChildProcess, spawn } from "node:child_process";
+import { afterAll, expect, test } from "vitest";
+import { keptWorlds } from "./kept.js";
 import { plantedFaults } from "./planted.js";
-import { explain, simulate, worldsUntilFound } from "./simulate.js";
-import { play } from "./world.js";
+import { sequenceDiagram } from "./sequence-diagram.js";
+import { explain, explanation, worldsUntilFound } from "./simulate.js";
+import { Workers } from "./workers.js";
 
-test("in fifty worlds no rule is broken", async () => {
-  expect((await simulate(1, 50)).failures).toEqual([]);
+const workers = new Workers();
+const worker = workers.start();
+const busy: ChildProcess[] = [];
+afterAll(() => {
+  workers.end();
+  for (const child of busy) child.kill();
 });
 
-test("the same seed has the same trace", async () => {
-  for (const seed of [3, 17, 41]) {
-    const { trace } = await play(planOf(seed));
-    expect((await play(planOf(seed))).trace).toEqual(trace);
-  }
+test("in forty worlds no rule is broken", async () => {
+  const { failures, events } = await (await worker)({ seed: 1, worlds: 40 });
+  expect(failures).toEqual([]);
+  expect(events).toBeGreaterThan(2_000);
 });
 
-test.each(["the lock is ignored", "the header Retry-After is lost", "the store returns another key's token"])(
-  "a planted fault is found: %s",
-  async (name) => {
-    expect(await worldsUntilFound(name, 200)).toBeDefined();
-  },
-);
+test.each(keptWorlds)("a world that broke a rule does not break it any more: $found", async ({ plan }) => {
+  expect((await (await worker)({ seed: plan.seed, worlds: 1, plan })).failures).toEqual([]);
+});
 
-test("a failing world is shrunk to the few parts that make it fail", async () => {
-  const seed = (await worldsUntilFound("a proxy sends a token request twice", 200)) ?? 0;
-  const failure = { seed, rule: "nothing twice", how: "a jti" };
-  const text = await explain(failure, plantedFaults["a proxy sends a token request twice"]);
+test("the same seed has the same trace in another process, and beside two busy loops", async () => {
+  const seeds = [3, 17, 41];
+  const digestsOf = async (carryOut: Awaited<typeof worker>) => {
+    const digests: (string | undefined)[] = [];
+    for (const seed of seeds) digests.push((await carryOut({ seed, worlds: 1 })).digest);
+    return digests;
+  };
+  const alone = await digestsOf(await worker);
+  for (let loop = 0; loop < 2; loop++) busy.push(spawn(process.execPath, ["-e", "for (;;);"]));
+  expect(await digestsOf(await workers.start())).toEqual(alone);
+  for (const child of busy) child.kill();
+});
+
+test("a planted fault is found, and its world is shrunk to the few parts that make it fail", async () => {
+  const name = "the first assertion is sent again and again";
+  const { rule } = plantedFaults[name] ?? { rule: "deadline" };
+  const after = await worldsUntilFound(name, 100);
+  expect(after).toBeDefined();
+  const failure = { seed: after ?? 0, rule, how: "<b>sent again</b>" };
+  const played = await explain(failure, name);
+  const text = explanation(failure, played);
   expect(text).toContain("Shrunk to 1, 1, 0, ");
-  expect(text).toContain(`Replay: npm run simulate -- --seed ${seed}`);
-  expect(text).toContain("broken: nothing twice");
+  expect(text).toContain(`Replay: npm run simulate -- --seed ${failure.seed}`);
+  expect(text).toContain(`broken: ${rule}`);
+  const page = sequenceDiagram(failure.seed, played, failure);
+  expect(page).toContain("&#60;b&#62;sent again");
+  expect(page).not.toMatch(/<b>|<script|https?:\/\/(?!service|planner)/);
 });

@@ -295,16 +295,16 @@ interface Armed extends Pick<FaultReport, "id" | "fault"> {
 export class EmulatorFaults {
   // All methods are synchronous, so that a fault's count is exact for concurrent requests too.
   readonly #random: RandomSource;
-  readonly #operations: ReadonlySet<string>;
+  readonly #operations: () => readonly string[];
   readonly #armed = new Map<string, Armed>();
   /** Aborted when a reset replaces the deployment, so that no answer stays slow. @internal */
   readonly ended: AbortController = new AbortController();
   #added = 0;
 
-  /** `operations` are all operations of the deployment. @internal */
-  constructor(random: RandomSource, operations: readonly string[]) {
+  /** `operations` returns all operations of the deployment. @internal */
+  constructor(random: RandomSource, operations: () => readonly string[]) {
     this.#random = random;
-    this.#operations = new Set(operations);
+    this.#operations = operations;
     // Each delayed answer adds a listener, and there may be many.
     setMaxListeners(0, this.ended.signal);
   }
@@ -318,8 +318,9 @@ export class EmulatorFaults {
     const parsed = structuredClone(accepted);
     const operation = parsed.match?.operation;
     // A fault that never applies would make people search for the error in the code under test.
-    if (operation !== undefined && !this.#operations.has(operation)) {
-      const issue = `match.operation: must be one of ${[...this.#operations].join(", ")}`;
+    const known = operation === undefined ? [] : this.#operations();
+    if (operation !== undefined && !known.includes(operation)) {
+      const issue = `match.operation: must be one of ${known.join(", ")}`;
       throw new EmulatorError("option_invalid", `fault ${name}: ${issue}`, { issues: [issue] });
     }
     const seed = parsed.seed ?? (parsed.probability && this.#random.bytes(4).readUInt32BE());

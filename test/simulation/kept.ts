@@ -1,0 +1,72 @@
+// Worlds that once broke a rule, shrunk, each with what it found in the client.
+import type { Plan } from "./plan.js";
+
+const usual: Omit<Plan, "seed" | "lifeMs"> = {
+  lifetimeSeconds: 300,
+  latencyMs: 200,
+  rateLimit: undefined,
+  store: "none",
+  isEncrypted: false,
+  lossWindowMs: 0,
+  isSigned: false,
+  hasCookies: false,
+  processes: [{ rate: 1, offsetMs: 0 }],
+  customers: [],
+  faults: [],
+  acts: [],
+};
+
+const call = { kind: "call", process: 0, customer: 0, person: 0 } as const;
+
+export const keptWorlds: readonly { readonly found: string; readonly plan: Plan }[] = [
+  {
+    found:
+      "a customer that moved to the other variant was not detected again as long as its vault had no credential of the old one",
+    plan: {
+      ...usual,
+      ...{ seed: 235, lifeMs: 200_000 },
+      customers: [{ tenantId: "tenant-0", variant: "B", movesAt: 100_000 }],
+      acts: [{ ...call, at: 10_000 }],
+    },
+  },
+  {
+    found: "a code was sent although another request had met the rate limit while its mark was stored",
+    plan: {
+      ...usual,
+      ...{ seed: 246, lifeMs: 1_018_136, latencyMs: 1_500, rateLimit: 3, store: "redis" },
+      processes: [{ rate: 1.0000147606061771, offsetMs: -43_001 }],
+      customers: [{ tenantId: "tenant-0", variant: "A", rotatesAt: 656_057 }],
+      faults: [
+        {
+          ...{
+            kind: "jump",
+            at: 346_578,
+            until: 400_232,
+            process: 0,
+            customer: 0,
+            share: 0.9809327485971153,
+          },
+          ...{ jumpMs: 273_000, retryAfter: 7 },
+        },
+        {
+          ...{ kind: "store slow", at: 946_026, until: 1_018_135, process: 0, customer: 0 },
+          ...{ share: 0.7924768782919273, jumpMs: 43_000, retryAfter: 40 },
+        },
+      ],
+      acts: [
+        { ...call, at: 952_898, person: 1, abortAfterMs: 1_000 },
+        { ...call, at: 816_902 },
+        { ...call, at: 947_994, person: 1, abortAfterMs: 8_000, isHeld: true },
+        { ...call, at: 113_476 },
+        { ...call, at: 817_500, person: 1, isHeld: true },
+        { ...call, kind: "two tabs", at: 983_054, person: 1 },
+        { ...call, at: 668_243, person: 1 },
+        { ...call, at: 410_405 },
+        { ...call, kind: "two tabs", at: 963_041 },
+        { ...call, at: 22_863, person: 1 },
+        { ...call, at: 347_291 },
+        { ...call, at: 883_289, abortAfterMs: 0 },
+      ],
+    },
+  },
+];

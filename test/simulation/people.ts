@@ -1,0 +1,205 @@
+// People of a world, each with a browser: they launch the plugin or log in, come back, use two tabs, and log out.
+import { TestBrowser } from "../backend/test-browser.js";
+import { personHeader, type World } from "./network.js";
+import type { CustomerPlan, Plan } from "./plan.js";
+import type { SimulatedProcess } from "./process.js";
+import { OWN } from "./service.js";
+
+interface Session {
+  /** The token of a page, or the CSRF token if the session is in a cookie. */
+  readonly token: string;
+  readonly variant: "A" | "B";
+  readonly startedAt: number;
+  /** The process that it began in, which alone knows it if processes share no store. */
+  readonly process: SimulatedProcess;
+  usedAt: number;
+}
+
+/** The codes with which a session ends. */
+const endings = /session_(?:unknown|expired|missing)|(?:relaunch|login)_required/;
+
+export class Person {
+  readonly #world: World;
+  readonly #customer: CustomerPlan;
+  readonly userId: string;
+  readonly #cookies = new Map<string, string>();
+  #session: Session | undefined;
+  #logins = 0;
+  /** Sign-ins that are not over. The cookie of one replaces that of another tab. */
+  #signingIn = 0;
+
+  constructor(world: World, customer: CustomerPlan, name: string) {
+    this.#world = world;
+    this.#customer = customer;
+    this.userId = `${name}-of-${customer.tenantId}`;
+  }
+
+  get cookies(): number {
+    return this.#cookies.size;
+  }
+
+  get hasSession(): boolean {
+    return this.#session !== undefined;
+  }
+
+  #browser({ backend }: SimulatedProcess): TestBrowser {
+    const browser = new TestBrowser((request) => backend(request), OWN);
+    Object.defineProperty(browser, "cookies", { value: this.#cookies });
+    return browser;
+  }
+
+  /**
+   * Signs in by launch or by login. Resolves with whether there is a session. An impatient browser sends its code again,
+   * to another process.
+   */
+  async signIn(at: SimulatedProcess, again?: SimulatedProcess): Promise<boolean> {
+    this.#signingIn++;
+    try {
+      return await this.#newSession(at, again);
+    } finally {
+      this.#signingIn--;
+    }
+  }
+
+  async #newSession(at: SimulatedProcess, again?: SimulatedProcess): Promise<boolean> {
+    const { service, note } = this.#world;
+    const variant = service.variantOf(this.#customer);
+    note(`${this.userId} ${variant === "A" ? "launches" : "logs in"} at ${at.name}`);
+    const answer = variant === "A" ? await this.#launch(at, again) : await this.#login(at, again);
+    if (answer === undefined || answer.status !== 200) {
+      note(`${this.userId} gets no session: ${answer && (await codeIn(answer))}`);
+      return false;
+    }
+    const body = (await answer.json()) as Record<string, string>;
+    const { session, csrf, operator } = body as {
+      session?: string;
+      csrf?: string;
+      operator?: { userId: string };
+    };
+    if (session !== undefined) this.#world.rules.secret(session);
+    const shownUser = operator?.userId ?? this.userId;
+    if (shownUser !== this.userId)
+      this.#world.rules.break("person isolation", `${this.userId} gets the session of ${shownUser}`);
+    const now = this.#world.scheduler.now;
+    this.#session = { token: session ?? csrf ?? "", variant, startedAt: now, usedAt: now, process: at };
+    note(`${this.userId} has a session`);
+    return true;
+  }
+
+  async #launch(at: SimulatedProcess, again?: SimulatedProcess): Promise<Response | undefined> {
+    const { service, rules } = this.#world;
+    const approval = service.launch(this.#customer, this.userId);
+    if (approval.variant !== "A") return undefined;
+    rules.secret(approval.code, this.userId);
+    return this.#sent(at, again, (browser) => browser.post("/auth/launch", approval.body));
+  }
+
+  /** Sends a request, and again to another process. Resolves with the answer that is a success, if one is. */
+  async #sent(
+    at: SimulatedProcess,
+    again: SimulatedProcess | undefined,
+    send: (browser: TestBrowser) => Promise<Response>,
+  ): Promise<Response | undefined> {
+    const both = [at, ...(again ? [again] : [])].map((one) => send(this.#browser(one)));
+    const isSuccess = ({ status, headers }: Response) =>
+      status < 400 && !(headers.get("location") ?? "").includes("login_error");
+    const answers = await Promise.all(both);
+    return answers.find(isSuccess) ?? answers[0];
+  }
+
+  async #login(at: SimulatedProcess, again?: SimulatedProcess): Promise<Response | undefined> {
+    const { service, rules } = this.#world;
+    const browser = this.#browser(at);
+    const { tenantId } = this.#customer;
+    const mark = `${this.userId}-${this.#logins++}`;
+    const returnTo = encodeURIComponent(`/page?bivariant_login=${mark}`);
+    const begun = await browser.get(`/auth/login?tenant=${tenantId}&return_to=${returnTo}`);
+    if (begun.status !== 302) return begun;
+    const approval = service.login(begun.headers.get("location") ?? "", this.userId);
+    if (approval.variant !== "B") return undefined;
+    rules.secret(approval.code, this.userId);
+    const back = await this.#sent(at, again, (one) => one.get(approval.callbackUrl));
+    if (!(back?.headers.get("location") ?? "").endsWith(mark)) return back;
+    return browser.post("/auth/session", { tenant: tenantId, login: mark });
+  }
+
+  /** Has the backend make a call. Resolves with whether it succeeded. */
+  async visit(at: SimulatedProcess): Promise<boolean> {
+    const { note, rules, scheduler, service } = this.#world;
+    const session = this.#session;
+    // A session that began before the customer moved is of no use any more.
+    if (session?.variant !== service.variantOf(this.#customer)) return this.signIn(at);
+    const { tenantId } = this.#customer;
+    const name = `${at.name} visit of ${this.userId}`;
+    try {
+      const headers = this.#headers(session);
+      const client = await at.backend.connect(this.#browser(at).request("GET", "/devices", { headers }));
+      const path = session.variant === "A" ? `api/v1/${tenantId}/devices` : "v1/devices";
+      const response = await client.fetch(path, { headers: { [personHeader]: this.userId } });
+      note(`${name} is ${response.ok ? "answered" : `refused ${response.status}`}`);
+      if (response.ok) session.usedAt = scheduler.now;
+      return response.ok;
+    } catch (error) {
+      rules.shown(error);
+      const { status, code, reason } = await answerIn(at.backend.answer(error));
+      note(`${name} fails: ${code}${reason ? ` (${reason})` : ""}`);
+      if (status === 401 && endings.test(code) && this.#session === session) {
+        this.#session = undefined;
+        const why = `${code} ${reason ?? ""}`;
+        if (!/outcome_unknown/.test(why) && !this.#isExcused(session))
+          rules.break("sessions last", `${this.userId} loses a session: ${why.trim()}`);
+      }
+      return false;
+    }
+  }
+
+  /** Whether the store, the process, the clock or the service explains the end of a session. */
+  #isExcused({ startedAt, usedAt, variant, process }: Session): boolean {
+    const { plan, scheduler, rules } = this.#world;
+    const { now } = scheduler;
+    if (plan.hasCookies && this.#signingIn > 0) return true;
+    if (!sharesSessions(plan) && process.isDead) return true;
+    const lifetimeMs = 1_000 * plan.lifetimeSeconds;
+    if (variant === "A" && now > startedAt + lifetimeMs - rules.slackMs) return true;
+    // A session ends an hour after its last use, which is written once a minute, by clocks that may be wrong.
+    if (now > usedAt + 3_500_000 - rules.slackMs) return true;
+    return rules.isForgotten(this.userId, startedAt);
+  }
+
+  #headers({ token }: Session): Record<string, string> {
+    return this.#world.plan.hasCookies
+      ? { "x-bivariant-csrf": token, origin: OWN }
+      : { authorization: `Bearer ${token}` };
+  }
+
+  async logOut(at: SimulatedProcess): Promise<boolean> {
+    const session = this.#session;
+    if (session === undefined) return true;
+    const answer = await this.#browser(at).post("/auth/logout", {}, this.#headers(session));
+    this.#world.note(`${this.userId} logs out at ${at.name}: ${answer.status}`);
+    // Whether it ended or not, it may have ended.
+    if (this.#session === session) this.#session = undefined;
+    return answer.status === 204;
+  }
+
+  /** Two tabs of one browser: both come at once, and without a session both sign in. */
+  async twoTabs(at: SimulatedProcess, other: SimulatedProcess): Promise<boolean> {
+    const visits = await Promise.all([this.visit(at), this.visit(other)]);
+    return visits.every(Boolean);
+  }
+}
+
+export const sharesSessions = ({ store }: Plan): boolean => store === "shared" || store === "redis";
+
+async function codeIn(answer: Response): Promise<string> {
+  const location = answer.headers.get("location");
+  return location ? location.replace(/.*#/, "") : (await answerIn(answer)).code;
+}
+
+async function answerIn(answer: Response): Promise<{ status: number; code: string; reason?: string }> {
+  const { error = "", reason } = (await answer.json().catch(() => ({}))) as {
+    error?: string;
+    reason?: string;
+  };
+  return { status: answer.status, code: error, ...(reason && { reason }) };
+}
