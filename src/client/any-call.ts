@@ -4,7 +4,7 @@
  * files of it.
  */
 import { createQuerySerializer } from "openapi-fetch";
-import { invalidOption } from "../options.js";
+import { invalidOption, requireObject, requireOptions } from "../options.js";
 import { contentOf } from "./content.js";
 import { cookieHeader, parameterHeaders, requestUrl, requireParameters, type Values } from "./parameters.js";
 import type { CallRequest, CallToWrite, headerRecord, QuerySerializer } from "./request.js";
@@ -41,6 +41,14 @@ export function anyRequest(
 function querySerializerOf(given: QuerySerializer): (query: Values) => string {
   if (typeof given !== "function" && (typeof given !== "object" || given === null))
     throw invalidOption("querySerializer", "must be a function, or the options of one");
+  if (typeof given === "object") {
+    requireOptions("querySerializer", given, { array: true, object: true, allowReserved: true });
+    for (const name of ["array", "object"] as const)
+      requireOptions(`querySerializer.${name}`, requireObject(name, given[name] ?? {}), {
+        style: true,
+        explode: true,
+      });
+  }
   const serialize = typeof given === "function" ? given : createQuerySerializer(given);
   return (query) => {
     const text: unknown = serialize(query);

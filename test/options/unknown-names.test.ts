@@ -251,13 +251,29 @@ const others: Readonly<Record<string, Row>> = {
     ...ofEmulator((refreshTokens) => createEmulator({ refreshTokens })),
     names: "rotation reuseDetection lifetimeSeconds idleSeconds",
   },
-  "a plugin of a contract target": {
-    ...ofContract(
-      (one) => runContract({ ...target, plugin: one }, { only: [] }).next(),
-      {},
-      "target_invalid",
-    ),
-    names: "clientId privateKey keyId",
+  ...Object.fromEntries(
+    Object.entries({
+      plugin: "clientId privateKey keyId",
+      secondKey: "privateKey keyId",
+      serviceAccount: "clientId clientSecret",
+      apiClient: "clientId clientSecret redirectUri authorizationEndpoint authorizationParameters",
+      rateLimit: "requests windowSeconds",
+    }).map(([member, names]) => {
+      const use: Use = (one) => runContract({ ...target, [member]: one }, { only: [] }).next();
+      return [`${member} of a contract target`, { ...ofContract(use, {}, "target_invalid"), names }];
+    }),
+  ),
+  "querySerializer of call": {
+    use: (querySerializer) => call("listDevices", { querySerializer }),
+    names: "array object allowReserved",
+  },
+  "array of a querySerializer": {
+    use: (array) => call("listDevices", { querySerializer: { array } }),
+    names: "style explode",
+  },
+  "object of a querySerializer": {
+    use: (object) => call("listDevices", { querySerializer: { object } }),
+    names: "style explode",
   },
 };
 
