@@ -149,6 +149,27 @@ describe("bodyInMessage", () => {
       body: () => ["canary-key-1"],
       init: { headers: { "X-Api-Key": "canary-key-1" } },
     },
+    ...[
+      { as: "in another case", write: (secret: string) => secret.toUpperCase() },
+      {
+        as: "in small hexadecimal digits of a URL",
+        write: (secret: string) => encodeURIComponent(secret).toLowerCase(),
+      },
+      ...[0, 1, 2].map((at) => ({
+        as: `as base64 after ${at} letters`,
+        write: (secret: string) => btoa(`${"k".repeat(at)}${secret} and more`),
+      })),
+      { as: "as base64url", write: (secret: string) => btoa(secret).replace(/\+/g, "-").replace(/\//g, "_") },
+    ].map(({ as, write }) => ({
+      name: `a key ${as}`,
+      body: () => ({ trace: write("Kä/+~?k>y") }),
+      init: { headers: { "X-Api-Key": "Kä/+~?k>y" } },
+    })),
+    {
+      name: "the password of Basic credentials",
+      body: () => "canary-pass is wrong",
+      init: { headers: { "proxy-authorization": `Basic ${btoa("user:canary-pass")}` } },
+    },
   ])("leaves out a body that repeats $name", async ({ body, init }) => {
     const echo = refusing(400, ({ headers }) => JSON.stringify(body(Object.fromEntries(headers))));
     expect(await messageOf(echo, init)).toMatch(
