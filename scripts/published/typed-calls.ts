@@ -1,7 +1,7 @@
 // Writes a module that calls every operation of a document, with arguments from the samples of the document.
 import { atPointer, type Document, follow, walkDocument } from "../../src/generate/document.js";
 import { mergedSchema } from "../../src/generate/emit/alternatives.js";
-import { isNeeded, isParameter } from "../../src/generate/emit/call-types.js";
+import { isFile as isFileSchema, isNeeded, isParameter } from "../../src/generate/emit/call-types.js";
 import { isAllowed, NOT_FOUND, sampleOf } from "../../src/generate/emit/sample.js";
 import {
   type Body,
@@ -188,8 +188,9 @@ function bodyValue(document: Document, open: Document, body: Body): Text | undef
   const cast = typed === undefined ? CAST : "";
   if (isJson(sent)) return JSON.stringify(value) + cast;
   const form = isObject(value) ? withoutEmptyLists(document, schema, value) : {};
-  if (isMultipart(sent)) return formOf(document, schema, form) + cast;
-  if (isUrlencoded(sent)) return JSON.stringify(form) + cast;
+  if (isMultipart(sent))
+    return typeof value === "string" ? "new FormData()" : formOf(document, body, form) + cast;
+  if (isUrlencoded(sent)) return JSON.stringify(typeof value === "string" ? value : form) + cast;
   if (isJsonSequence(sent) && Array.isArray(value))
     return JSON.stringify(value.map((one) => `${JSON.stringify(one)}\n`).join(""));
   return JSON.stringify(typeof value === "object" ? JSON.stringify(value) : String(value));
@@ -205,15 +206,17 @@ function withoutEmptyLists(document: Document, schema: unknown, value: JsonObjec
   return Object.fromEntries(members);
 }
 
-/** Members that are binary are files. */
-function formOf(document: Document, schema: unknown, value: JsonObject): Text {
-  const { properties } = mergedSchema(document, schema);
+/** Members that are binary are files, of the media type that the document names. */
+function formOf(document: Document, { media, encoding }: Body, value: JsonObject): Text {
+  const { properties } = mergedSchema(document, media.schema);
   const members = Object.entries(value).map(([name, member]) => {
     const own = mergedSchema(document, Object(properties)[name]);
     const isList = own.type === "array";
-    const isFile = (isList ? mergedSchema(document, own.items) : own).format === "binary";
-    const file = isList ? `[${blob}]` : blob;
-    return `${JSON.stringify(name)}: ${isFile ? file : JSON.stringify(member)}`;
+    const [type] = encoding[name]?.contentType?.split(",") ?? [];
+    const file =
+      type === undefined ? blob : `new Blob(["bytes"], { type: ${JSON.stringify(rangeMember(type))} })`;
+    const isFile = isFileSchema(isList ? mergedSchema(document, own.items) : own, type);
+    return `${JSON.stringify(name)}: ${isFile ? (isList ? `[${file}]` : file) : JSON.stringify(member)}`;
   });
   return `{ ${members.join(", ")} }`;
 }

@@ -282,6 +282,11 @@ function checkIgnored(document: Document): void {
   for (const [path, item] of Object.entries(pathsOf(root))) {
     if (!isObject(item)) continue;
     checkServers(item.servers, pointerTo("/paths", path));
+    if (item.trace !== undefined)
+      warn(
+        pointerTo("/paths", path, "trace"),
+        "fetch sends no TRACE, so its call fails, unless a fetch of yours does",
+      );
     for (const method of METHODS.map((one) => one.toLowerCase()))
       checkServers(Object(item[method]).servers, pointerTo("/paths", path, method));
   }

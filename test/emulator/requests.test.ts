@@ -537,6 +537,16 @@ describe("bodies", () => {
     expect((await send(url, "/v1/own", sent)).status).toBe(200);
   });
 
+  test("of forms that the document describes as a text are read as one", async () => {
+    const described = { schema: { type: "string", maxLength: 9 } };
+    const { url } = await served(post({ [FORM]: described, "multipart/form-data": described }));
+    const form = sentAs(FORM, "a=1&b=2");
+    expect(await send(url, "/v1/own", form)).toMatchObject({ status: 200, read: { body: "a=1&b=2" } });
+    expect((await send(url, "/v1/own", sentAs(FORM, "a=1&b=2&c=3"))).status).toBe(400);
+    const parts = multipart(['name="a"\r\n\r\n1']);
+    expect(await send(url, "/v1/own", parts)).toMatchObject({ status: 200, read: { body: { a: "1" } } });
+  });
+
   test("of more than 32 MiB are refused with 413", async () => {
     const { emulator } = await served(post(allTypes));
     const chunk = new Uint8Array(1024 * 1024);

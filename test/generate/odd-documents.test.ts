@@ -260,3 +260,16 @@ test("what OpenAPI 3.2 adds to a path is a warning", async () => {
     { code: "part_ignored", pointer: "/paths/~1a/additionalOperations" },
   ]);
 });
+
+test("an operation with TRACE is a warning, since fetch does not send it", async () => {
+  const { notices } = await generated(
+    `openapi: 3.1.0\npaths: { /a: { trace: { ${done}, operationId: a }, ${get("b")} } }\n`,
+  );
+  expect(notices).toMatchObject([
+    {
+      code: "part_ignored",
+      pointer: "/paths/~1a/trace",
+      message: expect.stringContaining("fetch sends no TRACE"),
+    },
+  ]);
+});

@@ -31,6 +31,11 @@ const components = {
   },
   Shape: object({ kind: text }, { required: ["kind"], discriminator: { propertyName: "kind" } }),
   Circle: { allOf: [ref("Shape"), object({ radius: whole })] },
+  Item: object(
+    { kind: { type: "string", enum: ["movie", "show"] } },
+    { required: ["kind"], discriminator: { propertyName: "kind" } },
+  ),
+  Detail: { allOf: [ref("Item"), object({ length: whole })] },
 };
 
 async function answersTo(content: object, status: string | number = 200) {
@@ -116,7 +121,7 @@ describe("a sample is allowed by its schema", () => {
     object({}, { minProperties: 3, additionalProperties: whole }),
     object({}, { minProperties: 2, propertyNames: { pattern: "^x-" } }),
     object({ a: text, b: text }, { maxProperties: 1 }),
-    ...["Node", "Nullable", "Tree", "Ping", "Pong", "Pet", "Circle"].map(ref),
+    ...["Node", "Nullable", "Tree", "Ping", "Pong", "Pet", "Circle", "Detail"].map(ref),
     object({ a: { type: ["string", "null"], example: null } }, { required: ["a"] }),
     list({ type: ["string", "null"], example: null }, { minItems: 2 }),
     { type: "string", format: "date", example: "soon", default: "later" },

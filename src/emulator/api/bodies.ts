@@ -98,13 +98,20 @@ async function readContent(
   schemas: Schemas,
 ): Promise<{ readonly value: unknown; readonly checked?: unknown }> {
   const json = (value: unknown) => ({ value, checked: value });
+  const types = schemas.typesOf(content.schema === undefined ? [] : [content.schema]);
+  const isText = types.has("string") && !types.has("object");
   if (JSON_TYPE.test(contentType)) return json(parseJsonText(textOf(bytes, "utf-8")));
   if (JSON_LINES.test(contentType)) {
     const lines = textOf(bytes, "utf-8").replaceAll("\u001e", "\n").split("\n");
     return json(lines.filter((line) => line.trim() !== "").map(parseJsonText));
   }
+  // Some documents describe a form as a text.
+  if (essence(contentType) === FORM && isText) return json(textOf(bytes, "utf-8"));
   if (essence(contentType) === FORM) return json(readForm(pairsOf(textOf(bytes, "utf-8")), content, schemas));
-  if (essence(contentType) === MULTIPART) return readMultipart(bytes, contentType, content, schemas);
+  if (essence(contentType) === MULTIPART) {
+    const read = await readMultipart(bytes, contentType, content, schemas);
+    return isText ? { value: read.value } : read;
+  }
   if (!TEXT.test(contentType)) return { value: new Blob([bytes], { type: contentType }) };
   const [, charset = "utf-8"] = /;\s*charset="?([\w.:-]+)/i.exec(contentType) ?? [];
   const text = textOf(bytes, charset);

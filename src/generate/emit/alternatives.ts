@@ -94,8 +94,10 @@ export function alternatives(document: Document, source: unknown): readonly Json
     found = pairs.filter((one) => one !== undefined).slice(0, MOST_ALTERNATIVES);
   }
   const tag = inheritedTag(document, source);
-  const all = found
-    .map((one) => together(one, tag === undefined ? plain : { ...plain, ...together(plain, tag) }))
+  // The values of the member may not be the names that its discriminator expects, and then any of them will do.
+  const ways = tag === undefined ? [plain] : [{ ...plain, ...together(plain, tag) }, plain];
+  const all = ways
+    .flatMap((way) => found.map((one) => together(one, way)))
     .filter((one) => one !== undefined);
   document.alternatives.set(source, all);
   return all;

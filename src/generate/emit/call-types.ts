@@ -228,7 +228,10 @@ function multipartType(document: Document, { media, encoding }: Content, lookup:
 }
 
 /** Binary data is a string with `format: binary` or `contentMediaType`, or what `encoding` says (OpenAPI 3.1.1, 4.8.14.5). */
-function isFile({ type, format, contentMediaType, contentEncoding }: JsonObject, encoded?: string): boolean {
+export function isFile(
+  { type, format, contentMediaType, contentEncoding }: JsonObject,
+  encoded?: string,
+): boolean {
   if (type !== undefined && type !== "string") return false;
   const media = contentMediaType ?? encoded;
   const isMedia = typeof media === "string" && !isJson(media) && !isText(media);
