@@ -11,10 +11,10 @@ export function tagOf(value: unknown): string {
 
 export const formType = "application/x-www-form-urlencoded";
 
-/** A date and the like, as JSON.stringify would write it. */
+/** A date and the like, as JSON.stringify would write it. A Buffer of Node stays what it is, bytes. */
 export function plain(value: unknown): unknown {
   if (typeof value !== "object" || value === null || !("toJSON" in value)) return value;
-  return typeof value.toJSON === "function" ? value.toJSON() : value;
+  return typeof value.toJSON === "function" && !ArrayBuffer.isView(value) ? value.toJSON() : value;
 }
 
 /** NaN and Infinity have no form that a reader of numbers knows. */

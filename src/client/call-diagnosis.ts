@@ -90,8 +90,7 @@ const silent =
   ": the call was refused, without a body that says why. Check its parameters and its body against the document.";
 
 /** RFC 9110 section 15.4.5. */
-const unchanged =
-  ": nothing has changed since the state that the headers of the call name. Use what you hold.";
+const unchanged = ": nothing has changed.";
 
 /** Gateways answer 502, 503 and 504 also after the service has accepted a call. */
 const unclear = ": the server failed. The call may have been processed: look before you send it again.";

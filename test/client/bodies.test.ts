@@ -239,6 +239,15 @@ describe("a form", () => {
   });
 });
 
+test("a Buffer of Node, which has a toJSON, is rejected as JSON and as a member of a form", async () => {
+  const value = Buffer.from("bytes");
+  const json = await refusedBy({ contentType: "application/json" }, { body: value });
+  expect(json).toMatchObject({ code: "option_invalid", option: "body" });
+  for (const row of [{ contentType: formType }, { contentType: formType, contents: { [formType]: {} } }])
+    for (const body of [{ m: value }, { m: [value] }])
+      expect(await refusedBy(row, { body })).toMatchObject({ code: "option_invalid", option: "body.m" });
+});
+
 describe("multipart from an object", () => {
   test("has text, files, JSON without a file name, and a part for each value of a list", async () => {
     const body = {
@@ -251,6 +260,8 @@ describe("multipart from an object", () => {
       blob: binary("png", "image/png"),
       bytes: new Uint8Array([1, 2]),
       buffer: new Uint8Array([3]).buffer,
+      read: Buffer.from("of Node"),
+      several: [Buffer.from("of Node")],
       stream: new Response("streamed").body,
       object: { a: ["ä"] },
       tags: ["x", "y"],
@@ -271,6 +282,8 @@ describe("multipart from an object", () => {
       { name: "blob", text: "png", type: "image/png", fileName: "blob" },
       { name: "bytes", text: "\u0001\u0002", type: bytes, fileName: "blob" },
       { name: "buffer", text: "\u0003", type: bytes, fileName: "blob" },
+      { name: "read", text: "of Node", type: bytes, fileName: "blob" },
+      { name: "several", text: "of Node", type: bytes, fileName: "blob" },
       { name: "stream", text: "streamed", type: bytes, fileName: "blob" },
       { name: "object", text: '{"a":["ä"]}', type: json },
       { name: "tags", text: "x", type: text },
