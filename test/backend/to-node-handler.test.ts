@@ -143,10 +143,18 @@ describe("a request", () => {
   });
 
   test("that breaks off in its body does not disturb the server", async () => {
-    const { url, port } = await serving(toNodeHandler(async (request) => new Response(await request.text())));
+    let hasBegun = () => {};
+    const begun = new Promise<void>((resolve) => {
+      hasBegun = resolve;
+    });
+    const reading = async ({ body }: Request) => {
+      for await (const _ of body ?? []) hasBegun();
+      return new Response("read");
+    };
+    const { url, port } = await serving(toNodeHandler(reading));
     const socket = connect(port, "127.0.0.1");
     socket.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc");
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await begun;
     socket.destroy();
     expect((await fetch(url)).status).toBe(200);
   });
