@@ -247,8 +247,7 @@ describe("a login's browser", () => {
     expect(stderr).toContain(address);
     expect(received).not.toContain("planted-secret");
     await writeFile(seen, "");
-    await cli([...args, "--no-browser"], env, { isTTY: true });
-    await cli(args, env);
+    await Promise.all([cli([...args, "--no-browser"], env, { isTTY: true }), cli(args, env)]);
     expect(await readFile(seen, "utf8")).toBe("");
   });
 });

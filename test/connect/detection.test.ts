@@ -22,7 +22,7 @@ import {
   type Script,
   type ScriptedAnswer,
 } from "../support/recording-server.js";
-import { rejectionOf } from "../support/wait.js";
+import { counted, rejectionOf } from "../support/wait.js";
 
 const tenantId = "acme";
 const pathOfA = "/api/v1/acme/external-plugin/oauth/token";
@@ -262,7 +262,9 @@ describe("a detection", () => {
     { name: "answers with a number", store: { ...memoryStore(), get: async () => 7 as never } },
   ])("is made once more, and nothing else, if the store $name", async ({ store }) => {
     const server = await recordingServer(answersA);
-    const service = await connect({ ...target(server.url), store, timeoutMs: 1_000 });
+    const clock = steppedClock();
+    const given = { ...target(server.url), store, timeoutMs: 1_000, clock, fetch: counted(fetch) };
+    const service = await clock.through(connect(given));
     expect(service.variant).toBe("A");
     expect(server.requests).toHaveLength(1);
   });

@@ -6,9 +6,11 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { transformSync } from "esbuild";
 import fc from "fast-check";
+import { expect } from "vitest";
 import { emitSchemas } from "../../src/generate/emit/schemas.js";
 import { listOperations } from "../../src/generate/operations.js";
 import { readDocument } from "../../src/generate/read-document.js";
+import { isUnexpectedResponseError } from "../../src/index.js";
 import * as jsonSchema from "../../src/json-schema/index.js";
 import { type ValidationSchemas, validator } from "../../src/validate.js";
 
@@ -131,7 +133,7 @@ const GROUPS = [
 const isJudgedByAjv = (schema: Schema) =>
   !/"if":.*"unevaluated|"unevaluated.*"if":/.test(JSON.stringify(schema));
 
-export const schemas: fc.Arbitrary<Schema> = fc
+const schemas: fc.Arbitrary<Schema> = fc
   .letrec<{ schema: Schema }>((tie) => {
     const all = keywords(tie("schema"));
     const group = one(GROUPS).chain((names) =>
@@ -184,7 +186,7 @@ function members(value: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
     );
 }
 
-export const answers: fc.Arbitrary<unknown> = anything;
+const answers: fc.Arbitrary<unknown> = anything;
 
 export interface Checked {
   /** Undefined where the code that Ajv makes fails, as for `if: false` beside lists in other branches. */
@@ -241,3 +243,19 @@ async function emitted(document: object): Promise<{ readonly schemas: Validation
     rmSync(folder, { recursive: true });
   }
 }
+
+/** For each schema and each answer: the validator throws its own error, exactly where Ajv refuses the answer. */
+export const agreesWithAjv: fc.IAsyncProperty<[Schema, unknown[]]> = fc.asyncProperty(
+  schemas,
+  fc.array(answers, { minLength: 20, maxLength: 20 }),
+  async (schema, list) => {
+    const { witness, check } = await checkers(schema);
+    for (const answer of list) {
+      const thrown = check(answer);
+      if (thrown !== undefined)
+        expect(isUnexpectedResponseError(thrown) && thrown.code).toBe("response_shape");
+      const valid = thrown === undefined;
+      expect({ answer, valid }).toEqual({ answer, valid: witness(answer) ?? valid });
+    }
+  },
+);
