@@ -1,4 +1,5 @@
 // The flood of anonymous logins in full, and the memory that anonymous requests leave behind.
+// It measures how long launches take on a disk beside others, so it runs by the machine's time.
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";

@@ -409,6 +409,7 @@ describe("doctor explains a refusal of Variant A:", () => {
     expect(JSON.stringify(token)).not.toContain("--jwks");
   });
 
+  // The command line has the machine's time, and a window of a second is the shortest.
   it("at a rate limit of one request, it waits until it may ask for the token", async () => {
     const rateLimit = { requests: 1, windowSeconds: 1 };
     const { env } = await startDeployment({ variants: ["A"], rateLimit });

@@ -152,6 +152,7 @@ describe.concurrent("a login", () => {
     expect(JSON.parse(stdout).store_file).toBe(join(folder, ".local/state/bivariant/grants"));
   });
 
+  // The command line has the machine's time, and a second is the shortest that it waits.
   it("that does not happen in time exits 3", async () => {
     const deployment = await start();
     const { code, stderr } = await cli(["login", "--wait-seconds", "1"], deployment.env);

@@ -33,6 +33,7 @@ describe("detect", () => {
     expect(result.stderr).toContain("BIVARIANT_VARIANT");
   });
 
+  // The command line has the machine's time. It prints the note after a second.
   it("notes what it waits for, and exits 5 at the time limit", async () => {
     const { url } = await listen(() => {});
     const result = await startCli(["detect", "--base-url", url, "--tenant", "acme", "--timeout-ms", "1500"])

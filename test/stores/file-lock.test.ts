@@ -45,6 +45,7 @@ async function mostAtOnce(watch: Watch = patient): Promise<number> {
     const { release } = await take(watch);
     inside++;
     most = Math.max(most, inside);
+    // Who waits looks by the machine's time, as other processes do.
     await new Promise((resolve) => setTimeout(resolve, 2));
     inside--;
     release();

@@ -116,6 +116,7 @@ export function describeStore({
         let patient: Promise<unknown> | undefined;
         await store.lock("key", async () => {
           patient = store.lock("key", async () => void order.push("second"), { timeoutMs });
+          // Stores on disk and in Redis ask again by the machine's time. Who does not wait is faster than this.
           await new Promise((resolve) => setTimeout(resolve, 20));
           order.push("first");
         });

@@ -104,6 +104,7 @@ test("an MQTT connection survives a token endpoint that fails, and reports the e
 test("an MQTT connection that was ended is not made again", async () => {
   const { broker, client } = await subscribed();
   await client.endAsync();
+  // The library has timers of its own, and what does not happen has no event.
   await new Promise((resolve) => setTimeout(resolve, 10 * pauseMs));
   expect(broker.requests).toHaveLength(1);
 });
