@@ -31,7 +31,10 @@ export class StateFile {
     let handle: FileHandle | undefined;
     try {
       handle = await open(path, O_RDWR | O_CREAT | O_APPEND | (O_NOFOLLOW ?? 0), 0o600);
-      const { size } = await handle.stat();
+      const found = await handle.stat();
+      // The mode of a device such as /dev/null would be changed, and the command would delete it at the end.
+      if (!found.isFile()) throw notAState();
+      const { size } = found;
       const first = Buffer.alloc(header.length + 1);
       await handle.read(first, 0, first.length, 0);
       if (size > 0 && first.toString("latin1") !== `${header}\n`) throw notAState();

@@ -1,4 +1,5 @@
 // `survey` over emulated deployments: its verdicts against the truth, what it sends, and how it goes on after an end.
+import { execFileSync } from "node:child_process";
 import { appendFile, chmod, readFile, stat, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
@@ -371,6 +372,15 @@ describe("a survey with a state file", () => {
     expect(((await rejectionOf(run())) as SurveyError).code).toBe(code);
     expect(await readFile(stateFile, "utf8")).toBe(before);
   });
+
+  test.skipIf(process.platform === "win32")(
+    "refuses what is not a file, such as a pipe or a device, and leaves its mode",
+    async () => {
+      execFileSync("mkfifo", ["-m", "644", stateFile]);
+      expect(((await rejectionOf(run())) as SurveyError).code).toBe("state_invalid");
+      expect((await stat(stateFile)).mode & 0o777).toBe(0o644);
+    },
+  );
 
   test("refuses a link and a folder", async () => {
     await writeFile(join(estate.folder, "target"), "");
