@@ -4,7 +4,7 @@
  * files of it.
  */
 import { createQuerySerializer } from "openapi-fetch";
-import { invalidOption, requireObject, requireOptions } from "../options.js";
+import { invalidOption, requireOptions } from "../options.js";
 import { contentOf } from "./content.js";
 import { cookieHeader, parameterHeaders, requestUrl, requireParameters, type Values } from "./parameters.js";
 import type { CallRequest, CallToWrite, headerRecord, QuerySerializer } from "./request.js";
@@ -43,11 +43,8 @@ function querySerializerOf(given: QuerySerializer): (query: Values) => string {
     throw invalidOption("querySerializer", "must be a function, or the options of one");
   if (typeof given === "object") {
     requireOptions("querySerializer", given, { array: true, object: true, allowReserved: true });
-    for (const name of ["array", "object"] as const)
-      requireOptions(`querySerializer.${name}`, requireObject(name, given[name] ?? {}), {
-        style: true,
-        explode: true,
-      });
+    for (const style of [given.array, given.object])
+      requireOptions("querySerializer", style ?? {}, { style: true, explode: true });
   }
   const serialize = typeof given === "function" ? given : createQuerySerializer(given);
   return (query) => {

@@ -157,17 +157,11 @@ describe("bodyInMessage", () => {
         as: `as base64 after ${at} letters`,
         write: (secret: string) => btoa(`${"k".repeat(at)}${secret} and more`),
       })),
-      { as: "as base64url", write: (secret: string) => btoa(secret).replace(/\+/g, "-").replace(/\//g, "_") },
     ].map(({ as, write }) => ({
       name: `a key ${as}`,
       body: () => ({ trace: write("Kä/+~?k>y") }),
       init: { headers: { "X-Api-Key": "Kä/+~?k>y" } },
     })),
-    {
-      name: "the password of Basic credentials",
-      body: () => "canary-pass is wrong",
-      init: { headers: { "proxy-authorization": `Basic ${btoa("user:canary-pass")}` } },
-    },
   ])("leaves out a body that repeats $name", async ({ body, init }) => {
     const echo = refusing(400, ({ headers }) => JSON.stringify(body(Object.fromEntries(headers))));
     expect(await messageOf(echo, init)).toMatch(
