@@ -6,6 +6,7 @@
  * of its own request, and after that for a task of its own.
  */
 import type { ResolvedClock } from "../clock.js";
+import { isBivariantError } from "../errors.js";
 import { listen, unlisten } from "../http/exchange.js";
 
 /** Returns what a caller waits for instead: after an error of the task, or, without an error, when the task is lost. */
@@ -21,6 +22,15 @@ interface Wait<T> {
   readonly mayBeLost: boolean;
   readonly resolve: (value: T) => void;
   readonly reject: (error: unknown) => void;
+}
+
+/** Between the frames of the task and those of its caller, where a stack would end otherwise. */
+const border = "\nFrom previous event:";
+
+function addCaller(error: unknown, { stack = "" }: { readonly stack?: string }): void {
+  if (!isBivariantError(error) || Object.isFrozen(error)) return;
+  // An error that was stored after a refusal is thrown again for later callers.
+  error.stack = String(error.stack).split(border)[0] + border + stack.slice(stack.indexOf("\n"));
 }
 
 /** The task is aborted when its last caller has left, unless it is kept. */
@@ -48,10 +58,16 @@ export class SharedTask<T> {
     this.#onEnd = onEnd;
     this.#isKept = isKept;
     this.#controller = isKept ? undefined : new AbortController();
+    const caller: { readonly stack?: string } = {};
+    // It only notes the frames, which are written if the task fails. Some browsers have no such function.
+    Error.captureStackTrace?.(caller, SharedTask);
     this.result = run(this.#controller?.signal, () => this.keep());
     this.result.then(
       (value) => this.#end(({ resolve }) => resolve(value)),
-      (error: unknown) => this.#end(({ reject }) => reject(error)),
+      (error: unknown) => {
+        addCaller(error, caller);
+        this.#end(({ reject }) => reject(error));
+      },
     );
   }
 

@@ -7,6 +7,7 @@ import {
   createAuth,
   createService,
   redeemLaunch,
+  unwrap,
   userInterfacePlugin,
 } from "../../src/index.js";
 import { BASE_URL, scriptedAuth } from "../support/auth.js";
@@ -168,6 +169,20 @@ test("an error that a refused identity keeps is not overwritten by later calls",
   const again = await rejectionOf(auth.getAccessToken());
   expect(again).toBe(first);
   expect(again).toMatchObject({ requestId: events.find(({ type }) => type === "token_failed")?.requestId });
+});
+
+test("the stack of a refused token request ends with the frames of its caller, also of one that gets a stored error", async () => {
+  const service = createService(
+    createAuth({ ...options, credential: account(), fetch: scriptedFetch(refusal) }),
+  );
+  const nightlyJob = async () => unwrap(await service.call("listDevices"));
+  const shown = async () => service.auth.getAccessToken();
+  const first = (await rejectionOf(nightlyJob())) as Error;
+  expect(first.stack).toMatch(/\bexplainRefusal[\s\S]*\bnightlyJob\b/);
+  const again = (await rejectionOf(shown())) as Error;
+  expect(again).toBe(first);
+  expect(again.stack).toMatch(/\bexplainRefusal[\s\S]*\bshown\b/);
+  expect(again.stack).not.toContain("nightlyJob");
 });
 
 test("without a listener an error has a requestId too", async () => {
