@@ -24,15 +24,6 @@ interface Wait<T> {
   readonly reject: (error: unknown) => void;
 }
 
-/** Between the frames of the task and those of its caller, where a stack would end otherwise. */
-const border = "\nFrom previous event:";
-
-function addCaller(error: unknown, { stack = "" }: { readonly stack?: string }): void {
-  if (!isBivariantError(error) || Object.isFrozen(error)) return;
-  // An error that was stored after a refusal is thrown again for later callers.
-  error.stack = String(error.stack).split(border)[0] + border + stack.slice(stack.indexOf("\n"));
-}
-
 /** The task is aborted when its last caller has left, unless it is kept. */
 export class SharedTask<T> {
   readonly result: Promise<T>;
@@ -58,14 +49,15 @@ export class SharedTask<T> {
     this.#onEnd = onEnd;
     this.#isKept = isKept;
     this.#controller = isKept ? undefined : new AbortController();
-    const caller: { readonly stack?: string } = {};
-    // It only notes the frames, which are written if the task fails. Some browsers have no such function.
-    Error.captureStackTrace?.(caller, SharedTask);
+    // It only notes the frames, which are written if the task fails. The task's own stack ends before its caller.
+    const caller = new Error("caller");
     this.result = run(this.#controller?.signal, () => this.keep());
     this.result.then(
       (value) => this.#end(({ resolve }) => resolve(value)),
       (error: unknown) => {
-        addCaller(error, caller);
+        // An error that was stored after a refusal is thrown again for later callers.
+        if (isBivariantError(error))
+          error.stack = `${error.stack}`.split("\nError: caller")[0] + `\n${caller.stack}`;
         this.#end(({ reject }) => reject(error));
       },
     );

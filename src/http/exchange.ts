@@ -188,7 +188,7 @@ export function untilAborted<T>(given: T | Promise<T>, signal: AbortSignal | und
 }
 
 const tlsCode =
-  /^(?:ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED|HOSTNAME_MISMATCH|EPROTO|CRL_|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_|ERROR_IN_CERT|ERROR_IN_CRL)/;
+  /^(?:EPROTO|ERR_SSL_|ERROR_IN_|PATH_LENGTH_|ERR_TLS_|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED|HOSTNAME_|CRL_|INVALID_)/;
 
 /** Turns the fault of a fetch into an error that distinguishes a refused certificate from a failed network. */
 export function transportError(fault: unknown, variant: Variant, baseUrl: string): TransportError {
@@ -282,13 +282,6 @@ export function isLoopback(hostname: string): boolean {
 }
 
 const atStart = globalThis.fetch;
-const addresses = [
-  { address: "127.0.0.1", family: 4 },
-  { address: "::1", family: 6 },
-] as const;
-
-/** Finds each URL that may name a host under localhost, also in other letters or percent-encoded, without parsing it. */
-const mayBeUnderLocalhost = /localhost|%|[^!-~]/i;
 
 /**
  * Browsers resolve names under localhost to this machine, but Node asks DNS, whose answer may be another machine, which
@@ -296,36 +289,36 @@ const mayBeUnderLocalhost = /localhost|%|[^!-~]/i;
  * replaced the global fetch. The global fetch is looked up per call, so that it may be replaced later.
  */
 export function defaultFetch(): Fetch {
-  let pinned: Promise<Fetch> | undefined;
+  let pinned: Fetch | undefined;
   return (url, init) => {
-    const asksDns = globalThis.fetch === atStart && globalThis.process?.versions?.node !== undefined;
-    const isSuspect = asksDns && url.startsWith("http://") && mayBeUnderLocalhost.test(url);
-    if (!isSuspect || !new URL(url).hostname.endsWith(".localhost")) return globalThis.fetch(url, init);
+    const asksDns = globalThis.fetch === atStart && globalThis.process?.getBuiltinModule;
+    const isPlain = asksDns && url.startsWith("http:");
+    if (!isPlain || !new URL(url).hostname.endsWith(".localhost")) return globalThis.fetch(url, init);
     pinned ??= pinnedFetch();
-    return pinned.then((fetch) => fetch(url, init));
+    return pinned(url, init);
   };
 }
 
-async function pinnedFetch(): Promise<Fetch> {
+function pinnedFetch(): Fetch {
   // Bundlers for browsers and workers, where this is not reached, leave it out, and miniflare refuses computed imports.
-  const { createRequire } = process.getBuiltinModule("node:module");
-  // A bundle in CommonJS has no URL of its own.
-  const load = createRequire(import.meta.url ?? `${process.cwd()}/index.js`);
-  const { Agent, fetch }: typeof import("undici") = load("undici");
+  // A bundle in CommonJS has no URL.
+  const load = process.getBuiltinModule("module").createRequire(import.meta.url || __filename);
+  const { Agent, fetch } = load("undici") as typeof import("undici");
+  const hosts = [
+    { address: "127.0.0.1", family: 4 },
+    { address: "::1", family: 6 },
+  ];
   const dispatcher = new Agent({
-    connect: {
-      lookup: (_name, { all }, done) =>
-        all ? done(null, [...addresses]) : done(null, addresses[0].address, addresses[0].family),
-    },
+    connect: { lookup: (_name, { all }, done) => done(null, all ? hosts : "127.0.0.1", 4) },
   });
   return async (url, init) => {
-    const sent: RequestInit = { ...init };
+    let sent = init as UndiciInit | undefined;
     if (init?.body instanceof FormData) {
       // undici has a class FormData of its own, and would send the global one as "[object FormData]".
-      const { headers, body } = new Request(url, { ...init, signal: null });
-      Object.assign(sent, { headers, body: await new Response(body).arrayBuffer() });
+      const request = new Request(url, { ...init, signal: null });
+      sent = { ...sent, headers: [...request.headers], body: await request.arrayBuffer() };
     }
-    return (await fetch(url, { ...(sent as UndiciInit), dispatcher })) as unknown as Response;
+    return (await fetch(url, { ...sent, dispatcher })) as unknown as Response;
   };
 }
 
