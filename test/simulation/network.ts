@@ -15,24 +15,28 @@ export interface World {
   readonly note: (text: string) => void;
   /** Returns a fault that is on now and meant for this, and counts it. */
   readonly faultOf: (isMeant: (fault: FaultPlan) => boolean) => FaultPlan | undefined;
+  /** Called when a process has sent a token request. */
+  readonly tokenSent: (process: number) => void;
 }
 
 export type Fetch = (url: string, init?: RequestInit) => Promise<Response>;
 
 /** The header by which a process of a world names the purpose and the tenant of a request, which Variant B's lack. */
 export const factsHeader = "x-simulated";
-/** The header by which a call names the person that it is made for. */
+/** The headers by which a call names the tenant and the person that it is made for, whatever the client believes. */
+export const tenantHeader = "x-tenant";
 export const personHeader = "x-person";
 
 const isOfNetwork = (kind: FaultKind) => !/store|jump|suspend|death|disabled|narrowed/.test(kind);
 
 /** Returns the fetch of the connector or the backend of a process, by whose name the rules know it. */
-export function networkOf(world: World, from: Owner, name: string): Fetch {
+export function networkOf(world: World, from: Owner & { readonly index: number }, name: string): Fetch {
   const { plan, scheduler, rules, service, random, note, faultOf } = world;
   const latency = () => 1 + random() * plan.latencyMs;
   return (url, init = {}) => {
     const headers = (init.headers ?? {}) as Record<string, string>;
-    const [purpose = "", tenantId = ""] = (headers[factsHeader] ?? "").split(" ");
+    const [purpose = "", believed = ""] = (headers[factsHeader] ?? "").split(" ");
+    const tenantId = headers[tenantHeader] ?? believed;
     const userId = headers[personHeader];
     const index = plan.customers.findIndex((one) => one.tenantId === tenantId);
     const customer = plan.customers[index];
@@ -45,7 +49,10 @@ export function networkOf(world: World, from: Owner, name: string): Fetch {
     // Without a connection nothing of the body is read.
     const fields = isForToken && kind !== "refused" ? fieldsOf(String(init.body)) : undefined;
     note(`${what}${fields ? ` ${fields.grant}` : ""}${kind ? ` (${kind})` : ""}`);
-    if (fields) rules.tokenRequested(scheduler.now, name, customer, fields);
+    if (fields) {
+      rules.tokenRequested(scheduler.now, name, customer, fields);
+      world.tokenSent(from.index);
+    }
     const bearer = headers.authorization?.replace("Bearer ", "") ?? "";
     if (purpose === "call") rules.called(scheduler.now, name, tenantId, userId, bearer);
     /** The token of a machine in an answer that arrives whole. */

@@ -1,6 +1,6 @@
 // People of a world, each with a browser: they launch the plugin or log in, come back, use two tabs, and log out.
 import { TestBrowser } from "../backend/test-browser.js";
-import { personHeader, type World } from "./network.js";
+import { personHeader, tenantHeader, type World } from "./network.js";
 import type { CustomerPlan, Plan } from "./plan.js";
 import type { SimulatedProcess } from "./process.js";
 import { OWN } from "./service.js";
@@ -135,7 +135,9 @@ export class Person {
       const headers = this.#headers(session);
       const client = await at.backend.connect(this.#browser(at).request("GET", "/devices", { headers }));
       const path = session.variant === "A" ? `api/v1/${tenantId}/devices` : "v1/devices";
-      const response = await client.fetch(path, { headers: { [personHeader]: this.userId } });
+      const response = await client.fetch(path, {
+        headers: { [tenantHeader]: tenantId, [personHeader]: this.userId },
+      });
       note(`${name} is ${response.ok ? "answered" : `refused ${response.status}`}`);
       if (response.ok) session.usedAt = scheduler.now;
       return response.ok;

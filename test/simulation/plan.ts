@@ -56,6 +56,8 @@ export interface FaultPlan {
   readonly share: number;
   readonly jumpMs: number;
   readonly retryAfter: number;
+  /** Of what happens to a process or to the store: it waits for the next token request of that process. */
+  readonly isAtToken?: boolean | undefined;
 }
 
 /** What a machine (`call`) or a person does at an instant. */
@@ -132,6 +134,7 @@ export function planOf(seed: number): Plan {
       share: 0.3 + random() * 0.7,
       jumpMs: (below(1_200) - 600) * 1_000,
       retryAfter: 1 + below(40),
+      isAtToken: chance(0.6),
     };
   };
   const faults = isQuiet ? [] : many(10, fault);

@@ -10,7 +10,7 @@ import {
   servicePlugin,
 } from "../../src/index.js";
 import { beginWorld, endWorld } from "./determinism.js";
-import type { World } from "./network.js";
+import { tenantHeader, type World } from "./network.js";
 import { Person, sharesSessions } from "./people.js";
 import type { ActPlan, FaultKind, FaultPlan, Plan } from "./plan.js";
 import type { Planted } from "./planted.js";
@@ -74,6 +74,8 @@ class Play {
   readonly #start: (index: number, life: number) => SimulatedProcess;
   readonly #processes: SimulatedProcess[];
   readonly #people: Person[][];
+  /** Faults that wait for a token request of their process. */
+  readonly #waiting = new Set<FaultPlan>();
 
   constructor(plan: Plan, planted: Planted) {
     const scheduler = this.#scheduler;
@@ -97,6 +99,14 @@ class Play {
         if (fault !== undefined) this.#count(fault.kind);
         return fault;
       },
+      tokenSent: (index) => {
+        for (const fault of this.#waiting) {
+          if (fault.process !== index) continue;
+          this.#waiting.delete(fault);
+          // While the request is under way, or its answer, or what follows from it.
+          scheduler.after(random() * 3 * plan.latencyMs, () => this.#begin(fault));
+        }
+      },
     };
     const sharedClock = scheduler.clock({ isDead: false, suspendedUntil: 0 }, 1, () => 0, random);
     const stores = { redis: this.#redis, shared: memoryStore({ clock: sharedClock }) };
@@ -117,11 +127,15 @@ class Play {
     process.on("unhandledRejection", onUnhandled);
     try {
       for (const act of plan.acts) scheduler.at(act.at, () => this.#act(act));
-      for (const fault of plan.faults) scheduler.at(fault.at, () => this.#begin(fault));
+      for (const fault of plan.faults) {
+        const waits = fault.isAtToken && /suspend|death|restart|failover/.test(fault.kind);
+        scheduler.at(fault.at, () => void (waits ? this.#waiting.add(fault) : this.#begin(fault)));
+      }
       for (const customer of plan.customers)
         if (customer.rotatesAt !== undefined)
           scheduler.at(customer.rotatesAt, () => this.#world.service.rotate(customer));
       const healingFrom = plan.lifeMs + Math.max(600_000, 1_000 * plan.lifetimeSeconds + 60_000);
+      scheduler.at(plan.lifeMs, () => this.#waiting.clear());
       this.#heal(healingFrom);
       await scheduler.runUntil(healingFrom + 1_800_000);
       this.#checkGrowth();
@@ -216,7 +230,7 @@ class Play {
       await client.auth.getAccessToken({ signal });
       const path = client.variant === "A" ? `api/v1/${tenantId}/devices` : "v1/devices";
       const own = given === controller.signal ? { signal } : {};
-      const response = await client.fetch(path, own);
+      const response = await client.fetch(path, { ...own, headers: { [tenantHeader]: tenantId } });
       note(`${name} is ${response.ok ? "answered" : `refused ${response.status}`}`);
       return response.ok && service.variantOf(target) === client.variant;
     };
@@ -232,8 +246,9 @@ class Play {
     return outcome;
   }
 
-  #begin({ kind, at, until, process: index, customer, share, jumpMs }: FaultPlan): void {
+  #begin({ kind, at: planned, until: end, process: index, customer, share, jumpMs }: FaultPlan): void {
     const scheduler = this.#scheduler;
+    const [at, until] = [scheduler.now, scheduler.now + end - planned];
     const victim = this.#processes[index] as SimulatedProcess;
     const whose = this.#plan.customers[customer];
     const begun = () => {
