@@ -96,7 +96,7 @@ function filesIn(root: string): string[] {
 
 /** Without fuzzing, so that the verdict is the same on every machine. */
 async function judge({ source, flags }: NonNullable<Found["pattern"]>): Promise<Omit<Verdict, keyof Found>> {
-  const result = await check(source, flags, { checker: "automaton", timeout: 120_000 });
+  const result = await check(source, flags, { checker: "automaton", timeout: 600_000 });
   if (result.status === "safe") return { ok: true, verdict: result.complexity.type };
   if (result.status === "unknown") {
     const message = "message" in result.error ? result.error.message : result.error.kind;
