@@ -52,9 +52,12 @@ export interface Rig {
 }
 
 export function createRig(emulatorOptions: EmulatorOptions = {}): Rig {
+  const startedAt = Date.now();
   const emulator = createEmulator({
     publicUrl: "http://service.localhost",
     rateLimit,
+    // Only waits move it, so that a slow machine sees the same windows.
+    now: () => startedAt,
     ...emulatorOptions,
     seed: {
       plugins: [
