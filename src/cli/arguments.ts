@@ -131,7 +131,12 @@ function problemOf(code: string, message: string, command: Command): string {
     case "commander.conflictingOption":
     case "commander.excessArguments": {
       const line = message.replace(/^error: /, "").split("\n")[0] ?? "";
-      return `${line.charAt(0).toUpperCase()}${line.slice(1).replace(/\.$/, "")}.`;
+      const takesAddress = command.options.some(({ long }) => long === "--base-url");
+      const hint =
+        code === "commander.excessArguments" && takesAddress
+          ? " Pass the address of a deployment as --base-url."
+          : "";
+      return `${line.charAt(0).toUpperCase()}${line.slice(1).replace(/\.$/, "")}.${hint}`;
     }
     default:
       return "The arguments are wrong.";

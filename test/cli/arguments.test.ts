@@ -30,6 +30,7 @@ describe("arguments", () => {
     { args: `token --frobnicate ${planted}`, says: "Unknown option --frobnicate." },
     { args: `token -p${planted}`, says: "There is an unknown option." },
     { args: `token ${planted}`, says: "Too many arguments" },
+    { args: `detect https://x.example/${planted}`, says: "Pass the address of a deployment as --base-url." },
     { args: planted, says: "There is no such command. See bivariant --help." },
     { args: `${planted} --help`, says: "There is no such command. See bivariant --help." },
     { args: "help tokn", says: "There is no such command. Did you mean token?" },
