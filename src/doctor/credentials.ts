@@ -27,7 +27,7 @@ const longestSecret = 65_536;
  * `invalid` makes the error from its message, which does not quote the path: that may be the secret by mistake.
  */
 export async function readSecretFrom(
-  source: AsyncIterable<Buffer>,
+  source: AsyncIterable<Uint8Array>,
   what: string,
   names: string,
   invalid: (message: string) => ConfigurationError,

@@ -1,5 +1,4 @@
 /** `survey`: asks many customers, some at a time, and yields each result as it comes. */
-import { TransformStream } from "node:stream/web";
 import pMap, { pMapSkip } from "p-map";
 import { type AuthOptions, resolveAuthOptions } from "../auth/auth.js";
 import type { NamesOf } from "../option-names.js";
@@ -90,13 +89,9 @@ interface Run {
 }
 
 async function* run(customers: readonly Customer[], options: Run): AsyncGenerator<SurveyResult, undefined> {
-  const { examine, concurrency, stateFile, signal } = options;
+  const { examine, stateFile, signal } = options;
   signal?.throwIfAborted();
   const state = stateFile === undefined ? undefined : await StateFile.open(stateFile);
-  const stop = new AbortController();
-  const onAbort = () => stop.abort(signal?.reason);
-  signal?.addEventListener("abort", onAbort);
-  let running: Promise<void> | undefined;
   try {
     const left = new Map(customers.map((one) => [digestOf(one), one]));
     for await (const { digest, result } of state?.read() ?? []) {
@@ -105,27 +100,60 @@ async function* run(customers: readonly Customer[], options: Run): AsyncGenerato
       left.delete(digest);
       yield withRow(result, customer);
     }
-    const { readable, writable } = new TransformStream<SurveyResult, SurveyResult>();
-    const writer = writable.getWriter();
-    const one = async ([digest, customer]: readonly [string, Customer]) => {
-      const result = await examine(customer, stop.signal);
+    const one = async ([digest, customer]: readonly [string, Customer], stop: AbortSignal) => {
+      const result = await examine(customer, stop);
       await state?.append(digest, result);
-      // A reader that is slower than the customers holds them up.
-      await writer.write(result);
-      return pMapSkip;
+      return result;
     };
-    running = pMap(left, one, { concurrency, signal: stop.signal }).then(
-      () => writer.close(),
-      (error) => writer.abort(error),
-    );
-    running.catch(() => {});
-    yield* readable;
+    return yield* asTheyEnd(left, one, options);
+  } finally {
+    await state?.close();
+  }
+}
+
+/** Runs a task for each item, some at a time, and yields each result as it comes. A slower reader holds the tasks up. */
+async function* asTheyEnd<Item, Result>(
+  items: Iterable<Item>,
+  task: (item: Item, stop: AbortSignal) => Promise<Result>,
+  { concurrency, signal }: Pick<Run, "concurrency" | "signal">,
+): AsyncGenerator<Result, undefined> {
+  const stop = new AbortController();
+  const onAbort = () => stop.abort(signal?.reason);
+  signal?.addEventListener("abort", onAbort);
+  if (signal?.aborted) onAbort();
+  const ended: { readonly result: Result; readonly onTaken: () => void }[] = [];
+  let onEnd = () => {};
+  let isOver = false;
+  const one = async (item: Item) => {
+    const result = await task(item, stop.signal);
+    await new Promise<void>((onTaken) => {
+      ended.push({ result, onTaken });
+      onEnd();
+    });
+    return pMapSkip;
+  };
+  const running = pMap(items, one, { concurrency, signal: stop.signal }).finally(() => {
+    isOver = true;
+    onEnd();
+  });
+  running.catch(() => {});
+  try {
+    for (;;) {
+      const next = ended.shift();
+      next?.onTaken();
+      if (next !== undefined) yield next.result;
+      else if (!isOver)
+        await new Promise<void>((resolve) => {
+          onEnd = resolve;
+        });
+      else break;
+    }
+    await running;
     return undefined;
   } finally {
     signal?.removeEventListener("abort", onAbort);
     stop.abort(new Error("The survey has ended."));
-    await running?.catch(() => {});
-    await state?.close();
+    await running.catch(() => {});
   }
 }
 

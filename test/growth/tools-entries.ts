@@ -1,4 +1,5 @@
-// What the files may hold that the tools read: documents, overlays, settings, seeds, customers and earlier results.
+// What the files may hold that the tools read: documents, overlays, settings, seeds, customers and earlier results. And what
+// a deployment may send to a survey, up to its outputs.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,7 +10,14 @@ import { Findings } from "../../src/generate/findings.js";
 import { listOperations } from "../../src/generate/operations.js";
 import { readDocuments } from "../../src/generate/overlay.js";
 import { shippedDocument } from "../../src/generate/read-document.js";
-import { parseResults, readCustomers } from "../../src/survey/index.js";
+import {
+  parseResults,
+  readCustomers,
+  resultsCsv,
+  resultsPage,
+  type SurveyResult,
+  survey,
+} from "../../src/survey/index.js";
 import type { Entry } from "./growth.js";
 import { refusedOrDone } from "./refused.js";
 import { documents, keys, lines, texts } from "./shapes.js";
@@ -188,4 +196,32 @@ function* surveyEntries(): Generator<Entry> {
   }
 }
 
-export const entries: readonly Entry[] = [...textEntries(), ...memberEntries(), ...surveyEntries()];
+/** A deployment answers everything with the text, which also is in another column. */
+function* surveyedEntries(): Generator<Entry> {
+  const about = { startedAt: 0, seconds: 0 };
+  const client = { bClientId: "account", bClientSecretVariable: "SECRET", variant: "B" } as const;
+  for (const status of [200, 400])
+    for (const [shape, text] of Object.entries({ ...texts, ...documents }))
+      yield {
+        ...{ name: `a deployment that a survey asks, ${status}: ${shape}`, most: 60_000, reaches: /^done/ },
+        prepare: (size) => {
+          const body = text(size);
+          const customer = { baseUrl: "https://a.example", ...client, other: { [body]: body } };
+          const fetch = async () => new Response(body, { status });
+          return refusedOrDone(async () => {
+            const results: SurveyResult[] = [];
+            const variables = { SECRET: "not a real secret" };
+            for await (const one of survey([customer], { fetch, variables })) results.push(one);
+            const longest = results.map((one) => ({ ...one, problem: body }));
+            return [resultsCsv(longest), resultsPage(longest, about)];
+          });
+        },
+      };
+}
+
+export const entries: readonly Entry[] = [
+  ...textEntries(),
+  ...memberEntries(),
+  ...surveyEntries(),
+  ...surveyedEntries(),
+];
