@@ -22,8 +22,11 @@ function openPipe(path: string): Socket | undefined {
 }
 
 /** Reads a stream to its end. Returns `undefined` if that has more than `most` bytes, of which few more are read. */
-export async function readAtMost(source: AsyncIterable<Buffer>, most: number): Promise<Buffer | undefined> {
-  const chunks: Buffer[] = [];
+export async function readAtMost(
+  source: AsyncIterable<Uint8Array>,
+  most: number,
+): Promise<Buffer | undefined> {
+  const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of source) {
     size += chunk.length;

@@ -12,6 +12,7 @@ import { firstTokens } from "./rows/first-tokens.js";
 import { generateMemory, generateTime } from "./rows/generator.js";
 import { renewalP99 } from "./rows/renewal-p99.js";
 import { fileStoreFlat, fileStoreSet } from "./rows/stores.js";
+import { surveyRate } from "./rows/survey-rate.js";
 import { tenantMemory } from "./rows/tenant-memory.js";
 import { tenantsInTurn } from "./rows/tenants-in-turn.js";
 import { typeCheck200Calls, typeCheckOneCall } from "./rows/type-check.js";
@@ -32,6 +33,7 @@ export const ROWS: readonly Row[] = [
   tenantMemory,
   tenantsInTurn,
   callersAtExpiry,
+  surveyRate,
   cliHelp,
   generateTime,
   generateMemory,

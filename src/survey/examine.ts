@@ -66,6 +66,8 @@ const wording: Wording = {
 
 /** The gates of this many tenants are remembered, for rows of the same tenant. */
 const mostGates = 1_000;
+/** So are this many credentials: the key that customers share is imported once. */
+const mostCredentials = 100;
 
 /** Returns a function that examines a customer. It rejects only after an abort. */
 export function examiner(
@@ -76,6 +78,7 @@ export function examiner(
   const context: Context = {
     ...options,
     states: new RecentlyUsed<TokenEndpointState>(mostGates, ({ gate }) => gate.isOpen),
+    credentials: new RecentlyUsed<MachineCredential>(mostCredentials),
     shared: new SharedState(undefined, resolved),
     serviceOf: serviceMaker({}, resolved),
   };
@@ -105,6 +108,8 @@ export function examiner(
 interface Context extends ExamineOptions {
   /** Gates and clocks of token endpoints, shared by the rows of a tenant. */
   readonly states: RecentlyUsed<TokenEndpointState>;
+  /** By their settings, secret included. */
+  readonly credentials: RecentlyUsed<MachineCredential>;
   readonly shared: SharedState;
   readonly serviceOf: ReturnType<typeof serviceMaker>;
 }
@@ -121,6 +126,11 @@ async function examine(customer: Customer, found: Found, signal: AbortSignal, co
   const { resolved, allowInsecureHttp } = context;
   const { baseUrl, tenantId, variant } = customer;
   const target = { baseUrl, tenantId: tenantId ?? "" };
+  const order: readonly Variant[] = tenantId === undefined ? ["B"] : ["A", "B"];
+  const obstacle = await detectAll({ target, order, found, signal }, context).catch((error: unknown) => {
+    if (!isBivariantError(error)) throw error;
+    return error;
+  });
   const plugin = variant === "B" ? undefined : await readPlugin(customer, signal, context);
   const account = variant === "A" ? undefined : await readAccount(customer, signal, context);
   const input: DoctorInput = {
@@ -134,29 +144,15 @@ async function examine(customer: Customer, found: Found, signal: AbortSignal, co
     rateLimitDeadlineMs: 0,
     note: () => {},
     checksCertificates: process.env.NODE_TLS_REJECT_UNAUTHORIZED !== "0",
-    openService: (credential) => openService(credential as MachineCredential, target, context),
+    openService: (given) => {
+      const settings = JSON.stringify(given.variant === "A" ? plugin : account);
+      const credential = context.credentials.get(settings, () => given as MachineCredential);
+      return openService(credential, target, context);
+    },
   };
-  const hasCredential = (plugin ?? account) !== undefined;
-  const order: readonly Variant[] = tenantId === undefined ? ["B"] : ["A", "B"];
-  const tried = await detectAll({ target, order, found, signal }, context)
-    .then((limited) => {
-      const judged = judgeDetection(found.served, input);
-      const { verdict } = judged.finding;
-      if (verdict !== "pass" && limited !== undefined) return { finding: explain(limited) };
-      // Of hundreds of addresses one may be a stranger's, who must not get a credential.
-      const isUnproven = verdict === "unknown" && (variant === undefined || !hasCredential);
-      if (isUnproven) return { finding: unproven };
-      if (tenantId !== undefined || verdict !== "fail") return judged;
-      const remedy = `Add the tenantId, without which Variant A is not asked. ${judged.finding.remedy}`;
-      return { finding: { ...judged.finding, remedy } };
-    })
-    .catch((error: unknown) => {
-      if (!isBivariantError(error)) throw error;
-      return { finding: explain(error) };
-    });
-  found.findings.push(tried.finding);
-  const chosen = "variant" in tried ? tried.variant : undefined;
-  if (hasCredential && chosen !== undefined) {
+  const { finding, variant: chosen } = judge(input, found.served, obstacle);
+  found.findings.push(finding);
+  if ((plugin ?? account) !== undefined && chosen !== undefined) {
     const canSign = !isConfigurationError(plugin);
     const earlier = { isReached: true, correctionMs: 0, canSign, variant: chosen };
     found.findings.push(...(await examineCall(input, earlier)));
@@ -169,6 +165,24 @@ async function examine(customer: Customer, found: Found, signal: AbortSignal, co
   found.findings.push(...reach.findings);
   if (plugin !== undefined)
     found.findings.push(...(await examineAssertion(input, reach.correctionMs)).findings);
+}
+
+/** Judges the detection, of which a rate limit may have left out a part, and anything else that is in its way all. */
+function judge(
+  input: DoctorInput,
+  served: Detection["served"],
+  obstacle: BivariantError | undefined,
+): { readonly finding: Finding; readonly variant?: Variant | undefined } {
+  if (obstacle !== undefined && !isRateLimitedError(obstacle)) return { finding: explain(obstacle) };
+  const judged = judgeDetection(served, input);
+  const { verdict, remedy } = judged.finding;
+  if (verdict !== "pass" && obstacle !== undefined) return { finding: explain(obstacle) };
+  // Of hundreds of addresses one may be a stranger's, who must not get a credential.
+  const hasCredential = (input.plugin ?? input.account) !== undefined;
+  if (verdict === "unknown" && (input.variant === undefined || !hasCredential)) return { finding: unproven };
+  if (input.tenantId !== undefined || verdict !== "fail") return judged;
+  const withTenant = `Add the tenantId, without which Variant A is not asked. ${remedy}`;
+  return { finding: { ...judged.finding, remedy: withTenant } };
 }
 
 function explain(error: BivariantError): Finding {
@@ -235,7 +249,7 @@ function openService(credential: MachineCredential, target: Target, context: Con
 
 type Secret = "aPrivateKey" | "bClientSecret";
 
-/** Reads a secret that is held only while its customer is examined. */
+/** Reads a secret each time, since a file may change during a long survey. */
 async function readSecret(
   customer: Customer,
   secret: Secret,

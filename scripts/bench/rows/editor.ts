@@ -85,7 +85,7 @@ export const editorDiagnosis: Row = {
   title: `from an edit to its diagnosis by TypeScript 5.9 in a file with ${CALLS} calls; beside it openapi-fetch`,
   unit: "s",
   aim: 1,
-  seconds: 40,
+  seconds: 35,
   async measure(build, limit) {
     await writePrograms(build);
     const editor = await openEditor(join(build.folder, "ours"));
