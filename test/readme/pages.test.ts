@@ -2,9 +2,9 @@
 import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
 import { dirname, join } from "node:path";
-import ts from "typescript";
 import { afterAll, describe, expect, test } from "vitest";
 import { settingVariables } from "../../src/cli/settings.js";
+import { connectNames } from "../../src/connect.js";
 import {
   anchors,
   blocks,
@@ -17,7 +17,6 @@ import {
   makeCacheFolder,
   pages,
   read,
-  root,
 } from "./pages.js";
 
 const scripts: Readonly<Record<string, string>> = JSON.parse(read("package.json")).scripts;
@@ -179,14 +178,8 @@ describe("the tables name every", () => {
   });
 
   test("option of a connection", () => {
-    const file = join(root, "src/connect.ts");
-    const program = ts.createProgram([file], { module: ts.ModuleKind.NodeNext, types: [] });
-    const checker = program.getTypeChecker();
-    const source = program.getSourceFile(file);
-    const module = source && checker.getSymbolAtLocation(source);
-    const all = module && checker.getExportsOfModule(module).find(({ name }) => name === "ConnectOptions");
-    const options = all ? checker.getPropertiesOfType(checker.getDeclaredTypeOfSymbol(all)) : [];
-    const names = options.map(({ name }) => name);
+    const isRecommended = connectNames as Readonly<Record<string, boolean>>;
+    const names = Object.keys(isRecommended).filter((name) => isRecommended[name]);
     expect(names).toEqual(expect.arrayContaining(["api", "baseUrl", "credentials", "clock", "signal"]));
     expect(absent("src/client/README.md", names)).toEqual([]);
   });
