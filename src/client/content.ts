@@ -44,11 +44,7 @@ export function contentOf(
     );
   if (isA("ReadableStream", body)) requireUnread(body as ReadableStream, "body");
   if (/^multipart\//i.test(contentType) && !/;\s*boundary=/i.test(contentType))
-    throw invalidOption(
-      "body",
-      "has parts",
-      "Name their boundary in the header content-type, or pass an object.",
-    );
+    throw invalidOption("body", "has parts", "Name their boundary in the header content-type.");
   return { body, contentType };
 }
 
@@ -171,8 +167,7 @@ interface Part {
 /** Unlike a FormData this has parts of JSON without a file name, and streams. */
 function multipart(body: unknown, contentType: string, encodings: Encodings): Content {
   const parts = formMembers(body).flatMap(([name, value]) => partsOf(name, value, encodings[name] ?? {}));
-  const random = crypto.getRandomValues(new Uint8Array(16));
-  const boundary = `----${Array.from(random, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+  const boundary = `----${crypto.getRandomValues(new Uint32Array(4)).join("")}`;
   const pieces = parts.flatMap((part) => [`--${boundary}\r\n${headOf(part)}\r\n\r\n`, part.content, "\r\n"]);
   pieces.push(`--${boundary}--\r\n`);
   const isStream = (piece: unknown) => isA("ReadableStream", piece);
@@ -223,8 +218,7 @@ function typeOfFile(own: string, documented: readonly string[], option: string):
 
 function headOf({ name, contentType, fileName }: Part): string {
   // The escapes are those of HTML forms, which servers know.
-  const quoted = (text: string) =>
-    `"${text.replace(/["\r\n]/g, (one) => (one === '"' ? "%22" : one === "\r" ? "%0D" : "%0A"))}"`;
+  const quoted = (text: string) => `"${text.replace(/["\r\n]/g, encodeURIComponent)}"`;
   const file = fileName === undefined ? "" : `; filename=${quoted(fileName)}`;
   const type = contentType === undefined ? "" : `\r\nContent-Type: ${contentType}`;
   return `Content-Disposition: form-data; name=${quoted(name)}${file}${type}`;

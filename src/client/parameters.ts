@@ -85,7 +85,7 @@ export function cookieHeader(cookie: Values, entries: Entries, own?: string): st
     throw invalidOption(
       "params.cookie",
       "cannot be sent from a browser, which sends only the cookies that it holds",
-      "Let the server set it, or make the call on a server.",
+      "Make the call on a server.",
     );
   return (own === undefined ? written : [own, ...written]).join("; ");
 }
