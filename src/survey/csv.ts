@@ -26,6 +26,9 @@ const formulaWithin = /([,;\t\r\n])(["']*[=+\-@＝＋－＠])/g;
 /**
  * Writes a line for each result, with the other columns of its row at the end, unless they have the name of one of these.
  * A cell that a spreadsheet would take for a formula begins with a quote.
+ *
+ * @example
+ * await writeFile("survey.csv", resultsCsv(results));
  */
 export function resultsCsv(results: readonly SurveyResult[]): string {
   const others = new Set(results.flatMap(({ other = {} }) => Object.keys(other)));

@@ -14,6 +14,9 @@ export interface PlannedRequests {
 /**
  * Returns the most requests that a customer gets, apart from those that are sent again after a rate limit or a failing
  * server.
+ *
+ * @example
+ * const most = customers.reduce((sum, customer) => sum + plannedRequests(customer).total, 0);
  */
 export function plannedRequests(customer: Customer): PlannedRequests {
   const detection = customer.tenantId === undefined ? 2 : 3;

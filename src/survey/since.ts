@@ -18,6 +18,8 @@ export const mostCharacters: number = 2 ** 29 - 2 ** 20;
  * Reads the results of an earlier survey: JSON lines, or the CSV.
  *
  * @throws SurveyError `earlier_invalid`
+ * @example
+ * const comparison = compareWith(parseResults(await readFile("yesterday.json", "utf8")));
  */
 export function parseResults(text: string): EarlierResult[] {
   if (text.length > mostCharacters) throw notResults("The earlier result is too long");
@@ -104,6 +106,12 @@ export interface Comparison {
   gone(): EarlierResult[];
 }
 
+/**
+ * Compares results with earlier ones. Customers are the same if base URL, tenant and client ids are.
+ *
+ * @example
+ * for await (const result of survey(customers)) console.log(result.tenantId, comparison.changesOf(result));
+ */
 export function compareWith(earlier: readonly EarlierResult[]): Comparison {
   const left = new Map(earlier.map((one) => [identityOf(one), one]));
   return {

@@ -145,19 +145,28 @@ describe("the verdicts of a survey", () => {
 });
 
 describe("what a survey sends", () => {
-  test("is at most what the plan says, for every customer", async () => {
+  test("is at most what the plan says, of each kind and for every customer", async () => {
     const { customers, fetch } = estateOf(4 * breakages.length, 2);
+    const most = { detection: 0, token: 0, call: 0, doctor: 0 };
     for (const customer of customers) {
-      let requests = 0;
-      const counting: Fetch = (url, init) => {
-        requests++;
+      const sent = { detection: 0, token: 0, call: 0, doctor: 0 };
+      const recording: Fetch = (url, init) => {
+        const hasCredential = /client_assertion=|"client_secret"/.test(String(init?.body));
+        const isCall = url.endsWith("/devices");
+        sent[
+          init?.method === "POST" ? (hasCredential ? "token" : "detection") : isCall ? "call" : "doctor"
+        ]++;
         return fetch(url, init);
       };
-      await resultsOf([customer], { fetch: counting, rateLimitDeadlineMs: 0 });
-      const isDown = customer.baseUrl.includes("down");
-      expect(requests).toBeLessThanOrEqual(plannedRequests(customer).total);
-      expect(requests).toBeGreaterThanOrEqual(isDown ? 2 : 3);
+      await resultsOf([customer], { fetch: recording, rateLimitDeadlineMs: 0 });
+      const planned = plannedRequests(customer);
+      for (const kind of ["detection", "token", "call", "doctor"] as const) {
+        expect([kind, sent[kind] <= planned[kind]]).toEqual([kind, true]);
+        most[kind] = Math.max(most[kind], sent[kind]);
+      }
     }
+    // Of no kind does the plan say too many.
+    expect({ ...most, total: 6 }).toEqual(plannedRequests(customers[0] as Customer));
   });
 
   test("waits for the rate limit of a tenant, and asks others meanwhile", async () => {
