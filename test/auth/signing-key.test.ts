@@ -122,7 +122,7 @@ describe("a refused private key causes an error before any request, and is not s
     readonly message: RegExp;
   }
   const truncated = /truncated/;
-  const notBytes = /must return the bytes/;
+  const notBytes = /must return the signature as/;
   const damagedModulus = () => `${privateJwk(rsaKey()).n?.slice(0, -8)}AAAAAAAA`;
   const failing = () => Promise.reject(new Error(pkcs8(rsaKey())));
 

@@ -84,15 +84,13 @@ const leastSignatureBytes = minimumModulusBits / 8;
 function requireSignature(signature: unknown): Uint8Array {
   const isBuffer = Object.prototype.toString.call(signature) === "[object ArrayBuffer]";
   if (!isBuffer && !ArrayBuffer.isView(signature))
-    throw invalidKey(
-      "The signer must return the bytes of the signature, as a Uint8Array or an ArrayBuffer, neither encoded nor inside an object.",
-    );
+    throw invalidKey("The signer must return the signature as a Uint8Array or an ArrayBuffer.");
   const bytes = ArrayBuffer.isView(signature)
     ? new Uint8Array(signature.buffer, signature.byteOffset, signature.byteLength)
     : new Uint8Array(signature as ArrayBuffer);
   if (bytes.length >= leastSignatureBytes) return bytes;
   throw invalidKey(
-    `The signer returned ${bytes.length} bytes, but a signature of RS256 has ${leastSignatureBytes} or more, as many as the key.`,
+    `The signer returned ${bytes.length} bytes, but a signature of RS256 has ${leastSignatureBytes} or more.`,
   );
 }
 
@@ -129,11 +127,11 @@ async function fromPem(text: string, keyId: string | undefined): Promise<Signing
   const label = /^-----BEGIN ([A-Z0-9 ]+)-----/.exec(text)?.[1];
   if (label === undefined)
     throw invalidKey(
-      "privateKey is a string, but neither a PEM nor a JWK as JSON. If it is the path of a file, read the file.",
+      "privateKey is neither a PEM nor a JWK as JSON. If it is the path of a file, read the file.",
     );
   if (label === "ENCRYPTED PRIVATE KEY" || /^Proc-Type: 4,ENCRYPTED/m.test(text))
     throw unsupportedKey(
-      "privateKey is an encrypted PEM. Decrypt it first: openssl pkey -in encrypted.pem -out private.pem",
+      "privateKey is encrypted. Decrypt it: openssl pkey -in encrypted.pem -out private.pem",
     );
   if (label.includes("PUBLIC KEY") || label === "CERTIFICATE") throw notPrivate(label.toLowerCase());
   if (label === "EC PRIVATE KEY" || label === "DSA PRIVATE KEY" || label === "OPENSSH PRIVATE KEY")
@@ -190,9 +188,7 @@ async function fromCryptoKey(key: CryptoKey, keyId: string | undefined): Promise
   if (key.type === "secret") throw symmetric();
   const { name, hash, modulusLength = 0 } = key.algorithm as Partial<RsaHashedKeyAlgorithm>;
   if (name !== algorithm.name || hash?.name !== algorithm.hash)
-    throw unsupportedKey(
-      "privateKey must be a CryptoKey for RSASSA-PKCS1-v1_5 with SHA-256, not for another algorithm.",
-    );
+    throw unsupportedKey("privateKey must be a CryptoKey for RSASSA-PKCS1-v1_5 with SHA-256.");
   if (key.type !== "private" || !key.usages.includes("sign"))
     throw invalidKey(
       'privateKey is a CryptoKey that cannot sign. It must be private and have the usage "sign".',
@@ -203,7 +199,7 @@ async function fromCryptoKey(key: CryptoKey, keyId: string | undefined): Promise
   if (id === undefined)
     throw keyError(
       "key_id_required",
-      "privateKey is not extractable, so its thumbprint cannot be computed. Pass keyId: the kid of the registered public key.",
+      "privateKey is not extractable. Pass keyId: the kid of the registered public key.",
       "keyId",
     );
   return signingKey(id, thumbprint, key);
