@@ -64,7 +64,8 @@ export class ServerClock {
       this.isProven = false;
     }
     this.#offsetMs = offset;
-    this.errorMs = (receivedAt - sentAt) / 2 + 1_000;
+    // The answer is received before it was sent if this machine's clock was set back meanwhile.
+    this.errorMs = Math.abs(receivedAt - sentAt) / 2 + 1_000;
     return isNews && !this.#isDistrusted && Math.abs(offset) > reportBeyondMs ? offset : undefined;
   }
 

@@ -146,6 +146,18 @@ describe("a machine with a wrong clock", () => {
     });
   });
 
+  test("that is set back during a token request is corrected at the next one", async () => {
+    const rig = clockDeployment({
+      // Between the sending of the first request and its answer.
+      rewrite: () => rig.issuedAt.length === 1 && rig.setAhead(-176),
+    });
+    await rig.auth.getAccessToken();
+    for (let renewal = 0; renewal < 2; renewal++) {
+      await rig.expire();
+      await expect(rig.auth.getAccessToken()).resolves.toBeDefined();
+    }
+  });
+
   test("with a wrong Date and a wrong key a refusal is retried only once", async () => {
     const { auth, requests } = clockDeployment({
       clientAheadSeconds: 300,

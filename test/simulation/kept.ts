@@ -10,6 +10,8 @@ const usual: Omit<Plan, "seed" | "lifeMs"> = {
   lossWindowMs: 0,
   isSigned: false,
   hasCookies: false,
+  sharesInFlight: true,
+  hasOneCredential: false,
   processes: [{ rate: 1, offsetMs: 0 }],
   customers: [],
   faults: [],
@@ -67,6 +69,23 @@ export const keptWorlds: readonly { readonly found: string; readonly plan: Plan 
         { ...call, at: 347_291 },
         { ...call, at: 883_289, abortAfterMs: 0 },
       ],
+    },
+  },
+  {
+    found:
+      "after its clock was set back during a token request a process distrusted the server's clock, and was refused for ever",
+    plan: {
+      ...usual,
+      ...{ seed: 362, lifeMs: 20_000, lifetimeSeconds: 60, latencyMs: 1_500 },
+      customers: [{ tenantId: "tenant-0", variant: "A" }],
+      hasOneCredential: true,
+      faults: [
+        {
+          ...{ kind: "jump", at: 10_900, until: 12_000, process: 0, customer: 0, share: 1 },
+          ...{ jumpMs: -176_000, retryAfter: 1 },
+        },
+      ],
+      acts: [{ ...call, at: 10_000 }],
     },
   },
 ];

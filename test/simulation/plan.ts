@@ -71,6 +71,8 @@ export interface ActPlan {
   readonly abortAfterMs?: number | undefined;
   /** Whether a call uses the service of the call before, if there was one. */
   readonly isHeld?: boolean | undefined;
+  /** Whether the token is dropped before the call. */
+  readonly isInvalidated?: boolean | undefined;
   /** Whether the browser sends the code of a sign-in twice. */
   readonly isImpatient?: boolean | undefined;
 }
@@ -87,6 +89,10 @@ export interface Plan {
   /** Whether assertions are really signed, and their signatures checked. */
   readonly isSigned: boolean;
   readonly hasCookies: boolean;
+  /** Whether callers of one process share requests in flight. */
+  readonly sharesInFlight: boolean;
+  /** Whether connectors have only the credential of the one variant that all customers are of. */
+  readonly hasOneCredential: boolean;
   readonly processes: readonly ProcessPlan[];
   readonly customers: readonly CustomerPlan[];
   readonly faults: readonly FaultPlan[];
@@ -158,9 +164,10 @@ export function planOf(seed: number): Plan {
     if (kind !== "call") return [act];
     const abortAfterMs = isRare(0.15) ? pick([0, 50, 1_000, 8_000]) : undefined;
     const isHeld = chance(0.3);
+    const isInvalidated = isRare(0.1);
     // Often several processes need the same token at once.
     const callers = chance(0.3) ? [...processes.keys()] : [act.process];
-    return callers.map((process) => ({ ...act, process, abortAfterMs, isHeld }));
+    return callers.map((process) => ({ ...act, process, abortAfterMs, isHeld, isInvalidated }));
   }).flat();
   const hasRestart = faults.some(({ kind }) => kind === "store restart");
   return {
@@ -174,6 +181,10 @@ export function planOf(seed: number): Plan {
     lossWindowMs: hasRestart || chance(0.2) ? 2_000 : 0,
     isSigned: chance(0.05),
     hasCookies: chance(0.5),
+    sharesInFlight: isQuiet || chance(0.9),
+    hasOneCredential:
+      customers.every(({ variant, movesAt }) => variant === customers[0]?.variant && movesAt === undefined) &&
+      chance(0.5),
     processes,
     customers,
     faults,

@@ -145,12 +145,12 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
       lock: async (_key, task) => task(),
     }),
   },
-  "the gate forgets": inSource("Retry-After", gate, "if (closedMs > 0) {", "if (closedMs > 1e12) {"),
+  "the gate forgets": inSource("Retry-After", gate, "if (!this.isOpen) {", "if (this.#leftMs() > 1e12) {"),
   "deadlines and pauses use epoch time": inSource(
     "Retry-After",
     "clock.ts",
-    "if (!byNow) return () => ms - (monotonic() - startedAt);",
-    "if (!byNow) {\n    const begun = now();\n    return () => ms - (now() - begun) - 0 * startedAt;\n  }",
+    "      readAt = time.monotonic();\n      elapsedMs =",
+    "      readAt = time.now();\n      elapsedMs =",
   ),
   "a rate limit of another process is not adopted": inSource(
     "Retry-After in the fleet",

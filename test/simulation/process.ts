@@ -95,27 +95,28 @@ export function startProcess(
     clock,
     store,
     onEvent,
+    shareInFlight: plan.sharesInFlight,
     // Requests of Variant B do not name their tenant.
     intercept: (
       { purpose, tenantId }: { purpose: string; tenantId: string },
       send: (headers: Record<string, string>) => Promise<Response>,
     ) => send({ [factsHeader]: `${purpose} ${tenantId}` }),
   };
+  const plugin = servicePlugin(({ tenantId }) => {
+    const customer = customerOf(tenantId);
+    if (!customer || service.variantOf(customer) !== "A") return undefined;
+    return service.plugin(customer, "plugin");
+  });
+  const account = serviceAccount(({ tenantId }) => {
+    const customer = customerOf(named(tenantId));
+    if (!customer || service.variantOf(customer) !== "B") return undefined;
+    return { clientId: `account-${customer.tenantId}`, clientSecret: service.secret(customer) };
+  });
+  const one = plan.customers[0]?.variant === "A" ? plugin : account;
   const connector = createConnector({
     ...common,
     fetch: fetchOf(self.name),
-    credentials: [
-      servicePlugin(({ tenantId }) => {
-        const customer = customerOf(tenantId);
-        if (!customer || service.variantOf(customer) !== "A") return undefined;
-        return service.plugin(customer, "plugin");
-      }),
-      serviceAccount(({ tenantId }) => {
-        const customer = customerOf(named(tenantId));
-        if (!customer || service.variantOf(customer) !== "B") return undefined;
-        return { clientId: `account-${customer.tenantId}`, clientSecret: service.secret(customer) };
-      }),
-    ],
+    credentials: plan.hasOneCredential ? [one] : [plugin, account],
   });
   const launch = userInterfacePlugin(({ tenantId }) => {
     const customer = customerOf(tenantId);

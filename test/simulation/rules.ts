@@ -17,6 +17,7 @@ export const ruleNames = [
   "abort",
   "healing",
   "sessions last",
+  "known errors",
   "no secret",
   "nothing grows",
   "no unhandled rejection",
@@ -141,7 +142,12 @@ export class Rules {
       this.break("few requests", `${process} asks for ${who} ${Math.round(gapMs)} ms after the last`);
     // Without a step of its clock a process asks for no other token while the one it got is young and not refused.
     const held = isMachine ? this.#held.get(`${process} ${tenantId}`) : undefined;
-    if (held && !this.#hasJumps && at < held.from + 450 * this.#plan.lifetimeSeconds)
+    if (
+      held &&
+      !this.#hasJumps &&
+      this.#plan.sharesInFlight &&
+      at < held.from + 450 * this.#plan.lifetimeSeconds
+    )
       this.break("few requests", `${process} asks for ${tenantId} although it has a token`);
     const refusedMs = at - (this.#refusedAt.get(name) ?? Number.NEGATIVE_INFINITY);
     if (this.#isQuiet && isMachine && trouble && refusedMs < 1_000 * rateTolerance - 5)
@@ -153,6 +159,7 @@ export class Rules {
     this.#held.set(`${process} ${tenantId}`, { token, from: at });
   }
 
+  /** A token was refused, or its holder has dropped it. */
   unauthorized(process: string, tenantId: string, bearer: string): void {
     const name = `${process} ${tenantId}`;
     if (this.#held.get(name)?.token === bearer) this.#held.delete(name);

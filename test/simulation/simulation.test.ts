@@ -1,11 +1,13 @@
 // Worlds from seeds: no rule breaks, a seed replays exactly, and a planted fault is found.
 import { type ChildProcess, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { keptWorlds } from "./kept.js";
 import { plantedFaults } from "./planted.js";
 import { sequenceDiagram } from "./sequence-diagram.js";
 import { explain, explanation, worldsUntilFound } from "./simulate.js";
-import { Workers } from "./workers.js";
+import { root, Workers } from "./workers.js";
 
 const workers = new Workers();
 const worker = workers.start();
@@ -36,6 +38,13 @@ test("the same seed has the same trace in another process, and beside two busy l
   for (let loop = 0; loop < 2; loop++) busy.push(spawn(process.execPath, ["-e", "for (;;);"]));
   expect(await digestsOf(await workers.start())).toEqual(alone);
   for (const child of busy) child.kill();
+});
+
+test("each fault that is planted in the source replaces a text that occurs once", () => {
+  const parts = Object.entries(plantedFaults).flatMap(([name, { change }]) =>
+    change ? [[name, readFileSync(join(root, change.file), "utf8").split(change.from).length]] : [],
+  );
+  expect(parts.filter(([, count]) => count !== 2)).toEqual([]);
 });
 
 test("a planted fault is found, and its world is shrunk to the few parts that make it fail", async () => {

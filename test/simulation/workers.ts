@@ -7,7 +7,7 @@ import { build, type Plugin } from "esbuild";
 import type { Change } from "./planted.js";
 import type { Order, Played } from "./worker.js";
 
-const root = fileURLToPath(new URL("../..", import.meta.url));
+export const root: string = fileURLToPath(new URL("../..", import.meta.url));
 
 /** Replaces a part of a source file, which must occur in it once. */
 function planting({ file, from, to }: Change): Plugin {

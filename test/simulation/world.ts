@@ -147,11 +147,12 @@ class Play {
     return { broken: rules.broken, trace, faults: this.#counts, digest };
   }
 
-  #act({ kind, process, customer, person, abortAfterMs, isHeld, isImpatient }: ActPlan): void {
+  #act(act: ActPlan): void {
+    const { kind, process, customer, person, isImpatient } = act;
     const at = this.#processes[process];
     if (at === undefined || at.suspendedUntil > this.#scheduler.now) return;
     if (kind === "call") {
-      this.#call(at, customer, abortAfterMs, isHeld);
+      this.#call(at, customer, act);
       return;
     }
     const who = this.#people[customer]?.[person] as Person;
@@ -183,8 +184,12 @@ class Play {
     try {
       return await task();
     } catch (error) {
-      this.#world.note(`${name} fails: ${(error as { code?: string }).code ?? error}`);
+      const { code } = Object(error) as { code?: string };
+      this.#world.note(`${name} fails: ${code ?? error}`);
       this.#rules.shown(error);
+      // An abort rejects with its own reason, and the emulator with an error of its own.
+      if (code === undefined && error !== "gone")
+        this.#rules.break("known errors", `${name} fails: ${error}`);
       return false;
     }
   }
@@ -212,7 +217,11 @@ class Play {
   }
 
   /** Makes a call of a machine. Resolves with whether it succeeded, or never. */
-  #call(from: SimulatedProcess, customer: number, abortAfterMs?: number, isHeld = false): Promise<boolean> {
+  #call(
+    from: SimulatedProcess,
+    customer: number,
+    { abortAfterMs, isHeld, isInvalidated }: Partial<ActPlan> = {},
+  ): Promise<boolean> {
     const [{ note, service }, planted, scheduler] = [this.#world, this.#planted, this.#scheduler];
     const target = this.#plan.customers[customer];
     if (target === undefined) return Promise.resolve(true);
@@ -227,7 +236,11 @@ class Play {
       const client: Service = known ?? (await from.connector.connect({ baseUrl, tenantId, signal }));
       from.held.set(tenantId, client);
       await planted.beforeCall?.(client, signal);
-      await client.auth.getAccessToken({ signal });
+      const token = await client.auth.getAccessToken({ signal });
+      if (isInvalidated) {
+        this.#rules.unauthorized(from.name, tenantId, token.value);
+        client.auth.invalidate(token);
+      }
       const path = client.variant === "A" ? `api/v1/${tenantId}/devices` : "v1/devices";
       const own = given === controller.signal ? { signal } : {};
       const response = await client.fetch(path, { ...own, headers: { [tenantHeader]: tenantId } });
