@@ -269,7 +269,9 @@ function judge(error: ApiError, isThrown: boolean, row: Row, world: World): void
   const isNamed = hasStatus || isUnanswered || reasons[code]?.test(message) === true;
   const isOfProgram = name === "ConfigurationError";
   expect(isNamed || isOfProgram, `the message does not name what answered: ${message}`).toBe(true);
-  const helps = causes.length > 0 || nextStep.test(message);
+  // A 304 is what the caller asked for by a header, and there is nothing to do.
+  const isUnchanged = /answered 304: nothing has changed\.$/.test(message);
+  const helps = causes.length > 0 || isUnchanged || nextStep.test(message);
   const says = isOfProgram && /\bmust\b|It has:|is missing/.test(message);
   expect(helps || says, `the message has no next step: ${message}`).toBe(true);
   expect(remedies).not.toMatch(endsSession);
