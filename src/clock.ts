@@ -74,7 +74,7 @@ function complete(given: Clock): ResolvedClock {
   }
   const isSteppedByNow = own.monotonic === undefined;
   if ([own.setTimeout, own.clearTimeout].some((timer) => (timer === undefined) !== isSteppedByNow))
-    throw invalidOption("clock", "must have monotonic, setTimeout and clearTimeout, or none of the three");
+    throw invalidOption("clock", "must have monotonic, setTimeout and clearTimeout, or none");
   const time = { ...machine, ...own };
   const byTimer: ResolvedClock["sleep"] = (ms, signal) =>
     new Promise((resolve) => {

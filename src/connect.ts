@@ -236,7 +236,7 @@ function checkCredentials(options: ConnectorOptions<LookupTypes>): readonly Mach
   if (new Set(usable.map((one) => one.variant)).size < usable.length)
     throw wrong(
       "credential_invalid",
-      "credentials has two credentials of the same variant. Pass one: after a refusal no other identity is tried.",
+      "credentials has two credentials of the same variant. Pass one: no other is tried after a refusal.",
     );
   return usable;
 }

@@ -57,7 +57,7 @@ export class SharedTask<T> {
       (error: unknown) => {
         // An error that was stored after a refusal is thrown again for later callers.
         if (isBivariantError(error))
-          error.stack = `${error.stack}`.split("\nError: caller")[0] + `\n${caller.stack}`;
+          error.stack = [`${error.stack}`.split("\nError: caller")[0], caller.stack].join("\n");
         this.#end(({ reject }) => reject(error));
       },
     );

@@ -176,7 +176,7 @@ function undocumented(
   { core, auth: { variant } }: Reading,
 ): UnexpectedResponseError {
   if (documented.every((type) => jsonType.test(type))) return core.notJson(status, variant);
-  const message = `The API answered ${status} with another media type than ${documented.join(", ")}, which the document names. Check baseUrl, and whether a proxy answers in its place. parseAs reads any type.`;
+  const message = `The API answered ${status} with another media type than ${documented.join(", ")}, which the document names. Check baseUrl and any proxy. parseAs reads any type.`;
   return new UnexpectedResponseError("response_media_type", message, { status, variant });
 }
 
@@ -192,7 +192,7 @@ function decoderOf(type: string | undefined, status: number, variant: Variant): 
 }
 
 function tooLarge(status: number, mostBytes: number, variant: Variant): UnexpectedResponseError {
-  const message = `The API answered ${status} with more than maxResponseBytes (${mostBytes}). Raise it, or read the answer as it arrives: parseAs: "stream".`;
+  const message = `The API answered ${status} with more than maxResponseBytes (${mostBytes}). Raise it, or pass parseAs: "stream".`;
   return new UnexpectedResponseError("response_too_large", message, { status, variant });
 }
 

@@ -72,11 +72,11 @@ const texts: Readonly<Record<ApiErrorCode, string>> = {
   api_refused: ": the call was refused. Read the body of the error.",
   api_failed: ": the server failed. Try again later.",
   api_undocumented:
-    ", which the description does not list for this operation. Look at the response, and add the status to your document if it is right.",
+    ", which the description does not list for this operation. Look at it, and add the status to your document if it is right.",
 };
 
 const silent =
-  ": the call was refused, without a body that says why. Check its parameters and its body against the document.";
+  ": the call was refused, without a body. Check its parameters and its body against the document.";
 
 /** RFC 9110 section 15.4.5. */
 const unchanged = ": nothing has changed.";
@@ -86,7 +86,7 @@ const unclear = ": the server failed. The call may have been processed: look bef
 
 /** A held token works until it expires, and only a token request that is answered 404 starts a detection. */
 const mayHaveMoved =
-  "If every call is answered so, check baseUrl. The deployment may have moved to the other variant: service.auth.invalidate(await service.auth.getAccessToken()) drops the token, and the next call finds out.";
+  "Check baseUrl. The deployment may have moved to the other variant: service.auth.invalidate(await service.auth.getAccessToken()) drops the token, and the next call finds out.";
 
 const replayed = "The token was renewed, and the call was sent once more.";
 const notReplayed =
@@ -120,19 +120,19 @@ function causesOf403({ auth, body, hasWorked, namesDevice }: RefusedCall): reado
   );
   const operator = cause(
     "operator_not_capable",
-    "The operator who launched the plugin lacks the capability for this call",
+    "The operator lacks the capability for this call",
     "A launched plugin reaches only what its operator may do (section 1).",
-    "Ask the operator whether they can do this in the host application. If not, ask the customer to permit it.",
+    "Ask the customer to permit it, if the operator cannot do it in the host application either.",
   );
   const narrowed = cause(
     "grant_narrowed",
-    "The customer narrowed the grant after the token was minted",
-    "The service checks the registration on each call, without changing the token.",
+    "The customer narrowed the grant since",
+    "The service checks the registration on each call.",
     `Ask the customer to check the granted scopes under ${pluginSettings}.`,
   );
   const device = cause(
     "device_restricted",
-    "The plugin is restricted to specific devices, and the request named another",
+    "The plugin is restricted to other devices",
     "The operation names a device.",
     `Ask the customer to check the device restriction under ${pluginSettings}.`,
   );

@@ -350,7 +350,7 @@ function parseSuccess(text: string, { status, headers }: Response, variant: Vari
 }
 
 function notJson(status: number, variant: Variant): UnexpectedResponseError {
-  const message = `The API answered ${status} without JSON. Check baseUrl, and whether a proxy answers in its place.`;
+  const message = `The API answered ${status} without JSON. Check baseUrl and any proxy.`;
   return new UnexpectedResponseError("response_not_json", message, { status, variant });
 }
 

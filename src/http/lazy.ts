@@ -16,8 +16,7 @@ export function lazy<Module>(load: () => Promise<Module>): () => Module | Promis
         return module;
       },
       (cause: unknown) => {
-        const message =
-          "A part of bivariant could not be loaded. Check that all files of the package are deployed, then try again.";
+        const message = "A part of bivariant could not be loaded. Deploy all files of the package.";
         throw new TransportError("network_failed", message, { retryable: true, cause });
       },
     );

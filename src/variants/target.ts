@@ -108,7 +108,7 @@ export function parseBaseUrl(baseUrl: unknown, allowInsecureHttp = false): strin
   if (url.protocol === "http:" && !allowInsecureHttp && !isLoopback(url.hostname))
     throw new ConfigurationError(
       "base_url_insecure",
-      "baseUrl is plain http to another machine, so tokens could be read on the way. Use https, or set allowInsecureHttp for a network you trust.",
+      "baseUrl is plain http to another machine. Use https, or set allowInsecureHttp for a network you trust.",
       { option: "baseUrl" },
     );
   return url.origin + url.pathname.replace(trailingSlashes, "$1");

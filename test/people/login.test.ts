@@ -245,8 +245,8 @@ describe("a refused client", () => {
   const invalid = { error: "invalid_client" };
   const [mismatch, missing] = ["client_secret_mismatch", "client_secret_missing"];
   test.each([
-    { name: "with a secret", body: invalid, status: 401, id: mismatch, says: /leave clientSecret out/ },
-    { name: "without a secret", body: invalid, status: 400, id: missing, says: /pass it as clientSecret/ },
+    { name: "with a secret", body: invalid, status: 401, id: mismatch, says: /Leave clientSecret out/ },
+    { name: "without a secret", body: invalid, status: 400, id: missing, says: /Pass its clientSecret/ },
     { name: "with another body", body: {}, status: 401, id: missing, says: /admin area under API clients/ },
     {
       name: "whose code was refused",

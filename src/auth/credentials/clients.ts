@@ -229,8 +229,7 @@ function explain(
   return [{ ...likely, evidence, remedy: (isPadded ? trim : "") + likely.remedy }];
 }
 
-const trim =
-  "White space surrounds clientId or clientSecret, such as the line break of a file: trim it, unless it belongs there. ";
+const trim = "White space surrounds clientId or clientSecret, such as the line break of a file: trim it. ";
 const wrongAccount = {
   id: "client_secret_mismatch",
   summary: "The client id or the client secret does not belong to a service account of this deployment",
@@ -240,13 +239,12 @@ const wrongSecret = {
   id: "client_secret_mismatch",
   summary: "The client secret does not belong to this API client, or the API client has no secret",
   remedy:
-    "Compare both in the admin area under API clients. For a client without a secret leave clientSecret out; the secret of a service account is not valid here.",
+    "Compare both in the admin area under API clients. Leave clientSecret out for a client without one; that of a service account is not valid here.",
 };
 const missingSecret = {
   id: "client_secret_missing",
   summary: "The API client has a secret, or no API client has this id",
-  remedy:
-    "Compare the client id in the admin area under API clients. If it has a secret there, pass it as clientSecret.",
+  remedy: "Compare the client id in the admin area under API clients. Pass its clientSecret if it has one.",
 };
 
 function invalid(option: string, problem: string, cause?: unknown, known?: string[]): ConfigurationError {

@@ -79,8 +79,7 @@ function audienceRewritten({ tokenEndpoint }: RefusedRequest): Cause {
     id: "audience_mismatch",
     summary: "The service sees a token URL that differs from the one of the request",
     evidence: `aud is the URL of the request, ${tokenEndpoint}. If a proxy rewrites it, the refusal looks the same as for a wrong JWKS.`,
-    remedy:
-      "If there is a proxy in front of the service, set audience to the URL that the service itself sees.",
+    remedy: "Behind a proxy, set audience to the URL that the service itself sees.",
   };
 }
 
@@ -88,7 +87,7 @@ function clockDrift({ clockOffsetMs = 0 }: Refusal): Cause {
   return {
     id: "clock_drift",
     summary: "The clocks differ by more than 30 seconds",
-    evidence: `According to the Date of its answers the server is ${Math.abs(Math.round(clockOffsetMs / 1000))} s ${clockOffsetMs > 0 ? "ahead of" : "behind"} this machine. A difference of more than a day is not corrected. The clock of the server may be the wrong one.`,
+    evidence: `According to the Date of its answers the server is ${Math.abs(Math.round(clockOffsetMs / 1000))} s ${clockOffsetMs > 0 ? "ahead of" : "behind"} this machine. More than a day is not corrected.`,
     remedy: "Correct the clock of the signing machine.",
   };
 }
@@ -96,8 +95,7 @@ function clockDrift({ clockOffsetMs = 0 }: Refusal): Cause {
 const clockUnknown: Cause = Object.freeze({
   id: "clock_drift",
   summary: "The clocks may differ by more than 30 seconds",
-  evidence:
-    "The answers carry no Date of the server, so the clocks cannot be compared. The refusal looks the same.",
+  evidence: "The answers carry no Date, so the clocks cannot be compared. The refusal looks the same.",
   remedy: "Compare the clock of the signing machine with another, and correct it.",
 });
 
@@ -107,7 +105,7 @@ function replayed({ workedBefore }: Refusal): Cause {
   return {
     id: "jti_replayed",
     summary: "The same assertion arrived twice",
-    evidence: `${before}equests go through your own fetch. Every assertion has a fresh jti, but a fetch or proxy that retries sends one twice.${same}`,
+    evidence: `${before}equests go through your own fetch. Every jti is fresh, but a fetch or proxy that retries sends one twice.${same}`,
     remedy: "Switch off retries in your fetch and in proxies: the client retries itself, with a fresh jti.",
   };
 }
