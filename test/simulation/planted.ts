@@ -359,6 +359,13 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
       return new Response(longer, { headers: { "content-type": "application/json" } });
     }),
   },
+  "a clock runs at half the speed": {
+    rule: "fresh tokens",
+    clock: (clock) => {
+      const begun = clock.now();
+      return { ...clock, now: () => begun + (clock.now() - begun) / 2 };
+    },
+  },
   "the clock stands still": {
     rule: "fresh tokens",
     clock: (clock) => {

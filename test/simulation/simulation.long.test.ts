@@ -1,7 +1,9 @@
 // The same rules in other worlds for some time, and planted faults.
 import { availableParallelism } from "node:os";
 import { expect, test } from "vitest";
+import { type RoundName, rounds } from "./rounds.js";
 import { mostWorldsOfAPlantedFault, simulate, worldsUntilFound } from "./simulate.js";
+import { carryOutApart } from "./workers.js";
 
 test("no rule is broken in the worlds of forty seconds", async () => {
   const until = performance.now() + 40_000;
@@ -25,3 +27,17 @@ const soon = [
 test.each(soon)("a planted fault is found: %s", async (name) => {
   expect(await worldsUntilFound(name, mostWorldsOfAPlantedFault)).toBeDefined();
 });
+
+/** As in `fleet/logins.long.test.ts`. */
+test.each(Object.entries(rounds))(
+  "the simulation says what the rig of real processes says of %s",
+  async (name, round) => {
+    const { planted, isSentTwice } = round;
+    const rule = "a refresh token is sent once";
+    const order = { seed: 1, worlds: 20, round: name as RoundName, planted };
+    const { failures, ...played } = await carryOutApart(isSentTwice ? { ...order, until: rule } : order);
+    console.info(name, JSON.stringify({ ...played, failures: failures.slice(0, 3) }));
+    expect(failures.filter((one) => one.rule === rule).length > 0).toBe(isSentTwice === true);
+    if (planted === undefined && !isSentTwice) expect(failures).toEqual([]);
+  },
+);

@@ -1,6 +1,7 @@
 // One process that plays worlds. It runs as a bundle, into which a fault of the client may be planted.
 import { type FaultKind, type Plan, planOf, shrink } from "./plan.js";
 import { plantedFaults } from "./planted.js";
+import { type RoundName, roundOf } from "./rounds.js";
 import type { RuleName } from "./rules.js";
 import { play } from "./world.js";
 
@@ -9,6 +10,8 @@ export interface Order {
   readonly seed: number;
   readonly worlds: number;
   readonly plan?: Plan | undefined;
+  /** Worlds of this kind. */
+  readonly round?: RoundName | undefined;
   readonly planted?: string | undefined;
   readonly until?: RuleName | undefined;
   /** Shrink this world until no part can be left out without the rule `until` holding again. */
@@ -34,10 +37,17 @@ export interface Played {
   readonly plan?: Plan;
 }
 
+/** One world in ten is about logins that processes share: their refreshes are rare elsewhere. */
+function worldOf(seed: number, round: RoundName | undefined): Plan {
+  if (round !== undefined) return roundOf(seed, round);
+  return seed % 10 === 0 ? roundOf(seed, "kills, pauses and crashes", 10) : planOf(seed);
+}
+
 export async function carryOut({
   seed,
   worlds,
   plan: given,
+  round,
   planted,
   until,
   explain,
@@ -47,14 +57,14 @@ export async function carryOut({
   const faults: Partial<Record<FaultKind, number>> = {};
   if (explain) {
     const fails = async (plan: Plan) => (await play(plan, surroundings)).broken.has(until as RuleName);
-    const plan = await shrink(planOf(seed), fails);
+    const plan = await shrink(worldOf(seed, round), fails);
     const { trace, digest } = await play(plan, surroundings);
     return { seed, worlds: 1, events: trace.length, faults, failures, trace, digest, plan };
   }
   let events = 0;
   let last: { readonly trace: readonly string[]; readonly digest: string } | undefined;
   for (let at = seed; at < seed + worlds; at++) {
-    const { broken, trace, digest, faults: counts } = await play(given ?? planOf(at), surroundings);
+    const { broken, trace, digest, faults: counts } = await play(given ?? worldOf(at, round), surroundings);
     events += trace.length;
     for (const [kind, count] of counts) faults[kind] = (faults[kind] ?? 0) + count;
     for (const [rule, how] of broken) failures.push({ seed: at, rule, how });
