@@ -136,11 +136,12 @@ export async function sendOnce(
   try {
     return await sendTokenRequest({ ...endpoint, options: { ...options, fetch } }, send);
   } catch (error) {
-    if (error instanceof UnexpectedResponseError) throw new AnswerLost("lost", { cause: error });
-    if (!(error instanceof TransportError) || wasNotSent(error)) throw error;
+    const isFault = error instanceof TransportError;
+    if (isFault && wasNotSent(error)) throw error;
     // A body that was not read was not sent. The caller's own fetch may have another way to it.
-    const isTrusted = !options.hasOwnFetch || error.code === "tls_failed";
-    throw isTrusted && !isRead() ? error : new AnswerLost("lost", { cause: error });
+    const isTrusted = !isFault || !options.hasOwnFetch || error.code === "tls_failed";
+    const isUnsent = isTrusted && !isRead() && !(error instanceof UnexpectedResponseError);
+    throw isUnsent ? error : new AnswerLost("lost", { cause: error });
   }
 }
 

@@ -4,7 +4,13 @@
  */
 import type { RequestInit as UndiciInit } from "undici";
 import type { ResolvedClock } from "../clock.js";
-import { isBivariantError, TransportError, UnexpectedResponseError, type Variant } from "../errors.js";
+import {
+  isBivariantError,
+  isConfigurationError,
+  TransportError,
+  UnexpectedResponseError,
+  type Variant,
+} from "../errors.js";
 import { invalidOption, requireSignal } from "../options.js";
 
 /** An answer whose body was read completely. */
@@ -255,7 +261,7 @@ export type Intercept = (
 export type RequestFacts = Omit<InterceptedRequest, "method" | "url">;
 
 /** Sends a request, through the interceptor if there is one. `factsOf` is called only then. */
-export function sendRequest(
+export async function sendRequest(
   { fetch, intercept }: { readonly fetch: Fetch; readonly intercept?: Intercept | undefined },
   url: string,
   init: RequestInit,
@@ -264,16 +270,22 @@ export function sendRequest(
 ): Promise<Response> {
   if (intercept === undefined) return fetch(url, init);
   const request = { ...factsOf(), method: init.method ?? "GET", url };
-  let isSent = false;
-  return intercept(request, async (headers = {}) => {
-    // The request may hold a code or a refresh token.
-    if (isSent) throw invalidOption("intercept", "must send a request once");
-    isSent = true;
-    if (!mayAdd) return fetch(url, init);
-    // All requests of this package have a record of headers with names in lower case.
-    const added = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
-    return fetch(url, { ...init, headers: { ...Object.fromEntries(added), ...init.headers } });
-  });
+  let sent: Promise<Response> | undefined;
+  try {
+    return await intercept(request, async (headers = {}) => {
+      // The request may hold a code or a refresh token.
+      if (sent !== undefined) throw invalidOption("intercept", "must send a request once");
+      // All requests of this package have a record of headers with names in lower case.
+      const added = Object.entries(mayAdd ? headers : {}).map(([name, value]) => [name.toLowerCase(), value]);
+      sent = fetch(url, { ...init, headers: { ...Object.fromEntries(added), ...init.headers } });
+      return sent;
+    });
+  } catch (error) {
+    if (sent === undefined || isConfigurationError(error)) throw error;
+    // Its code may be of another connection. As that of the request it could say that nothing was sent.
+    await sent;
+    throw new AggregateError([error]);
+  }
 }
 
 /** Whether a host name stands for this machine (RFC 6761 section 6.3). Systems have `localhost` in their hosts file. */

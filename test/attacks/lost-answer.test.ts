@@ -15,6 +15,7 @@ import {
   apiClient,
   completeLogin,
   type Fetch,
+  type Intercept,
   memoryStore,
   type PersonAuth,
   redeemLaunch,
@@ -74,7 +75,9 @@ const overWhereSilent = (shape: Shape, clock: SteppedClock): Shape =>
   shape === silence ? () => clock.expire() : shape;
 
 /** A login at a deployment, whose token has expired. */
-async function expiredLogin(given: { deployment?: Deployment; store?: TokenStore; fetch?: Fetch } = {}) {
+async function expiredLogin(
+  given: { deployment?: Deployment; store?: TokenStore; fetch?: Fetch; intercept?: Intercept } = {},
+) {
   const { deployment = await newDeployment(), ...more } = given;
   const clock = steppedClock();
   const { baseUrl } = deployment;
@@ -141,6 +144,39 @@ describe("a code whose answer is lost is presented once, and the error says so:"
       expect(await rejectionOf(redeemLaunch(launch))).toMatchObject({ code: `launch_${outcome}` });
       clock.advance(30_000);
     }
+    deployment.expectNothingTwice();
+  });
+});
+
+// The error of an interceptor may have the code of its own connection, which says nothing of the request.
+describe("with an interceptor, neither a code nor a refresh token is presented twice if", () => {
+  type Send = Parameters<Intercept>[1];
+  const refused = () => Promise.reject(Object.assign(new Error("no collector"), { code: "ECONNREFUSED" }));
+  const plugin = userInterfacePlugin({ clientId: "planner", privateKey: pkcs8(rsaKey()) });
+
+  test.each<{ name: string; shape?: Shape; fail: (send: Send) => Promise<Response> }>([
+    { name: "it fails after the answer", fail: (send) => send().then(refused) },
+    {
+      name: "it fails after a reset",
+      shape: (response) => response.destroy(),
+      fail: (send) => send().finally(refused),
+    },
+    { name: "it does not wait for the answer", fail: (send) => Promise.race([send(), refused()]) },
+    { name: "it sends again", fail: (send) => send().then(() => send()) },
+  ])("$name", async ({ shape, fail }) => {
+    let isFailing = false;
+    const intercept: Intercept = (_request, send) => (isFailing ? fail(send) : send());
+    const { deployment, options, clock, auth, another } = await expiredLogin({ intercept });
+    Object.assign(deployment, { shape });
+    const launch = { ...options, credential: plugin, code: "third-code", codeVerifier: "v".repeat(43) };
+    isFailing = true;
+    const codes = [];
+    for (const one of [auth, await another(), auth]) {
+      codes.push((await rejectionOf(one.getAccessToken()))?.code);
+      clock.advance(30_000);
+    }
+    for (const _ of [1, 2]) codes.push((await rejectionOf(redeemLaunch(launch)))?.code);
+    expect(codes).toEqual([...Array(3).fill(unknown.code), "launch_outcome_unknown", "launch_refused"]);
     deployment.expectNothingTwice();
   });
 });

@@ -150,6 +150,15 @@ test("an error of intercept fails the request", async () => {
   expect(await rejectionOf(call("listDevices"))).toMatchObject({ code: "network_failed" });
 });
 
+test("a POST after whose answer intercept fails may have been processed", async () => {
+  const refused = () => Promise.reject(Object.assign(new Error("no collector"), { code: "ECONNREFUSED" }));
+  const intercept: Intercept = (_request, send) => send().then(refused);
+  const { service } = scriptedService("B", undefined, { intercept });
+  const fault = await rejectionOf(service.fetch("v1/devices", { method: "POST", body: "{}" }));
+  const message = expect.stringContaining("may have been processed");
+  expect(fault).toMatchObject({ code: "network_failed", retryable: false, message });
+});
+
 test("an intercept that is not a function is rejected", () => {
   const make = () => scriptedService("B", undefined, { intercept: {} as never });
   expect(make).toThrow(expect.objectContaining({ code: "option_invalid", option: "intercept" }));
