@@ -166,7 +166,8 @@ const unknownPathStatuses: readonly number[] = [404, 405, 410];
 
 /** Whether the path, the query or the body has a parameter for a device, by a mark in the document or by its name. */
 function namesDevice({ path, deviceParameter }: OperationEntry, { params, body }: CallInit): boolean {
-  const inBody = typeof body === "object" ? Object.keys({ ...body }) : [];
+  // The bytes of a Buffer are its keys too.
+  const inBody = typeof body === "object" && !ArrayBuffer.isView(body) ? Object.keys(body ?? {}) : [];
   const inPath = [...path.matchAll(/\{([^{}]+)\}/g)].map(([, name = ""]) => name);
   const names = [...inPath, ...Object.keys(params?.query ?? {}), ...inBody];
   const marked = typeof deviceParameter === "object" ? deviceParameter.name : deviceParameter;

@@ -1,7 +1,7 @@
 // Bodies on the wire: each media type that a document names, read by a reader that is not ours.
 import { Readable } from "node:stream";
 import { Busboy, type BusboyHeaders } from "@fastify/busboy";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { type RecordedRequest, recordingServer } from "../support/recording-server.js";
 import { rejectionOf } from "../support/wait.js";
 import { type OwnCall, ownCall } from "./own-table.js";
@@ -489,6 +489,16 @@ describe("text and bytes", () => {
     expect(await call("own", { body: new Response("x").body })).toMatchObject({ status: 503, retries: 0 });
     expect(server.requests).toHaveLength(1);
   });
+});
+
+test("the bytes of a refused body are not listed", async () => {
+  const server = await recordingServer(() => ({ status: 403, body: "{}" }));
+  const keys = vi.spyOn(Object, "keys");
+  onTestFinished(() => keys.mockRestore());
+  const call = ownCall({ own: { ...post, contentType: "application/octet-stream" } }, server.url);
+  expect(await call("own", { body: new Uint8Array(10_000) })).toMatchObject({ status: 403 });
+  const lengths = keys.mock.results.map(({ value }) => value.length);
+  expect(Math.max(...lengths)).toBeLessThan(1_000);
 });
 
 describe("of several media types", () => {
