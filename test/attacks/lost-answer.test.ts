@@ -170,12 +170,13 @@ describe("with an interceptor, neither a code nor a refresh token is presented t
     Object.assign(deployment, { shape });
     const launch = { ...options, credential: plugin, code: "third-code", codeVerifier: "v".repeat(43) };
     isFailing = true;
-    const codes = [];
+    const codeOf = async (one: Promise<unknown>) => Object(await rejectionOf(one)).code;
+    const codes: unknown[] = [];
     for (const one of [auth, await another(), auth]) {
-      codes.push((await rejectionOf(one.getAccessToken()))?.code);
+      codes.push(await codeOf(one.getAccessToken()));
       clock.advance(30_000);
     }
-    for (const _ of [1, 2]) codes.push((await rejectionOf(redeemLaunch(launch)))?.code);
+    for (const _ of [1, 2]) codes.push(await codeOf(redeemLaunch(launch)));
     expect(codes).toEqual([...Array(3).fill(unknown.code), "launch_outcome_unknown", "launch_refused"]);
     deployment.expectNothingTwice();
   });
