@@ -16,8 +16,8 @@ interface Reading {
   readonly core: {
     notJson(status: number, variant: Variant): UnexpectedResponseError;
     parseRefusal(text: string): unknown;
-    readText(response: Response, variant: Variant): Promise<string>;
     transportError(fault: unknown, variant: Variant, baseUrl: string): Error;
+    untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T>;
   };
 }
 
@@ -150,24 +150,27 @@ function parsed(text: string, status: number, { core, auth }: Reading): unknown 
 /** As of any other refusal. */
 const mostBytesOfRefusal = 1024 * 1024;
 
-/** The body of an error: a documented text or file as it is, otherwise JSON if it is that. */
+/**
+ * The body of an error: a documented text or file as it is, otherwise JSON if it is that. One that is too large counts as
+ * empty. A 2xx that is not documented has the limit of a success.
+ */
 async function refusalOf(
   response: Response,
   type: string | undefined,
   documented: readonly string[],
-  { core, auth }: Reading,
+  { mostBytes, core, auth }: Reading,
 ): Promise<unknown> {
   const isDocumented = type !== undefined && bestMatch(type, documented) !== undefined;
   const kind = isDocumented ? kindOf(type) : "json";
-  if (kind === "blob" && response.body !== null) {
-    const whole = async () => limited(response, mostBytesOfRefusal, auth.variant).blob();
-    const bytes = await whole().catch((error: unknown) => {
-      if (!(error instanceof UnexpectedResponseError)) throw error;
-    });
-    return bytes !== undefined && bytes.size > 0 ? bytes : undefined;
-  }
-  const text = await core.readText(response, auth.variant);
-  return kind === "json" ? core.parseRefusal(text) : text || undefined;
+  const read = async () => {
+    const whole = limited(response, response.ok ? mostBytes : mostBytesOfRefusal, auth.variant);
+    return kind === "blob" ? whole.blob() : whole.text();
+  };
+  const content = await read().catch((error: unknown) => {
+    if (!(error instanceof UnexpectedResponseError)) throw error;
+  });
+  if (typeof content === "string" && kind === "json") return core.parseRefusal(content);
+  return content instanceof Blob && content.size === 0 ? undefined : content || undefined;
 }
 
 function undocumented(
@@ -278,7 +281,8 @@ async function* textsOf(
   const decoder = new TextDecoder();
   try {
     for (;;) {
-      const { done, value } = await reader.read().catch((fault: unknown) => {
+      // The body of a fetch of the caller's may not end when the signal is aborted.
+      const { done, value } = await core.untilAborted(reader.read(), signal).catch((fault: unknown) => {
         throw signal?.aborted ? signal.reason : core.transportError(fault, auth.variant, auth.baseUrl);
       });
       const text = decoder.decode(value, { stream: !done });

@@ -365,4 +365,4 @@ function parseRefusal(text: string): unknown {
 }
 
 /** What the lazy part of a call is handed over. */
-const core = { headerRecord, hasDotSegment, notJson, parseRefusal, readText, transportError };
+const core = { headerRecord, hasDotSegment, notJson, parseRefusal, transportError, untilAborted };

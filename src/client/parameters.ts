@@ -78,8 +78,12 @@ export function parameterHeaders(header: Values | undefined, entries: Entries): 
 export function cookieHeader(cookie: Values, entries: Entries, own?: string): string | undefined {
   const written = writeAll("cookie", cookie, entries);
   if (written.length === 0) return own;
-  if (written.some((one) => one.includes(";")))
-    throw invalidOption("params.cookie", "holds a semicolon, which would end the cookie", "Encode it.");
+  if (/[^ -:<-~\x80-\xff]/.test(written.join("")))
+    throw invalidOption(
+      "params.cookie",
+      "holds a character that no cookie has, or a semicolon",
+      "Encode it.",
+    );
   // A browser leaves out a header that it forbids, and the call would arrive without its parameter.
   if (!new Request("http://localhost", { headers: { cookie: "a=b" } }).headers.has("cookie"))
     throw invalidOption(

@@ -371,6 +371,25 @@ describe("maxResponseBytes", () => {
     }
   });
 
+  test.each([
+    { name: "JSON", row: {}, type: "application/json" },
+    {
+      name: "a documented file",
+      row: { answers: { "2XX": ["image/png"] }, success: [200] },
+      type: "image/png",
+    },
+  ])("limits $name with a 2xx that is not documented", async ({ row, type }) => {
+    const answer = { status: 201, type, body: '"123456"' };
+    const isRead = await Promise.all(
+      [7, 8].map(async (maxResponseBytes) => {
+        const { error } = await answered(row, answer, { maxResponseBytes });
+        expect(error).toMatchObject({ code: "api_undocumented" });
+        return error?.body !== undefined;
+      }),
+    );
+    expect(isRead).toEqual([false, true]);
+  });
+
   test("limits a success that is only JSON", async () => {
     const server = await recordingServer(() => ({
       status: 200,
@@ -675,6 +694,21 @@ describe.each(["stream", "events", "lines"] as const)("a stream of %s", (kind) =
     abort.abort(new Error("enough"));
     expect(await reading).toMatchObject({ message: "enough" });
     await server.closed;
+  });
+
+  if (kind === "stream") return;
+  test("that is aborted ends, although the body of a fetch of the caller's does not", async () => {
+    const cancel = vi.fn();
+    const fetch = async () =>
+      new Response(new ReadableStream({ cancel }), { headers: { "content-type": type } });
+    const abort = new AbortController();
+    const call = ownCall({ own: row }, "https://service.example", { fetch });
+    const { data } = await call("own", { signal: abort.signal });
+    const reading = rejectionOf(allOf(data));
+    await settle();
+    abort.abort(new Error("enough"));
+    expect(await reading).toMatchObject({ message: "enough" });
+    expect(cancel).toHaveBeenCalledOnce();
   });
 });
 

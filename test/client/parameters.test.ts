@@ -381,6 +381,13 @@ describe("nothing is sent for", () => {
       value: "a; b=c",
       option: "params.cookie",
     },
+    ...["a\r\nb: c", "\0", "€"].map((value) => ({
+      name: `${JSON.stringify(value)} in text/plain`,
+      place: "cookie" as const,
+      form: { content: "text/plain" },
+      value,
+      option: "params.cookie",
+    })),
     { name: "a line break", place: "header", value: "a\r\nb: c", option: "headers" },
     { name: "a comma in a list, which joins its values", place: "header", value: ["a,b"], says: "delimiter" },
     {
