@@ -134,7 +134,11 @@ function checkHeader(names: readonly string[]): void {
 
 const letters = (name: string) => name.toLowerCase().replace(/[^a-z]/g, "");
 const byLetters = new Map(columns.map((name) => [letters(name), name]));
-const secretName = /(?:secret|privatekey|password|passphrase|token|apikey|assertion|credential)s?$/;
+/** At the end, or before what says its form or age: a `secretary` and a `tokenUrl` hold none. */
+const secretName =
+  /(?:secret|privatekey|password|passwd|pwd|passphrase|token|apikey|assertion|credential)s?(?:value|text|pem|jwk|base|b|old|new)?$/;
+/** PEM, or the private part of a JWK. */
+const privateKey = /PRIVATE KEY-----|"d"\s*:\s*"[\w-]{20}/;
 
 /** The rest of a sentence about a column that would repeat a secret in the output, or is misspelt and would do nothing. */
 function problemOfName(name: string): string | undefined {
@@ -151,7 +155,7 @@ function customerOf({ line, fields }: Row, folder: string): Customer | string {
   for (const [name, value] of fields) {
     const problem = problemOfName(name);
     if (problem !== undefined) return problem;
-    if (/PRIVATE KEY-----/.test(value)) return "holds a private key. Put it into a file or a variable.";
+    if (privateKey.test(value)) return "holds a private key. Put it into a file or a variable.";
     if (value === "") continue;
     if (!Object.hasOwn(columnNames, name)) other.push([name, value]);
     else known[name] = /File$/.test(name) ? resolve(folder, value) : value;

@@ -173,6 +173,16 @@ describe("a wrong row is told with its line:", () => {
       row: row({ baseUrl: https, note: `-----BEGIN PRIVATE KEY-----${planted}` }),
       says: "holds a private key",
     },
+    ...["secret_b64", "Client secret (old)", "aPrivateKeyPem", "pwd"].map((name) => ({
+      name: `a secret in ${name}`,
+      row: row({ baseUrl: https, [name]: planted }),
+      says: "may hold a secret",
+    })),
+    {
+      name: "a private key as a JWK",
+      row: row({ baseUrl: https, note: `{"kty":"RSA","d":"${planted.padEnd(40, "x")}"}` }),
+      says: "holds a private key",
+    },
     { name: "a misspelt column", row: row({ base_url: https }), says: "Name it baseUrl" },
     {
       name: "a nested member",
@@ -192,6 +202,14 @@ describe("a wrong row is told with its line:", () => {
     expect(customers).toHaveLength(1);
     expect(wrong).toEqual([{ line: 2, problem: expect.stringContaining(says) }]);
     expect(JSON.stringify(wrong)).not.toContain(planted);
+  });
+
+  test("no row with a secretary, or with the address of a token endpoint", async () => {
+    const row = { baseUrl: "https://a.example", secretary: "Ada", tokenUrl: "/token", passwordless: "yes" };
+    expect(await read(JSON.stringify(row))).toMatchObject({
+      customers: [{ other: { secretary: "Ada" } }],
+      wrong: [],
+    });
   });
 
   test("a CSV row with more cells than columns", async () => {
