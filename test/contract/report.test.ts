@@ -173,13 +173,14 @@ describe("a comparison with an earlier run", () => {
 
   it("of a run with itself, through JSON, moves nothing", () => {
     const before = parseBaseline(JSON.stringify({ results, summary: {} }));
+    expect(parseBaseline(JSON.stringify(results))).toEqual(before);
     expect(compareRuns(before, results)).toEqual([]);
   });
 
   test.each([
     { name: "no JSON", text: "<testsuites/>" },
     { name: "the JSON of another tool", text: '{"numTotalTests":3}' },
-    { name: "a list", text: "[]" },
+    { name: "a list of something else", text: "[1]" },
     { name: "results of another tool", text: '{"results":[{"id":"x","status":"passed"}]}' },
   ])("with $name fails", ({ text }) => {
     expect(() => parseBaseline(text)).toThrow(expect.objectContaining({ code: "baseline_invalid" }));

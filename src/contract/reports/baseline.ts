@@ -103,11 +103,12 @@ const baseline = z.object({
   ),
 });
 
-/** Reads what `bivariant contract --json` printed. @throws ContractError `baseline_invalid` */
+/** Reads what `bivariant contract --json` printed, or a list of results as JSON. @throws ContractError `baseline_invalid` */
 export function parseBaseline(text: string): readonly ComparedResult[] {
   let value: unknown;
   try {
     value = JSON.parse(text);
+    if (Array.isArray(value)) value = { results: value };
   } catch {
     throw new ContractError("baseline_invalid", "The baseline is not JSON.");
   }
