@@ -27,7 +27,7 @@ export const factsHeader = "x-simulated";
 export const tenantHeader = "x-tenant";
 export const personHeader = "x-person";
 
-const isOfNetwork = (kind: FaultKind) => !/store|jump|suspend|death|disabled|narrowed/.test(kind);
+const isOfNetwork = (kind: FaultKind) => !/store|jump|suspend|death|disabled|narrowed|revoked/.test(kind);
 
 /** Returns the fetch of the connector or the backend of a process, by whose name the rules know it. */
 export function networkOf(world: World, from: Owner & { readonly index: number }, name: string): Fetch {
@@ -146,11 +146,15 @@ export function networkOf(world: World, from: Owner & { readonly index: number }
 }
 
 function fieldsOf(text: string): TokenFields & { readonly text: string } {
-  const { grant_type, client_assertion, code, refresh_token } = text.startsWith("{")
-    ? JSON.parse(text)
-    : Object.fromEntries(new URLSearchParams(text));
+  const {
+    grant_type,
+    client_id = "",
+    client_assertion,
+    code,
+    refresh_token,
+  } = text.startsWith("{") ? JSON.parse(text) : Object.fromEntries(new URLSearchParams(text));
   const grant = grant_type ?? "authorization_code";
-  return { grant, assertion: client_assertion, code, refreshToken: refresh_token, text };
+  return { grant, clientId: client_id, assertion: client_assertion, code, refreshToken: refresh_token, text };
 }
 
 /** What a gateway answers in place of the service. */

@@ -43,6 +43,7 @@ export const faultKinds = [
   "death",
   "disabled",
   "narrowed",
+  "revoked",
 ] as const;
 
 export type FaultKind = (typeof faultKinds)[number];
@@ -129,10 +130,12 @@ export function planOf(seed: number): Plan {
     if (store === "shared" && kind === "death") return false;
     return store === "redis" || !kind.startsWith("store");
   });
+  let before: FaultPlan | undefined;
   const fault = (): FaultPlan => {
-    const at = below(lifeMs);
-    return {
-      kind: pick(kinds),
+    // Often one trouble comes during another.
+    const at = before && chance(0.4) ? before.at + below(before.until - before.at) : below(lifeMs);
+    before = {
+      kind: chance(0.15) ? pick(["429 for a while", "503", "lost after"] as const) : pick(kinds),
       at,
       until: Math.min(at + 1_000 + below(120_000), lifeMs),
       process: below(processes.length),
@@ -142,6 +145,7 @@ export function planOf(seed: number): Plan {
       retryAfter: 1 + below(40),
       isAtToken: chance(0.6),
     };
+    return before;
   };
   const faults = isQuiet ? [] : many(10, fault);
   // Machines and people meet other faults, so most worlds are about one of them.
@@ -165,9 +169,12 @@ export function planOf(seed: number): Plan {
     const abortAfterMs = isRare(0.15) ? pick([0, 50, 1_000, 8_000]) : undefined;
     const isHeld = chance(0.3);
     const isInvalidated = isRare(0.1);
-    // Often several processes need the same token at once.
+    // Often several processes need the same token at once, and each of them several times in a row.
     const callers = chance(0.3) ? [...processes.keys()] : [act.process];
-    return callers.map((process) => ({ ...act, process, abortAfterMs, isHeld, isInvalidated }));
+    const gaps = chance(0.25) ? [0, pick([0, 5, 300]), pick([600, 1_500])] : [0];
+    return callers.flatMap((process) =>
+      gaps.map((gap) => ({ ...act, at: at + gap, process, abortAfterMs, isHeld, isInvalidated })),
+    );
   }).flat();
   const hasRestart = faults.some(({ kind }) => kind === "store restart");
   return {

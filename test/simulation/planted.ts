@@ -228,7 +228,7 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
     "nothing grows",
     "http/exchange.ts",
     "if (known === undefined || !known.ends.delete(end) || known.ends.size > 0) return;",
-    "if (known !== undefined) return;",
+    "if (known === undefined || !known.ends.delete(end) || known.ends.size >= 0) return;",
   ),
   "a grant is stored without an end": inSource(
     "nothing grows",
@@ -399,7 +399,8 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
   },
   "an event shows a secret": {
     rule: "no secret",
-    shown: (event) => (event.type === "token_requested" ? { ...event, debug: "secret-of-tenant-0" } : event),
+    shown: (event) =>
+      event.type === "token_requested" ? { ...event, debug: "secret-1-of-tenant-0" } : event,
   },
   "a write of the store fails unseen": {
     rule: "no unhandled rejection",

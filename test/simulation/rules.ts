@@ -33,6 +33,7 @@ const rateTolerance = 0.999;
 /** The fields of a token request that rules are about. */
 export interface TokenFields {
   readonly grant: string;
+  readonly clientId: string;
   readonly assertion?: string | undefined;
   readonly code?: string | undefined;
   readonly refreshToken?: string | undefined;
@@ -70,6 +71,8 @@ export class Rules {
   /** The last token that each process got, unless it was refused since. */
   readonly #held = new Map<string, { readonly token: string; readonly from: number }>();
   readonly #hasJumps: boolean;
+  /** How often each identity was refused in a row. */
+  readonly #refusals = new Map<string, number>();
   readonly #refusedAt = new Map<string, number>();
 
   constructor(plan: Plan) {
@@ -149,8 +152,10 @@ export class Rules {
       at < held.from + 450 * this.#plan.lifetimeSeconds
     )
       this.break("few requests", `${process} asks for ${tenantId} although it has a token`);
-    const refusedMs = at - (this.#refusedAt.get(name) ?? Number.NEGATIVE_INFINITY);
-    if (this.#isQuiet && isMachine && trouble && refusedMs < 1_000 * rateTolerance - 5)
+    const refusedName = `${grant} ${process} ${tenantId}`;
+    const refusedMs = at - (this.#refusedAt.get(refusedName) ?? Number.NEGATIVE_INFINITY);
+    const pauseMs = Math.min(1_000 * 2 ** ((this.#refusals.get(refusedName) ?? 1) - 1), 60_000);
+    if (this.#isQuiet && isMachine && trouble && refusedMs < pauseMs * rateTolerance - 5)
       this.break("pause after a refusal", `${process} asks for ${who} ${Math.round(refusedMs)} ms after it`);
   }
 
@@ -184,7 +189,13 @@ export class Rules {
     this.secret(accessToken);
     if (userId !== undefined) this.#writes.set(userId, [...(this.#writes.get(userId) ?? []), at]);
     if (refreshToken !== undefined) this.secret(refreshToken, userId);
-    this.#tokens.set(accessToken, { tenantId, userId, endsAt: at + 1_000 * this.#plan.lifetimeSeconds });
+    // A service account is of one tenant, whatever tenant its token was asked for.
+    const owner = /^account-(tenant-\d+)$/.exec(fields.clientId)?.[1] ?? tenantId;
+    this.#tokens.set(accessToken, {
+      tenantId: owner,
+      userId,
+      endsAt: at + 1_000 * this.#plan.lifetimeSeconds,
+    });
   }
 
   storeLost(at: number, lossMs: number): void {
@@ -200,7 +211,9 @@ export class Rules {
   }
 
   refused(at: number, process: string, tenantId: string, { grant }: TokenFields): void {
-    this.#refusedAt.set(`${grant} ${process} ${tenantId}`, at);
+    const name = `${grant} ${process} ${tenantId}`;
+    this.#refusedAt.set(name, at);
+    this.#refusals.set(name, (this.#refusals.get(name) ?? 0) + 1);
   }
 
   limited(at: number, process: string, tenantId: string, retryAfterSeconds: number): void {

@@ -130,6 +130,24 @@ export class SimulatedService {
     return () => count(-1);
   }
 
+  /** Ends all tokens of a customer's machine. It gets others at once. */
+  revoke(customer: CustomerPlan): void {
+    const { tenantId, trouble } = customer;
+    // What is disabled or narrowed stays so.
+    if (trouble !== undefined || [...this.#disabled.values()].some((count) => count > 0)) return;
+    const { A, B } = this.#emulators;
+    const jwks = { keys: this.#generation(customer) === 1 ? publicKeys().slice(0, 1) : publicKeys() };
+    const account = { clientId: `account-${tenantId}`, tenantId };
+    ifRegistered(() => {
+      A.unregisterPlugin({ clientId: "plugin", tenantId });
+      A.registerPlugin({ clientId: "plugin", tenantId, type: "service", jwks, scopes });
+    });
+    ifRegistered(() => {
+      B.unregisterServiceAccount(account);
+      B.registerServiceAccount({ ...account, clientSecret: this.secret(customer) });
+    });
+  }
+
   /** The settings of a customer's plugin, as its vault has them. */
   plugin(customer: CustomerPlan, clientId: string): ServicePluginSettings {
     const generation = this.#generation(customer);

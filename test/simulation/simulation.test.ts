@@ -1,12 +1,13 @@
 // Worlds from seeds: no rule breaks, a seed replays exactly, and a planted fault is found.
 import { type ChildProcess, spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { keptWorlds } from "./kept.js";
 import { plantedFaults } from "./planted.js";
 import { sequenceDiagram } from "./sequence-diagram.js";
-import { explain, explanation, worldsUntilFound } from "./simulate.js";
+import { explain, explanation, simulate, worldsUntilFound } from "./simulate.js";
 import { root, Workers } from "./workers.js";
 
 const workers = new Workers();
@@ -38,6 +39,26 @@ test("the same seed has the same trace in another process, and beside two busy l
   for (let loop = 0; loop < 2; loop++) busy.push(spawn(process.execPath, ["-e", "for (;;);"]));
   expect(await digestsOf(await workers.start())).toEqual(alone);
   for (const child of busy) child.kill();
+});
+
+test("a run that was stopped goes on from its state file", async () => {
+  const state = join(mkdtempSync(join(tmpdir(), "simulation-")), "state.json");
+  const before = {
+    seed: 1,
+    worlds: 60,
+    played: 55,
+    events: 100_000,
+    seconds: 7,
+    faults: { jump: 3 },
+    failures: [],
+  };
+  writeFileSync(state, JSON.stringify(before));
+  await expect(simulate({ seed: 2, worlds: 60, workers: 1, state })).rejects.toThrow("--seed 1 --worlds 60");
+  const { events, seconds, played } = await simulate({ seed: 1, worlds: 60, workers: 1, state });
+  expect({ played, isLonger: seconds > 7, isFiveMore: events > 100_000 && events < 105_000 }).toEqual({
+    ...{ played: 60, isLonger: true, isFiveMore: true },
+  });
+  expect(existsSync(state)).toBe(false);
 });
 
 test("each fault that is planted in the source replaces a text that occurs once", () => {

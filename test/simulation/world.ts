@@ -282,7 +282,8 @@ class Play {
       const downMs = Math.min(until - at, 8_000) * share;
       this.#rules.storeLost(at, lossMs);
       this.#redis.crash(lossMs, downMs);
-    } else if ((kind === "disabled" || kind === "narrowed") && whose) {
+    } else if (kind === "revoked" && whose) this.#world.service.revoke(whose);
+    else if ((kind === "disabled" || kind === "narrowed") && whose) {
       const lift = this.#world.service.restrict(whose, kind);
       scheduler.at(until, lift);
     } else return;
