@@ -59,7 +59,8 @@ export function telemetry(options: TelemetryOptions = {}): { readonly intercept:
       const { status } = response;
       // The status of a redirect that a browser hides is 0.
       if (status > 0) outcome = { "http.response.status_code": status };
-      if (status >= 400) outcome["error.type"] = String(status);
+      // A detection asks what is there, so any answer is its finding. The conventions leave this to instrumentations.
+      if (status >= 400 && request.purpose !== "detection") outcome["error.type"] = String(status);
       return response;
     } catch (fault) {
       outcome = { "error.type": faultType(fault) };

@@ -155,12 +155,34 @@ describe.each(["A", "B"] as const)("of Variant %s", (variant) => {
   });
 });
 
-test("a detection is spans too", async () => {
-  const { fetch, publicUrl: baseUrl } = deployment();
+test("a detection is spans too, and a refused probe is its finding and no error", async () => {
+  const { fetch, publicUrl: baseUrl } = deployment({ variants: ["B"] });
   const credentials = [credentialOf("A"), credentialOf("B")];
   await connect({ baseUrl, tenantId: "acme", credentials, fetch, ...telemetry() });
-  const attributes = { "bivariant.purpose": "detection", "bivariant.variant": "A" };
-  expect(spans()[0]).toMatchObject({ name: `POST ${tokenPaths.A}`, attributes });
+  const detections = spans().filter(({ attributes }) => attributes["bivariant.purpose"] === "detection");
+  expect(detections[0]).toMatchObject({
+    name: `POST ${tokenPaths.A}`,
+    attributes: { "bivariant.variant": "A" },
+  });
+  expect(detections.map(({ attributes }) => attributes["http.response.status_code"])).toContain(404);
+  for (const span of detections) {
+    expect(span.status).toEqual(unset);
+    expect(span.attributes).not.toHaveProperty("error.type");
+  }
+  const [histogram] = await measured();
+  for (const { attributes } of histogram?.dataPoints ?? [])
+    expect(attributes).not.toHaveProperty("error.type");
+});
+
+test("a probe of a detection that the network fails is an error", async () => {
+  const fetch = () => Promise.reject(withCause("ECONNREFUSED"));
+  const credentials = [credentialOf("A"), credentialOf("B")];
+  const options = { baseUrl: "https://service.example", tenantId: "acme", credentials, fetch };
+  await rejectionOf(connect({ ...options, ...telemetry() }));
+  expect(spans()[0]).toMatchObject({
+    attributes: { "bivariant.purpose": "detection", "error.type": "ECONNREFUSED" },
+    status: error,
+  });
 });
 
 test("the request carries the context of its own span", async () => {
