@@ -131,12 +131,6 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
     'const isUnknown = isOutcomeUnknown || sentAt !== undefined || outcome === "unanswered";',
     'const isUnknown = isOutcomeUnknown || outcome === "unanswered";',
   ),
-  "a refresh goes on with an older copy": inSource(
-    "a refresh token is sent once",
-    refresh,
-    'if (outcome === "replaced") throw outcomeUnknown(replacedBefore);',
-    "",
-  ),
   "the compare-and-set is a set, and the lock is ignored": {
     rule: "a refresh token is sent once",
     store: (store) => ({
@@ -146,12 +140,6 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
     }),
   },
   "the gate forgets": inSource("Retry-After", gate, "if (!this.isOpen) {", "if (this.#leftMs() > 1e12) {"),
-  "deadlines and pauses use epoch time": inSource(
-    "Retry-After",
-    "clock.ts",
-    "      readAt = time.monotonic();\n      elapsedMs =",
-    "      readAt = time.now();\n      elapsedMs =",
-  ),
   "a rate limit of another process is not adopted": inSource(
     "Retry-After in the fleet",
     gate,
@@ -188,17 +176,17 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
     "if (isNewer(stored, renewal) && renewal.isFresh(stored)) return { token: stored };",
     "",
   ),
-  "a detection is kept after the variant changed": inSource(
+  "a customer that moved is not detected again": inSource(
     "healing",
     "choose-variant.ts",
-    "remember(context, undefined);\n    await context.shared.delete(storeKey(context), renewal.emit);",
-    "",
+    "if (isOld && !isRepeated &&",
+    "if (!isOld && !isRepeated &&",
   ),
-  "a refused token is taken from the store again": inSource(
+  "a clock that is set back costs the trust in the server's": inSource(
     "healing",
-    "auth/machine-tokens.ts",
-    "return stored !== undefined && ![renewal.refusedValue, renewal.heldValue].includes(stored.value);",
-    'return stored !== undefined && (renewal.heldValue ?? "") !== stored.value;',
+    "auth/server-clock.ts",
+    "Math.abs(receivedAt - sentAt) / 2 + 1_000;",
+    "(receivedAt - sentAt) / 2 + 1_000;",
   ),
   "a refusal of the network ends a login": inSource(
     "sessions last",
