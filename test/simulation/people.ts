@@ -140,6 +140,8 @@ export class Person {
       });
       note(`${name} is ${response.ok ? "answered" : `refused ${response.status}`}`);
       if (response.ok) session.usedAt = scheduler.now;
+      // By a clock that was set back a launch lasts too long: its person opens the plugin again.
+      if (response.status === 401 && this.#session === session) this.#session = undefined;
       return response.ok;
     } catch (error) {
       rules.shown(error);
