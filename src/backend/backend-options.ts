@@ -106,6 +106,7 @@ export interface Settings {
   readonly publicOrigin: string | undefined;
   readonly origins: readonly string[];
   readonly allowInsecureHttp: boolean;
+  readonly mayLogIn: boolean;
   readonly findDeployment: Deployments["find"];
   readonly checkLogin: Deployments["checkLogin"];
   readonly path: string;
@@ -228,6 +229,7 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
     timeoutMs,
     waitUntil,
     origins: parsed.data.origins.map(parseOrigin("origins")),
+    mayLogIn: deployments.mayLogIn,
     findDeployment: deployments.find,
     checkLogin: deployments.checkLogin,
     clientKey: options.clientKey,

@@ -88,6 +88,8 @@ const deploymentSchema = z
   );
 
 export interface Deployments {
+  /** Whether a login may be configured; always `true` with a function. */
+  readonly mayLogIn: boolean;
   /** Finds the deployment that matches the whole query. For `leave` see `LimitedExchange`. */
   find(query: DeploymentQuery, leave?: () => () => void): Promise<BackendDeployment | undefined>;
   /** Refuses a login whose callback could not be told from another's. @throws ConfigurationError */
@@ -113,6 +115,7 @@ export function parseDeployments(given: unknown, options: DeploymentOptions): De
     return [parseDeployment(found, options, "the result of deployments()")];
   };
   return {
+    mayLogIn: typeof given === "function" || list.some(({ login }) => login !== undefined),
     async find(query, leave) {
       // A lookup may put these values into a path or a database query, so they must be well-formed.
       if (!isWellFormed(query, options)) return undefined;

@@ -49,7 +49,14 @@ const refusals = {
   request_invalid: [400, "The body is invalid. Send a JSON object in UTF-8."],
   cookies_too_large: [431, "The cookies are too large. Clear the cookies of this site, and try again."],
   origin_refused: [403, "This origin is not accepted. Set the backend's publicUrl (proxy) or origins."],
-  tenant_missing: [400, "Name the tenant, as in login?tenant=acme (the option tenant of startSession)."],
+  login_not_configured: [
+    404,
+    "This backend has no login. Pass login: false to startSession, and open the page from the host application.",
+  ],
+  tenant_missing: [
+    400,
+    "Name the tenant, as in login?tenant=acme (the option tenant of startSession), or pass login: false for a page that is only launched.",
+  ],
   tenant_unknown: [404, "No login is possible for this tenant."],
   login_unconfirmed: [403, "Another site led here. Log in only if you want to use this application."],
   return_to_refused: [400, "return_to must lead to a page of the application, in at most 2048 characters."],

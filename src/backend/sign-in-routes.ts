@@ -71,6 +71,7 @@ function notConfigured(purpose: string): ConfigurationError {
 
 export async function answerLogin(request: Request, context: Context): Promise<Response> {
   const { settings, logins } = context;
+  if (!settings.mayLogIn) throw new Refusal("login_not_configured");
   const { searchParams } = new URL(request.url);
   const tenant = single(searchParams, "tenant");
   const returnTo = parseReturnTo(single(searchParams, "return_to") ?? "/", request, settings);

@@ -8,6 +8,7 @@ import {
   bearer,
   CALLBACK,
   interrupted,
+  launching,
   loginCredential,
   OWN,
   type Rig,
@@ -271,6 +272,29 @@ describe("a login", () => {
     expect((await browser.get("/auth/login?tenant=acme&tenant=umbrella")).status).toBe(400);
     expect((await browser.get("/auth/login?tenant=umbrella")).status).toBe(302);
     expect(browser.setCookies).toHaveLength(1);
+  });
+
+  test("names no customer and says what the page passes where the deployments have a launch only", async () => {
+    const { browser } = rig({ deployments: [launching()] });
+    const [first, ...others] = await Promise.all(
+      ["", "?tenant=acme", "?tenant=unknown", "?return_to=/page"].map(async (query) => {
+        const answer = await browser.get(`/auth/login${query}`);
+        return { status: answer.status, text: await answer.text() };
+      }),
+    );
+    expect(first?.status).toBe(404);
+    expect(JSON.parse(first?.text ?? "")).toEqual({
+      error: "login_not_configured",
+      message: expect.stringContaining("login: false"),
+    });
+    expect(first?.text).not.toContain("acme");
+    for (const other of others) expect(other).toEqual(first);
+    const lookup = rig({ deployments: () => undefined });
+    const unnamed = await (await lookup.browser.get("/auth/login")).json();
+    expect(unnamed).toMatchObject({
+      error: "tenant_missing",
+      message: expect.stringContaining("login: false"),
+    });
   });
 
   test("of a tenant named like an inherited property, or malformed, is refused by a lookup in a table", async () => {
