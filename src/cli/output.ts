@@ -10,7 +10,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export interface Stream {
   readonly isTTY?: boolean;
   readonly columns?: number;
-  write(text: string): unknown;
+  write(data: string | Uint8Array): unknown;
 }
 
 export interface Streams {
@@ -50,8 +50,13 @@ export class Output {
 
   /** Writes text to stdout unchanged, because a shell, a program or a form reads it. */
   verbatim(text: string): void {
+    this.raw(`${text}\n`);
+  }
+
+  /** Writes an answer to stdout as it came, without a line break at its end. */
+  raw(content: string | Uint8Array): void {
     this.#clearProgress();
-    this.#streams.stdout.write(`${text}\n`);
+    this.#streams.stdout.write(content);
   }
 
   /** Writes a result as JSON; one of many results has the indent 0, which keeps it on one line. */

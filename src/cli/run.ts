@@ -31,7 +31,7 @@ const descriptions = {
   demo: "Visit four emulated deployments with both credentials: A only, B only, both, neither.",
   detect: "Find out which variant a deployment serves, with at most three requests and no credential.",
   token: "Print an access token on stdout, and its details on stderr.",
-  call: "Call an operation by its id and print the data as JSON.",
+  call: "Call an operation by its id and print the data: JSON, text, events or bytes.",
   login: "Log in to Variant B in the browser, so that token and call act for you.",
   doctor: "Check a deployment and the credential or login for it, with one token request and one API call.",
   survey: "Find out which of many customers runs which variant, and which of them work.",

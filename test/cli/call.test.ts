@@ -1,10 +1,11 @@
 // `bivariant call`: the same call on either variant, the request that it sends, and refused calls.
-import { writeFile } from "node:fs/promises";
+import { open, readFile, writeFile } from "node:fs/promises";
+import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { leaksOf, startDeployment } from "./cli-deployment.js";
-import { cli, refused } from "./command-line.js";
+import { cli, refused, startCli, startProcess } from "./command-line.js";
 import { closedUrl, plantedToken, startPlanted } from "./servers.js";
 
 const call = ["call", "listDevices"];
@@ -93,6 +94,87 @@ describe.concurrent("call", () => {
     );
     await refused([...call, "--api", join(folder, "other.js")], env, "bivariant generate did not write");
     await refused([...call, "--api", join(folder, "none.js")], env, "neither a module nor a folder");
+  });
+
+  /** A deployment whose operation `own` answers with one media type, and the arguments that call it. */
+  async function startOwn(type: string, answer: (response: ServerResponse) => void) {
+    const { env } = await startPlanted((_, response) => {
+      response.setHeader("content-type", type);
+      answer(response);
+    });
+    const { folder } = await startDeployment();
+    const answers = { 200: [type], 404: [type] };
+    const own = { method: "GET", path: "/v1/own", success: [200], failure: [404], answers };
+    const operations = { A: { own }, B: { own } };
+    await writeFile(
+      join(folder, "operations.js"),
+      `export const operations = ${JSON.stringify(operations)};`,
+    );
+    return { env, folder, args: ["call", "own", "--api", folder] };
+  }
+
+  it("writes bytes unchanged, and refuses to print them on a terminal and as JSON", async () => {
+    const bytes = Buffer.from([0, 255, 10, 0xc3, 0x28, 13, 10]);
+    const { env, folder, args } = await startOwn("image/png", (response) => response.end(bytes));
+    const file = await open(join(folder, "own.png"), "w");
+    const { ended } = await startProcess(args, env, file.fd);
+    expect(await ended).toMatchObject({ code: 0, stderr: "" });
+    await file.close();
+    expect(await readFile(join(folder, "own.png"))).toEqual(bytes);
+    const terminal = await cli(args, env, { isTTY: true });
+    expect(terminal).toMatchObject({ code: 2, stdout: "" });
+    expect(terminal.stderr).toContain("7 bytes of image/png. Redirect the output: > <file>");
+    const json = await cli([...args, "--json"], env);
+    expect(json.code).toBe(2);
+    expect(JSON.parse(json.stdout).error).toMatchObject({ code: "option_invalid", option: "--json" });
+  });
+
+  it("names the size of bytes that a refusal holds", async () => {
+    const { env, args } = await startOwn("image/png", (response) => response.writeHead(404).end("four"));
+    const result = await cli(args, env);
+    expect(result).toMatchObject({ code: 6, stdout: "" });
+    expect(result.stderr).toContain('The answer: "(not shown: 4 bytes)"');
+  });
+
+  it("prints text as it is, on a terminal without control characters, and as JSON with --json", async () => {
+    const { env, args } = await startOwn("text/csv", (response) => response.end('a,"b"\r\n1,\u001b[2J'));
+    expect(await cli(args, env)).toMatchObject({ code: 0, stdout: 'a,"b"\r\n1,\u001b[2J' });
+    expect(await cli(args, env, { isTTY: true })).toMatchObject({ stdout: 'a,"b"\n1,?[2J\n' });
+    expect(JSON.parse((await cli([...args, "--json"], env)).stdout)).toBe('a,"b"\r\n1,\u001b[2J');
+  });
+
+  it.each([
+    {
+      type: "text/event-stream",
+      first: "event: told\nid: 1\ndata: a\ndata: b\n\n",
+      line: { event: "told", id: "1", data: "a\nb" },
+    },
+    { type: "application/x-ndjson", first: '{ "a": "\\u001b" }\n', line: { a: "\u001b" } },
+  ])("prints $type as it arrives, a line each, until it is interrupted", async ({ type, first, line }) => {
+    let closed: Promise<void> | undefined;
+    const { env, args } = await startOwn(type, (response) => {
+      closed = new Promise((resolve) => response.on("close", resolve));
+      response.write(first + first);
+    });
+    for (const flags of [[], ["--json"]]) {
+      const running = startCli([...args, ...flags], env);
+      await running.seen(/\n.*\n/);
+      running.interrupt();
+      const { code, stdout } = await running.ended;
+      expect(code).toBe(130);
+      const [one, two, ...others] = stdout.trimEnd().split("\n");
+      expect([one, two].map((text = "") => JSON.parse(text))).toEqual([line, line]);
+      expect(others.map((text) => JSON.parse(text).error.code)).toEqual(flags.map(() => "interrupted"));
+      await closed;
+    }
+  });
+
+  it("exits 5 for a stream that breaks off, after the lines that came", async () => {
+    const { env, args } = await startOwn("application/x-ndjson", (response) => {
+      response.write("1\n", () => response.destroy());
+    });
+    const result = await cli(args, env);
+    expect(result).toMatchObject({ code: 5, stdout: "1\n" });
   });
 
   it("and doctor take bearerStatuses from the settings file, named by the flag or the variable", async () => {

@@ -1,12 +1,14 @@
-/** `bivariant call <operationId>`: one call, the same on either variant, with its data as JSON. */
+/** `bivariant call <operationId>`: one call, the same on either variant, with its data as JSON, text or bytes. */
 import { existsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type Command, Option } from "commander";
 import { operations } from "../../../generated/operations.js";
+import { jsonType } from "../../client/body.js";
 import { ConfigurationError, type Variant } from "../../errors.js";
 import { collect, invalidFlag, readFileOf } from "../arguments.js";
 import { exitCodeOf, reportError } from "../error-report.js";
+import { type Output, printableText } from "../output.js";
 import type { Context } from "../run.js";
 import { openService } from "../service.js";
 import { addSettings, identitySettings, readSettings } from "../settings.js";
@@ -25,7 +27,7 @@ interface CallFlags {
 type AnyCall = (
   operationId: string,
   init: object,
-) => Promise<{ ok: true; data: unknown } | { ok: false; error: { body: unknown } }>;
+) => Promise<{ ok: true; data: unknown; response: Response } | { ok: false; error: { body: unknown } }>;
 
 export function defineCall(command: Command, context: Context): void {
   const { output, env, signal, finish } = context;
@@ -73,7 +75,7 @@ export function defineCall(command: Command, context: Context): void {
           ...(envelope === undefined ? {} : { envelope }),
         }),
       );
-      if (outcome.ok) return output.value(outcome.data);
+      if (outcome.ok) return printData(output, outcome.data, outcome.response);
       reportError(output, outcome.error, printableBody(outcome.error.body, secrets));
       finish(exitCodeOf(outcome.error));
     })
@@ -92,8 +94,10 @@ operations.ts. Node.js loads .ts files from version 22.18 on; for an older one c
 A --param whose name is not in the operation's path is sent as a query parameter. Each run requests a new token, unless a
 login is stored.
 
-The data is printed as JSON with and without --json; an answer without a body is null. A refused call exits 6 and shows
-its likely causes and the body of the answer, unless the body is long or repeats a secret.
+The data is printed as JSON with and without --json; an answer without a body is null. Events and JSON lines are printed
+as they arrive, a line of JSON each, until Ctrl-C. Other text is printed as it is, and with --json as a JSON string. Bytes
+are written as they are: redirect them to a file. A refused call exits 6 and shows its likely causes and the body of the
+answer, unless the body is long or repeats a secret.
 
 ${identityHelp}`,
     );
@@ -194,10 +198,39 @@ async function readBody(
   }
 }
 
+/** @throws ConfigurationError `option_invalid` for bytes on a terminal and with `--json` */
+async function printData(output: Output, data: unknown, { headers }: Response): Promise<void> {
+  if (data instanceof Blob) {
+    const problem = `cannot show the answer, ${data.size} bytes of ${data.type || "no media type"}.`;
+    if (output.json)
+      throw invalidFlag("--json", `${problem} Leave it out, and redirect the output: > <file>`);
+    if (output.isTerminal) {
+      const message = `A terminal ${problem} Redirect the output: > <file>`;
+      throw new ConfigurationError("option_invalid", message, { option: "stdout" });
+    }
+    return output.raw(new Uint8Array(await data.arrayBuffer()));
+  }
+  if (isStream(data)) {
+    // That of an error too, which may be the last line.
+    output.indent = 0;
+    for await (const one of data) output.value(one);
+    return;
+  }
+  const isOtherText = typeof data === "string" && !jsonType.test(headers.get("content-type") ?? "text/json");
+  if (!isOtherText || output.json) return output.value(data);
+  if (output.isTerminal) output.verbatim(printableText(data.replace(/\r\n/g, "\n").replace(/\n$/, "")));
+  else output.raw(data);
+}
+
+function isStream(data: unknown): data is AsyncIterable<unknown> {
+  return typeof data === "object" && data !== null && Symbol.asyncIterator in data;
+}
+
 const longestBody = 4_000;
 
 /** Returns the body, or a sentence that replaces it if it is long or repeats a secret. */
 function printableBody(body: unknown, secrets: readonly string[]): unknown {
+  if (body instanceof Blob) return `(not shown: ${body.size} bytes)`;
   const text = JSON.stringify(body) ?? "";
   if (text.length > longestBody) return `(not shown: ${text.length} characters)`;
   const forms = secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]);
