@@ -15,7 +15,8 @@ export type EarlierResult = Pick<
 export const mostCharacters: number = 2 ** 29 - 2 ** 20;
 
 /**
- * Reads the results of an earlier survey: JSON lines, or the CSV.
+ * Reads the results of an earlier survey: JSON lines, or the CSV. Those of an interrupted survey end with its error, and are
+ * incomplete.
  *
  * @throws SurveyError `earlier_invalid`
  * @example
@@ -36,6 +37,7 @@ function fromJsonLines(text: string): EarlierResult[] {
     line++;
     if (written.trim() === "") continue;
     const value = parseJson(written);
+    if (isInterruption(value) && text.slice(start).trim() === "") break;
     if (!isResult(value)) throw notResults(`Line ${line} is not a result of a survey`);
     const { baseUrl, tenantId, variant, works, aClientId, bClientId } = value;
     results.push({
@@ -53,6 +55,11 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** What `--json` writes after Ctrl-C. */
+function isInterruption(value: unknown): boolean {
+  return Object(Object(value).error).code === "interrupted";
 }
 
 export function isResult(value: unknown): value is SurveyResult {

@@ -103,10 +103,12 @@ describe("the page", () => {
 
 describe("an earlier result", () => {
   const lines = results.map((one) => JSON.stringify(one)).join("\n");
+  const interruption = '{"error":{"code":"interrupted","message":"Interrupted.","exitCode":130}}';
 
   test.each([
     { name: "JSON lines", text: lines },
     { name: "JSON lines with empty lines", text: `\n${lines.replaceAll("\n", "\r\n\r\n")}\n` },
+    { name: "JSON lines of an interrupted survey", text: `${lines}\n${interruption}\n` },
     { name: "the CSV", text: resultsCsv(results) },
   ])("is read from $name", ({ text }) => {
     const read = parseResults(text).map(({ baseUrl, tenantId, variant, works }) => [
@@ -129,6 +131,8 @@ describe("an earlier result", () => {
     { name: "something else", text: "name,age\nx,1\n" },
     { name: "an empty file", text: "" },
     { name: "a state file", text: '{"bivariant":"survey state","version":1}\n' },
+    { name: "an interruption before the end", text: `${interruption}\n${lines}` },
+    { name: "another error at the end", text: `${lines}\n{"error":{"code":"internal"}}` },
     { name: "a broken line", text: `${lines}\n{"baseUrl"` },
     { name: "a CSV with another verdict", text: resultsCsv([works]).replace(",true,", ",maybe,") },
   ])("is refused if it is $name", ({ text }) => {
