@@ -88,6 +88,13 @@ test("the login without a browser gets a session", async () => {
   expect(await logInWithoutBrowser()).toMatch(/^[\w-]{43}$/);
 });
 
+test("the typed doubles of calls are a success and a refusal", async () => {
+  const file = await bundleProgram(blockWith("ts", "const callsOf"), cacheFolder(), "doubles.mjs");
+  const { summary, succeeds, refuses } = await import(file);
+  expect(await summary(succeeds)).toBe('[{"id":"pump"}]');
+  expect(await summary(refuses)).toBe("refused with 403");
+});
+
 describe("the README at the root", () => {
   const readme = read("README.md");
 
