@@ -179,7 +179,7 @@ function undocumented(
   { core, auth: { variant } }: Reading,
 ): UnexpectedResponseError {
   if (documented.every((type) => jsonType.test(type))) return core.notJson(status, variant);
-  const message = `The API answered ${status} with another media type than ${documented.join(", ")}, which the document names. Check baseUrl and any proxy. parseAs reads any type.`;
+  const message = `The API answered ${status} with another media type than ${documented.join(", ")}. Check baseUrl and any proxy. parseAs reads any type.`;
   return new UnexpectedResponseError("response_media_type", message, { status, variant });
 }
 
@@ -189,7 +189,7 @@ function decoderOf(type: string | undefined, status: number, variant: Variant): 
   try {
     return new TextDecoder(charset);
   } catch {
-    const message = `The API answered ${status} with text in a charset that this runtime does not know. Pass parseAs: "arrayBuffer".`;
+    const message = `The API answered ${status} in an unknown charset. Pass parseAs: "arrayBuffer".`;
     throw new UnexpectedResponseError("response_media_type", message, { status, variant });
   }
 }

@@ -236,7 +236,7 @@ function nextHop(response: Response, hop: Hop, { auth, init }: BearerRequest<unk
   if (response.type === "opaqueredirect" || isRefused) {
     const reason = isRefused
       ? 'which redirect: "error" forbids. Leave redirect out, and it is followed.'
-      : "and a browser does not show where it leads. It was not followed. Check baseUrl.";
+      : "and a browser hides where it leads. It was not followed. Check baseUrl.";
     const message = `The API answered with a redirect (${status || "its status is hidden"}), ${reason}`;
     throw new UnexpectedResponseError("response_redirected", message, { status, variant: auth.variant });
   }

@@ -51,5 +51,5 @@ export function jsonOf(value: unknown, option = "body"): string {
     // The engine's message may quote the value.
   }
   if (text !== undefined) return text;
-  throw invalidOption(option, "must be JSON: objects, lists, text and numbers, without a bigint or a circle");
+  throw invalidOption(option, "must be JSON, without a bigint or a circle");
 }

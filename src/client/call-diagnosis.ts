@@ -65,14 +65,14 @@ const pluginSettings = "Settings, Tenant Settings, External Plugins";
 
 const texts: Readonly<Record<ApiErrorCode, string>> = {
   api_unauthorized:
-    ": the token was refused. Check whether the route accepts such tokens, and whether the plugin, client or account was disabled.",
+    ": the token was refused. Check whether the route accepts such tokens, and the plugin, client or account is enabled.",
   api_forbidden: ": the token does not permit this call.",
   api_rate_limited:
     ": a rate limit was exceeded. Try again later, or raise rateLimitDeadlineMs to wait longer.",
   api_refused: ": the call was refused. Read the body of the error.",
   api_failed: ": the server failed. Try again later.",
   api_undocumented:
-    ", which the description does not list for this operation. Look at it, and add the status to your document if it is right.",
+    ", which the description does not list for this operation. Look at it, and add the status to the document.",
 };
 
 const silent =
@@ -100,7 +100,7 @@ function causesOf403({ auth, body, hasWorked, namesDevice }: RefusedCall): reado
   const isPerson = auth.needsPerson === true || auth.refused !== undefined;
   if (auth.variant === "B") {
     const who = isPerson ? "person who logged in" : "service account (the admin area, Service accounts)";
-    const summary = "The role of the caller does not permit this call";
+    const summary = "The role does not permit this call";
     const evidence =
       "A token reaches what the role permits (section 2.5). Errors of Variant B are not shown.";
     return [
@@ -122,7 +122,7 @@ function causesOf403({ auth, body, hasWorked, namesDevice }: RefusedCall): reado
     "operator_not_capable",
     "The operator lacks the capability for this call",
     "A launched plugin reaches only what its operator may do (section 1).",
-    "Ask the customer to permit it, if the operator cannot do it in the host application either.",
+    "Ask the customer to permit it to the operator.",
   );
   const narrowed = cause(
     "grant_narrowed",

@@ -46,7 +46,7 @@ function tenantIdOf(path: Values | undefined, { tenantId }: Target): string {
   const given = path?.tenantId;
   if (given === undefined && tenantId === "") throw wrongPath("missing", "tenantId", "is missing");
   if (given === undefined || given === tenantId) return tenantId;
-  const problem = "is not the tenant that the token is for. Leave it out, or connect to that tenant";
+  const problem = "is not the tenant of the token. Leave it out, or connect to that tenant";
   throw wrongPath("invalid", "tenantId", problem);
 }
 
@@ -86,11 +86,7 @@ export function cookieHeader(cookie: Values, entries: Entries, own?: string): st
     );
   // A browser leaves out a header that it forbids, and the call would arrive without its parameter.
   if (!new Request("http://localhost", { headers: { cookie: "a=b" } }).headers.has("cookie"))
-    throw invalidOption(
-      "params.cookie",
-      "cannot be sent from a browser, which sends only the cookies that it holds",
-      "Make the call on a server.",
-    );
+    throw invalidOption("params.cookie", "cannot be sent from a browser", "Make the call on a server.");
   return (own === undefined ? written : [own, ...written]).join("; ");
 }
 

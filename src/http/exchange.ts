@@ -339,8 +339,7 @@ export const idempotentMethods: readonly string[] = ["GET", "HEAD", "OPTIONS", "
 
 /** Whether a body can be sent twice. A stream can be read only once. */
 export function canBeSentAgain(body: unknown): boolean {
-  if (body === undefined || body === null || typeof body === "string" || ArrayBuffer.isView(body))
-    return true;
+  if (typeof (body ?? "") === "string" || ArrayBuffer.isView(body)) return true;
   return [URLSearchParams, ArrayBuffer, Blob, FormData].some((kind) => body instanceof kind);
 }
 
