@@ -42,7 +42,7 @@ export function contentOf(
       "body",
       `must be ${isTextual ? "text" : "bytes"}, a Blob or a stream for ${contentType}`,
     );
-  if (isA("ReadableStream", body)) requireUnread(body as ReadableStream, "body");
+  requireUnread(body, "body");
   if (/^multipart\//i.test(contentType) && !/;\s*boundary=/i.test(contentType))
     throw invalidOption("body", "has parts", "Name their boundary in the header content-type.");
   return { body, contentType };
@@ -70,8 +70,9 @@ function isA(name: string, value: unknown): boolean {
   return tagOf(value) === `[object ${name}]`;
 }
 
-function requireUnread(stream: ReadableStream, option: string): void {
-  if (stream.locked) throw invalidOption(option, "must be a stream that is not read elsewhere");
+function requireUnread(content: unknown, option: string): void {
+  if (isA("ReadableStream", content) && (content as ReadableStream).locked)
+    throw invalidOption(option, "must be a stream that is not read elsewhere");
 }
 
 /**
@@ -145,7 +146,7 @@ function formText(body: unknown, encodings: Encodings): string {
 /** A list is repeated. */
 function valuesOf(value: unknown): unknown[] {
   const values = [plain(value)].flat();
-  return values.map(plain).filter((one) => one !== undefined && one !== null);
+  return values.map(plain).filter((one) => (one ?? null) !== null);
 }
 
 /** An object is JSON, unless the document names a type for which it has no form. */
@@ -170,9 +171,10 @@ function multipart(body: unknown, contentType: string, encodings: Encodings): Co
   const boundary = `----${crypto.getRandomValues(new Uint32Array(4)).join("")}`;
   const pieces = parts.flatMap((part) => [`--${boundary}\r\n${headOf(part)}\r\n\r\n`, part.content, "\r\n"]);
   pieces.push(`--${boundary}--\r\n`);
-  const isStream = (piece: unknown) => isA("ReadableStream", piece);
   return {
-    body: pieces.some(isStream) ? joined(pieces) : new Blob(pieces as BlobPart[]),
+    body: pieces.some((piece) => isA("ReadableStream", piece))
+      ? joined(pieces)
+      : new Blob(pieces as BlobPart[]),
     contentType: `${essence(contentType)}; boundary=${boundary}`,
   };
 }
@@ -189,31 +191,27 @@ function partsOf(name: string, value: unknown, encoding: PropertyEncoding): Part
 }
 
 function partOf(value: unknown, documented: string | undefined, option: string): Omit<Part, "name"> {
-  const types = documented?.split(",").map((type) => type.trim()) ?? [];
-  if (isBytes(value)) {
-    if (isA("ReadableStream", value)) requireUnread(value as ReadableStream, option);
-    const { type = "", name = "blob" } = value as { readonly type?: string; readonly name?: string };
-    return { content: value, fileName: name, contentType: typeOfFile(type, types, option) };
+  const types = (documented ?? "*/*").split(",").map((type) => type.trim());
+  const [first, another] = types.filter((type) => !type.includes("*"));
+  const isFile = isBytes(value);
+  const { type: own = "", name = "blob" } = Object(isFile && value) as { type?: string; name?: string };
+  const isObject = typeof value === "object";
+  const usual = isFile ? "application/octet-stream" : isObject ? "application/json" : "text/plain";
+  const match = bestMatch(usual, types) && usual;
+  // Bytes show no type, so of several concrete ones none is chosen for them.
+  const contentType = isFile ? own || match || (another === undefined && first) : (first ?? match);
+  if (!contentType || (isFile && !bestMatch(contentType, types)))
+    throw invalidOption(
+      option,
+      `must be of the media type ${types.join(" or ")}`,
+      "Pass a Blob with that type.",
+    );
+  if (!isFile) {
+    const content = memberText(value, contentType, option);
+    return { content, contentType: documented || isObject ? contentType : undefined };
   }
-  const [contentType] = types;
-  const isJson = contentType === undefined && typeof value === "object";
-  return {
-    content: memberText(value, contentType, option),
-    contentType: isJson ? "application/json" : contentType,
-  };
-}
-
-/** The media type of a file: its own, if it has one and the document allows it. */
-function typeOfFile(own: string, documented: readonly string[], option: string): string {
-  if (documented.length === 0) return own || "application/octet-stream";
-  const [only, another] = documented.filter((type) => !type.includes("*"));
-  const type = own || (another === undefined ? only : undefined);
-  if (type !== undefined && bestMatch(type, documented) !== undefined) return type;
-  throw invalidOption(
-    option,
-    `must be of the media type ${documented.join(" or ")}`,
-    "Pass a Blob with that type.",
-  );
+  requireUnread(value, option);
+  return { content: value, fileName: name, contentType };
 }
 
 function headOf({ name, contentType, fileName }: Part): string {
