@@ -195,7 +195,7 @@ function decoderOf(type: string | undefined, status: number, variant: Variant): 
 }
 
 function tooLarge(status: number, mostBytes: number, variant: Variant): UnexpectedResponseError {
-  const message = `The API answered ${status} with more than maxResponseBytes (${mostBytes}). Raise it, or pass parseAs: "stream".`;
+  const message = `The API answered ${status} with more than maxResponseBytes (${mostBytes}). Raise it, or pass parseAs "stream".`;
   return new UnexpectedResponseError("response_too_large", message, { status, variant });
 }
 

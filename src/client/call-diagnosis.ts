@@ -75,8 +75,7 @@ const texts: Readonly<Record<ApiErrorCode, string>> = {
     ", which the description does not list for this operation. Look at it, and add the status to the document.",
 };
 
-const silent =
-  ": the call was refused, without a body. Check its parameters and its body against the document.";
+const silent = ": the call was refused, without a body. Check its parameters and body against the document.";
 
 /** RFC 9110 section 15.4.5. */
 const unchanged = ": nothing has changed.";
@@ -132,7 +131,7 @@ function causesOf403({ auth, body, hasWorked, namesDevice }: RefusedCall): reado
   );
   const device = cause(
     "device_restricted",
-    "The plugin is restricted to other devices",
+    "The plugin is limited to other devices",
     "The operation names a device.",
     `Ask the customer to check the device restriction under ${pluginSettings}.`,
   );
@@ -160,8 +159,8 @@ function causesOfRefusedPerson({ variant, code }: PersonRequiredError, status: n
     {
       id: "route_refuses_token",
       summary: `The route does not accept tokens of this ${client}, or the ${client} was disabled`,
-      evidence: `The description does not show the status for either. A new ${event} would not help.`,
-      remedy: `Check whether another operation succeeds with the same token. If none does, ask the customer to look under ${place}.`,
+      evidence: `The description shows the status for neither. A new ${event} would not help.`,
+      remedy: `Check whether another operation succeeds with the same token. If not, ask the customer to look under ${place}.`,
     },
   ];
 }

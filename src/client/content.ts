@@ -135,9 +135,9 @@ function formText(body: unknown, encodings: Encodings): string {
   const fields = formMembers(body).flatMap(([name, value]) => {
     const encoding = encodings[name] ?? {};
     if (isStyled(encoding)) return writeMember(name, value, encoding) ?? [];
-    const { contentType = "" } = encoding;
-    return valuesOf(jsonType.test(contentType) ? [value] : value).map((one) =>
-      new URLSearchParams([[name, memberText(one, encoding.contentType, `body.${name}`)]]).toString(),
+    const { contentType } = encoding;
+    return valuesOf(jsonType.test(contentType ?? "") ? [value] : value).map((one) =>
+      new URLSearchParams([[name, memberText(one, contentType, `body.${name}`)]]).toString(),
     );
   });
   return fields.join("&");
