@@ -50,7 +50,7 @@ function jwksMismatch({ workedBefore }: Refusal, { key }: RefusedRequest): Cause
     ? ` The same ${same} was accepted before, so the ${changed} would have changed since.`
     : "";
   const signer = isSigner
-    ? ` A KMS must sign the bytes it is given with RSASSA-PKCS1-v1_5 and SHA-256, and with the key registered as ${key.keyId}.`
+    ? ` A KMS must sign with RSASSA-PKCS1-v1_5 and SHA-256, and the key registered as ${key.keyId}.`
     : "";
   return {
     id: "jwks_mismatch",
@@ -70,7 +70,7 @@ function audienceSet({ audience = "", tokenEndpoint }: RefusedRequest): Cause {
     evidence: `The option audience is set, and differs from the URL of the request: ${tokenEndpoint}`,
     remedy: isLiteral
       ? "Substitute the tenant in the exact URL, or leave audience out."
-      : "Leave audience out, unless a proxy rewrites the URL. Then set it to the URL that the service itself sees.",
+      : "Leave audience out. Behind a proxy, set it to the URL that the service itself sees.",
   };
 }
 
