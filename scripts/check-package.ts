@@ -157,7 +157,8 @@ async function compileConsumer(manifest: Manifest, folder: string): Promise<read
     findings.push(...output.split("\n").filter((line) => /^\S/.test(line)));
   }
   const own = `node_modules/${manifest.name}/`;
-  return findings
+  // Each module system finds the same.
+  return [...new Set(findings)]
     .filter((line) => line.includes(own) || !line.includes("node_modules/"))
     .map((line) => `the types of the installed package: ${line}`);
 }
