@@ -57,7 +57,7 @@ export const systemClock: ResolvedClock = /* @__PURE__ */ complete(machine);
 export function resolveClock({ clock }: ClockOptions): ResolvedClock {
   if (clock === undefined) return systemClock;
   // A service inherits the clock of its Auth.
-  if ("elapsed" in requireObject("clock", clock)) return clock as ResolvedClock;
+  if ("isSteppedByNow" in requireObject("clock", clock)) return clock as ResolvedClock;
   const completed = complete(clock);
   // With a clock that does not return numbers, either every token or none would count as expired.
   if (Number.isFinite(completed.now() + completed.monotonic())) return completed;

@@ -121,11 +121,11 @@ function causesOf403({ auth, body, hasWorked, namesDevice }: RefusedCall): reado
     "operator_not_capable",
     "The operator lacks the capability for this call",
     "A launched plugin reaches only what its operator may do (section 1).",
-    "Ask the customer to permit it to the operator.",
+    "Ask the customer to permit it for the operator.",
   );
   const narrowed = cause(
     "grant_narrowed",
-    "The customer narrowed the grant since",
+    "The customer narrowed the grant later",
     "The service checks the registration on each call.",
     `Ask the customer to check the granted scopes under ${pluginSettings}.`,
   );

@@ -27,12 +27,11 @@ import { isOld, quietly, systemCode, undefinedIfMissing, won } from "./file-fold
 
 /** How often a holder sends a beat, by setting the time of its folder or file. Shared disks hand it on within a second. */
 export const beatEveryMs = 1_000;
-/** A holder counts as gone if another process watched it for so long and saw no beat: five of them, and a blocked process
- * sends none. */
+/** A holder counts as gone if another process watched it for this time, five beats, and saw none. */
 export const goneAfterMs = 5_000;
 /** The most time between two looks that counts as watched: the watcher may have been suspended itself. */
 const longestLookMs = 250;
-/** Who waits looks every few milliseconds, so a holder that was not looked at for so long is watched by nobody. */
+/** A waiting process looks every few milliseconds, so no process watches a holder that was last looked at before that. */
 const forgottenAfterMs = 60_000;
 
 let machine: string | undefined;

@@ -1,8 +1,7 @@
 // The page of a run in a real browser: on a phone, on paper, light and dark, and examined by axe-core.
-import axe from "axe-core";
 import { expect, test } from "vitest";
 import { htmlReport, junitReport } from "../../src/contract/index.js";
-import { describeInChromium } from "../support/chromium.js";
+import { describeInChromium, expectAccessible } from "../support/chromium.js";
 import { about, results } from "./results.js";
 import { createRig } from "./rig.js";
 
@@ -27,18 +26,7 @@ describeInChromium("the page of a contract run", (browser) => {
       const shown = [...(await rig.run()).values()];
       for (const list of [results, shown]) {
         const { page, problems } = await open(width, { colorScheme }, list);
-        await page.evaluate(() => {
-          for (const details of document.querySelectorAll("details")) details.open = true;
-        });
-        await page.evaluate(axe.source);
-        const found = await page.evaluate(() =>
-          (globalThis as unknown as { axe: typeof axe }).axe.run(document),
-        );
-        expect(found.violations.map(({ id, impact, nodes }) => [id, impact, nodes[0]?.html])).toEqual([]);
-        const overflow = await page.evaluate(
-          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
-        );
-        expect(overflow).toBe(0);
+        await expectAccessible(page);
         expect(problems).toEqual([]);
         await page.close();
       }

@@ -52,6 +52,11 @@ test("without a clock, fake timers end the wait for a rate limit, the life of a 
   expect(await late).toMatchObject({ code: "timed_out" });
 });
 
+test("a clock that has a member elapsed too is checked and completed", () => {
+  const clock = { now: () => START, elapsed: () => 0 };
+  expect(resolveClock({ clock })).toMatchObject({ isSteppedByNow: true, setTimeout: expect.any(Function) });
+});
+
 describe("a machine whose clock jumps", () => {
   const jumps = [3_600_000, -3_600_000];
 

@@ -475,7 +475,7 @@ describeInChromium("the page", (browser) => {
       });
       const mark = login?.url.searchParams.get("return_to")?.split("bivariant_login=")[1];
       expect(bodies(world)).toEqual([{ login: null }, { login: mark }]);
-      // A browser logs every 401, and that there is no session yet is not an error.
+      // A browser logs every 401 as an error, so the answer to a page without a session has another status.
       expect(world.errors).toEqual([]);
       expect(page.url()).toBe(`${world.plugin.origin}/?view=list&q=a+b`);
       expect(await run(page, "call", "/api/devices")).toMatchObject({ status: 200 });

@@ -55,7 +55,7 @@ function curve(bytes: readonly number[]): number[] {
 }
 
 test(
-  `a survey of ${size} customers that is killed twice says the truth, asks nobody twice, and keeps its memory`,
+  `a survey of ${size} customers that is killed twice has the true verdicts, asks no customer twice, and its memory does not grow`,
   async () => {
     const estate = await servedEstate();
     const path = (name: string) => join(estate.folder, name);

@@ -1,8 +1,7 @@
 // The page of a survey in a real browser: on a phone, on paper, light and dark, filtered, and examined by axe-core.
-import axe from "axe-core";
 import { afterAll, expect, test } from "vitest";
 import { resultsPage, type SurveyResult, survey } from "../../src/survey/index.js";
-import { describeInChromium } from "../support/chromium.js";
+import { describeInChromium, expectAccessible } from "../support/chromium.js";
 import { makeEstate } from "./estate.js";
 import { results as hostileResults } from "./results.js";
 
@@ -40,21 +39,7 @@ describeInChromium("the page of a survey", (browser) => {
     async ({ width, colorScheme }) => {
       for (const list of [hostileResults, await examined()]) {
         const { page, problems } = await open(width, { colorScheme }, list);
-        await page.evaluate(() => {
-          for (const details of document.querySelectorAll("details")) {
-            details.open = true;
-            details.style.contentVisibility = "visible";
-          }
-        });
-        await page.evaluate(axe.source);
-        const found = await page.evaluate(() =>
-          (globalThis as unknown as { axe: typeof axe }).axe.run(document),
-        );
-        expect(found.violations.map(({ id, impact, nodes }) => [id, impact, nodes[0]?.html])).toEqual([]);
-        const overflow = await page.evaluate(
-          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
-        );
-        expect(overflow).toBe(0);
+        await expectAccessible(page);
         expect(problems).toEqual([]);
         await page.close();
       }

@@ -78,7 +78,7 @@ function audienceRewritten({ tokenEndpoint }: RefusedRequest): Cause {
   return {
     id: "audience_mismatch",
     summary: "The service sees a token URL that differs from the one of the request",
-    evidence: `aud is the URL of the request, ${tokenEndpoint}. If a proxy rewrites it, the refusal looks the same.`,
+    evidence: `aud is the URL of the request, ${tokenEndpoint}. To the client a URL that a proxy rewrites looks the same.`,
     remedy: "Behind a proxy, set audience to the URL that the service itself sees.",
   };
 }
