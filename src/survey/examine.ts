@@ -66,7 +66,7 @@ const wording: Wording = {
 
 /** The gates of this many tenants are remembered, for rows of the same tenant. */
 const mostGates = 1_000;
-/** So are this many credentials: the key that customers share is imported once. */
+/** This many credentials are remembered, so that a key which customers share is imported once. */
 const mostCredentials = 100;
 
 /** Returns a function that examines a customer. It rejects only after an abort. */
@@ -108,7 +108,7 @@ export function examiner(
 interface Context extends ExamineOptions {
   /** Gates and clocks of token endpoints, shared by the rows of a tenant. */
   readonly states: RecentlyUsed<TokenEndpointState>;
-  /** By their settings, secret included. */
+  /** Credentials by the JSON of their settings, which holds the secret. They stay in memory only. */
   readonly credentials: RecentlyUsed<MachineCredential>;
   readonly shared: SharedState;
   readonly serviceOf: ReturnType<typeof serviceMaker>;
@@ -167,7 +167,10 @@ async function examine(customer: Customer, found: Found, signal: AbortSignal, co
     found.findings.push(...(await examineAssertion(input, reach.correctionMs)).findings);
 }
 
-/** Judges the detection, of which a rate limit may have left out a part, and anything else that is in its way all. */
+/**
+ * Judges the detection. `obstacle` is the error that ended it: after a rate limit the answers so far may still decide, after
+ * any other error nothing is known.
+ */
 function judge(
   input: DoctorInput,
   served: Detection["served"],

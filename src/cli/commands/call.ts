@@ -198,7 +198,7 @@ async function readBody(
   }
 }
 
-/** @throws ConfigurationError `option_invalid` for bytes on a terminal and with `--json` */
+/** Prints the data of a call by its form. @throws ConfigurationError `option_invalid` for bytes on a terminal and with `--json` */
 async function printData(output: Output, data: unknown, { headers }: Response): Promise<void> {
   if (data instanceof Blob) {
     const problem = `cannot show the answer, ${data.size} bytes of ${data.type || "no media type"}.`;
@@ -211,7 +211,7 @@ async function printData(output: Output, data: unknown, { headers }: Response): 
     return output.raw(new Uint8Array(await data.arrayBuffer()));
   }
   if (isStream(data)) {
-    // That of an error too, which may be the last line.
+    // An error that ends the stream is a line of its own too.
     output.indent = 0;
     for await (const one of data) output.value(one);
     return;

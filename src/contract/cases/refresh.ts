@@ -39,7 +39,7 @@ function reuseRefreshToken(
   });
 }
 
-/** A reuse, and two tokens of the login that it revokes. */
+/** A reused refresh token, and the two tokens of its login, which the reuse revokes. */
 type Reuse = readonly [again: Answer, judged: Answer, other: Answer];
 
 /** If both tokens are accepted, nothing was revoked: the description does not ask for it. @throws NotTried */

@@ -40,7 +40,7 @@ export function readSeedFile(path: string): EmulatorOptions {
   return parseSeedFile(text, basename(path));
 }
 
-/** Reads at most so many bytes, since a device may have no end. */
+/** Reads at most this many bytes, since a device such as /dev/zero has no end. */
 function readStart(path: string, most: number): string {
   const file = openSync(path, "r");
   try {
