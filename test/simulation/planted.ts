@@ -139,7 +139,12 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
       lock: async (_key, task) => task(),
     }),
   },
-  "the gate forgets": inSource("Retry-After", gate, "if (!this.isOpen) {", "if (this.#leftMs() > 1e12) {"),
+  "the gate forgets": inSource(
+    "Retry-After",
+    gate,
+    "return this.#refusals === 0 || this.#leftMs() <= 0;",
+    "return true;",
+  ),
   "a rate limit of another process is not adopted": inSource(
     "Retry-After in the fleet",
     gate,

@@ -17,6 +17,7 @@ const soon = [
   "a cache of tokens is keyed without the tenant",
   "a grant is stored under the tenant",
   "the mark of a code replaces another",
+  "the gate forgets",
   "the pause after a refusal is skipped",
   "callers do not share a renewal",
   "the lock is ignored",
