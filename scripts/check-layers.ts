@@ -36,7 +36,15 @@ const LAYERS: readonly Layer[] = [
   },
   {
     holds: "src/client/",
-    may: [...GROUND, "src/http/", "src/variants/", "generated/", "openapi-fetch", "eventsource-parser"],
+    may: [
+      ...GROUND,
+      "src/http/",
+      "src/variants/",
+      "src/auth/auth.ts",
+      "generated/",
+      "openapi-fetch",
+      "eventsource-parser",
+    ],
     mayType: ["src/auth/"],
   },
   { holds: "src/*.ts", may: [...CORE, "generated/", "src/stores/memory.ts"] },

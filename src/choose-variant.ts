@@ -110,7 +110,7 @@ async function chooseByDetection(
   const key = nameOf(context);
   const shared = inFlight.get(key);
   if (options.shareInFlight && shared !== undefined) {
-    const longestMs = options.rateLimitDeadlineMs + longestDetection * options.timeoutMs;
+    const longestMs = options.retryDeadlineMs + longestDetection * options.timeoutMs;
     return shared.join(signal, longestMs, (error) =>
       error === undefined ? chooseByDetection(context, signal) : undefined,
     );
@@ -135,7 +135,7 @@ async function detectOnce(context: DetectionContext, signal: AbortSignal | undef
   const order = orderOf(context);
   const events = emitter({ variant: order[0] ?? "A", ...target }, options)();
   const asking = { signal, requestId: events.requestId };
-  const deadline = deadlineIn(options.rateLimitDeadlineMs, options.clock);
+  const deadline = deadlineIn(options.retryDeadlineMs, options.clock);
   const stored = await readDetection(context, events.emit);
   if (stored !== undefined) return stored;
   const askAndStore = async (variants: readonly Variant[], before: Detection | undefined) => {

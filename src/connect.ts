@@ -115,7 +115,7 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
 
 /** Makes the method `connect` from options whose names were checked, and so are those of its argument. */
 function connectorOf<T extends LookupTypes>(options: ConnectorOptions<T>): Connector<T>["connect"] {
-  const { allowInsecureHttp, tenantIdPattern, maxTenants = usualMaxTenants } = options;
+  const { maxTenants = usualMaxTenants } = options;
   if (!Number.isInteger(maxTenants) || maxTenants < 1)
     throw invalidOption("maxTenants", "must be a whole number, 1 or more");
   const credentials = checkCredentials(options);
@@ -178,7 +178,7 @@ function connectorOf<T extends LookupTypes>(options: ConnectorOptions<T>): Conne
   };
   return async ({ baseUrl, tenantId, signal: given }) => {
     const signal = requireSignal(given);
-    const target = parseTarget({ baseUrl, tenantId, allowInsecureHttp, tenantIdPattern }, only?.variant);
+    const target = parseTarget({ ...options, baseUrl, tenantId }, only?.variant);
     return connectTo(target, signal).catch((error) => {
       throw locate(error, { tenantId: target.tenantId, baseUrl: target.baseUrl, variant: only?.variant });
     });

@@ -4,12 +4,13 @@ export type {
   AccessToken,
   Auth,
   AuthOptions,
+  CallSupport,
   OnEvent,
   Operator,
   PersonAuth,
   ServiceEvent,
 } from "./auth/auth.js";
-export type { KeyWithId } from "./auth/credentials/client-assertion.js";
+export { callSupport } from "./auth/auth.js";
 export {
   type ApiClientSettings,
   apiClient,
@@ -31,11 +32,8 @@ export type { StoredValue, TokenStore } from "./auth/token-store.js";
 export type { Validate, ValidatedAnswer } from "./client/caller.js";
 export type { Api } from "./client/operation-index.js";
 export type {
-  Failure,
-  LookupTypes,
   Outcome,
   ParseAs,
-  Success,
 } from "./client/outcome.js";
 export { unwrap } from "./client/outcome.js";
 export type { ServiceFetch } from "./client/service-fetch.js";
@@ -102,7 +100,6 @@ export {
   type Call,
   type CreateServiceOptions,
   createService,
-  type PathClient,
   type Service,
   type ServiceOf,
 } from "./service.js";

@@ -39,7 +39,7 @@ export function requireOptions<T extends object>(of: string, options: T, names: 
 export const settingNames: NamesOf<DeploymentSettings> = {
   bearerBody: false,
   bearerStatus: false,
-  bearerStatuses: false,
+  unauthorizedStatuses: false,
   clientErrorBody: false,
   clientErrorStatus: false,
   codeLifetimeSeconds: false,

@@ -2,6 +2,7 @@
 import { type OperationTypes, operations } from "../generated/operations.js";
 import {
   type Auth,
+  callSupport,
   emitter,
   type InheritedOptions,
   type ResolvedAuthOptions,
@@ -111,7 +112,7 @@ const clientNames: NamesOf<VariantClientOptions> = {
   intercept: true,
   clock: true,
   timeoutMs: true,
-  rateLimitDeadlineMs: true,
+  retryDeadlineMs: true,
   onEvent: true,
 };
 
@@ -214,7 +215,7 @@ function contextOf<O extends Parameters<typeof emitter>[1]>(options: O) {
 
 /** Checks the options. One that was not passed is that of the Auth. */
 function resolveFor(auth: Auth, options: VariantClientOptions): ResolvedAuthOptions {
-  return resolveAuthOptions({ ...auth.inherited, ...withoutUndefined(options) });
+  return resolveAuthOptions({ ...auth[callSupport]?.inherited, ...withoutUndefined(options) });
 }
 
 type PathCallers = Pick<CallerContext, "operations"> & { readonly call: Caller };

@@ -4,7 +4,6 @@ import type { Auth } from "./auth/auth.js";
 import { createVariantClient, type PathClient, type VariantClientOptions } from "./service.js";
 
 export type { components, operations, paths } from "../generated/variant-a.js";
-export type { KeyWithId } from "./auth/credentials/client-assertion.js";
 export {
   type ServicePluginSettings,
   servicePlugin,

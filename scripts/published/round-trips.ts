@@ -206,7 +206,7 @@ async function callAll(
   try {
     const credentials = [serviceAccount(account)];
     const validate = validator("strict", schemas);
-    const options = { tenantId: "acme", variant: "B", credentials, validate, retries: 0 } as const;
+    const options = { tenantId: "acme", variant: "B", credentials, validate, maxRetries: 0 } as const;
     const calls = callsOf(await connect({ ...options, baseUrl: url, api: api as never }));
     for (const { id } of operations) {
       const call = calls[id];

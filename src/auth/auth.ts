@@ -36,20 +36,33 @@ export interface Auth {
    * @throws StoreError when a person has a refresh token: it is redeemed only under the lock of the store
    */
   getAccessToken(options?: TokenOptions): Promise<AccessToken>;
+  /** Drops a token that the API refused. Does nothing if the token was already replaced. */
+  invalidate(token: AccessToken): void;
+  /** What calls read besides tokens. An Auth of your own may leave it out, and one that wraps another passes it on. */
+  readonly [callSupport]?: CallSupport | undefined;
+}
+
+/**
+ * The key under which an `Auth` says what calls need besides tokens.
+ *
+ * @example
+ * const counted: Auth = { ...target, getAccessToken, invalidate, [callSupport]: auth[callSupport] };
+ */
+export const callSupport: unique symbol = Symbol.for("bivariant.callSupport");
+
+export interface CallSupport {
   /**
    * The options that API calls through this Auth inherit, so that a proxy, a client certificate or a test's clock need
-   * be passed only once. An Auth of your own may leave it out.
+   * be passed only once.
    */
   readonly inherited?: InheritedOptions | undefined;
   /** Whether only the person can get another token, so that a 401 of the API is final. Default: false. */
   readonly needsPerson?: boolean | undefined;
   /**
    * Returns the error that says what to ask the person for. It is called when `needsPerson` is set and the API refused
-   * a token older than 30 s, and becomes the `cause` of the call's error. An Auth of your own may leave it out.
+   * a token older than 30 s, and becomes the `cause` of the call's error.
    */
   refused?(token: AccessToken): RelaunchRequiredError | LoginRequiredError;
-  /** Drops a token that the API refused. Does nothing if the token was already replaced. */
-  invalidate(token: AccessToken): void;
 }
 
 export interface TokenOptions {
@@ -63,7 +76,6 @@ export interface PersonAuth<V extends Variant = Variant> extends Auth {
   readonly variant: V;
   /** The name of this person's tokens in the store; pass it to `resumeAuth` to load them again. */
   readonly person: string;
-  refused(token: AccessToken): RelaunchRequiredError | LoginRequiredError;
   /** Deletes the tokens, here and in the store, at the end of a session. A token in use elsewhere lives until it expires. */
   forget(): Promise<void>;
 }
@@ -117,7 +129,7 @@ export interface AuthOptions
   extends RequestOptions,
     Pick<TargetOptions, "allowInsecureHttp" | "tenantIdPattern"> {
   /** How long a caller waits for a rate limit or a failing server, retries included. Default: 60 000. */
-  readonly rateLimitDeadlineMs?: number | undefined;
+  readonly retryDeadlineMs?: number | undefined;
   readonly onEvent?: OnEvent | undefined;
   /** Shares tokens among processes. */
   readonly store?: TokenStore | undefined;
@@ -132,7 +144,7 @@ export interface AuthOptions
 
 export const authNames: NamesOf<AuthOptions> = {
   ...requestNames,
-  rateLimitDeadlineMs: true,
+  retryDeadlineMs: true,
   onEvent: true,
   store: true,
   waitUntil: true,
@@ -149,7 +161,7 @@ export const ownAuthNames: NamesOf<AuthOptions & TargetOptions & { readonly cred
 
 export type InheritedOptions = Pick<
   AuthOptions,
-  "fetch" | "intercept" | "clock" | "timeoutMs" | "rateLimitDeadlineMs" | "onEvent"
+  "fetch" | "intercept" | "clock" | "timeoutMs" | "retryDeadlineMs" | "onEvent"
 >;
 
 /** Copies options without those that are `undefined`, which would hide the defaults that they are spread over. */
@@ -160,7 +172,7 @@ export function withoutUndefined<T extends object>(options: T): T {
 export interface ResolvedAuthOptions extends ResolvedRequestOptions {
   /** Whether `fetch` was passed by the caller. */
   readonly hasOwnFetch: boolean;
-  readonly rateLimitDeadlineMs: number;
+  readonly retryDeadlineMs: number;
   readonly onEvent: OnEvent | undefined;
   /** Returns another id for each call, token request and detection. */
   readonly newRequestId: () => string;
@@ -178,7 +190,7 @@ export function resolveAuthOptions(options: AuthOptions): ResolvedAuthOptions {
   return {
     ...resolveRequestOptions(options),
     hasOwnFetch: options.fetch !== undefined,
-    rateLimitDeadlineMs: requireDuration("rateLimitDeadlineMs", options.rateLimitDeadlineMs, 60_000, 0),
+    retryDeadlineMs: requireDuration("retryDeadlineMs", options.retryDeadlineMs, 60_000, 0),
     onEvent: options.onEvent,
     newRequestId: requestIds(),
     waitUntil: async (promise) => {
@@ -288,7 +300,7 @@ export type ServiceEvent =
     })
   /** The store answers again after a `store_failed`, so that tokens are shared again. */
   | (EventContext & { readonly type: "store_recovered" })
-  /** The bearer of a call was refused (see `bearerStatuses`), and the call was sent again with a new token. */
+  /** The bearer of a call was refused (see `unauthorizedStatuses`), and the call was sent again with a new token. */
   | (EventContext & {
       readonly type: "call_replayed";
       readonly method: string;

@@ -51,7 +51,7 @@ async function exchangeOnce(
   signal: AbortSignal | undefined,
 ): Promise<PersonGrant & { readonly isSaved: boolean }> {
   const { options, state, shared, prepared, key, emit } = context;
-  const deadline = deadlineIn(options.rateLimitDeadlineMs, options.clock);
+  const deadline = deadlineIn(options.retryDeadlineMs, options.clock);
   await state.adopt(shared, emit);
   let tokens: IssuedTokens | undefined;
   while (tokens === undefined) {

@@ -99,7 +99,7 @@ class MachineTokenSource implements TokenSource {
     if (isNewer(stored, renewal) && renewal.isFresh(stored)) return stored;
     this.#backoff.check(prepared.fingerprint);
     // A background renewal makes one attempt, so that nothing keeps running after the program has ended.
-    const deadline = deadlineIn(isBackground ? 0 : options.rateLimitDeadlineMs, options.clock);
+    const deadline = deadlineIn(isBackground ? 0 : options.retryDeadlineMs, options.clock);
     const run = { prepared, deadline, attempts: 0, faults: 0, otherClock: undefined, wasInBounds: false };
     try {
       return await this.#request(run, renewal);

@@ -188,7 +188,7 @@ class PersonTokenSource implements TokenSource {
     const { options, state, shared, prepare } = this.#context;
     const { signal, isBackground, emit } = renewal;
     const prepared = await prepare();
-    const deadline = deadlineIn(isBackground ? 0 : options.rateLimitDeadlineMs, options.clock);
+    const deadline = deadlineIn(isBackground ? 0 : options.retryDeadlineMs, options.clock);
     for (let turn = 0; turn < mostTurns; turn++) {
       this.grant.requireAlive();
       const { refreshToken } = this.grant.held;

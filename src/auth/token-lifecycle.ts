@@ -16,8 +16,11 @@ import { requireOptions, requireSignal } from "../options.js";
 import {
   type AccessToken,
   type Auth,
+  type CallSupport,
+  callSupport,
   type Emit,
   emitter,
+  type InheritedOptions,
   type RequestEvents,
   type ResolvedAuthOptions,
   type TokenOptions,
@@ -135,9 +138,9 @@ export class TokenLifecycle implements Auth {
     return this.#source.needsPerson;
   }
 
-  get inherited(): Auth["inherited"] {
-    const { fetch, intercept, clock, timeoutMs, rateLimitDeadlineMs, onEvent } = this.#options;
-    return { fetch, intercept, clock, timeoutMs, rateLimitDeadlineMs, onEvent };
+  get inherited(): InheritedOptions {
+    const { fetch, intercept, clock, timeoutMs, retryDeadlineMs, onEvent } = this.#options;
+    return { fetch, intercept, clock, timeoutMs, retryDeadlineMs, onEvent };
   }
 
   /** Whether a token is held that has not expired. */
@@ -195,8 +198,8 @@ export class TokenLifecycle implements Auth {
     const task = this.#task(events, caller, isBackground, () => {
       if (this.#renewal?.task === task) this.#renewal = undefined;
     });
-    const { timeoutMs, rateLimitDeadlineMs } = this.#options;
-    const longestMs = timeoutMs * lostAfterTimeouts + (isBackground ? 0 : rateLimitDeadlineMs);
+    const { timeoutMs, retryDeadlineMs } = this.#options;
+    const longestMs = timeoutMs * lostAfterTimeouts + (isBackground ? 0 : retryDeadlineMs);
     const lostInMs = deadlineIn(longestMs, this.#clock);
     this.#renewal = { task, lostInMs, isBackground };
     return task;
@@ -257,6 +260,13 @@ export class TokenLifecycle implements Auth {
     this.#held = undefined;
   }
 }
+
+// Types are made file by file, and a class whose member has the name of an imported symbol cannot be.
+Object.defineProperty(TokenLifecycle.prototype, callSupport, {
+  get(this: TokenLifecycle): CallSupport {
+    return this;
+  },
+});
 
 /** Runs what may send a token request, and reports how that ended if it sent one. @throws what `run` throws */
 export async function reportEnd<T extends { readonly token: AccessToken }>(

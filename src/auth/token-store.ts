@@ -124,5 +124,5 @@ function storedValue(method: "get" | "set", answer: unknown): StoredValue {
   const { value, version } = Object(answer) as Partial<StoredValue>;
   if (typeof value === "string" && typeof version === "string") return { value, version };
   const message = `The store's ${method}() did not resolve with { value, version }, both strings. Correct the store.`;
-  throw new StoreError("store_corrupt", `${message} testStore of bivariant/testing checks it.`);
+  throw new StoreError("store_corrupt", `${message} testStore of bivariant/stores/testing checks it.`);
 }

@@ -25,7 +25,7 @@ import { type NodeRequest, toWebRequest } from "./to-node-handler.js";
  * The person who has a session. `operator` is known in Variant A (section 2.3 of the description) if the
  * answer with the token named a `userId`, and in Variant B if the option `identify` named one.
  */
-export interface SessionInfo
+export interface BackendSession
   extends Pick<SessionSubject, "variant" | "tenantId" | "baseUrl" | "operator" | "roles"> {
   /** When the session ends at the latest, in epoch milliseconds. */
   readonly expiresAt: number;
@@ -49,7 +49,7 @@ export interface Backend<T extends LookupTypes = OperationTypes> {
    */
   connect(request: Request | NodeRequest): Promise<Service<T>>;
   /** The person whose session the request carries, without a call to the service. @throws as `connect` does */
-  session(request: Request | NodeRequest): Promise<SessionInfo>;
+  session(request: Request | NodeRequest): Promise<BackendSession>;
   /**
    * Makes the answer for an error from `connect`, from `session` or from a call, or for the `error` of an
    * outcome. It is JSON with a stable code that the page understands.
@@ -173,7 +173,7 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
       const { session } = await sessions.ofRequest(asWebRequest(request));
       return makeService(await people.of(session));
     },
-    async session(request: Request | NodeRequest): Promise<SessionInfo> {
+    async session(request: Request | NodeRequest): Promise<BackendSession> {
       const { session } = await sessions.ofRequest(asWebRequest(request));
       await people.of(session);
       const { variant, tenantId, baseUrl, operator, roles, expiresAt } = session;

@@ -6,7 +6,7 @@ export type {
   IdentifiedPerson,
   SessionOptions,
 } from "./backend-options.js";
-export { type Backend, createBackend, type SessionInfo } from "./create-backend.js";
+export { type Backend, type BackendSession, createBackend } from "./create-backend.js";
 export type {
   BackendDeployment,
   DeploymentQuery,
@@ -16,7 +16,6 @@ export type {
 } from "./deployments.js";
 export { isSessionError, SessionError } from "./error-answer.js";
 export {
-  type NodeRequest,
   type NodeResponse,
   remoteAddress,
   toNodeHandler,

@@ -1,6 +1,12 @@
 /** Keeps the Auths of people in memory, so that all requests of one person share one renewal, and identifies people. */
 import { z } from "zod";
-import type { AccessToken, Operator, PersonAuth } from "../auth/auth.js";
+import {
+  type AccessToken,
+  type CallSupport,
+  callSupport,
+  type Operator,
+  type PersonAuth,
+} from "../auth/auth.js";
 import { personContext } from "../auth/person-refresh.js";
 import { RecentlyUsed } from "../auth/recently-used.js";
 import { personRequired } from "../client/call-error.js";
@@ -207,8 +213,9 @@ export class PersonAuths {
 
   /** Makes `endRefused` recognise the errors that this Auth makes. */
   #watched(auth: PersonAuth): PersonAuth {
-    const refused = auth.refused.bind(auth);
-    auth.refused = (token) => {
+    const support = auth[callSupport] as { refused: NonNullable<CallSupport["refused"]> };
+    const refused = support.refused.bind(support);
+    support.refused = (token) => {
       const required = refused(token);
       this.#refused.set(required, auth);
       return required;

@@ -20,14 +20,13 @@ export function proxyFetch(env: Environment): Fetch | undefined {
   const http = readProxy(env, "HTTP_PROXY");
   const https = readProxy(env, "HTTPS_PROXY") ?? http;
   if (https === undefined) return undefined;
-  const direct = defaultFetch();
   let loading: Promise<Fetch> | undefined;
   return async (url, init) => {
     const target = new URL(url);
     const proxy = target.protocol === "https:" ? https : http;
     // A proxy on another machine would get the secrets in plain http, which is allowed on this machine only.
     if (proxy === undefined || (isLoopback(target.hostname) && !isLoopback(proxy.url.hostname)))
-      return direct(url, init);
+      return defaultFetch(url, init);
     loading ??= load(http, https, env);
     const throughProxy = await loading;
     try {

@@ -29,7 +29,7 @@ export async function openService(
   api?: ConnectOptions["api"],
   checkVariant?: (variant: Variant) => void,
 ): Promise<{ readonly service: Service; readonly token: AccessToken; readonly secrets: readonly string[] }> {
-  const { baseUrl = "", tenant, variant, timeoutMs, rateLimitDeadlineMs, allowInsecureHttp } = settings;
+  const { baseUrl = "", tenant, variant, timeoutMs, retryDeadlineMs, allowInsecureHttp } = settings;
   const { onEvent } = output;
   const login = await wantedLogin(settings, env, onEvent);
   const plugin = variant === "B" || settings.login ? undefined : await readPlugin(settings);
@@ -46,9 +46,9 @@ export async function openService(
           tenantId: tenant,
           variant,
           api,
-          bearerStatuses: settings.bearerStatuses,
+          unauthorizedStatuses: settings.unauthorizedStatuses,
           timeoutMs,
-          rateLimitDeadlineMs,
+          retryDeadlineMs,
           allowInsecureHttp,
           onEvent,
           signal,
@@ -65,7 +65,10 @@ export async function openService(
   let service = connected as Service;
   if (login !== undefined && connected?.variant !== "A") {
     if (login.found instanceof Error) throw login.found;
-    service = createService(login.found, { api, bearerStatuses: settings.bearerStatuses }) as Service;
+    service = createService(login.found, {
+      api,
+      unauthorizedStatuses: settings.unauthorizedStatuses,
+    }) as Service;
     secrets.push(...login.options.secrets);
   }
   checkVariant?.(service.variant);

@@ -68,7 +68,7 @@ const settingTable = {
     default: 10_000,
     text: "time limit of one HTTP request",
   },
-  rateLimitDeadlineMs: {
+  retryDeadlineMs: {
     value: "ms",
     env: false,
     least: 0,
@@ -82,9 +82,9 @@ const settingTable = {
 } as const;
 
 /** The defaults, which are those of the library. */
-export const usualMs: { readonly timeoutMs: number; readonly rateLimitDeadlineMs: number } = {
+export const usualMs: { readonly timeoutMs: number; readonly retryDeadlineMs: number } = {
   timeoutMs: settingTable.timeoutMs.default,
-  rateLimitDeadlineMs: settingTable.rateLimitDeadlineMs.default,
+  retryDeadlineMs: settingTable.retryDeadlineMs.default,
 };
 
 export type SettingName = keyof typeof settingTable;
@@ -94,13 +94,13 @@ type ValueOf<Name> = Name extends "variant"
   ? Variant
   : Name extends "login" | "allowInsecureHttp"
     ? boolean
-    : Name extends "timeoutMs" | "rateLimitDeadlineMs"
+    : Name extends "timeoutMs" | "retryDeadlineMs"
       ? number
       : string;
 
 export type Settings = { readonly [Name in SettingName]?: ValueOf<Name> } & {
   /** From the settings file only. */
-  readonly bearerStatuses?: readonly number[] | undefined;
+  readonly unauthorizedStatuses?: readonly number[] | undefined;
   /** Ends the reading of files that settings name. */
   readonly signal: AbortSignal;
 };
@@ -189,8 +189,8 @@ export async function readSettings(
   if (settings.settings === undefined) return { ...settings, signal };
   // Loaded only for a file, since it needs zod and yaml.
   const { readSettingsFile } = await import("./settings-file.js");
-  const { refreshPath, bearerStatuses } = await readSettingsFile(settings.settings, signal);
-  return { ...(refreshPath !== undefined && { refreshPath }), ...settings, bearerStatuses, signal };
+  const { refreshPath, unauthorizedStatuses } = await readSettingsFile(settings.settings, signal);
+  return { ...(refreshPath !== undefined && { refreshPath }), ...settings, unauthorizedStatuses, signal };
 }
 
 const settingOfOption: Readonly<Record<string, SettingName>> = {

@@ -48,7 +48,7 @@ export async function loginOptions(
   onEvent?: (event: ServiceEvent) => void,
   addresses: Pick<ApiClientSettings, "redirectUri" | "authorizationEndpoint" | "issuer"> = noLogin,
 ): Promise<LoginOptions> {
-  const { tenant, scope, refreshPath, timeoutMs, rateLimitDeadlineMs, allowInsecureHttp } = settings;
+  const { tenant, scope, refreshPath, timeoutMs, retryDeadlineMs, allowInsecureHttp } = settings;
   const baseUrl = parseBaseUrl(settings.baseUrl, allowInsecureHttp);
   const { clientId, clientSecret } = await readLoginClient(settings);
   const authorizationParameters = scope === undefined ? {} : { scope };
@@ -60,7 +60,7 @@ export async function loginOptions(
     credential: apiClient({ ...addresses, clientId, clientSecret, refreshPath, authorizationParameters }),
     fetch: proxyFetch(env),
     timeoutMs,
-    rateLimitDeadlineMs,
+    retryDeadlineMs,
     allowInsecureHttp,
     onEvent,
   };

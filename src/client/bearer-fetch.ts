@@ -2,7 +2,7 @@
  * A request with the bearer: if that is refused, the token is renewed and the request sent once more; redirects are
  * followed by hand, so that the bearer never leaves the base URL.
  */
-import type { AccessToken, Auth, RequestEvents } from "../auth/auth.js";
+import { type AccessToken, type Auth, callSupport, type RequestEvents } from "../auth/auth.js";
 import type { PersonRequiredError } from "../auth/stored-grant.js";
 import {
   type ErrorContext,
@@ -27,7 +27,7 @@ const youngTokenMs = 30_000;
 /** What the services of one connector share. */
 export interface BearerFetchContext {
   readonly options: ResolvedRequestOptions & {
-    readonly bearerStatuses: readonly number[];
+    readonly unauthorizedStatuses: readonly number[];
     /** Headers of every request, with names in lower case. */
     readonly headers: Readonly<Record<string, string>> | undefined;
   };
@@ -131,7 +131,8 @@ export async function bearerFetch<T>(
     if (await request.again?.(response)) continue;
     if (refusedToken !== undefined || token === undefined || !withBearer) return answer;
     if (!refusesBearer(response.status, token, auth, context)) return answer;
-    if (auth.needsPerson) return { ...answer, required: auth.refused?.(token) };
+    const support = auth[callSupport];
+    if (support?.needsPerson) return { ...answer, required: support.refused?.(token) };
     auth.invalidate(token);
     if (!canBeSentAgain(request.body)) return answer;
     // Without this a body that is not read, as of service.fetch, holds its connection.
@@ -163,7 +164,7 @@ function mayBeProcessed(fault: unknown, method: string, status: number): unknown
 /** Whether an answer may mean that the token is no longer valid, so that another one may help. */
 function refusesBearer(status: number, token: AccessToken, auth: Auth, context: BearerFetchContext): boolean {
   const { options, memoryOf } = context;
-  if (!options.bearerStatuses.includes(status)) return false;
+  if (!options.unauthorizedStatuses.includes(status)) return false;
   const ageMs = options.clock.now() - (token.issuedAt ?? 0);
   // If the clock was set back, the age is negative. Such a token is not treated as young.
   if (ageMs >= 0 && ageMs <= youngTokenMs) return false;
@@ -208,8 +209,9 @@ async function follow<T>(
     const own: RequestInit = { method, headers, redirect: "manual", signal };
     if (body !== undefined && body !== null) own.body = body;
     const sent = init === undefined ? own : { ...init, ...own };
-    // The Fetch standard requires `duplex` for a stream and allows no other value.
-    if (!canBeSentAgain(body)) Object.assign(sent, { duplex: "half" });
+    // The Fetch standard requires `duplex` for a stream and allows no other value. A PUT that has it is sent once.
+    const isOnce = !request.isIdempotent && /^(?:PUT|DELETE)$/.test(method);
+    if (isOnce || !canBeSentAgain(body)) Object.assign(sent, { duplex: "half" });
     const resend = attempt.countSent();
     const facts = (): RequestFacts => {
       const { variant, baseUrl, tenantId } = auth;

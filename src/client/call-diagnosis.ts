@@ -8,20 +8,21 @@ export function explainCall(
   call: RefusedCall,
   code: ApiErrorCode,
 ): { readonly text: string; readonly causes: readonly Cause[] | undefined; readonly ending: string } {
-  const { auth, required } = call;
+  const { required } = call;
+  const needsPerson = call.support?.needsPerson;
   const { status } = call.response;
   const causes = required
     ? causesOfRefusedPerson(required, status)
     : status === 403
       ? causesOf403(call)
       : undefined;
-  const isFinal = call.isReplayed === undefined || auth.needsPerson;
+  const isFinal = call.isReplayed === undefined || needsPerson;
   const replay = isFinal ? "" : call.isReplayed ? replayed : notReplayed;
   const isSilent = code === "api_refused" && call.body === undefined;
   const isUnclear = code === "api_failed" && !call.isIdempotent;
   const text = status === 304 ? unchanged : isUnclear ? unclear : isSilent ? silent : texts[code];
   const readBody = status === 403 ? "Read the body of the error." : "";
-  const moved = call.looksMoved && !auth.needsPerson ? mayHaveMoved : "";
+  const moved = call.looksMoved && !needsPerson ? mayHaveMoved : "";
   const next = required?.message ?? causes?.[0]?.remedy ?? `${readBody} ${replay} ${moved}`.trim();
   return { text: `${text} ${next}`, causes, ending: bodyAsText(call) };
 }
@@ -67,8 +68,7 @@ const texts: Readonly<Record<ApiErrorCode, string>> = {
   api_unauthorized:
     ": the token was refused. Check whether the route accepts such tokens, and the plugin, client or account is enabled.",
   api_forbidden: ": the token does not permit this call.",
-  api_rate_limited:
-    ": a rate limit was exceeded. Try again later, or raise rateLimitDeadlineMs to wait longer.",
+  api_rate_limited: ": a rate limit was exceeded. Try again later, or raise retryDeadlineMs to wait longer.",
   api_refused: ": the call was refused. Read the body of the error.",
   api_failed: ": the server failed. Try again later.",
   api_undocumented:
@@ -95,8 +95,14 @@ const notReplayed =
  * The causes of a 403, the likeliest first. In Variant A an empty body has those of section 7.2 of the description, and
  * for a launched plugin that of section 1: its reach is the scopes intersected with the operator's capabilities.
  */
-function causesOf403({ auth, body, hasWorked, namesDevice }: RefusedCall): readonly Cause[] | undefined {
-  const isPerson = auth.needsPerson === true || auth.refused !== undefined;
+function causesOf403({
+  auth,
+  support,
+  body,
+  hasWorked,
+  namesDevice,
+}: RefusedCall): readonly Cause[] | undefined {
+  const isPerson = support?.refused !== undefined;
   if (auth.variant === "B") {
     const who = isPerson ? "person who logged in" : "service account (the admin area, Service accounts)";
     const summary = "The role does not permit this call";

@@ -1,5 +1,5 @@
 /** Makes the error of a refused call; call-diagnosis.ts finds its words and its causes. */
-import type { AccessToken, Auth } from "../auth/auth.js";
+import type { AccessToken, Auth, CallSupport } from "../auth/auth.js";
 import type { PersonRequiredError } from "../auth/stored-grant.js";
 import {
   ApiError,
@@ -12,6 +12,7 @@ import { cutNote, parseRetryAfterMs } from "../http/backoff.js";
 
 export interface RefusedCall {
   readonly auth: Auth;
+  readonly support: CallSupport | undefined;
   readonly response: Response;
   /** The parsed body; `undefined` if it was empty. */
   readonly body: unknown;

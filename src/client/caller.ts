@@ -1,6 +1,6 @@
 /** Builds the request of an operation, sends it with the bearer, and makes an outcome of the response. */
 import type { OperationEntry, CallOptions as OptionsOfCall } from "../../generated/operations.js";
-import type { Auth, Emit } from "../auth/auth.js";
+import { type Auth, callSupport, type Emit } from "../auth/auth.js";
 import { countdown, deadlineIn } from "../clock.js";
 import {
   type ApiError,
@@ -43,15 +43,15 @@ export interface CallOptions {
    */
   readonly headers?: OptionsOfCall["headers"];
   /**
-   * How often a call is sent again, within `rateLimitDeadlineMs`: after a 429, and if it is idempotent (RFC 9110 section
+   * How often a call is sent again, within `retryDeadlineMs`: after a 429, and if it is idempotent (RFC 9110 section
    * 9.2.2) after 502, 503, 504 and network faults. Default: 2. A call has the same option.
    */
-  readonly retries?: number | undefined;
+  readonly maxRetries?: number | undefined;
   /**
    * The statuses of the API that mean that the bearer is no longer valid, which the description does not show. A status
    * other than 401 counts only for a token that was accepted before. Default: [401].
    */
-  readonly bearerStatuses?: readonly number[] | undefined;
+  readonly unauthorizedStatuses?: readonly number[] | undefined;
   /**
    * Whether the message of an `ApiError` ends with the body of the answer: one line of at most 500 characters, which is left
    * out if it repeats the bearer or another secret of the request's headers. Default: false, since what a body says
@@ -68,30 +68,34 @@ export interface CallOptions {
 export const callNames: NamesOf<CallOptions> = {
   validate: true,
   headers: true,
-  retries: true,
-  bearerStatuses: true,
+  maxRetries: true,
+  unauthorizedStatuses: true,
   bodyInMessage: true,
   maxResponseBytes: true,
 };
 
 type ResolvedCallOptions = Pick<CallOptions, "validate" | "bodyInMessage" | "maxResponseBytes"> & {
-  readonly [K in "retries" | "bearerStatuses"]: NonNullable<CallOptions[K]>;
+  readonly [K in "maxRetries" | "unauthorizedStatuses"]: NonNullable<CallOptions[K]>;
 } & { readonly headers: Readonly<Record<string, string>> | undefined };
 
 /** @throws ConfigurationError `option_invalid` */
 export function resolveCallOptions(options: CallOptions): ResolvedCallOptions {
-  const { validate, retries, bearerStatuses = [401], bodyInMessage, maxResponseBytes } = options;
+  const { validate, maxRetries, unauthorizedStatuses = [401], bodyInMessage, maxResponseBytes } = options;
   if (validate !== undefined && typeof validate !== "function")
     throw invalidOption("validate", "must be a function", "Make one with validator from bivariant/validate.");
   const isStatus = (one: unknown) => Number.isInteger(one) && Number(one) >= 400 && Number(one) <= 599;
-  if (!Array.isArray(bearerStatuses) || !bearerStatuses.every(isStatus))
-    throw invalidOption("bearerStatuses", "must be a list of statuses from 400 to 599", "Pass [401, 403].");
+  if (!Array.isArray(unauthorizedStatuses) || !unauthorizedStatuses.every(isStatus))
+    throw invalidOption(
+      "unauthorizedStatuses",
+      "must be a list of statuses from 400 to 599",
+      "Pass [401, 403].",
+    );
   requireTypes(options, "boolean", ["bodyInMessage"]);
   requireMostBytes(maxResponseBytes);
   const headers = options.headers === undefined ? undefined : commonHeaders(options.headers);
   return {
-    ...{ validate, headers, bearerStatuses, bodyInMessage, maxResponseBytes },
-    retries: requireRetries(retries, 2),
+    ...{ validate, headers, unauthorizedStatuses, bodyInMessage, maxResponseBytes },
+    maxRetries: requireMaxRetries(maxRetries, 2),
   };
 }
 
@@ -118,16 +122,16 @@ function requireMostBytes(mostBytes: unknown): void {
     throw invalidOption("maxResponseBytes", "must be a whole number from 1");
 }
 
-function requireRetries(retries: unknown, fallback: number): number {
-  if (retries === undefined) return fallback;
-  if (Number.isInteger(retries) && Number(retries) >= 0) return Number(retries);
-  throw invalidOption("retries", "must be a whole number from 0");
+function requireMaxRetries(maxRetries: unknown, fallback: number): number {
+  if (maxRetries === undefined) return fallback;
+  if (Number.isInteger(maxRetries) && Number(maxRetries) >= 0) return Number(maxRetries);
+  throw invalidOption("maxRetries", "must be a whole number from 0");
 }
 
 export interface CallerContext extends BearerFetchContext {
   readonly operations: OperationIndex;
   readonly options: BearerFetchContext["options"] &
-    ResolvedCallOptions & { readonly rateLimitDeadlineMs: number };
+    ResolvedCallOptions & { readonly retryDeadlineMs: number };
 }
 
 export interface ValidatedAnswer {
@@ -178,7 +182,7 @@ const none: CallInit = {};
 
 export function createCaller(context: CallerContext): Caller {
   const { operations, options, begin, memoryOf } = context;
-  const { clock, validate, rateLimitDeadlineMs } = options;
+  const { clock, validate, retryDeadlineMs } = options;
 
   const call: Caller = async (auth, operationId, init = none) => {
     const { variant } = auth;
@@ -196,7 +200,7 @@ export function createCaller(context: CallerContext): Caller {
         `must not be sent with ${method}`,
         `Leave it out: fetch sends none with ${method}.`,
       );
-    const mostRetries = requireRetries(init.retries, options.retries);
+    const maxRetries = requireMaxRetries(init.maxRetries, options.maxRetries);
     const timeoutMs = requireDuration("timeoutMs", init.timeoutMs, options.timeoutMs, 1);
     requireTypes(init, "boolean", ["idempotent"]);
     const { idempotent: isIdempotent = idempotentMethods.includes(method) } = init;
@@ -218,7 +222,7 @@ export function createCaller(context: CallerContext): Caller {
     const { emit, requestId } = events;
     const located = <E>(error: E) => locate(error, contextOf(auth, { operationId, requestId }));
     emit({ type: "call_started", operationId, method });
-    const leftMs = deadlineIn(rateLimitDeadlineMs, clock);
+    const leftMs = deadlineIn(retryDeadlineMs, clock);
     let retries = 0;
     const again = async (response: Response | undefined, fault?: unknown): Promise<boolean> => {
       const status = response?.status;
@@ -228,7 +232,7 @@ export function createCaller(context: CallerContext): Caller {
       const askedMs = response && parseRetryAfterMs(response.headers, clock.now());
       const waitMs = retryWaitMs(askedMs, retries, clock);
       if (status === 429) memoryOf(auth).limited.set(operationId, countdown(waitMs, clock));
-      if (retries >= mostRetries || !canBeSentAgain(body) || waitMs > leftMs()) return false;
+      if (retries >= maxRetries || !canBeSentAgain(body) || waitMs > leftMs()) return false;
       const code = isTransportError(fault) ? fault.code : undefined;
       emit({ type: "call_retried", operationId, method, status, code, retry: ++retries, waitMs });
       await sleep(waitMs, signal, clock);
@@ -238,7 +242,7 @@ export function createCaller(context: CallerContext): Caller {
     let code: string | undefined;
     try {
       const limitedMs = memoryOf(auth).limited.get(operationId)?.() ?? 0;
-      if (limitedMs > 0 && mostRetries > 0 && limitedMs <= leftMs()) await sleep(limitedMs, signal, clock);
+      if (limitedMs > 0 && maxRetries > 0 && limitedMs <= leftMs()) await sleep(limitedMs, signal, clock);
       const answer = await bearerFetch(
         {
           auth,
@@ -277,13 +281,14 @@ export function createCaller(context: CallerContext): Caller {
       }
       const refusal = apiErrorOf({
         auth,
+        support: auth[callSupport],
         response,
         operationId,
         required,
         now: clock.now(),
         body: typeof content === "string" ? parseRefusal(content) : content.value,
         isDocumented: operation.failure.includes(status),
-        isReplayed: options.bearerStatuses.includes(status) ? refusedToken !== undefined : undefined,
+        isReplayed: options.unauthorizedStatuses.includes(status) ? refusedToken !== undefined : undefined,
         sent: options.bodyInMessage ? { tokens: [token, refusedToken], headers } : undefined,
         isIdempotent,
         hasWorked: token !== undefined && memoryOf(auth).worked.get(operationId)?.value === token.value,

@@ -10,7 +10,7 @@ export interface CallInit extends RequestOptions {
   readonly parseAs?: ParseAs | undefined;
   readonly maxResponseBytes?: number | undefined;
   readonly envelope?: string | undefined;
-  readonly retries?: number | undefined;
+  readonly maxRetries?: number | undefined;
   readonly timeoutMs?: number | undefined;
   readonly idempotent?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -66,7 +66,7 @@ const ownNames: NamesOf<CallInit & Omit<GeneratedOptions, Exclude<keyof RequestI
   body: true,
   headers: true,
   envelope: true,
-  retries: true,
+  maxRetries: true,
   timeoutMs: true,
   idempotent: true,
   signal: true,

@@ -9,7 +9,7 @@ export interface Success<X extends Variant, Status extends number, Data> {
   readonly variant: X;
   readonly data: Data;
   readonly error?: undefined;
-  /** How often the call was sent again (see the option `retries`). */
+  /** How often the call was sent again (see the option `maxRetries`). */
   readonly retries: number;
   /** That of the call's events. It is never sent. */
   readonly requestId: string;
@@ -24,7 +24,7 @@ export interface Failure<X extends Variant, Status extends number, Body> {
   readonly variant: X;
   readonly data?: undefined;
   readonly error: ApiError<Status, Body>;
-  /** How often the call was sent again (see the option `retries`). */
+  /** How often the call was sent again (see the option `maxRetries`). */
   readonly retries: number;
   /** That of the call's events and of `error`. It is never sent. */
   readonly requestId: string;

@@ -10,7 +10,7 @@ import { headerRecord, httpToken } from "./request.js";
 
 /**
  * Like the global fetch, relative to the base URL. The bearer is added, renewed if it is refused, and sent nowhere else.
- * Any response is returned as it is: the option `retries` has no effect. `timeoutMs` limits the wait for the
+ * Any response is returned as it is: the option `maxRetries` has no effect. `timeoutMs` limits the wait for the
  * response's head; the caller reads the body.
  *
  * @throws ConfigurationError `option_invalid` for a URL that is not under the base URL, and for what no fetch accepts

@@ -45,10 +45,10 @@ export interface CaseCosts {
 }
 
 /** `holds`, `breaks`, `learnt` (an open fact was observed) or `not tried`. */
-export type Outcome = "holds" | "breaks" | "learnt" | "not tried";
+export type CaseOutcome = "holds" | "breaks" | "learnt" | "not tried";
 
 export interface Verdict {
-  readonly result: Outcome;
+  readonly result: CaseOutcome;
   /** What came back, without a value that could be secret; of a case that was not tried, the reason. */
   readonly observed: string;
   /** Of a case that was not tried. */

@@ -74,7 +74,7 @@ export interface ExchangeOptions {
   readonly paceMs: number;
   readonly maxRequests: number;
   readonly timeoutMs: number;
-  readonly rateLimitDeadlineMs: number;
+  readonly retryDeadlineMs: number;
   readonly signal: AbortSignal | undefined;
   /** Values that must not be recorded, even if an answer repeats them. It grows during the run. */
   readonly secrets: Secrets;
@@ -135,7 +135,7 @@ export class Exchanges {
    * @throws NotTried if no answer comes, the budget is spent, or a rate limit does not end in time
    */
   async send(make: () => Promise<Outgoing>, limited = false): Promise<Answer> {
-    const { wait, now, rateLimitDeadlineMs } = this.#options;
+    const { wait, now, retryDeadlineMs } = this.#options;
     let waitedMs = 0;
     for (let attempt = 0; ; attempt++) {
       const answer = await this.#once(await make());
@@ -143,11 +143,8 @@ export class Exchanges {
       const backoffMs = firstBackoffMs * 2 ** attempt * (1 + Math.random() / 4);
       const waitMs = retryAfterMs(answer.headers, now()) ?? backoffMs;
       waitedMs += waitMs;
-      if (waitedMs > rateLimitDeadlineMs)
-        throw new NotTried(
-          `The rate limit did not end within ${rateLimitDeadlineMs / 1000} s.`,
-          "rate_limited",
-        );
+      if (waitedMs > retryDeadlineMs)
+        throw new NotTried(`The rate limit did not end within ${retryDeadlineMs / 1000} s.`, "rate_limited");
       await wait(waitMs, "rate_limit");
     }
   }

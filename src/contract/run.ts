@@ -23,7 +23,7 @@ export interface ContractOptions {
   /** Time limit of one request. Default: 10 000. */
   readonly timeoutMs?: number | undefined;
   /** How long a 429 is waited out for one request. Default: 60 000. */
-  readonly rateLimitDeadlineMs?: number | undefined;
+  readonly retryDeadlineMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
   /** Epoch milliseconds. Default: `Date.now`. The time that `wait` was given is added if this does not move by it. */
@@ -94,7 +94,7 @@ export const optionNames: NamesOf<ContractOptions> = {
   maxRequests: true,
   paceMs: true,
   timeoutMs: true,
-  rateLimitDeadlineMs: true,
+  retryDeadlineMs: true,
   signal: true,
   fetch: true,
   now: true,
@@ -206,9 +206,9 @@ function exchangeOptions(
     throw new ContractError("target_invalid", message, ["baseUrl"]);
   }
   const { maxRequests = isLocal ? 1_000 : 60, paceMs = isLocal ? 0 : 200 } = options;
-  const { timeoutMs = 10_000, rateLimitDeadlineMs = 60_000, signal, now: given = Date.now } = options;
-  for (const [name, value] of Object.entries({ maxRequests, paceMs, timeoutMs, rateLimitDeadlineMs }))
-    if (!Number.isSafeInteger(value) || value < (name === "paceMs" || name === "rateLimitDeadlineMs" ? 0 : 1))
+  const { timeoutMs = 10_000, retryDeadlineMs = 60_000, signal, now: given = Date.now } = options;
+  for (const [name, value] of Object.entries({ maxRequests, paceMs, timeoutMs, retryDeadlineMs }))
+    if (!Number.isSafeInteger(value) || value < (name === "paceMs" || name === "retryDeadlineMs" ? 0 : 1))
       throw new ContractError("option_invalid", `\`${name}\` must be a whole number, and not negative.`, [
         name,
       ]);
@@ -223,7 +223,7 @@ function exchangeOptions(
     await waiting(ms);
     skippedMs += Math.max(0, ms - (given() - startedAt));
   };
-  return { fetch, now, wait, paceMs, maxRequests, timeoutMs, rateLimitDeadlineMs, signal };
+  return { fetch, now, wait, paceMs, maxRequests, timeoutMs, retryDeadlineMs, signal };
 }
 
 /** Timers of more milliseconds than this would end at once. */

@@ -1,5 +1,6 @@
 /** Checks the credential with one token request and one API call, and explains each refusal. */
 import { setTimeout } from "node:timers/promises";
+import { callSupport } from "../auth/auth.js";
 import { personRequired } from "../client/call-error.js";
 import {
   type BivariantError,
@@ -69,8 +70,8 @@ export async function examineCall(input: DoctorInput, earlier: Earlier): Promise
 
 /** Waits once for a rate limit within the deadline: the question about the variant may have reached it. */
 async function waitAndRetry(auth: Auth, error: unknown, input: DoctorInput): Promise<AccessToken> {
-  const { signal, rateLimitDeadlineMs, note } = input;
-  if (!isRateLimitedError(error) || error.retryAt > Date.now() + rateLimitDeadlineMs) throw error;
+  const { signal, retryDeadlineMs, note } = input;
+  if (!isRateLimitedError(error) || error.retryAt > Date.now() + retryDeadlineMs) throw error;
   note(`The rate limit of the tenant is reached. Waiting until ${new Date(error.retryAt).toISOString()}.`);
   await setTimeout(Math.max(error.retryAt - Date.now(), 0), undefined, { signal });
   return auth.getAccessToken({ signal });
@@ -106,7 +107,9 @@ function tokenFinding(auth: Auth, token: AccessToken, input: DoctorInput): Findi
   const { tenantId, login, wording } = input;
   if (auth === login) {
     const seconds = Math.round((token.expiresAt - Date.now()) / 1000);
-    const then = auth.needsPerson ? "then a person must log in again" : "then it is renewed without a prompt";
+    const then = auth[callSupport]?.needsPerson
+      ? "then a person must log in again"
+      : "then it is renewed without a prompt";
     return pass("token", `The stored login has a token, which is valid for ${seconds} s more; ${then}.`);
   }
   if (auth.variant === "A" && token.tenant !== undefined && token.tenant !== tenantId)
@@ -191,7 +194,7 @@ function remedyOf(error: BivariantError, causes: readonly Cause[], refused: Refu
       ? `Ask an administrator to compare the client id and the client secret with those in the admin area under ${refused.adminArea}.`
       : "Look for a proxy that changes requests: the client sends exactly what the description asks for.";
   if (isRateLimitedError(error))
-    return "Wait until then, or pass a longer rateLimitDeadlineMs. The limit counts the token requests of the whole tenant, and the question about the variant: find out who else sends them.";
+    return "Wait until then, or pass a longer retryDeadlineMs. The limit counts the token requests of the whole tenant, and the question about the variant: find out who else sends them.";
   if (isTransportError(error))
     return "Try again. If it stays so, check the network and the proxies on the way.";
   if (isConfigurationError(error))

@@ -16,7 +16,7 @@ export interface Reach {
 
 /** Sends one HEAD request to the base URL, without any credential. */
 export async function examineReach(input: DoctorInput): Promise<Reach> {
-  const { fetch = defaultFetch(), variant, timeoutMs, signal, wording } = input;
+  const { fetch = defaultFetch, variant, timeoutMs, signal, wording } = input;
   const unreached = (...findings: Finding[]) => ({ isReached: false, correctionMs: 0, findings });
   let baseUrl: string;
   try {

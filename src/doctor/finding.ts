@@ -39,7 +39,7 @@ export interface DoctorInput {
   /** If undefined, the global `fetch` is used. */
   readonly fetch: Fetch | undefined;
   readonly timeoutMs: number;
-  readonly rateLimitDeadlineMs: number;
+  readonly retryDeadlineMs: number;
   /** Tells the user about a wait. */
   readonly note: (text: string) => void;
   readonly signal: AbortSignal;

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { isName, mostAlike } from "../option-names.js";
 import { EmulatorError } from "./errors.js";
-import { type RuleAnswer, type RuleId, rules } from "./rules.js";
+import { emulatorRules, type RuleAnswer, type RuleId } from "./rules.js";
 
 /** The expected and the received value, in words that are safe to log (see `shown`). */
 export interface Finding {
@@ -18,7 +18,7 @@ export interface Refusal extends Finding {
 }
 
 export function answerTo({ rule, answer }: Refusal): RuleAnswer {
-  return answer ?? rules[rule].answer;
+  return answer ?? emulatorRules[rule].answer;
 }
 
 /** For each rule, in order, a check that returns how the subject breaks it. It never throws on received values. */
@@ -89,16 +89,16 @@ function switchProblem(rule: unknown, enforced: unknown): string | undefined {
   if (!isRuleId(rule)) {
     const text = typeof rule === "string" && isName(rule) ? rule : "";
     const name = text === "" ? "what was given" : `"${text}"`;
-    const meant = mostAlike(text, Object.keys(rules));
+    const meant = mostAlike(text, Object.keys(emulatorRules));
     return `${name} is not a rule; ${meant ? `use ${meant}` : "`bivariant emulate --rules` lists them"}`;
   }
   if (typeof enforced !== "boolean") return `${rule} must be true or false`;
-  const isFixed = !enforced && rules[rule].off === undefined;
+  const isFixed = !enforced && emulatorRules[rule].off === undefined;
   return isFixed ? `${rule} has no switch: it is always enforced` : undefined;
 }
 
 function isRuleId(value: unknown): value is RuleId {
-  return typeof value === "string" && Object.hasOwn(rules, value);
+  return typeof value === "string" && Object.hasOwn(emulatorRules, value);
 }
 
 /** An unknown rule is refused, because in a filter it would silently match nothing. */

@@ -4,7 +4,7 @@ import { answerTo, type Refusal, ruleIdSchema } from "./checks.js";
 import { parseInput } from "./errors.js";
 import { BoundedList } from "./expiring-map.js";
 import { entryMatcher, type RequestNote, shownTenant } from "./journal.js";
-import { type RuleId, rules } from "./rules.js";
+import { emulatorRules, type RuleId } from "./rules.js";
 import { isQuotable } from "./shown.js";
 
 /** One refusal. It contains no secret, assertion or token. */
@@ -93,7 +93,7 @@ export class CustomerLog {
     refusal: Refusal,
   ): void {
     const { rule, expected, actual } = refusal;
-    const { section, remedy } = rules[rule];
+    const { section, remedy } = emulatorRules[rule];
     const { tenantId, clientId } = caller;
     const request = this.#request;
     if (request !== undefined) request.rule = rule;

@@ -20,13 +20,12 @@ export {
   faultMoments,
 } from "./faults/faults.js";
 export type { Launch, LaunchAnswer } from "./host/launch.js";
-export type { Endpoint, Journal, JournalEntry, JournalFilter, WaitOptions } from "./journal.js";
-export type { Grant } from "./oauth.js";
+export type { Journal, JournalEntry, JournalFilter } from "./journal.js";
 export {
   type EmulatorOptions,
+  emulatorOptions,
   type Option,
   type OptionId,
-  options,
   type RateLimit,
   type RefreshTokenOptions,
 } from "./options.js";
@@ -46,7 +45,7 @@ export type {
   OperatorUpdate,
 } from "./registrations/operators.js";
 export type { PluginRegistration, PluginType, PluginUpdate } from "./registrations/plugins.js";
-export { type Rule, type RuleId, rules } from "./rules.js";
+export { emulatorRules, type Rule, type RuleId } from "./rules.js";
 export type { EmulatorSeed } from "./seed/seed.js";
 export { parseSeedFile, readSeedFile } from "./seed/seed-file.js";
 export type { LaunchIdentity } from "./state.js";

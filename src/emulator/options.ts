@@ -119,7 +119,7 @@ export interface EmulatorOptions<T extends ApiTypes = ApiTypes> {
    */
   readonly bearerBody?: unknown;
   /** Ignored: the option of `connect`, so that one settings file serves both. */
-  readonly bearerStatuses?: readonly number[] | undefined;
+  readonly unauthorizedStatuses?: readonly number[] | undefined;
   /** The status for a plugin token on a route that accepts none (section 7.2). Default: `bearerStatus`. */
   readonly pluginTokenRefusedStatus?: number | undefined;
   /**
@@ -217,7 +217,7 @@ const schema = z.strictObject({
   clientErrorStatus: status.nullable().default(null),
   bearerStatus: status.default(401),
   bearerBody: json.default(null),
-  bearerStatuses: z.array(z.number().int().min(400).max(599)).optional(),
+  unauthorizedStatuses: z.array(z.number().int().min(400).max(599)).optional(),
   pluginTokenRefusedStatus: status.optional(),
   missingCapabilityBody: json.default(null),
   envelope: z.record(z.string().min(1), z.string().min(1)).default({}),
@@ -230,7 +230,7 @@ const schema = z.strictObject({
 
 type Defaulted = Exclude<
   keyof EmulatorOptions,
-  "now" | "publicUrl" | "bearerStatuses" | "pluginTokenRefusedStatus" | "devices" | "randomSeed"
+  "now" | "publicUrl" | "unauthorizedStatuses" | "pluginTokenRefusedStatus" | "devices" | "randomSeed"
 >;
 
 export type Settings = EmulatorOptions &
@@ -285,7 +285,7 @@ export interface Option {
 export type OptionId =
   | Exclude<
       keyof EmulatorOptions,
-      "now" | "bearerStatuses" | "refreshTokens" | "rules" | "seed" | "randomSeed"
+      "now" | "unauthorizedStatuses" | "refreshTokens" | "rules" | "seed" | "randomSeed"
     >
   | "rateLimit.retryAfter"
   | `refreshTokens.${keyof RefreshTokenOptions}`;
@@ -352,6 +352,6 @@ const defaults: Record<string, unknown> = { ...settings, ...others, ...Object.fr
  * @example
  * options.narrowingDelayMs.default; // 0
  */
-export const options: Readonly<Record<OptionId, Option>> = Object.fromEntries(
+export const emulatorOptions: Readonly<Record<OptionId, Option>> = Object.fromEntries(
   Object.entries(table).map(([id, [section, says]]) => [id, { section, says, default: defaults[id] }]),
 ) as Record<OptionId, Option>;

@@ -45,7 +45,7 @@ export type RuleId =
  * @example
  * rules["assertion.audience"].answer; // { status: 400, error: "invalid_client" }
  */
-export const rules: Readonly<Record<RuleId, Rule>> = {
+export const emulatorRules: Readonly<Record<RuleId, Rule>> = {
   ...withDefaults({ answer: { status: 400, error: "invalid_request" } }, launchRules),
   ...withDefaults({ answer: { status: 400, error: "invalid_grant" } }, tokenRequestRules),
   ...withDefaults({ answer: { status: 400, error: "invalid_client" } }, assertionRules),

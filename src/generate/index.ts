@@ -17,7 +17,7 @@ import { provenanceNotes } from "./provenance.js";
 import { shippedDocument } from "./read-document.js";
 import { GenerateError, isObject, requireOptions } from "./source-file.js";
 
-export { type Change, type DocumentDiff, diffDocuments, LEVELS, type Level } from "./diff.js";
+export { type Change, type DocumentDiff, diffDocuments, type Level } from "./diff.js";
 export type { Notice } from "./findings.js";
 export { GenerateError, type GenerateErrorCode, type GenerateErrorDetails } from "./source-file.js";
 export { diffVariants, type OperationDifference } from "./variant-diff.js";

@@ -4,7 +4,7 @@ import { untilAborted } from "./exchange.js";
 
 /** "A few seconds, doubling" (section 8 of the description): 2, 4, 8 and so on. */
 const firstStepMs = 2_000;
-/** The fifth doubling. Only callers with a longer `rateLimitDeadlineMs` than the usual minute wait for it. */
+/** The fifth doubling. Only callers with a longer `retryDeadlineMs` than the usual minute wait for it. */
 const longestStepMs = 64_000;
 /** The share of a step that is added at random, so that the processes of a fleet do not all retry at once. */
 const backoffJitter = 0.25;

@@ -2,7 +2,6 @@
  * One HTTP exchange: a request with a time limit, its bounded answer, the transport errors, the default fetch, the caller's
  * `intercept` around it, and what no runtime may repeat.
  */
-import type { RequestInit as UndiciInit } from "undici";
 import type { ResolvedClock } from "../clock.js";
 import {
   isBivariantError,
@@ -296,43 +295,16 @@ export function isLoopback(hostname: string): boolean {
 const atStart = globalThis.fetch;
 
 /**
- * Browsers resolve names under localhost to this machine, but Node asks DNS, whose answer may be another machine, which
- * would get the secrets in plain http. So requests to these names use undici, with fixed addresses, unless a test tool has
- * replaced the global fetch. The global fetch is looked up per call, so that it may be replaced later.
+ * Whether a host name is resolved to this machine by whatever resolves it: browsers do so with all names under localhost,
+ * but Node asks DNS, whose answer may be another machine. A fetch of the caller or of a test tool resolves names itself.
  */
-export function defaultFetch(): Fetch {
-  let pinned: Fetch | undefined;
-  return (url, init) => {
-    const asksDns = globalThis.fetch === atStart && globalThis.process?.getBuiltinModule;
-    const isPlain = asksDns && url.startsWith("http:");
-    if (!isPlain || !new URL(url).hostname.endsWith(".localhost")) return globalThis.fetch(url, init);
-    pinned ??= pinnedFetch();
-    return pinned(url, init);
-  };
+export function staysHere(hostname: string, isOwnFetch: boolean): boolean {
+  const asksDns = !isOwnFetch && globalThis.fetch === atStart && globalThis.process?.versions?.node;
+  return isLoopback(hostname) && !(asksDns && hostname.endsWith(".localhost"));
 }
 
-function pinnedFetch(): Fetch {
-  // Bundlers for browsers and workers, where this is not reached, leave it out, and miniflare refuses computed imports.
-  // A bundle in CommonJS has no URL.
-  const load = process.getBuiltinModule("module").createRequire(import.meta.url || __filename);
-  const { Agent, fetch } = load("undici") as typeof import("undici");
-  const hosts = [
-    { address: "127.0.0.1", family: 4 },
-    { address: "::1", family: 6 },
-  ];
-  const dispatcher = new Agent({
-    connect: { lookup: (_name, { all }, done) => done(null, all ? hosts : "127.0.0.1", 4) },
-  });
-  return async (url, init) => {
-    let sent = init as UndiciInit | undefined;
-    if (init?.body instanceof FormData) {
-      // undici has a class FormData of its own, and would send the global one as "[object FormData]".
-      const request = new Request(url, { ...init, signal: null });
-      sent = { ...sent, headers: [...request.headers], body: await request.arrayBuffer() };
-    }
-    return (await fetch(url, { ...sent, dispatcher })) as unknown as Response;
-  };
-}
+/** The global fetch, looked up per call, so that it may be replaced later. */
+export const defaultFetch: Fetch = (url, init) => globalThis.fetch(url, init);
 
 /** The methods that may be sent again although the first request may have been processed (RFC 9110 section 9.2.2). */
 export const idempotentMethods: readonly string[] = ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"];
@@ -344,7 +316,8 @@ export function canBeSentAgain(body: unknown): boolean {
 }
 
 /**
- * Makes a fetch whose requests undici, which is Node's fetch, sends once unless their method is idempotent. After a 421
+ * Makes a fetch whose requests undici, which is Node's fetch, sends once unless their method is idempotent and they have no
+ * `duplex`, with which a call says that its PUT or DELETE is not. After a 421
  * undici repeats any request (RFC 9110 section 15.5.20) but one whose body it cannot make again: an iterable or a stream.
  *
  * With `isOwn` the fetch is the caller's and may know neither, so only text is replaced, and the body that is missing.
@@ -353,7 +326,7 @@ export function sendingOnce(fetch: Fetch, isOwn: boolean): Fetch {
   return (url, init = {}) => {
     const { method = "GET", body } = init;
     const isUndici = globalThis.process?.versions?.undici !== undefined;
-    if (!isUndici || idempotentMethods.includes(method)) return fetch(url, init);
+    if (!isUndici || (idempotentMethods.includes(method) && !("duplex" in init))) return fetch(url, init);
     const text = body ?? "";
     if (typeof text === "string") {
       // Bytes that are made only to be counted would cost a first token 2% more.

@@ -3,4 +3,4 @@
 export type { AuthCode } from "./handshake.js";
 export { isPageError, PageError, type PageErrorCode } from "./page-error.js";
 export type { Session, SessionEnd, SessionInfo } from "./session.js";
-export { type SessionOptions, startSession } from "./start-session.js";
+export { type StartSessionOptions, startSession } from "./start-session.js";

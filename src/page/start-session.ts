@@ -41,7 +41,7 @@ import {
  */
 const returnMark = "bivariant_login";
 
-export interface SessionOptions {
+export interface StartSessionOptions {
   /** The exact origins of the host applications that may launch this page: `["https://customer.example"]`. */
   readonly hostOrigins: readonly string[];
   /**
@@ -84,8 +84,10 @@ export interface SessionOptions {
  * });
  * const devices = await (await session.fetch("/api/devices")).json();
  */
-export function startSession(options: SessionOptions): Promise<Session>;
-export async function startSession(options: SessionOptions = {} as SessionOptions): Promise<Session> {
+export function startSession(options: StartSessionOptions): Promise<Session>;
+export async function startSession(
+  options: StartSessionOptions = {} as StartSessionOptions,
+): Promise<Session> {
   requireNames(options, {
     hostOrigins: 1,
     backend: 1,

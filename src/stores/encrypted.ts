@@ -1,4 +1,4 @@
-/** `bivariant/store-encrypted`: encrypts the values of any token store. */
+/** `bivariant/stores/encrypted`: encrypts the values of any token store. */
 import type { TokenStore } from "../auth/token-store.js";
 import { StoreError } from "../errors.js";
 import { requireObject } from "../options.js";

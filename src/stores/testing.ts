@@ -1,4 +1,4 @@
-/** `bivariant/testing`: tests of the promises that every token store must keep, for any test runner. */
+/** `bivariant/stores/testing`: tests of the promises that every token store must keep, for any test runner. */
 import type { StoredValue, TokenStore } from "../auth/token-store.js";
 import { type Clock, inTime, type ResolvedClock, resolveClock } from "../clock.js";
 import { isStoreError, type StoreErrorCode } from "../errors.js";
@@ -6,7 +6,7 @@ import type { NamesOf } from "../option-names.js";
 import { requireOptions } from "../options.js";
 
 /** The functions of a test runner, such as vitest, jest, node:test or Bun's. */
-export interface TestRunner {
+export interface StoreTestRunner {
   describe(name: string, define: () => void): unknown;
   test(name: string, run: () => Promise<void>): unknown;
 }
@@ -41,7 +41,7 @@ export type MakeStore = () => TokenStore | StoreUnderTest | Promise<TokenStore |
  *   return { store: redisStore(client), second: redisStore(other), close };
  * });
  */
-export function testStore({ describe, test }: TestRunner, makeStore: MakeStore): void {
+export function testStore({ describe, test }: StoreTestRunner, makeStore: MakeStore): void {
   describe("a token store", () => {
     definePromises((title, check) => {
       test(title, async () => {

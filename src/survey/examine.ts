@@ -141,7 +141,7 @@ async function examine(customer: Customer, found: Found, signal: AbortSignal, co
     fetch: resolved.fetch,
     timeoutMs: resolved.timeoutMs,
     // The service that is opened here waits itself, at the gate that the detection passed.
-    rateLimitDeadlineMs: 0,
+    retryDeadlineMs: 0,
     note: () => {},
     checksCertificates: process.env.NODE_TLS_REJECT_UNAUTHORIZED !== "0",
     openService: (given) => {
@@ -209,7 +209,7 @@ async function detectAll(
   context: Context,
 ): Promise<RateLimitedError | undefined> {
   const { resolved, shared } = context;
-  const deadline = deadlineIn(resolved.rateLimitDeadlineMs, resolved.clock);
+  const deadline = deadlineIn(resolved.retryDeadlineMs, resolved.clock);
   let before: Detection | undefined;
   let limited: RateLimitedError | undefined;
   for (const variant of order) {

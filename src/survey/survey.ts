@@ -12,7 +12,7 @@ import { digestOf, StateFile } from "./state-file.js";
 
 export interface SurveyOptions
   extends CheckOptions,
-    Pick<AuthOptions, "fetch" | "clock" | "timeoutMs" | "rateLimitDeadlineMs"> {
+    Pick<AuthOptions, "fetch" | "clock" | "timeoutMs" | "retryDeadlineMs"> {
   /** How many customers are examined at a time. Default: 16. */
   readonly concurrency?: number | undefined;
   /** The time limit of one customer, with its waits for a rate limit. Default: 120 000. */
@@ -32,7 +32,7 @@ const optionNames: NamesOf<SurveyOptions> = {
   fetch: true,
   clock: true,
   timeoutMs: true,
-  rateLimitDeadlineMs: true,
+  retryDeadlineMs: true,
   concurrency: true,
   customerTimeoutMs: true,
   stateFile: true,
@@ -61,8 +61,8 @@ export function survey(
   const { concurrency = usualConcurrency, allowInsecureHttp, stateFile, variables = process.env } = options;
   if (!Number.isInteger(concurrency) || concurrency < 1)
     throw invalidOption("concurrency", "must be a whole number, 1 or more");
-  const { fetch, clock, timeoutMs, rateLimitDeadlineMs } = options;
-  const resolved = resolveAuthOptions({ fetch, clock, timeoutMs, rateLimitDeadlineMs, allowInsecureHttp });
+  const { fetch, clock, timeoutMs, retryDeadlineMs } = options;
+  const resolved = resolveAuthOptions({ fetch, clock, timeoutMs, retryDeadlineMs, allowInsecureHttp });
   const { customerTimeoutMs: given } = options;
   const customerTimeoutMs = requireDuration("customerTimeoutMs", given, usualCustomerTimeoutMs, 1);
   const checked = checkCustomers([...customers], { allowInsecureHttp });

@@ -1,7 +1,7 @@
 /** Checks the base URL and the tenant id, and makes the token endpoints of both variants from them. */
 import { type ClockOptions, type ResolvedClock, resolveClock } from "../clock.js";
 import { ConfigurationError, type Variant } from "../errors.js";
-import { defaultFetch, type Fetch, type Intercept, isLoopback, sendingOnce } from "../http/exchange.js";
+import { defaultFetch, type Fetch, type Intercept, sendingOnce, staysHere } from "../http/exchange.js";
 import type { NamesOf } from "../option-names.js";
 import { invalidOption, requireDuration, requireTypes } from "../options.js";
 
@@ -62,7 +62,7 @@ export function resolveRequestOptions(
   if (options.tenantIdPattern !== undefined && !(options.tenantIdPattern instanceof RegExp))
     throw invalidOption("tenantIdPattern", "must be a regular expression");
   return {
-    fetch: sendingOnce(options.fetch ?? defaultFetch(), options.fetch !== undefined),
+    fetch: sendingOnce(options.fetch ?? defaultFetch, options.fetch !== undefined),
     intercept: options.intercept,
     clock: resolveClock(options),
     timeoutMs: requireDuration("timeoutMs", options.timeoutMs, 10_000, 1),
@@ -70,8 +70,11 @@ export function resolveRequestOptions(
 }
 
 /** Checks a base URL and a tenant id. @throws ConfigurationError as `parseBaseUrl` and `parseTenantId` do */
-export function parseTarget(options: TargetOptions, variant: Variant | undefined): Target {
-  const baseUrl = parseBaseUrl(options.baseUrl, options.allowInsecureHttp);
+export function parseTarget(
+  options: TargetOptions & Pick<RequestOptions, "fetch">,
+  variant: Variant | undefined,
+): Target {
+  const baseUrl = parseBaseUrl(options.baseUrl, options.allowInsecureHttp, options.fetch !== undefined);
   const isLocalKeyOnly = variant === "B" && options.tenantId === undefined;
   return {
     baseUrl,
@@ -85,7 +88,7 @@ export function parseTarget(options: TargetOptions, variant: Variant | undefined
  *
  * @throws ConfigurationError `base_url_invalid`, `base_url_insecure`
  */
-export function parseBaseUrl(baseUrl: unknown, allowInsecureHttp = false): string {
+export function parseBaseUrl(baseUrl: unknown, allowInsecureHttp = false, isOwnFetch = true): string {
   const invalid = (problem: string) =>
     new ConfigurationError(
       "base_url_invalid",
@@ -105,10 +108,10 @@ export function parseBaseUrl(baseUrl: unknown, allowInsecureHttp = false): strin
     throw invalid("must not have a query or a fragment");
   if (/[{}]|%7b|%7d/i.test(url.hostname + url.pathname))
     throw invalid("still contains a placeholder in braces");
-  if (url.protocol === "http:" && !allowInsecureHttp && !isLoopback(url.hostname))
+  if (url.protocol === "http:" && !allowInsecureHttp && !staysHere(url.hostname, isOwnFetch))
     throw new ConfigurationError(
       "base_url_insecure",
-      "baseUrl is plain http to another machine. Use https, or set allowInsecureHttp for a network you trust.",
+      "baseUrl is plain http to another machine, or to a name that Node asks DNS for. Use https or localhost, or set allowInsecureHttp for a network you trust.",
       { option: "baseUrl" },
     );
   return url.origin + url.pathname.replace(trailingSlashes, "$1");

@@ -81,7 +81,7 @@ async function expiredLogin(
   const { deployment = await newDeployment(), ...more } = given;
   const clock = steppedClock();
   const { baseUrl } = deployment;
-  const limits = { rateLimitDeadlineMs: 0, clock };
+  const limits = { retryDeadlineMs: 0, clock };
   const own = { tenantId: "acme", person: "session-1", store: memoryStore({ clock }) };
   const options = { ...limits, ...own, baseUrl, credential: apiClient(client), ...more };
   const auth = await completeLogin({ ...options, ...(await backFromLogin(options)) });

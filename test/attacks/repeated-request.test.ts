@@ -68,7 +68,12 @@ describe("a request that a 421 answers is sent once, with the body and the heade
 
   describe.each(fetches)("$name", ({ fetch }) => {
     const operation = (method: string) => ({ method, path: "/orders", success: [200], failure: [] });
-    const operations = { add: operation("POST"), change: operation("PATCH"), put: operation("PUT") };
+    const operations = {
+      add: operation("POST"),
+      change: operation("PATCH"),
+      put: operation("PUT"),
+      remove: operation("DELETE"),
+    };
     const api = { operations: { A: operations, B: operations } } as never;
 
     test.each([
@@ -77,6 +82,8 @@ describe("a request that a 421 answers is sent once, with the body and the heade
       { name: "change", init: { body: { id: 1 } }, sent: ['{"id":1}'] },
       // An idempotent request may be repeated.
       { name: "put", init: { body: { id: 1 } }, sent: ['{"id":1}', '{"id":1}'] },
+      { name: "put", init: { body: { id: 1 }, idempotent: false }, sent: ['{"id":1}'] },
+      { name: "remove", init: { idempotent: false }, sent: [""] },
     ])("call of $name with $init", async ({ name, init, sent }) => {
       const { url, requests } = await misdirected();
       const service = serviceAt(url, { api, ...(fetch && { fetch }) });
@@ -90,7 +97,7 @@ describe("a request that a 421 answers is sent once, with the body and the heade
       serviceAccount({ clientId: "reports", clientSecret: "a-secret" }),
     ])("the token request of Variant $variant", async (credential) => {
       const { url, requests } = await misdirected();
-      const limits = { rateLimitDeadlineMs: 0, ...(fetch && { fetch }) };
+      const limits = { retryDeadlineMs: 0, ...(fetch && { fetch }) };
       const auth = createAuth({ baseUrl: url, tenantId: "acme", credential, ...limits });
       expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ status: 421 });
       expect(requests).toHaveLength(1);

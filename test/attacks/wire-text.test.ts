@@ -43,7 +43,7 @@ describe.each(Object.entries(answers))("%s", (_name, answer) => {
     const events: ServiceEvent[] = [];
     const fetch = scriptedFetch((_call, index) => (index < tokens ? tokenAnswer() : answer(text)));
     const onEvent = (event: ServiceEvent) => void events.push(event);
-    return { ...target, rateLimitDeadlineMs: 0, fetch, onEvent, events };
+    return { ...target, retryDeadlineMs: 0, fetch, onEvent, events };
   };
   const doors = {
     "a token request": (variant: "A" | "B", given: object) =>
@@ -52,7 +52,7 @@ describe.each(Object.entries(answers))("%s", (_name, answer) => {
       connect({ ...target, ...given, credentials: [plugin(), account()] }),
     async "a call"(variant: "A" | "B", given: object) {
       const credentials = [credentialOf(variant)];
-      const service = await connect({ ...target, ...given, variant, credentials, retries: 0 });
+      const service = await connect({ ...target, ...given, variant, credentials, maxRetries: 0 });
       return unwrap(service.call("listDevices"));
     },
   };

@@ -55,7 +55,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
   });
 
   test("a fault is not retried beyond the deadline", async () => {
-    const { clock, fetch, auth } = failing(() => fault("ECONNRESET"), { rateLimitDeadlineMs: 1_000 });
+    const { clock, fetch, auth } = failing(() => fault("ECONNRESET"), { retryDeadlineMs: 1_000 });
     const waits = clock.skipSleeps();
     expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
       code: "network_failed",
@@ -74,7 +74,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
   test("a network fault starts no backoff: the next caller sends a request at once", async () => {
     let isBroken = true;
     const { fetch, auth } = failing(() => (isBroken ? fault("ECONNRESET") : tokenAnswer()), {
-      rateLimitDeadlineMs: 0,
+      retryDeadlineMs: 0,
     });
     await rejectionOf(auth.getAccessToken());
     isBroken = false;

@@ -84,7 +84,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
   test.each(failures)(
     "$name in the background fails no caller while the old token is valid",
     async ({ answer, code }) => {
-      const { clock, fetch, auth, have, events } = holding({ rateLimitDeadlineMs: 0 });
+      const { clock, fetch, auth, have, events } = holding({ retryDeadlineMs: 0 });
       await have("token-1");
       clock.advance(3_500_000);
       expect((await auth.getAccessToken()).value).toBe("token-1");

@@ -256,7 +256,7 @@ describe("processes with one store", () => {
     const limited = () => new Response("", { status: 429 });
     const { clock, fetch, start } = fleet(0, (_call, index) => (index < 2 ? limited() : tokenAnswer()));
     const wait = async () => {
-      const error = await rejectionOf(start({ rateLimitDeadlineMs: 0 }).auth.getAccessToken());
+      const error = await rejectionOf(start({ retryDeadlineMs: 0 }).auth.getAccessToken());
       expect(error).toMatchObject({ code: "rate_limited" });
       return (error as { retryAt: number }).retryAt - clock.now();
     };
@@ -277,7 +277,7 @@ describe("processes with one store", () => {
     const { clock, start } = fleet(0, () => answers.shift() ?? tokenAnswer("new"));
     await start().auth.getAccessToken();
     clock.advance(hourMs - 1_000);
-    const late = start({ rateLimitDeadlineMs: 0 });
+    const late = start({ retryDeadlineMs: 0 });
     expect((await late.auth.getAccessToken()).value).toBe("old");
   });
 
@@ -339,9 +339,9 @@ describe("processes with one store", () => {
       const { clock, start } = fleet(0, (_call, index) =>
         index < 1 ? new Response("", { status: 429 }) : tokenAnswer(),
       );
-      await rejectionOf(start({ rateLimitDeadlineMs: 0 }).auth.getAccessToken());
+      await rejectionOf(start({ retryDeadlineMs: 0 }).auth.getAccessToken());
       clock.advance(2_500);
-      const other = start({ clock: { ...clock, now: () => clock.now() - apartMs }, rateLimitDeadlineMs: 0 });
+      const other = start({ clock: { ...clock, now: () => clock.now() - apartMs }, retryDeadlineMs: 0 });
       const error = await other.auth.getAccessToken().catch((reason) => reason);
       const waitMs = error.retryAt === undefined ? 0 : error.retryAt - (clock.now() - apartMs);
       expect(waitMs).toBeLessThanOrEqual(2_500);
@@ -358,7 +358,7 @@ describe("processes with one store", () => {
     const { clock, store, start } = fleet(0, () => tokenAnswer());
     const key = JSON.stringify(["endpoint", "B", baseUrl, tenantId]);
     await store.set(key, JSON.stringify({ id: "planted", ...record }));
-    const { auth } = start({ rateLimitDeadlineMs: 0 });
+    const { auth } = start({ retryDeadlineMs: 0 });
     const error = await auth.getAccessToken().catch((reason) => reason);
     expect(["rate_limited", undefined]).toContain(error.code);
     await store.delete(key);

@@ -283,7 +283,7 @@ interface Refusing extends Rig {
 function refusing(options: { readonly fetch?: Fetch } = {}, status = 401): Refusing {
   const refused: Refusing["refused"] = {};
   const parts: Rig = rig({
-    bearerStatuses: [status],
+    unauthorizedStatuses: [status],
     fetch: async (url, init) => {
       if (refused.calls && !url.includes("token")) return new Response(null, { status });
       if (refused.refresh && url.includes("token"))

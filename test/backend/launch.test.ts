@@ -210,7 +210,7 @@ describe("a code", () => {
   test("that was held back by a rate limit can be posted again later", async () => {
     const { browser, launchBody, tokenRequests, clock } = rig({
       emulator: { rateLimit: { requests: 1, windowSeconds: 100 } },
-      rateLimitDeadlineMs: 0,
+      retryDeadlineMs: 0,
     });
     await browser.post("/auth/launch", launchBody());
     // The first 429 spends its code, which was sent.

@@ -213,7 +213,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
           return answer(echo === "" ? request.body : echo);
         });
         const credentials = [credentialOf(variant)];
-        const connector = createConnector({ credentials, onEvent, rateLimitDeadlineMs: 0, ...traced });
+        const connector = createConnector({ credentials, onEvent, retryDeadlineMs: 0, ...traced });
         const service = await connector.connect({ baseUrl: server.url, tenantId });
         const failures = [
           await rejectionOf(service.auth.getAccessToken()),
@@ -272,7 +272,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
         bodyInMessage: row.bodyInMessage,
         credentials: [credentialOf(variant)],
         onEvent,
-        retries: 0,
+        maxRetries: 0,
         ...traced,
       };
       const service = await connect(options);
@@ -294,7 +294,7 @@ describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $
       });
     });
     const credential = credentialOf(variant);
-    const auth = createAuth({ ...target, credential, fetch, onEvent, rateLimitDeadlineMs: 0, ...traced });
+    const auth = createAuth({ ...target, credential, fetch, onEvent, retryDeadlineMs: 0, ...traced });
     const error = await rejectionOf(auth.getAccessToken());
     expect(error).toMatchObject({ code: "network_failed" });
     const sent = fetch.calls.map(({ body }) => ({ body }) as RecordedRequest);
@@ -384,7 +384,7 @@ describe.each(tokenEchoes)("what a token endpoint echoes in $name is in no outpu
           login: (url: string) => Promise.reject(new Error(`${clientSecret} ${url}`)),
         };
         const only = ["token-request.media-type", "token-response.b", "token-response.code"];
-        const options = { only, fetch, paceMs: 0, rateLimitDeadlineMs: 0 };
+        const options = { only, fetch, paceMs: 0, retryDeadlineMs: 0 };
         for await (const result of runContract(lent, options)) results.push(result);
         expect(results.map(({ evidence }) => evidence.length > 0)).toEqual([true, true, false]);
         expect(results[2]?.observed).toBe("`login` of the target failed.");
@@ -417,7 +417,7 @@ describe.each(tokenEchoes)("what a token endpoint echoes in $name is in no outpu
           return new Response(text, { status, headers });
         };
         const results: SurveyResult[] = [];
-        const options = { fetch, variables, stateFile, rateLimitDeadlineMs: 0 };
+        const options = { fetch, variables, stateFile, retryDeadlineMs: 0 };
         for await (const result of survey(customers, options)) results.push(result);
         expect(results.map(({ called }) => called)).toEqual(Array(4).fill(true));
         const state = await readFile(stateFile, "utf8");

@@ -177,11 +177,11 @@ describe.concurrent("call", () => {
     expect(result).toMatchObject({ code: 5, stdout: "1\n" });
   });
 
-  it("and doctor take bearerStatuses from the settings file, named by the flag or the variable", async () => {
+  it("and doctor take unauthorizedStatuses from the settings file, named by the flag or the variable", async () => {
     const { env } = await startPlanted((_, response) => response.writeHead(423).end("{}"));
     const { folder } = await startDeployment();
     const settings = join(folder, "settings.json");
-    await writeFile(settings, '\ufeff{\n\t"bearerStatuses": [423], "successStatus": 201\n}');
+    await writeFile(settings, '\ufeff{\n\t"unauthorizedStatuses": [423], "successStatus": 201\n}');
     const told = "It was not sent once more: that needs a token older than 30 s";
     expect((await cli(call, env)).stderr).not.toContain(told);
     expect((await cli([...call, "--settings", settings], env)).stderr).toContain(told);
@@ -211,8 +211,8 @@ describe.concurrent("call", () => {
     },
     {
       name: "with two mistakes",
-      content: '{"bearerStatuses": [401,\n40],\n"refreshPath": "planted-in-file"}',
-      says: /FILE:2: "bearerStatuses\.1": .*\nFILE:3: "refreshPath": must be a path/,
+      content: '{"unauthorizedStatuses": [401,\n40],\n"refreshPath": "planted-in-file"}',
+      says: /FILE:2: "unauthorizedStatuses\.1": .*\nFILE:3: "refreshPath": must be a path/,
     },
     {
       name: "with an unknown name inside",

@@ -205,7 +205,7 @@ describe("a deployment", () => {
     },
   ])("$name exits $code", async ({ server, code, says }) => {
     const { url } = await listen(server);
-    const args = ["--base-url", url, "--timeout-ms", "60", "--rate-limit-deadline-ms", "1000"];
+    const args = ["--base-url", url, "--timeout-ms", "60", "--retry-deadline-ms", "1000"];
     const ended = await contract(args);
     expect(ended.code).toBe(code);
     expect(ended.stdout).toContain(says);

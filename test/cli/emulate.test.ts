@@ -118,7 +118,7 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
   const settingsFile = async (settings: object) => seedFile(JSON.stringify(settings, undefined, 2));
 
   it("becomes the deployment of a settings file, which the exported variables name to the other commands", async () => {
-    const settings = { bearerStatus: 403, bearerBody: "no", bearerStatuses: [403], successStatus: 201 };
+    const settings = { bearerStatus: 403, bearerBody: "no", unauthorizedStatuses: [403], successStatus: 201 };
     const file = await settingsFile({ ...settings, variants: ["A"] });
     const { env, url } = await serving("--settings", file, "--variant", "B");
     const refused = await fetch(`${url}/v1/devices`);

@@ -52,7 +52,7 @@ describe("an error", () => {
 
   it.each([
     ["No answer within 10 ms (timeoutMs).", "No answer within 10 ms (--timeout-ms)."],
-    ["At 1 (retryAt), or raise rateLimitDeadlineMs.", "At 1, or raise --rate-limit-deadline-ms."],
+    ["At 1 (retryAt), or raise retryDeadlineMs.", "At 1, or raise --retry-deadline-ms."],
     ['it: variant: "A" or variant: "B" (BIVARIANT_VARIANT).', "it with --variant or BIVARIANT_VARIANT."],
     ["privateKey is {tenantId}. Set audience.", "The private key is {tenantId}. Set --audience."],
     ["Pass --audience as it is.", "Pass --audience as it is."],

@@ -97,7 +97,7 @@ describe("a proxy that fails", () => {
 
   it.each(["detect", "token"])("exits 5 with its variable when it is down: %s", async (command) => {
     const { env } = await startBehindProxy();
-    const limits = command === "detect" ? [] : ["--rate-limit-deadline-ms", "0"];
+    const limits = command === "detect" ? [] : ["--retry-deadline-ms", "0"];
     const args = [command, ...limits, insecure, "--json"];
     const result = await cli(args, { ...env, HTTP_PROXY: withSecret(closedUrl) });
     expect(result.code).toBe(5);

@@ -502,7 +502,7 @@ describe("text and bytes", () => {
   test("a stream is sent once, and is not sent again after a 503", async () => {
     const server = await recordingServer(() => ({ status: 503 }));
     const row = { method: "PUT", contentType: "image/png" };
-    const call = ownCall({ own: row }, server.url, { retries: 2 });
+    const call = ownCall({ own: row }, server.url, { maxRetries: 2 });
     expect(await call("own", { body: new Response("x").body })).toMatchObject({ status: 503, retries: 0 });
     expect(server.requests).toHaveLength(1);
   });

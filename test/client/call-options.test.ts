@@ -160,7 +160,7 @@ describe("timeoutMs of a call", () => {
   });
 
   test("is for each request of the call", async () => {
-    const { call, clock, fetch } = scriptedService("B", noAnswer, { retries: 1, api });
+    const { call, clock, fetch } = scriptedService("B", noAnswer, { maxRetries: 1, api });
     const error = await rejectionOf(clock.through(call("read", { timeoutMs: 5 })));
     expect(error).toMatchObject({ code: "timed_out" });
     expect(fetch.calls).toHaveLength(2);
@@ -168,7 +168,7 @@ describe("timeoutMs of a call", () => {
 
   test("ends a request on the wire", async () => {
     const clock = steppedClock();
-    const { call, server } = await wiredService({ clock, retries: 0 }, () => "silence");
+    const { call, server } = await wiredService({ clock, maxRetries: 0 }, () => "silence");
     const error = rejectionOf(call("read", { timeoutMs: 5 }));
     await expect.poll(() => server.requests.length).toBe(1);
     clock.advance(4);
@@ -223,11 +223,11 @@ describe("idempotent: true", () => {
   });
 
   test("makes the error of a POST say that it may be sent again", async () => {
-    const { call } = await wiredService({ retries: 0 }, () => "reset");
+    const { call } = await wiredService({ maxRetries: 0 }, () => "reset");
     const message = expect.not.stringContaining("may have been processed");
     const failure = { code: "network_failed", retryable: true, message };
     expect(await rejectionOf(call("add", { idempotent: true }))).toMatchObject(failure);
-    const refused = await wiredService({ retries: 0 }, () => ({ status: 503 }));
+    const refused = await wiredService({ maxRetries: 0 }, () => ({ status: 503 }));
     const outcome = Object(await refused.call("add", { idempotent: true }));
     expect(outcome.error.message).toContain("Try again later.");
   });

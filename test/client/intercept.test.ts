@@ -69,7 +69,7 @@ describe("intercept is called", () => {
     const redirect = { status: 307, headers: { location: "https://service.example/prefix/v1/moved" } };
     const answers = [{ status: 503 }, redirect, { status: 401 }].map((init) => new Response(null, init));
     const script = () => answers.shift() ?? Response.json([]);
-    const { call, auth, clock } = scriptedService("B", script, { intercept, retries: 1 });
+    const { call, auth, clock } = scriptedService("B", script, { intercept, maxRetries: 1 });
     clock.skipSleeps();
     await auth.getAccessToken();
     clock.advance(60_000);

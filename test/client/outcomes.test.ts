@@ -1,5 +1,6 @@
 // The outcome of a call, for each response: a refused call never looks like success.
 import { describe, expect, test } from "vitest";
+import { callSupport } from "../../src/auth/auth.js";
 import {
   type ApiError,
   isApiError,
@@ -28,7 +29,7 @@ function client(variant: "A" | "B", answer: () => Response) {
   const scripted = scriptedService(variant, answer);
   const { auth, fetch, clock, events } = scripted;
   const onEvent = (event: (typeof events)[0]) => void events.push(event);
-  const options = { fetch, clock, onEvent, retries: 0 };
+  const options = { fetch, clock, onEvent, maxRetries: 0 };
   const alone = (variant === "A" ? createVariantAClient : createVariantBClient)(auth as never, options);
   const ways = [
     { way: "call", send: () => scripted.call("listDevices") as Promise<AnyOutcome> },
@@ -170,7 +171,7 @@ describe("the causes of a 403, the likeliest first", () => {
     { name: "of a login", variant: "B", own: loggedIn, ids: ["role_missing"] },
   ])("$name: $ids", async ({ variant = "A", own, id = "list", params = {}, body, ids }) => {
     const scripted = scriptedService(variant, () => text("", 403), { api });
-    Object.assign(scripted.auth, own);
+    Object.assign(scripted.auth, { [callSupport]: own });
     const { error } = (await scripted.call(id, { params, body })) as AnyOutcome;
     expect(error?.causes?.map((cause) => cause.id)).toEqual(ids);
     expect(error?.message).toContain(error?.causes?.[0]?.remedy);
@@ -188,7 +189,7 @@ describe("the causes of a 403, the likeliest first", () => {
     const { call, auth } = scriptedService("A", (_, at) => (at === 0 ? json([], 200) : text("", 403)), {
       api,
     });
-    Object.assign(auth, own);
+    Object.assign(auth, { [callSupport]: own });
     await call(id, { params: device });
     const { error } = (await call(id, { params: device })) as AnyOutcome;
     expect(error?.causes?.map((cause) => cause.id)).toEqual(ids);

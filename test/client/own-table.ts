@@ -22,6 +22,6 @@ export function ownCall(rows: Rows, baseUrl: string, options: Options = {}, vari
   const table = Object.fromEntries(Object.entries(rows).map(([id, row]) => [id, { ...usual, ...row }]));
   const api = { operations: { A: table, B: table } } as never;
   const auth = numberedAuth({ variant, baseUrl, now: Date.now });
-  const service = createService(auth, { api, retries: 0, fetch: globalThis.fetch, ...options });
+  const service = createService(auth, { api, maxRetries: 0, fetch: globalThis.fetch, ...options });
   return service.call.bind(service) as never;
 }

@@ -22,7 +22,7 @@ function service(...answers: (() => Response)[]) {
     if (url.endsWith("/token")) return tokenAnswer();
     return answers[Math.min(calls++, answers.length - 1)]?.() ?? Response.error();
   });
-  const own = createService(auth, { retries: 0, api });
+  const own = createService(auth, { maxRetries: 0, api });
   const call = own.call as unknown as Caller;
   /** Returns "" for a success. */
   const messageOf = async (id: string) => {

@@ -1,5 +1,6 @@
 // A call that is answered 401: the token is renewed and the call sent once more, where that can help.
 import { describe, expect, test } from "vitest";
+import { callSupport } from "../../src/auth/auth.js";
 import { createEmulator } from "../../src/emulator/index.js";
 import {
   type Auth,
@@ -119,7 +120,7 @@ describe.each([
   });
 
   test("names what to ask the person for if only a person can get another token", async () => {
-    const own = { needsPerson: true, refused: () => required };
+    const own = { [callSupport]: { needsPerson: true, refused: () => required } };
     const { service, fetch, auth } = await agedService(variant, 30_001, 1, own);
     const { error } = await service.call("listDevices");
     expect(error).toMatchObject({ code: "api_unauthorized", cause: required });
@@ -133,14 +134,16 @@ describe.each([
     { name: "for a person's token of 30 s or less", ageMs: 30_000, own: { refused: () => required } },
     { name: "for the token of an Auth without refused()", ageMs: 30_001, own: {} },
   ])("$name asks the person for nothing and promises no renewal", async ({ ageMs, own }) => {
-    const { service } = await agedService(variant, ageMs, 1, { needsPerson: true, ...own });
+    const { service } = await agedService(variant, ageMs, 1, {
+      [callSupport]: { needsPerson: true, ...own },
+    });
     const { error } = await service.call("listDevices");
     expect([error?.code, error?.cause, error?.causes]).toEqual(["api_unauthorized", undefined, undefined]);
     expect(error?.message).not.toContain("renewed");
   });
 });
 
-describe.each(["A", "B"] as const)("the option bearerStatuses, Variant %s", (variant) => {
+describe.each(["A", "B"] as const)("the option unauthorizedStatuses, Variant %s", (variant) => {
   const ok = () => Response.json([]);
   const status = (code: number) => () => new Response("", { status: code });
 
@@ -160,7 +163,7 @@ describe.each(["A", "B"] as const)("the option bearerStatuses, Variant %s", (var
     },
   ])("$name", async ({ script, sent, last = 200, only = [401, 403] }) => {
     const answers = [...script];
-    const options = { bearerStatuses: only };
+    const options = { unauthorizedStatuses: only };
     const scripted = scriptedService(variant, () => (answers.shift() ?? ok)(), options);
     await scripted.auth.getAccessToken();
     scripted.clock.advance(30_001);
@@ -175,7 +178,7 @@ describe.each(["A", "B"] as const)("the option bearerStatuses, Variant %s", (var
     const answers = [ok(), status(403)(), ok()];
     const fetch = async (url: string) =>
       url.endsWith("/token") ? tokenAnswer(`token-${answers.length}`) : (answers.shift() as Response);
-    const options = { credentials: [credentialOf(variant)], fetch, clock, bearerStatuses: [403] };
+    const options = { credentials: [credentialOf(variant)], fetch, clock, unauthorizedStatuses: [403] };
     const connector = createConnector(options);
     const target = { baseUrl: "https://service.example", tenantId: "acme" };
     await (await connector.connect(target)).call("listDevices");
@@ -203,7 +206,7 @@ describe.each(["A", "B"] as const)("the option bearerStatuses, Variant %s", (var
       fetch: emulator.fetch,
       clock: { now: () => at },
     };
-    const service = await connect({ ...options, credentials: [credential], bearerStatuses: [403] });
+    const service = await connect({ ...options, credentials: [credential], unauthorizedStatuses: [403] });
     await service.call("listDevices");
     emulator.clock.advance(3_600_000);
     at += 30_001;
@@ -212,13 +215,14 @@ describe.each(["A", "B"] as const)("the option bearerStatuses, Variant %s", (var
     expect(issued).toHaveLength(2);
   });
 
-  test.each([{ bearerStatuses: 401 }, { bearerStatuses: ["401"] }, { bearerStatuses: [302] }])(
-    "is rejected if it is $bearerStatuses",
-    (options) => {
-      const refusal = expect.objectContaining({ code: "option_invalid", option: "bearerStatuses" });
-      expect(() => scriptedService(variant, ok, options as never)).toThrow(refusal);
-    },
-  );
+  test.each([
+    { unauthorizedStatuses: 401 },
+    { unauthorizedStatuses: ["401"] },
+    { unauthorizedStatuses: [302] },
+  ])("is rejected if it is $unauthorizedStatuses", (options) => {
+    const refusal = expect.objectContaining({ code: "option_invalid", option: "unauthorizedStatuses" });
+    expect(() => scriptedService(variant, ok, options as never)).toThrow(refusal);
+  });
 });
 
 test.each(["A", "B"] as const)("a 403 of Variant %s is never sent again", async (variant) => {

@@ -1,4 +1,4 @@
-// The option retries: which calls are sent again, after which wait, and when that ends.
+// The option maxRetries: which calls are sent again, after which wait, and when that ends.
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createAuth, createService } from "../../src/index.js";
 import { account } from "../support/deployment.js";
@@ -32,7 +32,7 @@ function troubledService(answers: Answer[], options: object = {}) {
     const { status, after = "", location = "" } = next;
     return new Response("", { status, headers: { "retry-after": after, location } });
   };
-  const scripted = scriptedService("A", answer, { retries: 2, api, ...options });
+  const scripted = scriptedService("A", answer, { maxRetries: 2, api, ...options });
   scripted.clock.skipSleeps();
   return scripted;
 }
@@ -88,16 +88,19 @@ test.each([
   { name: "that of the call, if it has one", service: 0, call: 4, sent: 5 },
   { name: "none with 0 for the call", service: 3, call: 0, sent: 1 },
 ])("the number of retries is $name", async ({ service, call: retries, sent }) => {
-  const { call, fetch } = troubledService(Array(9).fill(503), { retries: service });
-  expect(await call("GET", { retries })).toMatchObject({ status: 503, retries: sent - 1 });
+  const { call, fetch } = troubledService(Array(9).fill(503), { maxRetries: service });
+  expect(await call("GET", { maxRetries: retries })).toMatchObject({ status: 503, retries: sent - 1 });
   expect(fetch.calls).toHaveLength(sent);
 });
 
-test.each([-1, 1.5, "2", null])("retries: %j is rejected, for a service and for a call", async (retries) => {
-  const refusal = expect.objectContaining({ code: "option_invalid", option: "retries" });
-  expect(() => scriptedService("A", undefined, { retries } as never)).toThrow(refusal);
-  expect(await rejectionOf(scriptedService("A").call("listDevices", { retries }))).toEqual(refusal);
-});
+test.each([-1, 1.5, "2", null])(
+  "maxRetries: %j is rejected, for a service and for a call",
+  async (maxRetries) => {
+    const refusal = expect.objectContaining({ code: "option_invalid", option: "maxRetries" });
+    expect(() => scriptedService("A", undefined, { maxRetries } as never)).toThrow(refusal);
+    expect(await rejectionOf(scriptedService("A").call("listDevices", { maxRetries }))).toEqual(refusal);
+  },
+);
 
 test.each<{ name: string; answer: Answer; id?: string; init?: object; failure?: object }>([
   ...[400, 404, 408, 500, 501].map((status) => ({ name: `${status}`, answer: status })),
@@ -114,7 +117,7 @@ test.each([429, 401])(
   async (status) => {
     const location = "https://service.example/prefix/v1/page";
     const seeOther = () => new Response(null, { status: 303, headers: { location } });
-    const options = { retries: 2, api };
+    const options = { maxRetries: 2, api };
     const answer = (call: { init?: RequestInit | undefined }) =>
       call.init?.method === "POST" ? seeOther() : new Response("", { status });
     const { call, auth, clock, fetch } = scriptedService("A", answer as never, options);
@@ -165,8 +168,8 @@ test("service.fetch returns a 503 as it is", async () => {
 
 test("a token request that fails is not retried as a call", async () => {
   const fetch = vi.fn(() => Promise.reject(new TypeError("fetch failed")));
-  const options = { baseUrl: "https://service.example", credential: account(), rateLimitDeadlineMs: 0 };
-  const service = createService(createAuth({ ...options, fetch }), { rateLimitDeadlineMs: 60_000 });
+  const options = { baseUrl: "https://service.example", credential: account(), retryDeadlineMs: 0 };
+  const service = createService(createAuth({ ...options, fetch }), { retryDeadlineMs: 60_000 });
   expect(await rejectionOf(service.call("listDevices"))).toMatchObject({ code: "network_failed" });
   expect(fetch).toHaveBeenCalledTimes(1);
 });
@@ -185,8 +188,8 @@ describe("the wait before a retry", () => {
   });
 
   test.each([
-    { name: "Retry-After beyond rateLimitDeadlineMs", after: "61", options: {} },
-    { name: "a rateLimitDeadlineMs of 0", after: "1", options: { rateLimitDeadlineMs: 0 } },
+    { name: "Retry-After beyond retryDeadlineMs", after: "61", options: {} },
+    { name: "a retryDeadlineMs of 0", after: "1", options: { retryDeadlineMs: 0 } },
   ])("is not begun with $name", async ({ after, options }) => {
     const { call, fetch } = troubledService([{ status: 429, after }], options);
     const failure = { status: 429, retries: 0, error: { retryAt: expect.any(Number) } };
@@ -195,7 +198,7 @@ describe("the wait before a retry", () => {
   });
 
   test("ends at the deadline by real time, although now stands still", async () => {
-    const options = { api, retries: 1_000, clock: { now: () => 0 }, rateLimitDeadlineMs: 10_000 };
+    const options = { api, maxRetries: 1_000, clock: { now: () => 0 }, retryDeadlineMs: 10_000 };
     const { call } = scriptedService("A", () => new Response("", { status: 503 }), options);
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
     onTestFinished(() => void vi.useRealTimers());
@@ -207,7 +210,7 @@ describe("the wait before a retry", () => {
   test("ends with the reason of the caller's signal", async () => {
     const { call, fetch } = scriptedService("A", () => new Response("", { status: 503 }), {
       api,
-      retries: 2,
+      maxRetries: 2,
     });
     const leaving = new AbortController();
     const outcome = rejectionOf(call("GET", { signal: leaving.signal }));
@@ -219,7 +222,7 @@ describe("the wait before a retry", () => {
 
   test("after a 429 holds back the next call of that operation, and no other", async () => {
     const { call, clock } = troubledService([{ status: 429, after: "50" }]);
-    await call("POST", { retries: 0 });
+    await call("POST", { maxRetries: 0 });
     const began = clock.now();
     await call("GET");
     expect(clock.now() - began).toBe(0);

@@ -354,7 +354,7 @@ describe("after connect", () => {
     ])("that $name adds no detection to its error", async ({ answer, code }) => {
       const server = await recordingServer(({ path }) => (path === own ? answer : { status: 404 }));
       const credentials = variant === "A" ? [plugin()] : [account()];
-      const options = { baseUrl: server.url, tenantId, credentials, rateLimitDeadlineMs: 0 };
+      const options = { baseUrl: server.url, tenantId, credentials, retryDeadlineMs: 0 };
       const error = await rejectionOf((await connect(options)).auth.getAccessToken());
       expect(error).toMatchObject({ code });
       expect(error).not.toHaveProperty("detection");
@@ -417,10 +417,10 @@ test("a variant that was rate limited is asked after the other one and after the
   expect(waits).toHaveLength(1);
 });
 
-test("connect waits at most rateLimitDeadlineMs for the rate limits of both variants together", async () => {
+test("connect waits at most retryDeadlineMs for the rate limits of both variants together", async () => {
   const clock = steppedClock();
   const waits = clock.skipSleeps();
-  const options = { clock, rateLimitDeadlineMs: 60_000 };
+  const options = { clock, retryDeadlineMs: 60_000 };
   const limitedFor = (seconds: string) => ({ status: 429, headers: { "retry-after": seconds } });
   const server = await changing(({ path }) => limitedFor(path === pathOfA ? "40" : "90"), options);
   expect(await rejectionOf(server.connect())).toMatchObject({ code: "variant_unknown" });

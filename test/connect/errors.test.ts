@@ -58,7 +58,7 @@ const configuration: Record<ConfigurationErrorCode, Row> = {
   base_url_insecure: {
     name: "plain http to another host",
     provoke: () => connecting({ baseUrl: "http://service.example" }),
-    ...{ option: "baseUrl", advice: /Use https, or set allowInsecureHttp/ },
+    ...{ option: "baseUrl", advice: /Use https or localhost, or set allowInsecureHttp/ },
   },
   tenant_id_invalid: {
     name: "a literal placeholder as tenant id",
@@ -277,7 +277,7 @@ describe("connect", () => {
     { name: "timeoutMs", options: { timeoutMs: 0 } },
     { name: "timeoutMs", options: { timeoutMs: Number.NaN } },
     { name: "timeoutMs", options: { timeoutMs: 2 ** 31 } },
-    { name: "rateLimitDeadlineMs", options: { rateLimitDeadlineMs: -1 } },
+    { name: "retryDeadlineMs", options: { retryDeadlineMs: -1 } },
     { name: "tenantIdPattern", options: { tenantIdPattern: "^a$" } },
     { name: "variant", options: { variant: "C" } },
     { name: "api", options: { api: {}, variant: "B" } },

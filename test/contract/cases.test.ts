@@ -10,7 +10,7 @@ import {
   describeContract,
   runContract,
 } from "../../src/contract/index.js";
-import { rules } from "../../src/emulator/index.js";
+import { emulatorRules } from "../../src/emulator/index.js";
 import { createRig } from "./rig.js";
 
 const everything = contractCases.map(({ id }) => id);
@@ -19,7 +19,7 @@ describe("the table of cases", () => {
   test("ids are unique, and each names a rule or an unknown that exists", () => {
     expect(new Set(everything).size).toBe(everything.length);
     for (const { rule, unknown, id } of contractCases) {
-      if (rule !== undefined) expect(rules, id).toHaveProperty([rule]);
+      if (rule !== undefined) expect(emulatorRules, id).toHaveProperty([rule]);
       if (unknown !== undefined)
         expect(
           unknowns.map((one) => one.id),

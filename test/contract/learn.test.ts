@@ -161,12 +161,14 @@ describe("the settings hold", () => {
 
   test("what all cases learnt, with groups and lists merged, under sorted names", () => {
     const settings = settingsOf(
-      result({ settings: { successStatus: 201, refreshTokens: { rotation: true }, bearerStatuses: [403] } }),
+      result({
+        settings: { successStatus: 201, refreshTokens: { rotation: true }, unauthorizedStatuses: [403] },
+      }),
       result({ settings: { successStatus: 201, refreshTokens: { reuseDetection: false } } }),
-      result({ settings: { bearerStatuses: [401], requireKid: undefined, envelope: {} } }),
+      result({ settings: { unauthorizedStatuses: [401], requireKid: undefined, envelope: {} } }),
     );
     expect(JSON.stringify(settings)).toBe(
-      '{"bearerStatuses":[401,403],"envelope":{},"refreshTokens":{"rotation":true,"reuseDetection":false},"successStatus":201}',
+      '{"envelope":{},"refreshTokens":{"rotation":true,"reuseDetection":false},"successStatus":201,"unauthorizedStatuses":[401,403]}',
     );
   });
 

@@ -1,7 +1,7 @@
 /** Whatever an emulator is told about the open facts, a run finds out, and no case breaks for it. */
 import { expect, test } from "vitest";
 import { contractCases, type DeploymentSettings, learnFrom } from "../../src/contract/index.js";
-import { type EmulatorOptions, type OptionId, options } from "../../src/emulator/index.js";
+import { type EmulatorOptions, emulatorOptions, type OptionId } from "../../src/emulator/index.js";
 import { createRig } from "./rig.js";
 
 const everything = contractCases.map(({ id }) => id);
@@ -48,7 +48,7 @@ const rows: Partial<Record<OptionId, readonly Row[]>> = {
     { given: { bearerBody: { reason: "expired" } }, learnt: { bearerBody: { reason: "string" } } },
     {
       given: { bearerBody: { reason: "expired" }, bearerStatus: 403 },
-      learnt: { bearerBody: { reason: "string" }, bearerStatus: 403, bearerStatuses: [403] },
+      learnt: { bearerBody: { reason: "string" }, bearerStatus: 403, unauthorizedStatuses: [403] },
     },
   ],
   missingCapabilityBody: [
@@ -92,8 +92,8 @@ const rows: Partial<Record<OptionId, readonly Row[]>> = {
   issuerInCallback: same({ issuerInCallback: true }, { issuerInCallback: false }),
   narrowingDelayMs: same({ narrowingDelayMs: 0 }, { narrowingDelayMs: 120_000 }),
   bearerStatus: [
-    { given: { bearerStatus: 403 }, learnt: { bearerStatus: 403, bearerStatuses: [403] } },
-    { given: { bearerStatus: 401 }, learnt: { bearerStatus: 401, bearerStatuses: [401] } },
+    { given: { bearerStatus: 403 }, learnt: { bearerStatus: 403, unauthorizedStatuses: [403] } },
+    { given: { bearerStatus: 401 }, learnt: { bearerStatus: 401, unauthorizedStatuses: [401] } },
   ],
   pluginTokenRefusedStatus: same({ pluginTokenRefusedStatus: 403 }, { pluginTokenRefusedStatus: 404 }),
   envelope: same({ envelope: { full: "data" } }, { envelope: { true: "result" } }),
@@ -124,5 +124,5 @@ test.each(Object.values(rows).flat())(
 
 test("every option that settles an open fact is in the table", () => {
   const known = [...Object.keys(rows), ...chooseNothing];
-  expect(Object.keys(options).filter((id) => !known.includes(id))).toEqual([]);
+  expect(Object.keys(emulatorOptions).filter((id) => !known.includes(id))).toEqual([]);
 });

@@ -1,5 +1,6 @@
 /** Results of every kind, with what a hostile server could put into them. */
-import type { ContractResult, Exchange, RunAbout } from "../../src/contract/index.js";
+import type { ContractResult, Exchange } from "../../src/contract/index.js";
+import type { RunAbout } from "../../src/contract/reports/summary.js";
 
 export const about: RunAbout = {
   baseUrl: "https://customer.example",

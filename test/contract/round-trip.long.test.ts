@@ -5,7 +5,12 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import ts from "typescript";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ContractResult, contractCases, type Learnt, learnFrom } from "../../src/contract/index.js";
-import { createEmulator, type EmulatorOptions, type RuleId, rules } from "../../src/emulator/index.js";
+import {
+  createEmulator,
+  type EmulatorOptions,
+  emulatorRules,
+  type RuleId,
+} from "../../src/emulator/index.js";
 import { generate } from "../../src/generate/index.js";
 import { connect, serviceAccount, servicePlugin } from "../../src/index.js";
 import { createRig, type Rig, refreshPath, roundTrip, runAll, verdicts } from "./rig.js";
@@ -81,7 +86,7 @@ test("one run learns what the description does not show", () => {
   expect(results.filter(({ result }) => result === "breaks")).toEqual([]);
   expect(learnt.conflicts).toEqual([]);
   expect(learnt.settings).toMatchObject({
-    ...{ successStatus: 201, bearerStatus: 403, bearerStatuses: [403], revoShape: "flat", refreshPath },
+    ...{ successStatus: 201, bearerStatus: 403, unauthorizedStatuses: [403], revoShape: "flat", refreshPath },
     bearerBody: { problem: { code: "string", hint: "string" } },
     clientErrorBody: { fault: "string", trace: 0 },
     tokenResponseExtras: { token_type: "Bearer", expires_in: 3600, session: { region: "string" } },
@@ -155,7 +160,9 @@ test("a second run learns nothing new and moves nothing", async () => {
 });
 
 describe("a deployment that breaks rules makes an emulator that breaks the same ones", () => {
-  const switched = (Object.keys(rules) as RuleId[]).filter((rule) => rules[rule].off !== undefined);
+  const switched = (Object.keys(emulatorRules) as RuleId[]).filter(
+    (rule) => emulatorRules[rule].off !== undefined,
+  );
   const off = (broken: readonly RuleId[]) => Object.fromEntries(broken.map((rule) => [rule, false]));
   const hasCase = (rule: RuleId, variant?: "A" | "B") =>
     contractCases.some((one) => one.rule === rule && one.variant === (variant ?? one.variant));

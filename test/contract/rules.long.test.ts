@@ -1,7 +1,7 @@
 /** A rule that is off, or an answer that is spoilt, breaks the cases of that rule and no others. */
 import { expect, test } from "vitest";
 import { contractCases, runContract } from "../../src/contract/index.js";
-import { type RuleId, rules } from "../../src/emulator/index.js";
+import { emulatorRules, type RuleId } from "../../src/emulator/index.js";
 import { createRig } from "./rig.js";
 
 const everything = contractCases.map(({ id }) => id);
@@ -17,7 +17,9 @@ const unseen: Partial<Record<RuleId, string>> = {
   "request.body": "the description shows no body besides those of the token endpoints",
 };
 
-const switched = (Object.keys(rules) as RuleId[]).filter((rule) => rules[rule].off !== undefined);
+const switched = (Object.keys(emulatorRules) as RuleId[]).filter(
+  (rule) => emulatorRules[rule].off !== undefined,
+);
 
 test.each(switched.filter((rule) => !(rule in unseen)))(
   "without the rule %s its cases break, and no others",
@@ -54,7 +56,7 @@ function accept(url: string): Response {
 }
 
 const fixed = contractCases.filter(
-  ({ rule }) => rule !== undefined && rules[rule].off === undefined && !limits.includes(rule),
+  ({ rule }) => rule !== undefined && emulatorRules[rule].off === undefined && !limits.includes(rule),
 );
 
 test.each(fixed)("a server that does not keep $rule breaks $id", async ({ id, rule }) => {
@@ -94,7 +96,7 @@ test.each(fixed)("a server that does not keep $rule breaks $id", async ({ id, ru
 
 test("every rule has a case, unless it cannot be seen", () => {
   const covered = new Set(contractCases.map(({ rule }) => rule));
-  const without = (Object.keys(rules) as RuleId[]).filter((rule) => !covered.has(rule));
+  const without = (Object.keys(emulatorRules) as RuleId[]).filter((rule) => !covered.has(rule));
   expect(without.sort()).toEqual(Object.keys(unseen).sort());
 });
 

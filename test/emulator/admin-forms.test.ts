@@ -1,7 +1,7 @@
 // Each form of the page at /_emulator makes its change without JavaScript, and bad input changes nothing.
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { createEmulator, rules } from "../../src/emulator/index.js";
+import { createEmulator, emulatorRules } from "../../src/emulator/index.js";
 import { AdminBrowser, atAdmin, expectRefused, type Filled } from "./form-browser.js";
 import { ada, PluginClient, START } from "./plugin-client.js";
 import { CALLBACK, Portal } from "./portal.js";
@@ -82,7 +82,7 @@ describe("a rule", () => {
     await browser.send("assertion.replay");
     expect(emulator.rules.off()).toEqual([]);
     expect((await plugin.post(form)).status).toBe(400);
-    expect(browser.text()).toContain(`All ${Object.keys(rules).length} rules are enforced`);
+    expect(browser.text()).toContain(`All ${Object.keys(emulatorRules).length} rules are enforced`);
   });
 
   test("with an unknown name is refused", async () => {

@@ -2,7 +2,12 @@
 // value is refused at once with a typed error that changes nothing.
 import { describe, expect, onTestFinished, test } from "vitest";
 import { deploymentSettings } from "../../src/contract/learning/settings.js";
-import { createEmulator, type Emulator, type EmulatorOptions, options } from "../../src/emulator/index.js";
+import {
+  createEmulator,
+  type Emulator,
+  type EmulatorOptions,
+  emulatorOptions,
+} from "../../src/emulator/index.js";
 import { apiClient, connect, serviceAccount } from "../../src/index.js";
 import {
   accessTokenIn,
@@ -20,7 +25,7 @@ circular.self = circular;
 
 describe("the option table", () => {
   test("has a section, a sentence and a default for each", () => {
-    for (const { section, says, default: value } of Object.values(options)) {
+    for (const { section, says, default: value } of Object.values(emulatorOptions)) {
       expect(section).toMatch(/^(\d|not shown)/);
       expect(says).toMatch(/\.$/);
       expect(value).not.toBeUndefined();
@@ -29,7 +34,7 @@ describe("the option table", () => {
 
   test("has the real defaults: an emulator with them as options answers like one without options", async () => {
     const given: Record<string, unknown> = { refreshTokens: {} };
-    for (const [id, { default: value }] of Object.entries(options)) {
+    for (const [id, { default: value }] of Object.entries(emulatorOptions)) {
       const [name = "", part] = id.split(".");
       if (part === undefined) given[name] = value;
       else if (name === "refreshTokens") Object.assign(given.refreshTokens as object, { [part]: value });
@@ -45,13 +50,16 @@ describe("the option table", () => {
   });
 
   test("has the names of a settings file, which connect and apiClient take too, and five that are not the deployment's", async () => {
-    const names = Object.keys(options).map((id) => id.split(".")[0] ?? "");
+    const names = Object.keys(emulatorOptions).map((id) => id.split(".")[0] ?? "");
     const own = ["admin", "api", "publicUrl", "respond", "routes"];
-    const settings: Record<string, unknown> = { refreshTokens: { idleSeconds: 60 }, bearerStatuses: [403] };
-    for (const [id, { default: value }] of Object.entries(options))
+    const settings: Record<string, unknown> = {
+      refreshTokens: { idleSeconds: 60 },
+      unauthorizedStatuses: [403],
+    };
+    for (const [id, { default: value }] of Object.entries(emulatorOptions))
       if (!id.includes(".") && !own.includes(id)) settings[id] = value;
     expect(Object.keys(deploymentSettings.parse(settings)).sort()).toEqual(
-      [...new Set(names), "bearerStatuses"].filter((name) => !own.includes(name)).sort(),
+      [...new Set(names), "unauthorizedStatuses"].filter((name) => !own.includes(name)).sort(),
     );
     for (const name of own) expect(deploymentSettings.safeParse({ [name]: null }).success).toBe(false);
     const { fetch, publicUrl: baseUrl, ...emulator } = createEmulator(settings);
@@ -97,7 +105,11 @@ describe("an option", () => {
     { name: "a function as body", settings: { bearerBody: () => 1 }, issue: /^bearerBody/ },
     { name: "a circular body", settings: { missingCapabilityBody: circular }, issue: /^missingCapability/ },
     { name: "an unknown type of user id", settings: { userIdType: "bigint" }, issue: /^userIdType/ },
-    { name: "a refused status of the client", settings: { bearerStatuses: [200] }, issue: /^bearerStatuses/ },
+    {
+      name: "a refused status of the client",
+      settings: { unauthorizedStatuses: [200] },
+      issue: /^unauthorizedStatuses/,
+    },
     { name: "an unknown shape of revo", settings: { revoShape: "deep" }, issue: /^revoShape/ },
     { name: "an unknown plugin error", settings: { refusedPluginError: "unknown" }, issue: /^refusedPlugin/ },
     { name: "a device without an id", settings: { devices: [{ name: "Door" }] }, issue: /^devices/ },
@@ -233,10 +245,10 @@ describe("an option", () => {
     },
   );
 
-  test("bearerStatuses is that of connect: it changes nothing here, so that one object serves both", async () => {
-    const plugin = new PluginClient({ bearerStatuses: [403] });
+  test("unauthorizedStatuses is that of connect: it changes nothing here, so that one object serves both", async () => {
+    const plugin = new PluginClient({ unauthorizedStatuses: [403] });
     expect((await plugin.call(undefined)).status).toBe(401);
-    expect(Object.keys(options)).not.toContain("bearerStatuses");
+    expect(Object.keys(emulatorOptions)).not.toContain("unauthorizedStatuses");
   });
 
   test("that is a clock and breaks later is reported by its name", () => {

@@ -1,7 +1,7 @@
 // The option api: documents of a consumer are generated, and the same module is given to the client and the emulator.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as shipped from "../../generated/operations.js";
-import { createEmulator, type EmulatorOptions, options } from "../../src/emulator/index.js";
+import { createEmulator, type EmulatorOptions, emulatorOptions } from "../../src/emulator/index.js";
 import { connect, serviceAccount, servicePlugin } from "../../src/index.js";
 import { type ValidationSchemas, validator } from "../../src/validate.js";
 import { type CompiledSample, compiledSample, openapi } from "../generate/sample-documents.js";
@@ -185,7 +185,7 @@ describe("the option api", () => {
     for (const variant of ["A", "B"] as const) {
       const { get } = deployment(variant, {}, { api: shipped });
       const list = await get(variant === "A" ? "/api/v1/acme/devices" : "/v1/devices");
-      expect(await list.json()).toEqual(options.devices.default);
+      expect(await list.json()).toEqual(emulatorOptions.devices.default);
       expect((await get(variant === "A" ? "/api/v1/acme/notes" : "/v1/notes")).status).toBe(404);
     }
   });

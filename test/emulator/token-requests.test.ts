@@ -1,6 +1,6 @@
 // Tests of token requests that the table of negative requests does not cover: the order of the rules and the log.
 import { describe, expect, test } from "vitest";
-import { createEmulator, rules } from "../../src/emulator/index.js";
+import { createEmulator, emulatorRules } from "../../src/emulator/index.js";
 import { accessTokenIn, PluginClient, pluginKey, reporter, requestAccountToken } from "./plugin-client.js";
 import { newSigningKey } from "./signing-key.js";
 
@@ -96,7 +96,7 @@ describe("Variant B", () => {
 
 test("Variant B's token endpoint refuses with 401 and invalid_client, or with 400 (RFC 6749 section 5.2)", () => {
   const ofB = /^(client-request\.(?!method|media|body)|client\.|api-client\.|client-code\.|refresh\.)/;
-  const answers = Object.entries(rules).flatMap(([id, { answer }]) => (ofB.test(id) ? [answer] : []));
+  const answers = Object.entries(emulatorRules).flatMap(([id, { answer }]) => (ofB.test(id) ? [answer] : []));
   for (const { status, error } of answers) expect(status).toBe(error === "invalid_client" ? 401 : 400);
   expect(answers.length).toBeGreaterThan(15);
 });

@@ -438,7 +438,7 @@ beforeAll(async () => {
     return answer === undefined ? emulator.fetch(request) : answer(request);
   };
   const auth = numberedAuth({ variant: "A", baseUrl: emulator.publicUrl, now: Date.now });
-  const options = { api, fetch, retries: 0, validate: validator("strict", schemas) };
+  const options = { api, fetch, maxRetries: 0, validate: validator("strict", schemas) };
   const service = createService(auth, options as unknown as CreateServiceOptions);
   call = service.call as never;
 });

@@ -33,7 +33,7 @@ const tokenFrom = (variant: Variant, answer: () => Response) =>
       ...target,
       credential: credentials[variant],
       fetch: async () => answer(),
-      rateLimitDeadlineMs: 1,
+      retryDeadlineMs: 1,
     }).getAccessToken(),
   );
 
@@ -110,8 +110,8 @@ const serviceFrom = (variant: Variant, answer: () => Response, options: object =
   createService(numberedAuth({ variant, now }), {
     fetch: async () => answer(),
     clock,
-    retries: 0,
-    rateLimitDeadlineMs: 1,
+    maxRetries: 0,
+    retryDeadlineMs: 1,
     ...options,
   } as never);
 

@@ -37,7 +37,7 @@ test("without a clock, fake timers end the wait for a rate limit, the life of a 
   const pass = fakeTimers(true);
   const answers = [limited({ "retry-after": "30" }), tokenAnswer("one", 60), tokenAnswer("two")];
   const script: FetchScript = (call) => answers.shift() ?? noAnswer(call);
-  const { auth, fetch } = scriptedAuth("A", script, { clock: undefined, rateLimitDeadlineMs: 40_000 });
+  const { auth, fetch } = scriptedAuth("A", script, { clock: undefined, retryDeadlineMs: 40_000 });
   const first = auth.getAccessToken();
   await pass(29_000);
   expect(fetch.calls).toHaveLength(1);
@@ -77,7 +77,7 @@ describe("a machine whose clock jumps", () => {
 
   test.each(jumps)("by %d ms says when to ask again, by its new time", async (jumpMs) => {
     const { auth, clock } = scriptedAuth("B", () => limited({ "retry-after": "30" }), {
-      rateLimitDeadlineMs: 0,
+      retryDeadlineMs: 0,
     });
     const asked = async () => {
       const { retryAt } = (await rejectionOf(auth.getAccessToken())) as { retryAt: number };

@@ -22,7 +22,7 @@ const broken = (): never => {
   throw new TypeError("fetch failed");
 };
 const ofTenant = { tenantId: "acme", baseUrl: BASE_URL, variant: "B" };
-const options = { baseUrl: BASE_URL, tenantId: "acme", rateLimitDeadlineMs: 0 } as const;
+const options = { baseUrl: BASE_URL, tenantId: "acme", retryDeadlineMs: 0 } as const;
 
 interface Row {
   readonly name: string;
@@ -68,8 +68,8 @@ describe("the error of a call says whose it is and which request it is about:", 
       expected: { name: "RateLimitedError", clientId: ACCOUNT_ID },
     },
   ])("$name", async ({ script, expected }) => {
-    const { auth, events } = scriptedAuth("B", script, { rateLimitDeadlineMs: 0 });
-    const error = await createService(auth, { retries: 0 })
+    const { auth, events } = scriptedAuth("B", script, { retryDeadlineMs: 0 });
+    const error = await createService(auth, { maxRetries: 0 })
       .call("listDevices")
       .then((outcome) => ("error" in outcome ? outcome.error : undefined), rejected);
     const { requestId } = events[0] ?? {};
@@ -82,7 +82,7 @@ describe("the error of a call says whose it is and which request it is about:", 
 
   test("an argument that is refused before the call has begun", async () => {
     const service = createService(scriptedAuth("B", broken).auth);
-    const error = await rejectionOf(service.call("listDevices", { retries: -1 }));
+    const error = await rejectionOf(service.call("listDevices", { maxRetries: -1 }));
     expect(error).toMatchObject({ ...ofTenant, code: "option_invalid", operationId: "listDevices" });
   });
 

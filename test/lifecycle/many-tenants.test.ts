@@ -47,7 +47,7 @@ describe.each(["A", "B"] as const)("a connector for tenants of Variant %s", (var
     const clock = steppedClock();
     const { now } = clock;
     const service = fakeService({ variant, now, ...(onTokenRequest && { onTokenRequest }) });
-    return { clock, service, tokenOf: tokensOf(service, { clock: { now }, rateLimitDeadlineMs: 0 }) };
+    return { clock, service, tokenOf: tokensOf(service, { clock: { now }, retryDeadlineMs: 0 }) };
   };
 
   test("requests one token for each of 1 000 tenants and mixes up none of them", async () => {

@@ -131,7 +131,7 @@ test("with a random odd clock each call of machines ends, after a bounded number
       credentials: [credentialOf(world.variant)],
       fetch,
       clock,
-      rateLimitDeadlineMs: 20_000,
+      retryDeadlineMs: 20_000,
       shareInFlight: world.shareInFlight,
       ...(world.isShared && { store: memoryStore() }),
     };

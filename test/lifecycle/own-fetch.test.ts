@@ -93,7 +93,7 @@ describe.each(["A", "B"] as const)("Variant %s over a connection that fails", (v
       tenantId: "acme",
       credentials: [credentialOf(variant)],
       fetch,
-      rateLimitDeadlineMs: 0,
+      retryDeadlineMs: 0,
     });
 
   test("a proxy that refuses tunnels causes network_failed", async () => {

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { unknowns } from "../../generated/unknowns.js";
-import { options } from "../../src/emulator/index.js";
+import { emulatorOptions } from "../../src/emulator/index.js";
 
 /** The points that the description does not show, or leaves open in another way, by section. */
 const LEFT_OPEN: Readonly<Record<string, readonly string[]>> = {
@@ -61,7 +61,7 @@ test("every open point says what is assumed until it is known, and names only op
     [...text.matchAll(/Emulator option `([^`]+)`/g)].map(([, id]) => id),
   );
   expect(named.length).toBeGreaterThan(15);
-  expect(Object.keys(options)).toEqual(expect.arrayContaining(named));
+  expect(Object.keys(emulatorOptions)).toEqual(expect.arrayContaining(named));
 });
 
 test("the summary of the description names the open points in the same sections", () => {

@@ -219,7 +219,7 @@ test("a span is current while its request is sent, and instrumentations below ma
 test("each retry is a span of its own with its count, and a refusal is an error", async () => {
   const statuses = [503, 429, 403];
   const script = () => new Response(null, { status: statuses.shift() ?? 200 });
-  const { call, clock } = scriptedService("B", script, { ...telemetry(), retries: 2 });
+  const { call, clock } = scriptedService("B", script, { ...telemetry(), maxRetries: 2 });
   clock.skipSleeps();
   expect(await call("listDevices")).toMatchObject({ status: 403, retries: 2 });
   const shapes = spans().map(({ attributes, status }) => [

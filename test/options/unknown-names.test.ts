@@ -77,7 +77,7 @@ const { service, call, get } = scriptedService("A");
 vi.stubGlobal("self", globalThis);
 
 const initNames =
-  "params body headers envelope retries timeoutMs idempotent signal maxResponseBytes parseAs querySerializer bodySerializer";
+  "params body headers envelope maxRetries timeoutMs idempotent signal maxResponseBytes parseAs querySerializer bodySerializer";
 
 /** The parameters that take options, under the names that `findOptionPlaces` gives them. */
 const rows: Readonly<Record<string, Row>> = {
@@ -279,9 +279,8 @@ const others: Readonly<Record<string, Row>> = {
 
 /** Parameters that are no options, and why their names are not checked. */
 const exempt: Readonly<Record<string, string>> = {
-  "Auth.refused(token)": "a token",
+  "CallSupport.refused(token)": "a token",
   "Auth.invalidate(token)": "a token",
-  "PersonAuth.refused(token)": "a token",
   "AuthOptions.onEvent(event)": "called by the package",
   "unwrap(outcome)": "an outcome",
   "createService(auth)": "an Auth, which may be one of the caller's own",
@@ -435,7 +434,7 @@ describe("the error", () => {
       use: () => createConnector({ credentials }).connect({ baseUrl, tenantId: "acme", [name]: "B" }),
       says: "connector.connect. Pass it to createConnector.",
     })),
-    { name: "retires", use: () => call("listDevices", { retires: 0 }), says: "call. Use retries." },
+    { name: "maxRetires", use: () => call("listDevices", { maxRetires: 0 }), says: "call. Use maxRetries." },
     { name: "param", use: () => call("listDevices", { param: {} }), says: "call. Use params." },
     { name: "query", use: () => call("listDevices", { query: {} }), says: "call. Pass it in params." },
     {
@@ -481,7 +480,7 @@ test.each<{ name: string; use: Use; valid: object }>([
   { name: "createBackend", use: createBackend, valid: { deployments: () => undefined } },
   { name: "createEmulator", use: createEmulator, valid: {} },
 ])("$name takes every name of a settings file", async ({ use, valid }) => {
-  expect(settings).toContain("bearerStatuses");
+  expect(settings).toContain("unauthorizedStatuses");
   const given = Object.fromEntries(settings.map((name) => [name, undefined]));
   await expect((async () => use({ ...given, ...valid } as never))()).resolves.toBeDefined();
 });

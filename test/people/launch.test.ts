@@ -36,7 +36,7 @@ function launch(script: FetchScript = granted) {
     store: memoryStore({ clock }),
     fetch,
     clock,
-    rateLimitDeadlineMs: 0,
+    retryDeadlineMs: 0,
     onEvent: (event: ServiceEvent) => void events.push(event),
   };
   return {

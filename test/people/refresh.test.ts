@@ -1,6 +1,7 @@
 // Variant B's refresh token: one request for all callers, stored before use, and never sent again after a lost response.
 import { inspect } from "node:util";
 import { describe, expect, test, vi } from "vitest";
+import { callSupport } from "../../src/auth/auth.js";
 import {
   apiClient,
   createService,
@@ -140,7 +141,7 @@ describe("a refresh", () => {
   });
 
   test("that a worker has stopped does not keep callers waiting for ever, and its token is not sent again", async () => {
-    const { auth, server, clock } = await expiredLogin({ options: { rateLimitDeadlineMs: 0 } });
+    const { auth, server, clock } = await expiredLogin({ options: { retryDeadlineMs: 0 } });
     server.after = () => new Promise(() => {});
     auth.getAccessToken();
     await settle();
@@ -288,7 +289,7 @@ describe("a lost response to a refresh", () => {
     { name: "is not assumed without a connection", before: broken("CERT_HAS_EXPIRED"), code: "tls_failed" },
   ])("$name: the next call sends the refresh", async ({ before, code }) => {
     const settings = { resendLostRefresh: before === lost };
-    const { auth, server, clock } = await expiredLogin({ settings, options: { rateLimitDeadlineMs: 0 } });
+    const { auth, server, clock } = await expiredLogin({ settings, options: { retryDeadlineMs: 0 } });
     server.before = before;
     expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code });
     server.before = undefined;
@@ -532,7 +533,10 @@ describe("the end of a login", () => {
   test("comes when its token expires if there is no refresh token, and a 401 is the outcome", async () => {
     const fetch = async () => Response.json({ access_token: "only" });
     const { auth: plain, clock } = await loggedIn({ options: { fetch } });
-    expect([(await loggedIn()).auth.needsPerson, plain.needsPerson]).toEqual([false, true]);
+    expect([(await loggedIn()).auth[callSupport]?.needsPerson, plain[callSupport]?.needsPerson]).toEqual([
+      false,
+      true,
+    ]);
     const service = createService(plain, { fetch: async () => new Response(null, { status: 401 }) });
     clock.advance(60_000);
     expect(await service.call("listDevices")).toMatchObject({ ok: false, status: 401 });

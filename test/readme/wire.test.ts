@@ -150,7 +150,7 @@ describe("the examples of the client's page", () => {
     const api = await import(pathToFileURL(join(folder, "generated", "operations.ts")).href);
     const auth = numberedAuth({ variant: "B", baseUrl: server.url, now: Date.now });
     const used: unknown[] = [];
-    const service = createService(auth, { api, fetch: globalThis.fetch, retries: 0 });
+    const service = createService(auth, { api, fetch: globalThis.fetch, maxRetries: 0 });
     await example.run(
       service,
       (one: unknown) => used.push(one),

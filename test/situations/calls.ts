@@ -15,7 +15,15 @@ function rows(
   more: Partial<Row> = {},
   ways: readonly Way[] = [A, B],
 ): Row[] {
-  return ways.map((way) => ({ at: "call", options: { retries: 0 }, ...more, name, answers, expected, way }));
+  return ways.map((way) => ({
+    at: "call",
+    options: { maxRetries: 0 },
+    ...more,
+    name,
+    answers,
+    expected,
+    way,
+  }));
 }
 const sent = (call: number, tokens = 1) => ({ sent: { call, token: tokens } });
 const page = (status: number): Answer => ({ status, text: "<h1>No</h1>", type: "text/html" });
@@ -48,7 +56,7 @@ const successes: readonly Row[] = [
   ...rows("a reset connection", { fault: "reset" }, network, sent(1)),
   ...rows("a body that breaks off", { fault: "cut", text: "[" }, network, sent(1)),
   ...rows("silence", { fault: "silence" }, "TransportError timed_out", {
-    options: { retries: 0 },
+    options: { maxRetries: 0 },
   }),
 ];
 
@@ -90,8 +98,8 @@ const faults: Readonly<Record<string, Answer>> = {
   "a reset": { fault: "reset" },
   "a cut answer": { fault: "cut", text: "[" },
 };
-const options = { rateLimitDeadlineMs: 60_000 };
-const noRetries = { options: { ...options, retries: 0 } };
+const options = { retryDeadlineMs: 60_000 };
+const noRetries = { options: { ...options, maxRetries: 0 } };
 const after = (status: number, seconds: string): [Answer] => [
   { status, headers: { "retry-after": seconds } },
 ];
@@ -108,13 +116,13 @@ const retries: readonly Row[] = [
       answer.status === 429
         ? rows(`${fault} to a ${method}`, twice, "works", { ...by(method, body), ...sent(3) })
         : rows(`${fault} to a ${method}`, twice, failed, { ...by(method, body), ...sent(1) });
-    const [none, three] = [by("listDevices", { retries: 0 }), by("listDevices", { retries: 3 })];
+    const [none, three] = [by("listDevices", { maxRetries: 0 }), by("listDevices", { maxRetries: 3 })];
     return [
       ...rows(`${fault} twice`, twice, "works", { options, ...sent(3), ...counted }),
       ...rows(`${fault} three times`, answer, failed, { options, ...sent(3) }),
-      ...rows(`${fault} with retries: 0`, answer, failed, { ...noRetries, ...sent(1) }),
-      ...rows(`${fault} with retries: 0 for the call`, answer, failed, { ...none, ...sent(1) }),
-      ...rows(`${fault} with retries: 3 for the call`, thrice, "works", { ...three, ...sent(4) }),
+      ...rows(`${fault} with maxRetries: 0`, answer, failed, { ...noRetries, ...sent(1) }),
+      ...rows(`${fault} with maxRetries: 0 for the call`, answer, failed, { ...none, ...sent(1) }),
+      ...rows(`${fault} with maxRetries: 3 for the call`, thrice, "works", { ...three, ...sent(4) }),
       ...rows(`${fault} to a PUT`, twice, "works", { ...by("PUT", body), ...sent(3) }),
       ...rows(`${fault} to a DELETE`, twice, "works", { ...by("DELETE"), ...sent(3) }),
       ...perhaps("POST"),
@@ -137,7 +145,10 @@ const retries: readonly Row[] = [
 /** A refused bearer: an old token is renewed and the call sent once more, a young token is kept. */
 const old = { ageMs: 31_000 };
 const oldPost = { ...old, call: calling("POST", body) };
-const naming = (...bearerStatuses: number[]) => ({ ...old, options: { retries: 0, bearerStatuses } });
+const naming = (...unauthorizedStatuses: number[]) => ({
+  ...old,
+  options: { maxRetries: 0, unauthorizedStatuses },
+});
 const relaunch = { ...old, ...sent(1, 0), says: /open the plugin again/ };
 const refreshed = { ...old, sent: { call: 2, refresh: 1 } };
 /** The second call of a token that the first has shown to work. */
@@ -152,13 +163,16 @@ const bearers: readonly Row[] = [
   ...rows("a 401 for an old token by POST", [{ status: 401 }], "works", { ...oldPost, ...sent(2, 2) }),
   ...rows("a 403 for an old token", { status: 403 }, apiError(403), { ...old, ...sent(1) }),
   ...[403, 404, 419].flatMap((status) =>
-    rows(`a ${status} in bearerStatuses`, [{ json: [] }, { status }], "works", {
+    rows(`a ${status} in unauthorizedStatuses`, [{ json: [] }, { status }], "works", {
       ...naming(401, status),
       ...sent(3, 2),
       call: second,
     }),
   ),
-  ...rows("a 401 not in bearerStatuses", { status: 401 }, apiError(401), { ...naming(403), ...sent(1) }),
+  ...rows("a 401 not in unauthorizedStatuses", { status: 401 }, apiError(401), {
+    ...naming(403),
+    ...sent(1),
+  }),
   ...rows("a 401 for an old launch", { status: 401 }, apiError(401), relaunch, ["redeemLaunch"]),
   ...rows("a 401 for an old login", [{ status: 401 }], "works", refreshed, ["completeLogin"]),
 ];

@@ -109,9 +109,9 @@ const mistake = (name: string, code: string, options: object, way: Way = both): 
   return { name, way, options, expected: `ConfigurationError ${code}`, sent: { probe: 0, token: 0 } };
 };
 const mistakes: readonly Row[] = [
-  mistake("retries below 0", "option_invalid", { retries: -1 }),
-  mistake("retries as a text", "option_invalid", { retries: "2" }),
-  mistake("bearerStatuses as a number", "option_invalid", { bearerStatuses: 401 }),
+  mistake("maxRetries below 0", "option_invalid", { maxRetries: -1 }),
+  mistake("maxRetries as a text", "option_invalid", { maxRetries: "2" }),
+  mistake("unauthorizedStatuses as a number", "option_invalid", { unauthorizedStatuses: 401 }),
   { name: "no tenant id", way: "connect, Variant B", options: { tenantId: undefined }, expected: "works" },
 ];
 

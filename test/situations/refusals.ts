@@ -136,7 +136,7 @@ const limits: Readonly<Record<string, Answer>> = {
   "a 429 with Retry-After": { status: 429, headers: { "retry-after": "3" } },
   "a 429 with a broken Retry-After": { status: 429, headers: { "retry-after": "soon" } },
 };
-const patient = { options: { rateLimitDeadlineMs: 60_000 }, expected: "works" } as const;
+const patient = { options: { retryDeadlineMs: 60_000 }, expected: "works" } as const;
 const once = (status: number, retryAfter?: string): [Answer] => {
   const headers = retryAfter === undefined ? {} : { "retry-after": retryAfter };
   return [{ status, headers, isUnspent: true }];

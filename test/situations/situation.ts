@@ -185,9 +185,9 @@ export async function play(row: Row, world: World): Promise<void> {
   const { clock } = world;
   const onEvent = ({ type }: ServiceEvent) => void events.push(type);
   const target = { baseUrl: world.baseUrl, tenantId: "acme" };
-  const { retries, bearerStatuses, ...others }: Record<string, unknown> = { ...row.options };
-  const base = { ...target, clock, onEvent, rateLimitDeadlineMs: 0, ...others };
-  const calls = { retries, bearerStatuses };
+  const { maxRetries, unauthorizedStatuses, ...others }: Record<string, unknown> = { ...row.options };
+  const base = { ...target, clock, onEvent, retryDeadlineMs: 0, ...others };
+  const calls = { maxRetries, unauthorizedStatuses };
   let service: AnyService | undefined;
   let token: AccessToken | undefined;
   const played = await settledAs(async () => {

@@ -1,4 +1,4 @@
-// The kit for token stores (bivariant/testing): it finds each planted fault, and each of its tests finds one.
+// The kit for token stores (bivariant/stores/testing): it finds each planted fault, and each of its tests finds one.
 import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
@@ -300,7 +300,7 @@ test("a store with a clock of its own is tested by that clock, and no time passe
 });
 
 test.concurrent("node:test runs the kit as the page on stores prints it", async () => {
-  const code = blockWith("ts", 'from "bivariant/testing"');
+  const code = blockWith("ts", 'from "bivariant/stores/testing"');
   const file = await bundleProgram(code, cacheFolder(), "kit.test.mjs");
   const { status, stdout } = spawnSync(process.execPath, ["--test", file], { encoding: "utf8" });
   expect([status, stdout]).toEqual([0, expect.stringMatching(/pass 23\s+.*fail 0/)]);

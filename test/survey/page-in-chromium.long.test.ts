@@ -14,7 +14,7 @@ describeInChromium("the page of a survey", (browser) => {
   };
   async function examined(): Promise<SurveyResult[]> {
     const results: SurveyResult[] = [];
-    for await (const one of survey(estate.customers, { fetch: estate.fetch, rateLimitDeadlineMs: 0 }))
+    for await (const one of survey(estate.customers, { fetch: estate.fetch, retryDeadlineMs: 0 }))
       results.push(one.tenantId === "t0" ? { ...one, changes: ["recovered"] } : one);
     return results;
   }

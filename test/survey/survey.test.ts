@@ -48,7 +48,7 @@ const https = "https://a.example";
 describe("the verdicts of a survey", () => {
   test("are the truth about customers of both kinds, each broken in another way or not at all", async () => {
     const estate = estateOf(4 * breakages.length, 2);
-    const results = await resultsOf(estate.customers, { fetch: estate.fetch, rateLimitDeadlineMs: 0 });
+    const results = await resultsOf(estate.customers, { fetch: estate.fetch, retryDeadlineMs: 0 });
     const verdicts = new Map(results.map((one) => [one.tenantId, verdictOf(one)]));
     expect(Object.fromEntries(verdicts)).toEqual(Object.fromEntries(estate.truth));
     for (const result of results) {
@@ -158,7 +158,7 @@ describe("what a survey sends", () => {
         ]++;
         return fetch(url, init);
       };
-      await resultsOf([customer], { fetch: recording, rateLimitDeadlineMs: 0 });
+      await resultsOf([customer], { fetch: recording, retryDeadlineMs: 0 });
       const planned = plannedRequests(customer);
       for (const kind of ["detection", "token", "call", "doctor"] as const) {
         expect([kind, sent[kind] <= planned[kind]]).toEqual([kind, true]);
@@ -294,7 +294,7 @@ describe("a survey with a state file", () => {
     stateFile = join(estate.folder, "state");
   });
   const run = (customers: readonly Customer[] = estate.customers) =>
-    resultsOf(customers, { fetch: estate.fetch, stateFile, rateLimitDeadlineMs: 0 });
+    resultsOf(customers, { fetch: estate.fetch, stateFile, retryDeadlineMs: 0 });
   const comparable = (results: readonly SurveyResult[]) =>
     results
       .map(({ at: _, durationMs: __, ...one }) => one)

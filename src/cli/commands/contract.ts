@@ -10,15 +10,20 @@ import {
   htmlReport,
   junitReport,
   learnFrom,
-  type Movement,
   parseBaseline,
-  type RunAbout,
   runContract,
 } from "../../contract/index.js";
-import { compareChosen, movedSettings, movementLines, onlyMoved } from "../../contract/reports/baseline.js";
+import {
+  compareChosen,
+  type Movement,
+  movedSettings,
+  movementLines,
+  onlyMoved,
+} from "../../contract/reports/baseline.js";
 import {
   countResults,
   groupNotTried,
+  type RunAbout,
   refusedCredentials,
   summaryText,
 } from "../../contract/reports/summary.js";
@@ -190,16 +195,16 @@ const keyOf = ({ id, variant }: Pick<ComparedResult, "id" | "variant">) => `${va
 /** Runs the cases and prints them. On Ctrl-C it resolves with what was found until then. */
 async function collectResults(
   target: ContractTarget,
-  { timeoutMs, rateLimitDeadlineMs, allowInsecureHttp }: Settings,
+  { timeoutMs, retryDeadlineMs, allowInsecureHttp }: Settings,
   { only, safe, maxRequests }: Flags,
   { output, env, signal }: Context,
 ): Promise<{ readonly results: readonly ContractResult[]; readonly about: RunAbout }> {
   const results: ContractResult[] = [];
   const startedAt = Date.now();
-  const fetch = proxyFetch(env) ?? defaultFetch();
+  const fetch = proxyFetch(env) ?? defaultFetch;
   let requests = 0;
   const running = runContract(target, {
-    ...{ only, safe, maxRequests, timeoutMs, rateLimitDeadlineMs, allowInsecureHttp, signal },
+    ...{ only, safe, maxRequests, timeoutMs, retryDeadlineMs, allowInsecureHttp, signal },
     fetch(url, init) {
       requests++;
       return fetch(url, init);

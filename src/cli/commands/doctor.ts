@@ -56,7 +56,7 @@ Example:
 Checks the base URL, reachability, TLS, the clock, the key, the registered JWKS, aud, an assertion (decoded, not sent),
 the variant, one token request and one API call. A stored login whose token is still valid needs no token request. Each
 check is pass, fail or unknown, with its evidence. No secret is printed. The question about the variant counts against
-the rate limit of the tenant: if the limit is reached, the doctor waits for it, up to --rate-limit-deadline-ms.
+the rate limit of the tenant: if the limit is reached, the doctor waits for it, up to --retry-deadline-ms.
 
 With --jwks the causes of a refused token request are ranked by what the comparison of the keys has shown.
 
@@ -91,7 +91,7 @@ async function readInput(
   jwks: string | undefined,
   { output, env, signal }: Pick<Context, "output" | "env" | "signal">,
 ): Promise<DoctorInput> {
-  const { baseUrl, tenant: tenantId, timeoutMs, rateLimitDeadlineMs } = { ...usualMs, ...settings };
+  const { baseUrl, tenant: tenantId, timeoutMs, retryDeadlineMs } = { ...usualMs, ...settings };
   if (baseUrl === undefined)
     throw new ConfigurationError("base_url_invalid", "The base URL is missing.", { option: "baseUrl" });
   const login = await readLogin(settings, env);
@@ -100,7 +100,7 @@ async function readInput(
     if (isConfigurationError(error)) return error;
     throw error;
   };
-  const { allowInsecureHttp, bearerStatuses } = settings;
+  const { allowInsecureHttp, unauthorizedStatuses } = settings;
   const fetch = proxyFetch(env);
   return {
     wording,
@@ -115,13 +115,13 @@ async function readInput(
           : // Without retries, which would hide a failing server. The doctor waits for a rate limit.
             createAuth({
               ...{ baseUrl, tenantId, allowInsecureHttp, fetch, timeoutMs, clock },
-              rateLimitDeadlineMs: 0,
+              retryDeadlineMs: 0,
               credential: identity as MachineCredential,
             });
-      return createService(auth, { fetch, timeoutMs, bearerStatuses, clock }) as Service;
+      return createService(auth, { fetch, timeoutMs, unauthorizedStatuses, clock }) as Service;
     },
     timeoutMs,
-    rateLimitDeadlineMs,
+    retryDeadlineMs,
     note: (text) => output.note(text),
     signal,
     login,
@@ -137,7 +137,7 @@ async function readInput(
 /** Does not wait until a rate limit ends, because that would hide the limit from the report. */
 async function readLogin(settings: Settings, env: Environment): Promise<DoctorInput["login"]> {
   try {
-    return (await wantedLogin({ ...settings, rateLimitDeadlineMs: 0 }, env))?.found;
+    return (await wantedLogin({ ...settings, retryDeadlineMs: 0 }, env))?.found;
   } catch (error) {
     if (!isBivariantError(error) || error.code === "option_invalid") throw error;
     return error;

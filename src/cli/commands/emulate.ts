@@ -79,7 +79,7 @@ export function defineEmulate(command: Command, { output, signal }: Context): vo
     .option("--rules", "print the enforced rules and the options instead of serving")
     .action(async (flags: EmulateFlags) => {
       const emulator = await import("../../emulator/index.js");
-      const { createEmulator, rules, options } = emulator;
+      const { createEmulator, emulatorRules: rules, emulatorOptions: options } = emulator;
       if (flags.rules && output.json) return output.value({ rules, options });
       if (flags.rules) return output.lines(ruleLines(emulator, output.paint));
       const { seedFile, watch } = flags;
@@ -204,11 +204,11 @@ function sourceOf(section: string): string {
     : section.replace(/^not shown(.*)/, "Not in the description$1.");
 }
 
-function ruleLines({ rules, options }: EmulatorModule, paint: Paint): string[] {
+function ruleLines({ emulatorRules, emulatorOptions }: EmulatorModule, paint: Paint): string[] {
   return [
     "Rules:",
     "",
-    ...Object.entries(rules).flatMap(([id, { section, says, answer, remedy, off }]) => [
+    ...Object.entries(emulatorRules).flatMap(([id, { section, says, answer, remedy, off }]) => [
       `${paint("bold", id)} answers ${answer.status}${answer.error === undefined ? "" : ` ${answer.error}`}`,
       `  ${says} ${sourceOf(section)}`,
       `  ${paint("dim", `Remedy: ${remedy}`)}`,
@@ -217,7 +217,7 @@ function ruleLines({ rules, options }: EmulatorModule, paint: Paint): string[] {
     "",
     "Options, each for something that the description leaves open:",
     "",
-    ...Object.entries(options).flatMap(([id, { section, says, default: value }]) => [
+    ...Object.entries(emulatorOptions).flatMap(([id, { section, says, default: value }]) => [
       paint("bold", id),
       `  ${says} ${sourceOf(section)}`,
       `  ${paint("dim", `Default: ${JSON.stringify(value)}`)}`,

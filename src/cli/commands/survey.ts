@@ -63,7 +63,7 @@ export function defineSurvey(command: Command, context: Context): void {
       `time limit of one customer, with its waits (default: ${usualCustomerTimeoutMs})`,
       wholeNumber(1, 999_999_999, "a whole number of milliseconds"),
     );
-  addSettings(command, ["timeoutMs", "rateLimitDeadlineMs", "allowInsecureHttp"], env)
+  addSettings(command, ["timeoutMs", "retryDeadlineMs", "allowInsecureHttp"], env)
     .action((file: string, flags: Flags) => run(command, file, flags, context))
     .addHelpText(
       "after",
@@ -81,7 +81,7 @@ customers) or in the variables that the row names. Other columns are repeated in
 
 Each customer is asked which variant it serves. Where a credential is given, one token is requested and listDevices is
 called; a credential is sent only where its variant was found, or is named in the row. If something fails, the doctor
-looks for the reason. A rate limit is waited for, up to --rate-limit-deadline-ms.
+looks for the reason. A rate limit is waited for, up to --retry-deadline-ms.
 
 With --json: a line per customer as it ends, { "tenantId", "baseUrl", "variant", "works", "called", "code"?, "problem"?,
 "remedy"?, "served", "evidence", "findings", "aClientId"?, "bClientId"?, "other"?, "line", "at", "durationMs", "changes"? }.
@@ -92,7 +92,7 @@ Exits 0 if all customers work, otherwise 1.`,
 
 async function run(command: Command, file: string, flags: Flags, context: Context): Promise<void> {
   const { output, env, signal, finish } = context;
-  const { timeoutMs, rateLimitDeadlineMs, allowInsecureHttp } = await readSettings(command, context);
+  const { timeoutMs, retryDeadlineMs, allowInsecureHttp } = await readSettings(command, context);
   const { concurrency, customerTimeoutMs, state: stateFile, csv, html, since } = flags;
   await checkOutputs(file, flags, output);
   const folder = file === "-" ? "." : dirname(file);
@@ -115,7 +115,7 @@ async function run(command: Command, file: string, flags: Flags, context: Contex
   if (output.json) output.indent = 0;
   const timer = setInterval(() => report.progress(), 500);
   try {
-    const options = { timeoutMs, rateLimitDeadlineMs, allowInsecureHttp, concurrency, customerTimeoutMs };
+    const options = { timeoutMs, retryDeadlineMs, allowInsecureHttp, concurrency, customerTimeoutMs };
     for await (const result of survey(customers, {
       ...options,
       ...{ stateFile, variables: env, fetch: proxyFetch(env), signal },
@@ -195,7 +195,7 @@ function nameOf({
 
 /** Names flags in place of the options of `survey`. Column names stay. */
 function inSurveyFlags(text: string): string {
-  const options = /\b(?:allowInsecureHttp|rateLimitDeadlineMs|customerTimeoutMs|timeoutMs|concurrency)\b/g;
+  const options = /\b(?:allowInsecureHttp|retryDeadlineMs|customerTimeoutMs|timeoutMs|concurrency)\b/g;
   return text.replace(
     options,
     (name) => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`,

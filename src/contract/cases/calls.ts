@@ -1,5 +1,5 @@
 /** Calls of the API in both variants: bearers, routes, paths and bodies (sections 4.3, 5, 7.2 and 9). */
-import { type RuleId, rules } from "../../emulator/rules.js";
+import { emulatorRules, type RuleId } from "../../emulator/rules.js";
 import { accepts, breaks, type CaseDefinition, defineCases, holds, learnt, type Verdict } from "../case.js";
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
@@ -260,7 +260,7 @@ function refusals(variant: Variant, calls: Readonly<Record<string, RefusedCall>>
     const refused = {
       ...common,
       rule,
-      section: rule === undefined ? "5.6, 7.2" : rules[rule].section,
+      section: rule === undefined ? "5.6, 7.2" : emulatorRules[rule].section,
       says: `This is refused: ${what}.`,
       expected: isForbidden ? "A 403." : "A 4xx. The description does not show which.",
       async run(kit: Kit) {
@@ -408,7 +408,7 @@ async function learnBearerStatus(kit: Kit, variant: Variant): Promise<Verdict> {
   const statuses = `Unknown bearer: ${shownAnswer(unknown)}; missing bearer: ${shownAnswer(missing)}${others}.`;
   const observed = isSame ? statuses : `${statuses} They differ.`;
   const { status } = unknown;
-  return learnt(observed, { bearerStatus: status, bearerStatuses: [status], ...bodyOfBearer(unknown) });
+  return learnt(observed, { bearerStatus: status, unauthorizedStatuses: [status], ...bodyOfBearer(unknown) });
 }
 
 /** The body by its types, unless it is what the emulator answers with that status. */

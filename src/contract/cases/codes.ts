@@ -1,5 +1,5 @@
 /** Launches and authorization codes of Variant A (sections 2.3, 2.4, 3, 4.1, 5.3 and 6). */
-import { type RuleId, rules } from "../../emulator/rules.js";
+import { emulatorRules, type RuleId } from "../../emulator/rules.js";
 import { accepts, breaks, type CaseDefinition, defineCases, holds, learnt, type Verdict } from "../case.js";
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
@@ -143,7 +143,7 @@ const launchCases = Object.entries(refusedLaunches).flatMap(([id, [what, attempt
   defineCases("A", {
     [id]: {
       rule: id as RuleId,
-      section: rules[id as RuleId].section,
+      section: emulatorRules[id as RuleId].section,
       says: `The host refuses ${what}.`,
       expected: "The host does not hand out a code.",
       needs: [...controlNeeds, ...(more.needs ?? [])],
@@ -237,7 +237,7 @@ const exchangeCases = Object.entries(refusedCodes).flatMap(([id, [what, attempt,
   return defineCases("A", {
     [id]: {
       rule,
-      section: rules[rule].section,
+      section: emulatorRules[rule].section,
       says: `The token endpoint refuses ${what}.`,
       expected: expectedAnswer(rule, more.errors),
       needs: [...controlNeeds, ...(more.needs ?? [])],

@@ -1,5 +1,5 @@
 /** Judges answers: what counts as a refusal of each endpoint. */
-import { type RuleId, rules } from "../../emulator/rules.js";
+import { emulatorRules, type RuleId } from "../../emulator/rules.js";
 import {
   accepts,
   breaks,
@@ -17,12 +17,12 @@ export const malformedErrors = ["invalid_grant", "invalid_request"] as const;
 
 /** The answer of the emulator's table to a request that breaks the rule, in words. */
 export function expectedAnswer(rule: RuleId, errors: readonly string[] = errorsOf(rule)): string {
-  const { status } = rules[rule].answer;
+  const { status } = emulatorRules[rule].answer;
   return `The request is refused with ${status}${errors.length > 0 ? ` ${errors.join(" or ")}` : ""}.`;
 }
 
 function errorsOf(rule: RuleId): readonly string[] {
-  const { error } = rules[rule].answer;
+  const { error } = emulatorRules[rule].answer;
   return error === undefined ? [] : [error];
 }
 
@@ -34,7 +34,7 @@ export function refusedByA(
 ): Verdict {
   const { status, fields } = answer;
   const isRight =
-    status === rules[rule].answer.status &&
+    status === emulatorRules[rule].answer.status &&
     (errors.length === 0 || errors.some((error) => error === fields?.error)) &&
     !hasToken(answer);
   return (isRight ? holds : hasToken(answer) ? accepts : breaks)(observedOf(answer));
@@ -81,10 +81,10 @@ export function refusals<Control, Sent>(
   rows: Readonly<Record<string, Refusal<Control, Sent>>>,
 ): readonly CaseDefinition[] {
   const all = Object.entries(rows).map(([id, { note, send, ...row }]) => {
-    const rule = (Object.hasOwn(rules, id) ? id : id.slice(0, id.lastIndexOf("."))) as RuleId;
+    const rule = (Object.hasOwn(emulatorRules, id) ? id : id.slice(0, id.lastIndexOf("."))) as RuleId;
     const says = `${note.charAt(0).toUpperCase()}${note.slice(1)} is refused.`;
     const run = async (kit: Kit) => judge(await send(kit, note, await control(kit)));
-    return [id, { rule, section: rules[rule].section, says, ...group, ...row, run }];
+    return [id, { rule, section: emulatorRules[rule].section, says, ...group, ...row, run }];
   });
   return defineCases("B", Object.fromEntries(all));
 }

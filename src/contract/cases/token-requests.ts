@@ -1,6 +1,6 @@
 /** Variant A's token request (section 4.1): its form, which plugin may ask (section 3), and what its answers show (section 7.1). */
 import { base64url } from "jose";
-import { type RuleId, rules } from "../../emulator/rules.js";
+import { emulatorRules, type RuleId } from "../../emulator/rules.js";
 import { breaks, type CaseDefinition, defineCases, holds, learnt } from "../case.js";
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
@@ -27,7 +27,7 @@ export function defineRefusals(
     const rule = id.split(".").slice(0, 2).join(".") as RuleId;
     const row = {
       rule,
-      section: rules[rule].section,
+      section: emulatorRules[rule].section,
       says: `${what.charAt(0).toUpperCase()}${what.slice(1)} is refused.`,
       expected: expectedAnswer(rule, errors),
       needs: ["tenantId", "plugin", ...needs] as const,

@@ -1,5 +1,5 @@
 /** Which broken cases an emulator can copy, by switching rules off, and which it cannot. */
-import { type RuleId, rules } from "../../emulator/rules.js";
+import { emulatorRules, type RuleId } from "../../emulator/rules.js";
 import type { ContractResult } from "../case.js";
 import type { DeploymentSettings } from "./settings.js";
 
@@ -22,7 +22,7 @@ export function brokenRulesOf(results: readonly ContractResult[], settings: Depl
   );
   const rulesOf = ({ id, rule }: ContractResult) => (rule ? [rule] : (rulesOfCases[id] ?? []));
   const isOff = (rule: RuleId) =>
-    rules[rule]?.off !== undefined &&
+    emulatorRules[rule]?.off !== undefined &&
     results.every((one) => one.rule !== rule || one.result === "not tried" || one.accepted);
   const off = new Set(
     broken

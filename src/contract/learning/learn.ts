@@ -89,7 +89,7 @@ const observed = { "x-observed": true };
 /** Settings whose members are options of their own, so that several cases may learn one each. */
 const groups: readonly string[] = ["envelope", "refreshTokens"];
 /** Settings that collect what several cases learn. */
-const lists: readonly string[] = ["bearerStatuses", "variants"];
+const lists: readonly string[] = ["unauthorizedStatuses", "variants"];
 const bodies = /^(?:bearerBody|clientErrorBody|missingCapabilityBody|tokenResponseExtras)$/;
 
 interface LearntOption {

@@ -6,18 +6,18 @@ import type { RuleId } from "../../emulator/rules.js";
 type DeviceList = readonly { readonly id: string; readonly [member: string]: unknown }[];
 
 /**
- * One flat object for client and emulator, which JSON can hold: `connect` takes `bearerStatuses` from it, `apiClient`
+ * One flat object for client and emulator, which JSON can hold: `connect` takes `unauthorizedStatuses` from it, `apiClient`
  * takes `refreshPath`, and `createEmulator`, whose options explain every name, takes all. Each ignores the others' names.
  *
  * @example
- * const settings: DeploymentSettings = { variants: ["A"], bearerStatus: 403, bearerStatuses: [403] };
+ * const settings: DeploymentSettings = { variants: ["A"], bearerStatus: 403, unauthorizedStatuses: [403] };
  * const emulator = createEmulator(settings);
  * const service = await connect({ ...settings, baseUrl, tenantId, credentials });
  */
 export interface DeploymentSettings {
   readonly bearerBody?: unknown;
   readonly bearerStatus?: number | undefined;
-  readonly bearerStatuses?: readonly number[] | undefined;
+  readonly unauthorizedStatuses?: readonly number[] | undefined;
   readonly clientErrorBody?: Readonly<Record<string, unknown>> | null | undefined;
   readonly clientErrorStatus?: number | null | undefined;
   readonly codeLifetimeSeconds?: number | undefined;
@@ -74,7 +74,7 @@ const refreshTokens = { rotation: flag, reuseDetection: flag, lifetimeSeconds: c
 const schema = z.strictObject({
   bearerBody: z.json(),
   bearerStatus: status,
-  bearerStatuses: z.array(count.min(400).max(599)),
+  unauthorizedStatuses: z.array(count.min(400).max(599)),
   clientErrorBody: object.nullable(),
   clientErrorStatus: status.nullable(),
   codeLifetimeSeconds: count,

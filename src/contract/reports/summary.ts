@@ -1,7 +1,7 @@
 /** What all reports of a run need: its counts, and why cases were not tried. */
 
 import type { NamesOf } from "../../option-names.js";
-import type { ContractResult, Outcome } from "../case.js";
+import type { CaseOutcome, ContractResult } from "../case.js";
 import { requireOptions } from "../errors.js";
 import { type Movement, onlyMoved } from "./baseline.js";
 
@@ -35,7 +35,7 @@ export function requireAbout(of: string, about: RunAbout): RunAbout {
   return about;
 }
 
-export function countResults(results: readonly ContractResult[]): Readonly<Record<Outcome, number>> {
+export function countResults(results: readonly ContractResult[]): Readonly<Record<CaseOutcome, number>> {
   const counts = { holds: 0, breaks: 0, learnt: 0, "not tried": 0 };
   for (const { result } of results) counts[result]++;
   return counts;

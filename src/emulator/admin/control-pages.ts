@@ -4,7 +4,7 @@ import { EmulatorError } from "../errors.js";
 import { type Fault, type FaultName, type FaultReport, faultMoments, faultSchema } from "../faults/faults.js";
 import { linkTo, type Markup } from "../pages/page.js";
 import { AUTHORIZATION_PATH, TOKEN_PATH_A, TOKEN_PATH_B } from "../paths.js";
-import { type RuleId, rules } from "../rules.js";
+import { emulatorRules, type RuleId } from "../rules.js";
 import { confirmation, form, formField, readSchemaFields, schemaFields } from "./form.js";
 import {
   ADMIN_PATH,
@@ -161,7 +161,7 @@ export const rulesPage: AdminPage = {
   },
 };
 
-const ids = Object.keys(rules) as RuleId[];
+const ids = Object.keys(emulatorRules) as RuleId[];
 /** A group is the part of an id before the dot. */
 const groups = [...new Set(ids.map((id) => id.split(".")[0] ?? ""))];
 
@@ -175,7 +175,7 @@ ${groups.map(group)}`;
 }
 
 function rule(view: AdminView, id: RuleId): Markup {
-  const { says, section, off, answer } = rules[id];
+  const { says, section, off, answer } = emulatorRules[id];
   const isOn = view.deployment.switches.isEnforced(id);
   const button = isOn ? "Switch off" : "Enforce";
   const content = html`<button aria-label="${button} ${id}">${button}</button>`;

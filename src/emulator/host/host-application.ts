@@ -24,7 +24,7 @@ import {
 import { tenantIdSchema } from "../registrations/fields.js";
 import { displayName, isPasswordOf, type Operator } from "../registrations/operators.js";
 import type { Plugin } from "../registrations/plugins.js";
-import { rules } from "../rules.js";
+import { emulatorRules } from "../rules.js";
 import type { Deployment, LaunchIdentity } from "../state.js";
 import { authorizeLaunch, openLaunch } from "./launch.js";
 
@@ -211,7 +211,7 @@ function logged({ deployment, tenantId }: HostVisit, refusal: Refusal): Refusal 
 }
 
 function answerRefusal({ rule }: Refusal): Response {
-  const { answer, says } = rules[rule];
+  const { answer, says } = emulatorRules[rule];
   return answerJson({ error: answer.error, error_description: says }, answer.status);
 }
 

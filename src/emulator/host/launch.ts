@@ -8,7 +8,7 @@ import { isCodeChallenge } from "../oauth.js";
 import { identitySchema } from "../registrations/fields.js";
 import { operatorNames } from "../registrations/operators.js";
 import { pluginNames } from "../registrations/plugins.js";
-import { rules } from "../rules.js";
+import { emulatorRules } from "../rules.js";
 import { shown } from "../shown.js";
 import type { Deployment, LaunchIdentity } from "../state.js";
 
@@ -185,6 +185,6 @@ function logged({ clock, customerLog }: Deployment, identity: LaunchIdentity, re
 }
 
 function refusedLaunch({ rule, expected, actual }: Refusal): EmulatorError {
-  const problem = `the host refuses the launch: ${rules[rule].says} Expected ${expected}, got ${actual}.`;
+  const problem = `the host refuses the launch: ${emulatorRules[rule].says} Expected ${expected}, got ${actual}.`;
   return new EmulatorError("launch_refused", problem, { issues: [rule] });
 }

@@ -8,7 +8,7 @@ import { AUTHORIZATION_PATH } from "../paths.js";
 import type { ApiClient } from "../registrations/clients.js";
 import { isSameRedirectUri, scopeSchema } from "../registrations/fields.js";
 import { isPasswordOf, type Operator } from "../registrations/operators.js";
-import { type RuleId, rules } from "../rules.js";
+import { emulatorRules, type RuleId } from "../rules.js";
 import { shown, shownUri } from "../shown.js";
 import type { AuthorizationRequest, Deployment } from "../state.js";
 
@@ -177,7 +177,7 @@ export function decide(
 
 /** Returns the callback with an error, for a broken rule or a refusal by the person (section 4.1.2.1). */
 function refusedCallback(deployment: Deployment, callback: Callback, rule: RuleId): string {
-  const { answer, says } = rules[rule];
+  const { answer, says } = emulatorRules[rule];
   return callbackUrl(deployment, callback, { error: answer.error ?? "", error_description: says });
 }
 
@@ -225,7 +225,7 @@ export function loginInProcess(deployment: Deployment, input: unknown): { callba
     throw new EmulatorError("login_refused", message);
   }
   const refused = ({ rule, expected, actual }: Refusal) => {
-    const message = `the page refuses the login: ${rules[rule].says} Expected ${expected}, got ${actual}.`;
+    const message = `the page refuses the login: ${emulatorRules[rule].says} Expected ${expected}, got ${actual}.`;
     return new EmulatorError("login_refused", message, { issues: [rule] });
   };
   const read = readAuthorizationRequest(deployment, url.searchParams);

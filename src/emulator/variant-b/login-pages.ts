@@ -20,7 +20,7 @@ import {
 } from "../pages/page.js";
 import { AUTHORIZATION_PATH, CONSENT_PATH, LOGIN_PATH } from "../paths.js";
 import { displayName, type Operator } from "../registrations/operators.js";
-import { type RuleId, rules } from "../rules.js";
+import { emulatorRules, type RuleId } from "../rules.js";
 import type { AuthorizationRequest, Deployment } from "../state.js";
 import {
   authenticatePerson,
@@ -117,7 +117,7 @@ ${postForm(deployment, CONSENT_PATH, { request: id, form_token: session.formToke
 
 /** An error that only the person may see, not the client. */
 function loginErrorPage(deployment: Deployment, rule: RuleId): Promise<Response> {
-  const { answer, says, remedy } = rules[rule];
+  const { answer, says, remedy } = emulatorRules[rule];
   const title = "This login cannot go on";
   const body = html`<main>
 <h1>${title}</h1>

@@ -14,7 +14,7 @@ import {
 import type { Settings } from "../options.js";
 import type { ApiClient } from "../registrations/clients.js";
 import { isSecretOf, scopeSchema } from "../registrations/fields.js";
-import { rules } from "../rules.js";
+import { emulatorRules } from "../rules.js";
 import { shown, shownUri } from "../shown.js";
 import type { Authorization, AuthorizationCode, Deployment, IssuedToken, RefreshToken } from "../state.js";
 
@@ -36,7 +36,7 @@ export async function answerClientRequest(
   const outcome = "rule" in read ? read : grantTokens(deployment, read);
   if ("rule" in outcome) {
     // Errors are not shown. By default they have the shape of RFC 6749 section 5.2 and quote the rule.
-    const { answer, says } = rules[outcome.rule];
+    const { answer, says } = emulatorRules[outcome.rule];
     const status = settings.clientErrorStatus ?? answer.status;
     customerLog.record(clock(), caller, { ...outcome, answer: { ...answer, status } });
     const standard = { error: answer.error, error_description: `Refused by the rule: ${says}` };

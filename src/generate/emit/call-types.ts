@@ -32,7 +32,7 @@ export interface CallOptions extends Omit<RequestInit, "method" | "headers" | "b
   /** Value of X-Envelope. */
   readonly envelope?: string | undefined;
   /** How often the call may be sent again. Default: the option of the service. */
-  readonly retries?: number | undefined;
+  readonly maxRetries?: number | undefined;
   /** The time limit of each request of the call. Default: the option of the service. */
   readonly timeoutMs?: number | undefined;
   /**

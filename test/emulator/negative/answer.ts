@@ -1,6 +1,6 @@
 // The parts of an answer that a row compares: status, the headers that matter and the body, with secrets masked and page
 // texts left out.
-import { type RuleId, rules } from "../../../src/emulator/index.js";
+import { emulatorRules, type RuleId } from "../../../src/emulator/index.js";
 import { REJECTED } from "../plugin-client.js";
 import { CALLBACK } from "./world.js";
 
@@ -39,7 +39,7 @@ export async function readAnswer(response: Response): Promise<Answer> {
 
 /** If several rules have the same sentence, the first one counts. */
 function quoted(text: string): RuleId | undefined {
-  return (Object.keys(rules) as RuleId[]).find((rule) => text.includes(rules[rule].says));
+  return (Object.keys(emulatorRules) as RuleId[]).find((rule) => text.includes(emulatorRules[rule].says));
 }
 
 function readBody(text: string, type = "", isQuoting: boolean): unknown {
@@ -83,8 +83,8 @@ export const adasToken: Answer = tokenA({
 
 /** Variant B's token endpoint and the host application answer with the rule's error and sentence. */
 export function refused(rule: RuleId): Answer {
-  const { status, error } = rules[rule].answer;
-  return { status, headers: UNSTORED_JSON, body: { error }, says: quoted(rules[rule].says) };
+  const { status, error } = emulatorRules[rule].answer;
+  return { status, headers: UNSTORED_JSON, body: { error }, says: quoted(emulatorRules[rule].says) };
 }
 export function unstored(body: unknown, status = 200): Answer {
   return { status, headers: UNSTORED_JSON, body };
@@ -117,13 +117,13 @@ export function page(form: string | undefined, status = 200, cookie?: string): A
 }
 /** The page that ends a login. The client is not informed. */
 export function loginError(rule: RuleId): Answer {
-  return { ...page(undefined, rules[rule].answer.status), says: quoted(rules[rule].says) };
+  return { ...page(undefined, emulatorRules[rule].answer.status), says: quoted(emulatorRules[rule].says) };
 }
 export function redirect(status: 302 | 303, location: string, cookie?: string): Answer {
   return { status, headers: { ...NOT_STORED, location, ...(cookie && { "set-cookie": cookie }) }, body: "" };
 }
 /** The redirect that informs the client at its callback which rule its authorization request broke. */
 export function toldCallback(rule: RuleId, status: 302 | 303 = 302): Answer {
-  const location = `${CALLBACK}?error=${rules[rule].answer.error}&state=${SECRET}`;
-  return { ...redirect(status, location), says: quoted(rules[rule].says) };
+  const location = `${CALLBACK}?error=${emulatorRules[rule].answer.error}&state=${SECRET}`;
+  return { ...redirect(status, location), says: quoted(emulatorRules[rule].says) };
 }

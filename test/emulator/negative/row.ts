@@ -1,5 +1,5 @@
 // One row of the table of negative requests, and how it is played.
-import { type EmulatorOptions, type RuleId, rules } from "../../../src/emulator/index.js";
+import { type EmulatorOptions, emulatorRules, type RuleId } from "../../../src/emulator/index.js";
 import { type Answer, readAnswer } from "./answer.js";
 import { type ChangedA, World } from "./world.js";
 
@@ -84,8 +84,8 @@ export async function play(row: Row, off: readonly RuleId[] = [], isOverHttp = f
   }
 }
 
-export const ruleIds = Object.keys(rules) as readonly RuleId[];
+export const ruleIds = Object.keys(emulatorRules) as readonly RuleId[];
 /** Rules that can be switched off. A rule has no switch if the emulator could not answer without its check. */
 export const switchable: ReadonlySet<RuleId> = new Set(
-  ruleIds.filter((rule) => rules[rule].off !== undefined),
+  ruleIds.filter((rule) => emulatorRules[rule].off !== undefined),
 );

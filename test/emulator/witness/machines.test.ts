@@ -2,7 +2,7 @@
 // authenticates otherwise. The table of negative requests has every broken assertion.
 import * as openid from "openid-client";
 import { describe, expect, test } from "vitest";
-import { type RuleId, rules } from "../../../src/emulator/index.js";
+import { emulatorRules, type RuleId } from "../../../src/emulator/index.js";
 import { key, PASSWORDS, TOKEN_PATH_A } from "../negative/world.js";
 import { cryptoKey, type Deployment, deploy, formToJson } from "./deployment.js";
 
@@ -78,7 +78,7 @@ describe("openid-client", () => {
 
   test.each(refusedClients)("is refused in Variant A when $name", async ({ authentication, rule }) => {
     const deployment = await deploy();
-    await expect(tokenA(deployment, authentication)).rejects.toMatchObject(rules[rule].answer);
+    await expect(tokenA(deployment, authentication)).rejects.toMatchObject(emulatorRules[rule].answer);
     expect(deployment.lastRule()).toBe(rule);
   });
 

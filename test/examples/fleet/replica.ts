@@ -11,8 +11,8 @@ import {
   servicePlugin,
   userInterfacePlugin,
 } from "../../../src/index.js";
-import { encryptedStore } from "../../../src/stores/encrypted.js"; // yours: "bivariant/store-encrypted"
-import { redisStore } from "../../../src/stores/redis.js"; // yours: "bivariant/store-redis"
+import { encryptedStore } from "../../../src/stores/encrypted.js"; // yours: "bivariant/stores/encrypted"
+import { redisStore } from "../../../src/stores/redis.js"; // yours: "bivariant/stores/redis"
 
 const { PORT, PUBLIC_URL, BASE_URL: baseUrl = "", TENANTS = "" } = process.env;
 const { REDIS_URL, STORE_KEY, PRIVATE_KEY: privateKey = "" } = process.env;

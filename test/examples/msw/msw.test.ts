@@ -45,6 +45,8 @@ test("a scope that the customer removes is missing at the next call", async () =
 test("a call whose connection breaks rejects as it does over the network", async () => {
   const service = await connected();
   emulator.faults.add({ name: "reset", at: "resource" });
-  await expect(service.call("listDevices", { retries: 0 })).rejects.toMatchObject({ code: "network_failed" });
+  await expect(service.call("listDevices", { maxRetries: 0 })).rejects.toMatchObject({
+    code: "network_failed",
+  });
   expect(emulator.journal.last()).toMatchObject({ operation: "listDevices", fault: "reset" });
 });

@@ -167,7 +167,7 @@ export async function answersByMediaType(service: Own): Promise<void> {
   if (text.ok) proof<Equal<typeof text.data, string>>();
   else if (text.status === 406) proof<Equal<(typeof text.error)["body"], string>>();
   const path = "/api/v1/{tenantId}/events";
-  const { data: stream } = await service.paths.GET(path, { parseAs: "stream", retries: 0 });
+  const { data: stream } = await service.paths.GET(path, { parseAs: "stream", maxRetries: 0 });
   proof<Equal<typeof stream, ReadableStream<Uint8Array> | undefined>>();
   const either = await service.paths.GET(path, { parseAs: "blob" as "blob" | "arrayBuffer" });
   proof<Equal<typeof either.data, Blob | ArrayBuffer | undefined>>();
