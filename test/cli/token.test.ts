@@ -100,7 +100,7 @@ describe("token", () => {
     expect(result.code).toBe(3);
     expect(result.stderr).toMatch(/The rate limit of the tenant is reached\. .* at \S+Z \(in \d+ s\)\./);
     expect(result.stderr).toMatch(
-      /error rate_limited: For .* acme: .*Ask again after .*--rate-limit-deadline/,
+      /error rate_limited: For .* acme: .*Ask again after .*--retry-deadline/,
     );
     expect(leaksOf(result)).toEqual([]);
   });
