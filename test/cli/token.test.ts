@@ -99,9 +99,7 @@ describe("token", () => {
     const result = await cli(["token"], env);
     expect(result.code).toBe(3);
     expect(result.stderr).toMatch(/The rate limit of the tenant is reached\. .* at \S+Z \(in \d+ s\)\./);
-    expect(result.stderr).toMatch(
-      /error rate_limited: For .* acme: .*Ask again after .*--retry-deadline/,
-    );
+    expect(result.stderr).toMatch(/error rate_limited: For .* acme: .*Ask again after .*--retry-deadline/);
     expect(leaksOf(result)).toEqual([]);
   });
 
