@@ -1,0 +1,118 @@
+// Small faults in the sources, drawn by a seed: a comparison turned around, a call left out, a number one higher.
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import ts from "typescript";
+import { git } from "./git.js";
+import { inTurn, partOf, testsFor } from "./trial.js";
+
+export interface Mutant {
+  readonly source: string;
+  readonly line: number;
+  readonly from: number;
+  readonly to: number;
+  readonly text: string;
+  readonly was: string;
+}
+
+const swapped: Readonly<Record<string, string>> = {
+  "===": "!==",
+  "!==": "===",
+  "<": "<=",
+  "<=": "<",
+  ">": ">=",
+  ">=": ">",
+  "&&": "||",
+  "||": "&&",
+};
+
+/** The replacement of a node, if it is one that a fault is made of. */
+function replacementOf(node: ts.Node, text: string): readonly [ts.Node, string] | undefined {
+  const of = (part: ts.Node) => text.slice(part.getStart(), part.end);
+  if (ts.isBinaryExpression(node)) {
+    const operator = swapped[node.operatorToken.getText()];
+    if (operator !== undefined) return [node.operatorToken, operator];
+    if (node.operatorToken.kind === ts.SyntaxKind.QuestionQuestionToken) return [node, of(node.left)];
+  }
+  if (ts.isPrefixUnaryExpression(node) && node.operator === ts.SyntaxKind.ExclamationToken)
+    return [node, of(node.operand)];
+  if (ts.isConditionalExpression(node))
+    return [node, `${of(node.condition)} ? ${of(node.whenFalse)} : ${of(node.whenTrue)}`];
+  if (ts.isIfStatement(node)) return [node.expression, `!(${of(node.expression)})`];
+  if (ts.isNumericLiteral(node)) return [node, `(${of(node)} + 1)`];
+  if (node.kind === ts.SyntaxKind.TrueKeyword) return [node, "false"];
+  if (node.kind === ts.SyntaxKind.FalseKeyword) return [node, "true"];
+  if (ts.isExpressionStatement(node)) {
+    const { expression } = node;
+    const call = ts.isAwaitExpression(expression) ? expression.expression : expression;
+    if (ts.isCallExpression(call) && call.expression.kind !== ts.SyntaxKind.SuperKeyword) return [node, ";"];
+  }
+  return undefined;
+}
+
+/** Every fault that can be made in a source. Types, imports and tables of option names (`true` each) have none. */
+export function mutantsOf(source: string, text: string): Mutant[] {
+  const file = ts.createSourceFile(source, text, ts.ScriptTarget.Latest, true);
+  const found: Mutant[] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isTypeNode(node) || ts.isInterfaceDeclaration(node) || ts.isImportDeclaration(node)) return;
+    const made = replacementOf(node, text);
+    const isName = ts.isPropertyAssignment(node.parent ?? node) && node.kind === ts.SyntaxKind.TrueKeyword;
+    if (made !== undefined && !isName) {
+      const [part, replacement] = made;
+      const from = part.getStart();
+      const line = file.getLineAndCharacterOfPosition(from).line + 1;
+      found.push({ source, line, from, to: part.end, text: replacement, was: text.slice(from, part.end) });
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(file);
+  return found;
+}
+
+/** Returns numbers from 0 to 1, the same for the same seed (mulberry32). */
+function drawer(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+export function sample<T>(rows: readonly T[], count: number, seed: number): T[] {
+  const draw = drawer(seed);
+  const keyed = rows.map((row) => [draw(), row] as const);
+  return keyed
+    .sort(([a], [b]) => a - b)
+    .slice(0, count)
+    .map(([, row]) => row);
+}
+
+export interface Trials {
+  readonly repository: string;
+  readonly commit: string;
+  readonly jobs: number;
+  readonly workers: number;
+  readonly onRow: (part: string, isCaught: boolean, what: string) => void;
+}
+
+export async function tryMutants(
+  { repository, commit, jobs, workers, onRow }: Trials,
+  { count, seed, folder }: { count: number; seed: number; folder: string },
+): Promise<void> {
+  const sources = git(repository, "ls-tree", "-r", "--name-only", commit, folder)
+    .split("\n")
+    .filter((path) => path.endsWith(".ts"));
+  const all = sources.flatMap((path) => mutantsOf(path, git(repository, "show", `${commit}:${path}`)));
+  await inTurn(sample(all, count, seed), { repository, commit, jobs }, async (trial, mutant) => {
+    const path = join(trial.folder, mutant.source);
+    const text = readFileSync(path, "utf8");
+    writeFileSync(path, text.slice(0, mutant.from) + mutant.text + text.slice(mutant.to));
+    const isCaught = await trial.fails(testsFor(mutant.source), workers);
+    writeFileSync(path, text);
+    const short = (part: string) => part.replace(/\s+/g, " ").slice(0, 60);
+    const what = `${mutant.source}:${mutant.line} ${short(mutant.was)} -> ${short(mutant.text)}`;
+    onRow(partOf(mutant.source), isCaught, what);
+  });
+}

@@ -1,0 +1,42 @@
+// Each earlier fix taken back, where that still can be done: a test that is left must fail.
+import { applies, git } from "./git.js";
+import type { Trials } from "./mutants.js";
+import { inTurn, partOf, testsFor } from "./trial.js";
+
+interface Fix {
+  readonly hash: string;
+  readonly subject: string;
+  readonly patch: string;
+  readonly sources: readonly string[];
+  readonly tests: readonly string[];
+}
+
+function fixesOf(repository: string, commit: string): Fix[] {
+  const log = git(repository, "log", "--format=%H %s", "-E", "--grep=^fix", commit).trim().split("\n");
+  return log.flatMap((line): Fix[] => {
+    const hash = line.slice(0, 40);
+    const changed = git(repository, "show", "--format=", "--name-only", hash).trim().split("\n");
+    const sources = changed.filter((path) => /^src\/.*\.ts$/.test(path));
+    if (sources.length === 0) return [];
+    const patch = git(repository, "show", "--format=", hash, "--", ...sources);
+    const tests = changed.filter((path) => /^test\/.*(?<!long)\.test\.ts$/.test(path));
+    return [{ hash, subject: line.slice(41), patch, sources, tests }];
+  });
+}
+
+export async function tryReversedFixes(
+  { repository, commit, jobs, workers, onRow }: Trials,
+  { count }: { count: number },
+): Promise<void> {
+  const fixes = fixesOf(repository, commit).slice(0, count);
+  await inTurn(fixes, { repository, commit, jobs }, async (trial, fix) => {
+    if (!applies(trial.folder, fix.patch)) return;
+    // The tests that came with the fix are tried first: most are still there and notice it.
+    const nearest = fix.tests.filter((path) => git(trial.folder, "ls-files", path) !== "");
+    const folders = [...new Set(fix.sources.flatMap(testsFor))];
+    const isCaught =
+      (nearest.length > 0 && (await trial.fails(nearest, workers))) || (await trial.fails(folders, workers));
+    git(trial.folder, "checkout", "--quiet", "--", ".");
+    onRow(partOf(fix.sources[0] ?? ""), isCaught, `${fix.hash.slice(0, 8)} ${fix.subject}`);
+  });
+}
