@@ -15,6 +15,7 @@ const CHECKS = [
   "check:bundles",
   "typecheck",
   "build",
+  "check:api",
   "test",
   "test:long",
   "check:package",
