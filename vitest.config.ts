@@ -1,5 +1,8 @@
 // How the tests run: one process per file, as many as the machine has cores. Files named *.long.test.ts (fuzzing, crowds,
 // simulations, races by the hundred) run with `npm run test:long`, all others with `npm test`.
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
 
 const shared = {
@@ -15,11 +18,30 @@ const alias = {
   "bivariant/json-schema": new URL("src/json-schema/index.ts", import.meta.url).pathname,
 };
 
+const root = fileURLToPath(new URL(".", import.meta.url));
+let consumersCode: Promise<unknown> | undefined;
+
+/** The example consumer generates its code with the command of its package.json, once, when a test imports it. */
+const generatedForConsumer = {
+  name: "generated code of the example consumer",
+  enforce: "pre",
+  async resolveId(source: string, importer: string | undefined) {
+    const example = `${root}test/examples/consumer/`;
+    if (!source.startsWith("./generated/") || !importer?.startsWith(example)) return;
+    const command = ["--import", "tsx", `${root}src/cli/main.ts`, "generate"];
+    const flags = ["--overlay", "consumer.overlay.yaml", "--out", "generated"];
+    consumersCode ??= promisify(execFile)(process.execPath, [...command, ...flags], { cwd: example });
+    await consumersCode;
+    return `${example}${source.slice(2).replace(/\.js$/, ".ts")}`;
+  },
+} as const;
+
 const config: ViteUserConfig = defineConfig({
   test: {
     maxWorkers: "100%",
     projects: [
       {
+        plugins: [generatedForConsumer],
         resolve: { alias },
         test: {
           ...shared,
@@ -28,7 +50,11 @@ const config: ViteUserConfig = defineConfig({
           exclude: ["test/**/*.long.test.ts"],
         },
       },
-      { test: { ...shared, name: "long", include: ["test/**/*.long.test.ts"], testTimeout: 300_000 } },
+      {
+        plugins: [generatedForConsumer],
+        resolve: { alias },
+        test: { ...shared, name: "long", include: ["test/**/*.long.test.ts"], testTimeout: 300_000 },
+      },
     ],
   },
 });

@@ -1,10 +1,9 @@
-// Makes generated/ from openapi/, and the generated code of the example with an overlay. With --check it only prints what would change, and exits with 1 if anything would.
+// Makes generated/ from openapi/. With --check it only prints what would change, and exits with 1 if anything would.
 // An argument may name another folder that holds them.
-import { existsSync } from "node:fs";
-import { join, relative } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { checkGenerated, GenerateError, type GenerateOptions, generate } from "../src/generate/index.js";
+import { checkGenerated, GenerateError, generate } from "../src/generate/index.js";
 
 const { values, positionals } = parseArgs({
   options: { check: { type: "boolean", default: false } },
@@ -16,16 +15,11 @@ const documents = {
   A: join(root, "openapi", "variant-a.yaml"),
   B: join(root, "openapi", "variant-b.yaml"),
 };
-const example = join(root, "test", "examples", "consumer");
-const overlays = [join(example, "consumer.overlay.yaml")];
-const all: GenerateOptions[] = [{ documents, out: join(root, "generated") }];
-if (existsSync(example)) all.push({ documents, overlays, out: join(example, "generated") });
+const options = { documents, out: join(root, "generated") };
 
 try {
   if (values.check) await check();
-  else
-    for (const options of all)
-      for (const name of await generate(options)) console.log(join(relative(root, options.out), name));
+  else for (const name of await generate(options)) console.log(join("generated", name));
 } catch (error) {
   if (!(error instanceof GenerateError)) throw error;
   console.error(`${error.code}: ${error.message}`);
@@ -33,12 +27,10 @@ try {
 }
 
 async function check(): Promise<void> {
-  const lines: string[] = [];
-  for (const options of all) {
-    const drift = await checkGenerated(options);
-    for (const kind of ["missing", "different", "extra"] as const)
-      for (const name of drift[kind]) lines.push(`${kind}: ${join(relative(root, options.out), name)}`);
-  }
+  const drift = await checkGenerated(options);
+  const lines = (["missing", "different", "extra"] as const).flatMap((kind) =>
+    drift[kind].map((name) => `${kind}: ${join("generated", name)}`),
+  );
   if (lines.length === 0) return console.log("generated/ is up to date");
   console.error([...lines, "Run `npm run generate`, and delete the extra files."].join("\n"));
   process.exitCode = 1;

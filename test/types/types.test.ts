@@ -10,7 +10,13 @@ import { findAny } from "./walk-types.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const control = "test/types/walk-control.ts";
-const consumer = "test/types/own-api/consumer.ts";
+/** Programs whose generated code is made below: not that of the package. */
+const ownApi = "test/types/own-api";
+const example = "test/examples/consumer";
+const consumers = [
+  `${ownApi}/consumer.ts`,
+  ...["app.ts", "contract.test.ts", "workflow.long.test.ts"].map((name) => `${example}/${name}`),
+];
 const entries = [
   "src/index.ts",
   "src/variant-a.ts",
@@ -39,14 +45,23 @@ let program: ts.Program;
 let temporary: string;
 
 beforeAll(async () => {
-  temporary = await mkdtemp(join(tmpdir(), "own-api-"));
-  const document = (name: string) => join(root, "test/types/own-api", name);
-  await generate({ documents: { A: document("a.yaml"), B: document("b.yaml") }, out: temporary });
-  // It is compiled as if it were next to the consumer, where its imports of packages resolve.
-  const real = (file: string) => file.replace(join(root, "test/types/own-api/generated"), temporary);
+  temporary = await mkdtemp(join(tmpdir(), "consumers-"));
+  const generateFor = async (folder: string, names: readonly [string, string], overlay?: string) => {
+    const [A = "", B = ""] = names.map((name) => join(root, name));
+    const overlays = overlay === undefined ? [] : [join(root, folder, overlay)];
+    await generate({ documents: { A, B }, overlays, out: join(temporary, folder) });
+  };
+  await generateFor(ownApi, [`${ownApi}/a.yaml`, `${ownApi}/b.yaml`]);
+  await generateFor(example, ["openapi/variant-a.yaml", "openapi/variant-b.yaml"], "consumer.overlay.yaml");
+  // The code is compiled as if it were next to the consumer, where its imports of packages resolve.
+  const real = (file: string) =>
+    [ownApi, example].reduce(
+      (path, folder) => path.replace(join(root, folder, "generated"), join(temporary, folder)),
+      file,
+    );
   const readFile = (file: string) =>
     file === join(root, probe.file) ? probe.text : ts.sys.readFile(real(file));
-  const files = [...entries, control, consumer, probe.file].map((file) => join(root, file));
+  const files = [...entries, control, ...consumers, probe.file].map((file) => join(root, file));
   const { config } = ts.readConfigFile(join(root, "tsconfig.json"), ts.sys.readFile);
   const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files: [] }, ts.sys, root);
   service = ts.createLanguageService({
@@ -78,7 +93,7 @@ describe("any", () => {
   });
 });
 
-test("a consumer's own generated module types connect, createService and call", () => {
+test.each(consumers)("%s compiles with the code that was generated for it", (consumer) => {
   const file = join(root, consumer);
   const diagnostics = [...service.getSyntacticDiagnostics(file), ...service.getSemanticDiagnostics(file)];
   const messages = diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, "\n"));
