@@ -4,16 +4,11 @@ import { z } from "zod";
 import { createAdmin } from "./admin/admin.js";
 import { type NotServed, operationsNotSampled, operationsNotServed } from "./api/documented.js";
 import type { ApiTypes } from "./api/responses.js";
-import { createApp } from "./app.js";
-import type { EmulatorRules } from "./checks.js";
-import type { EmulatorClock } from "./clock.js";
-import type { CustomerLog } from "./customer-log.js";
 import { EmulatorError, parseInput } from "./errors.js";
 import type { EmulatorFaults } from "./faults/faults.js";
-import { type Launch, launchInProcess } from "./host/launch.js";
+import { createApp } from "./http/app.js";
 import { abortable, asRequest, type Connection, InProcessConnection } from "./http/connection.js";
 import type { Listening } from "./http/listen.js";
-import type { Journal } from "./journal.js";
 import {
   DEFAULT_PUBLIC_URL,
   type EmulatorOptions,
@@ -22,6 +17,8 @@ import {
   type Settings,
   withDefaults,
 } from "./options.js";
+import type { CustomerLog } from "./records/customer-log.js";
+import type { Journal } from "./records/journal.js";
 import type {
   ApiClientIdentity,
   ApiClientRegistration,
@@ -34,8 +31,12 @@ import { identitySchema } from "./registrations/fields.js";
 import { type PluginIdentity, type TestKey, TestKeys } from "./registrations/keys.js";
 import type { OperatorIdentity, OperatorRegistration, OperatorUpdate } from "./registrations/operators.js";
 import { type PluginRegistration, type PluginUpdate, pluginNames } from "./registrations/plugins.js";
+import type { EmulatorRules } from "./rules/checks.js";
 import { applySeed } from "./seed/seed.js";
-import { createDeployment, type LaunchIdentity, unregister } from "./state.js";
+import type { EmulatorClock } from "./state/clock.js";
+import { createDeployment, unregister } from "./state/deployment.js";
+import { type Launch, launchInProcess } from "./variant-a/launch.js";
+import type { LaunchIdentity } from "./variant-a/launch-codes.js";
 import { type LoginRequest, loginInProcess } from "./variant-b/authorization.js";
 
 /** One deployment of the service. Instances share nothing. */

@@ -3,9 +3,6 @@ export type { Device, Devices } from "./api/devices.js";
 export type { EmulatedApi, NotServed } from "./api/documented.js";
 export type { ApiTypes, Responses } from "./api/responses.js";
 export type { ApiCall, ApiRoute } from "./api/route.js";
-export type { EmulatorRules, RuleSettings } from "./checks.js";
-export type { EmulatorClock, Instant } from "./clock.js";
-export type { CustomerLog, CustomerLogEntry, CustomerLogFilter } from "./customer-log.js";
 export { createEmulator, type Emulator } from "./emulator.js";
 export { EmulatorError, type EmulatorErrorCode } from "./errors.js";
 export {
@@ -19,8 +16,6 @@ export {
   type FaultTarget,
   faultMoments,
 } from "./faults/faults.js";
-export type { Launch, LaunchAnswer } from "./host/launch.js";
-export type { Journal, JournalEntry, JournalFilter } from "./journal.js";
 export {
   type EmulatorOptions,
   emulatorOptions,
@@ -29,6 +24,8 @@ export {
   type RateLimit,
   type RefreshTokenOptions,
 } from "./options.js";
+export type { CustomerLog, CustomerLogEntry, CustomerLogFilter } from "./records/customer-log.js";
+export type { Journal, JournalEntry, JournalFilter } from "./records/journal.js";
 export type {
   ApiClientIdentity,
   ApiClientRegistration,
@@ -45,8 +42,11 @@ export type {
   OperatorUpdate,
 } from "./registrations/operators.js";
 export type { PluginRegistration, PluginType, PluginUpdate } from "./registrations/plugins.js";
+export type { EmulatorRules, RuleSettings } from "./rules/checks.js";
 export { emulatorRules, type Rule, type RuleId } from "./rules.js";
 export type { EmulatorSeed } from "./seed/seed.js";
 export { parseSeedFile, readSeedFile } from "./seed/seed-file.js";
-export type { LaunchIdentity } from "./state.js";
+export type { EmulatorClock, Instant } from "./state/clock.js";
+export type { Launch, LaunchAnswer } from "./variant-a/launch.js";
+export type { LaunchIdentity } from "./variant-a/launch-codes.js";
 export type { LoginRequest } from "./variant-b/authorization.js";

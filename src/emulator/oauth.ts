@@ -1,8 +1,8 @@
 // The OAuth that both variants share: grant types, PKCE, and the reading of a token request.
 import { createHash } from "node:crypto";
-import type { EmulatorRules, Finding, Refusal } from "./checks.js";
 import { isMediaType, MAXIMUM_BODY_BYTES, readBody } from "./http/messages.js";
-import { shown } from "./shown.js";
+import type { EmulatorRules, Finding, Refusal } from "./rules/checks.js";
+import { shown } from "./rules/shown.js";
 
 export type Grant = "client_credentials" | "authorization_code" | "refresh_token";
 

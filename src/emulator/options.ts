@@ -4,10 +4,10 @@ import { type Devices, defaultDevices, devicesSchema } from "./api/devices.js";
 import { apiSchema, type EmulatedApi } from "./api/documented.js";
 import { type ApiTypes, type Responses, responsesSchema } from "./api/responses.js";
 import { type ApiRoute, apiRouteSchema } from "./api/route.js";
-import type { RuleSettings } from "./checks.js";
 import { EmulatorError, isJson, parseInput } from "./errors.js";
 import { canHaveContent } from "./faults/faults.js";
-import { TOKEN_PATH_B } from "./paths.js";
+import { TOKEN_PATH_B } from "./http/paths.js";
+import type { RuleSettings } from "./rules/checks.js";
 import { type EmulatorSeed, parseSeed } from "./seed/seed.js";
 
 /** The per-tenant limit of Variant A's token endpoint; the description shows no numbers (section 8). */

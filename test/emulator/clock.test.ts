@@ -1,7 +1,7 @@
 // One clock for tokens, codes, jti values, the rate window, headers and sessions; it moves forward and back.
 import { describe, expect, test } from "vitest";
-import { ExpiringMap } from "../../src/emulator/expiring-map.js";
 import { createEmulator, type EmulatorClock } from "../../src/emulator/index.js";
+import { ExpiringMap } from "../../src/emulator/state/expiring-map.js";
 import { isSettled, settle } from "../support/wait.js";
 import { PluginClient, reporter, START, service } from "./plugin-client.js";
 

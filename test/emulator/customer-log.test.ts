@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import type { Emulator } from "../../src/emulator/index.js";
-import { shown, shownClientId, shownKeyId, shownUri } from "../../src/emulator/shown.js";
+import { shown, shownClientId, shownKeyId, shownUri } from "../../src/emulator/rules/shown.js";
 import { everyPage, FormBrowser } from "./form-browser.js";
 import {
   accessTokenIn,

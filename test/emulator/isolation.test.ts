@@ -1,9 +1,9 @@
 // Emulators in one process share nothing, and fetch behaves like the platform's.
 import { Request as OthersRequest } from "undici";
 import { describe, expect, test } from "vitest";
-import { CustomerLog } from "../../src/emulator/customer-log.js";
 import { createEmulator } from "../../src/emulator/index.js";
-import { Journal } from "../../src/emulator/journal.js";
+import { CustomerLog } from "../../src/emulator/records/customer-log.js";
+import { Journal } from "../../src/emulator/records/journal.js";
 import { accessTokenIn, PluginClient, reporter, START } from "./plugin-client.js";
 
 test("two emulators with the same random seed issue the same token, and share no state", async () => {

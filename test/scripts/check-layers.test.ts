@@ -36,7 +36,7 @@ const SOUND: Tree = {
   "src/generate/index.ts": `const compiler = "typescript";\nexport const load = () => [import(compiler), import("typescript")];\n`,
   "src/cli/main.ts": `import { Command } from "commander";\nimport { connect } from "../connect.js";\nimport { rules } from "../emulator/rules.js";\nexport const main = [Command, connect, rules];\n`,
   "src/http/limits.ts": "export const limit = 1;\n",
-  "src/emulator/clock.ts": "export const clock = 1;\n",
+  "src/emulator/state/clock.ts": "export const clock = 1;\n",
   "test/fixture.ts": "export const fixture = 1;\n",
   "scripts/x.ts": "export const x = 1;\n",
   "generated/schemas.ts": `import { check } from "../src/json-schema/index.js";\nexport const schemas = check;\n`,
@@ -89,7 +89,7 @@ const BROKEN: readonly Row[] = [
     ...{ "../errors.js": "errors.ts", "../variants/limits.js": "variants", "../auth/auth.js": "auth" },
     ...{ "../client/call.js": "client", "../connect.js": "the top level" },
   }).map(([imports, name]) => row("src/emulator/copy.ts", imports, `emulator may not import ${name}`)),
-  row("src/contract/cases.ts", "../emulator/clock.js", "contract may not import emulator"),
+  row("src/contract/cases.ts", "../emulator/state/clock.js", "contract may not import emulator"),
   row("src/generate/index.ts", "../errors.js", "generate may not import errors.ts"),
   row("generated/operations.ts", "../src/variants/variant-a.js", "generated may not import variants", {
     kind: "type",

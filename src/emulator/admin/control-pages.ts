@@ -2,8 +2,8 @@
 import { html } from "hono/html";
 import { EmulatorError } from "../errors.js";
 import { type Fault, type FaultName, type FaultReport, faultMoments, faultSchema } from "../faults/faults.js";
+import { AUTHORIZATION_PATH, TOKEN_PATH_A, TOKEN_PATH_B } from "../http/paths.js";
 import { linkTo, type Markup } from "../pages/page.js";
-import { AUTHORIZATION_PATH, TOKEN_PATH_A, TOKEN_PATH_B } from "../paths.js";
 import { emulatorRules, type RuleId } from "../rules.js";
 import { confirmation, form, formField, readSchemaFields, schemaFields } from "./form.js";
 import {

@@ -1,9 +1,9 @@
 // What happened: the customer log, the journal of requests, and the last launch or login step by step.
 import { html } from "hono/html";
-import type { CustomerLogEntry } from "../customer-log.js";
-import type { Flow, FlowStep, Party } from "../flow/flow.js";
-import type { JournalEntry } from "../journal.js";
 import type { Markup } from "../pages/page.js";
+import type { CustomerLogEntry } from "../records/customer-log.js";
+import type { Flow, FlowStep, Party } from "../records/flow.js";
+import type { JournalEntry } from "../records/journal.js";
 import {
   type AdminPage,
   type AdminView,

@@ -12,7 +12,7 @@ import {
 import type { RegisteredKey } from "../registrations/keys.js";
 import { operatorSchema } from "../registrations/operators.js";
 import { pluginSchema, pluginUpdateSchema } from "../registrations/plugins.js";
-import { unregister } from "../state.js";
+import { unregister } from "../state/deployment.js";
 import { confirmation, foldedForm, formId, readSchemaFields, schemaFields } from "./form.js";
 import { type AdminPage, type AdminView, facts } from "./view.js";
 

@@ -1,8 +1,8 @@
 // What the pages at /_emulator share: the shape of a page, and small pieces of markup.
 import { html } from "hono/html";
-import type { FlowIdentity } from "../flow/flow.js";
 import { linkTo, type Markup } from "../pages/page.js";
-import type { Deployment } from "../state.js";
+import type { FlowIdentity } from "../records/flow.js";
+import type { Deployment } from "../state/deployment.js";
 
 /** The path of the overview; every other path of the admin page is under it. */
 export const ADMIN_PATH = "/_emulator";

@@ -1,5 +1,5 @@
 // Reads the body of a request by its media type, as the document describes it.
-import type { Finding } from "../checks.js";
+import type { Finding } from "../rules/checks.js";
 import {
   JSON_TYPE,
   type Pairs,

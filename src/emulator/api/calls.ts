@@ -1,10 +1,11 @@
 // Answers a call of an API route: the bearer token, the rules of the route, then the route's own value.
-import { answerTo, type Checks, firstRefusal, type Refusal, unless } from "../checks.js";
+
 import { parseJson, parseObject, readBody } from "../http/messages.js";
-import type { RequestNote } from "../journal.js";
+import type { RequestNote } from "../records/journal.js";
 import { grantsInForce, type Plugin } from "../registrations/plugins.js";
-import { shown } from "../shown.js";
-import type { Authorization, Deployment, IssuedToken } from "../state.js";
+import { answerTo, type Checks, firstRefusal, type Refusal, unless } from "../rules/checks.js";
+import { shown } from "../rules/shown.js";
+import type { Authorization, Deployment, IssuedToken } from "../state/deployment.js";
 import { devicesOf } from "./devices.js";
 import { readCall } from "./requests.js";
 import { type ApiRoute, type ServedRoute, variantOf } from "./route.js";

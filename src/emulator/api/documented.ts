@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { OperationEntry } from "../../../generated/operations.js";
 import { mostAlike } from "../../option-names.js";
 import { EmulatorError } from "../errors.js";
-import { canBeRouted } from "../router.js";
+import { canBeRouted } from "../http/router.js";
 import { type Answers, documentedAnswer, valueAnswer } from "./answers.js";
 import type { Devices } from "./devices.js";
 import type { DocumentedRequests } from "./requests.js";

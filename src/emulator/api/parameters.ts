@@ -1,5 +1,5 @@
 // Reads parameters as OpenAPI 3.1.1 writes them (Parameter Object, "Style Examples"), from what was sent.
-import type { Finding } from "../checks.js";
+import type { Finding } from "../rules/checks.js";
 import { Malformed, parseJsonText, type Schemas } from "./schemas.js";
 
 /** How a parameter is written; what is not named is the default of its place. */

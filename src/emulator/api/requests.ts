@@ -1,6 +1,7 @@
 // Reads a call as the document describes it: parameters by their style, the body by its media type.
-import type { EmulatorRules, Finding, Refusal } from "../checks.js";
+
 import { readBytes } from "../http/messages.js";
+import type { EmulatorRules, Finding, Refusal } from "../rules/checks.js";
 import { type BodyReading, type DocumentedBody, readDocumentedBody } from "./bodies.js";
 import {
   type DocumentedParameter,

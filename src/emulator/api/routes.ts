@@ -1,6 +1,6 @@
 // The table of all routes: the described ones, those of documents, declared ones and invented ones.
 import { EmulatorError } from "../errors.js";
-import { AUTHORIZATION_PATH, CONSENT_PATH, LOGIN_PATH, TOKEN_PATH_A, TOKEN_PATH_B } from "../paths.js";
+import { AUTHORIZATION_PATH, CONSENT_PATH, LOGIN_PATH, TOKEN_PATH_A, TOKEN_PATH_B } from "../http/paths.js";
 import {
   checkResponses,
   documentedRoute,

@@ -1,7 +1,7 @@
 // Holds values against the schemas of a document, and makes values of texts by the types that a schema names.
 import { type OutputUnit, validate } from "@cfworker/json-schema";
-import type { Finding } from "../checks.js";
-import { isQuotable } from "../shown.js";
+import type { Finding } from "../rules/checks.js";
+import { isQuotable } from "../rules/shown.js";
 
 type Schema = boolean | Readonly<Record<string, unknown>>;
 type Members = Readonly<Record<string, unknown>>;

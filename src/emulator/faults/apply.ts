@@ -1,9 +1,9 @@
 // Applies faults to a request: before its handler, after it, or in its place.
 import type { Connection } from "../http/connection.js";
 import { parseJson, parseObject, readBody } from "../http/messages.js";
-import type { RequestNote } from "../journal.js";
 import { asGrant } from "../oauth.js";
-import type { Deployment } from "../state.js";
+import type { RequestNote } from "../records/journal.js";
+import type { Deployment } from "../state/deployment.js";
 import { canHaveContent, type Fault, type FaultMatch, type FaultOf } from "./faults.js";
 
 /** So slow that a client gives up before it has the whole token answer. */

@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { z } from "zod";
 import { EmulatorError, isJson, parseInput } from "../errors.js";
-import type { RandomSource } from "../expiring-map.js";
 import { GRANTS, type Grant } from "../oauth.js";
+import type { RandomSource } from "../state/expiring-map.js";
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
 

@@ -1,9 +1,9 @@
 // The session of one browser at the host application or at the authorization server, kept by a cookie.
 import { createHash } from "node:crypto";
 import { parse, serialize } from "hono/utils/cookie";
-import type { SecretMap } from "../expiring-map.js";
 import type { OperatorIdentity } from "../registrations/operators.js";
-import type { KeptSession } from "../state.js";
+import type { KeptSession } from "../state/deployment.js";
+import type { SecretMap } from "../state/expiring-map.js";
 import { readText, type Visit } from "./page.js";
 
 /** Milliseconds after the sign-in. The description shows no limit. */

@@ -1,8 +1,8 @@
 // A page that the emulator serves to a browser: its route, its frame, and the reading of its forms.
 import { html } from "hono/html";
 import { isMediaType, readBody } from "../http/messages.js";
-import type { RequestNote } from "../journal.js";
-import type { Deployment } from "../state.js";
+import type { RequestNote } from "../records/journal.js";
+import type { Deployment } from "../state/deployment.js";
 
 export interface Visit {
   readonly deployment: Deployment;

@@ -1,7 +1,7 @@
 // The registrations of one kind: how they are registered, changed, unregistered and found.
 import type { z } from "zod";
 import { EmulatorError, parseInput } from "../errors.js";
-import { shown, shownClientId } from "../shown.js";
+import { shown, shownClientId } from "../rules/shown.js";
 
 export type RegistrationNoun = "plugin" | "service account" | "API client" | "operator";
 

@@ -3,11 +3,11 @@ import { closeSync, openSync, readSync } from "node:fs";
 import { basename } from "node:path";
 import { z } from "zod";
 import { routeTable } from "../api/routes.js";
-import { EmulatorRules } from "../checks.js";
 import { EmulatorError, parseInput } from "../errors.js";
 import { type EmulatorOptions, parseEmulatorOptions, withDefaults } from "../options.js";
 import { TestKeys } from "../registrations/keys.js";
-import { createDeployment } from "../state.js";
+import { EmulatorRules } from "../rules/checks.js";
+import { createDeployment } from "../state/deployment.js";
 import { mostCharacters, parseFile } from "./parse-file.js";
 import { applySeed, invalidSeed, issuesOf } from "./seed.js";
 

@@ -1,11 +1,11 @@
 // The state that an emulator starts with and that a reset restores.
 import { z } from "zod";
-import type { ClockStart } from "../clock.js";
 import { EmulatorError, ISSUE_PATH, parseInput } from "../errors.js";
 import type { Fault } from "../faults/faults.js";
 import type { ApiClientRegistration, ServiceAccountRegistration } from "../registrations/clients.js";
 import type { OperatorRegistration } from "../registrations/operators.js";
 import type { PluginRegistration } from "../registrations/plugins.js";
+import type { ClockStart } from "../state/clock.js";
 
 /**
  * The registrations, the armed faults, and the instant at which the clock starts.

@@ -3,11 +3,11 @@ import { verify } from "node:crypto";
 // Loading the whole package would take three times as long.
 import { decodeProtectedHeader } from "jose/decode/protected_header";
 import { decodeJwt } from "jose/jwt/decode";
-import { type Checks, type Finding, firstRefusal, type Refusal, unless } from "../checks.js";
 import type { RegisteredKey } from "../registrations/keys.js";
 import type { Plugin } from "../registrations/plugins.js";
-import { shown, shownKeyId } from "../shown.js";
-import type { Deployment } from "../state.js";
+import { type Checks, type Finding, firstRefusal, type Refusal, unless } from "../rules/checks.js";
+import { shown, shownKeyId } from "../rules/shown.js";
+import type { Deployment } from "../state/deployment.js";
 
 /** "with 30 seconds of clock tolerance" */
 const CLOCK_TOLERANCE_SECONDS = 30;
@@ -15,8 +15,6 @@ const CLOCK_TOLERANCE_SECONDS = 30;
 const MAXIMUM_LIFETIME_SECONDS = 300;
 /** "at most 5 minutes old", and the tolerance */
 const ACCEPTED_AFTER_ISSUE_SECONDS = 300 + CLOCK_TOLERANCE_SECONDS;
-/** An assertion with an iat ahead by the tolerance is accepted for this long; 30 s are added against rounding. */
-const JTI_MEMORY_MS = (CLOCK_TOLERANCE_SECONDS + ACCEPTED_AFTER_ISSUE_SECONDS + 30) * 1000;
 
 /** A received header or received claims, not verified. */
 type Received = Readonly<Record<string, unknown>>;
@@ -151,16 +149,10 @@ const checks: Checks<DecodedAssertion> = {
     if (typeof jti === "string" && jti !== "") return undefined;
     return { expected: "a jti that is a string", actual: jti === "" ? "an empty string" : shown(jti) };
   },
-  // This comes last, because it uses the jti. Two plugins, or two tenants, may use the same.
-  "assertion.replay"({ claims: { jti }, deployment: { usedAssertionIds }, plugin, now }) {
-    if (typeof jti !== "string" || jti === "") return undefined;
-    const key = JSON.stringify([plugin.tenantId, plugin.clientId, jti]);
-    const refusedUntil = usedAssertionIds.find(key);
-    if (refusedUntil !== undefined && now < refusedUntil) {
-      return { expected: "a jti not used before", actual: "a jti that was used" };
-    }
-    usedAssertionIds.set(key, now + JTI_MEMORY_MS, now + JTI_MEMORY_MS, now);
-    return undefined;
+  // This comes last, because it uses the jti.
+  "assertion.replay"({ claims: { jti }, deployment: { usedJtis }, plugin, now }) {
+    const isNew = typeof jti !== "string" || jti === "" || usedJtis.use(plugin, jti, now);
+    return unless(isNew, "a jti not used before", "a jti that was used");
   },
 };
 

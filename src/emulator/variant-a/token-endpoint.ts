@@ -1,24 +1,24 @@
 // Variant A's token endpoint: it checks the rules in order, then issues a token. Every refusal is opaque.
-import { answerTo, type Checks, firstRefusal, type Refusal, unless } from "../checks.js";
-import { recordTokenRequest } from "../flow/flow.js";
+
 import { NOT_STORED, readBody } from "../http/messages.js";
-import type { RequestNote } from "../journal.js";
+import { TOKEN_PATH_A } from "../http/paths.js";
 import {
   asGrant,
   readTokenRequest,
   repeatedParameter,
   secondAuthentication,
   shownGrantType,
-  wrongVerifier,
 } from "../oauth.js";
-import type { RateLimit } from "../options.js";
-import { TOKEN_PATH_A } from "../paths.js";
+import { recordTokenRequest } from "../records/flow.js";
+import type { RequestNote } from "../records/journal.js";
 import type { Operator } from "../registrations/operators.js";
 import type { Plugin } from "../registrations/plugins.js";
+import { answerTo, type Checks, firstRefusal, type Refusal, unless } from "../rules/checks.js";
+import { isMadeUpId, shown, shownClientId, shownUri } from "../rules/shown.js";
 import type { RuleId } from "../rules.js";
-import { isMadeUpId, shown, shownClientId, shownUri } from "../shown.js";
-import type { Deployment, LaunchCode } from "../state.js";
+import type { Deployment } from "../state/deployment.js";
 import { checkAssertion } from "./assertion.js";
+import { type PresentedCode, refuseCode } from "./launch-codes.js";
 
 const CLIENT_ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 /** What the client sends to find out whether Variant A is served. */
@@ -35,13 +35,13 @@ export async function answerTokenRequest(
   request: Request,
   note: RequestNote,
 ): Promise<Response> {
-  const { clock, customerLog, plugins, settings } = deployment;
+  const { clock, customerLog, launchCodes, plugins, settings } = deployment;
   const limited = checkRate(deployment, tenantId);
   if (limited !== undefined) {
     if (!settings.rateLimitedAttemptSpendsCode) return limited;
     const body = await readBody(request);
     const form = new URLSearchParams("text" in body ? body.text : "");
-    for (const code of form.getAll("code")) spendCode(deployment, code);
+    for (const code of form.getAll("code")) launchCodes.spend(code, clock());
     return limited;
   }
   const read = await readForm(deployment, request);
@@ -83,7 +83,7 @@ function checkRate(deployment: Deployment, tenantId: string): Response | undefin
   const { rateLimit } = deployment.settings;
   if (rateLimit === false || !switches.isEnforced("token-request.rate-limit")) return undefined;
   const now = clock();
-  const freesAt = takeSlot(deployment, tenantId, rateLimit, now);
+  const freesAt = deployment.rateWindows.takeSlot(tenantId, rateLimit, now);
   if (freesAt === undefined) return undefined;
   const actual = `one frees in ${freesAt - now} ms`;
   const finding = { expected: "a free slot in the tenant's window", actual };
@@ -96,25 +96,6 @@ function checkRate(deployment: Deployment, tenantId: string): Response | undefin
     status: 429,
     headers: { ...NOT_STORED, "content-length": "0", ...retryAfter },
   });
-}
-
-/**
- * An admitted request occupies a slot from its instant until just before the instant `windowSeconds` later. A refused
- * one occupies none, so it suffices to wait for the instant that is returned, at which a slot becomes free.
- */
-function takeSlot(
-  { rateWindows }: Deployment,
-  tenantId: string,
-  { requests, windowSeconds }: RateLimit,
-  now: number,
-): number | undefined {
-  const windowMs = windowSeconds * 1000;
-  // If the clock was set back, instants that are now in the future do not count.
-  const admitted = (rateWindows.find(tenantId) ?? []).filter((at) => at <= now && now < at + windowMs);
-  const [oldest] = admitted;
-  if (oldest !== undefined && admitted.length >= requests) return oldest + windowMs;
-  rateWindows.set(tenantId, [...admitted, now], now + windowMs, now);
-  return undefined;
 }
 
 const formChecks: Checks<{ readonly form: URLSearchParams; readonly request: Request }> = {
@@ -131,7 +112,7 @@ const FIELDS = [
 type TokenRequest = Readonly<Record<(typeof FIELDS)[number], string | undefined>>;
 
 async function readForm(deployment: Deployment, request: Request): Promise<TokenRequest | Refusal> {
-  const { settings, switches } = deployment;
+  const { clock, launchCodes, settings, switches } = deployment;
   const body = await readTokenRequest(switches, request, "token-request");
   if ("rule" in body) return body;
   const form = new URLSearchParams(body.text);
@@ -144,7 +125,7 @@ async function readForm(deployment: Deployment, request: Request): Promise<Token
   // values of a repeated parameter count, because a server with other rules could exchange any of them.
   const isExchange = form.getAll("grant_type").includes("authorization_code");
   if (isExchange && settings.unauthenticatedAttemptSpendsCode) {
-    for (const code of form.getAll("code")) spendCode(deployment, code);
+    for (const code of form.getAll("code")) launchCodes.spend(code, clock());
   }
   return refusal;
 }
@@ -162,10 +143,10 @@ const requestChecks: Checks<TokenRequest> = {
 };
 
 function grantToken(deployment: Deployment, tenantId: string, request: TokenRequest): Response | Refusal {
-  const { publicUrl, settings, switches } = deployment;
+  const { clock, launchCodes, publicUrl, settings, switches } = deployment;
   const code = request.grant_type === "authorization_code" ? request.code : undefined;
   // This comes before every rule, because an attempt that fails for any reason spends the code too.
-  const early = settings.unauthenticatedAttemptSpendsCode ? spendCode(deployment, code) : undefined;
+  const early = settings.unauthenticatedAttemptSpendsCode ? launchCodes.spend(code, clock()) : undefined;
   const malformed = firstRefusal(switches, requestChecks, request);
   if (malformed !== undefined) return malformed;
   const plugin = findPlugin(deployment, tenantId, request.client_id);
@@ -174,7 +155,7 @@ function grantToken(deployment: Deployment, tenantId: string, request: TokenRequ
   const tokenUrl = publicUrl() + TOKEN_PATH_A.replace("{tenantId}", tenantId);
   const refusal = checkAssertion(deployment, plugin, tokenUrl, request.client_assertion);
   if (refusal !== undefined) return refusal;
-  const presented = settings.unauthenticatedAttemptSpendsCode ? early : spendCode(deployment, code);
+  const presented = settings.unauthenticatedAttemptSpendsCode ? early : launchCodes.spend(code, clock());
   const { type } = plugin;
   if (request.grant_type !== GRANT_OF_TYPE[type]) {
     const finding = { expected: `${GRANT_OF_TYPE[type]} (type ${type})`, actual: shown(request.grant_type) };
@@ -201,39 +182,6 @@ function findPlugin(
   return { rule: "plugin.enabled", expected: "enabled", actual: "disabled", answer };
 }
 
-interface Attempt {
-  /** The code as it was before the attempt. */
-  readonly code: LaunchCode;
-  /** Epoch milliseconds. */
-  readonly at: number;
-  readonly plugin: Plugin;
-  readonly verifier: string | undefined;
-}
-
-type PresentedCode = Pick<Attempt, "code" | "at">;
-
-/**
- * "The code is spent on the first exchange attempt, whether that attempt succeeds or fails" (description, section 3).
- * This is synchronous, so that exactly one of concurrent attempts finds the code unspent.
- */
-function spendCode({ clock, launchCodes }: Deployment, value: string | undefined): PresentedCode | undefined {
-  const at = clock();
-  const code = launchCodes.change(value, { spent: true }, at);
-  return code && { code, at };
-}
-
-const codeChecks: Checks<Attempt> = {
-  "code.tenant": ({ code, plugin: { tenantId } }) =>
-    unless(code.tenantId === tenantId, `a code of ${shown(tenantId)}`, "a code of another tenant"),
-  "code.plugin": ({ code, plugin: { clientId } }) =>
-    unless(code.clientId === clientId, `a code of ${shown(clientId)}`, "a code of another plugin"),
-  "code.unspent": ({ code }) =>
-    unless(!code.spent, "a code at its first attempt", "a code that was presented before"),
-  "code.lifetime": ({ code: { expiresAt }, at }) =>
-    unless(at <= expiresAt, "a code within its lifetime", `it ended ${(at - expiresAt) / 1000} s ago`),
-  "code.verifier": ({ code, verifier }) => wrongVerifier(verifier, code.codeChallenge),
-};
-
 /** Returns the operator who launched the plugin, if the plugin may have a token for the code. */
 function redeemCode(
   { operators, switches }: Deployment,
@@ -247,7 +195,7 @@ function redeemCode(
   }
   const attempt = { ...presented, plugin, verifier: request.code_verifier };
   const { tenantId, userId } = presented.code;
-  const refusal = firstRefusal(switches, codeChecks, attempt);
+  const refusal = refuseCode(switches, attempt);
   return refusal ?? operators.find(tenantId, userId) ?? { ...unknown, actual: "a code of a former operator" };
 }
 

@@ -1,16 +1,16 @@
 // Variant B's authorization endpoint: the request, the login in progress, the person's decision, and the callback.
 import { z } from "zod";
-import { type Checks, firstRefusal, type Refusal, unless } from "../checks.js";
 import { EmulatorError, parseInput } from "../errors.js";
-import { type Flow, recordAuthorization, recordCallback } from "../flow/flow.js";
+import { AUTHORIZATION_PATH } from "../http/paths.js";
 import { isCodeChallenge, repeatedParameter } from "../oauth.js";
-import { AUTHORIZATION_PATH } from "../paths.js";
+import { type Flow, recordAuthorization, recordCallback } from "../records/flow.js";
 import type { ApiClient } from "../registrations/clients.js";
 import { isSameRedirectUri, scopeSchema } from "../registrations/fields.js";
 import { isPasswordOf, type Operator } from "../registrations/operators.js";
+import { type Checks, firstRefusal, type Refusal, unless } from "../rules/checks.js";
+import { shown, shownUri } from "../rules/shown.js";
 import { emulatorRules, type RuleId } from "../rules.js";
-import { shown, shownUri } from "../shown.js";
-import type { AuthorizationRequest, Deployment } from "../state.js";
+import type { AuthorizationRequest, Deployment } from "../state/deployment.js";
 
 /** A number of characters. It is limited because anyone can begin a login, and its request is stored. */
 const MAXIMUM_QUERY_LENGTH = 4096;

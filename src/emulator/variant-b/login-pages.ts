@@ -1,7 +1,6 @@
 // The pages of Variant B's authorization server; they work without JavaScript.
 import { html } from "hono/html";
-import type { Refusal } from "../checks.js";
-import { recordAuthorization, recordCallback, recordLogin } from "../flow/flow.js";
+import { AUTHORIZATION_PATH, CONSENT_PATH, LOGIN_PATH } from "../http/paths.js";
 import {
   type BrowserSession,
   findSession,
@@ -18,10 +17,11 @@ import {
   renderPage,
   type Visit,
 } from "../pages/page.js";
-import { AUTHORIZATION_PATH, CONSENT_PATH, LOGIN_PATH } from "../paths.js";
+import { recordAuthorization, recordCallback, recordLogin } from "../records/flow.js";
 import { displayName, type Operator } from "../registrations/operators.js";
+import type { Refusal } from "../rules/checks.js";
 import { emulatorRules, type RuleId } from "../rules.js";
-import type { AuthorizationRequest, Deployment } from "../state.js";
+import type { AuthorizationRequest, Deployment } from "../state/deployment.js";
 import {
   authenticatePerson,
   beginPending,

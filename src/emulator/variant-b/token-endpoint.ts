@@ -1,9 +1,6 @@
 // Variant B's token endpoint: it takes JSON and answers an access token, with a refresh token if a person logged in.
 import { z } from "zod";
-import { type Checks, type EmulatorRules, firstRefusal, type Refusal, unless } from "../checks.js";
-import { recordTokenRequest } from "../flow/flow.js";
 import { NOT_STORED, parseObject } from "../http/messages.js";
-import type { RequestNote } from "../journal.js";
 import {
   type Grant,
   readTokenRequest,
@@ -12,11 +9,20 @@ import {
   wrongVerifier,
 } from "../oauth.js";
 import type { Settings } from "../options.js";
+import { recordTokenRequest } from "../records/flow.js";
+import type { RequestNote } from "../records/journal.js";
 import type { ApiClient } from "../registrations/clients.js";
 import { isSecretOf, scopeSchema } from "../registrations/fields.js";
+import { type Checks, type EmulatorRules, firstRefusal, type Refusal, unless } from "../rules/checks.js";
+import { shown, shownUri } from "../rules/shown.js";
 import { emulatorRules } from "../rules.js";
-import { shown, shownUri } from "../shown.js";
-import type { Authorization, AuthorizationCode, Deployment, IssuedToken, RefreshToken } from "../state.js";
+import type {
+  Authorization,
+  AuthorizationCode,
+  Deployment,
+  IssuedToken,
+  RefreshToken,
+} from "../state/deployment.js";
 
 /**
  * Answers one POST with tokens or an error of RFC 6749 section 5.2. `grants` are those of the path: "Exchange of a

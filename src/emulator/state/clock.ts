@@ -1,6 +1,6 @@
 // The emulator's only clock. It shows real time until a test moves it.
 import { z } from "zod";
-import { EmulatorError, parseInput } from "./errors.js";
+import { EmulatorError, parseInput } from "../errors.js";
 
 export type Instant = number | string | Date;
 

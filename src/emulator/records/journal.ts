@@ -1,13 +1,13 @@
 // The journal of all answered requests, without those under /_emulator. It stores nothing that may be a credential.
 
 import { z } from "zod";
-import { ruleIdSchema } from "./checks.js";
-import { EmulatorError, parseInput } from "./errors.js";
-import { BoundedList } from "./expiring-map.js";
-import { FAULT_NAMES, type FaultName, faultMatchFields, LONGEST_TIMER_MS } from "./faults/faults.js";
-import type { Grant } from "./oauth.js";
-import type { RuleId } from "./rules.js";
-import { isQuotable } from "./shown.js";
+import { EmulatorError, parseInput } from "../errors.js";
+import { FAULT_NAMES, type FaultName, faultMatchFields, LONGEST_TIMER_MS } from "../faults/faults.js";
+import type { Grant } from "../oauth.js";
+import { ruleIdSchema } from "../rules/checks.js";
+import { isQuotable } from "../rules/shown.js";
+import type { RuleId } from "../rules.js";
+import { BoundedList } from "../state/expiring-map.js";
 
 /** The target of a request: a token endpoint, an API route, or a page. */
 export type Endpoint = "token" | "api" | "page";

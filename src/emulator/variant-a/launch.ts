@@ -1,21 +1,20 @@
 // A launch of a user-interface plugin: the host application opens it, and authorises it once for a code challenge.
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { type Refusal, unless } from "../checks.js";
 import { EmulatorError, parseInput } from "../errors.js";
-import { TO_BROWSER, TO_FRONT } from "../flow/flow.js";
 import { isCodeChallenge } from "../oauth.js";
+import { TO_BROWSER, TO_FRONT } from "../records/flow.js";
 import { identitySchema } from "../registrations/fields.js";
 import { operatorNames } from "../registrations/operators.js";
 import { pluginNames } from "../registrations/plugins.js";
+import { type Refusal, unless } from "../rules/checks.js";
+import { shown } from "../rules/shown.js";
 import { emulatorRules } from "../rules.js";
-import { shown } from "../shown.js";
-import type { Deployment, LaunchIdentity } from "../state.js";
+import type { Deployment } from "../state/deployment.js";
+import { CODE_MEMORY_MS, type LaunchIdentity } from "./launch-codes.js";
 
 /** Milliseconds. The description shows no limit. */
 const LAUNCH_LIFETIME_MS = 600_000;
-/** A record is kept for this long after it ends, so that the log can tell a late code from an unknown one. */
-const CODE_MEMORY_MS = 3_600_000;
 /** The page of a plugin that is registered without one. */
 const NO_PAGE = "about:blank";
 
@@ -113,8 +112,7 @@ function issueCode(deployment: Deployment, attempt: AuthorizationAttempt): Launc
   if (refusal !== undefined) return refusal;
   launches.change(opaqueCode, { used: true }, now);
   const expiresAt = now + settings.codeLifetimeSeconds * 1000;
-  const record = { tenantId, clientId, userId, codeChallenge, spent: false, expiresAt };
-  const code = launchCodes.mint(record, expiresAt + CODE_MEMORY_MS, now);
+  const code = launchCodes.issue(attempt, codeChallenge, expiresAt, now);
   const struck = { variant: "A", operation: "authorizeLaunch", tenantId, clientId } as const;
   const isPostedTwice = deployment.faults.strike("launch", struck) !== undefined;
   const state = settings.launchState === "launch-parameter" ? stateOf(opaqueCode) : opaqueCode;

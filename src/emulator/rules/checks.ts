@@ -1,8 +1,8 @@
 // Checks of rules, the refusals that they report, and the switches that skip them.
 import { z } from "zod";
-import { isName, mostAlike } from "../option-names.js";
-import { EmulatorError } from "./errors.js";
-import { emulatorRules, type RuleAnswer, type RuleId } from "./rules.js";
+import { isName, mostAlike } from "../../option-names.js";
+import { EmulatorError } from "../errors.js";
+import { emulatorRules, type RuleAnswer, type RuleId } from "../rules.js";
 
 /** The expected and the received value, in words that are safe to log (see `shown`). */
 export interface Finding {

@@ -1,21 +1,21 @@
 // Routes a request to its endpoint and records it in the journal.
-import { answerApiCall } from "./api/calls.js";
-import { variantOf } from "./api/route.js";
-import { routeTable } from "./api/routes.js";
-import { type Exchange, holdBack, type Sending, sendAnswer, underFaults } from "./faults/apply.js";
-import { hostRoutes } from "./host/host-application.js";
-import type { Connection } from "./http/connection.js";
-import type { Endpoint } from "./journal.js";
-import { GRANTS, type Grant } from "./oauth.js";
-import type { Settings } from "./options.js";
+import { answerApiCall } from "../api/calls.js";
+import { variantOf } from "../api/route.js";
+import { routeTable } from "../api/routes.js";
+import { type Exchange, holdBack, type Sending, sendAnswer, underFaults } from "../faults/apply.js";
+import { GRANTS, type Grant } from "../oauth.js";
+import type { Settings } from "../options.js";
+import type { Endpoint } from "../records/journal.js";
+import { shown } from "../rules/shown.js";
+import type { RuleId } from "../rules.js";
+import type { Deployment } from "../state/deployment.js";
+import { hostRoutes } from "../variant-a/host-application.js";
+import { answerTokenRequest } from "../variant-a/token-endpoint.js";
+import { loginRoutes } from "../variant-b/login-pages.js";
+import { answerClientRequest } from "../variant-b/token-endpoint.js";
+import type { Connection } from "./connection.js";
 import { pathUnder, TOKEN_PATH_A, TOKEN_PATH_B } from "./paths.js";
 import { type Routed, Router } from "./router.js";
-import type { RuleId } from "./rules.js";
-import { shown } from "./shown.js";
-import type { Deployment } from "./state.js";
-import { answerTokenRequest } from "./variant-a/token-endpoint.js";
-import { loginRoutes } from "./variant-b/login-pages.js";
-import { answerClientRequest } from "./variant-b/token-endpoint.js";
 
 type App = (deployment: Deployment, request: Request, connection: Connection) => Promise<Response>;
 

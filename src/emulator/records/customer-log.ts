@@ -1,11 +1,11 @@
 // The customer's log: every refusal with its real reason, which the answer does not contain.
 import { z } from "zod";
-import { answerTo, type Refusal, ruleIdSchema } from "./checks.js";
-import { parseInput } from "./errors.js";
-import { BoundedList } from "./expiring-map.js";
+import { parseInput } from "../errors.js";
+import { answerTo, type Refusal, ruleIdSchema } from "../rules/checks.js";
+import { isQuotable } from "../rules/shown.js";
+import { emulatorRules, type RuleId } from "../rules.js";
+import { BoundedList } from "../state/expiring-map.js";
 import { entryMatcher, type RequestNote, shownTenant } from "./journal.js";
-import { emulatorRules, type RuleId } from "./rules.js";
-import { isQuotable } from "./shown.js";
 
 /** One refusal. It contains no secret, assertion or token. */
 export interface CustomerLogEntry {

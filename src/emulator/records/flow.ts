@@ -1,9 +1,9 @@
 // Records the last launch (description, section 5.3) or login (section 5.8) step by step, for the page at /_emulator.
 // Secrets are reduced to their length.
 import { createHash } from "node:crypto";
-import type { Refusal } from "../checks.js";
 import type { ApiClient } from "../registrations/clients.js";
 import { isSameRedirectUri, scopeSchema } from "../registrations/fields.js";
+import type { Refusal } from "../rules/checks.js";
 import type { RuleId } from "../rules.js";
 
 /** `front` is the host or the authorization server. `client` is the plugin's backend or the API client. */

@@ -1,40 +1,30 @@
 // The settings and records of one emulated deployment. A reset replaces the whole deployment, so a request in
 // flight ends on the deployment on which it began. No other module keeps records.
-import { operationsOf } from "./api/routes.js";
-import { EmulatorRules } from "./checks.js";
+import { operationsOf } from "../api/routes.js";
+import { EmulatorFaults } from "../faults/faults.js";
+import type { Settings } from "../options.js";
+import { CustomerLog } from "../records/customer-log.js";
+import { FlowRecord } from "../records/flow.js";
+import { Journal } from "../records/journal.js";
+import { type ApiClient, ApiClients, ServiceAccounts } from "../registrations/clients.js";
+import type { JwksSource, PluginIdentity } from "../registrations/keys.js";
+import { type OperatorIdentity, Operators } from "../registrations/operators.js";
+import { Plugins } from "../registrations/plugins.js";
+import type { RegistrationNoun } from "../registrations/registry.js";
+import { EmulatorRules } from "../rules/checks.js";
+import { JtiMemory } from "../variant-a/jti-memory.js";
+import { LaunchCodes, type LaunchIdentity } from "../variant-a/launch-codes.js";
+import { SlidingWindow } from "../variant-a/sliding-window.js";
 import { EmulatorClock } from "./clock.js";
-import { CustomerLog } from "./customer-log.js";
-import { ExpiringMap, RandomSource, SecretMap } from "./expiring-map.js";
-import { EmulatorFaults } from "./faults/faults.js";
-import { FlowRecord } from "./flow/flow.js";
-import { Journal } from "./journal.js";
-import type { Settings } from "./options.js";
-import { type ApiClient, ApiClients, ServiceAccounts } from "./registrations/clients.js";
-import type { JwksSource, PluginIdentity } from "./registrations/keys.js";
-import { type OperatorIdentity, Operators } from "./registrations/operators.js";
-import { Plugins } from "./registrations/plugins.js";
-import type { RegistrationNoun } from "./registrations/registry.js";
+import { RandomSource, SecretMap } from "./expiring-map.js";
 
 /** Anyone can begin a login. If there are more (at most 40 MB), the oldest are forgotten. */
 const MOST_PENDING_LOGINS = 10_000;
-/** Each is kept for at most six and a half minutes, so this suffices for 2,500 assertions per second. */
-const MOST_ASSERTION_IDS = 1_000_000;
-
-/** The plugin that is launched, and the operator who launches it. */
-export type LaunchIdentity = PluginIdentity & OperatorIdentity;
 
 /** The launch that belongs to an opaque_code. */
 interface LaunchRecord extends LaunchIdentity {
   readonly used: boolean;
   /** Epoch milliseconds, the last instant at which it can be authorised. */
-  readonly expiresAt: number;
-}
-
-/** The launch that belongs to a code of the host application (Variant A). */
-export interface LaunchCode extends LaunchIdentity {
-  readonly codeChallenge: string;
-  readonly spent: boolean;
-  /** Epoch milliseconds, the last instant at which it can be exchanged. */
   readonly expiresAt: number;
 }
 
@@ -116,18 +106,16 @@ export interface Deployment {
   readonly switches: EmulatorRules;
   /** The base URL that clients are configured with, without a trailing slash. No request changes it. */
   readonly publicUrl: () => string;
-  /** The instants (epoch milliseconds) of the admitted token requests of each tenant. */
-  readonly rateWindows: ExpiringMap<readonly number[]>;
+  readonly rateWindows: SlidingWindow;
   readonly plugins: Plugins;
   readonly serviceAccounts: ServiceAccounts;
   readonly apiClients: ApiClients;
   readonly operators: Operators;
   readonly accessTokens: SecretMap<IssuedToken>;
-  /** For each used jti of a plugin the end (epoch milliseconds) until which a repeat is refused. */
-  readonly usedAssertionIds: ExpiringMap<number>;
+  readonly usedJtis: JtiMemory;
   /** The launches of Variant A by opaque_code, then by code. */
   readonly launches: SecretMap<LaunchRecord>;
-  readonly launchCodes: SecretMap<LaunchCode>;
+  readonly launchCodes: LaunchCodes;
   /** The logins of Variant B by the id in the form, by code and by refresh token. */
   readonly pendingLogins: SecretMap<PendingLogin>;
   readonly authorizationCodes: SecretMap<AuthorizationCode>;
@@ -158,15 +146,15 @@ export function createDeployment(
     clock: () => time.now(),
     switches: new EmulatorRules(settings.rules),
     publicUrl: lasting.publicUrl,
-    rateWindows: new ExpiringMap(),
+    rateWindows: new SlidingWindow(),
     plugins: new Plugins(settings.narrowingDelayMs, lasting.testKeys),
     serviceAccounts,
     apiClients,
     operators: new Operators(),
     accessTokens: new SecretMap(random),
-    usedAssertionIds: new ExpiringMap(MOST_ASSERTION_IDS),
+    usedJtis: new JtiMemory(),
     launches: new SecretMap(random),
-    launchCodes: new SecretMap(random),
+    launchCodes: new LaunchCodes(random),
     pendingLogins: new SecretMap(random, MOST_PENDING_LOGINS),
     authorizationCodes: new SecretMap(random),
     refreshTokens: new SecretMap(random),

@@ -1,6 +1,5 @@
 // Variant A's host application (description, section 5.3): sign-in, the page with the sidebar, and its script's requests.
 import { html } from "hono/html";
-import type { Refusal } from "../checks.js";
 import { parseObject } from "../http/messages.js";
 import {
   type BrowserSession,
@@ -24,9 +23,11 @@ import {
 import { tenantIdSchema } from "../registrations/fields.js";
 import { displayName, isPasswordOf, type Operator } from "../registrations/operators.js";
 import type { Plugin } from "../registrations/plugins.js";
+import type { Refusal } from "../rules/checks.js";
 import { emulatorRules } from "../rules.js";
-import type { Deployment, LaunchIdentity } from "../state.js";
+import type { Deployment } from "../state/deployment.js";
 import { authorizeLaunch, openLaunch } from "./launch.js";
+import type { LaunchIdentity } from "./launch-codes.js";
 
 /** `failed` is the user id of a refused sign-in. The browser keeps its session, for forms in other tabs. */
 function signInPage(visit: HostVisit, failed?: string): Promise<Response> {
