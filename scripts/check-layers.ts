@@ -71,7 +71,7 @@ const LAYERS: readonly Layer[] = [
   },
   {
     holds: "src/contract/",
-    may: ["generated/", "genson-js", "jose", "yaml", "zod", "src/emulator/rules.ts"],
+    may: ["generated/", "jose", "yaml", "zod", "src/emulator/rules.ts"],
   },
   {
     holds: "src/generate/",

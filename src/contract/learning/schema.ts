@@ -2,7 +2,6 @@
  * JSON Schemas of observed values (2020-12). They hold names and types, never a value. Names can be values too: the
  * members of an object that is keyed by ids, dates or e-mail addresses become `additionalProperties`.
  */
-import { createSchema, mergeSchemas, type Schema } from "genson-js";
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -16,11 +15,20 @@ const alikeShapes = 6;
 const alikeValues = 40;
 
 /**
- * Stand for the members of a map, and for members beside fields whose names may be values, while genson-js merges: it
- * knows no `additionalProperties`. Each holds a list. No field has such a name.
+ * What the values of one place have in common. An object that is a map has no fields, and `others`, as an object has whose
+ * other names may be values.
  */
-const mapName = "*";
-const othersName = "?";
+interface Shape {
+  readonly types: ReadonlySet<unknown>;
+  /** Of an array, unless it is empty. */
+  readonly items?: Shape | undefined;
+  readonly fields: Readonly<Record<string, Shape>>;
+  readonly required: readonly string[];
+  /** Of the members whose names are not shown. */
+  readonly others?: Shape | undefined;
+}
+
+const typeNames: readonly unknown[] = ["null", "boolean", "number", "integer", "string", "array", "object"];
 
 /**
  * Infers the schema of a JSON value. `ids` are known ids, which as names of members are values.
@@ -29,31 +37,30 @@ const othersName = "?";
  * inferSchema([{ id: "door" }]); // { type: "array", items: { type: "object", properties: { id: { type: "string" } }, ... } }
  */
 export function inferSchema(value: unknown, ids: ReadonlySet<string> = new Set()): JsonSchema {
-  const schema = fromGenson(createSchema(withoutNames(value, ids, mostLevels)) as Inferred);
+  const schema = schemaOf(shapeOf(value, ids, mostLevels));
   return JSON.stringify(schema).length > mostCharacters ? {} : schema;
 }
 
 /** Merges the schemas of several answers: a member that one of them lacks is not required. */
 export function mergeObserved(schemas: readonly JsonSchema[]): JsonSchema {
-  const known = schemas.flatMap((schema) => toGenson(schema, 0) ?? []);
   const isOpen = schemas.some((schema) => Object.keys(Object(schema)).length === 0);
-  return isOpen || known.length === 0 ? {} : fromGenson(merge(known));
+  const merged = isOpen ? undefined : merge(schemas.map((schema) => readShape(schema, 0)));
+  return merged === undefined ? {} : schemaOf(merged);
 }
 
 /** Whether the name may be shown: a field's name, and not a date, an address, or an id. */
 export function isFieldName(name: string, ids: ReadonlySet<string> = new Set()): boolean {
-  // Validators and genson-js read a name of Object.prototype, such as valueOf, from every object.
+  // Validators read a name of Object.prototype, such as valueOf, from every object.
   const isWord = /^[$@_\p{L}][\p{L}\p{N}_.:$-]{0,39}$/u.test(name) && !(name in Object.prototype);
   const digits = name.match(/\p{N}/gu)?.length ?? 0;
   return isWord && !ids.has(name) && digits < 4 && !/[-.:]\p{N}+$/u.test(name);
 }
 
-/** Replaces names that may be values, with `mapName` or `othersName`, and bounds the depth. */
-function withoutNames(value: unknown, ids: ReadonlySet<string>, levels: number): unknown {
-  if (typeof value !== "object" || value === null) return value;
-  const inside = (member: unknown) => withoutNames(member, ids, levels - 1);
-  if (Array.isArray(value)) return levels > 0 ? value.map(inside) : [];
-  if (levels === 0) return {};
+function shapeOf(value: unknown, ids: ReadonlySet<string>, levels: number): Shape {
+  const types = new Set([Number.isInteger(value) ? "integer" : kindOf(value)]);
+  const inside = (member: unknown) => shapeOf(member, ids, levels - 1);
+  if (typeof value !== "object" || value === null || levels === 0) return { types, ...noFields };
+  if (Array.isArray(value)) return { types, items: merge(value.map(inside)), ...noFields };
   const members = Object.entries(value);
   const stems = sharedStems(Object.keys(value));
   // Neither of `{ ada: { userId: "ada" } }` nor of `{ room1: {}, room2: {} }`.
@@ -62,14 +69,61 @@ function withoutNames(value: unknown, ids: ReadonlySet<string>, levels: number):
     if (typeof member !== "object" || member === null) return true;
     return !Object.values(member).includes(name) && !stems.has(stemOf(name));
   };
-  const fields = members.filter(isField);
-  const others = members.filter((member) => !isField(member));
   const kinds = new Set(members.map(([, member]) => kindOf(member)).filter((kind) => kind !== "null"));
-  const isMap = others.length > 0 && (fields.length === 0 || kinds.size === 1);
-  if (isMap) return { [mapName]: members.map(([, member]) => inside(member)) };
-  const named = fields.map(([name, member]) => [name, inside(member)]);
-  if (others.length > 0) named.push([othersName, others.map(([, member]) => inside(member))]);
-  return Object.fromEntries(named);
+  const isMap = kinds.size === 1 && !members.every(isField);
+  const fields = isMap ? [] : members.filter(isField);
+  const others = isMap ? members : members.filter((member) => !isField(member));
+  const named = Object.fromEntries(fields.map(([name, member]) => [name, inside(member)]));
+  return withMap({
+    types,
+    fields: named,
+    required: Object.keys(named),
+    others: merge(others.map(([, member]) => inside(member))),
+  });
+}
+
+const noFields = { fields: {}, required: [] };
+
+/** Returns undefined if there is no shape to merge. */
+function merge(all: readonly (Shape | undefined)[]): Shape | undefined {
+  const shapes = all.filter((shape) => shape !== undefined);
+  if (shapes.length === 0) return undefined;
+  const types = new Set(shapes.flatMap((shape) => [...shape.types]));
+  if (types.has("number")) types.delete("integer");
+  const objects = shapes.filter((shape) => shape.types.has("object"));
+  const byName = new Map<string, Shape[]>();
+  for (const { fields } of objects)
+    for (const [name, field] of Object.entries(fields))
+      byName.set(name, [...(byName.get(name) ?? []), field]);
+  const fields: Record<string, Shape> = {};
+  for (const [name, own] of byName) fields[name] = merge(own) as Shape;
+  const required = Object.keys(fields).filter((name) =>
+    objects.every((shape) => shape.required.includes(name)),
+  );
+  const isMap = objects.some((shape) => shape.others !== undefined && Object.keys(shape.fields).length === 0);
+  const merged = {
+    types,
+    items: merge(shapes.map(({ items }) => items)),
+    ...{ fields, required, others: merge(objects.map(({ others }) => others)) },
+  };
+  return withMap(merged, isMap);
+}
+
+/** Makes a map of an object whose members have so much in common that their names are ids. */
+function withMap(shape: Shape, isMap = false): Shape {
+  const members = Object.values(shape.fields);
+  if (!isMap && !areAlike(members)) return shape;
+  return { ...shape, ...noFields, others: merge([shape.others, ...members]) };
+}
+
+function areAlike(members: readonly Shape[]): boolean {
+  const [first, ...others] = members;
+  if (first === undefined || members.length > mostMembers) return first !== undefined;
+  const [type] = first.types;
+  if (!members.every(({ types }) => types.size === 1 && types.has(type))) return false;
+  if (type !== "object") return members.length >= (type === "array" ? alikeShapes : alikeValues);
+  const isShared = (name: string) => others.every(({ fields }) => Object.hasOwn(fields, name));
+  return members.length >= alikeShapes && Object.keys(first.fields).some(isShared);
 }
 
 /** `room1` and `room2` have one stem. */
@@ -87,76 +141,45 @@ function kindOf(value: unknown): string {
   return Array.isArray(value) ? "array" : typeof value;
 }
 
-/** What genson-js makes: names of types, no other keyword. */
-interface Inferred {
-  readonly type?: string | readonly string[];
-  readonly items?: Inferred;
-  readonly properties?: Readonly<Record<string, Inferred>>;
-  readonly required?: readonly string[];
-  readonly anyOf?: readonly Inferred[];
-}
-
-const merge = (schemas: readonly Inferred[]) => mergeSchemas(schemas as Schema[]) as Inferred;
-
-/** Sorts the names, and describes maps as JSON Schema does. */
-function fromGenson({ type, items, properties, required = [], anyOf }: Inferred): JsonSchema {
-  if (anyOf !== undefined) return { anyOf: anyOf.map(fromGenson) };
-  if (items !== undefined) return { type, items: fromGenson(items) };
-  if (properties === undefined) return { type };
-  const { [mapName]: map, [othersName]: others, ...fields } = properties;
-  const schemas = Object.values(fields);
-  const unnamed = [map, others].flatMap((list) => list?.items ?? []);
-  if (map !== undefined || isMap(schemas)) {
-    const all = merge([...unnamed, ...schemas]);
-    return { type, additionalProperties: fromGenson(all) };
-  }
+function schemaOf({ types, items, fields, required, others }: Shape): JsonSchema {
   const names = Object.keys(fields).sort();
-  const sorted = names.map((name) => [name, fromGenson(fields[name] ?? {})]);
-  const needed = required.filter((name) => name !== othersName).sort();
-  return {
-    type,
-    properties: Object.fromEntries(sorted),
-    ...(needed.length > 0 && { required: needed }),
-    ...(unnamed.length > 0 && { additionalProperties: fromGenson(merge(unnamed)) }),
-  };
+  const isObject = names.length > 0 || others !== undefined;
+  const plain = typeNames.filter(
+    (name) => types.has(name) && !(name === "array" && items) && !(name === "object" && isObject),
+  );
+  const parts: JsonSchema[] = [];
+  if (plain.length > 0) parts.push({ type: plain.length > 1 ? plain : plain[0] });
+  if (items !== undefined) parts.push({ type: "array", items: schemaOf(items) });
+  if (isObject)
+    parts.push({
+      type: "object",
+      ...(names.length > 0 && {
+        properties: Object.fromEntries(names.map((name) => [name, schemaOf(fields[name] as Shape)])),
+      }),
+      ...(required.length > 0 && { required: [...required].sort() }),
+      ...(others && { additionalProperties: schemaOf(others) }),
+    });
+  const [only = {}] = parts;
+  return parts.length > 1 ? { anyOf: parts } : only;
 }
-
-/** Whether the members have so much in common that their names are ids. */
-function isMap(schemas: readonly Inferred[]): boolean {
-  const [first, ...others] = schemas;
-  if (first === undefined || schemas.length > mostMembers) return first !== undefined;
-  if (!others.every(({ type }) => type !== undefined && type === first.type)) return false;
-  if (first.type !== "object") return schemas.length >= (first.type === "array" ? alikeShapes : alikeValues);
-  const common = Object.keys(first.properties ?? {});
-  const isShared = (name: string) => others.every(({ properties = {} }) => Object.hasOwn(properties, name));
-  return schemas.length >= alikeShapes && common.some(isShared);
-}
-
-const typeNames: readonly unknown[] = ["null", "boolean", "number", "integer", "string", "array", "object"];
 
 /** Reads a schema of `inferSchema`, which may come from a file. Returns undefined for what it does not write. */
-function toGenson(schema: unknown, level: number): Inferred | undefined {
-  if (typeof schema !== "object" || schema === null || level > 3 * mostLevels) return undefined;
-  const { type, items, properties, required, additionalProperties, anyOf } = schema as JsonSchema;
-  const inside = (part: unknown) => toGenson(part, level + 1);
-  const parts = Array.isArray(anyOf) ? anyOf.flatMap((part) => inside(part) ?? []) : [];
-  if (parts.length > 0) return { anyOf: parts };
-  const types = [type].flat().filter((name): name is string => typeNames.includes(name));
-  if (types.length !== 1) return types.length === 0 ? undefined : { type: types };
-  const [only = ""] = types;
-  const item = only === "array" ? inside(items) : undefined;
-  if (only !== "object") return { type: only, ...(item !== undefined && { items: item }) };
-  const fields = Object.entries(Object(properties) as object).flatMap(([name, part]) => {
+function readShape(schema: unknown, level: number): Shape | undefined {
+  if (level > 3 * mostLevels) return undefined;
+  const { type, items, properties, required, additionalProperties, anyOf }: JsonSchema = Object(schema);
+  const inside = (part: unknown) => readShape(part, level + 1);
+  if (Array.isArray(anyOf)) return merge(anyOf.map(inside));
+  const types = new Set([type].flat().filter((name) => typeNames.includes(name)));
+  if (types.size === 0) return undefined;
+  const shape = { types, items: types.has("array") ? inside(items) : undefined };
+  if (!types.has("object")) return { ...shape, ...noFields };
+  const fields: Record<string, Shape> = {};
+  for (const [name, part] of Object.entries(Object(properties) as object)) {
     const field = isFieldName(name) ? inside(part) : undefined;
-    return field === undefined ? [] : [[name, field] as const];
-  });
-  const values = inside(additionalProperties);
-  const unnamed = fields.length === 0 ? mapName : othersName;
-  if (values !== undefined) fields.push([unnamed, { type: "array", items: values }]);
-  if (fields.length === 0) return { type: only };
-  const names = new Set(fields.map(([name]) => name));
-  const needed = Array.isArray(required) ? required.filter((name) => names.has(name)) : [];
-  return { type: only, properties: Object.fromEntries(fields), required: needed };
+    if (field !== undefined) fields[name] = field;
+  }
+  const needed = Array.isArray(required) ? required.filter((name) => Object.hasOwn(fields, name)) : [];
+  return { ...shape, fields, required: needed, others: inside(additionalProperties) };
 }
 
 /** Texts that a standard fixes, so that they tell nothing about the deployment (RFC 6749 sections 5.1 and 5.2). */
