@@ -51,7 +51,7 @@ const LAYERS: readonly Layer[] = [
   {
     holds: "src/stores/",
     may: [...GROUND, "jose"],
-    mayType: ["src/auth/token-store.ts"],
+    mayType: ["src/auth/shared/token-store.ts"],
   },
   { holds: "src/json-schema/", may: ["zod"] },
   {

@@ -2,12 +2,12 @@
 import type { OperationTypes } from "../generated/operations.js";
 import { type AuthOptions, authNames, resolveAuthOptions } from "./auth/auth.js";
 import { driverOf, type MachineCredential } from "./auth/credentials/credential.js";
+import type { TokenLifecycle } from "./auth/lifecycle/token-lifecycle.js";
 import { type MachineTokensContext, machineTokens } from "./auth/machine-tokens.js";
-import { RecentlyUsed } from "./auth/recently-used.js";
-import { SharedState } from "./auth/shared-state.js";
-import { TokenEndpointState } from "./auth/token-endpoint.js";
-import type { TokenLifecycle } from "./auth/token-lifecycle.js";
-import { isUnknownPath } from "./auth/token-request.js";
+import { TokenEndpointState } from "./auth/request/rate-limit-gate.js";
+import { isUnknownPath } from "./auth/request/token-request.js";
+import { RecentlyUsed } from "./auth/shared/recently-used.js";
+import { SharedState } from "./auth/shared/shared-state.js";
 import type { DetectionContext } from "./choose-variant.js";
 import type { LookupTypes } from "./client/outcome.js";
 import {

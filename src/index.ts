@@ -27,8 +27,8 @@ export {
 } from "./auth/credentials/plugins.js";
 export type { CryptoKeyLike, KeyObjectLike, PrivateKey, Signer } from "./auth/credentials/signing-key.js";
 export { type CreateAuthOptions, createAuth } from "./auth/machine-tokens.js";
-export type { PersonAuthOptions } from "./auth/person-refresh.js";
-export type { StoredValue, TokenStore } from "./auth/token-store.js";
+export type { PersonAuthOptions } from "./auth/person/person-refresh.js";
+export type { StoredValue, TokenStore } from "./auth/shared/token-store.js";
 export type { Validate, ValidatedAnswer } from "./client/caller.js";
 export type { Api } from "./client/operation-index.js";
 export type {

@@ -1,16 +1,16 @@
 /** Gets a person's tokens from the code of a launch (Variant A) or of a login (Variant B), or from the store. */
 import { ownAuthNames, type PersonAuth } from "./auth/auth.js";
-import { exchangeCode } from "./auth/code-exchange.js";
 import type { PreparedApiClient } from "./auth/credentials/clients.js";
 import { requireText } from "./auth/credentials/credential.js";
+import { exchangeCode } from "./auth/person/code-exchange.js";
 import {
   type PersonAuthOptions,
   type PersonContext,
   PersonLifecycle,
   personContext,
-} from "./auth/person-refresh.js";
-import { readGrant } from "./auth/stored-grant.js";
-import type { TokenStore } from "./auth/token-store.js";
+} from "./auth/person/person-refresh.js";
+import { readGrant } from "./auth/person/stored-grant.js";
+import type { TokenStore } from "./auth/shared/token-store.js";
 import { locate, type Variant } from "./errors.js";
 import { isLoopback, untilAborted } from "./http/exchange.js";
 import { lazy } from "./http/lazy.js";
@@ -19,7 +19,7 @@ import { invalidOption, requireCode, requireCodeVerifier, requireOptions, requir
 import { memoryStore } from "./stores/memory.js";
 
 /** The module is loaded lazily, because only a login needs it. */
-const authorization = /* @__PURE__ */ lazy(() => import("./auth/authorization.js"));
+const authorization = /* @__PURE__ */ lazy(() => import("./auth/person/authorization.js"));
 
 const personNames: NamesOf<PersonAuthOptions> = { ...ownAuthNames, person: true };
 

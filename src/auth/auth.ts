@@ -15,7 +15,7 @@ import {
   resolveRequestOptions,
   type TargetOptions,
 } from "../variants/target.js";
-import type { TokenStore } from "./token-store.js";
+import type { TokenStore } from "./shared/token-store.js";
 
 /**
  * Returns access tokens for one tenant of one deployment.

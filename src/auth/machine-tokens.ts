@@ -29,15 +29,14 @@ import {
   type MachineCredential,
   type PreparedCredential,
 } from "./credentials/credential.js";
-import { type SharedKey, SharedState } from "./shared-state.js";
-import { TokenEndpointState } from "./token-endpoint.js";
 import {
   RefusalBackoff,
   type Renewal,
   type SharedRefusal,
   TokenLifecycle,
   type TokenSource,
-} from "./token-lifecycle.js";
+} from "./lifecycle/token-lifecycle.js";
+import { TokenEndpointState } from "./request/rate-limit-gate.js";
 import {
   explainRefusal,
   mayBeOutOfBounds,
@@ -45,7 +44,8 @@ import {
   sendTokenRequest,
   type TokenEndpoint,
   type TokenReply,
-} from "./token-request.js";
+} from "./request/token-request.js";
+import { type SharedKey, SharedState } from "./shared/shared-state.js";
 
 export interface MachineTokensContext extends Omit<TokenEndpoint, "emit"> {
   readonly driver: CredentialDriver;

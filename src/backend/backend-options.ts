@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { OperationTypes } from "../../generated/operations.js";
 import { type AuthOptions, authNames, resolveAuthOptions, type ServiceEvent } from "../auth/auth.js";
-import { type TokenStore, withStoreErrors } from "../auth/token-store.js";
+import { type TokenStore, withStoreErrors } from "../auth/shared/token-store.js";
 import { type CallOptions, callNames } from "../client/caller.js";
 import type { LookupTypes } from "../client/outcome.js";
 import { countdown, type ResolvedClock, zero } from "../clock.js";

@@ -1,6 +1,6 @@
 /** Bounds what strangers can make this backend send: each made-up code costs a signature and a request. */
-import { RecentlyUsed } from "../auth/recently-used.js";
-import type { TokenStore } from "../auth/token-store.js";
+import { RecentlyUsed } from "../auth/shared/recently-used.js";
+import type { TokenStore } from "../auth/shared/token-store.js";
 import { countdown } from "../clock.js";
 import { invalidOption } from "../options.js";
 import type { Settings } from "./backend-options.js";

@@ -1,5 +1,5 @@
 /** Keeps the backend's own data in the token store, with typed records and random tokens. */
-import type { TokenStore } from "../auth/token-store.js";
+import type { TokenStore } from "../auth/shared/token-store.js";
 import { isStoreError } from "../errors.js";
 
 interface RecordsOptions {

@@ -3,7 +3,7 @@
  * followed by hand, so that the bearer never leaves the base URL.
  */
 import { type AccessToken, type Auth, callSupport, type RequestEvents } from "../auth/auth.js";
-import type { PersonRequiredError } from "../auth/stored-grant.js";
+import type { PersonRequiredError } from "../auth/person/stored-grant.js";
 import {
   type ErrorContext,
   isTransportError,

@@ -1,5 +1,5 @@
 /** The words and the likely causes of a refused call. Loaded lazily. */
-import type { PersonRequiredError } from "../auth/stored-grant.js";
+import type { PersonRequiredError } from "../auth/person/stored-grant.js";
 import { type ApiErrorCode, type Cause, wireText } from "../errors.js";
 import type { RefusedCall } from "./call-error.js";
 

@@ -1,6 +1,6 @@
 /** Makes the error of a refused call; call-diagnosis.ts finds its words and its causes. */
 import type { AccessToken, Auth, CallSupport } from "../auth/auth.js";
-import type { PersonRequiredError } from "../auth/stored-grant.js";
+import type { PersonRequiredError } from "../auth/person/stored-grant.js";
 import {
   ApiError,
   type ApiErrorCode,

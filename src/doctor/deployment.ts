@@ -1,5 +1,5 @@
 /** Checks what needs no credential: the address, reachability, TLS, the clock and the variant. */
-import { ServerClock } from "../auth/server-clock.js";
+import { ServerClock } from "../auth/request/server-clock.js";
 import { systemClock } from "../clock.js";
 import { type Detection, isBivariantError, isConfigurationError, type Variant } from "../errors.js";
 import { type Answer, defaultFetch, exchange } from "../http/exchange.js";

@@ -1,5 +1,5 @@
 /** Checks the arguments of a store's methods before anything is written. Throws `option_invalid`. */
-import type { TokenStore } from "../auth/token-store.js";
+import type { TokenStore } from "../auth/shared/token-store.js";
 import type { NamesOf } from "../option-names.js";
 import { invalidOption, requireOptions } from "../options.js";
 

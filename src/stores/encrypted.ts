@@ -1,5 +1,5 @@
 /** `bivariant/stores/encrypted`: encrypts the values of any token store. */
-import type { TokenStore } from "../auth/token-store.js";
+import type { TokenStore } from "../auth/shared/token-store.js";
 import { StoreError } from "../errors.js";
 import { requireObject } from "../options.js";
 import { requireEntry, requireKey } from "./arguments.js";

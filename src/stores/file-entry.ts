@@ -26,7 +26,7 @@ import {
   unlinkSync,
 } from "node:fs";
 import { join } from "node:path";
-import type { StoredValue } from "../auth/token-store.js";
+import type { StoredValue } from "../auth/shared/token-store.js";
 import { StoreError } from "../errors.js";
 import type { Encryption } from "./encryption.js";
 import {

@@ -2,7 +2,7 @@
 import { readdirSync, unlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { performance } from "node:perf_hooks";
-import type { TokenStore } from "../auth/token-store.js";
+import type { TokenStore } from "../auth/shared/token-store.js";
 import { type ClockOptions, resolveClock } from "../clock.js";
 import { StoreError } from "../errors.js";
 import type { NamesOf } from "../option-names.js";

@@ -1,5 +1,5 @@
 /** A token store in the memory of this process. */
-import type { StoredValue, TokenStore } from "../auth/token-store.js";
+import type { StoredValue, TokenStore } from "../auth/shared/token-store.js";
 import { type ClockOptions, resolveClock } from "../clock.js";
 import { StoreError } from "../errors.js";
 import type { NamesOf } from "../option-names.js";

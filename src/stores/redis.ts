@@ -1,5 +1,5 @@
 /** `bivariant/stores/redis`: a token store in Redis or Valkey, shared by any number of machines. */
-import type { TokenStore } from "../auth/token-store.js";
+import type { TokenStore } from "../auth/shared/token-store.js";
 import { type ClockOptions, inTime, type ResolvedClock, resolveClock } from "../clock.js";
 import { isStoreError, StoreError } from "../errors.js";
 import type { NamesOf } from "../option-names.js";
@@ -153,7 +153,7 @@ export function redisStore(
 const usualLeaseMs = 15_000;
 /**
  * How long after the time limit of a lock its last command may be unanswered, and how long any of its commands may be: as
- * long as callers wait for a store that is not needed (`auth/shared-state.ts`).
+ * long as callers wait for a store that is not needed (`auth/shared/shared-state.ts`).
  */
 const [answerMs, longestAnswerMs] = [1_000, 2_500];
 /** Entries that expire later are stored without expiry. */

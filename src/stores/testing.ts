@@ -1,5 +1,5 @@
 /** `bivariant/stores/testing`: tests of the promises that every token store must keep, for any test runner. */
-import type { StoredValue, TokenStore } from "../auth/token-store.js";
+import type { StoredValue, TokenStore } from "../auth/shared/token-store.js";
 import { type Clock, inTime, type ResolvedClock, resolveClock } from "../clock.js";
 import { isStoreError, type StoreErrorCode } from "../errors.js";
 import type { NamesOf } from "../option-names.js";

@@ -2,9 +2,9 @@
 import type { ResolvedAuthOptions } from "../auth/auth.js";
 import { driverOf, type MachineCredential } from "../auth/credentials/credential.js";
 import { machineTokens } from "../auth/machine-tokens.js";
-import { RecentlyUsed } from "../auth/recently-used.js";
-import { SharedState } from "../auth/shared-state.js";
-import { TokenEndpointState } from "../auth/token-endpoint.js";
+import { TokenEndpointState } from "../auth/request/rate-limit-gate.js";
+import { RecentlyUsed } from "../auth/shared/recently-used.js";
+import { SharedState } from "../auth/shared/shared-state.js";
 import { deadlineIn } from "../clock.js";
 import { examineAssertion } from "../doctor/assertion.js";
 import { examineCall, explainRefusal } from "../doctor/call.js";

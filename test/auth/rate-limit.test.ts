@@ -1,6 +1,6 @@
 // A 429 of the token endpoint: one gate for each tenant, Retry-After, and the schedule without it.
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { RateLimitGate } from "../../src/auth/token-endpoint.js";
+import { RateLimitGate } from "../../src/auth/request/rate-limit-gate.js";
 import { deadlineIn, resolveClock } from "../../src/clock.js";
 import { parseRetryAfterMs } from "../../src/http/backoff.js";
 import { type CreateAuthOptions, createAuth, createConnector, type ServiceEvent } from "../../src/index.js";

@@ -1,6 +1,6 @@
 // The option `clock`: what fake timers, `{ now }`, the clock of the emulator and a complete clock each end.
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { RateLimitGate } from "../../src/auth/token-endpoint.js";
+import { RateLimitGate } from "../../src/auth/request/rate-limit-gate.js";
 import { deadlineIn, resolveClock } from "../../src/clock.js";
 import { createEmulator } from "../../src/emulator/index.js";
 import { type CreateAuthOptions, createService, memoryStore, type ServiceEvent } from "../../src/index.js";

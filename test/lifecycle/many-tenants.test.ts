@@ -1,6 +1,6 @@
 // One connector for many tenants: keys are imported once, memory is bounded, and failures stay with their tenant.
 import { describe, expect, test, vi } from "vitest";
-import { RecentlyUsed } from "../../src/auth/recently-used.js";
+import { RecentlyUsed } from "../../src/auth/shared/recently-used.js";
 import { createConnector, memoryStore, servicePlugin } from "../../src/index.js";
 import { BASE_URL } from "../support/auth.js";
 import { steppedClock } from "../support/clock.js";

@@ -19,7 +19,7 @@ const SOUND: Tree = {
   "src/http/exchange.ts": `export { options as exchange } from "../options.js";\n`,
   "src/variants/variant-a.ts": `import { exchange } from "../http/exchange.js";\nexport const a = exchange;\n`,
   "src/variants/limits.ts": "export const limit = 1;\n",
-  "src/auth/token-store.ts": `export interface TokenStore { get(): string }\n`,
+  "src/auth/shared/token-store.ts": `export interface TokenStore { get(): string }\n`,
   "src/auth/auth.ts": `import { SignJWT } from "jose";\nimport { a } from "../variants/variant-a.js";\nexport const auth = [SignJWT, a];\n`,
   "src/client/call.ts": `import createClient from "openapi-fetch";\nimport type { TokenStore } from "../auth/token-store.js";\nexport const call: [unknown, TokenStore?] = [createClient];\n`,
   "src/stores/memory.ts": `import type { TokenStore } from "../auth/token-store.js";\nexport const store: TokenStore = { get: () => "" };\n`,
@@ -124,7 +124,7 @@ test.each([
     tree: {
       "src/client/late.ts": `import { type TokenStore } from "../auth/token-store.js";\nexport type T = TokenStore;\n`,
     },
-    finding: `src/client/late.ts imports src/auth/token-store.ts: ${ONLY_TYPES}`,
+    finding: `src/client/late.ts imports src/auth/shared/token-store.ts: ${ONLY_TYPES}`,
   },
   {
     name: "an import of a computed path",

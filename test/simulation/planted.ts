@@ -58,10 +58,10 @@ export interface PlantedFault extends Planted {
   readonly change?: Change;
 }
 
-const lifecycle = "auth/token-lifecycle.ts";
-const refresh = "auth/person-refresh.ts";
-const exchange = "auth/code-exchange.ts";
-const gate = "auth/token-endpoint.ts";
+const lifecycle = "auth/lifecycle/token-lifecycle.ts";
+const refresh = "auth/person/person-refresh.ts";
+const exchange = "auth/person/code-exchange.ts";
+const gate = "auth/request/rate-limit-gate.ts";
 const redis = "stores/redis.ts";
 
 export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
@@ -85,7 +85,7 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
   ),
   "a grant is stored under the tenant": inSource(
     "person isolation",
-    "auth/stored-grant.ts",
+    "auth/person/stored-grant.ts",
     'return JSON.stringify(["grant", variant, target.baseUrl, target.tenantId, clientId, person]);',
     'return JSON.stringify(["grant", variant, target.baseUrl, target.tenantId, clientId, person.slice(0, 0)]);',
   ),
@@ -189,7 +189,7 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
   ),
   "a clock that is set back costs the trust in the server's": inSource(
     "healing",
-    "auth/server-clock.ts",
+    "auth/request/server-clock.ts",
     "Math.abs(receivedAt - sentAt) / 2 + 1_000;",
     "(receivedAt - sentAt) / 2 + 1_000;",
   ),

@@ -6,8 +6,8 @@ import type { NamesOf } from "../../option-names.js";
 import { requireOptions } from "../../options.js";
 import type { Target } from "../../variants/target.js";
 import { userAgent } from "../../version.js";
-import { RecentlyUsed } from "../recently-used.js";
-import type { TokenEndpointState } from "../token-endpoint.js";
+import type { TokenEndpointState } from "../request/rate-limit-gate.js";
+import { RecentlyUsed } from "../shared/recently-used.js";
 
 /** Settings, or a function that returns them for a deployment and tenant, or `undefined` if that tenant has none. */
 export type Settings<T> = T | ((target: Target) => T | undefined | Promise<T | undefined>);

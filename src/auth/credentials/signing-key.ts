@@ -3,7 +3,7 @@ import type { JWK } from "jose";
 import { calculateJwkThumbprint } from "jose/jwk/thumbprint";
 import { ConfigurationError, type ConfigurationErrorCode } from "../../errors.js";
 import { requireOptions } from "../../options.js";
-import { RecentlyUsed } from "../recently-used.js";
+import { RecentlyUsed } from "../shared/recently-used.js";
 // The import names jose's subpath, since the whole of jose takes twice as long to load. WebCrypto reads the keys, since
 // jose's own reader brings the tables of all other algorithms.
 

@@ -8,7 +8,7 @@ import {
   UnexpectedResponseError,
   type Variant,
   wireText,
-} from "../errors.js";
+} from "../../errors.js";
 import {
   type Answer,
   exchange,
@@ -19,8 +19,8 @@ import {
   recordOf,
   sendRequest,
   wasNotSent,
-} from "../http/exchange.js";
-import type { Target } from "../variants/target.js";
+} from "../../http/exchange.js";
+import type { Target } from "../../variants/target.js";
 import {
   type AccessToken,
   createAccessToken,
@@ -28,10 +28,10 @@ import {
   type Operator,
   type ResolvedAuthOptions,
   withoutUndefined,
-} from "./auth.js";
-import type { PreparedCredential, Refusal, SentAttempt, TokenAttempt } from "./credentials/credential.js";
-import type { SharedState } from "./shared-state.js";
-import type { TokenEndpointState } from "./token-endpoint.js";
+} from "../auth.js";
+import type { PreparedCredential, Refusal, SentAttempt, TokenAttempt } from "../credentials/credential.js";
+import type { SharedState } from "../shared/shared-state.js";
+import type { TokenEndpointState } from "./rate-limit-gate.js";
 
 /** The token endpoint that requests go to, with the options of the identity that sends them. */
 export interface TokenEndpoint {

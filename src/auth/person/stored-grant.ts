@@ -8,11 +8,11 @@ import {
   RelaunchRequiredError,
   StoreError,
   type Variant,
-} from "../errors.js";
-import type { Target } from "../variants/target.js";
-import { type AccessToken, createAccessToken, type Emit, storeFailed } from "./auth.js";
-import { isRedirect, isUnknownPath } from "./token-request.js";
-import type { TokenStore } from "./token-store.js";
+} from "../../errors.js";
+import type { Target } from "../../variants/target.js";
+import { type AccessToken, createAccessToken, type Emit, storeFailed } from "../auth.js";
+import { isRedirect, isUnknownPath } from "../request/token-request.js";
+import type { TokenStore } from "../shared/token-store.js";
 
 /** The token and, in Variant B, the refresh token that renews it. */
 export interface PersonGrant {

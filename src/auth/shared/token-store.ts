@@ -1,6 +1,6 @@
 /** The store of tokens and detections that many processes can share. */
-import { inTime, type ResolvedClock } from "../clock.js";
-import { isBivariantError, StoreError } from "../errors.js";
+import { inTime, type ResolvedClock } from "../../clock.js";
+import { isBivariantError, StoreError } from "../../errors.js";
 
 export interface StoredValue {
   readonly value: string;

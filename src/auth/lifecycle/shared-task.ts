@@ -5,9 +5,9 @@
  * task that such a request started is never settled. So a caller that joins a task waits for a limited time, by a timer
  * of its own request, and after that for a task of its own.
  */
-import type { ResolvedClock } from "../clock.js";
-import { isBivariantError } from "../errors.js";
-import { listen, unlisten } from "../http/exchange.js";
+import type { ResolvedClock } from "../../clock.js";
+import { isBivariantError } from "../../errors.js";
+import { listen, unlisten } from "../../http/exchange.js";
 
 /** Returns what a caller waits for instead: after an error of the task, or, without an error, when the task is lost. */
 type Instead<T> = (error?: unknown) => Promise<T> | undefined;

@@ -13,18 +13,18 @@
  *   sent again after an older copy of the store was restored;
  * - a refusal ends the login only if the store holds no newer refresh token.
  */
-import { countdown, deadlineIn } from "../clock.js";
+import { countdown, deadlineIn } from "../../clock.js";
 import {
   isStoreError,
   StoreError,
   TokenRequestError,
   UnexpectedResponseError,
   type Variant,
-} from "../errors.js";
-import { sleep } from "../http/backoff.js";
-import { jsonObject } from "../http/exchange.js";
-import { invalidOption } from "../options.js";
-import { parseTarget, type TargetOptions } from "../variants/target.js";
+} from "../../errors.js";
+import { sleep } from "../../http/backoff.js";
+import { jsonObject } from "../../http/exchange.js";
+import { invalidOption } from "../../options.js";
+import { parseTarget, type TargetOptions } from "../../variants/target.js";
 import {
   type AccessToken,
   type AuthOptions,
@@ -32,7 +32,7 @@ import {
   type PersonAuth,
   type ResolvedAuthOptions,
   resolveAuthOptions,
-} from "./auth.js";
+} from "../auth.js";
 import {
   clientErrors,
   fingerprintOf,
@@ -41,8 +41,24 @@ import {
   type PreparedPersonCredential,
   personDriverOf,
   type SentRefreshTokens,
-} from "./credentials/credential.js";
-import { SharedState } from "./shared-state.js";
+} from "../credentials/credential.js";
+import {
+  RefusalBackoff,
+  type Renewal,
+  TokenLifecycle,
+  type TokenSource,
+} from "../lifecycle/token-lifecycle.js";
+import { TokenEndpointState } from "../request/rate-limit-gate.js";
+import {
+  AnswerLost,
+  explainRefusal,
+  type IssuedTokens,
+  readTokensOnce,
+  sendOnce,
+  type TokenEndpoint,
+} from "../request/token-request.js";
+import { SharedState } from "../shared/shared-state.js";
+import { type TokenStore, withStoreErrors } from "../shared/token-store.js";
 import {
   grantKey,
   type PersonGrant,
@@ -51,17 +67,6 @@ import {
   type StoredGrant,
   StoredGrantHandle,
 } from "./stored-grant.js";
-import { TokenEndpointState } from "./token-endpoint.js";
-import { RefusalBackoff, type Renewal, TokenLifecycle, type TokenSource } from "./token-lifecycle.js";
-import {
-  AnswerLost,
-  explainRefusal,
-  type IssuedTokens,
-  readTokensOnce,
-  sendOnce,
-  type TokenEndpoint,
-} from "./token-request.js";
-import { type TokenStore, withStoreErrors } from "./token-store.js";
 
 /** The person, the tenant of a deployment and the credential that tokens are for. */
 export interface PersonAuthOptions<V extends Variant = Variant> extends AuthOptions, TargetOptions {

@@ -6,9 +6,9 @@ import {
   generateRandomState,
   validateAuthResponse,
 } from "oauth4webapi";
-import { LoginRequiredError, wireText } from "../errors.js";
-import { invalidOption, requireCode } from "../options.js";
-import type { PreparedApiClient } from "./credentials/clients.js";
+import { LoginRequiredError, wireText } from "../../errors.js";
+import { invalidOption, requireCode } from "../../options.js";
+import type { PreparedApiClient } from "../credentials/clients.js";
 
 export interface AuthorizationRequest {
   readonly url: string;

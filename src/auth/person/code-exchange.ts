@@ -1,12 +1,10 @@
 /** The exchange of an authorization code for a person's token. A code is sent once, whatever happens. */
-import { deadlineIn } from "../clock.js";
-import { isStoreError, locate, TokenRequestError, TransportError } from "../errors.js";
-import { type Emit, emitter, storeFailed } from "./auth.js";
-import { type CodeGrant, clientErrors, fingerprintOf } from "./credentials/credential.js";
-import { type PersonContext, PersonLifecycle } from "./person-refresh.js";
-import { SharedTask } from "./shared-task.js";
-import { findGrant, type PersonGrant, personRequiredError, writeGrant } from "./stored-grant.js";
-import { reportEnd } from "./token-lifecycle.js";
+import { deadlineIn } from "../../clock.js";
+import { isStoreError, locate, TokenRequestError, TransportError } from "../../errors.js";
+import { type Emit, emitter, storeFailed } from "../auth.js";
+import { type CodeGrant, clientErrors, fingerprintOf } from "../credentials/credential.js";
+import { SharedTask } from "../lifecycle/shared-task.js";
+import { reportEnd } from "../lifecycle/token-lifecycle.js";
 import {
   AnswerLost,
   explainRefusal,
@@ -15,7 +13,9 @@ import {
   readTokensOnce,
   sendOnce,
   type TokenEndpoint,
-} from "./token-request.js";
+} from "../request/token-request.js";
+import { type PersonContext, PersonLifecycle } from "./person-refresh.js";
+import { findGrant, type PersonGrant, personRequiredError, writeGrant } from "./stored-grant.js";
 
 /** A code lives two minutes (section 8 of the description), or at most ten (RFC 6749 section 4.1.2). */
 const spentMarkLifetimeMs = 660_000;

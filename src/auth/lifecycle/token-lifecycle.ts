@@ -8,11 +8,11 @@
  *
  * There are no timers: tokens are renewed when they are used. All state is in the instance.
  */
-import { countdown, deadlineIn, type ResolvedClock, zero } from "../clock.js";
-import { failureOf, isRateLimitedError, isTransportError, locate, type Variant } from "../errors.js";
-import { backoffMs } from "../http/backoff.js";
-import type { NamesOf } from "../option-names.js";
-import { requireOptions, requireSignal } from "../options.js";
+import { countdown, deadlineIn, type ResolvedClock, zero } from "../../clock.js";
+import { failureOf, isRateLimitedError, isTransportError, locate, type Variant } from "../../errors.js";
+import { backoffMs } from "../../http/backoff.js";
+import type { NamesOf } from "../../option-names.js";
+import { requireOptions, requireSignal } from "../../options.js";
 import {
   type AccessToken,
   type Auth,
@@ -24,9 +24,9 @@ import {
   type RequestEvents,
   type ResolvedAuthOptions,
   type TokenOptions,
-} from "./auth.js";
+} from "../auth.js";
+import type { TokenEndpoint } from "../request/token-request.js";
 import { SharedTask } from "./shared-task.js";
-import type { TokenEndpoint } from "./token-request.js";
 
 /** One renewal of a token. Its events carry the `requestId` of the caller that started it. */
 export interface Renewal extends RequestEvents {

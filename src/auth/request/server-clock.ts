@@ -1,6 +1,6 @@
 /** Learns by how much the clock of the server is ahead of this machine, for the instants of client assertions. */
-import { parseHttpDate } from "../http/backoff.js";
-import type { Answer } from "../http/exchange.js";
+import { parseHttpDate } from "../../http/backoff.js";
+import type { Answer } from "../../http/exchange.js";
 
 /** Smaller offsets are within the tolerance of the service (30 s, section 2.2 of the description). */
 const applyBeyondMs = 15_000;
