@@ -21,11 +21,11 @@ const SOUND: Tree = {
   "src/variants/limits.ts": "export const limit = 1;\n",
   "src/auth/shared/token-store.ts": `export interface TokenStore { get(): string }\n`,
   "src/auth/auth.ts": `import { SignJWT } from "jose";\nimport { a } from "../variants/variant-a.js";\nexport const auth = [SignJWT, a];\n`,
-  "src/client/call.ts": `import createClient from "openapi-fetch";\nimport type { TokenStore } from "../auth/token-store.js";\nexport const call: [unknown, TokenStore?] = [createClient];\n`,
-  "src/stores/memory.ts": `import type { TokenStore } from "../auth/token-store.js";\nexport const store: TokenStore = { get: () => "" };\n`,
+  "src/client/call.ts": `import createClient from "openapi-fetch";\nimport type { TokenStore } from "../auth/shared/token-store.js";\nexport const call: [unknown, TokenStore?] = [createClient];\n`,
+  "src/stores/memory.ts": `import type { TokenStore } from "../auth/shared/token-store.js";\nexport const store: TokenStore = { get: () => "" };\n`,
   "src/stores/file.ts": `import { readFileSync } from "node:fs";\nexport const file = readFileSync;\n`,
   "src/connect.ts": `import { auth } from "./auth/auth.js";\nimport { store } from "./stores/memory.js";\nexport const connect = [auth, store];\n`,
-  "src/index.ts": `export { connect } from "./connect.js";\nexport type * from "./auth/token-store.js";\nexport type * from "../generated/schemas.js";\n`,
+  "src/index.ts": `export { connect } from "./connect.js";\nexport type * from "./auth/shared/token-store.js";\nexport type * from "../generated/schemas.js";\n`,
   "src/json-schema/index.ts": `import { z } from "zod";\nexport const check = z;\n`,
   "src/validate.ts": `import { check } from "./json-schema/index.js";\nimport type { call } from "./client/call.js";\nexport const validate = (c: typeof call) => [check, c];\n`,
   "src/page/index.ts": `export const page = 1;\n`,
@@ -76,7 +76,7 @@ const BROKEN: readonly Row[] = [
   ...(["lazy", "type", "inline type"] as const).map((kind) =>
     row("src/auth/late.ts", "../client/call.js", "auth may not import client", { kind }),
   ),
-  row("src/client/late.ts", "../auth/token-store.js", ONLY_TYPES),
+  row("src/client/late.ts", "../auth/shared/token-store.js", ONLY_TYPES),
   row("src/client/sign.ts", "jose", "client may not import jose"),
   row("src/connector.ts", "./stores/file.js", "the top level may not import stores"),
   row("src/connector.ts", "./backend/handler.js", "the top level may not import backend", { kind: "type" }),
@@ -122,7 +122,7 @@ test.each([
   {
     name: "an import of inline types, which stays in the output, where only types are allowed",
     tree: {
-      "src/client/late.ts": `import { type TokenStore } from "../auth/token-store.js";\nexport type T = TokenStore;\n`,
+      "src/client/late.ts": `import { type TokenStore } from "../auth/shared/token-store.js";\nexport type T = TokenStore;\n`,
     },
     finding: `src/client/late.ts imports src/auth/shared/token-store.ts: ${ONLY_TYPES}`,
   },
