@@ -1,17 +1,27 @@
-// Compiles src/ and generated/ into a clean dist/, which npm packs: declarations of each source, and the code of each
-// entry in few files, because loading modules one by one costs several times what running them costs.
+// Compiles src/ and generated/ into a clean dist/, which npm packs: the declarations that entries need, and the code of each
+// entry in few files, because loading modules one by one costs several times what running them costs. Packages that only the
+// tools need are bundled into these files, so that an install brings only what runs in production.
 import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, readFileSync, rmSync } from "node:fs";
+import { isBuiltin as isBuiltinModule } from "node:module";
 import { dirname, join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
-import { type BuildOptions, build, type Plugin } from "esbuild";
+import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
+import { pruneDeclarations } from "./declarations.js";
+import { writeNotices } from "./notices.js";
 
 /** The fields of package.json that decide what a user of the package gets. */
 export interface Manifest {
   readonly name: string;
   readonly bin?: Readonly<Record<string, string>>;
   readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
+  readonly dependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
+}
+
+/** The packages that stay imports: those that npm installs with this one, and those that its users add. */
+export function installedPackages({ dependencies, peerDependencies }: Manifest): readonly string[] {
+  return Object.keys({ ...dependencies, ...peerDependencies });
 }
 
 export function readManifest(root: string): Manifest {
@@ -40,26 +50,47 @@ function entryPoints(root: string): { readonly all: readonly string[]; readonly 
  * Bundlers get a chunk for every set of entries, so that an app loads nothing that it does not use. Node would have to
  * load all those files one by one, so it gets one chunk for everything that the first entry loads.
  */
-export async function bundleEntries(root: string, outdir: string): Promise<void> {
+export async function bundleEntries(root: string, outdir: string): Promise<readonly Metafile[]> {
   const { all, forNode } = entryPoints(root);
-  const shared: BuildOptions = {
+  const shared = {
     absWorkingDir: root,
     outbase: ".",
     chunkNames: "chunks/[name]-[hash]",
     bundle: true,
     splitting: true,
-    packages: "external",
+    external: installedPackages(readManifest(root)).flatMap((name) => [name, `${name}/*`]),
     format: "esm",
     platform: "node",
     target: "es2022",
     logLevel: "warning",
-  };
-  await build({ ...shared, entryPoints: [...all], outdir });
+    metafile: true,
+  } as const satisfies BuildOptions;
+  const forAll = await build({ ...shared, entryPoints: [...all], outdir, plugins: [builtins, lean] });
   const [main, ...others] = forNode.map((entry) => join(root, entry));
-  if (main === undefined) return;
-  const plugins = [oneChunk(main, others)];
-  await build({ ...shared, entryPoints: [...forNode], outdir: join(outdir, FOR_NODE), plugins });
+  if (main === undefined) return [forAll.metafile];
+  const plugins = [builtins, lean, oneChunk(main, others)];
+  const node = await build({
+    ...shared,
+    entryPoints: [...forNode],
+    outdir: join(outdir, FOR_NODE),
+    plugins,
+  });
+  return [forAll.metafile, node.metafile];
 }
+
+/** An ES module has no `require`, with which a bundled package of CommonJS loads the modules of Node. */
+const builtins: Plugin = {
+  name: "builtins",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^/ }, ({ kind, path }) => {
+      const isBuiltin = kind === "require-call" && isBuiltinModule(path);
+      return isBuiltin ? { path, namespace: "builtin" } : undefined;
+    });
+    onLoad({ filter: /^/, namespace: "builtin" }, ({ path }) => ({
+      contents: `module.exports = process.getBuiltinModule(${JSON.stringify(path)});`,
+    }));
+  },
+};
 
 /**
  * esbuild makes a chunk for every set of entries that share modules, and treats what `import()` loads as an entry. With
@@ -85,6 +116,24 @@ function oneChunk(main: string, others: readonly string[]): Plugin {
   };
 }
 
+/** Smaller forms of bundled packages: what is used of undici, and yaml in ES modules, of which the rest is left out. */
+const lean: Plugin = {
+  name: "lean",
+  setup({ onResolve, onLoad, initialOptions: { absWorkingDir: resolveDir = "." } }) {
+    onResolve({ filter: /^undici$/ }, ({ path }) => ({ path, namespace: "lean" }));
+    onLoad({ filter: /^/, namespace: "lean" }, () => ({
+      contents: `export { default as EnvHttpProxyAgent } from "undici/lib/dispatcher/env-http-proxy-agent.js";
+        import web from "undici/lib/web/fetch/index.js";
+        export const fetch = web.fetch;`,
+      resolveDir,
+    }));
+    onResolve({ filter: /^yaml$/ }, () => ({
+      path: join(resolveDir, "node_modules/yaml/browser/dist/index.js"),
+      sideEffects: false,
+    }));
+  },
+};
+
 /** Resolves imports of the package by its name to the sources of its entries. */
 export function entriesFromSources(root: string): Plugin {
   const { name, exports } = readManifest(root);
@@ -105,8 +154,13 @@ async function buildPackage(root: string): Promise<boolean> {
   rmSync(join(root, "dist"), { recursive: true, force: true });
   const compiler = ["node_modules/typescript-7/bin/tsc", "--project", "tsconfig.build.json"];
   if (spawnSync(process.execPath, compiler, { cwd: root, stdio: "inherit" }).status !== 0) return false;
-  await bundleEntries(root, "dist");
-  for (const file of Object.values(readManifest(root).bin ?? {})) {
+  const bundled = await bundleEntries(root, "dist");
+  writeNotices(root, bundled);
+  const manifest = readManifest(root);
+  const wrong = pruneDeclarations(root, manifest);
+  for (const one of wrong) console.error(one);
+  if (wrong.length > 0) return false;
+  for (const file of Object.values(manifest.bin ?? {})) {
     if (!existsSync(file) || !readFileSync(file, "utf8").startsWith("#!/usr/bin/env node\n")) {
       console.error(`${file} must exist and start with "#!/usr/bin/env node" to be installed as a command.`);
       return false;

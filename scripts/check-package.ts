@@ -1,6 +1,6 @@
 // Packs the package as npm would publish it and checks that it works in an empty folder: lint, install, import, run, compile.
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -89,6 +89,28 @@ async function runCommand(folder: string, command: string): Promise<readonly str
   return stdout.includes(command) ? [] : [`npx ${command} --help does not name ${command}`];
 }
 
+const mostPackages = 8;
+const mostInstalledMB = 13;
+const mostTarballMB = 1.1;
+
+/** What an install of the package alone brings. */
+function installSize(folder: string, tarball: string): readonly string[] {
+  const modules = join(folder, "node_modules");
+  const { packages } = JSON.parse(readFileSync(join(modules, ".package-lock.json"), "utf8"));
+  const count = Object.keys(packages).length;
+  const sizes = readdirSync(modules, { recursive: true, withFileTypes: true }).map((entry) =>
+    entry.isFile() ? statSync(join(entry.parentPath, entry.name)).size : 0,
+  );
+  const installedMB = sizes.reduce((sum, one) => sum + one, 0) / 1e6;
+  const tarballMB = statSync(tarball).size / 1e6;
+  console.log(`${count} packages, ${installedMB.toFixed(1)} MB installed, ${tarballMB.toFixed(2)} MB packed`);
+  return [
+    ...(count > mostPackages ? [`an install brings ${count} packages, more than ${mostPackages}`] : []),
+    ...(installedMB > mostInstalledMB ? [`an install has more than ${mostInstalledMB} MB`] : []),
+    ...(tarballMB > mostTarballMB ? [`the tarball has more than ${mostTarballMB} MB`] : []),
+  ];
+}
+
 /** Entry points that import an optional peer. All others must work without any. */
 const NEED_PEER: Readonly<Record<string, string>> = { "./opentelemetry": "@opentelemetry/api" };
 
@@ -109,6 +131,7 @@ async function tryInstalled(manifest: Manifest, folder: string, tarball: string)
   const entries = Object.keys(manifest.exports);
   const commands = Object.keys(manifest.bin ?? {});
   const findings = [
+    ...installSize(folder, tarball),
     ...(await importAll(entries.filter((entry) => !(entry in NEED_PEER)))),
     ...(await Promise.all(commands.map((command) => runCommand(folder, command)))).flat(),
   ];
