@@ -19,6 +19,22 @@ export interface Manifest {
   readonly peerDependencies?: Readonly<Record<string, string>>;
 }
 
+/** What is bundled: packages that only the tools need, and a parser that a call with events loads. */
+export const BUNDLED: readonly string[] = [
+  "@cfworker/json-schema",
+  "@hono/node-server",
+  "commander",
+  "csv-parse",
+  "csv-stringify",
+  "eventsource-parser",
+  "hono",
+  "json-p3",
+  "p-map",
+  "randexp",
+  "undici",
+  "yaml",
+];
+
 /** The packages that stay imports: those that npm installs with this one, and those that its users add. */
 export function installedPackages({ dependencies, peerDependencies }: Manifest): readonly string[] {
   return Object.keys({ ...dependencies, ...peerDependencies });

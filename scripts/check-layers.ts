@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import ts from "typescript";
+import { BUNDLED } from "./build.js";
 import { type Edge, importGraph } from "./import-graph.js";
 
 interface Layer {
@@ -167,10 +168,14 @@ function checkEdge(edge: Edge, own: string | undefined): string | undefined {
 }
 
 function checkDeclared(edges: readonly Edge[], manifest: Manifest): string[] {
-  const declared = { ...manifest.dependencies, ...manifest.peerDependencies };
+  const { dependencies, peerDependencies } = manifest;
+  const declared = [...Object.keys({ ...dependencies, ...peerDependencies }), ...BUNDLED];
   return edges
-    .filter(({ target, to }) => target === "package" && to !== manifest.name && !(`${to}` in declared))
-    .map(({ from, to }) => `${from} imports ${to}: package.json declares it neither a dependency nor a peer`);
+    .filter(({ target, to }) => target === "package" && to !== manifest.name && !declared.includes(to))
+    .map(
+      ({ from, to }) =>
+        `${from} imports ${to}: package.json declares it neither a dependency nor a peer, and it is not in BUNDLED of scripts/build.ts`,
+    );
 }
 
 /** Each use of the time or randomness of the machine in a layer that takes both from its clock. */
