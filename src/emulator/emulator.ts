@@ -139,7 +139,8 @@ export interface Emulator {
    */
   login(login: LoginRequest): { callbackUrl: string };
   /**
-   * The private key, as a JWK, of a plugin that was registered without a `jwks`. It stays the same across resets.
+   * The private key, as a JWK, of a plugin that was registered without a `jwks`. It stays the same across resets. Those of
+   * the first eight plugins are part of this package, so they are no secret.
    * @throws {@link EmulatorError} `not_registered`.
    * @example
    * const privateKey = emulator.testKey({ tenantId: "acme", clientId: "reporter" });
@@ -207,14 +208,14 @@ const addressSchema = z.strictObject({
  */
 export function createEmulator<T extends ApiTypes = ApiTypes>(options: EmulatorOptions<T> = {}): Emulator {
   let given = parseEmulatorOptions(options);
-  const { publicUrl: configured = DEFAULT_PUBLIC_URL, randomSeed } = given;
+  const { publicUrl: configured = DEFAULT_PUBLIC_URL } = given;
   const { origin, pathname } = new URL(configured);
   const prefix = pathname.replace(/^(.*[^/])?\/+$/, "$1");
   let listening: Listening | undefined;
   let isListening = false;
   const publicUrl = () => ((given.publicUrl === undefined && listening?.origin) || origin) + prefix;
 
-  const testKeys = new TestKeys(randomSeed);
+  const testKeys = new TestKeys();
   const deploy = (settings: Settings) => {
     const deployment = createDeployment(settings, { publicUrl, testKeys });
     applySeed(deployment, settings.seed);

@@ -149,8 +149,8 @@ export interface EmulatorOptions<T extends ApiTypes = ApiTypes> {
   /** The state that it starts with and that `reset` restores. Default: nothing. */
   readonly seed?: EmulatorSeed | undefined;
   /**
-   * With it, ids, codes, tokens and test keys are the same in every run that asks for them in the same order. They can
-   * be guessed, so it is for tests only. By default they are random.
+   * With it, ids, codes and tokens are the same in every run that asks for them in the same order. They can be guessed, so
+   * it is for tests only. By default they are random.
    */
   readonly randomSeed?: number | undefined;
 }

@@ -139,7 +139,7 @@ describe("markup from outside", () => {
     expectHarmless(pages);
     expect(pages).toContain("&lt;script&gt;alert(1)&lt;/script&gt;");
     const browser = await new AdminBrowser(emulator).open("/_emulator/plugins");
-    await browser.send(browser.formOf("update", "acme", EVIL), { enabled: "false" });
+    await browser.send(browser.formOf("enabled", "acme", EVIL));
     expect(browser.text()).toContain("disabled");
   });
 
@@ -151,9 +151,9 @@ describe("markup from outside", () => {
       expectHarmless(browser.html);
     }
     const { browser } = await atAdmin("/faults?name=fields");
-    await browser.send("arm", { fields: EVIL, "match.tenantId": `</textarea>${EVIL}` });
+    await browser.send("arm", { members: `</textarea>${EVIL}` });
     expect(browser.response.status).toBe(400);
     expectHarmless(browser.html);
-    expect(browser.value("arm", "match.tenantId")).toBe(`</textarea>${EVIL}`);
+    expect(browser.value("arm", "members")).toBe(`</textarea>${EVIL}`);
   });
 });

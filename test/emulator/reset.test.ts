@@ -176,20 +176,29 @@ describe("reset with options", () => {
   });
 });
 
-describe("a seed number", () => {
-  test("makes keys, codes, tokens and ids the same in every run; without one they differ", async () => {
-    const run = async (randomSeed?: number) => {
-      const emulator = createEmulator({ seed, randomSeed });
-      const answer = await post(emulator, signedForm(emulator, reporter));
-      const launch = emulator.launch(launched);
-      return { key: emulator.testKey(reporter), answer: await answer.json(), url: launch.url };
-    };
-    const [first, again, ...others] = await Promise.all([run(7), run(7), run(8), run(), run()]);
-    expect(again).toEqual(first);
-    for (const part of ["key", "answer", "url"] as const)
-      expect(new Set([first, ...others].map((made) => JSON.stringify(made[part]))).size).toBe(4);
-    expect(first.key.n).toHaveLength(342);
+test("a seed number makes codes, tokens and ids the same in every run; keys are, without one too", async () => {
+  const run = async (randomSeed?: number) => {
+    const emulator = createEmulator({ seed, randomSeed });
+    const answer = await post(emulator, signedForm(emulator, reporter));
+    const launch = emulator.launch(launched);
+    return { key: emulator.testKey(reporter), answer: await answer.json(), url: launch.url };
+  };
+  const [first, again, ...others] = await Promise.all([run(7), run(7), run(8), run(), run()]);
+  expect(again).toEqual(first);
+  for (const part of ["answer", "url"] as const)
+    expect(new Set([first, ...others].map((made) => JSON.stringify(made[part]))).size).toBe(4);
+  for (const { key } of others) expect(key).toEqual(first.key);
+});
+
+test("each plugin has a test key of its own, also beyond those that are part of the package", () => {
+  const emulator = createEmulator();
+  const keys = Array.from({ length: 10 }, (_, at) => {
+    const plugin = { tenantId: "acme", clientId: `plugin-${at}` };
+    emulator.registerPlugin({ ...plugin, type: "service" });
+    return emulator.testKey(plugin).n;
   });
+  expect(new Set(keys).size).toBe(10);
+  for (const modulus of keys) expect(modulus).toHaveLength(342);
 });
 
 test("testKey has no key for a plugin that has a JWKS of its own", () => {

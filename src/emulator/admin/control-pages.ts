@@ -1,11 +1,12 @@
 // The pages on which a person steers the emulator: the overview with clock and reset, the faults, and the rules.
 import { html } from "hono/html";
 import { EmulatorError } from "../errors.js";
-import { type Fault, type FaultName, type FaultReport, faultMoments, faultSchema } from "../faults/faults.js";
+import type { Fault, FaultName, FaultReport } from "../faults/faults.js";
+import { parseObject } from "../http/messages.js";
 import { AUTHORIZATION_PATH, TOKEN_PATH_A, TOKEN_PATH_B } from "../http/paths.js";
 import { linkTo, type Markup } from "../pages/page.js";
 import { emulatorRules, type RuleId } from "../rules.js";
-import { confirmation, form, formField, readSchemaFields, schemaFields } from "./form.js";
+import { confirmation, type Field, form, formField } from "./form.js";
 import {
   ADMIN_PATH,
   type AdminPage,
@@ -68,15 +69,15 @@ function currentTime({ deployment: { time: clock } }: AdminView): Markup {
 function clockForms(view: AdminView): Markup {
   const button = (id: string, text: string) => html`<button name="do" value="${id}">${text}</button>`;
   const toggle = view.deployment.time.frozen ? button("resume", "Resume") : button("freeze", "Freeze");
-  const line = (id: string, field: object, submit: Markup) => {
-    const content = html`${formField(view, { form: id, name: "clock", ...field })}${submit}`;
+  const line = (id: string, field: Omit<Field, "name">, value: string, submit: Markup) => {
+    const content = html`${formField(view, id, { name: "clock", ...field }, value)}${submit}`;
     return form(view, { id, action: "/clock", className: "line", content });
   };
-  const seconds = { label: "Advance by seconds", value: "120", hint: "A negative number goes back." };
+  const seconds = { label: "Advance by seconds", hint: "A negative number goes back." };
   const at = { label: "Set to", required: true, hint: "2026-03-01T12:00:00Z, or epoch milliseconds." };
   return html`${livePart(view, "clock", currentTime)}
 ${form(view, { id: "run", action: "/clock", className: "row", content: html`${toggle} ${button("reset", "Reset")}` })}
-${line("advance", seconds, button("advance", "Advance"))}${line("set", at, button("set", "Set"))}`;
+${line("advance", seconds, "120", button("advance", "Advance"))}${line("set", at, "", button("set", "Set"))}`;
 }
 
 function tenants({ deployment }: AdminView): Markup {
@@ -100,9 +101,12 @@ export const faultsPage: AdminPage = {
   parts: { faults: armed },
   actions: {
     "/faults": ({ deployment: { faults } }, fields) => {
-      const name = (fields.get("name") ?? "") as FaultName;
-      const known = faultNames.includes(name) ? readSchemaFields(fields, shapeOf(name)) : {};
-      faults.add({ ...known, name } as Fault);
+      const members = parseObject(fields.get("members") ?? "");
+      if (members === undefined) {
+        const issues = ["members: must be a JSON object"];
+        throw new EmulatorError("option_invalid", "members", { issues });
+      }
+      faults.add({ ...members, name: fields.get("name") } as Fault);
     },
     "/faults/remove": ({ deployment: { faults } }, fields) => {
       const id = fields.get("remove");
@@ -112,29 +116,34 @@ export const faultsPage: AdminPage = {
   },
 };
 
-const faultNames = Object.keys(faultMoments) as FaultName[];
-const HINTS = {
-  at: "Default: the first, or resource with an operation of the API.",
-  count: "A number of requests, or always. Default: 1.",
-  seed: "Makes the draws repeatable.",
-  headers: '{"x-request-id": "1"}.',
-  retryAfter: "Seconds, date, absent, or any other text as it is. Default: 1.",
-  fields: 'null removes a field: {"expires_in": null}.',
-  byMs: "Milliseconds; negative is the past.",
+/** Its other members, for each fault, as they first stand in the form. */
+const EXAMPLES: Readonly<Record<FaultName, object>> = {
+  status: { status: 503, match: { operation: "listDevices" }, count: 3 },
+  "rate-limited": { retryAfter: 7 },
+  reset: { probability: 0.5, seed: 1, count: "always" },
+  truncated: { bytes: 3 },
+  slow: { delayMs: 2000 },
+  "malformed-json": {},
+  "content-type": { contentType: "text/html" },
+  fields: { fields: { expires_in: null } },
+  "lost-answer": { match: { grant: "refresh_token" } },
+  "duplicate-auth-code": {},
+  "skewed-date": { byMs: -60_000 },
 };
-
-/** A fault without moments, `duplicate-auth-code`, has no member `at`. */
-function shapeOf(name: FaultName): Parameters<typeof readSchemaFields>[1] {
-  return { schema: faultSchema(name), omit: faultMoments[name].length === 0 ? ["name", "at"] : ["name"] };
-}
+const faultNames = Object.keys(EXAMPLES) as FaultName[];
+const MEMBERS: Field = {
+  name: "members",
+  kind: "json",
+  hint: "A JSON object: what the fault needs, and at, count, match, probability and seed.",
+};
 
 function faultForms(view: AdminView): Markup {
   const asked = view.query.get("name");
   const name = faultNames.find((known) => known === asked) ?? "status";
   const choose = (other: FaultName) =>
     html`<li><a href="${linkTo(view.deployment, `${ADMIN_PATH}/faults`)}?name=${other}#arm"${other === name ? html` aria-current="true"` : ""}>${other}</a></li>`;
-  const fields = schemaFields(view, "arm", { ...shapeOf(name), hints: HINTS });
-  const content = html`${fields}<button class="primary">Arm it</button>`;
+  const members = formField(view, "arm", MEMBERS, JSON.stringify(EXAMPLES[name]));
+  const content = html`${members}<button class="primary">Arm it</button>`;
   const choices = html`<nav aria-label="Faults"><ul class="choices">${faultNames.map(choose)}</ul></nav>
 ${form(view, { id: "arm", action: `/faults?name=${name}`, hidden: { name }, content })}`;
   return html`${panel("armed", "Armed", livePart(view, "faults", armed))}${panel("arm-name", `Arm: ${name}`, choices)}`;

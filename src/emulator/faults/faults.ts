@@ -201,7 +201,7 @@ export const faultMatchFields: { readonly [Name in keyof FaultMatch]-?: z.ZodTyp
 /** The operation of both token endpoints. Every other operation is that of an API route. */
 const TOKEN_OPERATION = "requestToken";
 
-export function faultSchema(name: FaultName): z.ZodType {
+function faultSchema(name: FaultName): z.ZodType {
   return z
     .strictObject({
       name: z.literal(name),

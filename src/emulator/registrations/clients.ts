@@ -72,13 +72,13 @@ const changeable = {
   tenantId: tenantIdSchema.optional(),
 };
 
-export const serviceAccountSchema: z.ZodType<ServiceAccountRegistration> = z.strictObject({
+const serviceAccountSchema: z.ZodType<ServiceAccountRegistration> = z.strictObject({
   clientId,
   ...changeable,
   clientSecret: changeable.clientSecret.unwrap(),
   tenantId: tenantIdSchema,
 });
-export const serviceAccountUpdateSchema: z.ZodType<ServiceAccountUpdate> = z.strictObject({
+const serviceAccountUpdateSchema: z.ZodType<ServiceAccountUpdate> = z.strictObject({
   clientId,
   ...changeable,
   scopes: changeable.scopes.nullable(),
@@ -109,13 +109,13 @@ export class ServiceAccounts extends Registry<ServiceAccount, [id: string], Serv
 
 const redirectUris = z.array(redirectUriSchema).min(1);
 const name = z.string().min(1).max(100).optional();
-export const apiClientSchema: z.ZodType<ApiClientRegistration> = z.strictObject({
+const apiClientSchema: z.ZodType<ApiClientRegistration> = z.strictObject({
   clientId,
   redirectUris,
   name,
   ...changeable,
 });
-export const apiClientUpdateSchema: z.ZodType<ApiClientUpdate> = z.strictObject({
+const apiClientUpdateSchema: z.ZodType<ApiClientUpdate> = z.strictObject({
   clientId,
   redirectUris: redirectUris.optional(),
   name,

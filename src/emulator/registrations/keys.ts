@@ -1,12 +1,7 @@
 // The keys of plugins: a registered JWKS holds public RSA keys for RS256, and a plugin without one gets a test key.
-import {
-  checkPrimeSync,
-  createHash,
-  createPublicKey,
-  generateKeyPairSync,
-  type KeyObject,
-} from "node:crypto";
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { EmulatorError } from "../errors.js";
+import { fixedKeys } from "./fixed-keys.js";
 
 /** RFC 7518 section 3.3: "A key of size 2048 bits or larger MUST be used". */
 const RSA_BITS = 2048;
@@ -77,21 +72,12 @@ export type TestKey = Readonly<Record<string, string>>;
 export type JwksSource = Pick<TestKeys, "jwksFor">;
 
 export class TestKeys {
-  readonly #seed: number | undefined;
   readonly #keys = new Map<string, TestKey>();
-
-  constructor(seed: number | undefined) {
-    this.#seed = seed;
-  }
 
   /** Returns the public half of the plugin's test key, which is made now if there was none. */
   jwksFor(plugin: PluginIdentity): { keys: TestKey[] } {
-    const name = nameOf(plugin);
-    const key = this.find(plugin) ?? {
-      ...(this.#seed === undefined ? randomKey() : seededRsaKey(`${this.#seed} ${name}`)),
-      kid: "test-key",
-    };
-    this.#keys.set(name, key);
+    const key = this.find(plugin) ?? { ...keyNumber(this.#keys.size), kid: "test-key" };
+    this.#keys.set(nameOf(plugin), key);
     const { kty = "", n = "", e = "", kid = "" } = key;
     return { keys: [{ kty, n, e, kid }] };
   }
@@ -105,50 +91,12 @@ function nameOf({ tenantId, clientId }: PluginIdentity): string {
   return JSON.stringify([tenantId, clientId]);
 }
 
-function randomKey(): TestKey {
-  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: RSA_BITS });
+/** The first ones are fixed, because it takes 0.2 s to make one. */
+function keyNumber(index: number): TestKey {
+  const fixed = fixedKeys[index];
+  const privateKey =
+    fixed === undefined
+      ? generateKeyPairSync("rsa", { modulusLength: RSA_BITS }).privateKey
+      : createPrivateKey({ key: Buffer.from(fixed, "base64"), format: "der", type: "pkcs8" });
   return privateKey.export({ format: "jwk" }) as Record<string, string>;
-}
-
-const PUBLIC_EXPONENT = 65_537n;
-/** Most candidates are divisible by one of these, and trying them is faster than checkPrimeSync. */
-const SMALL_PRIMES = [3n, 5n, 7n, 11n, 13n, 17n, 19n, 23n, 29n, 31n, 37n, 41n, 43n, 47n, 53n, 59n, 61n, 67n];
-/** Makes a private JWK from a seed, which Node's own generator cannot do. Such a key protects nothing. */
-function seededRsaKey(seed: string): Readonly<Record<string, string>> {
-  const first = seededPrime(`${seed} p`, RSA_BITS / 2);
-  const second = seededPrime(`${seed} q`, RSA_BITS / 2);
-  const [p, q] = first > second ? [first, second] : [second, first];
-  const d = inverse(PUBLIC_EXPONENT, (p - 1n) * (q - 1n));
-  const [dp, dq, qi] = [d % (p - 1n), d % (q - 1n), inverse(q, p)];
-  const members = Object.entries({ n: p * q, e: PUBLIC_EXPONENT, d, p, q, dp, dq, qi });
-  return { kty: "RSA", ...Object.fromEntries(members.map(([name, value]) => [name, encode(value)])) };
-}
-
-/** Finds the first prime from a seeded start. Its two top bits are set, so that a product has its full length. */
-function seededPrime(seed: string, bits: number): bigint {
-  const blocks = Array.from({ length: bits / 256 }, (_, index) =>
-    createHash("sha256").update(`${seed} ${index}`).digest("hex"),
-  );
-  let candidate = BigInt(`0x${blocks.join("")}`) | (3n << BigInt(bits - 2)) | 1n;
-  const hasFactor = () => SMALL_PRIMES.some((prime) => candidate % prime === 0n);
-  while (hasFactor() || (candidate - 1n) % PUBLIC_EXPONENT === 0n || !checkPrimeSync(candidate)) {
-    candidate += 2n;
-  }
-  return candidate;
-}
-
-/** Computes the modular inverse by Euclid's extended algorithm. */
-function inverse(value: bigint, modulus: bigint): bigint {
-  let [a, b, x, y] = [value % modulus, modulus, 1n, 0n];
-  while (b !== 0n) {
-    const quotient = a / b;
-    [a, b] = [b, a - quotient * b];
-    [x, y] = [y, x - quotient * y];
-  }
-  return ((x % modulus) + modulus) % modulus;
-}
-
-function encode(value: bigint): string {
-  const hex = value.toString(16);
-  return Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, "hex").toString("base64url");
 }

@@ -47,7 +47,7 @@ const operatorShape = {
   roles: z.array(roleSchema).optional(),
   password: z.string().min(1).optional(),
 };
-export const operatorSchema: z.ZodType<OperatorRegistration> = z.strictObject(operatorShape);
+const operatorSchema: z.ZodType<OperatorRegistration> = z.strictObject(operatorShape);
 export const operatorNames: readonly string[] = Object.keys(operatorShape);
 
 export interface Operator extends OperatorIdentity, Pick<OperatorRegistration, "firstname" | "lastname"> {

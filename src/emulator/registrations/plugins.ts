@@ -68,11 +68,11 @@ const changeable = z
 
 const pluginShape = { ...pluginIdentity, type: z.enum(["service", "user_interface"]), ...changeable };
 
-export const pluginSchema: z.ZodType<PluginRegistration> = z.strictObject(pluginShape);
+const pluginSchema: z.ZodType<PluginRegistration> = z.strictObject(pluginShape);
 
 export const pluginNames: readonly string[] = Object.keys(pluginShape);
 
-export const pluginUpdateSchema: z.ZodType<PluginUpdate> = z.strictObject({
+const pluginUpdateSchema: z.ZodType<PluginUpdate> = z.strictObject({
   ...pluginIdentity,
   ...changeable,
   devices: changeable.devices.nullable(),

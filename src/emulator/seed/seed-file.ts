@@ -67,7 +67,7 @@ function check(content: unknown): EmulatorOptions {
     routeTable(settings);
   });
   // A trial deployment finds every mistake in the registrations. One key for all plugins saves generating many.
-  const testKeys = new TestKeys(undefined);
+  const testKeys = new TestKeys();
   const jwksFor = () => testKeys.jwksFor({ tenantId: "", clientId: "" });
   const trial = { publicUrl: () => "http://seed.localhost", testKeys: { jwksFor } };
   try {
