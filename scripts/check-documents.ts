@@ -8,9 +8,9 @@ import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import { type Document, follow, walkDocument } from "../src/generate/document.js";
-import { readDocument } from "../src/generate/read-document.js";
-import { isObject, type JsonObject, pointerTo } from "../src/generate/source-file.js";
+import { type Document, follow, walkDocument } from "../src/generate/document/document.js";
+import { readDocument } from "../src/generate/document/read-document.js";
+import { isObject, type JsonObject, pointerTo } from "../src/generate/document/source-file.js";
 
 /** One line for each problem, with file and place. */
 export async function checkFolder(folder: string): Promise<string[]> {

@@ -14,17 +14,17 @@ const DYNAMIC: readonly Dynamic[] = [
     reason: "the patterns of a document are its owner's, and are used as they are",
   },
   {
-    file: "src/generate/emit/sample-scalars.ts",
+    file: "src/generate/schemas/sample-scalars.ts",
     text: "new RegExp(pattern)",
     reason: "only taken apart, to make a text that it matches",
   },
   {
-    file: "src/generate/emit/sample-scalars.ts",
+    file: "src/generate/schemas/sample-scalars.ts",
     text: 'new RegExp(text, "u")',
     reason: "only made, to see whether it is legal",
   },
   {
-    file: "src/generate/emit/sample.ts",
+    file: "src/generate/schemas/sample.ts",
     text: 'new RegExp(pattern, "u")',
     reason: "meets only names of members in the same document, while that is generated",
   },

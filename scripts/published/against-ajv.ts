@@ -1,11 +1,11 @@
 // Holds the validator against Ajv 2020 over every schema of published documents, with samples and with changed samples.
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import { NOT_FOUND, sampleOf } from "../../src/generate/emit/sample.js";
+import { readDocument } from "../../src/generate/document/read-document.js";
+import { isObject, pointerTo } from "../../src/generate/document/source-file.js";
 import { schemaTable } from "../../src/generate/emit/schemas.js";
-import { listOperations } from "../../src/generate/operations.js";
-import { readDocument } from "../../src/generate/read-document.js";
-import { isObject, pointerTo } from "../../src/generate/source-file.js";
+import { listOperations } from "../../src/generate/operations/list-operations.js";
+import { NOT_FOUND, sampleOf } from "../../src/generate/schemas/sample.js";
 import { jsonChecker } from "../../src/json-schema/index.js";
 import type { PublishedDocument } from "./documents.js";
 

@@ -5,11 +5,11 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { createEmulator, type EmulatorOptions } from "../../src/emulator/index.js";
-import type { Document } from "../../src/generate/document.js";
+import type { Document } from "../../src/generate/document/document.js";
+import { readDocument } from "../../src/generate/document/read-document.js";
+import { pointerTo } from "../../src/generate/document/source-file.js";
 import { generate } from "../../src/generate/index.js";
-import { listOperations, type Operation } from "../../src/generate/operations.js";
-import { readDocument } from "../../src/generate/read-document.js";
-import { pointerTo } from "../../src/generate/source-file.js";
+import { listOperations, type Operation } from "../../src/generate/operations/list-operations.js";
 import { connect, serviceAccount } from "../../src/index.js";
 import { type ValidationSchemas, validator } from "../../src/validate.js";
 import { KNOWN_REASONS, type PublishedDocument } from "./documents.js";

@@ -1,8 +1,8 @@
 // Writes a module that calls every operation of a document, with arguments from the samples of the document.
-import { atPointer, type Document, follow, walkDocument } from "../../src/generate/document.js";
-import { mergedSchema } from "../../src/generate/emit/alternatives.js";
+import { atPointer, type Document, follow, walkDocument } from "../../src/generate/document/document.js";
+import { isObject, type JsonObject } from "../../src/generate/document/source-file.js";
 import { isFile as isFileSchema, isNeeded, isParameter } from "../../src/generate/emit/call-types.js";
-import { isAllowed, NOT_FOUND, sampleOf } from "../../src/generate/emit/sample.js";
+import type { Operation } from "../../src/generate/operations/list-operations.js";
 import {
   type Body,
   isBinary,
@@ -12,9 +12,9 @@ import {
   isUrlencoded,
   mediaTypeSent,
   type Parameter,
-} from "../../src/generate/messages.js";
-import type { Operation } from "../../src/generate/operations.js";
-import { isObject, type JsonObject } from "../../src/generate/source-file.js";
+} from "../../src/generate/operations/messages.js";
+import { mergedSchema } from "../../src/generate/schemas/alternatives.js";
+import { isAllowed, NOT_FOUND, sampleOf } from "../../src/generate/schemas/sample.js";
 
 export interface TypedCalls {
   /** The text of a module, for which `operations.ts` beside it has the types: a function for each operation. */

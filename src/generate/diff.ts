@@ -11,11 +11,11 @@ import {
   METHODS,
   VARIANTS,
   type Variant,
-} from "./document.js";
+} from "./document/document.js";
+import { pathOfVariant, readDocument } from "./document/read-document.js";
+import { GenerateError, isObject, keysOf, pointerTo, requireOptions } from "./document/source-file.js";
 import { collectUnknowns } from "./emit/unknowns.js";
-import { listOperations } from "./operations.js";
-import { pathOfVariant, readDocument } from "./read-document.js";
-import { GenerateError, isObject, keysOf, pointerTo, requireOptions } from "./source-file.js";
+import { listOperations } from "./operations/list-operations.js";
 
 /** Code that uses the old document fails with the new one, can do more, or notices nothing. Worst first. */
 export const LEVELS = ["breaking", "additive", "neutral"] as const;

@@ -4,22 +4,22 @@ import { readdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join, relative, sep } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
-import type { Document, Variant } from "./document.js";
+import type { Document, Variant } from "./document/document.js";
+import { Findings, type Notice } from "./document/findings.js";
+import { readDocuments } from "./document/overlay.js";
+import { provenanceNotes } from "./document/provenance.js";
+import { shippedDocument } from "./document/read-document.js";
+import { GenerateError, isObject, requireOptions } from "./document/source-file.js";
 import { emitEmulation, emitNotSampled, emulate } from "./emit/emulation.js";
 import { emitOperations } from "./emit/operations.js";
 import { emitSchemas } from "./emit/schemas.js";
 import { emitUnknowns } from "./emit/unknowns.js";
 import { typeEmitter } from "./emit/variant-types.js";
-import { Findings, type Notice } from "./findings.js";
-import { listOperations } from "./operations.js";
-import { readDocuments } from "./overlay.js";
-import { provenanceNotes } from "./provenance.js";
-import { shippedDocument } from "./read-document.js";
-import { GenerateError, isObject, requireOptions } from "./source-file.js";
+import { listOperations } from "./operations/list-operations.js";
 
 export { type Change, type DocumentDiff, diffDocuments, type Level } from "./diff.js";
-export type { Notice } from "./findings.js";
-export { GenerateError, type GenerateErrorCode, type GenerateErrorDetails } from "./source-file.js";
+export type { Notice } from "./document/findings.js";
+export { GenerateError, type GenerateErrorCode, type GenerateErrorDetails } from "./document/source-file.js";
 export { diffVariants, type OperationDifference } from "./variant-diff.js";
 
 /** The path of the document of each variant. Default of each: the document of this package. */

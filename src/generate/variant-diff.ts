@@ -1,8 +1,8 @@
 /** Compares the two variants of each operation: what a call sends and what it gets, part by part. */
-import { type Document, follow, VARIANTS, type Variant } from "./document.js";
-import { listOperations, type Operation } from "./operations.js";
-import { readDocument, shippedDocument } from "./read-document.js";
-import { GenerateError, isObject, requireOptions } from "./source-file.js";
+import { type Document, follow, VARIANTS, type Variant } from "./document/document.js";
+import { readDocument, shippedDocument } from "./document/read-document.js";
+import { GenerateError, isObject, requireOptions } from "./document/source-file.js";
+import { listOperations, type Operation } from "./operations/list-operations.js";
 
 export interface OperationDifference {
   readonly operationId: string;

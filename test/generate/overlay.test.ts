@@ -7,7 +7,8 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
-import { Findings } from "../../src/generate/findings.js";
+import { Findings } from "../../src/generate/document/findings.js";
+import { readDocuments } from "../../src/generate/document/overlay.js";
 import {
   checkGenerated,
   GenerateError,
@@ -15,7 +16,6 @@ import {
   generate,
   type Notice,
 } from "../../src/generate/index.js";
-import { readDocuments } from "../../src/generate/overlay.js";
 import { ONE_OPERATION, openapi, type Sample, sample } from "./sample-documents.js";
 
 type Json = Readonly<Record<string, unknown>>;

@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { afterAll } from "vitest";
 import { readSettingsFile } from "../../src/cli/settings-file.js";
 import { parseSeedFile } from "../../src/emulator/seed/seed-file.js";
-import { Findings } from "../../src/generate/findings.js";
-import { listOperations } from "../../src/generate/operations.js";
-import { readDocuments } from "../../src/generate/overlay.js";
-import { shippedDocument } from "../../src/generate/read-document.js";
+import { Findings } from "../../src/generate/document/findings.js";
+import { readDocuments } from "../../src/generate/document/overlay.js";
+import { shippedDocument } from "../../src/generate/document/read-document.js";
+import { listOperations } from "../../src/generate/operations/list-operations.js";
 import {
   parseResults,
   readCustomers,

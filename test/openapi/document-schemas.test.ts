@@ -7,7 +7,7 @@ import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { z } from "zod";
 import { schemas } from "../../generated/schemas.js";
-import type { Variant } from "../../src/generate/document.js";
+import type { Variant } from "../../src/generate/document/document.js";
 
 const ajv = new Ajv2020({ strict: false });
 addFormats.default(ajv);

@@ -1,5 +1,8 @@
 /** The lookup types of `call` and `paths`: what a call takes, and what it answers. */
-import { type Document, VARIANTS, type Variant } from "../document.js";
+import { type Document, VARIANTS, type Variant } from "../document/document.js";
+import type { ProvenanceNotes } from "../document/provenance.js";
+import { isObject, type JsonObject } from "../document/source-file.js";
+import type { Operation, OperationLists } from "../operations/list-operations.js";
 import {
   type Body,
   type Content,
@@ -15,11 +18,8 @@ import {
   PLACES,
   REGISTERED_STATUSES,
   type Response,
-} from "../messages.js";
-import type { Operation, OperationLists } from "../operations.js";
-import type { ProvenanceNotes } from "../provenance.js";
-import { isObject, type JsonObject } from "../source-file.js";
-import { mergedSchema } from "./alternatives.js";
+} from "../operations/messages.js";
+import { mergedSchema } from "../schemas/alternatives.js";
 import { literal, propertyName } from "./source-text.js";
 
 /** What the lookup types name besides the types of the document. */

@@ -1,14 +1,14 @@
 /** What an emulator needs of the operations of a document: answers and requests. Emits emulation.ts, or reads documents for `emulate`. */
-import type { BundleOptions } from "../bundle.js";
-import { type Document, follow, VARIANTS, type Variant } from "../document.js";
-import { type Content, isJson } from "../messages.js";
-import { listOperations, type Operation, type OperationLists } from "../operations.js";
-import { readDocument } from "../read-document.js";
-import { isObject, type JsonObject } from "../source-file.js";
-import { mergedSchema } from "./alternatives.js";
+import type { BundleOptions } from "../document/bundle.js";
+import { type Document, follow, VARIANTS, type Variant } from "../document/document.js";
+import { readDocument } from "../document/read-document.js";
+import { isObject, type JsonObject } from "../document/source-file.js";
+import { listOperations, type Operation, type OperationLists } from "../operations/list-operations.js";
+import { type Content, isJson } from "../operations/messages.js";
+import { mergedSchema } from "../schemas/alternatives.js";
+import { isAllowed, NOT_FOUND, sampleOf } from "../schemas/sample.js";
 import { type OperationRow, operationTable } from "./operation-table.js";
 import { type DocumentedRequests, documentedRequests } from "./requests.js";
-import { isAllowed, NOT_FOUND, sampleOf } from "./sample.js";
 import { checkSchemas } from "./schemas.js";
 import { fileHeader, jsonText, prettyLiteral } from "./source-text.js";
 

@@ -1,7 +1,13 @@
 /** The runtime table of operations. It names only what is not the default, since every program that calls has it. */
-import type { Variant } from "../document.js";
-import { type Content, isJson, mediaTypeSent, type Parameter, type Response } from "../messages.js";
-import type { Operation } from "../operations.js";
+import type { Variant } from "../document/document.js";
+import type { Operation } from "../operations/list-operations.js";
+import {
+  type Content,
+  isJson,
+  mediaTypeSent,
+  type Parameter,
+  type Response,
+} from "../operations/messages.js";
 import { isFilledIn, isNeeded, isParameter, isSuccess } from "./call-types.js";
 
 /** One row of the runtime table; it also has the other members of `OperationEntry`. */

@@ -1,7 +1,7 @@
 /** Emits operations.ts: the runtime table of operations and the lookup types of `call` and `paths`. */
-import { type Document, METHODS, VARIANTS, type Variant } from "../document.js";
-import type { Operation, OperationLists } from "../operations.js";
-import type { ProvenanceNotes } from "../provenance.js";
+import { type Document, METHODS, VARIANTS, type Variant } from "../document/document.js";
+import type { ProvenanceNotes } from "../document/provenance.js";
+import type { Operation, OperationLists } from "../operations/list-operations.js";
 import { CALL_TYPES, callTypes, initRequired, otherStatuses } from "./call-types.js";
 import { operationTable } from "./operation-table.js";
 import { fileHeader, literal, prettyLiteral, propertyName, UNCHECKED } from "./source-text.js";

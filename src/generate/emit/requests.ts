@@ -1,8 +1,8 @@
 /** What requests look like, for emulation.ts: every parameter and body with its schema, without what checks nothing. */
-import { atPointer, type Document, follow, referenceTarget } from "../document.js";
-import { type Form, isJsonSequence, type Parameter, type PropertyEncoding } from "../messages.js";
-import type { Operation } from "../operations.js";
-import { isObject, type JsonObject } from "../source-file.js";
+import { atPointer, type Document, follow, referenceTarget } from "../document/document.js";
+import { isObject, type JsonObject } from "../document/source-file.js";
+import type { Operation } from "../operations/list-operations.js";
+import { type Form, isJsonSequence, type Parameter, type PropertyEncoding } from "../operations/messages.js";
 import { isParameter } from "./call-types.js";
 
 interface DocumentedParameter extends Form {

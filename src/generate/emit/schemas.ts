@@ -11,11 +11,11 @@ import {
   referenceTarget,
   VARIANTS,
   type Variant,
-} from "../document.js";
-import { type Content, isJson } from "../messages.js";
-import type { Operation, OperationLists } from "../operations.js";
-import { isObject, pointerTo } from "../source-file.js";
-import { checkedSchema, type Schema } from "./checked-schema.js";
+} from "../document/document.js";
+import { isObject, pointerTo } from "../document/source-file.js";
+import type { Operation, OperationLists } from "../operations/list-operations.js";
+import { type Content, isJson } from "../operations/messages.js";
+import { checkedSchema, type Schema } from "../schemas/checked-schema.js";
 import { fileHeader, jsonText, literal, propertyName, UNCHECKED } from "./source-text.js";
 
 /** @param out the folder of the generated files */

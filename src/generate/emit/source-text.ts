@@ -1,5 +1,5 @@
 /** TypeScript source text from values: literals, property names, doc comments. */
-import type { Document } from "../document.js";
+import type { Document } from "../document/document.js";
 
 const IDENTIFIER = /^[A-Za-z_$][A-Za-z0-9_$]*$/;
 

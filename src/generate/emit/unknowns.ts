@@ -1,6 +1,6 @@
 /** Emits unknowns.ts: what the documents mark with `x-not-shown`, one entry per id. */
-import { type Document, documentError, type Variant, walkDocument } from "../document.js";
-import { isObject, pointerTo } from "../source-file.js";
+import { type Document, documentError, type Variant, walkDocument } from "../document/document.js";
+import { isObject, pointerTo } from "../document/source-file.js";
 import { fileHeader, prettyLiteral } from "./source-text.js";
 
 export interface Unknown {

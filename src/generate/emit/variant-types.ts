@@ -1,9 +1,9 @@
 /** Emits variant-a.ts and variant-b.ts: the document as TypeScript types, by openapi-typescript. */
 import { unescape as percentDecoded } from "node:querystring";
-import { kindAt } from "../bundle.js";
-import { atPointer, type Document, NAMED_BY_AUTHOR, walkDocument } from "../document.js";
-import type { ProvenanceNotes } from "../provenance.js";
-import { GenerateError, isObject, type JsonObject, keysOf, pointerTo } from "../source-file.js";
+import { kindAt } from "../document/bundle.js";
+import { atPointer, type Document, NAMED_BY_AUTHOR, walkDocument } from "../document/document.js";
+import type { ProvenanceNotes } from "../document/provenance.js";
+import { GenerateError, isObject, type JsonObject, keysOf, pointerTo } from "../document/source-file.js";
 import { fileHeader, UNCHECKED } from "./source-text.js";
 
 /** One command installs both packages, because one does not work without the other. */

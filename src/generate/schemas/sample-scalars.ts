@@ -1,6 +1,6 @@
 /** Strings and numbers that a schema allows, as far as each of its keywords tells alone. */
 import RandExp from "randexp";
-import type { JsonObject } from "../source-file.js";
+import type { JsonObject } from "../document/source-file.js";
 
 /** So many different values, and so long a text, at most. */
 const MOST_VALUES = 1200;

@@ -1,6 +1,6 @@
 /** Finds the operations of a document, and gives each a name of its own. */
-import { type Document, documentError, follow, METHODS } from "./document.js";
-import { isObject, type JsonObject, pointerTo } from "./source-file.js";
+import { type Document, documentError, follow, METHODS } from "../document/document.js";
+import { isObject, type JsonObject, pointerTo } from "../document/source-file.js";
 
 export interface NamedOperation {
   readonly id: string;

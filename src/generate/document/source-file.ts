@@ -14,8 +14,8 @@ import {
   visit as visitNodes,
   YAMLParseError,
 } from "yaml";
-import { openInput, readAtMost } from "../input-file.js";
-import { type NamesOf, unknownName } from "../option-names.js";
+import { openInput, readAtMost } from "../../input-file.js";
+import { type NamesOf, unknownName } from "../../option-names.js";
 import { type JsonPositions, jsonPosition } from "./json-position.js";
 
 export type GenerateErrorCode =

@@ -1,8 +1,8 @@
 /** Reads what an operation sends and receives: parameters with their form, bodies and answers by media type. */
-import { type Document, documentError, follow } from "./document.js";
-import { mergedSchema } from "./emit/alternatives.js";
-import { checkParameterSchema } from "./emit/checked-schema.js";
-import { isObject, type JsonObject, pointerTo } from "./source-file.js";
+import { type Document, documentError, follow } from "../document/document.js";
+import { isObject, type JsonObject, pointerTo } from "../document/source-file.js";
+import { mergedSchema } from "../schemas/alternatives.js";
+import { checkParameterSchema } from "../schemas/checked-schema.js";
 
 export const PLACES = ["path", "query", "header", "cookie"] as const;
 type Place = (typeof PLACES)[number];

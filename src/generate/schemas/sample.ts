@@ -1,7 +1,7 @@
 /** Makes an example value from a JSON Schema (2020-12): always the same one, of bounded size, and allowed by the schema. */
 import { validate } from "@cfworker/json-schema";
-import { atPointer, type Document, referenceTarget } from "../document.js";
-import { isObject, type JsonObject } from "../source-file.js";
+import { atPointer, type Document, referenceTarget } from "../document/document.js";
+import { isObject, type JsonObject } from "../document/source-file.js";
 import { alternatives, listOf, mergedSchema } from "./alternatives.js";
 import { numbers, strings, withUnicodePatterns } from "./sample-scalars.js";
 

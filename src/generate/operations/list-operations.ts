@@ -1,6 +1,7 @@
 /** Lists the operations of a document for the emitters, with all references followed. */
-import { type Document, documentError, follow, METHODS } from "./document.js";
-import { mergedSchema } from "./emit/alternatives.js";
+import { type Document, documentError, follow, METHODS } from "../document/document.js";
+import { type GenerateError, isObject, type JsonObject, pointerTo } from "../document/source-file.js";
+import { mergedSchema } from "../schemas/alternatives.js";
 import {
   type Body,
   type Parameter,
@@ -10,7 +11,6 @@ import {
   readResponses,
 } from "./messages.js";
 import { type NamedOperation, nameOperations } from "./operation-names.js";
-import { type GenerateError, isObject, type JsonObject, pointerTo } from "./source-file.js";
 
 export interface Operation {
   /** The Operation Object of the document. */

@@ -1,7 +1,7 @@
 /** What a schema says together with its `$ref`, `allOf`, `oneOf`, `anyOf` and `if`: each way to allow a value as one plain schema. */
 import { isDeepStrictEqual } from "node:util";
-import { atPointer, type Document, referenceTarget } from "../document.js";
-import { isObject, type JsonObject } from "../source-file.js";
+import { atPointer, type Document, referenceTarget } from "../document/document.js";
+import { isObject, type JsonObject } from "../document/source-file.js";
 
 const MOST_ALTERNATIVES = 64;
 

@@ -21,7 +21,7 @@ export const METHODS = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATC
 export interface Document extends SourceFile {
   readonly variant: Variant;
   readonly origins: Origins;
-  /** What emit/sample.ts finds for schemas that many operations share. */
+  /** What schemas/sample.ts finds for schemas that many operations share. */
   readonly alternatives: WeakMap<object, readonly JsonObject[]>;
   readonly samples: WeakMap<object, { readonly value: unknown; readonly size: number }>;
   readonly findings: Findings;

@@ -4,8 +4,8 @@
  */
 import { FORMATS, patternOf } from "../../json-schema/formats.js";
 import { mostAlike } from "../../option-names.js";
-import { atPointer, type Document, documentError, referenceTarget } from "../document.js";
-import { isObject, type JsonObject, keysOf, pointerTo } from "../source-file.js";
+import { atPointer, type Document, documentError, referenceTarget } from "../document/document.js";
+import { isObject, type JsonObject, keysOf, pointerTo } from "../document/source-file.js";
 
 export type Schema = JsonObject | boolean;
 
