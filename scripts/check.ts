@@ -12,6 +12,7 @@ const CHECKS = [
   "check:published",
   "check:layers",
   "check:patterns",
+  "check:workflows",
   "check:bundles",
   "typecheck",
   "build",
