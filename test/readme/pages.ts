@@ -26,7 +26,7 @@ export const pages: readonly string[] = [
   ...readdirSync(root).filter((name) => name.endsWith(".md")),
   ...FOLDERS_WITH_PAGES.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
-      .filter((name) => name.endsWith(".md") && !name.startsWith("examples"))
+      .filter((name) => name.endsWith(".md") && !/^(?:examples|api)\b/.test(name))
       .map((name) => `${folder}/${name.replaceAll("\\", "/")}`),
   ),
 ];
