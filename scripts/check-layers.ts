@@ -19,7 +19,10 @@ interface Layer {
 /** What every layer of the core, the stores and the backend builds on. */
 const GROUND = ["src/errors.ts", "src/options.ts", "src/clock.ts"];
 
-const CORE = [...GROUND, "src/http/", "src/variants/", "src/auth/", "src/client/", "src/*.ts"];
+/** The options of a client, which all of it takes. */
+const OPTIONS = "src/client-options.ts";
+
+const CORE = [...GROUND, OPTIONS, "src/http/", "src/variants/", "src/auth/", "src/client/", "src/*.ts"];
 
 const LAYERS: readonly Layer[] = [
   { holds: "src/errors.ts", may: [] },
@@ -30,15 +33,21 @@ const LAYERS: readonly Layer[] = [
   { holds: "src/options.ts", may: ["src/errors.ts"], mayType: ["src/contract/learning/settings.ts"] },
   { holds: "src/clock.ts", may: ["src/errors.ts", "src/options.ts"] },
   { holds: "src/http/", may: GROUND, mayType: ["undici"] },
-  { holds: "src/variants/", may: [...GROUND, "src/http/", "generated/"] },
+  {
+    holds: OPTIONS,
+    may: [...GROUND, "src/http/"],
+    mayType: ["src/auth/events.ts", "src/auth/shared/token-store.ts", "generated/"],
+  },
+  { holds: "src/variants/", may: [...GROUND, OPTIONS, "src/http/", "generated/"] },
   {
     holds: "src/auth/",
-    may: [...GROUND, "src/http/", "src/variants/", "jose", "oauth4webapi"],
+    may: [...GROUND, OPTIONS, "src/http/", "src/variants/", "jose", "oauth4webapi"],
   },
   {
     holds: "src/client/",
     may: [
       ...GROUND,
+      OPTIONS,
       "src/http/",
       "src/variants/",
       "src/auth/auth.ts",
@@ -58,7 +67,7 @@ const LAYERS: readonly Layer[] = [
   {
     holds: "src/validate.ts",
     may: ["src/errors.ts", "src/options.ts", "src/json-schema/", "generated/"],
-    mayType: ["src/client/"],
+    mayType: ["src/client/", OPTIONS],
   },
   {
     holds: "src/opentelemetry/",

@@ -1,11 +1,13 @@
 /** Chooses the variant if credentials of both are configured, and explains an answer from the wrong endpoint. */
-import { type Emit, emit as emitEvent, emitter, type ResolvedAuthOptions } from "./auth/auth.js";
+
 import { credentialMissing, type MachineCredential } from "./auth/credentials/credential.js";
+import { type Emit, emit as emitEvent, emitter } from "./auth/events.js";
 import { SharedTask } from "./auth/lifecycle/shared-task.js";
 import type { Renewal } from "./auth/lifecycle/token-lifecycle.js";
 import type { TokenEndpointState } from "./auth/request/rate-limit-gate.js";
 import type { RecentlyUsed } from "./auth/shared/recently-used.js";
 import type { SharedKey, SharedState } from "./auth/shared/shared-state.js";
+import type { ResolvedAuthOptions } from "./client-options.js";
 import { deadlineIn, zero } from "./clock.js";
 import {
   type Detection,

@@ -1,6 +1,6 @@
 /** Combines detection, credentials, auth and client: `connect` for one tenant, `createConnector` for many. */
 import type { OperationTypes } from "../generated/operations.js";
-import { type AuthOptions, authNames, resolveAuthOptions } from "./auth/auth.js";
+import type { Auth } from "./auth/auth.js";
 import { driverOf, type MachineCredential } from "./auth/credentials/credential.js";
 import type { TokenLifecycle } from "./auth/lifecycle/token-lifecycle.js";
 import { type MachineTokensContext, machineTokens } from "./auth/machine-tokens.js";
@@ -11,6 +11,14 @@ import { SharedState } from "./auth/shared/shared-state.js";
 import type { DetectionContext } from "./choose-variant.js";
 import type { LookupTypes } from "./client/outcome.js";
 import {
+  type AuthOptions,
+  authNames,
+  type ClientOptions,
+  requestNames,
+  resolveClientOptions,
+  type TargetOptions,
+} from "./client-options.js";
+import {
   ConfigurationError,
   type Detection,
   locate,
@@ -20,10 +28,10 @@ import {
 import { untilAborted } from "./http/exchange.js";
 import { ifPossible, lazy } from "./http/lazy.js";
 import { type NamesOf, namesElsewhere } from "./option-names.js";
-import { invalidOption, requireOptions, requireSignal } from "./options.js";
+import { invalidOption, requireOptions, requireSignal, requireWhole } from "./options.js";
 import { type CreateServiceOptions, type Service, serviceMaker, serviceNames } from "./service.js";
 import type { DetectVariantOptions } from "./variants/detect.js";
-import { parseTarget, requestNames, type Target, type TargetOptions } from "./variants/target.js";
+import { parseTarget, type Target } from "./variants/target.js";
 
 /** The module is loaded lazily, because with one credential there is nothing to choose. */
 const choice = /* @__PURE__ */ lazy(() => import("./choose-variant.js"));
@@ -86,7 +94,7 @@ export const connectNames: NamesOf<ConnectOptions> = { ...targetNames, ...connec
 export async function connect<T extends LookupTypes = OperationTypes>(
   options: ConnectOptions<T>,
 ): Promise<Service<T>> {
-  return connectorOf(requireOptions("connect", options, connectNames))(options);
+  return new TenantConnector(requireOptions("connect", options, connectNames)).connect(options);
 }
 
 export interface Connector<T extends LookupTypes = OperationTypes> {
@@ -105,83 +113,116 @@ export interface Connector<T extends LookupTypes = OperationTypes> {
 export function createConnector<T extends LookupTypes = OperationTypes>(
   options: ConnectorOptions<T>,
 ): Connector<T> {
-  const connect = connectorOf(requireOptions("createConnector", options, connectorNames, forTheMethod));
+  const tenants = new TenantConnector(
+    requireOptions("createConnector", options, connectorNames, forTheMethod),
+  );
   return Object.freeze({
     async connect(wanted: ConnectTarget): Promise<Service<T>> {
-      return connect(requireOptions("connector.connect", wanted, targetNames, forTheConnector));
+      return tenants.connect(requireOptions("connector.connect", wanted, targetNames, forTheConnector));
     },
   });
 }
 
-/** Makes the method `connect` from options whose names were checked, and so are those of its argument. */
-function connectorOf<T extends LookupTypes>(options: ConnectorOptions<T>): Connector<T>["connect"] {
-  const { maxTenants = usualMaxTenants } = options;
-  if (!Number.isInteger(maxTenants) || maxTenants < 1)
-    throw invalidOption("maxTenants", "must be a whole number, 1 or more");
-  const credentials = checkCredentials(options);
-  const only = credentials.length === 1 ? credentials[0] : undefined;
-  const resolved = resolveAuthOptions(options);
-  const shared = new SharedState(options.store, resolved);
-  const serviceOf = serviceMaker(options, resolved);
-  // A dropped entry is made again. At worst this costs one more token request, or replaces a gate that is open.
-  const states = new RecentlyUsed<TokenEndpointState>(maxTenants, ({ gate }) => gate.isOpen);
-  const auths = new RecentlyUsed<TokenLifecycle>(maxTenants, (auth) => !auth.isRenewing);
+/** Connects to many tenants with one set of credentials. Holds their tokens, gates and detections. */
+class TenantConnector<T extends LookupTypes> {
+  readonly #credentials: readonly MachineCredential[];
+  /** The credential, if there is one only. Then nothing is chosen. */
+  readonly #only: MachineCredential | undefined;
+  readonly #options: ClientOptions;
+  readonly #shared: SharedState;
+  readonly #serviceOf: (auth: Auth, detection?: Detection) => Service<T>;
+  /** A dropped entry is made again. At worst this costs one more token request, or replaces a gate that is open. */
+  readonly #states: RecentlyUsed<TokenEndpointState>;
+  readonly #auths: RecentlyUsed<TokenLifecycle>;
+  /** The credentials whose settings were checked. Those of a function differ with the tenant. */
+  readonly #checked = new Set<MachineCredential>();
+  readonly #detections: Omit<DetectionContext, "target">;
 
-  const stateOf = (variant: Variant, target: Target, name = nameOf(variant, target)) =>
-    states.get(name, () => new TokenEndpointState(variant, target, resolved));
-
-  // This rejects a wrong key or secret before anything is sent. A function is called only for the variant that is chosen,
-  // since it may have nothing for this tenant, or its vault may be down. No function is called while a token is valid.
-  // Settings are the same for every tenant unless a function returns them, so they are checked once.
-  const checked = new Set<MachineCredential>();
-  const prepare = async (one: MachineCredential, target: Target): Promise<void> => {
-    const { callsFunction, prepare } = driverOf(one);
-    const isLive = checked.has(one) || auths.peek(nameOf(one.variant, target))?.isLive;
-    if (!isLive) await prepare(target, resolved);
-    if (!callsFunction) checked.add(one);
-  };
-  const verdicts: DetectionContext["verdicts"] = new RecentlyUsed(maxTenants);
-  const common = { credentials, options: resolved, shared, verdicts, stateOf, inFlight: new Map(), prepare };
-  const contextOf = (target: Target): DetectionContext => ({ target, ...common });
-
-  // There are two functions for all tenants, because what a tenant holds is held a hundred thousand times.
-  const explainer =
-    (isDetected: boolean): NonNullable<MachineTokensContext["explain"]> =>
-    async (error, renewal, { variant, target }) => {
-      if (!isWrongEndpoint(error)) return error;
-      const explained = await ifPossible(choice);
-      const context = contextOf(target);
-      return explained?.explainByDetection(error, variant, isDetected, context, renewal) ?? error;
+  /** The names of the options were checked, and so are those of the argument of `connect`. */
+  constructor(options: ConnectorOptions<T>) {
+    const maxTenants = requireWhole("maxTenants", options.maxTenants, usualMaxTenants, 1);
+    const credentials = checkCredentials(options.credentials, options.variant);
+    const resolved = resolveClientOptions(options);
+    this.#credentials = credentials;
+    this.#only = credentials.length === 1 ? credentials[0] : undefined;
+    this.#options = resolved;
+    this.#shared = new SharedState(resolved);
+    this.#serviceOf = serviceMaker(options.api, resolved);
+    this.#states = new RecentlyUsed(maxTenants, ({ gate }) => gate.isOpen);
+    this.#auths = new RecentlyUsed(maxTenants, (auth) => !auth.isRenewing);
+    this.#detections = {
+      credentials,
+      options: resolved,
+      shared: this.#shared,
+      verdicts: new RecentlyUsed(maxTenants),
+      inFlight: new Map(),
+      stateOf: (variant, target) => this.#stateOf(variant, target),
+      prepare: (credential, target) => this.#prepare(credential, target),
     };
-  const [explainUndetected, explainDetected] = [explainer(false), explainer(true)];
+  }
 
-  const authOf = (credential: MachineCredential, target: Target, isDetected: boolean) => {
-    const { variant } = credential;
-    const explain = isDetected ? explainDetected : explainUndetected;
-    const name = nameOf(variant, target);
-    return auths.get(name, () => {
-      const state = stateOf(variant, target, name);
-      const driver = driverOf(credential);
-      return machineTokens({ variant, target, driver, state, shared, options: resolved, explain });
+  async connect({ baseUrl, tenantId, signal: given }: ConnectTarget): Promise<Service<T>> {
+    const signal = requireSignal(given);
+    const variant = this.#only?.variant;
+    const target = parseTarget({ baseUrl, tenantId }, this.#options, variant);
+    return this.#connectTo(target, signal).catch((error) => {
+      throw locate(error, { ...target, variant });
     });
-  };
+  }
 
-  const connectTo = async (target: Target, signal: AbortSignal | undefined) => {
+  async #connectTo(target: Target, signal: AbortSignal | undefined): Promise<Service<T>> {
     if (signal?.aborted) throw signal.reason;
-    const first = credentials.filter((one) => only || !driverOf(one).callsFunction);
-    await untilAborted(Promise.all(first.map((one) => prepare(one, target))), signal);
-    if (only !== undefined) return serviceOf(authOf(only, target, false));
+    const only = this.#only;
+    const first = this.#credentials.filter((one) => only || !driverOf(one).callsFunction);
+    await untilAborted(Promise.all(first.map((one) => this.#prepare(one, target))), signal);
+    if (only !== undefined) return this.#serviceOf(this.#authOf(only, target, false));
     // An abort must end the wait for the module too.
     const { chooseCredential } = await untilAborted(choice(), signal);
-    const { credential, detection } = await chooseCredential(contextOf(target), signal);
-    return serviceOf(authOf(credential, target, detection !== undefined), detection);
-  };
-  return async ({ baseUrl, tenantId, signal: given }) => {
-    const signal = requireSignal(given);
-    const target = parseTarget({ ...options, baseUrl, tenantId }, only?.variant);
-    return connectTo(target, signal).catch((error) => {
-      throw locate(error, { tenantId: target.tenantId, baseUrl: target.baseUrl, variant: only?.variant });
+    const { credential, detection } = await chooseCredential({ target, ...this.#detections }, signal);
+    return this.#serviceOf(this.#authOf(credential, target, detection !== undefined), detection);
+  }
+
+  /**
+   * Rejects a wrong key or secret before anything is sent. A function is called only for the variant that is chosen, since
+   * it may have nothing for this tenant, or its vault may be down. No function is called while a token is valid.
+   */
+  async #prepare(credential: MachineCredential, target: Target): Promise<void> {
+    const { callsFunction, prepare } = driverOf(credential);
+    const { variant } = credential;
+    const isLive = this.#checked.has(credential) || this.#auths.peek(nameOf(variant, target))?.isLive;
+    if (!isLive) await prepare(target, this.#options);
+    if (!callsFunction) this.#checked.add(credential);
+  }
+
+  #stateOf(variant: Variant, target: Target): TokenEndpointState {
+    return this.#states.get(
+      nameOf(variant, target),
+      () => new TokenEndpointState(variant, target, this.#options),
+    );
+  }
+
+  #authOf(credential: MachineCredential, target: Target, isDetected: boolean): TokenLifecycle {
+    const { variant } = credential;
+    const name = nameOf(variant, target);
+    return this.#auths.get(name, () => {
+      const state = this.#stateOf(variant, target);
+      const driver = driverOf(credential);
+      const explain = this.#explain;
+      const context = { variant, target, driver, state, explain, isDetected };
+      return machineTokens({ ...context, shared: this.#shared, options: this.#options });
     });
+  }
+
+  /** One function for all tenants, because what a tenant holds is held a hundred thousand times. */
+  readonly #explain: NonNullable<MachineTokensContext["explain"]> = async (
+    error,
+    renewal,
+    { variant, target, isDetected },
+  ) => {
+    if (!isWrongEndpoint(error)) return error;
+    const explained = await ifPossible(choice);
+    const context = { target, ...this.#detections };
+    return explained?.explainByDetection(error, variant, isDetected === true, context, renewal) ?? error;
   };
 }
 
@@ -215,8 +256,10 @@ function isWrongEndpoint(error: unknown): error is UnexpectedResponseError {
 }
 
 /** Checks that each variant has at most one credential, and returns those of the named variant. */
-function checkCredentials(options: ConnectorOptions<LookupTypes>): readonly MachineCredential[] {
-  const { credentials, variant } = options;
+function checkCredentials(
+  credentials: readonly MachineCredential[],
+  variant: Variant | undefined,
+): readonly MachineCredential[] {
   const wrong = (code: "credential_missing" | "credential_invalid", message: string) =>
     new ConfigurationError(code, message, { option: "credentials" });
   if (!Array.isArray(credentials) || credentials.length === 0)

@@ -1,15 +1,6 @@
 /** `bivariant`: the main entry, for deployments of either variant. */
 export type { Binary, CallOptions, ServerSentEvent } from "../generated/operations.js";
-export type {
-  AccessToken,
-  Auth,
-  AuthOptions,
-  CallSupport,
-  OnEvent,
-  Operator,
-  PersonAuth,
-  ServiceEvent,
-} from "./auth/auth.js";
+export type { AccessToken, Auth, CallSupport, Operator, PersonAuth } from "./auth/auth.js";
 export { callSupport } from "./auth/auth.js";
 export {
   type ApiClientSettings,
@@ -26,10 +17,10 @@ export {
   userInterfacePlugin,
 } from "./auth/credentials/plugins.js";
 export type { CryptoKeyLike, KeyObjectLike, PrivateKey, Signer } from "./auth/credentials/signing-key.js";
+export type { OnEvent, ServiceEvent } from "./auth/events.js";
 export { type CreateAuthOptions, createAuth } from "./auth/machine-tokens.js";
 export type { PersonAuthOptions } from "./auth/person/person-refresh.js";
 export type { StoredValue, TokenStore } from "./auth/shared/token-store.js";
-export type { Validate, ValidatedAnswer } from "./client/caller.js";
 export type { Api } from "./client/operation-index.js";
 export type {
   Outcome,
@@ -37,6 +28,7 @@ export type {
 } from "./client/outcome.js";
 export { unwrap } from "./client/outcome.js";
 export type { ServiceFetch } from "./client/service-fetch.js";
+export type { AuthOptions, Validate, ValidatedAnswer } from "./client-options.js";
 export type { Clock } from "./clock.js";
 export {
   type ConnectOptions,

@@ -35,6 +35,11 @@ export function requireOptions<T extends object>(of: string, options: T, names: 
   return options;
 }
 
+/** Copies options without those that are `undefined`, which would hide the defaults that they are spread over. */
+export function withoutUndefined<T extends object>(options: T): T {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as T;
+}
+
 /** A settings file may be spread into the options of a function that takes only some of it. */
 export const settingNames: NamesOf<DeploymentSettings> = {
   bearerBody: false,
@@ -87,6 +92,18 @@ export function requireDuration(option: string, value: unknown, fallback: number
   if (value === undefined) return fallback;
   if (typeof value === "number" && value >= least && value <= longestTimerMs) return value;
   throw invalidOption(option, `must be a number of milliseconds from ${least} to ${longestTimerMs}`);
+}
+
+/** Checks a whole number. @throws ConfigurationError `option_invalid` */
+export function requireWhole<F extends number | undefined>(
+  option: string,
+  value: unknown,
+  fallback: F,
+  least: number,
+): number | F {
+  if (value === undefined) return fallback;
+  if (Number.isInteger(value) && Number(value) >= least) return Number(value);
+  throw invalidOption(option, `must be a whole number from ${least}`);
 }
 
 /**

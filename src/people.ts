@@ -1,5 +1,5 @@
 /** Gets a person's tokens from the code of a launch (Variant A) or of a login (Variant B), or from the store. */
-import { ownAuthNames, type PersonAuth } from "./auth/auth.js";
+import type { PersonAuth } from "./auth/auth.js";
 import type { PreparedApiClient } from "./auth/credentials/clients.js";
 import { requireText } from "./auth/credentials/credential.js";
 import { exchangeCode } from "./auth/person/code-exchange.js";
@@ -11,6 +11,7 @@ import {
 } from "./auth/person/person-refresh.js";
 import { readGrant } from "./auth/person/stored-grant.js";
 import type { TokenStore } from "./auth/shared/token-store.js";
+import { ownAuthNames } from "./client-options.js";
 import { locate, type Variant } from "./errors.js";
 import { isLoopback, untilAborted } from "./http/exchange.js";
 import { lazy } from "./http/lazy.js";

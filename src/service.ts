@@ -1,23 +1,9 @@
 /** Makes services: typed calls through an Auth, by operationId or by path. */
 import { type OperationTypes, operations } from "../generated/operations.js";
-import {
-  type Auth,
-  callSupport,
-  emitter,
-  type InheritedOptions,
-  type ResolvedAuthOptions,
-  resolveAuthOptions,
-  withoutUndefined,
-} from "./auth/auth.js";
+import { type Auth, callSupport } from "./auth/auth.js";
+import { emitter } from "./auth/events.js";
 import type { CallMemory } from "./client/bearer-fetch.js";
-import {
-  type Caller,
-  type CallerContext,
-  type CallOptions,
-  callNames,
-  createCaller,
-  resolveCallOptions,
-} from "./client/caller.js";
+import { type Caller, type CallerContext, createCaller } from "./client/caller.js";
 import type { CallInit } from "./client/init.js";
 import { type Api, OperationIndex } from "./client/operation-index.js";
 import type {
@@ -31,10 +17,17 @@ import type {
   ParsedInit,
 } from "./client/outcome.js";
 import { createServiceFetch, type ServiceFetch } from "./client/service-fetch.js";
+import {
+  type CallOptions,
+  type ClientOptions,
+  callNames,
+  type InheritedOptions,
+  resolveClientOptions,
+} from "./client-options.js";
 import type { Detection, Variant } from "./errors.js";
 import { recordOf } from "./http/exchange.js";
 import type { NamesOf } from "./option-names.js";
-import { invalidOption, requireOptions, settingNames } from "./options.js";
+import { invalidOption, requireOptions, settingNames, withoutUndefined } from "./options.js";
 
 /**
  * Calls an operation by its id. Resolves with an outcome whatever the API answers; rejects on token and network
@@ -140,28 +133,27 @@ export function createService<V extends Variant = Variant, T extends LookupTypes
   if (typeof auth?.getAccessToken !== "function" || (auth.variant !== "A" && auth.variant !== "B"))
     throw invalidOption("auth", "must be an Auth", "Make one with createAuth.");
   requireOptions("createService", options, createServiceNames);
-  const service = serviceMaker(options, resolveFor(auth, options))(auth, options.detection);
+  const service = serviceMaker(options.api, resolveFor(auth, options))(auth, options.detection);
   return service as V extends Variant ? ServiceOf<V, T> : never;
 }
 
 /** Checks the options once, because a connector may make thousands of services, and a backend one per request. */
 export function serviceMaker<T extends LookupTypes>(
-  options: Pick<CreateServiceOptions<T>, "api" | keyof CallOptions>,
-  resolved: Pick<ResolvedAuthOptions, keyof InheritedOptions | "newRequestId">,
+  api: CreateServiceOptions<T>["api"],
+  options: ClientOptions,
 ): (auth: Auth, detection?: Detection) => Service<T> {
-  const table = options.api === undefined ? operations : options.api?.operations;
+  const table = api === undefined ? operations : api?.operations;
   if (recordOf(table?.A) === undefined || recordOf(table?.B) === undefined)
     throw invalidOption("api", "must be the operations.ts module written by `bivariant generate`");
-  const all = { ...resolved, ...resolveCallOptions(options) };
   const { A, B } = options.validate?.schemas ?? {};
   const lacking = (entries: object, schemas?: { readonly operations: object }) =>
     schemas && Object.keys(entries).find((id) => !Object.hasOwn(schemas.operations, id));
-  const unchecked = options.api && (lacking(table.A, A) ?? lacking(table.B, B));
+  const unchecked = api && (lacking(table.A, A) ?? lacking(table.B, B));
   if (unchecked !== undefined) {
     const problem = `has no schemas for \`api\`, such as that of ${unchecked}`;
     throw invalidOption("validate", problem, 'Pass its schemas.ts: validator("strict", schemas).');
   }
-  const shared = contextOf(all);
+  const shared = contextOf(options);
   const callersOf = (variant: Variant) => {
     const context = { ...shared, operations: new OperationIndex(table[variant], variant) };
     return { ...context, call: createCaller(context), fetch: createServiceFetch(context) };
@@ -194,14 +186,14 @@ export function createVariantClient<X extends Variant>(
   if (auth?.variant !== variant) throw invalidOption("auth", `must be an Auth of Variant ${variant}`);
   const resolved = resolveFor(auth, requireOptions(`createVariant${variant}Client`, options, clientNames));
   const operations = new OperationIndex(entries, variant);
-  const context = contextOf({ ...resolved, ...resolveCallOptions(options) });
+  const context = contextOf(resolved);
   const call = createCaller({ ...context, operations });
   const paths: unknown = new PathMethods(auth, { operations, call });
   return paths as PathClient<OperationTypes, X>;
 }
 
 /** Services of one Auth share what their calls have shown, because a server may make a service per request. */
-function contextOf<O extends Parameters<typeof emitter>[1]>(options: O) {
+function contextOf(options: ClientOptions) {
   const memories = new WeakMap<Auth, CallMemory>();
   const memoryOf = (auth: Auth): CallMemory => {
     const known = memories.get(auth);
@@ -214,8 +206,8 @@ function contextOf<O extends Parameters<typeof emitter>[1]>(options: O) {
 }
 
 /** Checks the options. One that was not passed is that of the Auth. */
-function resolveFor(auth: Auth, options: VariantClientOptions): ResolvedAuthOptions {
-  return resolveAuthOptions({ ...auth[callSupport]?.inherited, ...withoutUndefined(options) });
+function resolveFor(auth: Auth, options: VariantClientOptions): ClientOptions {
+  return resolveClientOptions({ ...auth[callSupport]?.inherited, ...withoutUndefined(options) });
 }
 
 type PathCallers = Pick<CallerContext, "operations"> & { readonly call: Caller };

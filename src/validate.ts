@@ -1,11 +1,11 @@
 /** `bivariant/validate`: checks the data of calls against the schemas of the documents. */
 import { schemas as ownSchemas } from "../generated/schemas.js";
-import type { Validate, ValidatedAnswer } from "./client/caller.js";
+import type { Validate, ValidatedAnswer } from "./client-options.js";
 import { UnexpectedResponseError, type Variant } from "./errors.js";
 import { MOST_ISSUES } from "./json-schema/index.js";
 import { invalidOption } from "./options.js";
 
-export type { Validate, ValidatedAnswer } from "./client/caller.js";
+export type { Validate, ValidatedAnswer } from "./client-options.js";
 
 /** `report` emits the event `response_invalid`; `strict` throws. */
 export type ValidationMode = "report" | "strict";

@@ -1,4 +1,6 @@
 /** `createAuth`, and the tokens of a machine credential, from the store if it has one, otherwise from the endpoint. */
+
+import { type AuthOptions, ownAuthNames, resolveAuthOptions, type TargetOptions } from "../client-options.js";
 import { deadlineIn } from "../clock.js";
 import {
   codeOf,
@@ -12,16 +14,8 @@ import {
 import { parseRetryAfterMs, retryWaitMs, sleep } from "../http/backoff.js";
 import type { NamesOf } from "../option-names.js";
 import { requireOptions } from "../options.js";
-import { parseTarget, type TargetOptions } from "../variants/target.js";
-import {
-  type AccessToken,
-  type Auth,
-  type AuthOptions,
-  createAccessToken,
-  type Emit,
-  ownAuthNames,
-  resolveAuthOptions,
-} from "./auth.js";
+import { parseTarget } from "../variants/target.js";
+import { type AccessToken, type Auth, createAccessToken } from "./auth.js";
 import {
   type CredentialDriver,
   driverOf,
@@ -29,6 +23,7 @@ import {
   type MachineCredential,
   type PreparedCredential,
 } from "./credentials/credential.js";
+import type { Emit } from "./events.js";
 import {
   RefusalBackoff,
   type Renewal,
@@ -49,6 +44,8 @@ import { type SharedKey, SharedState } from "./shared/shared-state.js";
 
 export interface MachineTokensContext extends Omit<TokenEndpoint, "emit"> {
   readonly driver: CredentialDriver;
+  /** Whether the variant was found by a detection. */
+  readonly isDetected?: boolean;
   /** If the other variant would explain an error, returns an error that says so in its place. */
   explain?(error: unknown, renewal: Renewal, context: MachineTokensContext): Promise<unknown>;
 }
@@ -321,9 +318,9 @@ export function createAuth<V extends Variant>(options: CreateAuthOptions<V>): Au
   const driver = driverOf(requireOptions("createAuth", options, names).credential);
   const { variant } = options.credential;
   const resolved = resolveAuthOptions(options);
-  const target = parseTarget(options, variant);
+  const target = parseTarget(options, resolved, variant);
   const state = new TokenEndpointState(variant, target, resolved);
-  const shared = new SharedState(options.store, resolved);
+  const shared = new SharedState(resolved);
   const auth: Auth = machineTokens({ variant, target, driver, state, shared, options: resolved });
   return auth as Auth & { readonly variant: V };
 }

@@ -1,10 +1,16 @@
 /** Checks the options of createBackend once, and fills in their defaults. */
 import { z } from "zod";
 import type { OperationTypes } from "../../generated/operations.js";
-import { type AuthOptions, authNames, resolveAuthOptions, type ServiceEvent } from "../auth/auth.js";
+import type { ServiceEvent } from "../auth/events.js";
 import { type TokenStore, withStoreErrors } from "../auth/shared/token-store.js";
-import { type CallOptions, callNames } from "../client/caller.js";
 import type { LookupTypes } from "../client/outcome.js";
+import {
+  type AuthOptions,
+  authNames,
+  type CallOptions,
+  callNames,
+  resolveAuthOptions,
+} from "../client-options.js";
 import { countdown, type ResolvedClock, zero } from "../clock.js";
 import { isConfigurationError } from "../errors.js";
 import type { NamesOf } from "../option-names.js";
@@ -198,7 +204,7 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
   requireTypes(options, "function", ["clientKey", "identify"]);
   requireOptions("session", options.session ?? {}, sessionNames);
   const { path, session, publicUrl, allowInsecureHttp } = parsed.data;
-  const { clock, timeoutMs, waitUntil = () => {} } = resolveAuthOptions(options);
+  const { clock, timeoutMs, waitUntil, hasOwnFetch } = resolveAuthOptions(options);
   const { onError = printer(clock) } = parsed.data;
   const authOptions: AuthOptions = Object.fromEntries(
     Object.entries(options).filter(([name]) => name in authNames),
@@ -215,7 +221,7 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
     return origin;
   };
   const publicOrigin = publicUrl === undefined ? undefined : parseOrigin("publicUrl")(publicUrl);
-  const checked = { ...options, path, allowInsecureHttp, publicOrigin, clock, timeoutMs };
+  const checked = { ...options, path, allowInsecureHttp, publicOrigin, clock, timeoutMs, hasOwnFetch };
   const deployments = parseDeployments(options.deployments, checked);
   return {
     path,

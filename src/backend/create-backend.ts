@@ -1,7 +1,7 @@
 /** The server half of an app for people: one handler for its routes, and typed calls as the person behind a request. */
 import type { OperationTypes } from "../../generated/operations.js";
-import { resolveAuthOptions } from "../auth/auth.js";
 import type { LookupTypes } from "../client/outcome.js";
+import { resolveClientOptions } from "../client-options.js";
 import { ConfigurationError, wireText } from "../errors.js";
 import { invalidOption } from "../options.js";
 import { type Service, type ServiceOf, serviceMaker } from "../service.js";
@@ -112,7 +112,7 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
 ): Backend<T> {
   const settings = parseOptions(options);
   // This is made once, because indexing a table of a thousand operations takes milliseconds.
-  const makeService = serviceMaker(options, resolveAuthOptions(options));
+  const makeService = serviceMaker(options.api, resolveClientOptions(options));
   const { identify } = options;
   const people = new PersonAuths(
     settings,

@@ -57,6 +57,7 @@ interface DeploymentOptions {
   readonly path: string;
   readonly allowInsecureHttp: boolean;
   readonly tenantIdPattern?: RegExp | undefined;
+  readonly hasOwnFetch: boolean;
   readonly publicOrigin: string | undefined;
   readonly clock: ResolvedClock;
   readonly timeoutMs: number;
@@ -238,7 +239,7 @@ function parseDeployment(given: unknown, options: DeploymentOptions, where: stri
     throw invalid(`${where}.hostOrigin must be an origin such as "https://customer.example"`);
   return {
     ...(parsed.data as BackendDeployment),
-    ...parseTarget({ ...options, tenantId, baseUrl }, undefined),
+    ...parseTarget({ tenantId, baseUrl }, options, undefined),
   };
 }
 

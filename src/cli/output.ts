@@ -1,6 +1,6 @@
 /** Prints results on stdout, and notes and progress on stderr, as wide as the terminal, with colour on terminals only. */
 import { stripVTControlCharacters as withoutColour } from "node:util";
-import type { ServiceEvent } from "../auth/auth.js";
+import type { ServiceEvent } from "../auth/events.js";
 import { questionOf } from "../doctor/finding.js";
 import type { Detection, Evidence } from "../errors.js";
 

@@ -21,7 +21,7 @@ interface Reading {
   };
 }
 
-interface AnswerReader {
+export interface AnswerReader {
   /** The value of the header accept. */
   readonly accept: string;
   readonly read: (response: Response, isSuccess: boolean, located: Located) => Promise<AnswerContent>;

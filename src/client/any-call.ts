@@ -4,10 +4,11 @@
  * files of it.
  */
 import { createQuerySerializer } from "openapi-fetch";
+import type { headerRecord } from "../http/headers.js";
 import { invalidOption, requireOptions } from "../options.js";
 import { contentOf } from "./content.js";
 import { cookieHeader, parameterHeaders, requestUrl, requireParameters, type Values } from "./parameters.js";
-import type { CallRequest, CallToWrite, headerRecord, QuerySerializer } from "./request.js";
+import type { CallRequest, CallToWrite, QuerySerializer } from "./request.js";
 
 export { answerReader } from "./answer.js";
 

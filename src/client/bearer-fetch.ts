@@ -2,8 +2,10 @@
  * A request with the bearer: if that is refused, the token is renewed and the request sent once more; redirects are
  * followed by hand, so that the bearer never leaves the base URL.
  */
-import { type AccessToken, type Auth, callSupport, type RequestEvents } from "../auth/auth.js";
+import { type AccessToken, type Auth, callSupport } from "../auth/auth.js";
+import type { RequestEvents } from "../auth/events.js";
 import type { PersonRequiredError } from "../auth/person/stored-grant.js";
+import type { ResolvedRequestOptions } from "../client-options.js";
 import {
   type ErrorContext,
   isTransportError,
@@ -18,8 +20,9 @@ import {
   wasNotSent,
   withTimeLimit,
 } from "../http/exchange.js";
-import { isUnderBase, type ResolvedRequestOptions } from "../variants/target.js";
+import { isUnderBase } from "../variants/target.js";
 import { isPersonRequired } from "./call-error.js";
+import type { Retries } from "./retries.js";
 
 /** A younger token has not expired, so the refusal comes from the route, and renewing would flood the token endpoint. */
 const youngTokenMs = 30_000;
@@ -54,7 +57,7 @@ interface SentRequest {
   readonly body: RequestInit["body"];
 }
 
-interface BearerRequest<T> extends SentRequest {
+export interface BearerRequest<T> extends SentRequest {
   readonly auth: Auth;
   readonly events: RequestEvents;
   /** Ends the request and the wait for a token. */
@@ -73,8 +76,7 @@ interface BearerRequest<T> extends SentRequest {
   readonly isIdempotent: boolean;
   /** The time limit of each request. Default: the option of the service. */
   readonly timeoutMs?: number | undefined;
-  /** Called with a response that is not ok, or with a fault. Waits and returns true if the request is to be sent again. */
-  readonly again?: (response: Response | undefined, fault?: unknown) => Promise<boolean>;
+  readonly retries?: Pick<Retries, "again">;
 }
 
 interface BearerAnswer<T> {
@@ -117,7 +119,7 @@ export async function bearerFetch<T>(
     try {
       answer = await withTimeLimit((limit) => follow(request, attempt, context, limit), limits);
     } catch (fault) {
-      if (await request.again?.(undefined, fault)) continue;
+      if (await request.retries?.again(undefined, fault)) continue;
       throw isIdempotent ? fault : mayBeProcessed(fault, method, attempt.status);
     }
     const { response, withBearer, isProcessed } = answer;
@@ -128,7 +130,7 @@ export async function bearerFetch<T>(
       return answer;
     }
     if (isProcessed) return answer;
-    if (await request.again?.(response)) continue;
+    if (await request.retries?.again(response)) continue;
     if (refusedToken !== undefined || token === undefined || !withBearer) return answer;
     if (!refusesBearer(response.status, token, auth, context)) return answer;
     const support = auth[callSupport];

@@ -1,7 +1,9 @@
 /** The words and the likely causes of a refused call. Loaded lazily. */
+import type { OperationEntry } from "../../generated/operations.js";
 import type { PersonRequiredError } from "../auth/person/stored-grant.js";
 import { type ApiErrorCode, type Cause, wireText } from "../errors.js";
 import type { RefusedCall } from "./call-error.js";
+import type { CallInit } from "./init.js";
 
 /** Says what the answer means and what to do, as the rest of "<operation> was answered <status>", and then its body. */
 export function explainCall(
@@ -98,9 +100,10 @@ const notReplayed =
 function causesOf403({
   auth,
   support,
+  operation,
+  init,
   body,
   hasWorked,
-  namesDevice,
 }: RefusedCall): readonly Cause[] | undefined {
   const isPerson = support?.refused !== undefined;
   if (auth.variant === "B") {
@@ -142,8 +145,19 @@ function causesOf403({
     `Ask the customer to check the device restriction under ${pluginSettings}.`,
   );
   // A token that succeeded before has the scope. What differs now is the device or the grant.
+  const isAboutDevice = namesDevice(operation, init);
   const ranked = hasWorked ? [device, narrowed, operator] : [scope, operator, narrowed, device];
-  return ranked.filter((one) => (one !== device || namesDevice) && (one !== operator || isPerson));
+  return ranked.filter((one) => (one !== device || isAboutDevice) && (one !== operator || isPerson));
+}
+
+/** Whether the path, the query or the body has a parameter for a device, by a mark in the document or by its name. */
+function namesDevice({ path, deviceParameter }: OperationEntry, { params, body }: CallInit): boolean {
+  // The bytes of a Buffer are its keys too.
+  const inBody = typeof body === "object" && !ArrayBuffer.isView(body) ? Object.keys(body ?? {}) : [];
+  const inPath = [...path.matchAll(/\{([^{}]+)\}/g)].map(([, name = ""]) => name);
+  const names = [...inPath, ...Object.keys(params?.query ?? {}), ...inBody];
+  const marked = typeof deviceParameter === "object" ? deviceParameter.name : deviceParameter;
+  return names.some((name) => /device/i.test(name) || name === marked);
 }
 
 const dropToken =

@@ -1,4 +1,5 @@
 /** Makes the error of a refused call; call-diagnosis.ts finds its words and its causes. */
+import type { OperationEntry } from "../../generated/operations.js";
 import type { AccessToken, Auth, CallSupport } from "../auth/auth.js";
 import type { PersonRequiredError } from "../auth/person/stored-grant.js";
 import {
@@ -9,6 +10,7 @@ import {
   isRelaunchRequiredError,
 } from "../errors.js";
 import { cutNote, parseRetryAfterMs } from "../http/backoff.js";
+import type { CallInit } from "./init.js";
 
 export interface RefusedCall {
   readonly auth: Auth;
@@ -17,8 +19,9 @@ export interface RefusedCall {
   /** The parsed body; `undefined` if it was empty. */
   readonly body: unknown;
   readonly now: number;
-  readonly isDocumented: boolean;
   readonly operationId: string;
+  readonly operation: OperationEntry;
+  readonly init: CallInit;
   /** Whether the token was renewed and the call sent again; `undefined` if the status does not refuse a bearer. */
   readonly isReplayed: boolean | undefined;
   /** What was sent, if the message is to show the body. The answer may repeat it. */
@@ -33,8 +36,6 @@ export interface RefusedCall {
   readonly hasWorked: boolean;
   /** Whether several operations in a row were answered like an unknown path, or one by a router. */
   readonly looksMoved: boolean;
-  /** Whether a parameter of the operation is about a device. */
-  readonly namesDevice: boolean;
   /** What to ask the person for, because the token was older than 30 s or its renewal was refused. */
   readonly required?: PersonRequiredError | undefined;
 }
@@ -43,7 +44,7 @@ export async function apiErrorOf(call: RefusedCall): Promise<ApiError> {
   const { response, body, operationId, required, auth } = call;
   const { variant } = auth;
   const { status, headers } = response;
-  const code = apiErrorCodeOf(status, call.isDocumented);
+  const code = apiErrorCodeOf(status, call.operation.failure.includes(status));
   const waitMs = status === 429 || status === 503 ? parseRetryAfterMs(headers, call.now) : undefined;
   // Loaded only for a refusal. If it cannot be loaded, the error has no causes and a shorter message.
   const explained = await import("./call-diagnosis.js").then(

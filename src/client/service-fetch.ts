@@ -2,11 +2,11 @@
 import type { Auth } from "../auth/auth.js";
 import { type ConfigurationError, codeOf, locate } from "../errors.js";
 import { idempotentMethods, whenAborted } from "../http/exchange.js";
+import { headerRecord, httpToken } from "../http/headers.js";
 import { invalidOption } from "../options.js";
 import { isUnderBase } from "../variants/target.js";
 import { type BearerFetchContext, bearerFetch, contextOf } from "./bearer-fetch.js";
 import { requireFetchInit } from "./init.js";
-import { headerRecord, httpToken } from "./request.js";
 
 /**
  * Like the global fetch, relative to the base URL. The bearer is added, renewed if it is refused, and sent nowhere else.

@@ -1,10 +1,11 @@
 /** Examines one customer: detection, token and call, and what the doctor finds when one of them fails. */
-import type { ResolvedAuthOptions } from "../auth/auth.js";
+
 import { driverOf, type MachineCredential } from "../auth/credentials/credential.js";
 import { machineTokens } from "../auth/machine-tokens.js";
 import { TokenEndpointState } from "../auth/request/rate-limit-gate.js";
 import { RecentlyUsed } from "../auth/shared/recently-used.js";
 import { SharedState } from "../auth/shared/shared-state.js";
+import type { ClientOptions } from "../client-options.js";
 import { deadlineIn } from "../clock.js";
 import { examineAssertion } from "../doctor/assertion.js";
 import { examineCall, explainRefusal } from "../doctor/call.js";
@@ -31,7 +32,7 @@ import type { Customer } from "./customers.js";
 import type { SurveyResult } from "./result.js";
 
 export interface ExamineOptions {
-  readonly resolved: ResolvedAuthOptions;
+  readonly resolved: ClientOptions;
   readonly allowInsecureHttp: boolean | undefined;
   readonly customerTimeoutMs: number;
   readonly variables: Readonly<Record<string, string | undefined>>;
@@ -79,8 +80,8 @@ export function examiner(
     ...options,
     states: new RecentlyUsed<TokenEndpointState>(mostGates, ({ gate }) => gate.isOpen),
     credentials: new RecentlyUsed<MachineCredential>(mostCredentials),
-    shared: new SharedState(undefined, resolved),
-    serviceOf: serviceMaker({}, resolved),
+    shared: new SharedState(resolved),
+    serviceOf: serviceMaker(undefined, resolved),
   };
   return async (customer, signal) => {
     const startedAt = clock.monotonic();

@@ -1,6 +1,6 @@
 /** `survey`: asks many customers, some at a time, and yields each result as it comes. */
 import pMap, { pMapSkip } from "p-map";
-import { type AuthOptions, resolveAuthOptions } from "../auth/auth.js";
+import { type AuthOptions, resolveClientOptions } from "../client-options.js";
 import type { NamesOf } from "../option-names.js";
 import { invalidOption, requireDuration, requireOptions, requireSignal, requireTypes } from "../options.js";
 import { type CheckOptions, type Customer, checkCustomers } from "./customers.js";
@@ -62,7 +62,7 @@ export function survey(
   if (!Number.isInteger(concurrency) || concurrency < 1)
     throw invalidOption("concurrency", "must be a whole number, 1 or more");
   const { fetch, clock, timeoutMs, retryDeadlineMs } = options;
-  const resolved = resolveAuthOptions({ fetch, clock, timeoutMs, retryDeadlineMs, allowInsecureHttp });
+  const resolved = resolveClientOptions({ fetch, clock, timeoutMs, retryDeadlineMs, allowInsecureHttp });
   const { customerTimeoutMs: given } = options;
   const customerTimeoutMs = requireDuration("customerTimeoutMs", given, usualCustomerTimeoutMs, 1);
   const checked = checkCustomers([...customers], { allowInsecureHttp });

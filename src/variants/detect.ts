@@ -2,20 +2,18 @@
  * Finds out which variants a deployment serves, without spending a credential. The questions contain no client id,
  * secret, assertion or code, and only an answer that no other server gives counts as a yes.
  */
+
+import {
+  type RequestOptions,
+  type ResolvedRequestOptions,
+  resolveRequestOptions,
+  type TargetOptions,
+} from "../client-options.js";
 import type { Detection, Evidence, Variant } from "../errors.js";
 import { type Answer, exchange, jsonObject, sendRequest } from "../http/exchange.js";
 import { requireSignal } from "../options.js";
 import { userAgent } from "../version.js";
-import {
-  parseTarget,
-  type RequestOptions,
-  type ResolvedRequestOptions,
-  resolveRequestOptions,
-  type Target,
-  type TargetOptions,
-  tokenEndpointOfA,
-  tokenEndpointOfB,
-} from "./target.js";
+import { parseTarget, type Target, tokenEndpointOfA, tokenEndpointOfB } from "./target.js";
 
 /** The user agent of each question, so that administrators who find it in a log can look it up. */
 export const detectionUserAgent: string = `${userAgent} (variant detection; sends no credential)`;
@@ -42,10 +40,16 @@ export interface DetectVariantOptions extends TargetOptions, RequestOptions {
 export async function detectBoth(options: DetectVariantOptions): Promise<Detection> {
   const resolved = resolveRequestOptions(options);
   const signal = requireSignal(options.signal);
-  return detect(parseTarget(options, undefined), ["A", "B"], { ...resolved, signal, untilYes: false });
+  return detect(parseTarget(options, resolved, undefined), ["A", "B"], {
+    ...resolved,
+    signal,
+    untilYes: false,
+  });
 }
 
-export interface DetectOptions extends ResolvedRequestOptions {
+type SendOptions = Pick<ResolvedRequestOptions, "fetch" | "intercept" | "timeoutMs" | "clock">;
+
+export interface DetectOptions extends SendOptions {
   readonly signal?: AbortSignal | undefined;
   /** An earlier part of the detection, which asked about the other variant. */
   readonly before?: Detection | undefined;

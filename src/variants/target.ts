@@ -1,9 +1,7 @@
 /** Checks the base URL and the tenant id, and makes the token endpoints of both variants from them. */
-import { type ClockOptions, type ResolvedClock, resolveClock } from "../clock.js";
+import type { TargetOptions, TargetRules } from "../client-options.js";
 import { ConfigurationError, type Variant } from "../errors.js";
-import { defaultFetch, type Fetch, type Intercept, sendingOnce, staysHere } from "../http/exchange.js";
-import type { NamesOf } from "../option-names.js";
-import { invalidOption, requireDuration, requireTypes } from "../options.js";
+import { staysHere } from "../http/exchange.js";
 
 /** A deployment and a tenant. `baseUrl` has no trailing slash. */
 export interface Target {
@@ -11,74 +9,16 @@ export interface Target {
   readonly tenantId: string;
 }
 
-export interface TargetOptions {
-  /** The URL may have a path prefix, but no credentials, query or fragment. */
-  readonly baseUrl: string;
-  /** In Variant B it is only a local key and may be left out. */
-  readonly tenantId?: string | undefined;
-  /** Allows plain http to machines other than this one. */
-  readonly allowInsecureHttp?: boolean | undefined;
-  /** Default: `[A-Za-z0-9_~-][A-Za-z0-9._~-]*`, anchored. */
-  readonly tenantIdPattern?: RegExp | undefined;
-}
-
-export interface RequestOptions extends ClockOptions {
-  /**
-   * It is always called with a string and a RequestInit, so that undici's own fetch works. What must not be sent twice, a
-   * code for instance, is in a stream or an iterable; `String(body)` is its text. Default: the global one.
-   */
-  readonly fetch?: Fetch | undefined;
-  /** Called around each HTTP request, whichever `fetch` sends it. `bivariant/opentelemetry` makes one. */
-  readonly intercept?: Intercept | undefined;
-  /** The time limit of one HTTP request, to its last byte, of a call of a store or a credential's function. Default: 10 000. */
-  readonly timeoutMs?: number | undefined;
-}
-
-/** The names of RequestOptions, and of the options of a target that a connector takes. */
-export const requestNames: NamesOf<
-  RequestOptions & Pick<TargetOptions, "allowInsecureHttp" | "tenantIdPattern">
-> = {
-  fetch: true,
-  intercept: true,
-  clock: true,
-  timeoutMs: true,
-  allowInsecureHttp: true,
-  tenantIdPattern: true,
-};
-
-export interface ResolvedRequestOptions {
-  readonly fetch: Fetch;
-  readonly intercept?: Intercept | undefined;
-  readonly timeoutMs: number;
-  readonly clock: ResolvedClock;
-}
-
-/** @throws ConfigurationError `option_invalid` */
-export function resolveRequestOptions(
-  options: RequestOptions & Pick<TargetOptions, "allowInsecureHttp" | "tenantIdPattern">,
-): ResolvedRequestOptions {
-  requireTypes(options, "function", ["fetch", "intercept"]);
-  requireTypes(options, "boolean", ["allowInsecureHttp"]);
-  if (options.tenantIdPattern !== undefined && !(options.tenantIdPattern instanceof RegExp))
-    throw invalidOption("tenantIdPattern", "must be a regular expression");
-  return {
-    fetch: sendingOnce(options.fetch ?? defaultFetch, options.fetch !== undefined),
-    intercept: options.intercept,
-    clock: resolveClock(options),
-    timeoutMs: requireDuration("timeoutMs", options.timeoutMs, 10_000, 1),
-  };
-}
-
 /** Checks a base URL and a tenant id. @throws ConfigurationError as `parseBaseUrl` and `parseTenantId` do */
 export function parseTarget(
-  options: TargetOptions & Pick<RequestOptions, "fetch">,
+  { baseUrl, tenantId }: Pick<TargetOptions, "baseUrl" | "tenantId">,
+  { allowInsecureHttp, tenantIdPattern, hasOwnFetch }: TargetRules,
   variant: Variant | undefined,
 ): Target {
-  const baseUrl = parseBaseUrl(options.baseUrl, options.allowInsecureHttp, options.fetch !== undefined);
-  const isLocalKeyOnly = variant === "B" && options.tenantId === undefined;
+  const isLocalKeyOnly = variant === "B" && tenantId === undefined;
   return {
-    baseUrl,
-    tenantId: isLocalKeyOnly ? "" : parseTenantId(options.tenantId, options.tenantIdPattern),
+    baseUrl: parseBaseUrl(baseUrl, allowInsecureHttp, hasOwnFetch),
+    tenantId: isLocalKeyOnly ? "" : parseTenantId(tenantId, tenantIdPattern),
   };
 }
 

@@ -182,11 +182,6 @@ describe("a refresh", () => {
     { name: "whose store never reads", broken: { get: never }, code: "store_unavailable" },
     { name: "whose store never writes", broken: { set: never }, code: "store_unavailable" },
     {
-      name: "whose store answers a write with nothing",
-      broken: { set: async () => undefined as never },
-      code: "store_corrupt",
-    },
-    {
       name: "whose store resolves lock without running the task",
       broken: { lock: async () => undefined as never },
       code: "store_unavailable",

@@ -68,8 +68,8 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
   "a cache of tokens is keyed without the tenant": inSource(
     "tenant isolation",
     "connect.ts",
-    "const name = nameOf(variant, target);\n    return auths.get(name, () => {",
-    "const name = nameOf(variant, target);\n    return auths.get(variant, () => {",
+    "const name = nameOf(variant, target);\n    return this.#auths.get(name, () => {",
+    "const name = nameOf(variant, target);\n    return this.#auths.get(variant, () => {",
   ),
   "a stored token is keyed without the tenant and the client": inSource(
     "tenant isolation",

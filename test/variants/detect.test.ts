@@ -280,6 +280,7 @@ describe("the requests of a detection", () => {
     const onAnswer = (_variant: string, { status }: { status: number }) => void counted.push(status);
     await detect(there, ["B", "B"], {
       fetch,
+      intercept: undefined,
       onAnswer,
       clock: systemClock,
       timeoutMs: 1_000,

@@ -2,9 +2,8 @@
 import { type Cause, ConfigurationError } from "../../errors.js";
 import { isLoopback } from "../../http/exchange.js";
 import type { NamesOf } from "../../option-names.js";
-import { settingNames } from "../../options.js";
+import { settingNames, withoutUndefined } from "../../options.js";
 import { isUnderBase, type Target, tokenEndpointOfB } from "../../variants/target.js";
-import { withoutUndefined } from "../auth.js";
 import {
   clientErrors,
   fingerprintOf,

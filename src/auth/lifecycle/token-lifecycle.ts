@@ -8,23 +8,15 @@
  *
  * There are no timers: tokens are renewed when they are used. All state is in the instance.
  */
+
+import type { InheritedOptions, ResolvedAuthOptions } from "../../client-options.js";
 import { countdown, deadlineIn, type ResolvedClock, zero } from "../../clock.js";
 import { failureOf, isRateLimitedError, isTransportError, locate, type Variant } from "../../errors.js";
 import { backoffMs } from "../../http/backoff.js";
 import type { NamesOf } from "../../option-names.js";
 import { requireOptions, requireSignal } from "../../options.js";
-import {
-  type AccessToken,
-  type Auth,
-  type CallSupport,
-  callSupport,
-  type Emit,
-  emitter,
-  type InheritedOptions,
-  type RequestEvents,
-  type ResolvedAuthOptions,
-  type TokenOptions,
-} from "../auth.js";
+import { type AccessToken, type Auth, type CallSupport, callSupport, type TokenOptions } from "../auth.js";
+import { type Emit, emitter, type RequestEvents } from "../events.js";
 import type { TokenEndpoint } from "../request/token-request.js";
 import { SharedTask } from "./shared-task.js";
 

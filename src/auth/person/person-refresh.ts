@@ -13,6 +13,13 @@
  *   sent again after an older copy of the store was restored;
  * - a refusal ends the login only if the store holds no newer refresh token.
  */
+
+import {
+  type AuthOptions,
+  type ResolvedAuthOptions,
+  resolveAuthOptions,
+  type TargetOptions,
+} from "../../client-options.js";
 import { countdown, deadlineIn } from "../../clock.js";
 import {
   isStoreError,
@@ -24,15 +31,8 @@ import {
 import { sleep } from "../../http/backoff.js";
 import { jsonObject } from "../../http/exchange.js";
 import { invalidOption } from "../../options.js";
-import { parseTarget, type TargetOptions } from "../../variants/target.js";
-import {
-  type AccessToken,
-  type AuthOptions,
-  createAccessToken,
-  type PersonAuth,
-  type ResolvedAuthOptions,
-  resolveAuthOptions,
-} from "../auth.js";
+import { parseTarget } from "../../variants/target.js";
+import { type AccessToken, createAccessToken, type PersonAuth } from "../auth.js";
 import {
   clientErrors,
   fingerprintOf,
@@ -99,7 +99,7 @@ export async function personContext<V extends Variant>(
   const { variant } = options.credential;
   const checked = resolveAuthOptions(options);
   const resolved = { ...checked, store: withStoreErrors(options.store, checked.timeoutMs, checked.clock) };
-  const target = parseTarget(options, variant);
+  const target = parseTarget(options, checked, variant);
   const { person = crypto.randomUUID() } = options;
   if (typeof person !== "string" || person === "")
     throw invalidOption("person", "must be a string that is not empty");
@@ -109,7 +109,7 @@ export async function personContext<V extends Variant>(
     variant,
     target,
     options: resolved,
-    shared: new SharedState(options.store, resolved, true),
+    shared: new SharedState(checked, true),
     state: driver.states.get(JSON.stringify([target.baseUrl, target.tenantId]), () =>
       Object.assign(new TokenEndpointState(variant, target, resolved), { spentCodes: new Map() }),
     ),

@@ -1,10 +1,12 @@
 /** The state that the requests of a token endpoint and tenant share: the rate limit gate (section 8) and the clock. */
+
+import type { ResolvedAuthOptions } from "../../client-options.js";
 import { countdown, deadlineIn, type ResolvedClock, zero } from "../../clock.js";
 import { RateLimitedError, type Variant } from "../../errors.js";
 import { cutNote, parseRetryAfterMs, retryWaitMs, sleep } from "../../http/backoff.js";
 import { type Answer, untilAborted } from "../../http/exchange.js";
 import type { Target } from "../../variants/target.js";
-import type { Emit, ResolvedAuthOptions } from "../auth.js";
+import type { Emit } from "../events.js";
 import type { SharedKey, SharedState } from "../shared/shared-state.js";
 import { ServerClock } from "./server-clock.js";
 

@@ -2,6 +2,8 @@
  * Sends one token request, for machines and persons, learns the rate limit and the server's clock from its answer, reads
  * the tokens, and explains a refusal.
  */
+
+import type { ResolvedAuthOptions } from "../../client-options.js";
 import {
   TokenRequestError,
   TransportError,
@@ -20,16 +22,11 @@ import {
   sendRequest,
   wasNotSent,
 } from "../../http/exchange.js";
+import { withoutUndefined } from "../../options.js";
 import type { Target } from "../../variants/target.js";
-import {
-  type AccessToken,
-  createAccessToken,
-  type Emit,
-  type Operator,
-  type ResolvedAuthOptions,
-  withoutUndefined,
-} from "../auth.js";
+import { type AccessToken, createAccessToken, type Operator } from "../auth.js";
 import type { PreparedCredential, Refusal, SentAttempt, TokenAttempt } from "../credentials/credential.js";
+import type { Emit } from "../events.js";
 import type { SharedState } from "../shared/shared-state.js";
 import type { TokenEndpointState } from "./rate-limit-gate.js";
 

@@ -3,9 +3,11 @@
  * limit and the server's clock. A process can get all of it again by itself, so a store that fails costs time and requests
  * but causes no error: while it is down, each process goes on alone, and tries the store again every few seconds.
  */
+
+import type { ResolvedAuthOptions } from "../../client-options.js";
 import { countdown, type ResolvedClock, zero } from "../../clock.js";
 import { isStoreError } from "../../errors.js";
-import { type Emit, storeFailed } from "../auth.js";
+import { type Emit, storeFailed } from "../events.js";
 import { type TokenStore, withStoreErrors } from "./token-store.js";
 
 /**
@@ -16,10 +18,7 @@ const longestCallMs = 2_500;
 /** After a failure the store is left alone for this long: as long as the shortest wait of the retry schedule. */
 const pauseMs = 2_000;
 
-interface SharedStateOptions {
-  readonly timeoutMs: number;
-  readonly clock: ResolvedClock;
-}
+type SharedStateOptions = Pick<ResolvedAuthOptions, "store" | "timeoutMs" | "clock">;
 
 /** The parts of a key. The first one names the kind of the entry. */
 export type SharedKey = readonly string[];
@@ -37,7 +36,7 @@ export class SharedState {
    * Without a store nothing is shared, and nothing is reported. With `isNeeded` a read rejects while the store is down: for
    * people, whose tokens need the store anyway, going on without it would only cost time.
    */
-  constructor(store: TokenStore | undefined, { timeoutMs, clock }: SharedStateOptions, isNeeded = false) {
+  constructor({ store, timeoutMs, clock }: SharedStateOptions, isNeeded = false) {
     this.#isNeeded = isNeeded;
     const callMs = isNeeded ? timeoutMs : Math.min(timeoutMs, longestCallMs);
     this.#store = store && withStoreErrors(store, callMs, clock);

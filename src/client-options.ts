@@ -1,0 +1,282 @@
+/**
+ * The options of a client: their types, their names and their checks. They are resolved once, into one frozen value that
+ * everything else takes.
+ */
+import type { CallOptions as GeneratedOptions } from "../generated/operations.js";
+import type { Emit, OnEvent } from "./auth/events.js";
+import type { TokenStore } from "./auth/shared/token-store.js";
+import { type ClockOptions, type ResolvedClock, resolveClock } from "./clock.js";
+import type { Variant } from "./errors.js";
+import { defaultFetch, type Fetch, type Intercept, sendingOnce } from "./http/exchange.js";
+import { headerRecord } from "./http/headers.js";
+import type { NamesOf } from "./option-names.js";
+import { invalidOption, requireDuration, requireTypes, requireWhole } from "./options.js";
+
+export interface TargetOptions {
+  /** The URL may have a path prefix, but no credentials, query or fragment. */
+  readonly baseUrl: string;
+  /** In Variant B it is only a local key and may be left out. */
+  readonly tenantId?: string | undefined;
+  /** Allows plain http to machines other than this one. */
+  readonly allowInsecureHttp?: boolean | undefined;
+  /** Default: `[A-Za-z0-9_~-][A-Za-z0-9._~-]*`, anchored. */
+  readonly tenantIdPattern?: RegExp | undefined;
+}
+
+export interface RequestOptions extends ClockOptions {
+  /**
+   * It is always called with a string and a RequestInit, so that undici's own fetch works. What must not be sent twice, a
+   * code for instance, is in a stream or an iterable; `String(body)` is its text. Default: the global one.
+   */
+  readonly fetch?: Fetch | undefined;
+  /** Called around each HTTP request, whichever `fetch` sends it. `bivariant/opentelemetry` makes one. */
+  readonly intercept?: Intercept | undefined;
+  /** The time limit of one HTTP request, to its last byte, of a call of a store or a credential's function. Default: 10 000. */
+  readonly timeoutMs?: number | undefined;
+}
+
+export interface AuthOptions extends RequestOptions, TargetRuleOptions {
+  /** How long a caller waits for a rate limit or a failing server, retries included. Default: 60 000. */
+  readonly retryDeadlineMs?: number | undefined;
+  readonly onEvent?: OnEvent | undefined;
+  /** Shares tokens among processes. */
+  readonly store?: TokenStore | undefined;
+  /** Keeps alive, in workers, a renewal for which no caller waits: `(promise) => context.waitUntil(promise)`. */
+  readonly waitUntil?: ((promise: Promise<unknown>) => void) | undefined;
+  /**
+   * Whether concurrent callers share one token request. Default: true. Set it to false for runtimes in which a
+   * promise made in one request must not be awaited in another.
+   */
+  readonly shareInFlight?: boolean | undefined;
+}
+
+/** The options that a service gets from its Auth. */
+export type InheritedOptions = Pick<
+  AuthOptions,
+  "fetch" | "intercept" | "clock" | "timeoutMs" | "retryDeadlineMs" | "onEvent"
+>;
+
+/** The options of a service that only calls use. */
+export interface CallOptions {
+  /** Made by `validator` from `bivariant/validate`. */
+  readonly validate?: Validate | undefined;
+  /**
+   * Headers of every call and `service.fetch`, but not of token requests. Those of a call itself replace them, and `null`
+   * there leaves one out. What each request writes itself, such as `authorization`, is refused.
+   */
+  readonly headers?: GeneratedOptions["headers"];
+  /**
+   * How often a call is sent again, within `retryDeadlineMs`: after a 429, and if it is idempotent (RFC 9110 section
+   * 9.2.2) after 502, 503, 504 and network faults. Default: 2. A call has the same option.
+   */
+  readonly maxRetries?: number | undefined;
+  /**
+   * The statuses of the API that mean that the bearer is no longer valid, which the description does not show. A status
+   * other than 401 counts only for a token that was accepted before. Default: [401].
+   */
+  readonly unauthorizedStatuses?: readonly number[] | undefined;
+  /**
+   * Whether the message of an `ApiError` ends with the body of the answer: one line of at most 500 characters, which is left
+   * out if it repeats the bearer or another secret of the request's headers. Default: false, since what a body says
+   * belongs in a log only if you know that.
+   */
+  readonly bodyInMessage?: boolean | undefined;
+  /**
+   * The most bytes of a success that is read whole, and of one event or line of a stream. A call has the same option.
+   * Default: no limit.
+   */
+  readonly maxResponseBytes?: number | undefined;
+}
+
+export interface ValidatedAnswer {
+  readonly variant: Variant;
+  readonly operationId: string;
+  readonly status: number;
+  readonly data: unknown;
+}
+
+/**
+ * Checks the data of a success; reports an event or throws. `bivariant/validate` makes one, and only that imports zod.
+ *
+ * @throws UnexpectedResponseError `response_shape`
+ */
+export type Validate = ((answer: ValidatedAnswer, emit: Emit) => void) & {
+  readonly schemas?: Readonly<Record<Variant, { readonly operations: object }>>;
+};
+
+/** The names of RequestOptions, and of the options of a target that a connector takes. */
+export const requestNames: NamesOf<RequestOptions & TargetRuleOptions> = {
+  fetch: true,
+  intercept: true,
+  clock: true,
+  timeoutMs: true,
+  allowInsecureHttp: true,
+  tenantIdPattern: true,
+};
+
+export const authNames: NamesOf<AuthOptions> = {
+  ...requestNames,
+  retryDeadlineMs: true,
+  onEvent: true,
+  store: true,
+  waitUntil: true,
+  shareInFlight: true,
+};
+
+/** The names of an Auth's options, whatever its credential is for. */
+export const ownAuthNames: NamesOf<AuthOptions & TargetOptions & { readonly credential: unknown }> = {
+  ...authNames,
+  baseUrl: true,
+  tenantId: true,
+  credential: true,
+};
+
+export const callNames: NamesOf<CallOptions> = {
+  validate: true,
+  headers: true,
+  maxRetries: true,
+  unauthorizedStatuses: true,
+  bodyInMessage: true,
+  maxResponseBytes: true,
+};
+
+/** What decides which base URLs and tenant ids are accepted. */
+type TargetRuleOptions = Pick<TargetOptions, "allowInsecureHttp" | "tenantIdPattern">;
+
+export interface TargetRules extends TargetRuleOptions {
+  /** Whether `fetch` was passed by the caller. */
+  readonly hasOwnFetch: boolean;
+}
+
+export interface ResolvedRequestOptions extends TargetRules {
+  readonly fetch: Fetch;
+  readonly intercept: Intercept | undefined;
+  readonly timeoutMs: number;
+  readonly clock: ResolvedClock;
+}
+
+export interface ResolvedAuthOptions extends ResolvedRequestOptions {
+  readonly retryDeadlineMs: number;
+  readonly onEvent: OnEvent | undefined;
+  /** Returns another id for each call, token request and detection. */
+  readonly newRequestId: () => string;
+  readonly store: TokenStore | undefined;
+  readonly waitUntil: (promise: Promise<unknown>) => void;
+  readonly shareInFlight: boolean;
+}
+
+type ResolvedCallOptions = Pick<CallOptions, "validate" | "bodyInMessage" | "maxResponseBytes"> & {
+  readonly [K in "maxRetries" | "unauthorizedStatuses"]: NonNullable<CallOptions[K]>;
+} & { readonly headers: Readonly<Record<string, string>> | undefined };
+
+/** All options of a client, checked. */
+export type ClientOptions = ResolvedAuthOptions & ResolvedCallOptions;
+
+/** @throws ConfigurationError `option_invalid` */
+export function resolveClientOptions(options: AuthOptions & CallOptions): ClientOptions {
+  return Object.freeze({ ...resolveAuthOptions(options), ...resolveCallOptions(options) });
+}
+
+/** @throws ConfigurationError `option_invalid` */
+export function resolveAuthOptions(options: AuthOptions): ResolvedAuthOptions {
+  requireTypes(options, "function", ["onEvent", "waitUntil"]);
+  requireTypes(options, "boolean", ["shareInFlight"]);
+  const { onEvent, store, waitUntil, shareInFlight = true } = options;
+  if (store !== undefined && !isStore(store))
+    throw invalidOption("store", "must be a token store with get, set, delete and lock");
+  return Object.freeze({
+    ...resolveRequestOptions(options),
+    retryDeadlineMs: requireDuration("retryDeadlineMs", options.retryDeadlineMs, 60_000, 0),
+    onEvent,
+    newRequestId: requestIds(),
+    store,
+    waitUntil: async (promise: Promise<unknown>) => {
+      try {
+        await waitUntil?.(promise);
+      } catch {
+        // The runtime may refuse, for instance after the answer was sent. The promise then runs while it is allowed to.
+      }
+    },
+    shareInFlight,
+  });
+}
+
+/** @throws ConfigurationError `option_invalid` */
+export function resolveRequestOptions(options: RequestOptions & TargetRuleOptions): ResolvedRequestOptions {
+  requireTypes(options, "function", ["fetch", "intercept"]);
+  requireTypes(options, "boolean", ["allowInsecureHttp"]);
+  const { fetch, intercept, allowInsecureHttp, tenantIdPattern } = options;
+  if (tenantIdPattern !== undefined && !(tenantIdPattern instanceof RegExp))
+    throw invalidOption("tenantIdPattern", "must be a regular expression");
+  const hasOwnFetch = fetch !== undefined;
+  return {
+    fetch: sendingOnce(fetch ?? defaultFetch, hasOwnFetch),
+    hasOwnFetch,
+    intercept,
+    clock: resolveClock(options),
+    timeoutMs: requireDuration("timeoutMs", options.timeoutMs, 10_000, 1),
+    allowInsecureHttp,
+    tenantIdPattern,
+  };
+}
+
+function resolveCallOptions(options: CallOptions): ResolvedCallOptions {
+  const { validate, headers, unauthorizedStatuses = [401], bodyInMessage, maxResponseBytes } = options;
+  if (validate !== undefined && typeof validate !== "function")
+    throw invalidOption("validate", "must be a function", "Make one with validator from bivariant/validate.");
+  const isStatus = (one: unknown) => Number.isInteger(one) && Number(one) >= 400 && Number(one) <= 599;
+  if (!Array.isArray(unauthorizedStatuses) || !unauthorizedStatuses.every(isStatus)) {
+    const problem = "must be a list of statuses from 400 to 599";
+    throw invalidOption("unauthorizedStatuses", problem, "Pass [401, 403].");
+  }
+  requireTypes(options, "boolean", ["bodyInMessage"]);
+  return {
+    validate,
+    headers: headers === undefined ? undefined : commonHeaders(headers),
+    maxRetries: requireMaxRetries(options.maxRetries, 2),
+    unauthorizedStatuses,
+    bodyInMessage,
+    maxResponseBytes: requireMostBytes(maxResponseBytes),
+  };
+}
+
+export function requireMostBytes(mostBytes: unknown): number | undefined {
+  return requireWhole("maxResponseBytes", mostBytes, undefined, 1);
+}
+
+export function requireMaxRetries(maxRetries: unknown, fallback: number): number {
+  return requireWhole("maxRetries", maxRetries, fallback, 0);
+}
+
+/** Headers that cannot be those of all calls. Fetch refuses most of the last, which would look like a network fault. */
+const written: readonly (readonly [names: RegExp, why: string, remedy?: string])[] = [
+  [/^authorization$/, "the bearer is sent in it"],
+  [/^(?:accept|content-type|x-envelope)$/, "each call sends its own", "Pass it to the call."],
+  [
+    /^(?:connection|content-length|expect|host|keep-alive|te|transfer-encoding|upgrade)$/,
+    "the fetch writes it",
+  ],
+];
+
+function commonHeaders(headers: CallOptions["headers"]): Record<string, string> {
+  const record = headerRecord(headers);
+  for (const name of Object.keys(record))
+    for (const [names, why, remedy = "Leave it out."] of written)
+      if (names.test(name)) throw invalidOption("headers", `must not hold ${name}: ${why}`, remedy);
+  return record;
+}
+
+/** Ids are a prefix and a counter. The prefix is drawn late: workers forbid random values while a module is loaded. */
+function requestIds(): () => string {
+  let prefix: string | undefined;
+  let count = 0;
+  return () => {
+    prefix ??= crypto.randomUUID().slice(-12);
+    return `${prefix}-${++count}`;
+  };
+}
+
+function isStore(store: unknown): boolean {
+  const methods = (store ?? {}) as Record<string, unknown>;
+  return ["get", "set", "delete", "lock"].every((name) => typeof methods[name] === "function");
+}
