@@ -11,8 +11,10 @@ export function git(folder: string, ...args: readonly string[]): string {
   return stdout;
 }
 
-/** Whether a patch could be applied. It changes the folder only then. */
-export function applies(folder: string, patch: string): boolean {
-  const options = { cwd: folder, input: patch };
-  return spawnSync("git", ["apply", "--reverse", "--recount", "-C1"], options).status === 0;
+/** Takes back the hunks of a patch that still apply. Returns whether there were any. */
+export function takeBack(folder: string, patch: string): boolean {
+  const args = ["apply", "--reverse", "--recount", "--reject", "-C1", "--whitespace=nowarn"];
+  spawnSync("git", args, { cwd: folder, input: patch });
+  git(folder, "clean", "--force", "--quiet", "--", "*.rej");
+  return git(folder, "status", "--porcelain", "--untracked-files=no") !== "";
 }

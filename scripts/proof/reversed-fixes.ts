@@ -1,5 +1,5 @@
-// Each earlier fix taken back, where that still can be done: a test that is left must fail.
-import { applies, git } from "./git.js";
+// Each earlier fix taken back, as far as its hunks still apply and the rest compiles: a test that is left must fail.
+import { git, takeBack } from "./git.js";
 import type { Trials } from "./mutants.js";
 import { inTurn, partOf, testsFor } from "./trial.js";
 
@@ -30,7 +30,11 @@ export async function tryReversedFixes(
 ): Promise<void> {
   const fixes = fixesOf(repository, commit).slice(0, count);
   await inTurn(fixes, { repository, commit, jobs }, async (trial, fix) => {
-    if (!applies(trial.folder, fix.patch)) return;
+    // Code that does not compile would fail every test.
+    if (!takeBack(trial.folder, fix.patch) || !trial.compiles()) {
+      git(trial.folder, "checkout", "--quiet", "--", ".");
+      return;
+    }
     // The tests that came with the fix are tried first: most are still there and notice it.
     const nearest = fix.tests.filter((path) => git(trial.folder, "ls-files", path) !== "");
     const folders = [...new Set(fix.sources.flatMap(testsFor))];

@@ -1,5 +1,5 @@
 // A copy of a commit in which sources are broken on purpose, and the tests that should notice it.
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -47,6 +47,11 @@ export class Trial {
     this.folder = join(mkdtempSync(join(tmpdir(), "proof-")), "tree");
     git(repository, "worktree", "add", "--detach", "--quiet", this.folder, commit);
     symlinkSync(join(repository, "node_modules"), join(this.folder, "node_modules"));
+  }
+
+  compiles(): boolean {
+    const compiler = join(this.folder, "node_modules/typescript-7/bin/tsc");
+    return spawnSync(process.execPath, [compiler, "-p", "."], { cwd: this.folder }).status === 0;
   }
 
   /** Runs the tests until the first fails. Resolves with whether one did. */
