@@ -1,4 +1,5 @@
 /** How an error ends the program: its exit code, its lines for people and its JSON for scripts. */
+import { getSystemErrorMap } from "node:util";
 import { personRequired } from "../client/call-error.js";
 import {
   type Cause,
@@ -14,7 +15,7 @@ import {
   isVariantError,
 } from "../errors.js";
 import { evidenceLines, type Output, type Paint, printableJson, printableText } from "./output.js";
-import { inFlags, whereToSet } from "./settings.js";
+import { whereToSet } from "./settings.js";
 
 export const exitCodes = {
   done: 0,
@@ -74,8 +75,6 @@ interface ToolError {
   readonly errors?: readonly (Error & ToolError)[];
 }
 
-const messageOf = ({ name, message }: Error) => (name === "ContractError" ? inFlags(message) : message);
-
 export function reportError(output: Output, error: unknown, body?: unknown): void {
   if (output.json) output.value(errorJson(error, body));
   else output.say(errorLines(error, output.paintNote, body).join("\n"));
@@ -84,18 +83,17 @@ export function reportError(output: Output, error: unknown, body?: unknown): voi
 /** Describes an error for people. `body` is that of a refused call, checked to hold no secret. */
 export function errorLines(error: unknown, paint: Paint, body?: unknown): string[] {
   if (isToolError(error)) {
-    const { cause } = error;
     // They may quote a file from another person.
-    const message = printableText(messageOf(error));
+    const message = printableText(error.message);
     const issues = (error.issues ?? []).map(printableText);
-    const { code = "", message: said = "" } = (cause ?? {}) as Partial<NodeJS.ErrnoException>;
-    // What the system says, such as EADDRINUSE: address already in use.
-    const isSystem = typeof code === "string" && /^[A-Z][A-Z0-9_]{1,60}$/.test(code);
-    const words = /^: [a-z ]*[a-z]/.exec(said.slice(said.indexOf(code) + code.length))?.[0] ?? "";
-    const system = isSystem ? [`  ${code}${words}`] : [];
-    const shown = printableText(error.message);
-    const more = issues.filter((issue) => !shown.includes(issue));
-    return [head({ code: error.code, message }, paint), ...system, ...list(more)];
+    const { errno = 0 } = (error.cause ?? {}) as Partial<NodeJS.ErrnoException>;
+    // Such as EADDRINUSE: address already in use.
+    const system = getSystemErrorMap().get(errno);
+    return [
+      head({ code: error.code, message }, paint),
+      ...(system === undefined ? [] : [`  ${system.join(": ")}`]),
+      ...list(issues.filter((issue) => !message.includes(issue))),
+    ];
   }
   if (!isBivariantError(error)) {
     // A fault of this program. Its message is not shown, because it may quote anything.
@@ -105,9 +103,9 @@ export function errorLines(error: unknown, paint: Paint, body?: unknown): string
     return [head({ code: "internal", message }, paint), ...frames.slice(0, 10)];
   }
   const { code } = error;
-  const causes = causesInFlags(isTokenRequestError(error) || isApiError(error) ? (error.causes ?? []) : []);
+  const causes = isTokenRequestError(error) || isApiError(error) ? (error.causes ?? []) : [];
   // The causes are listed below, so the message need not repeat the first.
-  const message = inFlags(error.message).replace(/ Most likely: .*$/s, "");
+  const message = error.message.replace(/ Most likely: .*$/s, "");
   const lines = [head({ code, message }, paint)];
   const where = isConfigurationError(error) ? whereToSet(error) : undefined;
   if (where !== undefined) lines.push(`  ${where}`);
@@ -127,10 +125,6 @@ export function errorLines(error: unknown, paint: Paint, body?: unknown): string
 
 function head({ code, message }: { readonly code: string; readonly message: string }, paint: Paint): string {
   return `${paint("red", "error")} ${paint("bold", code)}: ${message}`;
-}
-
-export function causesInFlags(causes: readonly Cause[]): Cause[] {
-  return causes.map((one) => ({ ...one, evidence: inFlags(one.evidence), remedy: inFlags(one.remedy) }));
 }
 
 const list = (issues: readonly string[]) => issues.map((issue) => `  - ${issue}`);
@@ -154,14 +148,10 @@ export function errorJson(error: unknown, body?: unknown): { readonly error: Rec
 }
 
 function fieldsOf(error: unknown): object {
-  if (isBivariantError(error)) {
-    const { code, message, name, causes, ...rest } = error.toJSON();
-    const ranked = Array.isArray(causes) ? { causes: causesInFlags(causes) } : {};
-    return { code, message: inFlags(String(message)), name, ...rest, ...ranked };
-  }
+  if (isBivariantError(error)) return error.toJSON();
   const name = error instanceof Error ? error.name : "not an Error";
   if (!isToolError(error)) return { code: "internal", message: `A fault of this program (${name}).` };
   const { code, issues, document, pointer, errors = [error] } = error;
   const several = errors.length > 1 && { errors: errors.map(fieldsOf) };
-  return { code, message: messageOf(error), name, issues, document, pointer, ...several };
+  return { code, message: error.message, name, issues, document, pointer, ...several };
 }

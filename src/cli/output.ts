@@ -1,5 +1,4 @@
-/** Prints results on stdout, and notes and progress on stderr, as wide as the terminal, with colour on terminals only. */
-import { stripVTControlCharacters as withoutColour } from "node:util";
+/** Prints results on stdout, and notes and progress on stderr, with colour on terminals only. */
 import type { ServiceEvent } from "../auth/events.js";
 import { questionOf } from "../doctor/finding.js";
 import type { Detection, Evidence } from "../errors.js";
@@ -43,14 +42,9 @@ export class Output {
     this.paintNote = painter(streams.stderr, env);
   }
 
-  /** Writes text for people to stdout, wrapped. */
-  lines(lines: readonly string[]): void {
-    this.verbatim(wrap(lines.join("\n"), columnsOf(this.#streams.stdout, this.#env)));
-  }
-
-  /** Writes text to stdout unchanged, because a shell, a program or a form reads it. */
-  verbatim(text: string): void {
-    this.raw(`${text}\n`);
+  /** Writes text to stdout, each part with a line break at its end. */
+  lines(...lines: readonly string[]): void {
+    this.raw(`${lines.join("\n")}\n`);
   }
 
   /** Writes an answer to stdout as it came, without a line break at its end. */
@@ -61,18 +55,17 @@ export class Output {
 
   /** Writes a result as JSON; one of many results has the indent 0, which keeps it on one line. */
   value(value: unknown, indent: 0 | 2 = this.indent): void {
-    this.verbatim(printableJson(value, indent));
+    this.lines(printableJson(value, indent));
   }
 
   note(text: string): void {
     this.say(this.paintNote("dim", text));
   }
 
-  /** Writes text for people to stderr, wrapped. */
+  /** Writes text for people to stderr. */
   say(text: string): void {
-    const { stderr } = this.#streams;
     this.#clearProgress();
-    stderr.write(`${wrap(text, columnsOf(stderr, this.#env))}\n`);
+    this.#streams.stderr.write(`${text}\n`);
   }
 
   /** Shows a line on the terminal until something else is written, or removes it. Nothing is shown without a terminal. */
@@ -80,7 +73,7 @@ export class Output {
     const { stderr } = this.#streams;
     this.#clearProgress();
     if (text === undefined || !stderr.isTTY || this.#env.TERM === "dumb") return;
-    stderr.write(text.slice(0, columnsOf(stderr, this.#env) - 1));
+    stderr.write(text.slice(0, (stderr.columns || 80) - 1));
     this.#hasProgress = true;
   }
 
@@ -117,46 +110,6 @@ export class Output {
         `The call failed (${event.status ?? event.code}). It is sent again in ${seconds(event.waitMs)} s.`,
       );
   };
-}
-
-/** COLUMNS decides if it is set, as in other tools. Lines wider than 100 columns are hard to read. */
-function columnsOf({ isTTY, columns }: Stream, { COLUMNS = "" }: Environment): number {
-  if (/^[1-9]\d{0,5}$/.test(COLUMNS)) return Math.max(Number(COLUMNS), 40);
-  // Terminals of serial lines and of some containers report 0 columns.
-  return isTTY ? Math.min(Math.max(columns || 80, 40), 100) : 80;
-}
-
-/** Breaks lines at spaces. A word that is longer than a line, such as a URL, stays whole. */
-export function wrap(text: string, width: number): string {
-  return text.replace(/.+/g, (line) => wrapLine(line, width));
-}
-
-/** A member of JSON stays whole. Further lines start below the last field of the first, where fields are separated by two spaces or more. */
-function wrapLine(line: string, width: number): string {
-  const plain = withoutColour(line);
-  if (plain.length <= width || /^ *"\w+": /.test(plain)) return line;
-  const [indent = ""] = /^ */.exec(plain) ?? [];
-  if (indent.length > width / 2) return wrapLine(`    ${line.trimStart()}`, width);
-  const [fields = ""] = /^ *(?:(?:\d+\.|-|->) )?(?:\S+(?: \S+)* {2,})*/.exec(plain) ?? [];
-  const isCommand = /^ *\$ /.test(plain) && fields === indent;
-  const hang = isCommand || fields.length > width / 2 ? indent.length + 4 : fields.length;
-  const most = isCommand ? width - 2 : width;
-  let column = 0;
-  let wrapped = "";
-  // An option of a command stays together with its value.
-  const words = isCommand ? / *-[\w-]+ [^ -][^ ]*| +[^ ]*|[^ ]+/g : / +[^ ]*|[^ ]+/g;
-  for (const [word] of line.trimEnd().matchAll(words)) {
-    const start = word.trimStart();
-    const isBreak = column > hang && column + withoutColour(word).length > most;
-    wrapped += isBreak ? `${isCommand ? " \\" : ""}\n${" ".repeat(hang)}${start}` : word;
-    column = isBreak ? hang + withoutColour(start).length : column + withoutColour(word).length;
-  }
-  return wrapped;
-}
-
-/** Joins the lines of each paragraph, so that they can be wrapped anew. Lines with an indent stay as they are. */
-export function joinParagraphs(text: string): string {
-  return text.replace(/^\S.*(?:\n\S.*)+/gm, (paragraph) => paragraph.replaceAll("\n", " "));
 }
 
 const styles = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const;

@@ -1,5 +1,5 @@
 /** One run of the command line: the program with its subcommands, and the only place that catches errors. */
-import { Command, CommanderError, Help } from "commander";
+import { Command, CommanderError } from "commander";
 import { version } from "../version.js";
 import { refuseSecrets, usageError } from "./arguments.js";
 import {
@@ -10,7 +10,7 @@ import {
   reportError,
   signalExitCodes,
 } from "./error-report.js";
-import { type Environment, joinParagraphs, Output, type Streams } from "./output.js";
+import { type Environment, Output, type Streams } from "./output.js";
 
 /** Every command uses this instead of the process. */
 export interface Context {
@@ -108,16 +108,10 @@ function createProgram(context: Context): Command {
     .version(version)
     .helpCommand(false)
     .option("--json", "print only JSON on stdout, errors included (except for --help and --version)")
-    .configureHelp({
-      showGlobalOptions: true,
-      padWidth: (command, helper) => Math.min(24, Help.prototype.padWidth.call(helper, command, helper)),
-      // The output wraps all text. A long term has a line of its own.
-      formatItem: (term, width, text) =>
-        `  ${term}${term.length > width ? `\n${" ".repeat(width + 4)}` : " ".repeat(width + 2 - term.length)}${text}`,
-    })
+    .configureHelp({ showGlobalOptions: true })
     .configureOutput({
-      writeOut: (text) => output.lines([joinParagraphs(text.trimEnd())]),
-      writeErr: (text) => output.say(joinParagraphs(text.trimEnd())),
+      writeOut: (text) => output.raw(text),
+      writeErr: (text) => output.say(text.trimEnd()),
       // Commander's messages quote values, which may be secrets. `usageError` writes its own.
       outputError: () => {},
     })
@@ -129,8 +123,8 @@ Start with:
   $ bivariant demo                  all four deployments, on this machine
   $ bivariant emulate               an emulated one, to try the rest on
 
-Secrets come from files or the environment, never from the command line.
-With --json an error is { "error": { "code", "message", ... } } on stdout.`,
+Secrets come from files or the environment, never from the command line. With
+--json an error is { "error": { "code", "message", ... } } on stdout.`,
     )
     .addHelpText("afterAll", `\n${exitCodesHelp}`)
     .hook("preSubcommand", async (_, command) => {

@@ -31,8 +31,6 @@ export async function readSettingsFile(
     });
   } catch (error) {
     if (!(error instanceof EmulatorError)) throw error;
-    // A name in quotes is that of the member; without them it would be shown as a flag.
-    const issues = error.issues.map((issue) => issue.replace(/(:\d+: )([\w.…-]+): /, '$1"$2": '));
-    throw invalidFlag("--settings", `names a file with mistakes:\n${issues.join("\n")}`);
+    throw invalidFlag("--settings", `names a file with mistakes:\n${error.issues.join("\n")}`);
   }
 }

@@ -40,7 +40,7 @@ const settingTable = {
     text: "Variant B: id of the API client for logins",
   },
   bLoginClientSecretFile: { value: "path", text: "Variant B: file with the API client's secret, if any" },
-  bLoginClientSecret: { isSecret: true, text: "Variant B: the secret of the API client itself" },
+  bLoginClientSecret: { isSecret: true, text: "Variant B: the API client's secret itself" },
   authorizationEndpoint: {
     value: "url",
     env: "BIVARIANT_B_AUTHORIZATION_ENDPOINT",
@@ -201,46 +201,15 @@ const settingOfOption: Readonly<Record<string, SettingName>> = {
   key: "storeKeyFile",
 };
 
-/** Says with which flag or variable to set the option that an error of the library names. */
-export function whereToSet({ code, option, variant }: ConfigurationError): string | undefined {
-  // The messages of these errors name the flag already.
-  if (option === undefined || option.endsWith("File") || code === "base_url_insecure") return undefined;
+/** Says with which flag or variable to set the option that an error names. */
+export function whereToSet({ code, option = "", variant }: ConfigurationError): string | undefined {
   const ofClient = variant === "B" ? "bClientId" : "aClientId";
-  const name = option === "clientId" ? ofClient : (settingOfOption[option] ?? option);
-  return name in settingTable ? `Set it with ${namesOf(name as SettingName)}.` : undefined;
-}
-
-/** What the library says to a program, with what the command line says instead. */
-const phrases: readonly (readonly [library: string | RegExp, commandLine: string])[] = [
-  [': variant: "A" or variant: "B" (BIVARIANT_VARIANT)', ` with ${namesOf("variant")}`],
-  ["contractCases lists them", "--list lists them"],
-  ["Raise maxRequests", "Raise --max-requests"],
-  [" (retryAt)", ""],
-  [
-    /"([^"]*)" is missing or empty\. Pass it in params\.path/,
-    '"$1" is missing or empty. Pass it with --param $1=<value>',
-  ],
-  [" If it is the path of a file, read the file.", ""],
-  ["a PEM, a JWK, a CryptoKey, a KeyObject or a signer { keyId, sign }", "a PEM or a JWK"],
-  [/Then drop the token, so that .*/, "The next run requests a new token, which carries it."],
-  [/^privateKey/, "The private key"],
-];
-
-/**
- * Rewrites a text of the library for users of the command line: it names flags in place of options. Words in
- * braces, quotes and URLs stay, because those hold code and values.
- */
-export function inFlags(text: string): string {
-  const said = phrases.reduce((before, [library, commandLine]) => before.replace(library, commandLine), text);
-  return said.replace(/\{[^{}]*\}|"[^"]*"|[^\s{"]+/g, (word) =>
-    /^[{"]|\//.test(word) ? word : word.replace(/[\w.-]+/g, (part) => part.replace(/^\w+/, flagInstead)),
-  );
-}
-
-function flagInstead(option: string): string {
-  if (!/^(?:[a-z]+[A-Z]\w*|audience)$/.test(option)) return option;
-  const name = settingOfOption[option] ?? option;
-  return (Object.hasOwn(settingTable, name) && flagOf(name as SettingName)) || option;
+  const ofOption = option === "clientId" ? ofClient : (settingOfOption[option] ?? option);
+  const name = code === "base_url_insecure" ? "allowInsecureHttp" : ofOption;
+  // An error about a file comes from the command line itself, and names the flag.
+  return name in settingTable && !option.endsWith("File")
+    ? `Set it with ${namesOf(name as SettingName)}.`
+    : undefined;
 }
 
 /** Returns the flag and the variable, for example `--tenant or BIVARIANT_TENANT`. */

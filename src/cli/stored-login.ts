@@ -24,10 +24,12 @@ import { proxyFetch } from "./proxy-fetch.js";
 import { namesOf, type Settings } from "./settings.js";
 
 /** This is part of the `--help` of the commands that ask for a token. */
-export const identityHelp: string = `Who asks, in Variant B: the service account if its client secret is set; otherwise the login that bivariant login stored
-for the same base URL, tenant and client id. --login always uses the login. Its client is --b-login-client-id, or else
---b-client-id. If a plugin is configured too, the deployment is asked which variant it serves. If the login is over, the
-command exits 3: run bivariant login again.`;
+export const identityHelp: string = `Who asks, in Variant B: the service account if its client secret is set;
+otherwise the login that bivariant login stored for the same base URL, tenant
+and client id. --login always uses the login. Its client is --b-login-client-id,
+or else --b-client-id. If a plugin is configured too, the deployment is asked
+which variant it serves. If the login is over, the command exits 3: run
+bivariant login again.`;
 
 interface LoginOptions extends PersonAuthOptions<"B"> {
   readonly clientId: string;

@@ -33,12 +33,7 @@ export async function examineAssertion(
     const noKey = "because there is no key that can sign.";
     const assertion = unknown("assertion", `Not made, ${noKey}`);
     const jwks = unknown("jwks", `Not compared, ${noKey}`);
-    const findings = [
-      fail("key", input.wording.reworded(error.message), remedy, error.code),
-      jwks,
-      audienceFinding,
-      assertion,
-    ];
+    const findings = [fail("key", error.message, remedy, error.code), jwks, audienceFinding, assertion];
     return { canSign: false, findings };
   }
   const assertion =

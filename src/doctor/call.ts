@@ -87,7 +87,7 @@ function obstacleOf(
   if (isConfigurationError(account))
     return fail(
       "token",
-      wording.reworded(account.message),
+      account.message,
       wording.whereToSet(account) ?? wording.waysToSet("B"),
       account.code,
     );
@@ -148,13 +148,8 @@ export function explainRefusal(
 }
 
 /** Ranks the causes by the comparison of the keys: a key that is registered is not the cause, and another one is. */
-function withJwks(error: BivariantError, { jwks, wording }: Refused): readonly Cause[] {
-  const given = (error as { causes?: readonly Cause[] }).causes ?? [];
-  const causes = given.map((one) => ({
-    ...one,
-    evidence: wording.reworded(one.evidence),
-    remedy: wording.reworded(one.remedy),
-  }));
+function withJwks(error: BivariantError, { jwks }: Refused): readonly Cause[] {
+  const { causes = [] } = error as { causes?: readonly Cause[] };
   const isCause = ({ id }: Cause) => id === "jwks_mismatch";
   if (jwks === undefined || jwks.verdict === "unknown" || !causes.some(isCause)) return causes;
   const others = causes.filter((one) => !isCause(one));

@@ -14,8 +14,6 @@ export interface Wording {
   waysToSet(variant: Variant | undefined): string;
   /** Returns a sentence on where to set the option that an error names. */
   whereToSet(error: ConfigurationError): string | undefined;
-  /** Rewrites a text of the library, which names options. */
-  reworded(text: string): string;
 }
 
 export interface DoctorInput {

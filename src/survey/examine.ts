@@ -62,7 +62,6 @@ const wording: Wording = {
       : `Fill ${ways[variant]}.`,
   whereToSet: ({ option = "" }) =>
     columnOf[option] === undefined ? undefined : `Correct ${column(columnOf[option])}.`,
-  reworded: (text) => text,
 };
 
 /** The gates of this many tenants are remembered, for rows of the same tenant. */

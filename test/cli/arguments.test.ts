@@ -45,8 +45,8 @@ describe("arguments", () => {
     { args: "detect", says: "--base-url or BIVARIANT_BASE_URL" },
     { args: `detect ${https}`, says: "--tenant or BIVARIANT_TENANT" },
     { args: `detect --base-url https://user:${planted}@x.example --tenant a`, says: "base_url_invalid" },
-    { args: "detect --base-url http://x.example --tenant a", says: "set --allow-insecure-http" },
-    { args: `detect ${https} --tenant acme+corp`, says: "--tenant may hold only letters, digits and _ ~ -" },
+    { args: "detect --base-url http://x.example --tenant a", says: "Set it with --allow-insecure-http." },
+    { args: `detect ${https} --tenant acme+corp`, says: "Set it with --tenant or BIVARIANT_TENANT." },
     { args: `detect ${https} --tenant {tenantId}`, says: "tenant_id_invalid" },
     { args: `emulate --variant ${planted}`, says: "Allowed choices are A, B, both." },
     { args: `emulate --port ${planted}`, says: "It must be a port number from 0 to 65535." },
@@ -80,18 +80,48 @@ describe("arguments", () => {
 });
 
 describe("help", () => {
-  const commands = ["demo", "detect", "token", "call", "login", "doctor", "keys new", "keys jwks", "emulate"];
-  it.each([...commands, "keys registration", "generate", "contract", "unknowns"])(
-    "of %s has an example",
-    async (command) => {
-      const { code, stdout, stderr } = await cli([...command.split(" "), "--help"]);
-      expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-      expect(stdout).toContain(`Usage: bivariant ${command}`);
-      expect(stdout).toMatch(/Example.*\n +\$ .*(?:\n.*)?bivariant/);
-      expect(stdout).toContain("--json");
-      expect((await cli(["help", ...command.split(" ")])).stdout).toBe(stdout);
-    },
-  );
+  const commands = [
+    ..."demo detect token call login doctor survey emulate contract generate diff unknowns".split(" "),
+    ...["keys new", "keys jwks", "keys registration"],
+  ];
+  it.each(commands)("of %s has an example, and lines of at most 80 columns", async (command) => {
+    const { code, stdout, stderr } = await cli([...command.split(" "), "--help"]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toContain(`Usage: bivariant ${command}`);
+    expect(stdout).toMatch(/Example.*\n +\$ .*(?:\n.*)?bivariant/);
+    expect(stdout).toContain("--json");
+    expect(stdout.split("\n").filter((line) => line.length > 80)).toEqual([]);
+    expect((await cli(["help", ...command.split(" ")])).stdout).toBe(stdout);
+  });
+
+  /** Commander prints the other defaults, and hands them over. What is said in words here has the test named beside it. */
+  const defaultsInWords = {
+    "--a-key-id": "that of the JWK, else the thumbprint", // keys.test.ts
+    "--audience": "that URL", // doctor.test.ts
+    "--refresh-path": "the token path", // login.test.ts
+    "--store-file": "bivariant/grants in $XDG_STATE_HOME or ~/.local/state", // login.test.ts
+    "--store-key-file": "<store file>.key", // login.test.ts
+    "--port": "a free one", // emulate.test.ts, login.test.ts
+    "--scope": "none|devices:read and those of the documents", // login.test.ts, emulate.test.ts
+    "--refs": "that of the document", // documents.test.ts of test/generate
+    "--max-requests": "60, and 1000 for a deployment on this machine", // cases.test.ts of test/contract
+    "--variant-a": "the one of this package", // of diff: diff.test.ts of test/generate
+    "--variant-b": "the one of this package",
+  };
+
+  it("states no other defaults in words than those that have a test, and none twice", async () => {
+    const stated = new Map<string, Set<string>>();
+    for (const command of commands) {
+      const { stdout } = await cli([...command.split(" "), "--help"]);
+      const text = stdout.replace(/\n {8,}/g, " ");
+      expect(text.match(/\(default .*|default.*\(default.*/g) ?? []).toEqual([]);
+      for (const [, flag = "", words = ""] of text.matchAll(/^ +(--[a-z-]+).*?\(default: ([^)]+)\)/gm))
+        if (!/^(?:\d+|"[^"]*"|true|false)$/.test(words))
+          stated.set(flag, (stated.get(flag) ?? new Set()).add(words));
+    }
+    const found = [...stated].map(([flag, all]) => [flag, [...all].sort().reverse().join("|")]);
+    expect(Object.fromEntries(found)).toEqual(defaultsInWords);
+  });
 
   it.each(["token", "call", "doctor"])("of %s names every environment variable", async (command) => {
     const { stdout } = await cli([command, "--help"]);

@@ -35,7 +35,7 @@ process.env = new Proxy(real, {
   has: (_, name) => current()[String(name)] !== undefined,
 });
 
-/** Starts a command in this process, with no environment but the given one. Lines are not wrapped by default. */
+/** Starts a command in this process, with no environment but the given one. */
 export function startCli(
   args: readonly string[],
   env: Environment = {},
@@ -48,7 +48,7 @@ export function startCli(
     stderr: { ...terminal, write: (text: string) => output.add("stderr", text) },
   };
   const ended = environments
-    .run(env, () => run(args, { ...streams, env: { COLUMNS: "99999", ...env }, signal: interruption.signal }))
+    .run(env, () => run(args, { ...streams, env, signal: interruption.signal }))
     .then((code) => ({ code, ...output.text }));
   return { ended, seen: output.seen(ended), interrupt: () => interruption.abort(130) };
 }

@@ -270,7 +270,7 @@ describe("doctor, about the key,", () => {
     {
       name: "that is other JSON",
       content: '{"planted":1}',
-      says: /^The private key must be a PEM or a JWK\.$/,
+      says: /^privateKey must be a PEM, a JWK, /,
     },
     { name: "that is missing", content: undefined, says: /\(ENOENT\)/ },
   ])("fails for a key $name, and sends no credential", async ({ content, says }) => {

@@ -160,7 +160,7 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
 
   it("exits 2 for a value in the settings file that only the emulator refuses, with its line", async () => {
     const file = await settingsFile({ bearerStatus: 403, refreshPath: "/host/planted" });
-    const says = `${file}:3: "refreshPath": must not be a path of the emulator's pages`;
+    const says = `${file}:3: refreshPath: must not be a path of the emulator's pages`;
     const { stderr } = await refused(["emulate", "--settings", file], {}, "--settings names a file", says);
     expect(stderr).not.toContain("planted");
     await refused(["emulate", "--settings", await settingsFile({ seed: {} })], {}, 'unknown key: "seed"');

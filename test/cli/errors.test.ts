@@ -1,4 +1,5 @@
 // The exit code, the lines for people and the JSON of each class of error, and when colour is used.
+import { constants } from "node:os";
 import { describe, expect, it } from "vitest";
 import { errorJson, errorLines, exitCodeOf } from "../../src/cli/error-report.js";
 import { painter } from "../../src/cli/output.js";
@@ -51,26 +52,13 @@ describe("an error", () => {
   });
 
   it.each([
-    ["No answer within 10 ms (timeoutMs).", "No answer within 10 ms (--timeout-ms)."],
-    ["At 1 (retryAt), or raise retryDeadlineMs.", "At 1, or raise --retry-deadline-ms."],
-    ['it: variant: "A" or variant: "B" (BIVARIANT_VARIANT).', "it with --variant or BIVARIANT_VARIANT."],
-    ["privateKey is {tenantId}. Set audience.", "The private key is {tenantId}. Set --audience."],
-    ["Pass --audience as it is.", "Pass --audience as it is."],
-    [
-      "The private key is not a PEM. If it is the path of a file, read the file.",
-      "The private key is not a PEM.",
-    ],
-    [
-      '{ keyId, sign }, "bClientId" and https://a.example/audience stay.',
-      '{ keyId, sign }, "bClientId" and https://a.example/audience stay.',
-    ],
-  ])("names flags, not options of the library: %s", (message, shown) => {
-    const error = new ConfigurationError("option_invalid", message);
-    expect(errorLines(error, plain)[0]).toBe(`error option_invalid: ${shown}`);
-    expect(errorJson(error).error.message).toBe(shown);
-    const cause = { id: "x", summary: "s", evidence: message, remedy: message } as never;
-    const refused = new TokenRequestError("m", { variant: "A", status: 400, causes: [cause] });
-    expect(errorLines(refused, plain).at(-1)).toBe(`     remedy    ${shown}`);
+    { option: "retryDeadlineMs", says: "Set it with --retry-deadline-ms." },
+    { option: "tenantId", says: "Set it with --tenant or BIVARIANT_TENANT." },
+    { option: "clientId", says: "Set it with --a-client-id or BIVARIANT_A_CLIENT_ID." },
+    { option: "clientId", variant: "B", says: "Set it with --b-client-id or BIVARIANT_B_CLIENT_ID." },
+  ] as const)("about the option $option says where to set it: $says", ({ option, says, ...more }) => {
+    const error = new ConfigurationError("option_invalid", "m", { option, ...more });
+    expect(errorLines(error, plain)).toEqual(["error option_invalid: m", `  ${says}`]);
   });
 
   it("lists the issues that its message does not contain", () => {
@@ -81,6 +69,7 @@ describe("an error", () => {
   it("shows the reason of the system, without what follows it", () => {
     const cause = Object.assign(new Error("listen EACCES: permission denied 127.0.0.1:1"), {
       code: "EACCES",
+      errno: -constants.errno.EACCES,
     });
     const error = new EmulatorError("listen_failed", "m", { cause });
     expect(errorLines(error, plain)).toEqual(["error listen_failed: m", "  EACCES: permission denied"]);

@@ -282,7 +282,7 @@ describe("a login with wrong settings", () => {
     { name: "no authorization endpoint", changes: { [endpoint]: "" }, says: `is missing. Ask the operator` },
     { name: "no endpoint, naming its setting", changes: { [endpoint]: "" }, says: endpoint },
     { name: "an invalid endpoint", changes: { [endpoint]: "planted" }, says: "--authorization-endpoint" },
-    { name: "an endpoint without TLS", changes: { [endpoint]: http }, says: "-endpoint must use https" },
+    { name: "an endpoint without TLS", changes: { [endpoint]: http }, says: "must use https" },
     { name: "an invalid key of the store", changes: { BIVARIANT_STORE_KEY: "planted" }, says: "32 bytes" },
   ])("exits 2 before it listens or sends anything, for $name", async ({ changes, says }) => {
     const deployment = await start();

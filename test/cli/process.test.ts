@@ -78,12 +78,7 @@ describe.concurrent("the process", () => {
   test("reads stdin for `-`, and refuses a second option that names it", async () => {
     const { env } = await startDeployment();
     const withInput = async (args: string, input: string) => {
-      const { child, ended } = await startProcess(
-        args.split(" "),
-        { ...env, COLUMNS: "999" },
-        "pipe",
-        "pipe",
-      );
+      const { child, ended } = await startProcess(args.split(" "), env, "pipe", "pipe");
       child.stdin?.on("error", () => {}).end(input);
       return ended;
     };
@@ -152,7 +147,7 @@ describe.concurrent("the process", () => {
         .replaceAll("FOLDER", kept)
         .replaceAll(/CUSTOMERS|SEED/g, (name) => join(files, name))
         .split(" ");
-      const given = { ...env, BIVARIANT_BASE_URL: url, TMPDIR: temporaries, COLUMNS: "999" };
+      const given = { ...env, BIVARIANT_BASE_URL: url, TMPDIR: temporaries };
       const running = await startProcess(args, given);
       await (seen ? running.seen(seen) : isAsked);
       running.child.kill(signal);

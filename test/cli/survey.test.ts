@@ -64,12 +64,11 @@ const linesOf = (stdout: string): SurveyResult[] =>
     .map((line) => JSON.parse(line));
 
 describe("survey", () => {
-  test("exits 0 when all customers work, with a table of lines that fit 80 columns", async () => {
-    const result = await cli(["survey", await customers(sound())], { ...env, COLUMNS: undefined });
+  test("exits 0 when all customers work, with a table", async () => {
+    const result = await cli(["survey", await customers(sound())], env);
     expect(result).toMatchObject({ code: 0, stderr: "" });
     expect(leaksOf(result)).toEqual([]);
     const lines = result.stdout.split("\n");
-    expect(lines.every((line) => line.length <= 80)).toBe(true);
     expect(lines.slice(0, 3).sort()).toEqual([
       `works  A  one                    ${urls.a}`,
       `works  A  two                    ${urls.a}`,
@@ -79,19 +78,18 @@ describe("survey", () => {
   });
 
   test("exits 1 when one does not work, and says what to do", async () => {
-    const result = await cli(["survey", await customers(broken())], { ...env, COLUMNS: "80" });
+    const result = await cli(["survey", await customers(broken())], env);
     expect(result).toMatchObject({ code: 1, stderr: "" });
     expect(result.stdout).toMatch(
       /^fails {2}A {2}narrow.*\n {10}-> api_forbidden: Ask the customer to check/m,
     );
     expect(result.stdout).toMatch(/^served B {2}- /m);
-    expect(result.stdout.split("\n").every((line) => line.length <= 80)).toBe(true);
   });
 
   test("cuts a long tenant and address in the table only", async () => {
     const long = `${urls.a}/${"prefix".repeat(20)}`;
     const text = `baseUrl,tenantId\n${long},${"t".repeat(60)}\n`;
-    const { stdout } = await cli(["survey", await customers(text)], { COLUMNS: "80" });
+    const { stdout } = await cli(["survey", await customers(text)], {});
     expect(stdout.split("\n")[0]).toMatch(/^fails {2}- {2}t{21}… http.{39}…$/);
     const json = await cli(["survey", "--json", await customers(text)]);
     expect(linesOf(json.stdout)[0]).toMatchObject({ baseUrl: long, tenantId: "t".repeat(60) });

@@ -79,7 +79,7 @@ describe("token", () => {
     expect((await cli(["token", "--audience", audience], env)).code).toBe(0);
     expect((await cli(["token"], { ...env, BIVARIANT_A_AUDIENCE: audience })).code).toBe(0);
     const { stderr } = await cli(["token"], env);
-    expect(stderr).toContain("set --audience to the URL that the service itself sees");
+    expect(stderr).toContain("set audience to the URL that the service itself sees");
     expect(emulator.customerLog.entries({ rule: "assertion.audience" })).toHaveLength(1);
   });
 
@@ -99,7 +99,7 @@ describe("token", () => {
     const result = await cli(["token"], env);
     expect(result.code).toBe(3);
     expect(result.stderr).toMatch(/The rate limit of the tenant is reached\. .* at \S+Z \(in \d+ s\)\./);
-    expect(result.stderr).toMatch(/error rate_limited: For .* acme: .*Ask again after .*--retry-deadline/);
+    expect(result.stderr).toMatch(/error rate_limited: For .* acme: .*Ask again after .*retryDeadlineMs/);
     expect(leaksOf(result)).toEqual([]);
   });
 

@@ -87,17 +87,20 @@ Examples:
   $ bivariant call listDevices --variant B --envelope full
   $ bivariant call getDevice --param deviceId=7 --api generated
 
---api takes what bivariant generate wrote from your own documents: the folder, or the path of its operations.js or
-operations.ts. Node.js loads .ts files from version 22.18 on; for an older one compile them, and pass --api compiled:
+--api takes what bivariant generate wrote from your own documents: the folder,
+or the path of its operations.js or operations.ts. Node.js loads .ts files from
+version 22.18 on; for an older one compile them, and pass --api compiled:
   $ npx tsc generated/operations.ts --module nodenext --outDir compiled
 
-A --param whose name is not in the operation's path is sent as a query parameter. Each run requests a new token, unless a
-login is stored.
+A --param whose name is not in the operation's path is sent as a query
+parameter. Each run requests a new token, unless a login is stored.
 
-The data is printed as JSON with and without --json; an answer without a body is null. Events and JSON lines are printed
-as they arrive, a line of JSON each, until Ctrl-C. Other text is printed as it is, and with --json as a JSON string. Bytes
-are written as they are: redirect them to a file. A refused call exits 6 and shows its likely causes and the body of the
-answer, unless the body is long or repeats a secret.
+The data is printed as JSON with and without --json; an answer without a body is
+null. Events and JSON lines are printed as they arrive, a line of JSON each,
+until Ctrl-C. Other text is printed as it is, and with --json as a JSON string.
+Bytes are written as they are: redirect them to a file. A refused call exits 6
+and shows its likely causes and the body of the answer, unless the body is long
+or repeats a secret.
 
 ${identityHelp}`,
     );
@@ -218,7 +221,7 @@ async function printData(output: Output, data: unknown, { headers }: Response): 
   }
   const isOtherText = typeof data === "string" && !jsonType.test(headers.get("content-type") ?? "text/json");
   if (!isOtherText || output.json) return output.value(data);
-  if (output.isTerminal) output.verbatim(printableText(data.replace(/\r\n/g, "\n").replace(/\n$/, "")));
+  if (output.isTerminal) output.lines(printableText(data.replace(/\r\n/g, "\n").replace(/\n$/, "")));
   else output.raw(data);
 }
 

@@ -37,7 +37,7 @@ import { type Output, type Paint, printableText } from "../output.js";
 import { proxyFetch } from "../proxy-fetch.js";
 import { checkWritable, writeWhole } from "../report-files.js";
 import type { Context } from "../run.js";
-import { addSettings, identitySettings, inFlags, readSettings, type Settings } from "../settings.js";
+import { addSettings, identitySettings, readSettings, type Settings } from "../settings.js";
 
 interface Flags {
   readonly port: number;
@@ -100,23 +100,30 @@ Examples:
   $ bivariant contract https://customer.example --tenant acme --html report.html
   $ bivariant contract --json > before.json
   $ bivariant contract --baseline before.json --junit contract.xml
-  $ bivariant contract --only assertion --only code.lifetime --target target.json
+  $ bivariant contract --only assertion --only code.lifetime \\
+      --target target.json
 
-Requests are paced, and a 429 is waited out. A case that could lock, revoke or change something, that uses up the rate
-limit or waits long is tried only if --only names it. --list shows all cases.
+Requests are paced, and a 429 is waited out. A case that could lock, revoke or
+change something, that uses up the rate limit or waits long is tried only if
+--only names it. --list shows all cases.
 
 --target takes a JSON object with members of ContractTarget, for example
-  { "secondKey": { "privateKeyFile": "second.pem" }, "closedRoute": "GET /api/v1/acme/tenant-settings" }
-where privateKeyFile and clientSecretFile are paths relative to the file. A launch, a denied capability, and narrowing a grant
-or disabling a plugin during the run need a program: see runContract of bivariant/contract.
+  { "secondKey": { "privateKeyFile": "second.pem" },
+    "closedRoute": "GET /api/v1/acme/tenant-settings" }
+where privateKeyFile and clientSecretFile are paths relative to the file. A
+launch, a denied capability, and narrowing a grant or disabling a plugin during
+the run need a program: see runContract of bivariant/contract.
 
---login needs --b-login-client-id and --authorization-endpoint. Register the redirect URI http://127.0.0.1/callback.
+--login needs --b-login-client-id and --authorization-endpoint. Register the
+redirect URI http://127.0.0.1/callback.
 
-With --json: { "results": [{ "id", "rule"?, "unknown"?, "variant", "section", "says", "result", "expected", "observed", "reason"?,
-"settings"?, "evidence" }], "summary", "moved"? }. Nothing that is printed or written holds a secret.
+With --json: { "results": [{ "id", "rule"?, "unknown"?, "variant", "section",
+"says", "result", "expected", "observed", "reason"?, "settings"?, "evidence" }],
+"summary", "moved"? }. Nothing that is printed or written holds a secret.
 
-Exits 0 if everything that was tried holds, 1 if something breaks or moved, 3 if a credential was refused, 4 if no
-variant is served, 5 if the target does not answer. On Ctrl-C the reports so far are written.`,
+Exits 0 if everything that was tried holds, 1 if something breaks or moved, 3 if
+a credential was refused, 4 if no variant is served, 5 if the target does not
+answer. On Ctrl-C the reports so far are written.`,
     );
 }
 
@@ -147,7 +154,7 @@ function listCases(output: Output, { only, safe }: Flags): void {
     `${cases.length} cases.`,
   ];
   if (output.json) output.value(cases);
-  else output.lines(lines());
+  else output.lines(...lines());
 }
 
 async function tryContract(settings: Settings, flags: Flags, context: Context): Promise<void> {
@@ -178,14 +185,14 @@ async function tryContract(settings: Settings, flags: Flags, context: Context): 
     output.say(`${output.paintNote("red", "error")} ${printableText(problem)}`);
   if (output.json) output.value({ results, summary, moved });
   else
-    output.lines([
+    output.lines(
       "",
       ...notTriedLines(results, target, output.paint),
       ...movedLines(moved, baseline, output.paint),
       ...(flags.learn === undefined ? [] : learnFrom(results).conflicts),
       ...reports.map(({ path }) => `Written: ${path}`),
       output.paint("bold", summaryText(results, about)),
-    ]);
+    );
   if (interrupted && !output.json) output.note("Interrupted.");
   finish(interrupted ? signal.reason : code);
 }
@@ -215,9 +222,8 @@ async function collectResults(
   });
   try {
     for await (const result of running) {
-      const isTried = result.result !== "not tried";
-      results.push(isTried ? result : { ...result, observed: inFlags(result.observed) });
-      if (!output.json && isTried) output.lines(resultLines(result, output.paint));
+      results.push(result);
+      if (!output.json && result.result !== "not tried") output.lines(...resultLines(result, output.paint));
     }
   } catch (error) {
     if (!signal.aborted) throw error;
@@ -233,8 +239,6 @@ const waits = {
   rate_limit: "for the rate limit",
   case: "for a time that a case needs",
 } as const;
-
-/** What a server sends must not move the cursor of a terminal. */
 
 const colours = { holds: "green", breaks: "red", learnt: "yellow", "not tried": "dim" } as const;
 

@@ -29,7 +29,7 @@ export function defineDemo(command: Command, { output, signal, finish }: Context
       for (const deployment of demoDeployments) {
         const { row, error } = await visit(deployment, signal);
         rows.push(row);
-        if (!output.json) output.lines(demoLines(row, error, output.paint));
+        if (!output.json) output.lines(...demoLines(row, error, output.paint));
       }
       if (output.json) output.value(rows);
       if (!rows.every(({ asExpected }) => asExpected)) finish(exitCodes.checkSaidNo);
@@ -37,12 +37,14 @@ export function defineDemo(command: Command, { output, signal, finish }: Context
     .addHelpText(
       "after",
       `
-Needs no settings and no network: the emulator listens on loopback, with a key and a secret made for this run. The
-credential of the plugin comes first, so a deployment that serves both variants is used as Variant A.
+Needs no settings and no network: the emulator listens on loopback, with a key
+and a secret made for this run. The credential of the plugin comes first, so a
+deployment that serves both variants is used as Variant A.
 
 Examples:
   $ bivariant demo
-  $ bivariant demo --json           one row for each deployment: served, asked, variant, evidence, devices, error, ...
+  $ bivariant demo --json           one row for each deployment: served, asked,
+                                    variant, evidence, devices, error, ...
 
 Exits 0 if all four deployments gave the expected result, else 1.`,
     );

@@ -21,13 +21,13 @@ export function defineDetect(command: Command, context: Context): void {
       if (output.json) output.value(detection);
       else {
         const { paint } = output;
-        output.lines([
+        output.lines(
           `Variant A  ${paintVerdict(served.A, paint)}`,
           `Variant B  ${paintVerdict(served.B, paint)}`,
           "",
           "Evidence",
           ...evidenceLines(evidence, paint),
-        ]);
+        );
         if (!isServed)
           output.note(
             `No variant was found. A wrong tenant id looks the same. If you know the variant, name it for the other commands with ${namesOf("variant")}.`,
@@ -41,11 +41,13 @@ export function defineDetect(command: Command, context: Context): void {
 Example:
   $ bivariant detect --base-url https://customer.example --tenant acme
 
-The tenant id is required, because it is part of Variant A's path: with a wrong one, Variant A may look as if it were not
-served. Variant B has no tenant in its paths. If you know the variant, nothing needs to be asked: pass --variant A or --variant B to the other
-commands, or set BIVARIANT_VARIANT.
+The tenant id is required, because it is part of Variant A's path: with a wrong
+one, Variant A may look as if it were not served. Variant B has no tenant in its
+paths. If you know the variant, nothing needs to be asked: pass --variant A or
+--variant B to the other commands, or set BIVARIANT_VARIANT.
 
-With --json: { "served": { "A", "B" }, "evidence": [...], "detectedAt" }, with detectedAt in epoch milliseconds.
-Exits 0 if a variant is served, 4 if none is known to be.`,
+With --json: { "served": { "A", "B" }, "evidence": [...], "detectedAt" }, with
+detectedAt in epoch milliseconds. Exits 0 if a variant is served, 4 if none is
+known to be.`,
     );
 }

@@ -40,8 +40,8 @@ export function defineDiff(command: Command, { output, signal, finish }: Context
         const documents = { A: variantA, B: variantB };
         const found = await output.during("comparing", () => diffVariants(documents, id, { signal }));
         if (output.json) output.value(found);
-        else if (markdown) output.verbatim(bounded(found.flatMap(variantTable)));
-        else output.lines(found.flatMap(variantLines));
+        else if (markdown) output.lines(bounded(found.flatMap(variantTable)));
+        else output.lines(...found.flatMap(variantLines));
         return;
       }
       if (old !== undefined && revised === undefined && (variants ?? variantA ?? variantB) === undefined)
@@ -53,8 +53,8 @@ export function defineDiff(command: Command, { output, signal, finish }: Context
         );
       const diff = await output.during("comparing", () => diffDocuments(old, revised, { signal }));
       if (output.json) output.value(diff);
-      else if (markdown) output.verbatim(bounded(changeTable(diff)));
-      else output.lines([...diff.changes.flatMap((one) => changeLines(one, output.paint)), countsOf(diff)]);
+      else if (markdown) output.lines(bounded(changeTable(diff)));
+      else output.lines(...diff.changes.flatMap((one) => changeLines(one, output.paint)), countsOf(diff));
       if (diff.level !== undefined && levels.indexOf(diff.level) <= levels.indexOf(failOn as Level))
         finish(exitCodes.checkSaidNo);
     })
@@ -64,14 +64,17 @@ export function defineDiff(command: Command, { output, signal, finish }: Context
 Comparing two states requires @redocly/cli in the same project:
   $ npm install --save-dev --save-exact @redocly/cli@2.77.0
 
-breaking: code that uses the old document fails with the new one. additive: it can do more. neutral: it notices nothing.
+breaking: code that uses the old document fails with the new one. additive: it
+can do more. neutral: it notices nothing.
 
 Examples:
-  $ git worktree add ../main main && bivariant diff ../main/openapi openapi --markdown
-  $ bivariant diff ../main/generated generated     # documents with overlays applied, as generate --overlay writes them
+  $ git worktree add ../main main && bivariant diff ../main/openapi openapi \\
+      --markdown
+  $ bivariant diff ../main/generated generated  # as generate --overlay writes
   $ bivariant diff --variants requestToken
 
-With --json: { "level", "summary", "changes" }, or with --variants a list of { "operationId", "differences" }.`,
+With --json: { "level", "summary", "changes" }, or with --variants a list of {
+"operationId", "differences" }.`,
     );
 }
 

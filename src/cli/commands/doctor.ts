@@ -15,7 +15,6 @@ import type { Context } from "../run.js";
 import {
   addSettings,
   identitySettings,
-  inFlags,
   namesOf,
   readSettings,
   type Settings,
@@ -34,37 +33,40 @@ export function defineDoctor(command: Command, context: Context): void {
       const input = await readInput(settings, jwks, { output, env, signal });
       const findings: Finding[] = [];
       await output.during("examining", async () => {
-        for await (const found of examine(input)) {
-          const remedy = found.remedy === undefined ? {} : { remedy: inFlags(found.remedy) };
-          const finding = { ...found, evidence: inFlags(found.evidence), ...remedy };
+        for await (const finding of examine(input)) {
           findings.push(finding);
-          if (!output.json) output.lines(findingLines(finding, output.paint));
+          if (!output.json) output.lines(...findingLines(finding, output.paint));
         }
       });
       signal.throwIfAborted();
       const isOk = findings.every(({ verdict }) => verdict !== "fail");
       if (output.json) output.value({ ok: isOk, findings });
-      else output.lines(["", summaryLine(findings, output.paint)]);
+      else output.lines("", summaryLine(findings, output.paint));
       if (!isOk) finish(exitCodes.checkSaidNo);
     })
     .addHelpText(
       "after",
       `
 Example:
-  $ bivariant doctor --base-url https://customer.example --tenant acme --jwks registered.json
+  $ bivariant doctor --base-url https://customer.example --tenant acme \\
+      --jwks registered.json
 
-Checks the base URL, reachability, TLS, the clock, the key, the registered JWKS, aud, an assertion (decoded, not sent),
-the variant, one token request and one API call. A stored login whose token is still valid needs no token request. Each
-check is pass, fail or unknown, with its evidence. No secret is printed. The question about the variant counts against
-the rate limit of the tenant: if the limit is reached, the doctor waits for it, up to --retry-deadline-ms.
+Checks the base URL, reachability, TLS, the clock, the key, the registered JWKS,
+aud, an assertion (decoded, not sent), the variant, one token request and one
+API call. A stored login whose token is still valid needs no token request. Each
+check is pass, fail or unknown, with its evidence. No secret is printed. The
+question about the variant counts against the rate limit of the tenant: if the
+limit is reached, the doctor waits for it, up to --retry-deadline-ms.
 
-With --jwks the causes of a refused token request are ranked by what the comparison of the keys has shown.
+With --jwks the causes of a refused token request are ranked by what the
+comparison of the keys has shown.
 
 ${identityHelp}
 
-With --json: { "ok", "findings": [{ "check", "verdict", "evidence", "remedy"?, "code"?, "causes"? }] }, with all checks in each report; the
-check other_token is there only if the credential of the other variant was not tried.
-Exits 1 if a check failed, otherwise 0: look at the unknown ones too.`,
+With --json: { "ok", "findings": [{ "check", "verdict", "evidence", "remedy"?,
+"code"?, "causes"? }] }, with all checks in each report; the check other_token
+is there only if the credential of the other variant was not tried. Exits 1 if a
+check failed, otherwise 0: look at the unknown ones too.`,
     );
 }
 
@@ -83,7 +85,7 @@ function summaryLine(findings: readonly Finding[], paint: Paint): string {
   return failed.length === 0 ? counts : `${counts} ${paint("red", `Failed: ${failed.join(", ")}.`)}`;
 }
 
-const wording: Wording = { namesOf, waysToSet, whereToSet, reworded: inFlags };
+const wording: Wording = { namesOf, waysToSet, whereToSet };
 
 /** An error in a credential becomes part of the input, so that the other checks still run. */
 async function readInput(

@@ -16,7 +16,7 @@ import type {
 } from "../../emulator/index.js";
 import type { DocumentedApi } from "../../generate/emit/emulation.js";
 import { collect, invalidFlag, readFileOf, wholeNumber } from "../arguments.js";
-import { fileWatcher, lookEveryMs } from "../file-watcher.js";
+import { FileWatcher, lookEveryMs } from "../file-watcher.js";
 import type { Output, Paint } from "../output.js";
 import type { Context } from "../run.js";
 import { exportLines } from "../settings.js";
@@ -81,7 +81,7 @@ export function defineEmulate(command: Command, { output, signal }: Context): vo
       const emulator = await import("../../emulator/index.js");
       const { createEmulator, emulatorRules: rules, emulatorOptions: options } = emulator;
       if (flags.rules && output.json) return output.value({ rules, options });
-      if (flags.rules) return output.lines(ruleLines(emulator, output.paint));
+      if (flags.rules) return output.lines(...ruleLines(emulator, output.paint));
       const { seedFile, watch } = flags;
       if (watch && seedFile === undefined)
         throw invalidFlag("--watch", "needs the file to watch: pass --seed-file too.");
@@ -102,18 +102,23 @@ export function defineEmulate(command: Command, { output, signal }: Context): vo
     .addHelpText(
       "after",
       `
-stdout holds the variables that point bivariant at it; stderr shows each request, and the real reason of each refusal. Keys
-and secrets are made for this run, in a private temporary folder that is deleted at the end.
+stdout holds the variables that point bivariant at it; stderr shows each
+request, and the real reason of each refusal. Keys and secrets are made for this
+run, in a private temporary folder that is deleted at the end.
 
-Without a seed file these are registered: emulated-plugin and emulated-account (for call and token), emulated-client and
-the operator ada (for login and the host page). A seed file holds plugins, serviceAccounts, apiClients, operators, clock,
-faults and options, each as createEmulator takes them. The variables are those of the first registration of each kind.
+Without a seed file these are registered: emulated-plugin and emulated-account
+(for call and token), emulated-client and the operator ada (for login and the
+host page). A seed file holds plugins, serviceAccounts, apiClients, operators,
+clock, faults and options, each as createEmulator takes them. The variables are
+those of the first registration of each kind.
 
-A settings file holds options too, as a JSON object, with those of connect and apiClient among them. It is read once. The
-options of a seed file win over it, and flags win over both. Each switch of a rule counts by itself.
+A settings file holds options too, as a JSON object, with those of connect and
+apiClient among them. It is read once. The options of a seed file win over it,
+and flags win over both. Each switch of a rule counts by itself.
 
-With --variant-a or --variant-b the operations of an OpenAPI document are served: each answers the example of its document,
-or else a value that its schema allows. openapi-typescript is not needed.
+With --variant-a or --variant-b the operations of an OpenAPI document are
+served: each answers the example of its document, or else a value that its
+schema allows. openapi-typescript is not needed.
 
 Examples, in two terminals:
   $ bivariant emulate --variant B --port 8080
@@ -121,9 +126,10 @@ Examples, in two terminals:
   $ bivariant call listDevices
   $ bivariant login                 as ada
 
-With --json every line on stdout is a JSON object: { "served", "environment", "keys", "operations" } at the start and
-whenever the seed file was read, otherwise { "request" } or { "refusal" }. Exits 0 when it is stopped, 2 if it cannot
-listen, or the seed file or a document is wrong.`,
+With --json every line on stdout is a JSON object: { "served", "environment",
+"keys", "operations" } at the start and whenever the seed file was read,
+otherwise { "request" } or { "refusal" }. Exits 0 when it is stopped, 2 if it
+cannot listen, or the seed file or a document is wrong.`,
     );
 }
 
@@ -236,7 +242,7 @@ async function serve(
   let folder: string | undefined;
   let close = async () => {};
   try {
-    const watcher = fileWatcher();
+    const watcher = new FileWatcher(signal);
     if (watch) watcher.add(seedFile);
     const options = await readOptions();
     const emulator = createEmulator(options);
@@ -259,7 +265,7 @@ async function serve(
     while (!signal.aborted) {
       await wait(lookEveryMs, undefined, { signal }).catch(() => {});
       printTraffic();
-      await watcher.look(reload);
+      if (watcher.hasChanged()) await reload();
     }
   } finally {
     // The secrets are deleted first, because a second Ctrl-C does not wait for requests in progress.
@@ -350,7 +356,7 @@ async function announce(
   }
   const operations = operationsIn(options);
   if (output.json) return output.value({ served: variants, environment, keys, operations }, 0);
-  output.verbatim(exportLines(environment).join("\n"));
+  output.lines(exportLines(environment).join("\n"));
   for (const { tenant, clientId, type, privateKeyFile } of keys)
     if (privateKeyFile !== keyFile)
       output.note(`The key of ${clientId} (${type}, tenant ${tenant}): ${privateKeyFile}`);

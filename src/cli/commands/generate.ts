@@ -4,7 +4,7 @@ import { type Command, Option } from "commander";
 import type { Drift, GenerateOptions, Notice } from "../../generate/index.js";
 import { collect, invalidFlag } from "../arguments.js";
 import { errorJson, exitCodes, reportError } from "../error-report.js";
-import { fileWatcher, lookEveryMs } from "../file-watcher.js";
+import { FileWatcher, lookEveryMs } from "../file-watcher.js";
 import { type Output, printableText } from "../output.js";
 import type { Context } from "../run.js";
 
@@ -58,9 +58,9 @@ export function defineGenerate(command: Command, { output, signal, finish }: Con
             drift[kind].map((file) => `${kind.padEnd(10)}${out}/${file}`),
           );
           if (output.json) output.value({ ...drift, notices });
-          else output.lines(lines.length === 0 ? [`${out} matches the documents.`] : lines);
+          else output.lines(...(lines.length === 0 ? [`${out} matches the documents.`] : lines));
           if (lines.length === 0) return;
-          if (!output.json) output.verbatim(remedyOf(options, drift));
+          if (!output.json) output.lines(remedyOf(options, drift));
           finish(exitCodes.checkSaidNo);
           return;
         }
@@ -71,34 +71,44 @@ export function defineGenerate(command: Command, { output, signal, finish }: Con
     .addHelpText(
       "after",
       `
-Requires openapi-typescript and typescript 5.9 in the same project (with TypeScript 7 it says what to install beside it):
+Requires openapi-typescript and typescript 5.9 in the same project (with
+TypeScript 7 it says what to install beside it):
   $ npm install --save-dev --save-exact openapi-typescript@7.13.0 typescript@5.9
 
 Examples:
-  $ cp node_modules/bivariant/openapi/*.yaml . && edit variant-a.yaml variant-b.yaml
-  $ bivariant generate --variant-a variant-a.yaml --variant-b variant-b.yaml --out generated
-  $ bivariant generate --overlay learnt.yaml --overlay mine.yaml --out generated --watch
+  $ cp node_modules/bivariant/openapi/*.yaml .
+  $ bivariant generate --variant-a variant-a.yaml --variant-b variant-b.yaml \\
+      --out generated
+  $ bivariant generate --overlay learnt.yaml --overlay mine.yaml \\
+      --out generated --watch
 
 Then: connect({ ..., api: await import("./generated/operations.js") }).
 
-A document may be OpenAPI 3.0, 3.1, 3.2 or Swagger 2.0, in several files. All of its mistakes are reported at once. A warning
-names what is ignored or sent otherwise than documented; --strict makes it an error.
+A document may be OpenAPI 3.0, 3.1, 3.2 or Swagger 2.0, in several files. All of
+its mistakes are reported at once. A warning names what is ignored or sent
+otherwise than documented; --strict makes it an error.
 
-Supported in types, calls, validator and emulator (the whole table: src/generate/README.md of the package):
+Supported in types, calls, validator and emulator (the whole table:
+src/generate/README.md of the package):
   parameters  path, query, header and cookie, in every style, and with content
   bodies      JSON, forms and multipart with encoding, text, XML, files, streams
-  answers     JSON, text, XML, event streams, JSON lines, files; ranges, default, none at all
+  answers     JSON, text, XML, event streams, JSON lines, files; ranges,
+              default, none at all
   schemas     JSON Schema 2020-12; what the validator cannot check is a warning
-  ignored     servers, security schemes other than the bearer, callbacks, links; webhooks have types only
+  ignored     servers, security schemes other than the bearer, callbacks, links;
+              webhooks have types only
 
-An overlay is strict: an action that matches nothing is an error. Nothing is written unless all files are. --watch prints
-an error and goes on; Ctrl-C ends it with 0.
+An overlay is strict: an action that matches nothing is an error. Nothing is
+written unless all files are. --watch prints an error and goes on; Ctrl-C ends
+it with 0.
 
-With overlays the folder also holds variant-a.json and variant-b.json, the documents with the overlays applied, so that
-bivariant diff can compare two such folders.
+With overlays the folder also holds variant-a.json and variant-b.json, the
+documents with the overlays applied, so that bivariant diff can compare two such
+folders.
 
-With --json: { "out", "files", "notices" }, or with --check { "missing", "different", "extra", "notices" }. With --watch
-each line is one such object, or an { "error" }.`,
+With --json: { "out", "files", "notices" }, or with --check { "missing",
+"different", "extra", "notices" }. With --watch each line is one such object, or
+an { "error" }.`,
     );
 }
 
@@ -137,7 +147,7 @@ async function generateOnce(options: GenerateOptions, output: Output, indent: 0 
   const { notices, onNotice } = noticesOn(output);
   const files = await output.during("generating", () => generate({ ...options, onNotice }));
   if (output.json) output.value({ out, files, notices }, indent);
-  else output.lines(files.map((file) => `${out}/${file}`));
+  else output.lines(...files.map((file) => `${out}/${file}`));
 }
 
 async function generateAndWatch(
@@ -145,9 +155,10 @@ async function generateAndWatch(
   output: Output,
 ): Promise<void> {
   const { signal } = options;
-  const watcher = fileWatcher();
+  const watcher = new FileWatcher(signal);
+  const onFile = (file: string) => watcher.add(file);
   const attempt = () =>
-    generateOnce({ ...options, onFile: watcher.add }, output, 0).catch((error: unknown) => {
+    generateOnce({ ...options, onFile }, output, 0).catch((error: unknown) => {
       if (signal.aborted) return;
       if (output.json) output.value(errorJson(error), 0);
       else reportError(output, error);
@@ -156,6 +167,6 @@ async function generateAndWatch(
   output.note("Watching the documents, the overlays and the files that they refer to. Press Ctrl-C to stop.");
   while (!signal.aborted) {
     await wait(lookEveryMs, undefined, { signal }).catch(() => {});
-    await watcher.look(attempt);
+    if (watcher.hasChanged()) await attempt();
   }
 }

@@ -44,7 +44,7 @@ function defineNew(command: Command, context: Context): void {
       const registration = { ...sheet, jwks: { keys: [await publicJwk(key)] } };
       const privateKeyFile = resolve(flags.out);
       if (output.json) return output.value({ privateKeyFile, ...registration });
-      output.lines(registrationSheet(registration));
+      output.lines(...registrationSheet(registration));
       output.note(`The private key is in ${flags.out}. Keep it secret. Use it with:`);
       output.note(`  $ ${exportLines({ BIVARIANT_A_PRIVATE_KEY_FILE: privateKeyFile }).join("\n")}`);
       for (const name of ["BIVARIANT_A_KEY_ID", "BIVARIANT_A_PRIVATE_KEY"].filter((one) => env[one]))
@@ -56,7 +56,8 @@ function defineNew(command: Command, context: Context): void {
 Example:
   $ bivariant keys new --a-client-id reports --scope devices:read
 
-Give the sheet to the customer. With --json: { "privateKeyFile", "clientId"?, "type", "scopes", "devices"?, "jwks" }.`,
+Give the sheet to the customer. With --json: { "privateKeyFile", "clientId"?,
+"type", "scopes", "devices"?, "jwks" }.`,
     );
 }
 
@@ -71,9 +72,10 @@ function defineJwks(command: Command, context: Context): void {
   addSettings(command, keySettings, env).addHelpText(
     "after",
     `
-Examples; the second during a key rotation, until nothing signs with the old key:
+Examples; the second until nothing signs with the old key:
   $ bivariant keys jwks > jwks.json
-  $ bivariant keys jwks --a-private-key-file new.pem --also registered.json > jwks.json`,
+  $ bivariant keys jwks --a-private-key-file new.pem --also registered.json \\
+      > jwks.json`,
   );
 }
 
@@ -87,13 +89,14 @@ function defineRegistration(command: Command, context: Context): void {
       const sheet = await readSheet(command, flags, context);
       const registration = { ...sheet, jwks: await configuredJwks(command, flags.also, context) };
       if (output.json) output.value(registration);
-      else output.lines(registrationSheet(registration));
+      else output.lines(...registrationSheet(registration));
     })
     .addHelpText(
       "after",
       `
 Example:
-  $ bivariant keys registration --a-client-id reports --a-private-key-file private.pem --scope devices:read
+  $ bivariant keys registration --a-client-id reports \\
+      --a-private-key-file private.pem --scope devices:read
 
 With --json: { "clientId"?, "type", "scopes", "devices"?, "jwks" }.`,
     );
@@ -218,9 +221,7 @@ async function readOtherKeys(file: string, signal: AbortSignal): Promise<JWK[]> 
     return Array.isArray(jwks.keys) ? jwks.keys.map(checkedKey) : [await publicJwk(text)];
   } catch (error) {
     if (!isConfigurationError(error)) throw error;
-    // The error is about the option of the library, which the command line would call --a-private-key-file.
-    const problem = error.message.replace(/^privateKey/, "the file");
-    throw new ConfigurationError(error.code, `--also ${file}: ${problem}`, { option: "also" });
+    throw new ConfigurationError(error.code, `--also ${file}: ${error.message}`, { option: "also" });
   }
 }
 

@@ -51,25 +51,33 @@ export function defineLogin(command: Command, context: Context): void {
       "after",
       `
 Example:
-  $ bivariant login --base-url https://customer.example --b-login-client-id portal --authorization-endpoint /v1/auth/authorize
-  $ bivariant call listDevices --login --base-url https://customer.example --b-login-client-id portal
-  $ bivariant login --logout --base-url https://customer.example --b-login-client-id portal
+  $ bivariant login --base-url https://customer.example \\
+      --b-login-client-id portal --authorization-endpoint /v1/auth/authorize
+  $ bivariant call listDevices --login --base-url https://customer.example \\
+      --b-login-client-id portal
+  $ bivariant login --logout --base-url https://customer.example \\
+      --b-login-client-id portal
 
-Register the API client with the redirect URI http://127.0.0.1/callback, on any port. If the deployment requires a fixed
-port, choose it with --port. The browser is opened if stdout is a terminal; the address is always printed on stderr. If
-the API client has a secret, pass --b-login-client-secret-file. Without settings for it, --b-client-id and its secret are
-those of the API client.
+Register the API client with the redirect URI http://127.0.0.1/callback, on any
+port. If the deployment requires a fixed port, choose it with --port. The
+browser is opened if stdout is a terminal; the address is always printed on
+stderr. If the API client has a secret, pass --b-login-client-secret-file.
+Without settings for it, --b-client-id and its secret are those of the API
+client.
 
-Only Variant B has logins, so this command takes no --variant. The tenant id is a local name here: it is not sent, and
-keeps the logins of several tenants apart. If a plugin is configured too, the other commands need the tenant id to ask
-which variant is served; with --variant B or --login they do not ask.
+Only Variant B has logins, so this command takes no --variant. The tenant id is
+a local name here: it is not sent, and keeps the logins of several tenants
+apart. If a plugin is configured too, the other commands need the tenant id to
+ask which variant is served; with --variant B or --login they do not ask.
 
-One login is stored for each base URL, tenant and client id: use the same ones with the other commands. They are
-encrypted with a key of your own, or else one in <store file>.key, which every program that can read your files can read.
-A logout deletes the login here, without telling the deployment.
+One login is stored for each base URL, tenant and client id: use the same ones
+with the other commands. They are encrypted with a key of your own, or else one
+in <store file>.key, which every program that can read your files can read. A
+logout deletes the login here, without telling the deployment.
 
-With --json: { "variant", "base_url", "tenant", "expires_at", "store_file" }, with expires_at of the first access token
-in epoch milliseconds; with --logout { "forgotten", "store_file" }. Never a token.`,
+With --json: { "variant", "base_url", "tenant", "expires_at", "store_file" },
+with expires_at of the first access token in epoch milliseconds; with --logout {
+"forgotten", "store_file" }. Never a token.`,
     );
 }
 
@@ -78,7 +86,7 @@ async function logOut(settings: Settings, { output, env }: Context): Promise<voi
   const store = await openLoginStore(settings, env);
   const isForgotten = store !== undefined && (await forgetLogin({ ...options, store }));
   if (output.json) output.value({ forgotten: isForgotten, store_file: storePath(settings, env) });
-  else output.lines([isForgotten ? "Logged out: the stored login is deleted." : "No login was stored."]);
+  else output.lines(isForgotten ? "Logged out: the stored login is deleted." : "No login was stored.");
 }
 
 /** @throws LoginRequiredError `login_expired` if the person does not log in in time; every error of `completeLogin` */
@@ -165,10 +173,10 @@ function reportLogin(auth: PersonAuth<"B">, expiresAt: number, settings: Setting
   if (output.json)
     output.value({ variant: "B", base_url: baseUrl, tenant, expires_at: expiresAt, store_file: file });
   else
-    output.lines([
+    output.lines(
       `${output.paint("green", "Logged in")} to ${baseUrl}${tenant === null ? "" : `, tenant ${tenant}`}.`,
       `The login is stored in ${file}.`,
-    ]);
+    );
   if ((settings.bClientSecret ?? settings.bClientSecretFile) === undefined) return;
   const note =
     "While the client secret of a service account is set, call and token use that account. Pass --login to use this login.";

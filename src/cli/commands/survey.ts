@@ -73,20 +73,25 @@ Example:
   $ bivariant survey customers.csv --state customers.state --json > today.json
   $ bivariant survey customers.csv --since yesterday.json --html survey.html
 
-The first line of a CSV names its columns; JSON lines and YAML have members of these names:
-  baseUrl, tenantId, variant, aClientId, aPrivateKeyFile, aPrivateKeyVariable, aKeyId,
+The first line of a CSV names its columns; JSON lines and YAML have members of
+these names:
+  baseUrl, tenantId, variant, aClientId, aPrivateKeyFile, aPrivateKeyVariable,
+  aKeyId,
   bClientId, bClientSecretFile, bClientSecretVariable
-Only baseUrl is required, and tenantId for Variant A. Secrets are in files (paths are relative to the file of the
-customers) or in the variables that the row names. Other columns are repeated in the output.
+Only baseUrl is required, and tenantId for Variant A. Secrets are in files
+(paths are relative to the file of the customers) or in the variables that the
+row names. Other columns are repeated in the output.
 
-Each customer is asked which variant it serves. Where a credential is given, one token is requested and listDevices is
-called; a credential is sent only where its variant was found, or is named in the row. If something fails, the doctor
+Each customer is asked which variant it serves. Where a credential is given, one
+token is requested and listDevices is called; a credential is sent only where
+its variant was found, or is named in the row. If something fails, the doctor
 looks for the reason. A rate limit is waited for, up to --retry-deadline-ms.
 
-With --json: a line per customer as it ends, { "tenantId", "baseUrl", "variant", "works", "called", "code"?, "problem"?,
-"remedy"?, "served", "evidence", "findings", "aClientId"?, "bClientId"?, "other"?, "line", "at", "durationMs", "changes"? }.
-No output holds a secret.
-Exits 0 if all customers work, otherwise 1.`,
+With --json: a line per customer as it ends, { "tenantId", "baseUrl", "variant",
+"works", "called", "code"?, "problem"?, "remedy"?, "served", "evidence",
+"findings", "aClientId"?, "bClientId"?, "other"?, "line", "at", "durationMs",
+"changes"? }. No output holds a secret. Exits 0 if all customers work, otherwise
+1.`,
     );
 }
 
@@ -129,7 +134,7 @@ async function run(command: Command, file: string, flags: Flags, context: Contex
     output.progress(undefined);
   }
   const byLine = report.results.sort((one, other) => (one.line ?? 0) - (other.line ?? 0));
-  if (csv === "-") output.verbatim(resultsCsv(byLine).trimEnd());
+  if (csv === "-") output.lines(resultsCsv(byLine).trimEnd());
   else if (csv !== undefined) await writeWhole("--csv", csv, resultsCsv(byLine));
   if (html !== undefined) {
     const seconds = (Date.now() - startedAt) / 1_000;
@@ -174,11 +179,14 @@ function printPlan(customers: readonly Customer[], output: Output): void {
     return;
   }
   const total = planned.reduce((sum, { requests }) => sum + requests.total, 0);
-  output.lines([
-    ...planned.map(({ one, requests }) => `${String(requests.total).padStart(2)} requests  ${nameOf(one)}`),
+  const rows = planned.map(
+    ({ one, requests }) => `${String(requests.total).padStart(2)} requests  ${nameOf(one)}`,
+  );
+  output.lines(
+    rows.join("\n"),
     "",
     `At most ${total} requests to ${customers.length} customers: up to 3 questions about the variant, a token and a call where there is a credential, and 1 more if something fails. Requests after a rate limit or a failing server come on top.`,
-  ]);
+  );
 }
 
 /** The tenant and the address, cut where a line of 80 columns ends. Other outputs have them whole. */
@@ -191,26 +199,6 @@ function nameOf({
 }) {
   const cut = (text: string, width: number) => (text.length > width ? `${text.slice(0, width - 1)}…` : text);
   return `${cut(tenantId ?? "-", 22).padEnd(22)} ${cut(baseUrl, 44)}`;
-}
-
-/** Names flags in place of the options of `survey`. Column names stay. */
-function inSurveyFlags(text: string): string {
-  const options = /\b(?:allowInsecureHttp|retryDeadlineMs|customerTimeoutMs|timeoutMs|concurrency)\b/g;
-  return text.replace(
-    options,
-    (name) => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`,
-  );
-}
-
-function reworded(result: SurveyResult): SurveyResult {
-  const { problem, findings } = result;
-  const said = <T extends { readonly remedy?: string }>(one: T): T =>
-    one.remedy === undefined ? one : { ...one, remedy: inSurveyFlags(one.remedy) };
-  return {
-    ...said(result),
-    ...(problem !== undefined && { problem: inSurveyFlags(problem) }),
-    findings: findings.map(said),
-  };
 }
 
 const styles = { works: "green", served: "yellow", fails: "red" } as const;
@@ -253,7 +241,7 @@ class Report {
 
   add(given: SurveyResult): void {
     const changes = this.#comparison?.changesOf(given);
-    const result = { ...reworded(given), ...(changes !== undefined && { changes }) };
+    const result = { ...given, ...(changes !== undefined && { changes }) };
     this.#done++;
     if (result.at >= this.#startedAt) this.#asked++;
     if (!result.works) this.failing++;
@@ -261,7 +249,7 @@ class Report {
       this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1);
     if (this.#keepsResults) this.results.push(result);
     if (this.#output.json) this.#output.value(result, 0);
-    else if (!this.#isSilent) this.#output.lines(linesOf(result, this.#output.paint));
+    else if (!this.#isSilent) this.#output.lines(...linesOf(result, this.#output.paint));
   }
 
   progress(): void {
@@ -305,7 +293,7 @@ class Report {
               `${this.#comparison.gone().length} gone`,
             ].join(", ")}.`,
           ];
-    this.#output.lines(["", row("", ["Variant A", "Variant B", "unknown"]), ...counts, ...since]);
+    this.#output.lines("", row("", ["Variant A", "Variant B", "unknown"]), ...counts, ...since);
   }
 }
 

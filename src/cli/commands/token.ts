@@ -22,7 +22,7 @@ export function defineToken(command: Command, context: Context): void {
       output.note(
         `Variant ${variant}${tenant === "" ? "" : `, tenant ${tenant}`}; expires ${new Date(expiresAt).toISOString()} (in ${seconds} s).`,
       );
-      output.verbatim(value);
+      output.lines(value);
     })
     .addHelpText(
       "after",
@@ -33,7 +33,8 @@ Example that keeps the token out of the process list (bash):
 
 Each run requests a new token, unless a login is stored.
 
-With --json: { "access_token", "expires_at", "variant", "tenant" }, with expires_at in epoch milliseconds.
+With --json: { "access_token", "expires_at", "variant", "tenant" }, with
+expires_at in epoch milliseconds.
 
 ${identityHelp}`,
     );

@@ -7,7 +7,7 @@ export function defineUnknowns(command: Command, { output }: Context): void {
   command
     .action(() => {
       if (output.json) return output.value(unknowns);
-      output.lines([
+      output.lines(
         ...unknowns.flatMap(({ id, section, says, variants, untilTold }) => [
           `${output.paint("bold", id)} (section ${section}, Variant ${variants.join(" and ")})`,
           `  ${says}`,
@@ -15,7 +15,7 @@ export function defineUnknowns(command: Command, { output }: Context): void {
         ]),
         "",
         `${unknowns.length} unknowns. If you know one, describe it in documents of your own: bivariant generate --help.`,
-      ]);
+      );
     })
     .addHelpText("after", `\nExample:\n  $ bivariant unknowns --json`);
 }
