@@ -24,13 +24,8 @@ import {
   type PreparedCredential,
 } from "./credentials/credential.js";
 import type { Emit } from "./events.js";
-import {
-  RefusalBackoff,
-  type Renewal,
-  type SharedRefusal,
-  TokenLifecycle,
-  type TokenSource,
-} from "./lifecycle/token-lifecycle.js";
+import { RefusalBackoff, type SharedRefusal } from "./lifecycle/refusal-backoff.js";
+import { type Renewal, TokenLifecycle, type TokenSource } from "./lifecycle/token-lifecycle.js";
 import { TokenEndpointState } from "./request/rate-limit-gate.js";
 import {
   explainRefusal,

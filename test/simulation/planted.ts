@@ -117,7 +117,7 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
     "a refresh token is sent once",
     refresh,
     "const reply = await sendOnce(endpoint, send);",
-    "let reply = await sendOnce(endpoint, send);\n      if (reply.answer.status === 503) reply = await sendOnce(endpoint, send);",
+    "let reply = await sendOnce(endpoint, send);\n    if (reply.answer.status === 503) reply = await sendOnce(endpoint, send);",
   ),
   "a refresh token is put back after its answer was lost": inSource(
     "a refresh token is sent once",
@@ -153,7 +153,7 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
   ),
   "the pause after a refusal is skipped": inSource(
     "pause after a refusal",
-    lifecycle,
+    "auth/lifecycle/refusal-backoff.ts",
     "if (this.#error !== undefined && this.#closedMs() > 0) throw this.#error;",
     "",
   ),

@@ -42,12 +42,9 @@ import {
   personDriverOf,
   type SentRefreshTokens,
 } from "../credentials/credential.js";
-import {
-  RefusalBackoff,
-  type Renewal,
-  TokenLifecycle,
-  type TokenSource,
-} from "../lifecycle/token-lifecycle.js";
+import type { Emit } from "../events.js";
+import { RefusalBackoff } from "../lifecycle/refusal-backoff.js";
+import { type Renewal, TokenLifecycle, type TokenSource } from "../lifecycle/token-lifecycle.js";
 import { TokenEndpointState } from "../request/rate-limit-gate.js";
 import {
   AnswerLost,
@@ -162,6 +159,19 @@ const checkEveryMs = 200;
 const storedWithinMs = 1_000;
 /** The number of sent refresh tokens that a credential remembers, in about 1 MB. The store remembers them too. */
 const mostSentTokens = 10_000;
+
+/** A refresh token that is sent, and the version of the note about it. */
+interface Sending {
+  readonly stored: StoredGrant;
+  readonly version: string;
+  /** The fingerprint of the refresh token in this grant. */
+  readonly mark: string;
+  readonly prepared: PreparedPersonCredential;
+  readonly round: number;
+  readonly emit: Emit;
+  /** Removes the note, since the refresh token is not spent. */
+  readonly putBack: () => Promise<void>;
+}
 
 class PersonTokenSource implements TokenSource {
   readonly grant: StoredGrantHandle;
@@ -291,6 +301,7 @@ class PersonTokenSource implements TokenSource {
     }
   }
 
+  /** Sends the refresh token and returns its token, or `undefined` if it is not spent and may be sent later. */
   async #redeem(
     stored: StoredGrant,
     { refreshToken, mark }: { readonly refreshToken: string; readonly mark: string },
@@ -298,70 +309,83 @@ class PersonTokenSource implements TokenSource {
     { signal, keep, emit }: Renewal,
     lease: AbortSignal | undefined,
   ): Promise<AccessToken | undefined> {
-    const endpoint = { ...this.#context, emit };
-    const { options } = endpoint;
-    const { fingerprint } = prepared;
-    const round = this.#backoff.check(fingerprint);
+    const round = this.#backoff.check(prepared.fingerprint);
     const send = prepared.refreshRequest?.(refreshToken);
     signal?.throwIfAborted();
     lease?.throwIfAborted();
     // From here the renewal runs to its end, since a refresh token that was sent may be spent.
     keep();
-    const attempt = crypto.randomUUID();
-    // The store may still do a write that it reports as failed.
-    this.#notSent = attempt;
-    const noted = { ...stored.grant, sentAt: options.clock.now(), attempt };
-    const version = await this.grant.write(noted, stored.version);
-    if (version === undefined || send === undefined) return undefined;
-    if (!(await this.#isKept(version))) return undefined;
-    this.#notSent = undefined;
+    const version = await this.#note(stored);
+    if (version === undefined) return undefined;
     const putBack = () => {
       this.#context.sentRefreshTokens.delete(mark);
       return this.grant.saveOrHold(stored.grant, version, emit);
     };
+    const sending = { stored, version, mark, prepared, round, emit, putBack };
+    const tokens = await this.#send(send, sending).catch((fault: unknown) => this.#fail(fault, sending));
+    const renewed = tokens && renewedGrant(stored.grant, mark, tokens);
+    if (renewed === undefined) return void (await putBack());
+    if (renewed.replaced === mark) this.#remember(mark, "replaced");
+    else this.#context.sentRefreshTokens.delete(mark);
+    this.#backoff.accepted();
+    return (await this.grant.save(renewed, version, emit)).token;
+  }
+
+  /**
+   * Notes in the store that the refresh token is about to be sent. Returns the version of the note, or `undefined` if
+   * another process wrote first, or a crash of the store has lost it.
+   */
+  async #note(stored: StoredGrant): Promise<string | undefined> {
+    const attempt = crypto.randomUUID();
+    // The store may still do a write that it reports as failed.
+    this.#notSent = attempt;
+    const noted = { ...stored.grant, sentAt: this.#context.options.clock.now(), attempt };
+    const version = await this.grant.write(noted, stored.version);
+    const isNoted = version !== undefined && (await this.#isKept(version));
+    if (isNoted) this.#notSent = undefined;
+    return isNoted ? version : undefined;
+  }
+
+  /** Returns `undefined` if the rate limit forbids to send the refresh token, or has kept it from being processed. */
+  async #send(
+    send: ReturnType<NonNullable<PreparedPersonCredential["refreshRequest"]>> | undefined,
+    { mark, prepared, emit }: Sending,
+  ): Promise<IssuedTokens | undefined> {
+    const endpoint = { ...this.#context, emit };
     // Another request may have met the rate limit while this one wrote to the store.
-    if (!endpoint.state.gate.isOpen) {
-      await putBack();
-      return undefined;
-    }
+    if (send === undefined || !endpoint.state.gate.isOpen) return undefined;
     emit({ type: "token_requested", clientId: prepared.clientId, attempt: 1 });
-    try {
-      this.#remember(mark, "unanswered");
-      const reply = await sendOnce(endpoint, send);
-      // Section 8 documents a 429 without a body. A page is that of a gateway, which may have retried by itself.
-      const { status, text } = reply.answer;
-      if (status === 429 && (text === "" || jsonObject(text) !== undefined)) {
-        await putBack();
-        return undefined;
-      }
-      const renewed = renewedGrant(stored.grant, mark, readTokensOnce(endpoint, reply));
-      if (renewed.replaced === mark) this.#remember(mark, "replaced");
-      else this.#context.sentRefreshTokens.delete(mark);
-      this.#backoff.accepted();
-      return (await this.grant.save(renewed, version, emit)).token;
-    } catch (fault) {
-      const cause = fault instanceof AnswerLost ? fault.cause : fault;
-      if (isStoreError(cause) || this.grant.over !== undefined) throw cause;
-      if (fault instanceof AnswerLost) {
-        await this.grant.saveOrHold({ ...stored.grant, isOutcomeUnknown: true }, version, emit);
-        throw outcomeUnknown(noAnswer, cause);
-      }
-      if (!(cause instanceof TokenRequestError || cause instanceof UnexpectedResponseError)) {
-        // The token was not refused, and it is certain that it is not spent.
-        await putBack();
-        throw cause;
-      }
-      const retryAt = this.#backoff.refused(round, fingerprint);
-      const known = { grant: "authorization_code", workedBefore: true, wasInBounds: true, retryAt } as const;
-      const isRefusal = cause instanceof TokenRequestError;
-      const refused = isRefusal ? await explainRefusal(this.#context, prepared, cause, known) : cause;
-      const isOfClient = !(refused instanceof TokenRequestError) || clientErrors.has(refused.error);
-      if (isOfClient) await putBack();
-      const error = isOfClient ? refused : await this.#refusal(refused, version);
-      this.#backoff.keep(error);
-      emit({ type: "closed_after_refusal", code: error.code, retryAt });
-      throw error;
+    this.#remember(mark, "unanswered");
+    const reply = await sendOnce(endpoint, send);
+    // Section 8 documents a 429 without a body. A page is that of a gateway, which may have retried by itself.
+    const { status, text } = reply.answer;
+    const isLimited = status === 429 && (text === "" || jsonObject(text) !== undefined);
+    return isLimited ? undefined : readTokensOnce(endpoint, reply);
+  }
+
+  /** Notes what a fault says of the refresh token that was sent. @throws the error for the callers */
+  async #fail(fault: unknown, { stored, version, prepared, round, emit, putBack }: Sending): Promise<never> {
+    const cause = fault instanceof AnswerLost ? fault.cause : fault;
+    if (isStoreError(cause) || this.grant.over !== undefined) throw cause;
+    if (fault instanceof AnswerLost) {
+      await this.grant.saveOrHold({ ...stored.grant, isOutcomeUnknown: true }, version, emit);
+      throw outcomeUnknown(noAnswer, cause);
     }
+    if (!(cause instanceof TokenRequestError || cause instanceof UnexpectedResponseError)) {
+      // The token was not refused, and it is certain that it is not spent.
+      await putBack();
+      throw cause;
+    }
+    const retryAt = this.#backoff.refused(round, prepared.fingerprint);
+    const known = { grant: "authorization_code", workedBefore: true, wasInBounds: true, retryAt } as const;
+    const isRefusal = cause instanceof TokenRequestError;
+    const refused = isRefusal ? await explainRefusal(this.#context, prepared, cause, known) : cause;
+    const isOfClient = !(refused instanceof TokenRequestError) || clientErrors.has(refused.error);
+    if (isOfClient) await putBack();
+    const error = isOfClient ? refused : await this.#refusal(refused, version);
+    this.#backoff.keep(error);
+    emit({ type: "closed_after_refusal", code: error.code, retryAt });
+    throw error;
   }
 
   /** A refusal of the refresh token ends the login unless another process has renewed the login. */
