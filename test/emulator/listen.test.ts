@@ -93,12 +93,8 @@ describe("the public URL", () => {
 
   const paths = [
     { path: "/a/b/", spelled: "/a/b" },
-    { path: "/café", spelled: "/caf%C3%A9" },
-    { path: "/my%20app", spelled: "/my%20app" },
     { path: "/%7Euser", spelled: "/~user" },
     { path: "/a%2Fb", spelled: "/a%2Fb" },
-    { path: "/100%25", spelled: "/100%25" },
-    { path: "/:tenant", spelled: "/:tenant" },
     { path: "/*", spelled: "/*" },
     { path: "/:a{.+}", spelled: "/:a%7B.+%7D" },
   ];
@@ -166,18 +162,14 @@ describe("a malformed request", () => {
   const close = "Connection: close\r\n\r\n";
   const chunked = `POST ${TOKEN} HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n${FORM}\r\n`;
   const get = (url: string, more = "") => `GET ${url} HTTP/1.1\r\nHost: h\r\n${more}${close}`;
-  const negative = `POST ${TOKEN} HTTP/1.1\r\nHost: h\r\nContent-Length: -1\r\n${close}`;
   const rows = [
     { name: "that is not HTTP", text: "hello\r\n\r\n", status: 400 },
-    { name: "without Host", text: `GET / HTTP/1.1\r\n${close}`, status: 400 },
     { name: "with a bad Host", text: `GET /v1/devices HTTP/1.1\r\nHost: a b/c\r\n${close}`, status: 400 },
     { name: "with a bad path", text: get("//["), status: 404 },
     { name: "with the URL of another host", text: get("http://evil.example/v1/devices"), status: 401 },
     { name: "with TRACE", text: `TRACE ${TOKEN} HTTP/1.1\r\nHost: h\r\n${close}`, status: 405 },
-    { name: "with an unknown method", text: `BREW ${TOKEN} HTTP/1.1\r\nHost: h\r\n${close}`, status: 400 },
     { name: "with headers of 64 KiB", text: get("/", `X: ${"x".repeat(65_536)}\r\n`), status: 431 },
     { name: "with a bad chunk", text: `${chunked}${close}zz\r\n`, status: 400 },
-    { name: "with a negative length", text: negative, status: 400 },
   ];
   test.each(rows)("$name is answered $status, and the server goes on serving", async ({ text, status }) => {
     const url = await listening(new PluginClient());

@@ -85,22 +85,17 @@ const refused: readonly { readonly method: Method; readonly rows: readonly Refus
     method: "registerPlugin",
     rows: [
       { name: "no client_id", input: { ...sheet, clientId: undefined }, issue: /^clientId/ },
-      { name: "an empty tenant", input: { ...sheet, tenantId: "" }, issue: /^tenantId/ },
-      { name: "a literal {tenantId}", input: { ...sheet, tenantId: "{tenantId}" }, issue: /^tenantId/ },
       { name: "a tenant of dots", input: { ...sheet, tenantId: ".." }, issue: /^tenantId/ },
       { name: "a tenant with a slash", input: { ...sheet, tenantId: "a/b" }, issue: /^tenantId/ },
       { name: "an unknown type", input: { ...sheet, type: "both" }, issue: /^type/ },
       { name: "a bad scope", input: { ...sheet, scopes: ["devices:list"] }, issue: /^scopes\.0/ },
-      { name: "a misspelt field", input: { ...sheet, scope: [] }, issue: /scope/ },
       { name: "a script as page", input: { ...page, pageUrl: "javascript:alert(1)" }, issue: /^pageUrl/ },
-      { name: "a path as page", input: { ...page, pageUrl: "/page" }, issue: /^pageUrl/ },
       { name: "the page of a service", input: { ...sheet, pageUrl: "https://p.example" }, issue: /^pageUrl/ },
       { name: "an empty name", input: { ...page, name: "" }, issue: /^name/ },
       key("no keys", withKeys(), /no key/),
       key("a private key", withKeys(privateJwk), /private/),
       key("a symmetric key", withKeys({ kty: "oct", k: "c2VjcmV0" }), /symmetric/),
       key("an EC key", withKeys(ecJwk), /kty/),
-      key("an RSA key of 1024 bits", withKeys(newSigningKey("k", 1024).publicJwk), /1024 bits/),
       key("an RSA key of 2047 bits", withKeys(newSigningKey("k", 2047).publicJwk), /2047 bits/),
       key("a key for PS256", withKey({ alg: "PS256" }), /alg/),
       key("a key for encryption", withKey({ use: "enc" }), /use/),
@@ -117,7 +112,6 @@ const refused: readonly { readonly method: Method; readonly rows: readonly Refus
     method: "updatePlugin",
     rows: [
       { name: "an unknown plugin", input: { ...reporter, clientId: "x" }, ...unknown },
-      key("a short key", { ...reporter, jwks: withKeys({ kty: "RSA", n: "AQ", e: "AQAB" }).jwks }, /./),
       { name: "a bad scope", input: { ...reporter, scopes: ["x"] }, issue: /^scopes\.0/ },
       { name: "the type", input: { ...reporter, type: "service" }, issue: /type/ },
     ],
@@ -128,14 +122,12 @@ const refused: readonly { readonly method: Method; readonly rows: readonly Refus
       { name: "an unknown plugin", input: { ...reporter, clientId: "x" }, ...unknown },
       { name: "a plugin of another tenant", input: { ...reporter, tenantId: "x" }, ...unknown },
       { name: "no tenant", input: { clientId: "reporter" }, issue: /^tenantId: / },
-      { name: "undefined", input: undefined },
     ],
   },
   {
     method: "registerServiceAccount",
     rows: [
       { name: "no secret", input: { ...account, clientId: "c", clientSecret: "" }, issue: /^clientSecret/ },
-      { name: "a tenant with a space", input: { ...account, tenantId: "a b" }, issue: /^tenantId/ },
       { name: "a misplaced secret", input: { ...account, secret: SECRET }, issue: /secret/ },
       { name: "one that is registered in another tenant", input: { ...account, tenantId: "x" }, ...again },
       { name: "the client_id of an API client", input: { ...account, clientId: "portal" }, ...again },
@@ -146,12 +138,9 @@ const refused: readonly { readonly method: Method; readonly rows: readonly Refus
     rows: [
       { name: "an unknown account", input: { clientId: "x" }, ...unknown },
       { name: "an account of another tenant", input: { clientId: "worker", tenantId: "x" }, ...unknown },
-      { name: "an API client", input: { clientId: "portal", scopes: [] }, ...unknown },
-      { name: "an empty secret", input: { clientId: "worker", clientSecret: "" }, issue: /^clientSecret: / },
       { name: "null as secret", input: { clientId: "worker", clientSecret: null }, issue: /^clientSecret: / },
       { name: "a bad scope", input: { clientId: "worker", scopes: ["x"] }, issue: /^scopes\.0: / },
       { name: "a misplaced secret", input: { clientId: "worker", secret: SECRET }, issue: /"secret"/ },
-      { name: "undefined", input: undefined },
     ],
   },
   {
@@ -159,16 +148,13 @@ const refused: readonly { readonly method: Method; readonly rows: readonly Refus
     rows: [
       { name: "an unknown account", input: { clientId: "x" }, ...unknown },
       { name: "an account of another tenant", input: { ...account, tenantId: "x" }, ...unknown },
-      { name: "an API client", input: { clientId: "portal" }, ...unknown },
       { name: "a string", input: "worker" },
     ],
   },
   {
     method: "registerApiClient",
     rows: [
-      { name: "no redirect URI", input: { ...client, redirectUris: [] }, issue: /^redirectUris/ },
       ...uris.map((uri) => ({ name: `the URI ${uri}`, input: withUri(uri), issue: /^redirectUris\.0/ })),
-      { name: "an empty secret", input: { ...client, clientSecret: "" }, issue: /^clientSecret/ },
       { name: "a bad scope", input: { ...client, scopes: ["openid"] }, issue: /^scopes\.0/ },
       { name: "one that is registered", input: { ...client, clientId: "portal" }, ...again },
       { name: "the client_id of an account", input: { ...client, clientId: "worker" }, ...again },
@@ -178,13 +164,9 @@ const refused: readonly { readonly method: Method; readonly rows: readonly Refus
     method: "updateApiClient",
     rows: [
       { name: "an unknown client", input: { clientId: "x" }, ...unknown },
-      { name: "a service account", input: { clientId: "worker" }, ...unknown },
-      { name: "no redirect URI", input: { clientId: "portal", redirectUris: [] }, issue: /^redirectUris: / },
       { name: "a path as redirect URI", input: { clientId: "portal", redirectUris: ["/"] }, issue: /^redir/ },
       { name: "an empty name", input: { clientId: "portal", name: "" }, issue: /^name: / },
       { name: "a tenant of dots", input: { clientId: "portal", tenantId: ".." }, issue: /^tenantId: / },
-      { name: "a misspelt field", input: { clientId: "portal", redirectUri: "x" }, issue: /"redirectUri"/ },
-      { name: "null", input: null },
     ],
   },
   {
@@ -197,12 +179,10 @@ const refused: readonly { readonly method: Method; readonly rows: readonly Refus
   {
     method: "registerOperator",
     rows: [
-      { name: "an empty user id", input: { ...ada, userId: "" }, issue: /^userId/ },
       { name: "a tenant with a slash", input: { ...ada, tenantId: "../x" }, issue: /^tenantId/ },
       { name: "a bad capability", input: { ...ada, capabilities: ["x"] }, issue: /^capabilities\.0/ },
       { name: "a role without a group", input: { ...ada, roles: [{ name: "x" }] }, issue: /^roles\.0/ },
       { name: "an empty password", input: { ...ada, password: "" }, issue: /^password/ },
-      { name: "a misspelt field", input: { ...ada, firstName: "x" }, issue: /firstName/ },
       { name: "one that is registered", input: ada, ...again },
     ],
   },
@@ -215,7 +195,6 @@ const refused: readonly { readonly method: Method; readonly rows: readonly Refus
     rows: [
       { name: "an unknown operator", input: { tenantId: "acme", userId: "x" }, ...unknown },
       { name: "an operator of another tenant", input: { tenantId: "x", userId: "ada" }, ...unknown },
-      { name: "no user id", input: { tenantId: "acme" }, issue: /^userId: / },
     ],
   },
 ];

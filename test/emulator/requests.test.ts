@@ -79,51 +79,18 @@ const values = {
 const na = undefined;
 type Cell = string | undefined;
 type Row = readonly [place: Place, style: string, explode: boolean, ...texts: [Cell, Cell, Cell, Cell]];
-/** The table "Style Examples" of OpenAPI 3.1.1; undefined is n/a there, or an empty segment of a path. */
+/**
+ * Of the table "Style Examples" of OpenAPI 3.1.1 those that no library in witness/requests.test.ts writes, with forms that
+ * other clients send; undefined is n/a.
+ */
 const styles: readonly Row[] = [
-  ["path", "matrix", false, ";color", ";color=blue", ";color=blue,black,brown", ";color=R,100,G,200,B,150"],
-  [
-    "path",
-    "matrix",
-    true,
-    ";color",
-    ";color=blue",
-    ";color=blue;color=black;color=brown",
-    ";R=100;G=200;B=150",
-  ],
-  ["path", "label", false, ".", ".blue", ".blue,black,brown", ".R,100,G,200,B,150"],
-  ["path", "label", true, ".", ".blue", ".blue.black.brown", ".R=100.G=200.B=150"],
-  ["path", "simple", false, na, "blue", "blue,black,brown", "R,100,G,200,B,150"],
-  ["path", "simple", true, na, "blue", "blue,black,brown", "R=100,G=200,B=150"],
   ["header", "simple", false, "", "blue", "blue,black,brown", "R,100,G,200,B,150"],
   ["header", "simple", true, "", "blue", "blue, black, brown", "R=100,G=200,B=150"],
-  ["query", "form", false, "color=", "color=blue", "color=blue,black,brown", "color=R,100,G,200,B,150"],
-  ["query", "form", true, "color=", "color=blue", "color=blue&color=black&color=brown", "R=100&G=200&B=150"],
   ["cookie", "form", false, "color=", "color=blue", "color=blue,black,brown", "color=R,100,G,200,B,150"],
   ["cookie", "form", true, "color=", "color=blue", "color=blue&color=black&color=brown", "R=100&G=200&B=150"],
-  [
-    "query",
-    "spaceDelimited",
-    false,
-    na,
-    na,
-    "color=blue%20black%20brown",
-    "color=R%20100%20G%20200%20B%20150",
-  ],
-  [
-    "query",
-    "pipeDelimited",
-    false,
-    na,
-    na,
-    "color=blue%7Cblack%7Cbrown",
-    "color=R%7C100%7CG%7C200%7CB%7C150",
-  ],
-  ["query", "deepObject", true, na, na, na, "color%5BR%5D=100&color%5BG%5D=200&color%5BB%5D=150"],
-  // Forms that other clients send.
   ["cookie", "form", true, na, na, "color=blue; color=black; color=brown", "R=100; G=200; B=150"],
-  ["query", "spaceDelimited", false, na, na, "color=blue+black+brown", na],
-  ["query", "pipeDelimited", false, na, na, "color=blue|black|brown", na],
+  ["query", "spaceDelimited", false, na, na, "color=blue+black+brown", "color=R%20100%20G%20200%20B%20150"],
+  ["query", "pipeDelimited", false, na, na, "color=blue|black|brown", "color=R%7C100%7CG%7C200%7CB%7C150"],
   ["query", "deepObject", true, na, na, na, "color[R]=100&color[G]=200&other=1&color[B]=150"],
   [
     "query",
@@ -192,15 +159,11 @@ describe("parameters", () => {
       "q=a%2Cb,c",
       ["a,b", "c"],
     ],
-    ["a number", query(type("number")), "q=-1.5e3", -1500],
     ["a boolean", query(type("boolean")), "q=false", false],
-    ["null", query({ type: ["null", "integer"] }), "q=null", null],
-    ["a text of digits where a string is documented", query(type("string")), "q=12", "12"],
     ["the type of a reference", query({ $ref: "#/components/schemas/Count" }), "q=3", 3],
     ["the type of an allOf", query({ allOf: [{ $ref: "#/components/schemas/Count" }] }), "q=3", 3],
     ["the types of an enum", query({ enum: [1, "b"] }), "q=1", 1],
     ["the first of two types that fits", query(either), "q=x1", "x1"],
-    ["a list of one", query(list), "q=1", [1]],
     ["an empty list", query(list), "q=", []],
     [
       "a list or a value",
@@ -211,7 +174,6 @@ describe("parameters", () => {
     ["a plus sign as a space", query(type("string")), "q=a+b%2B", "a b+"],
     ["JSON", jsonFilter, "q=%7B%22a%22:1%7D", { a: 1 }],
     ["an empty value that is allowed", query(type("integer"), { allowEmptyValue: true }), "q", ""],
-    ["reserved characters", query(type("string"), { allowReserved: true }), "q=a/b?c:d", "a/b?c:d"],
     [
       "a deep object beyond the specification",
       query(nested, { style: "deepObject", explode: true }),
@@ -243,20 +205,6 @@ describe("parameters", () => {
   test.each<[name: string, parameter: object, sent: string, expected: string, actual: string]>([
     ["a required one is missing", query({}, { required: true }), "", "query q", "absent"],
     [
-      "text for an integer",
-      query(type("integer")),
-      "q=abc",
-      'query q with {"type":"integer"}',
-      "a string of length 3",
-    ],
-    [
-      "a fraction for an integer",
-      query(type("integer")),
-      "q=1.5",
-      'query q with {"type":"integer"}',
-      "number",
-    ],
-    [
       "nothing for an integer",
       query(type("integer")),
       "q=",
@@ -285,23 +233,9 @@ describe("parameters", () => {
       "malformed percent-encoding",
     ],
     [
-      "bytes that are not UTF-8",
-      query(type("string")),
-      "q=%ff",
-      "query q, written as form",
-      "malformed percent-encoding",
-    ],
-    [
       "a value that is sent twice",
       query(type("string")),
       "q=a&q=b",
-      "query q, written as form",
-      "sent 2 times",
-    ],
-    [
-      "a list that is sent twice",
-      query(list, { explode: false }),
-      "q=1&q=2",
       "query q, written as form",
       "sent 2 times",
     ],
@@ -313,7 +247,6 @@ describe("parameters", () => {
       "a name without a value",
     ],
     ["broken JSON", jsonFilter, "q=%7B", "query q, written as application/json", "text that is not JSON"],
-    ["JSON of another type", jsonFilter, "q=1", 'query q with {"type":"object"}', "number"],
     [
       "a member that is not allowed",
       query({ type: "object", properties: { a: {} }, additionalProperties: false }, { explode: false }),
@@ -442,7 +375,6 @@ describe("bodies", () => {
       { name: "a", meta: { deep: true } },
     ],
     ["text", sentAs("text/plain;charset=iso-8859-1", Buffer.from([0xe9])), "é"],
-    ["empty text", sentAs("text/plain", ""), ""],
     ["XML, as text", sentAs("application/xml", "<a/>"), "<a/>"],
     ["JSON lines", sentAs("application/x-ndjson", '{"n":1}\n\n{"n":2}\n'), [{ n: 1 }, { n: 2 }]],
     ["no body", { method: "POST" }, null],
@@ -486,26 +418,15 @@ describe("bodies", () => {
   });
 
   const named = 'name="name"\r\n\r\na';
-  const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
   test.each<[name: string, sent: Sent, status: number, actual: string]>([
     ["a body that is required is missing", { method: "POST" }, 400, "absent"],
     ["the body is empty", sentAs("application/json", ""), 400, "absent"],
     ["broken JSON", sentAs("application/json", '{"name":'), 400, "text that is not JSON"],
-    [
-      "bytes that are not UTF-8",
-      sentAs("application/json", Buffer.from([0x22, 0xff, 0x22])),
-      400,
-      "bytes that are not text of its charset",
-    ],
-    ["JSON without a required member", sentAs("application/json", "{}"), 400, "an object"],
     ["JSON with a member of another type", sentAs("application/json", '{"name":1}'), 400, "number"],
-    ["JSON that is not an object", sentAs("application/json", deep), 400, "an array of 1"],
     ["another media type", sentAs("application/pdf", "x"), 415, "another content-type"],
     ["no media type", { method: "POST", body: "{}" }, 415, "no content-type"],
     ["a form without a required member", sentAs(FORM, "count=1"), 400, "an object"],
     ["a form with a member twice", sentAs(FORM, "name=a&name=b"), 400, "a member that is sent 2 times"],
-    ["a form with a member of another type", sentAs(FORM, "name=a&count=x"), 400, "a string of length 1"],
-    ["a form that is not encoded as one", sentAs(FORM, "name=%zz"), 400, "malformed percent-encoding"],
     ["a form with a member that is not JSON", sentAs(FORM, "name=a&meta=x"), 400, "text that is not JSON"],
     [
       "multipart that is cut off",
@@ -514,19 +435,11 @@ describe("bodies", () => {
       "parts that cannot be told apart, or are cut off",
     ],
     [
-      "multipart without a boundary",
-      sentAs("multipart/form-data", "x"),
-      400,
-      "parts that cannot be told apart, or are cut off",
-    ],
-    ["multipart without a required part", multipart(['name="count"\r\n\r\n1']), 400, "an object"],
-    [
       "a file of another type",
       multipart([named, 'name="file"; filename="a"\r\nContent-Type: text/html\r\n\r\nx']),
       400,
       "a file of another media type",
     ],
-    ["text that is too long for its schema", sentAs("text/plain", "123456"), 400, "a string of length 6"],
     ["a line that is not JSON", sentAs("application/x-ndjson", '{"n":1}\nx'), 400, "text that is not JSON"],
   ])("are refused: %s", async (_name, sent, status, actual) => {
     const { url, emulator } = await served(post(allTypes, { required: true }));

@@ -1,12 +1,12 @@
 // Many mutated requests and byte streams. FUZZ_SEED=$RANDOM tries others; a failure prints its seed.
 import { expect, test } from "vitest";
-import { fuzz } from "./sequences.js";
+import { fuzz } from "./mutated-rows.js";
 import { fuzzSockets } from "./sockets.js";
 
 const OPERATIONS = [
   ...["requestToken", "authorize", "showLogin", "logIn", "showConsent", "decideConsent"],
   ...["showHost", "signInAtHost", "signOutOfHost", "launchPlugin", "authorizeLaunch"],
-  ...["listDevices", "readSchedules", "putDevice"],
+  "listDevices",
 ];
 
 test("each of 50,000 mutated requests gets a documented answer that contains no secret", {

@@ -1,10 +1,10 @@
 // A quick version of fuzz.long.test.ts.
 import { expect, test } from "vitest";
-import { fuzz } from "./sequences.js";
+import { fuzz } from "./mutated-rows.js";
 import { fuzzSockets } from "./sockets.js";
 
-test("each of 1500 mutated requests gets a documented answer that contains no secret", async () => {
-  const { rules } = await fuzz(1500);
+test("each of 1000 mutated requests gets a documented answer that contains no secret", async () => {
+  const { rules } = await fuzz(1000);
   expect(rules.size).toBeGreaterThan(30);
 });
 

@@ -1,5 +1,5 @@
 // Client assertions (section 2.2 of the description): keys, form, claims, times and replays.
-import { constants, generateKeyPairSync, sign } from "node:crypto";
+import { generateKeyPairSync, sign } from "node:crypto";
 import { hs256, rs256, type SigningKey } from "../signing-key.js";
 import { globexToken, invalidClient, invalidGrant, ok, serviceToken } from "./answer.js";
 import { accepting, group, type Row, refusing, tokenRequests } from "./row.js";
@@ -9,7 +9,6 @@ import {
   key,
   secondKey,
   TOKEN_PATH_A,
-  TOKEN_PATH_B,
   unregisteredKey,
   type World,
 } from "./world.js";
@@ -18,32 +17,22 @@ const accepted = { answer: serviceToken };
 
 const unsigned = () => Buffer.alloc(0);
 const rsa = (hash: string) => (input: Buffer) => sign(hash, input, key.privateKey);
-const pss = { key: key.privateKey, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 };
 const elliptic = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
 const es256 = (input: Buffer) => sign("sha256", input, { key: elliptic, dsaEncoding: "ieee-p1363" });
 const signed = (alg: string, signer = rs256(key)): ChangedA => ({ header: { alg }, signer });
 const keyedWith = (secret: string | Buffer) => signed("HS256", hs256(secret));
 const pem = key.publicKey.export({ type: "spki", format: "pem" });
-const der = key.publicKey.export({ type: "spki", format: "der" });
-const modulus = Buffer.from(String(key.publicJwk.n), "base64url");
 
 export const algorithms: readonly Row[] = [
   ...tokenRequests(refusing(invalidClient, ["assertion.algorithm", "assertion.signature"]), {
-    "A14: alg none without a signature [F2 client-test-invalid-null-alg]": signed("none", unsigned),
     "A14: alg none with a signature of RS256": signed("none"),
-    "A14: alg nOnE without a signature": signed("nOnE", unsigned),
-    "A15: HS256 keyed with the public key as PEM [8725 2.1]": keyedWith(pem),
-    "A15: HS256 keyed with the public key as DER [8725 2.1]": keyedWith(der),
     "A15: HS256 keyed with the public JWK [8725 2.1]": keyedWith(JSON.stringify(key.publicJwk)),
-    "A15: HS256 keyed with the modulus [8725 2.1]": keyedWith(modulus),
     "A16: ES256": signed("ES256", es256),
     "A16: alg in lower case": signed("rs256"),
     "A16: an absent alg": { header: { alg: undefined } },
   }),
   ...tokenRequests(refusing(invalidClient, "assertion.algorithm"), {
-    "A16: RS384 with the registered key": signed("RS384", rsa("sha384")),
     "A16: RS512 with the registered key": signed("RS512", rsa("sha512")),
-    "A16: PS256 with the registered key": signed("PS256", (input) => sign("sha256", input, pss)),
   }),
 ];
 
@@ -63,13 +52,11 @@ const withTwin =
 export const keys: readonly Row[] = [
   ...tokenRequests(refusing(invalidClient, "assertion.signature"), {
     "A18: a key that is not registered": { key: unregisteredKey },
-    "A18: the second key of another plugin": { key: secondKey },
     "A18: a key that was removed from the JWKS": ({ emulator }) => {
       emulator.updatePlugin({ ...reporter, jwks: { keys: [secondKey.publicJwk] } });
       return {};
     },
     "an empty signature": { signer: unsigned },
-    "half a signature": { signer: (input) => rs256(key)(input).subarray(0, 128) },
     "an HMAC with the public key as its secret, under alg RS256": { signer: hs256(pem) },
     "claims that changed after signing": (world) => {
       const [header, , signature] = world.assertion({ claims: { iss: "archiver" } }).split(".");
@@ -83,23 +70,14 @@ export const keys: readonly Row[] = [
       return { key: secondKey };
     },
     "A19: a wrong kid where the JWKS holds one key": { header: { kid: "another" } },
-    "A19: the kid of the first of two keys": { clientId: "rotating" },
     "A19: the kid of the second of two keys": { clientId: "rotating", key: secondKey },
-    "the first of two keys with one kid": withTwin(key),
     "the second of two keys with one kid": withTwin(unregisteredKey),
     "any typ": { header: { typ: "client-authentication+jwt" } },
-    "an unknown header parameter": { header: { note: "hello" } },
   }),
   ...tokenRequests(refusing(invalidClient, "assertion.key-id"), {
     "A19: an absent kid where the JWKS holds one key [OC client-test-kid-absent-single-jwks]": noKid,
-    "A19: an absent kid where the JWKS holds two keys [OC client-test-kid-absent-multiple-jwks]": {
-      ...noKid,
-      clientId: "rotating",
-    },
     "A19: an empty kid": { header: { kid: "" } },
-    "A19: a kid that is a number": { header: { kid: 1 } },
     "A19: a wrong kid where the JWKS holds two keys": { clientId: "rotating", header: { kid: "another" } },
-    "A19: the kid of the other key": { clientId: "rotating", header: { kid: "key-2" } },
   }),
   ...tokenRequests(accepting(serviceToken, { options: { requireKid: false } }), {
     "an absent kid where the option does not require it": noKid,
@@ -114,11 +92,7 @@ export const keys: readonly Row[] = [
     "A17: an x5c [8725 3.10]": { header: { x5c: [certificate] } },
   }),
   ...tokenRequests(refusing(invalidClient, "assertion.critical-header"), {
-    "A17: a crit that names an extension [7515 4.1.11]": {
-      header: { crit: ["urn:example:x"], "urn:example:x": 1 },
-    },
     "A17: a crit that names a claim [7515 4.1.11]": { header: { crit: ["exp"], exp: 1 } },
-    "A17: crit beside b64 false [7797 6]": { header: { crit: ["b64"], b64: false } },
     "A17: b64 false without crit [7797 6]": { header: { b64: false } },
   }),
   ...tokenRequests(refusing(invalidClient, ["assertion.critical-header", "assertion.signature"]), {
@@ -135,21 +109,15 @@ export const forms: readonly Row[] = [
     "A26: an empty client_assertion [6749 3.2]": assertion(""),
   }),
   ...tokenRequests(refusing(invalidClient, "assertion.form"), {
-    "a client_assertion that is a word": assertion("assertion"),
-    "a client_assertion of two parts": assertion(`${part({ alg: "RS256" })}.${part({})}`),
     "a client_assertion of five parts, as an encrypted one": assertion("a.b.c.d.e"),
     "a client_assertion whose header is not JSON": assertion(`abc.${part({})}.abc`),
     "a client_assertion whose header is an array": assertion(`${part([])}.${part({})}.abc`),
     "a client_assertion whose claims are an array": assertion(`${part({ alg: "RS256" })}.${part([])}.abc`),
-    "a client_assertion whose claims are null": assertion(`${part({ alg: "RS256" })}.${part(null)}.abc`),
     "a client_assertion with characters outside base64url": assertion("e3==.e30.e30"),
-    "a client_assertion with a character after its signature": (world) => assertion(`${world.assertion()}!`),
-    "a client_assertion in JSON serialization": assertion(part({ payload: "", signatures: [] })),
   }),
 ];
 
 const claim = (claims: Changes): ChangedA => ({ claims });
-const ofOther = (name: string) => claim({ [name]: "archiver" });
 const aud = (write: (url: string, world: World) => unknown) => (world: World) =>
   claim({ aud: write(world.tokenUrl(), world) });
 
@@ -162,23 +130,9 @@ export const claims: readonly Row[] = [
     "A1: the aud of another server [F2 ensure-client-assertion-with-wrong-aud-fails]": aud(
       () => "https://other.example/token",
     ),
-    "A2: the base URL as aud, contrary to OC ensure-client-assertion-with-iss-aud-succeeds": aud(
-      (_, { emulator }) => emulator.publicUrl,
-    ),
-    "A3: an array of the token URL as aud [F2 par-test-array-as-audience-fails]": aud((url) => [url]),
-    "A3: an array of the token URL and another value as aud": aud((url) => [url, "x"]),
-    "A4: an aud that still holds {tenantId}": aud((url) => url.replace("acme", "{tenantId}")),
-    "A4: the aud of another tenant": aud((_, world) => world.tokenUrl("globex")),
-    "A4: an aud that ends with a slash": aud((url) => `${url}/`),
-    "A4: an aud with an empty query": aud((url) => `${url}?`),
     "A4: an aud with the default port": aud((url) => url.replace("localhost", "localhost:80")),
-    "A4: an aud whose scheme is in upper case": aud((url) => url.replace("http://", "HTTP://")),
     "A4: an aud whose host is in upper case": aud((url) => url.replace("localhost", "LOCALHOST")),
-    "A4: an aud with https": aud((url) => url.replace("http:", "https:")),
     "A4: an aud with an escaped tenant": aud((url) => url.replace("acme", "%61cme")),
-    "A4: an aud that ends with a space": aud((url) => `${url} `),
-    "A4: an aud without the version": aud((url) => url.replace("/v1", "")),
-    "A4: Variant B's token URL as aud": aud((_, { emulator }) => emulator.publicUrl + TOKEN_PATH_B),
     "A5: an aud built from X-Forwarded-Host [doorkeeper #1926]": {
       headers: { "x-forwarded-host": "evil.example", "x-forwarded-proto": "https" },
       ...claim({ aud: `https://evil.example${TOKEN_PATH_A}` }),
@@ -187,21 +141,16 @@ export const claims: readonly Row[] = [
   }),
   ...tokenRequests(refusing(invalidClient, "assertion.subject"), {
     "A6: an absent sub [F2 ensure-client-assertion-with-no-sub-fails]": claim({ sub: undefined }),
-    "A7: the sub of another plugin [F1 ensure-client-assertion-with-wrong-sub-fails]": ofOther("sub"),
   }),
   ...tokenRequests(refusing(invalidClient, "assertion.issuer"), {
-    "A7: the iss of another plugin [F1 ensure-client-assertion-with-wrong-iss-fails]": ofOther("iss"),
     "A7: an iss that is an array": claim({ iss: ["reporter"] }),
-    "A7: an iss that differs in case": claim({ iss: "Reporter" }),
     "A13: an absent iss [7523 3]": claim({ iss: undefined }),
   }),
   ...tokenRequests(refusing(invalidClient, ["assertion.issuer", "assertion.subject"]), {
     "A7, A29: the client_id of another plugin in the form": { form: { client_id: "archiver" } },
   }),
   ...tokenRequests(refusing(invalidClient, "assertion.id"), {
-    "A13: an absent jti [7523 3]": claim({ jti: undefined }),
     "A13: an empty jti": claim({ jti: "" }),
-    "A13: a jti that is a number": claim({ jti: 1 }),
   }),
 ];
 
@@ -211,52 +160,36 @@ const ahead = (seconds: number) => at((now) => ({ iat: now + seconds, exp: now +
 const past = (seconds: number) => at((now) => ({ iat: now - 200, exp: now - seconds }));
 const long = (seconds: number) => at((now) => ({ exp: now + seconds }));
 const notBefore = (seconds: number) => at((now) => ({ nbf: now + seconds }));
-const FUTURE = "F2 par-ensure-jwt-client-assertions-nbf";
 
 export const times: readonly Row[] = [
   ...tokenRequests(accepted, {
-    "A12: an iat 300 s old": old(300),
     "A12: an iat 330 s old, the last second of the clock tolerance": old(330),
-    [`A11: an iat 8 s ahead [${FUTURE}-8-seconds-in-the-future-is-accepted]`]: ahead(8),
     "A11: an iat 30 s ahead, the last second of the clock tolerance": ahead(30),
     "A13: an iat and an exp with fractions [7519 2]": at((now) => ({ iat: now - 0.5, exp: now + 59.5 })),
-    "A9: an exp 29 s past": past(29),
     "A9: an exp 30 s past, the last second of the clock tolerance": past(30),
-    "A13: an exp one second after iat": long(1),
     "A10: an exp 300 s after iat": long(300),
-    [`A11: an nbf 8 s ahead [${FUTURE}-8-seconds-in-the-future-is-accepted]`]: notBefore(8),
     "A11: an nbf 30 s ahead, the last second of the clock tolerance": notBefore(30),
   }),
   ...tokenRequests(refusing(invalidClient, ["assertion.issued-at", "assertion.expiry"]), {
     "A12: an iat 331 s old": old(331),
-    "A12: an iat 330.5 s old": old(330.5),
   }),
   ...tokenRequests(refusing(invalidClient, "assertion.issued-at"), {
     "A11: an iat 31 s ahead": ahead(31),
-    [`A11: an iat 61 s ahead [${FUTURE}-over-60-seconds-in-the-future-fails]`]: ahead(61),
-    "A13: an iat in milliseconds": at((now) => ({ iat: now * 1000, exp: now * 1000 + 60 })),
-    "A13: an absent iat [7523 3]": claim({ iat: undefined }),
     "A13: an iat that is a string": at((now) => ({ iat: String(now) })),
-    "A13: an iat that is null": claim({ iat: null }),
   }),
   ...tokenRequests(refusing(invalidClient, "assertion.expiry"), {
     "A9: an exp 31 s past": past(31),
     "A8: an exp 5 minutes past [F2 ensure-client-assertion-with-exp-is-5-minutes-in-past-fails]": at(
       (now) => ({ iat: now - 320, exp: now - 300 }),
     ),
-    "A13: an absent exp [7523 3]": claim({ exp: undefined }),
     "A13: an exp that is a string": at((now) => ({ exp: String(now + 60) })),
     "A13: an exp equal to iat": long(0),
-    "A13: an exp before iat": long(-1),
   }),
   ...tokenRequests(refusing(invalidClient, "assertion.lifetime"), {
     "A10: an exp 301 s after iat, where no tolerance applies": long(301),
-    "A10: an exp an hour after iat": long(3600),
-    "A13: an exp in milliseconds": at((now) => ({ exp: (now + 60) * 1000 })),
   }),
   ...tokenRequests(refusing(invalidClient, "assertion.not-before"), {
     "A11: an nbf 31 s ahead": notBefore(31),
-    [`A11: an nbf 61 s ahead [${FUTURE}-over-60-seconds-in-the-future-fails]`]: notBefore(61),
     "A13: an nbf that is a string": at((now) => ({ nbf: String(now) })),
   }),
 ];
@@ -301,8 +234,6 @@ export const replays: readonly Row[] = [
   ...group(accepted, {
     "A24: the jti of an assertion with a wrong signature [keycloak #49215]": sameId({ key: unregisteredKey }),
     "A24: the jti of an assertion with a wrong aud": sameId(claim({ jti: "one", aud: "x" })),
-    "A24: the jti of an assertion that is too old": sameId(claim({ jti: "one", iat: 1, exp: 100 })),
-    "A24: the jti of a request for an unsupported grant": sameId({ form: { grant_type: "refresh_token" } }),
     "A25: the same jti from another plugin [keycloak #49215]": sameId({ clientId: "archiver" }),
   }),
   ...group(accepting(globexToken), {

@@ -1,6 +1,6 @@
 // Authorization codes of both variants and the refresh tokens of Variant B (sections 3, 4.1, 4.2, 5.8 and 5.9).
 import type { EmulatorOptions, RuleId } from "../../../src/emulator/index.js";
-import { newPkce, type Pkce, s256 } from "../signing-key.js";
+import { newPkce, type Pkce } from "../signing-key.js";
 import {
   type Answer,
   accountToken,
@@ -17,7 +17,6 @@ import {
 import { counted } from "./assertions.js";
 import { accepting, also, type Group, group, type Request, type Row, refusing } from "./row.js";
 import {
-  CALLBACK,
   type ChangedA,
   type Changes,
   type Code,
@@ -86,8 +85,6 @@ function shared(
 ): Row[] {
   return [
     ...group(accepting(accepted), {
-      "a code that is exchanged at once": aged(codes, 0),
-      "C8: a code 119 s old": aged(codes, 119),
       "C8: a code 120 s old, the last instant of its life": aged(codes, 120),
       "C13: a verifier of 43 characters": verified(codes, same, "v".repeat(43)),
       "C13: a verifier of 128 characters": verified(codes, same, "v".repeat(128)),
@@ -95,20 +92,16 @@ function shared(
     }),
     ...group(breaks("unspent"), {
       "C1: a code again at once [OC codereuse]": again(codes, 0),
-      "C1: a code again after 1 s [F2 attempt-reuse-authorization-code-after-one-second]": again(codes, 1),
       "C1: a code again after 30 s [OC codereuse-30seconds]": again(codes, 30),
     }),
     ...group(breaks("lifetime"), {
       "C8: a code 120.001 s old": aged(codes, 120.001),
-      "C8: a code 121 s old [F2 ensure-token-endpoint-fails-with-expired-auth-code]": aged(codes, 121),
     }),
     ...group(breaks("verifier"), {
       "C4: a wrong verifier [F2 incorrect-pkce-code-verifier-rejected]": verified(codes, wrong),
-      "C13: the challenge as verifier [7636 4.1]": verified(codes, s256),
       "C13: the right verifier of 42 characters [7636 4.1]": verified(codes, same, "v".repeat(42)),
       "C13: the right verifier of 129 characters [7636 4.1]": verified(codes, same, "v".repeat(129)),
       "C13: the right verifier with a reserved character [7636 4.1]": verified(codes, same, reserved),
-      "C13: the right verifier with a character beyond ASCII": verified(codes, same, `${"v".repeat(42)}é`),
     }),
     ...group(refusing(raced, breaks("unspent").breaks), {
       "C3: all but one of 20 concurrent exchanges [supabase #2613]": race(codes),
@@ -137,7 +130,7 @@ const afterForm =
     await world.postForm(more.startsWith("&") ? `${valid}${more}` : `${more}${valid}`);
     return world.exchange(code);
   };
-const malformed = ["&x=1&x=2", "&code=x", "code=x&", "&client_secret=x"];
+const malformed = ["&x=1&x=2", "code=x&"];
 const afterRefusal = afterAttempt({ key: unregisteredKey });
 
 export const codesA: readonly Row[] = [
@@ -147,9 +140,7 @@ export const codesA: readonly Row[] = [
     "C6: the right verifier after none": again(ofA, 0, { code_verifier: undefined }),
     "C7: a code after an attempt whose assertion was refused": afterRefusal,
     "C7: a code after an attempt without an assertion": again(ofA, 0, { client_assertion: undefined }),
-    "C7: a code after an attempt with a wrong assertion type": again(ofA, 0, { client_assertion_type: "x" }),
     "C7: a code after an attempt of an unknown plugin": again(ofA, 0, { client_id: "unknown" }),
-    "C7: a code after an attempt without a client_id": again(ofA, 0, { client_id: undefined }),
     ...Object.fromEntries(malformed.map((more) => [`C7: a code after a form with ${more}`, afterForm(more)])),
     "C9: a code after an attempt of another plugin": afterAttempt({ clientId: "viewer" }),
     "C10: a code after an attempt in another tenant": afterAttempt({ tenantId: "globex" }),
@@ -159,9 +150,6 @@ export const codesA: readonly Row[] = [
   }),
   ...group(accepting(adasToken), {
     "C7: a code after a request with another grant_type": again(ofA, 0, { grant_type: "refresh_token" }),
-    "C7: a code after a request with the grant of services": again(ofA, 0, {
-      grant_type: "client_credentials",
-    }),
     "C7: a code that was twice in a form of another grant": afterForm("&code=x", "client_credentials"),
   }),
   ...group(accepting(adasToken, keepsCode), {
@@ -240,10 +228,7 @@ export const codesB: readonly Row[] = [
       world.exchangeLogin(world.loginCode(), { grant_type: "authorization_code" }),
     "C6: the right verifier after a wrong one, which only Variant A refuses": afterWrongVerifier(ofB),
     "a code after an exchange without a verifier": again(ofB, 0, { code_verifier: undefined }),
-    "a code after an exchange with another redirect_uri": again(ofB, 0, { redirect_uri: `${CALLBACK}#a` }),
     "a code after an exchange by another client": again(ofB, 0, { client_id: "kiosk" }),
-    "a code after an exchange by an unknown client": again(ofB, 0, { client_id: "unknown" }),
-    "a code after an exchange with a public client's secret": again(ofB, 0, { client_secret: "x" }),
   }),
   ...group(refusing(invalidToken, "bearer.revoked"), {
     "C2: the access token of a code that was used again [OC codereuse, 9700 4.2.4]": async (world) =>
@@ -260,13 +245,9 @@ export const codesB: readonly Row[] = [
   ...group(breaksB("client-code.known"), {
     "an unknown code in Variant B": (world) =>
       world.exchangeLogin({ code: "SplxlOBeZQQYbYS6WxSbIA", ...world.pkce() }),
-    "a code of Variant A": (world) => world.exchangeLogin(world.launchedCode()),
   }),
   ...group(breaksB("client-code.redirect-uri"), {
     "C14: another registered redirect_uri in the exchange [6749 4.1.3]": redirected(LOOPBACK),
-    "C14: a redirect_uri with a query in the exchange [OC redirect-uri-query-mismatch]": redirected(
-      "https://portal.example/callback?x=1",
-    ),
     "C15: another loopback port in the exchange [8252 7.3]": redirected(
       "http://127.0.0.1:51005/callback",
       "http://127.0.0.1:51004/callback",
@@ -321,7 +302,6 @@ const refreshedBy =
 const authentication = "api-client.authentication";
 const noSecret = { client_secret: undefined };
 const moreScopes = "devices:read devices:write";
-const account = { client_id: "worker", client_secret: PASSWORDS.worker };
 const remains = { remains: true } as const;
 type RefusedRefresh = [name: string, rule: RuleId, changes: Changes, client?: Changes, more?: Partial<Group>];
 const refusedRefreshes: readonly RefusedRefresh[] = [
@@ -332,15 +312,11 @@ const refusedRefreshes: readonly RefusedRefresh[] = [
     vault,
   ],
   ["a refresh with a wrong secret", authentication, { client_secret: "x" }, vault],
-  ["a refresh with a public client's secret", authentication, { client_secret: "x" }],
   ["a refresh by an unknown client", authentication, { client_id: "unknown" }, portal, remains],
-  ["a refresh by a service account", authentication, account, portal, remains],
   ["R5: a refresh by another client [OC refresh-token]", "refresh.client", { client_id: "kiosk" }],
   ["a refresh without a token", "client-request.fields", { refresh_token: undefined }],
-  ["a refresh without a client_id", "client-request.fields", { client_id: undefined }],
   ["R6: a refresh for a scope that was not granted [6749 6]", "refresh.scope", { scope: moreScopes }],
   ["R6: a refresh for a scope in another form [6749 3.3]", "refresh.scope", { scope: "total garbage" }],
-  ["R6: a refresh for a scope of spaces", "refresh.scope", { scope: " " }],
 ];
 
 export const refreshes: readonly Row[] = [
@@ -383,7 +359,6 @@ export const refreshes: readonly Row[] = [
   }),
   ...group(breaksB("refresh.known"), {
     "an unknown refresh token": (world) => world.refresh("x".repeat(43)),
-    "an access token as refresh token": refreshed((world, { access_token }) => world.refresh(access_token)),
   }),
   ...refusedRefreshes.flatMap(([name, rule, changes, client, more]) => [
     ...group(refusing(refused(rule), rule, more), { [name]: refreshedBy(changes, client) }),

@@ -2,6 +2,7 @@
 // and the answer changes when that rule is off.
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, test } from "vitest";
+import { contractCases } from "../../../src/contract/index.js";
 import { createEmulator, EmulatorError, type RuleId } from "../../../src/emulator/index.js";
 import { play, type Row, ruleIds, switchable, titleOf } from "./row.js";
 import { table, topics } from "./table.js";
@@ -66,15 +67,20 @@ describe("the table", () => {
     expect(ruleIds.filter((rule) => !named.has(rule))).toEqual([]);
   });
 
-  test("has a row for every id of a test that an emulator can fail", () => {
+  test("has a row, or the contract kit a case, for every id of a test that an emulator can fail", () => {
+    const cases = {
+      A2: "assertion.audience.base-url",
+      A3: "assertion.audience.array",
+    };
+    expect(contractCases.map(({ id }) => id)).toEqual(expect.arrayContaining(Object.values(cases)));
     // C11, a verifier without a challenge, cannot happen: no code is handed out without one.
     const ranges = { A: [1, 33], C: [1, 10], R: [1, 7], L: [1, 11], P: [5, 6] } as const;
     const ids = Object.entries(ranges).flatMap(([letter, [first, last]]) =>
       Array.from({ length: last - first + 1 }, (_, index) => `${letter}${first + index}`),
     );
-    const covered = new Set(table.flatMap(({ name }) => (name.split(": ")[0] ?? "").split(", ")));
-    expect([...ids, "C12", "C13", "C14", "C15", "C17", "R9", "P10"].filter((id) => !covered.has(id))).toEqual(
-      [],
-    );
+    const rows = table.flatMap(({ name }) => (name.split(": ")[0] ?? "").split(", "));
+    const covered = new Set([...rows, ...Object.keys(cases)]);
+    const more = ["C12", "C13", "C14", "C15", "C17", "R9", "P10"];
+    expect([...ids, ...more].filter((id) => !covered.has(id))).toEqual([]);
   });
 });

@@ -108,7 +108,6 @@ export const launches: readonly Row[] = [
   ...group(breaks("launch.lifetime"), { "the authorisation of a launch 600.001 s old": aged(600.001) }),
   ...group(breaks("launch.known"), {
     "P5: an unknown opaque_code": authorizing((ask) => ask({ opaque_code: unknown })),
-    "P5: an absent opaque_code": authorizing((ask) => ask({ opaque_code: undefined })),
     "P5: the opaque_code of another plugin's launch": authorizing(async (ask, host) =>
       ask({ opaque_code: await launchedCode(host, "viewer") }),
     ),
@@ -125,7 +124,6 @@ export const launches: readonly Row[] = [
   ...group(breaks("launch.challenge"), {
     "C12, P10: a launch without a challenge [F2 par-ensure-pkce-required]": challenged(),
     "P10: a challenge of 42 characters [7636 4.2]": challenged("c".repeat(42)),
-    "C12, P10: a plain challenge [F2 par-plain-pkce-rejected]": challenged("v".repeat(64)),
     "P10: a challenge with padding [7636 4.2]": challenged(`${"c".repeat(43)}=`),
   }),
 ];
@@ -158,7 +156,6 @@ const told = (rule: RuleId): Group => ({ breaks: rule, answer: toldCallback(rule
 export const authorizations: readonly Row[] = [
   ...group(accepting(loginPage), {
     "an authorization request": authorize({}),
-    "an authorization request for a scope of the client": authorize({ scope: "devices:read" }),
     "an authorization request of 4096 characters": long(4096),
     "C15: another port of a loopback redirect_uri [8252 7.3]": withUri("http://127.0.0.1:51004/callback"),
   }),
@@ -166,10 +163,6 @@ export const authorizations: readonly Row[] = [
     "C15: a loopback redirect_uri without the registered port": registered(
       "http://127.0.0.1:80/callback",
       "http://127.0.0.1/callback",
-    ),
-    "C15: another port of an IPv6 loopback redirect_uri": registered(
-      "http://[::1]:1/cb",
-      "http://[::1]:65535/cb",
     ),
     "C15: another port of a loopback redirect_uri without a path": registered(
       "http://127.0.0.1",
@@ -182,45 +175,26 @@ export const authorizations: readonly Row[] = [
   ...group(untold("authorization.duplicate-parameter"), {
     "client_id twice in an authorization request [6749 3.1]": authorize({}, "&client_id=portal"),
     "redirect_uri twice [6749 3.1]": authorize({}, "&redirect_uri=https%3A%2F%2Fevil.example"),
-    "state twice [6749 3.1]": authorize({}, "&state=x"),
   }),
   ...group(untold("authorization.client"), {
     "an unknown client_id in an authorization request": authorize({ client_id: "unknown" }),
     "an absent client_id in an authorization request": authorize({ client_id: undefined }),
-    "a service account's client_id in an authorization request": authorize({ client_id: "worker" }),
   }),
   ...group(untold("authorization.redirect-uri"), {
-    "C14: a redirect_uri of another host [F2 ensure-registered-redirect-uri]": withUri(
-      "https://evil.example/callback",
-    ),
     "C14: a redirect_uri with an added query [OC redirect-uri-query-added]": withUri(`${CALLBACK}?x=1`),
     "C14: a redirect_uri with an added fragment [OC redirect-uri-regfrag]": withUri(`${CALLBACK}#x`),
-    "C14: a redirect_uri below the registered one [9700 4.1]": withUri(`${CALLBACK}/more`),
-    "C14: a redirect_uri that ends with a slash [9700 4.1]": withUri(`${CALLBACK}/`),
-    "C14: a redirect_uri in upper case [9700 4.1]": withUri(CALLBACK.toUpperCase()),
     "C14: an absent redirect_uri in an authorization request": withUri(undefined),
-    "C14: a redirect_uri that is not a URI": withUri("callback"),
-    "C14: a redirect_uri with dots in its path": withUri(`${CALLBACK}/../x`),
-    "C14: a redirect_uri with the default port": withUri("https://portal.example:443/callback"),
-    "C14: a redirect_uri with another scheme": withUri("http://portal.example/callback"),
-    "C14: a redirect_uri with user info": withUri("https://portal.example@evil.example/"),
-    "C15: a query in a loopback redirect_uri": withUri("http://127.0.0.1:51004/callback?a=1"),
     "C15: another loopback address in redirect_uri": withUri("http://[::1]/callback"),
     "C15: https in a loopback redirect_uri": withUri("https://127.0.0.1/callback"),
     "C15: a port above 65535 in a loopback redirect_uri": withUri("http://127.0.0.1:65536/callback"),
-    "C15: port 0 in a loopback redirect_uri": withUri("http://127.0.0.1:0/callback"),
-    "C15: user info in a loopback redirect_uri": withUri("http://127.0.0.1:1@evil.example/callback"),
     "C15: a loopback redirect_uri with a longer host": withUri("http://127.0.0.1.evil.example/callback"),
     "C15: another port of a redirect_uri at localhost [8252 8.3]": registered(
       "http://localhost:3000/cb",
       "http://localhost:3001/cb",
     ),
     "C15: another path of a loopback redirect_uri [8252 7.3]": withUri("http://127.0.0.1:51004/other"),
-    "C15: localhost for 127.0.0.1 in redirect_uri [8252 8.3]": withUri("http://localhost:51004/callback"),
   }),
   ...group(told("authorization.response-type"), {
-    "response_type code token": authorize({ response_type: "code token" }),
-    "response_type token [6749 4.1.1]": authorize({ response_type: "token" }),
     "an absent response_type [6749 4.1.1]": authorize({ response_type: undefined }),
   }),
   ...group(told("authorization.challenge-method"), {
@@ -229,14 +203,11 @@ export const authorizations: readonly Row[] = [
   }),
   ...group(told("authorization.challenge"), {
     "C12: an absent code_challenge [F2 par-ensure-pkce-required]": authorize({ code_challenge: undefined }),
-    "C12: an empty code_challenge": authorize({ code_challenge: "" }),
     "C12: a code_challenge of 42 characters [7636 4.2]": authorize({ code_challenge: "c".repeat(42) }),
-    "C12: a code_challenge of 44 characters [7636 4.2]": authorize({ code_challenge: "c".repeat(44) }),
   }),
   ...group(told("authorization.scope"), {
     "a scope that the client does not have [6749 3.3]": authorize({ scope: "schedules:execute" }),
     "two spaces between scopes [6749 3.3]": authorize({ scope: "devices:read  devices:read" }),
-    "a scope in another form [6749 3.3]": authorize({ scope: "openid" }),
   }),
 ];
 

@@ -114,9 +114,10 @@ export class World {
     this.transport = this.emulator.fetch;
   }
 
-  /** Returns to the seed, with other options. */
-  reset(options: EmulatorOptions): void {
+  /** Returns to the seed. */
+  reset(options: EmulatorOptions = {}): void {
     this.emulator.reset(options);
+    this.transport = this.emulator.fetch;
     this.#count = 0;
   }
 
