@@ -9,7 +9,7 @@ import { Findings, type Notice } from "./document/findings.js";
 import { readDocuments } from "./document/overlay.js";
 import { provenanceNotes } from "./document/provenance.js";
 import { shippedDocument } from "./document/read-document.js";
-import { GenerateError, isObject, requireOptions } from "./document/source-file.js";
+import { entriesOf, GenerateError, isObject, listOf, requireOptions } from "./document/source-file.js";
 import { emitEmulation, emitNotSampled, emulate } from "./emit/emulation.js";
 import { emitOperations } from "./emit/operations.js";
 import { emitSchemas } from "./emit/schemas.js";
@@ -153,42 +153,31 @@ function checked(of: string, options: GenerateOptions): Sources {
     ...{ documents: true, overlays: true, out: true },
     ...{ refs: true, strict: true, onNotice: true, onFile: true, signal: true },
   } as const;
-  const {
-    documents = {},
-    overlays = [],
-    out,
-    refs,
-    strict,
-    onNotice,
-    onFile,
-    signal,
-  }: { readonly [Key in keyof GenerateOptions]?: unknown } = requireOptions(of, options, names);
+  const given: { readonly [Key in keyof GenerateOptions]?: unknown } = requireOptions(of, options, names);
+  const { documents = {}, overlays = [], out, refs, strict, onNotice, onFile, signal } = given;
   const isPath = (path: unknown) => typeof path === "string" && path !== "";
-  if (!Array.isArray(overlays) || !overlays.every(isPath)) {
-    throw new GenerateError("option_invalid", "`overlays` must be an array of paths.");
-  }
-  const given = isObject(documents) ? Object.values(documents).filter((path) => path !== undefined) : [];
-  const known = isObject(documents) && Object.keys(documents).every((key) => key === "A" || key === "B");
-  if (!known || !given.every(isPath) || given.length + overlays.length === 0) {
-    const message =
-      "`documents` must be { A: path, B: path }, or have one of the two. With `overlays` it may be left out.";
-    throw new GenerateError("option_invalid", message);
-  }
-  if (refs !== undefined && !isPath(refs))
-    throw new GenerateError("option_invalid", "`refs` must be the path of a folder.");
-  if (strict !== undefined && typeof strict !== "boolean")
-    throw new GenerateError("option_invalid", "`strict` must be true or false.");
-  for (const [name, listener] of Object.entries({ onNotice, onFile }))
-    if (listener !== undefined && typeof listener !== "function")
-      throw new GenerateError("option_invalid", `\`${name}\` must be a function.`);
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw new GenerateError("option_invalid", "`signal` must be an AbortSignal.");
-  }
-  if (isPath(out)) {
-    const listeners = { onNotice, onFile } as Pick<GenerateOptions, "onNotice" | "onFile">;
-    return { documents, overlays, refs: refs as string | undefined, strict, ...listeners, signal };
-  }
-  throw new GenerateError("option_invalid", "`out` must be the path of the folder for the generated files.");
+  const paths = entriesOf(documents).filter(([, path]) => path !== undefined);
+  const hasDocuments =
+    isObject(documents) &&
+    Object.keys(documents).every((key) => key === "A" || key === "B") &&
+    paths.every(([, path]) => isPath(path)) &&
+    paths.length + listOf(overlays).length > 0;
+  const isFunction = (value: unknown) => value === undefined || typeof value === "function";
+  const rules: readonly (readonly [isKept: boolean, message: string])[] = [
+    [Array.isArray(overlays) && overlays.every(isPath), "`overlays` must be an array of paths."],
+    [
+      hasDocuments,
+      "`documents` must be { A: path, B: path }, or have one of the two. With `overlays` it may be left out.",
+    ],
+    [refs === undefined || isPath(refs), "`refs` must be the path of a folder."],
+    [strict === undefined || typeof strict === "boolean", "`strict` must be true or false."],
+    [isFunction(onNotice), "`onNotice` must be a function."],
+    [isFunction(onFile), "`onFile` must be a function."],
+    [signal === undefined || signal instanceof AbortSignal, "`signal` must be an AbortSignal."],
+    [isPath(out), "`out` must be the path of the folder for the generated files."],
+  ];
+  for (const [isKept, message] of rules) if (!isKept) throw new GenerateError("option_invalid", message);
+  return options;
 }
 
 async function render(sources: Sources, out: string): Promise<Files> {

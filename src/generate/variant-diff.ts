@@ -1,7 +1,7 @@
 /** Compares the two variants of each operation: what a call sends and what it gets, part by part. */
 import { type Document, follow, VARIANTS, type Variant } from "./document/document.js";
 import { readDocument, shippedDocument } from "./document/read-document.js";
-import { GenerateError, isObject, requireOptions } from "./document/source-file.js";
+import { entriesOf, GenerateError, isObject, listOf, requireOptions } from "./document/source-file.js";
 import { listOperations, type Operation } from "./operations/list-operations.js";
 
 export interface OperationDifference {
@@ -88,7 +88,6 @@ function fieldsOf(document: Document, source: unknown, outer: readonly unknown[]
   const { value: schema } = follow(document, source, "");
   if (!isObject(schema) || outer.includes(schema) || outer.length === MOST_LEVELS) return fields;
   const below = (part: unknown) => fieldsOf(document, part, [...outer, schema]);
-  const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
   const add = (alternatives: readonly Fields[], prefix = "") => {
     for (const [name, { types }] of alternatives.flatMap((one) => [...one])) {
       const key = [prefix, name].filter(Boolean).join(".").replace(".[", "[");
@@ -101,7 +100,7 @@ function fieldsOf(document: Document, source: unknown, outer: readonly unknown[]
   for (const part of listOf(schema.allOf)) add([below(part)]);
   for (const alternatives of [schema.oneOf, schema.anyOf]) add(listOf(alternatives).map(below));
   const required = listOf(schema.required);
-  for (const [name, member] of Object.entries(isObject(schema.properties) ? schema.properties : {})) {
+  for (const [name, member] of entriesOf(schema.properties)) {
     const types = typesOf(follow(document, member, "").value);
     fields.set(name, { types, need: required.includes(name) ? "required" : "optional" });
     add([below(member)], name);

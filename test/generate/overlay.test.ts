@@ -533,7 +533,7 @@ const results: readonly {
     name: "the document, for a mistake of its own behind an item that an action removed",
     changes: [{ target: "$['x-not-shown'][0]", remove: true }],
     code: "not_shown_invalid",
-    says: "a.yaml:6:5#/x-not-shown/1: needs the strings",
+    says: "a.yaml:6:5#/x-not-shown/1: each item of `x-not-shown` must have the strings",
   },
 ];
 

@@ -5,8 +5,8 @@ import {
   atPointer,
   type Document,
   documentError,
-  METHODS,
   NAMED_BY_AUTHOR,
+  operationsOf,
   reportReference,
   walkDocument,
 } from "./document.js";
@@ -17,6 +17,7 @@ import {
   type JsonObject,
   keysOf,
   MOST_VALUES,
+  objectOf,
   pointerTo,
   readSourceFile,
   type SourceFile,
@@ -167,8 +168,8 @@ export async function bundleFiles(
       const chain = chains.get(holder) ?? new Set();
       if (chain.has(item)) throw failure(reference, "reference_circular", `${text} leads back to itself`);
       chains.set(holder, chain.add(item));
-      for (const method of items.has(item) ? METHODS : [])
-        if (isObject(copy[method.toLowerCase()])) delete Object(copy[method.toLowerCase()]).operationId;
+      for (const { operation } of items.has(item) ? operationsOf(copy) : [])
+        delete (operation as Container).operationId;
       items.add(item);
       // The copy itself may have been a reference.
       for (const one of referencesIn(copy, file, pointer, kind, budget))
@@ -184,7 +185,7 @@ export async function bundleFiles(
     const id = `${kind} ${file.path}#${pointer}`;
     const known = names.get(id);
     const place = placeOf(document, kind);
-    const name = known ?? freeName(place.holder, pointer, file.source.file);
+    const name = known ?? freeName(place.holder, plainName(pointer, file.source.file));
     names.set(id, name);
     holder[key] = `#${pointerTo(place.pointer, name)}`;
     if (known !== undefined) return;
@@ -227,10 +228,14 @@ function placeOf({ root }: Document, kind: Kind) {
   return { holder, pointer: pointerTo("", ...keys) };
 }
 
-/** The last key of the pointer or the name of the file, with a number if another value has that name. */
-function freeName(holder: JsonObject, pointer: string, file: string): string {
+/** The last key of the pointer, or the name of the file. */
+function plainName(pointer: string, file: string): string {
   const last = pointer.split("/").at(-1) || (file.split("/").at(-1) ?? "").replace(/\.[^.]*$/, "");
-  const plain = last.replace(/~[01]|[^A-Za-z0-9._-]+/g, "-");
+  return last.replace(/~[01]|[^A-Za-z0-9._-]+/g, "-");
+}
+
+/** The name, with a number if another value has it. */
+export function freeName(holder: JsonObject, plain: string): string {
   let name = plain;
   for (let count = 2; Object.hasOwn(holder, name); count += 1) name = `${plain}-${count}`;
   return name;
@@ -256,7 +261,7 @@ function referencesIn(root: object, from: File, at: string, kind: Kind, budget: 
         add(value.examples[name], "$ref", () => pointerTo(place(), "examples", name), "examples");
     const { mapping } = Object(value.discriminator);
     // Without the sign of a path or of a file it is the name of a schema.
-    for (const name of Object.keys(isObject(mapping) ? mapping : {}))
+    for (const name of Object.keys(objectOf(mapping)))
       if (/[#/]|\.(?:ya?ml|json)$/.test(String(mapping[name])))
         add(mapping, name, () => pointerTo(place(), "discriminator", "mapping", name), "schemas");
   });

@@ -8,6 +8,7 @@ import {
   isObject,
   type JsonObject,
   keysOf,
+  objectOf,
   pointerTo,
   type SourceFile,
 } from "./source-file.js";
@@ -17,6 +18,7 @@ export type Variant = "A" | "B";
 export const VARIANTS: readonly Variant[] = ["A", "B"];
 
 export const METHODS = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"] as const;
+export type Method = (typeof METHODS)[number];
 
 export interface Document extends SourceFile {
   readonly variant: Variant;
@@ -46,6 +48,25 @@ export function documentError(
     document: document.file,
     position: document.positionOf(inText, part),
     pointer: inText,
+  });
+}
+
+type ErrorAt = Parameters<typeof documentError>;
+
+export function refuseAt(...place: ErrorAt): void {
+  place[0].findings.error(documentError(...place));
+}
+
+export function warnAt(...place: ErrorAt): void {
+  place[0].findings.warn(documentError(...place));
+}
+
+/** The operations of a path item, each with its method and the key that it has there. */
+export function operationsOf(item: unknown): { method: Method; key: string; operation: JsonObject }[] {
+  return METHODS.flatMap((method) => {
+    const key = method.toLowerCase();
+    const operation = objectOf(item)[key];
+    return isObject(operation) ? [{ method, key, operation }] : [];
   });
 }
 

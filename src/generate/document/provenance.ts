@@ -1,6 +1,6 @@
 /** Says of each field and operation where it comes from, unless the document itself describes it. */
 import { type Document, INSTANCE_KEYS, NAMED_BY_AUTHOR } from "./document.js";
-import { isObject, type JsonObject } from "./source-file.js";
+import { isObject, type JsonObject, listOf } from "./source-file.js";
 
 /** The sentence for an operation, a parameter, a body, a response, a named schema or a property, by that object. */
 export type ProvenanceNotes = ReadonlyMap<unknown, string>;
@@ -69,7 +69,10 @@ function marked(value: object, around: Context, writerOf: (key: string) => strin
 }
 
 function addUnknowns(field: Field, marks: unknown): void {
-  for (const mark of Array.isArray(marks) ? marks : []) if (mark?.untilTold) field.unknowns.add(mark.id);
+  for (const mark of listOf(marks)) {
+    const { id, untilTold } = Object(mark);
+    if (untilTold) field.unknowns.add(id);
+  }
 }
 
 function sentence({ files, unknowns }: Field, { word }: Context): string | undefined {

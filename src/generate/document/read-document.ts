@@ -8,15 +8,27 @@ import {
   documentError,
   follow,
   METHODS,
+  operationsOf,
   referenceTarget,
+  refuseAt,
   reportReference,
   VARIANTS,
   type Variant,
   walkDocument,
+  warnAt,
 } from "./document.js";
 import { Findings } from "./findings.js";
 import { Origins } from "./origins.js";
-import { type GenerateError, isObject, type JsonObject, pointerTo, readSourceFile } from "./source-file.js";
+import {
+  entriesOf,
+  type GenerateError,
+  isObject,
+  type JsonObject,
+  listOf,
+  objectOf,
+  pointerTo,
+  readSourceFile,
+} from "./source-file.js";
 import { checkReference, checkStructure } from "./structure.js";
 import { upgrade } from "./upgrade.js";
 
@@ -69,7 +81,6 @@ export function prepareDocument(document: Document): void {
   const { findings, root } = document;
   const version = checkVersion(document);
   checkStructure(document);
-  refusePrototypes(document);
   if (upgrade(document))
     findings.note("document_upgraded", document.file, `${version} is read as OpenAPI 3.1`);
   checkToken(document);
@@ -77,6 +88,9 @@ export function prepareDocument(document: Document): void {
   findings.attempt(() => checkIgnored(document));
   const checkReferences = referenceChecker(document);
   walkDocument(root, (value, place) => {
+    // Most code would read such a property as the prototype.
+    if (Object.hasOwn(objectOf(value.properties), "__proto__"))
+      refuseAt(document, "schema_unsupported", place(), "a property named __proto__ cannot be expressed");
     try {
       checkReference(document, value, place);
       checkReferences(value, place);
@@ -84,15 +98,6 @@ export function prepareDocument(document: Document): void {
     } catch (cause) {
       reportReference(document, cause);
     }
-  });
-}
-
-/** Most code would read such a property as the prototype. */
-function refusePrototypes(document: Document): void {
-  walkDocument(document.root, ({ properties }, place) => {
-    if (!isObject(properties) || !Object.hasOwn(properties, "__proto__")) return;
-    const message = "a property named __proto__ cannot be expressed";
-    document.findings.error(documentError(document, "schema_unsupported", place(), message));
   });
 }
 
@@ -114,7 +119,7 @@ function checkNamedReferences(document: Document, value: JsonObject, place: () =
       referenceTarget(document, reference, at);
     }
   }
-  for (const [name, example] of Object.entries(isObject(value.examples) ? value.examples : {})) {
+  for (const [name, example] of entriesOf(value.examples)) {
     const { $ref } = Object(example) as JsonObject;
     if (typeof $ref === "string") referenceTarget(document, $ref, pointerTo(`${place()}/examples`, name));
   }
@@ -146,11 +151,11 @@ const PATH_ITEM_KEYS_OF_3_2: readonly string[] = ["query", "additionalOperations
 function checkKeysOfPaths(document: Document): void {
   const { paths, components } = document.root;
   const check = (map: unknown, pointer: string, isPath: (key: string) => boolean): void => {
-    for (const [path, item] of Object.entries(isObject(map) ? map : {})) {
+    for (const [path, item] of entriesOf(map)) {
       const place = pointerTo(pointer, path);
       if (!isPath(path)) {
         const message = `${JSON.stringify(path)} is not a path; write ${JSON.stringify(`/${path}`)}. A key of \`paths\` must start with "/" or "x-"`;
-        document.findings.error(documentError(document, "document_invalid", place, message, "key"));
+        refuseAt(document, "document_invalid", place, message, "key");
         continue;
       }
       if (path.startsWith("x-") || !isObject(item)) continue;
@@ -158,14 +163,11 @@ function checkKeysOfPaths(document: Document): void {
         if (PATH_ITEM_KEYS.includes(key) || key.startsWith("x-")) continue;
         if (PATH_ITEM_KEYS_OF_3_2.includes(key)) {
           const message = `${key} is ignored: calls have the methods ${METHODS.join(", ")}`;
-          document.findings.warn(
-            documentError(document, "part_ignored", pointerTo(place, key), message, "key"),
-          );
+          warnAt(document, "part_ignored", pointerTo(place, key), message, "key");
           continue;
         }
         const message = `${JSON.stringify(key)} is not a method. A key of a path must be one of ${PATH_ITEM_KEYS.join(", ")}, or start with "x-"`;
-        const error = documentError(document, "document_invalid", pointerTo(place, key), message, "key");
-        document.findings.error(error);
+        refuseAt(document, "document_invalid", pointerTo(place, key), message, "key");
       }
     }
   };
@@ -232,7 +234,7 @@ export function pathOfVariant(variant: Variant, root: JsonObject): string | unde
 }
 
 function pathsOf({ paths }: JsonObject): JsonObject {
-  return isObject(paths) ? paths : {};
+  return objectOf(paths);
 }
 
 function otherThan(variant: Variant): Variant {
@@ -267,11 +269,10 @@ const BEARER_TYPES: readonly unknown[] = ["oauth2", "openIdConnect"];
 
 /** Warns about what a client cannot follow: it has one base URL, and sends a bearer. */
 function checkIgnored(document: Document): void {
-  const { root, findings } = document;
-  const warn = (pointer: string, message: string) =>
-    findings.warn(documentError(document, "part_ignored", pointer, message));
+  const { root } = document;
+  const warn = (pointer: string, message: string) => warnAt(document, "part_ignored", pointer, message);
   const checkServers = (servers: unknown, pointer: string) => {
-    for (const [index, server] of (Array.isArray(servers) ? servers : []).entries()) {
+    for (const [index, server] of listOf(servers).entries()) {
       const url = isObject(server) ? server.url : undefined;
       if (typeof url !== "string" || /^(?:\{[^{}]*\}|\/?)$/.test(url)) continue;
       const message = `the server ${url} is ignored: calls go to the option baseUrl, which must hold what stands before the paths`;
@@ -287,11 +288,11 @@ function checkIgnored(document: Document): void {
         pointerTo("/paths", path, "trace"),
         "fetch sends no TRACE, so its call fails, unless a fetch of yours does",
       );
-    for (const method of METHODS.map((one) => one.toLowerCase()))
-      checkServers(Object(item[method]).servers, pointerTo("/paths", path, method));
+    for (const { key, operation } of operationsOf(item))
+      checkServers(operation.servers, pointerTo("/paths", path, key));
   }
   const { securitySchemes } = Object(root.components);
-  for (const [name, scheme] of Object.entries(isObject(securitySchemes) ? securitySchemes : {})) {
+  for (const [name, scheme] of entriesOf(securitySchemes)) {
     const {
       type,
       scheme: http,

@@ -1,5 +1,5 @@
 /** Holds the parts of a document against the shapes that OpenAPI gives them, so that all else can rely on these. */
-import { type Document, documentError, METHODS } from "./document.js";
+import { type Document, documentError, METHODS, refuseAt, warnAt } from "./document.js";
 import { isObject, type JsonObject, pointerTo } from "./source-file.js";
 
 interface Shape {
@@ -75,7 +75,6 @@ const root: Shape = {
  * for a method, which then lacks its operation. So the document holds no part of another shape afterwards.
  */
 export function checkStructure(document: Document): void {
-  const { findings } = document;
   const check = (holder: Record<string, unknown>, key: string, shape: Shape, pointer: string): void => {
     const value = holder[key];
     const hasShape = shape.list === undefined ? isObject(value) : Array.isArray(value);
@@ -83,7 +82,7 @@ export function checkStructure(document: Document): void {
     if (hasShape || value === undefined || (value !== null && key.startsWith("x-"))) return;
     if (value !== null || shape === operation) {
       const message = `it must be ${shape.list === undefined ? "an object" : "a list"}`;
-      findings.error(documentError(document, "document_invalid", pointer, message));
+      refuseAt(document, "document_invalid", pointer, message);
     }
     holder[key] = shape.list === undefined ? {} : [];
   };
@@ -107,7 +106,7 @@ function checkBeside(document: Document, value: object, pointer: string): void {
   const ignored = Object.keys(value).filter((key) => !isUsed(key));
   if (ignored.length === 0) return;
   const message = `what stands beside $ref is ignored: ${ignored.join(", ")}. Write it where the reference leads`;
-  document.findings.warn(documentError(document, "part_ignored", pointer, message));
+  warnAt(document, "part_ignored", pointer, message);
 }
 
 /** A reference must be text. In a map of schemas `$ref` is a name. */

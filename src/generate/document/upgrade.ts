@@ -7,8 +7,8 @@
  * application/octet-stream and of lists in forms, and bodies by reference. It copies every object, so the lines of errors
  * and what overlays wrote would be lost too.
  */
-import { type Document, documentError, follow, METHODS, walkDocument } from "./document.js";
-import { isObject, type JsonObject, pointerTo } from "./source-file.js";
+import { type Document, follow, operationsOf, refuseAt, walkDocument } from "./document.js";
+import { entriesOf, isObject, type JsonObject, listOf, objectOf, pointerTo } from "./source-file.js";
 
 type Writable = Record<string, unknown>;
 
@@ -87,40 +87,35 @@ const MOVED = [
 
 function upgradeSwagger(document: Document, root: Writable): void {
   const { consumes, produces, definitions, parameters, responses, securityDefinitions } = root;
-  const media: Media = { consumes: listOf(consumes), produces: listOf(produces) };
+  const media: Media = { consumes: textsOf(consumes), produces: textsOf(produces) };
   const shared = Object(parameters) as Writable;
   root.components = { ...Object(root.components), schemas: definitions ?? {}, parameters: shared };
   for (const key of ["swagger", "definitions", "parameters"]) delete root[key];
   walkDocument(root, (value) => upgradeReferences(value as Writable));
-  const eachOperation = (work: (operation: Writable, item: Writable, pointer: string) => void) => {
-    for (const [path, value] of Object.entries(Object(root.paths) as Writable))
-      for (const method of METHODS) {
-        const item = targetOf(document, value);
-        const operation = item[method.toLowerCase()];
-        const pointer = pointerTo("/paths", path, method.toLowerCase());
-        if (isObject(operation)) work(operation as Writable, item as Writable, pointer);
-      }
-  };
-  eachOperation((operation, item, pointer) => {
-    const own: Media = {
-      consumes: listOf(operation.consumes ?? media.consumes),
-      produces: listOf(operation.produces ?? media.produces),
-    };
-    const body = bodyOf(document, [item.parameters, operation.parameters], own, pointer);
-    if (body !== undefined) operation.requestBody = body;
-    for (const response of Object.values(Object(operation.responses)))
-      upgradeResponse(response as Writable, own);
-    delete operation.consumes;
-    delete operation.produces;
-    delete operation.schemes;
-  });
+  for (const [path, value] of entriesOf(root.paths)) {
+    const item = targetOf(document, value);
+    for (const { key, operation } of operationsOf(item) as { key: string; operation: Writable }[]) {
+      const own: Media = {
+        consumes: textsOf(operation.consumes ?? media.consumes),
+        produces: textsOf(operation.produces ?? media.produces),
+      };
+      const at = pointerTo("/paths", path, key);
+      const body = bodyOf(document, [item.parameters, operation.parameters], own, at);
+      if (body !== undefined) operation.requestBody = body;
+      for (const response of Object.values(Object(operation.responses)))
+        upgradeResponse(response as Writable, own);
+      delete operation.consumes;
+      delete operation.produces;
+      delete operation.schemes;
+    }
+  }
   for (const response of Object.values(Object(responses))) upgradeResponse(response as Writable, media);
   for (const [path, value] of Object.entries(Object(root.paths))) {
     const place = pointerTo("/paths", path);
     const item = targetOf(document, value);
     upgradeParameters(document, item, place);
-    for (const method of METHODS.map((one) => one.toLowerCase()))
-      upgradeParameters(document, item[method], pointerTo(place, method));
+    for (const { key, operation } of operationsOf(item))
+      upgradeParameters(document, operation, pointerTo(place, key));
   }
   for (const [name, parameter] of Object.entries(shared)) {
     if (isBody(parameter)) delete shared[name];
@@ -149,8 +144,8 @@ interface Media {
   readonly produces: readonly string[];
 }
 
-function listOf(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
+function textsOf(value: unknown): readonly string[] {
+  return listOf(value).filter((one) => typeof one === "string");
 }
 
 /** The place of a value before it was upgraded. */
@@ -207,9 +202,7 @@ function formOf(document: Document, { type, collectionFormat = "csv" }: Writable
   const form = STYLES[String(collectionFormat)];
   if (form !== undefined) return form;
   const message = `the collectionFormat ${JSON.stringify(collectionFormat)} has no counterpart in OpenAPI 3; use ${Object.keys(STYLES).join(", ")}`;
-  document.findings.error(
-    documentError(document, "style_invalid", pointerTo(pointer, "collectionFormat"), message),
-  );
+  refuseAt(document, "style_invalid", pointerTo(pointer, "collectionFormat"), message);
   return {};
 }
 
@@ -233,7 +226,7 @@ function upgradeParameters(document: Document, holder: unknown, pointer: string)
 function targetOf(document: Document, value: unknown): JsonObject {
   try {
     const target = follow(document, value, "").value;
-    return isObject(target) ? target : {};
+    return objectOf(target);
   } catch {
     return {};
   }
@@ -253,9 +246,7 @@ function bodyOf(
   { consumes }: Media,
   pointer: string,
 ): JsonObject | undefined {
-  const all = lists
-    .flatMap((list) => (Array.isArray(list) ? list : []))
-    .map((one) => targetOf(document, one));
+  const all = lists.flatMap(listOf).map((one) => targetOf(document, one));
   const bodies = new Map(
     all.filter(isBody).map((one) => [`${one.in} ${one.in === "body" ? "" : one.name}`, one]),
   );

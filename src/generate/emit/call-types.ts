@@ -1,7 +1,7 @@
 /** The lookup types of `call` and `paths`: what a call takes, and what it answers. */
 import { type Document, VARIANTS, type Variant } from "../document/document.js";
 import type { ProvenanceNotes } from "../document/provenance.js";
-import { isObject, type JsonObject } from "../document/source-file.js";
+import { entriesOf, type JsonObject } from "../document/source-file.js";
 import type { Operation, OperationLists } from "../operations/list-operations.js";
 import {
   type Body,
@@ -107,14 +107,13 @@ export function callTypes(
     const { id, source, responses } = operation;
     const answer = (response: Response) => answerType(document, operation, response);
     const otherBody = responses.find((response) => response.key === "default");
-    const isAnySuccess = !responses.some(({ statuses }) => statuses.some(isSuccess));
     const headers = statusTable(responses, headersType);
     const note = notes.get(source);
     return [
       ...(note === undefined ? [] : [`  /** ${note} */\n`]),
       `  ${propertyName(id)}: {\n`,
       `    args: [init${initRequired(variant, operation) ? "" : "?"}: Inits${variant}[${literal(id)}]];\n`,
-      `    success: ${isAnySuccess ? "AnySuccess" : statusTable(responses, answer, isSuccess)};\n`,
+      `    success: ${hasSuccess(responses) ? statusTable(responses, answer, isSuccess) : "AnySuccess"};\n`,
       `    failure: ${statusTable(responses, answer, (status) => !isSuccess(status))};\n`,
       `    other: ${otherStatusName(responses)};\n`,
       ...(otherBody ? [`    otherBody: ${answer(otherBody)};\n`] : []),
@@ -130,6 +129,10 @@ export function callTypes(
 
 export function isSuccess(status: number): boolean {
   return status >= 200 && status < 300;
+}
+
+function hasSuccess(responses: readonly Response[]): boolean {
+  return responses.some(({ statuses }) => statuses.some(isSuccess));
 }
 
 /** Whether the document requires a body or a parameter that only the caller knows. */
@@ -214,7 +217,7 @@ function bodyType(document: Document, content: Content, lookup: string): string 
 function multipartType(document: Document, { media, encoding }: Content, lookup: string): string {
   if (media.schema === undefined) return "object";
   const { properties, required = [] } = mergedSchema(document, media.schema);
-  const files = Object.entries(isObject(properties) ? properties : {}).flatMap(([name, source]) => {
+  const files = entriesOf(properties).flatMap(([name, source]) => {
     const schema = mergedSchema(document, source);
     const isList = schema.type === "array";
     const item = isList ? mergedSchema(document, schema.items) : schema;
@@ -328,6 +331,5 @@ export function otherStatuses(lists: OperationLists): string {
 /** Editors show this name, so it names the statuses that it excludes: `StatusOtherThan200And4XX`. */
 function otherStatusName(responses: readonly Response[]): string {
   const keys = responses.map(({ key }) => key.toUpperCase()).filter((key) => key !== "DEFAULT");
-  const isAnySuccess = !responses.some(({ statuses }) => statuses.some(isSuccess));
-  return `StatusOtherThan${[...keys, ...(isAnySuccess ? ["2XX"] : [])].sort().join("And")}`;
+  return `StatusOtherThan${[...keys, ...(hasSuccess(responses) ? [] : ["2XX"])].sort().join("And")}`;
 }

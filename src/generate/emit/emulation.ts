@@ -2,9 +2,9 @@
 import type { BundleOptions } from "../document/bundle.js";
 import { type Document, follow, VARIANTS, type Variant } from "../document/document.js";
 import { readDocument } from "../document/read-document.js";
-import { isObject, type JsonObject } from "../document/source-file.js";
+import { isObject, type JsonObject, objectOf } from "../document/source-file.js";
 import { listOperations, type Operation, type OperationLists } from "../operations/list-operations.js";
-import { type Content, isJson } from "../operations/messages.js";
+import { type Content, isEventStream, isJson, isJsonSequence, isMultipart } from "../operations/messages.js";
 import { mergedSchema } from "../schemas/alternatives.js";
 import { isAllowed, NOT_FOUND, sampleOf } from "../schemas/sample.js";
 import { type OperationRow, operationTable } from "./operation-table.js";
@@ -37,9 +37,8 @@ function emulated(document: Document, operations: readonly Operation[]): Emulate
     const success = responses.find(({ statuses: [status = 0] }) => status >= 200 && status < 300);
     const [status] = success?.statuses ?? [];
     if (success === undefined || status === undefined) continue;
-    const content = isMultipart(success.content)
-      ? success.all.find((other) => !isMultipart(other))
-      : success.content;
+    const made = success.all.filter(({ mediaType }) => !isMultipart(mediaType));
+    const content = [success.content, ...made].find((one) => one !== undefined && made.includes(one));
     const body = content && bodyOf(document, content);
     if (success.content !== undefined && content === undefined)
       notSampled.push([id, `no ${success.content.mediaType} answer is made`]);
@@ -47,8 +46,8 @@ function emulated(document: Document, operations: readonly Operation[]): Emulate
       const at = isObject(content?.media.schema) ? (content.media.schema.$ref ?? content.schema) : undefined;
       notSampled.push([id, `no value is found that the schema ${at} allows; give an example`]);
     }
-    const others = success.all
-      .filter((other) => other !== content && !isMultipart(other))
+    const others = made
+      .filter((other) => other !== content)
       .map((other) => ({ contentType: other.mediaType, body: bodyOf(document, other) }))
       .filter((other) => other.body !== undefined && other.body !== NOT_FOUND);
     const isShown = body !== undefined && body !== NOT_FOUND;
@@ -62,13 +61,9 @@ function emulated(document: Document, operations: readonly Operation[]): Emulate
   };
 }
 
-function isMultipart(content: Content | undefined): boolean {
-  return content !== undefined && /^multipart\//i.test(content.mediaType);
-}
-
 /** The first example that the schema allows, else a sample; undefined if the document does not show the body. */
 function bodyOf(document: Document, { mediaType, media }: Content): unknown {
-  const examples = Object.values(isObject(media.examples) ? media.examples : {}).map((example) => {
+  const examples = Object.values(objectOf(media.examples)).map((example) => {
     const { value } = follow(document, example, "");
     return isObject(value) ? value.value : undefined;
   });
@@ -84,11 +79,9 @@ function bodyOf(document: Document, { mediaType, media }: Content): unknown {
   return asText(document, mediaType, media.schema, value);
 }
 
-const JSON_LINES = /^application\/(?:x-)?(?:ndjson|jsonl|jsonlines|json-lines|json-seq)\b/i;
-
 function asText(document: Document, mediaType: string, schema: unknown, value: unknown): string {
-  if (/^text\/event-stream\b/i.test(mediaType)) return eventsOf(value);
-  if (JSON_LINES.test(mediaType)) {
+  if (isEventStream(mediaType)) return eventsOf(value);
+  if (isJsonSequence(mediaType)) {
     const start = /json-seq/i.test(mediaType) ? "\u001e" : "";
     return (Array.isArray(value) ? value : [value]).map((one) => `${start}${JSON.stringify(one)}\n`).join("");
   }
@@ -116,7 +109,7 @@ function xmlOf(document: Document, source: unknown, given: string, value: unknow
   const merged = mergedSchema(document, source);
   const reference =
     isObject(source) && typeof source.$ref === "string" ? source.$ref.split("/").at(-1) : undefined;
-  const xml: JsonObject = isObject(merged.xml) ? merged.xml : {};
+  const xml: JsonObject = objectOf(merged.xml);
   const bare = String(xml.name ?? (given === "root" ? reference : undefined) ?? given);
   const prefix = typeof xml.prefix === "string" ? `${xml.prefix}:` : "";
   const name = prefix + bare.replace(/[^\w.-]/g, "_");

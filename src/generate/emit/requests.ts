@@ -1,8 +1,9 @@
 /** What requests look like, for emulation.ts: every parameter and body with its schema, without what checks nothing. */
 import { atPointer, type Document, follow, referenceTarget } from "../document/document.js";
-import { isObject, type JsonObject } from "../document/source-file.js";
+import { entriesOf, isObject, type JsonObject } from "../document/source-file.js";
 import type { Operation } from "../operations/list-operations.js";
 import { type Form, isJsonSequence, type Parameter, type PropertyEncoding } from "../operations/messages.js";
+import { ANNOTATIONS } from "../schemas/checked-schema.js";
 import { isParameter } from "./call-types.js";
 
 interface DocumentedParameter extends Form {
@@ -73,11 +74,6 @@ function parameterOf(
   };
 }
 
-const ANNOTATIONS: ReadonlySet<string> = new Set([
-  ...["title", "description", "default", "example", "examples", "deprecated", "readOnly", "writeOnly"],
-  ...["externalDocs", "xml", "discriminator", "$comment"],
-  ...["contentSchema", "contentMediaType", "contentEncoding"],
-]);
 /**
  * OpenAPI 3.0 says with two of them what 3.1 says with `contentMediaType` and `contentEncoding`. `url` is no format of JSON
  * Schema (`uri` is), and the pattern of the checker for it takes minutes for some texts of 10,000 characters.
@@ -126,7 +122,7 @@ function withoutReadOnly(
   { properties }: JsonObject,
   required: readonly unknown[],
 ): unknown[] {
-  const members = new Map(Object.entries(isObject(properties) ? properties : {}));
+  const members = new Map(entriesOf(properties));
   return required.filter((name) => {
     const member = members.get(String(name));
     const { value } = follow(document, member, "");

@@ -6,13 +6,13 @@ import { jsonChecker } from "../../json-schema/index.js";
 import {
   atPointer,
   type Document,
-  documentError,
   follow,
   referenceTarget,
   VARIANTS,
   type Variant,
+  warnAt,
 } from "../document/document.js";
-import { isObject, pointerTo } from "../document/source-file.js";
+import { entriesOf, isObject, pointerTo } from "../document/source-file.js";
 import type { Operation, OperationLists } from "../operations/list-operations.js";
 import { type Content, isJson } from "../operations/messages.js";
 import { checkedSchema, type Schema } from "../schemas/checked-schema.js";
@@ -127,7 +127,7 @@ export function schemaTable(document: Document, list: readonly Operation[]): Sch
     const [issue] = checker(name)(value);
     if (issue === undefined) continue;
     const message = `the example contradicts its schema: ${issue.place}: ${issue.message}`;
-    document.findings.warn(documentError(document, "example_invalid", pointer, message));
+    warnAt(document, "example_invalid", pointer, message);
   }
   return { variant: document.variant, operations, components, definitions };
 }
@@ -139,7 +139,7 @@ interface Example {
 
 function examplesOf(document: Document, { media, schema = "" }: Content): readonly Example[] {
   const at = (...keys: string[]) => pointerTo(schema.replace(/\/schema$/, ""), ...keys);
-  const named = Object.entries(isObject(media.examples) ? media.examples : {}).map(([name, example]) => {
+  const named = entriesOf(media.examples).map(([name, example]) => {
     const place = follow(document, example, at("examples", name));
     return { value: Object(place.value).value, pointer: pointerTo(place.pointer, "value") };
   });

@@ -52,11 +52,12 @@ function collect(document: Document, unknowns: Map<string, Unknown>): void {
     if (marks === undefined) return;
     const pointer = pointerOf();
     const place = pointerTo(pointer, "x-not-shown");
-    if (!Array.isArray(marks)) throw invalid(place, "must be a list of { id, section, says, untilTold? }");
+    if (!Array.isArray(marks))
+      throw invalid(place, "`x-not-shown` must be a list of { id, section, says, untilTold? }");
     for (const [index, mark] of marks.entries()) {
       if (!isMark(mark)) {
         const needed =
-          "needs the strings `id` (kebab-case), `section` and `says`; `untilTold` may be a string too";
+          "each item of `x-not-shown` must have the strings `id` (kebab-case), `section` and `says`, and may have the string `untilTold`";
         throw invalid(pointerTo(place, index), needed);
       }
       const { id, section, says, untilTold } = mark;

@@ -1,6 +1,6 @@
 /** Emits variant-a.ts and variant-b.ts: the document as TypeScript types, by openapi-typescript. */
 import { unescape as percentDecoded } from "node:querystring";
-import { kindAt } from "../document/bundle.js";
+import { freeName, kindAt } from "../document/bundle.js";
 import { atPointer, type Document, NAMED_BY_AUTHOR, walkDocument } from "../document/document.js";
 import type { ProvenanceNotes } from "../document/provenance.js";
 import { GenerateError, isObject, type JsonObject, keysOf, pointerTo } from "../document/source-file.js";
@@ -63,11 +63,8 @@ function nameTargets(root: JsonObject): void {
     const kind = kindAt("schemas", keysOf(place()));
     components[kind] ??= {};
     const holder = components[kind];
-    const known = names.get(`${kind} ${pointer}`);
     const plainName = (keysOf(pointer).at(-1) ?? "").replace(/[^A-Za-z0-9._-]+/g, "-");
-    let name = known ?? plainName;
-    if (known === undefined)
-      for (let count = 2; Object.hasOwn(holder, name); count += 1) name = `${plainName}-${count}`;
+    const name = names.get(`${kind} ${pointer}`) ?? freeName(holder, plainName);
     names.set(`${kind} ${pointer}`, name);
     holder[name] = target;
     Object.assign(value, { $ref: `#${pointerTo("/components", kind, name)}` });

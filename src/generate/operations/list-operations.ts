@@ -1,5 +1,5 @@
 /** Lists the operations of a document for the emitters, with all references followed. */
-import { type Document, documentError, follow, METHODS } from "../document/document.js";
+import { type Document, documentError, follow, METHODS, type Method, warnAt } from "../document/document.js";
 import { type GenerateError, isObject, type JsonObject, pointerTo } from "../document/source-file.js";
 import { mergedSchema } from "../schemas/alternatives.js";
 import {
@@ -16,7 +16,7 @@ export interface Operation {
   /** The Operation Object of the document. */
   readonly source: JsonObject;
   readonly id: string;
-  readonly method: (typeof METHODS)[number];
+  readonly method: Method;
   readonly path: string;
   readonly parameters: readonly Parameter[];
   readonly body?: Body | undefined;
@@ -67,8 +67,7 @@ function readOperation(
   const cannotSend = method === "GET" || method === "HEAD";
   if (described?.required && cannotSend) {
     const message = `${method} ${path} requires a body, but fetch sends none with ${method}, so calls have none`;
-    const warning = documentError(document, "document_invalid", pointerTo(pointer, "requestBody"), message);
-    document.findings.warn(warning);
+    warnAt(document, "document_invalid", pointerTo(pointer, "requestBody"), message);
   }
   const body = cannotSend ? undefined : described;
   return {
@@ -112,7 +111,7 @@ function checkTemplate(
   if (earlier === undefined) templates.set(template, name);
   else {
     const message = `${name} is the same path as ${earlier} with other names, so no server can tell them apart`;
-    document.findings.warn(documentError(document, "document_invalid", pointer, message));
+    warnAt(document, "document_invalid", pointer, message);
   }
 }
 
@@ -169,7 +168,7 @@ function fittedToPath(
   if (missing.length === 0 && unused.length === 0) return all;
   const found = `${path} names ${names.join(", ") || "none"}, \`parameters\` describes ${described.join(", ") || "none"}`;
   const message = `the path parameters should have the same names: ${found}. Those of the path are sent`;
-  document.findings.warn(documentError(document, "document_invalid", pointer, message));
+  warnAt(document, "document_invalid", pointer, message);
   const listed = { in: "path", required: true, isListed: true } as const;
   const added = [...new Set(missing)].map(
     (name): Parameter => ({ ...listed, name, form: {}, keyword: "string" }),
@@ -191,7 +190,7 @@ function scopeIn(document: Document, security: unknown, pointer: string): string
   const scope = names.find((name) => /^[A-Za-z0-9._-]+:(read|write|execute)$/.test(name));
   if (document.variant === "B" || names.length === 0 || scope !== undefined) return scope;
   const message = `${names[0]} is not a scope of the form area:read, area:write or area:execute, so an emulator requires none here`;
-  document.findings.warn(documentError(document, "scope_invalid", pointer, message));
+  warnAt(document, "scope_invalid", pointer, message);
   return undefined;
 }
 

@@ -1,6 +1,6 @@
 /** Reads what an operation sends and receives: parameters with their form, bodies and answers by media type. */
-import { type Document, documentError, follow } from "../document/document.js";
-import { isObject, type JsonObject, pointerTo } from "../document/source-file.js";
+import { type Document, documentError, follow, warnAt } from "../document/document.js";
+import { entriesOf, isObject, type JsonObject, objectOf, pointerTo } from "../document/source-file.js";
 import { mergedSchema } from "../schemas/alternatives.js";
 import { checkParameterSchema } from "../schemas/checked-schema.js";
 
@@ -85,7 +85,7 @@ export function readParameters(
     const inList = new Set<string>();
     for (const [index, entry] of list.entries()) {
       const { value, pointer: at } = follow(document, entry, pointerTo(pointer, index));
-      const source: JsonObject = isObject(value) ? value : {};
+      const source: JsonObject = objectOf(value);
       const { name, required } = source;
       const place = PLACES.find((known) => known === source.in);
       if (typeof name !== "string" || place === undefined) {
@@ -96,9 +96,7 @@ export function readParameters(
       const key = `${place} ${place === "header" ? name.toLowerCase() : name}`;
       if (inList.has(key)) {
         const message = `the ${place} parameter ${name} is described twice. The last description counts`;
-        document.findings.warn(
-          documentError(document, "document_invalid", pointerTo(pointer, index), message),
-        );
+        warnAt(document, "document_invalid", pointerTo(pointer, index), message);
       }
       inList.add(key);
       const isRequired = place === "path" || required === true;
@@ -114,11 +112,11 @@ export function readParameters(
 }
 
 function formOf(document: Document, source: JsonObject, place: Place, pointer: string): Form {
-  const [content, second] = Object.keys(isObject(source.content) ? source.content : {});
+  const [content, second] = Object.keys(objectOf(source.content));
   if (second !== undefined) {
     const at = pointerTo(pointer, "content", second);
     const message = `a parameter has one media type. It is written as ${content}`;
-    document.findings.warn(documentError(document, "document_invalid", at, message));
+    warnAt(document, "document_invalid", at, message);
   }
   if (content !== undefined) return { content };
   return styleOf(document, source, place, pointer);
@@ -168,7 +166,7 @@ export function readResponses(
       const message = "a response must be keyed by a status, a range from 1XX to 5XX, or default";
       throw documentError(document, "status_invalid", pointerTo(pointer, key), message);
     }
-    const { content, headers } = isObject(place.value) ? place.value : {};
+    const { content, headers } = objectOf(place.value);
     // A body would be no part of these answers (RFC 9110, sections 9.3.2, 15.3.5, 15.3.6 and 15.4.5).
     const isEmpty = method === "HEAD" || ["204", "205", "304"].includes(key);
     const all = isEmpty ? [] : readContents(document, content, place.pointer);
@@ -179,7 +177,7 @@ export function readResponses(
 
 /** A header Content-Type is ignored here (OpenAPI 3.1, Response Object). */
 function readHeaders(document: Document, source: unknown, pointer: string): Response["headers"] {
-  const names = Object.keys(isObject(source) ? source : {});
+  const names = Object.keys(objectOf(source));
   return names.flatMap((name) => {
     const { value } = follow(document, Object(source)[name], pointerTo(pointer, name));
     if (name.toLowerCase() === "content-type") return [];
@@ -196,15 +194,15 @@ function statusesOf(key: string, single: ReadonlySet<number>): number[] | undefi
 }
 
 function readContents(document: Document, source: unknown, pointer: string): Content[] {
-  return Object.entries(isObject(source) ? source : {}).map(([mediaType, value]) => {
-    const media = isObject(value) ? value : {};
+  return entriesOf(source).map(([mediaType, value]) => {
+    const media = objectOf(value);
     const place = pointerTo(pointer, "content", mediaType);
     const schema = media.schema === undefined ? undefined : pointerTo(place, "schema");
     const isItem = isJsonSequence(mediaType) && mergedSchema(document, media.schema).type !== "array";
     const isForm = isUrlencoded(mediaType) || isMultipart(mediaType);
-    const encodings = Object.entries(isForm && isObject(media.encoding) ? media.encoding : {});
+    const encodings = isForm ? entriesOf(media.encoding) : [];
     const encoding = encodings.flatMap(([name, member]) => {
-      const found = encodingOf(document, isObject(member) ? member : {}, pointerTo(place, "encoding", name));
+      const found = encodingOf(document, objectOf(member), pointerTo(place, "encoding", name));
       return Object.keys(found).length === 0 ? [] : [[name, found] as const];
     });
     return { mediaType, media, schema, isItem, encoding: Object.fromEntries(encoding) };

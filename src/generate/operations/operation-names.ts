@@ -1,10 +1,10 @@
 /** Finds the operations of a document, and gives each a name of its own. */
-import { type Document, documentError, follow, METHODS } from "../document/document.js";
+import { type Document, follow, type Method, operationsOf, refuseAt } from "../document/document.js";
 import { isObject, type JsonObject, pointerTo } from "../document/source-file.js";
 
 export interface NamedOperation {
   readonly id: string;
-  readonly method: (typeof METHODS)[number];
+  readonly method: Method;
   readonly path: string;
   /** The Operation Object of the document. */
   readonly source: JsonObject;
@@ -41,20 +41,18 @@ export function nameOperations(document: Document): NamedOperation[] {
     const pointerOf = (key: string) =>
       pointerTo(isRepeated || Object.hasOwn(beside, key) ? at : place.pointer, key);
     const shared = [item.parameters, pointerOf("parameters")] as const;
-    for (const method of METHODS) {
-      const source = item[method.toLowerCase()];
-      if (!isObject(source)) continue;
+    for (const { method, key, operation: source } of operationsOf(item)) {
       const { operationId } = source;
       if (typeof operationId === "object" && operationId !== null) {
-        const wrong = pointerTo(pointerOf(method.toLowerCase()), "operationId");
-        findings.error(documentError(document, "document_invalid", wrong, "it must be text"));
+        const wrong = pointerTo(pointerOf(key), "operationId");
+        refuseAt(document, "document_invalid", wrong, "it must be text");
         continue;
       }
       const id = String(operationId || nameOf(method, path));
       // The types are found by it, so it must be there, and be text.
       if (id !== operationId) (source as Record<string, unknown>).operationId = id;
       if (!operationId) named.push(`${id} (${method} ${path})`);
-      found.push({ id, method, path, source, pointer: pointerOf(method.toLowerCase()), shared });
+      found.push({ id, method, path, source, pointer: pointerOf(key), shared });
     }
   }
   if (named.length > 0) {
@@ -66,12 +64,7 @@ export function nameOperations(document: Document): NamedOperation[] {
 
 /** A copy without the operationIds. */
 function unnamed(item: JsonObject): JsonObject {
-  const operations = METHODS.flatMap((method) => {
-    const operation = item[method.toLowerCase()];
-    if (!isObject(operation)) return [];
-    const { operationId, ...rest } = operation;
-    return [[method.toLowerCase(), rest] as const];
-  });
+  const operations = operationsOf(item).map(({ key, operation: { operationId, ...rest } }) => [key, rest]);
   return { ...item, ...Object.fromEntries(operations) };
 }
 

@@ -1,11 +1,10 @@
 /** What a schema says together with its `$ref`, `allOf`, `oneOf`, `anyOf` and `if`: each way to allow a value as one plain schema. */
 import { isDeepStrictEqual } from "node:util";
 import { atPointer, type Document, referenceTarget } from "../document/document.js";
-import { isObject, type JsonObject } from "../document/source-file.js";
+import { isObject, type JsonObject, listOf } from "../document/source-file.js";
 
 const MOST_ALTERNATIVES = 64;
 
-export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 const union = (a: unknown, b: unknown) => [...new Set([...listOf(a), ...listOf(b)])];
 const most = (a: unknown, b: unknown) => Math.max(Number(a), Number(b));
 const least = (a: unknown, b: unknown) => Math.min(Number(a), Number(b));

@@ -4,8 +4,8 @@
  */
 import { FORMATS, patternOf } from "../../json-schema/formats.js";
 import { mostAlike } from "../../option-names.js";
-import { atPointer, type Document, documentError, referenceTarget } from "../document/document.js";
-import { isObject, type JsonObject, keysOf, pointerTo } from "../document/source-file.js";
+import { atPointer, type Document, referenceTarget, warnAt } from "../document/document.js";
+import { entriesOf, isObject, type JsonObject, keysOf, pointerTo } from "../document/source-file.js";
 
 export type Schema = JsonObject | boolean;
 
@@ -19,11 +19,17 @@ const TYPES: ReadonlySet<unknown> = new Set([
   ...["object", "array", "string", "number", "integer", "boolean", "null"],
 ]);
 
-/** Keywords without a check. Definitions are read where a reference leads to them. */
-const ANNOTATIONS: ReadonlySet<string> = new Set([
+/** Keywords that say something about values, and allow all of them. */
+export const ANNOTATIONS: ReadonlySet<string> = new Set([
   ...["title", "description", "default", "readOnly", "writeOnly", "deprecated", "example", "examples"],
   ...["contentEncoding", "contentMediaType", "contentSchema", "discriminator", "externalDocs", "xml"],
-  ...["$comment", "$schema", "$vocabulary", "$id", "$anchor", "$dynamicAnchor", "$defs", "definitions"],
+  "$comment",
+]);
+
+/** Keywords without a check. Definitions are read where a reference leads to them. */
+const UNCHECKED: ReadonlySet<string> = new Set([
+  ...ANNOTATIONS,
+  ...["$schema", "$vocabulary", "$id", "$anchor", "$dynamicAnchor", "$defs", "definitions"],
 ]);
 
 /** Of other specifications, and what to write instead. */
@@ -105,7 +111,7 @@ export function checkedSchema(source: unknown, pointer: string, naming: Naming):
   const found: [keyword: string, value: unknown][] = [];
   for (const [keyword, value] of Object.entries(source)) {
     const at = pointerTo(pointer, keyword);
-    const isSilent = ANNOTATIONS.has(keyword) || keyword.startsWith("x-");
+    const isSilent = UNCHECKED.has(keyword) || keyword.startsWith("x-");
     const isWithoutEffect =
       (keyword === "nullable" && value === false) ||
       (keyword === "format" && typeof value === "string" && !FORMATS.has(value));
@@ -146,7 +152,7 @@ export function checkedSchema(source: unknown, pointer: string, naming: Naming):
 
 function adviceFor(keyword: string): string {
   if (Object.hasOwn(FOREIGN, keyword)) return `${FOREIGN[keyword]}.`;
-  const meant = mostAlike(keyword, [...READERS.keys(), ...ANNOTATIONS]);
+  const meant = mostAlike(keyword, [...READERS.keys(), ...UNCHECKED]);
   return meant === undefined
     ? "Remove it, or start its name with x-."
     : `Did you mean ${JSON.stringify(meant)}?`;
@@ -168,7 +174,7 @@ export function checkParameterSchema(document: Document, schema: unknown, pointe
 function warnUnchecked(document: Document, pointer: string, message: string): void {
   const end = /[.?]$/.test(message) ? "" : ".";
   const whole = `${message}${end} It is not checked`;
-  document.findings.warn(documentError(document, "schema_unsupported", pointer, whole));
+  warnAt(document, "schema_unsupported", pointer, whole);
 }
 
 function referenceTo(reference: unknown, pointer: string, { document, nameOf }: Naming): string | undefined {
@@ -181,7 +187,7 @@ function referenceTo(reference: unknown, pointer: string, { document, nameOf }: 
 function discriminatorOf(source: JsonObject, pointer: string, naming: Naming): JsonObject | undefined {
   const { propertyName, mapping } = Object(source.discriminator) as JsonObject;
   if (typeof propertyName !== "string" || (source.oneOf ?? source.anyOf) === undefined) return undefined;
-  const entries = Object.entries(isObject(mapping) ? mapping : {}).map(([kind, reference]) => [
+  const entries = entriesOf(mapping).map(([kind, reference]) => [
     kind,
     referenceTo(reference, pointer, naming),
   ]);

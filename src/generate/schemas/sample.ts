@@ -1,8 +1,8 @@
 /** Makes an example value from a JSON Schema (2020-12): always the same one, of bounded size, and allowed by the schema. */
 import { validate } from "@cfworker/json-schema";
 import { atPointer, type Document, referenceTarget } from "../document/document.js";
-import { isObject, type JsonObject } from "../document/source-file.js";
-import { alternatives, listOf, mergedSchema } from "./alternatives.js";
+import { isObject, type JsonObject, listOf } from "../document/source-file.js";
+import { alternatives, mergedSchema } from "./alternatives.js";
 import { numbers, strings, withUnicodePatterns } from "./sample-scalars.js";
 
 /** Of the values that a schema may leave out, so many are in a sample at most. */
