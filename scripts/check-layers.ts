@@ -102,7 +102,19 @@ const LAYERS: readonly Layer[] = [
     holds: "src/survey/",
     may: [...CORE, "src/doctor/", "csv-parse", "csv-stringify", "p-map", "yaml", "node:"],
   },
-  { holds: "src/cli/", may: ["*"] },
+  { holds: "src/internal.ts", may: [...CORE, "src/doctor/credentials.ts", "src/doctor/finding.ts"] },
+  {
+    holds: "src/cli/",
+    may: [
+      ...["src/index.ts", "src/errors.ts", "src/stores/file.ts", "src/doctor/index.ts", "src/internal.ts"],
+      ...["contract", "emulator", "generate", "survey"].flatMap((tool) => [
+        `src/${tool}/index.ts`,
+        `src/${tool}/internal.ts`,
+      ]),
+      ...["generated/", "commander", "undici", "node:"],
+    ],
+    mayType: ["jose"],
+  },
   { holds: "generated/", may: ["src/json-schema/"] },
 ];
 

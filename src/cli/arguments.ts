@@ -2,7 +2,7 @@
 import { addAbortSignal, Readable } from "node:stream";
 import { type Command, type CommanderError, InvalidArgumentError } from "commander";
 import { ConfigurationError } from "../errors.js";
-import { openInput, readAtMost } from "../input-file.js";
+import { openInput, readAtMost } from "../internal.js";
 
 const processList = "Other users can see the command line, and the shell keeps it.";
 

@@ -1,7 +1,7 @@
 /** What `bivariant contract` may use: the settings of the other commands, a target file, and a person at the browser. */
 import { dirname, resolve } from "node:path";
-import { NotTried } from "../contract/errors.js";
 import type { ContractTarget } from "../contract/index.js";
+import { NotTried } from "../contract/internal.js";
 import { ConfigurationError } from "../errors.js";
 import { invalidFlag, readFileOf } from "./arguments.js";
 import {

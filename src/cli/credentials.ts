@@ -1,11 +1,7 @@
 /** The credentials that the settings describe, with their secrets from files or the environment. */
-import {
-  type AccountSettings,
-  type PluginSettings,
-  readSecretFrom,
-  unfoldPem,
-} from "../doctor/credentials.js";
+
 import { ConfigurationError, type Variant } from "../errors.js";
+import { type AccountSettings, type PluginSettings, readSecretFrom, unfoldPem } from "../internal.js";
 import { openFileOf } from "./arguments.js";
 import { namesOf, type Settings, secretTable } from "./settings.js";
 

@@ -1,6 +1,5 @@
 /** How an error ends the program: its exit code, its lines for people and its JSON for scripts. */
 import { getSystemErrorMap } from "node:util";
-import { personRequired } from "../client/call-error.js";
 import {
   type Cause,
   isApiError,
@@ -14,6 +13,7 @@ import {
   isUnexpectedResponseError,
   isVariantError,
 } from "../errors.js";
+import { personRequired } from "../internal.js";
 import { evidenceLines, type Output, type Paint, printableJson, printableText } from "./output.js";
 import { whereToSet } from "./settings.js";
 

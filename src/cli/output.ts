@@ -1,7 +1,7 @@
 /** Prints results on stdout, and notes and progress on stderr, with colour on terminals only. */
-import type { ServiceEvent } from "../auth/events.js";
-import { questionOf } from "../doctor/finding.js";
+
 import type { Detection, Evidence } from "../errors.js";
+import { questionOf, type ServiceEvent } from "../internal.js";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

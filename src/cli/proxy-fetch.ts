@@ -1,8 +1,8 @@
 /** The fetch of the command line: it goes through the proxies that HTTP_PROXY, HTTPS_PROXY and NO_PROXY name. */
 import type { RequestInfo, RequestInit as UndiciInit } from "undici";
 import { ConfigurationError, TransportError } from "../errors.js";
-import { defaultFetch, isLoopback, transportError } from "../http/exchange.js";
 import type { Fetch } from "../index.js";
+import { defaultFetch, isLoopback, transportError } from "../internal.js";
 import type { Environment } from "./output.js";
 
 interface Proxy {

@@ -1,6 +1,5 @@
 /** Opens the service that the settings describe and gets its token, with notes while the user waits. */
 
-import { namesClient } from "../doctor/credentials.js";
 import { ConfigurationError, isRateLimitedError, isTokenRequestError, type Variant } from "../errors.js";
 import {
   type AccessToken,
@@ -11,6 +10,7 @@ import {
   serviceAccount,
   servicePlugin,
 } from "../index.js";
+import { namesClient } from "../internal.js";
 import { noCredential, readAccount, readPlugin } from "./credentials.js";
 import { proxyFetch } from "./proxy-fetch.js";
 import type { Context } from "./run.js";

@@ -1,7 +1,6 @@
 /** The settings file: what was learnt about a deployment, for client, emulator and command line alike. */
-import { type DeploymentSettings, deploymentSettings } from "../contract/learning/settings.js";
-import { EmulatorError, parseInput } from "../emulator/errors.js";
-import { parseFile } from "../emulator/seed/parse-file.js";
+import { type DeploymentSettings, deploymentSettings } from "../contract/internal.js";
+import { EmulatorError, parseFile, parseInput } from "../emulator/internal.js";
 import { invalidFlag, readFileOf } from "./arguments.js";
 
 /**

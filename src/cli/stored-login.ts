@@ -4,7 +4,6 @@ import { existsSync } from "node:fs";
 import { mkdir, stat, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, isAbsolute, join, resolve } from "node:path";
-import { namesClient } from "../doctor/credentials.js";
 import { ConfigurationError, LoginRequiredError, StoreError } from "../errors.js";
 import {
   type ApiClientSettings,
@@ -15,8 +14,7 @@ import {
   type ServiceEvent,
   type TokenStore,
 } from "../index.js";
-import { openInput, readAtMost } from "../input-file.js";
-import { parseBaseUrl } from "../variants/target.js";
+import { namesClient, openInput, parseBaseUrl, readAtMost } from "../internal.js";
 import { invalidFlag } from "./arguments.js";
 import { hasOwnLoginClient, readLoginClient, readSecret } from "./credentials.js";
 import type { Environment } from "./output.js";

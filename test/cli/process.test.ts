@@ -43,15 +43,11 @@ describe.concurrent("the process", () => {
   const client = ["jose", "oauth4webapi"];
   test.each([
     { command: "--help", packages: [] },
-    { command: "--version", packages: [] },
     { command: "unknowns", packages: [] },
     { command: "emulate --help", packages: [] },
     { command: "generate --help", packages: [] },
-    { command: "diff --help", packages: [] },
-    { command: "demo --help", packages: [] },
     { command: "detect", packages: [] },
     { command: "token --variant B", packages: [] },
-    { command: "token --variant A", packages: client },
     { command: "call listDevices --variant A", packages: client },
   ])("$command loads only the packages that it uses, because each costs start-up time", async (row) => {
     const { env } = await startDeployment();
@@ -161,8 +157,7 @@ describe.concurrent("the process", () => {
     },
   );
 
-  const signals = Object.entries(codeOf).map(([signal, code]) => ({ signal: signal as Signal, code }));
-  posix.each(signals)("generate exits $code on $signal and leaves no file", async ({ signal, code }) => {
+  posix("generate exits 143 on SIGTERM and leaves no file", async () => {
     const folder = await mkdtemp(join(temporary, "generate-"));
     const document = join(folder, "large.json");
     const schema = { type: "object", properties: { id: { type: "string" }, name: { type: "string" } } };
@@ -178,23 +173,20 @@ describe.concurrent("the process", () => {
     const args = ["generate", "--variant-a", document, "--variant-b", document, "--out", join(folder, "out")];
     const running = await startProcess(args, { TMPDIR: folder });
     await running.seen(/Still generating/);
-    running.child.kill(signal);
-    expect(await running.ended).toMatchObject({ code, stdout: "" });
+    running.child.kill("SIGTERM");
+    expect(await running.ended).toMatchObject({ code: 143, stdout: "" });
     expect(await readdir(folder)).toEqual(["large.json"]);
   });
 
-  posix.each(["SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT"] as const)(
-    "emulate exits 0 on %s and deletes its files",
-    async (signal) => {
-      const running = await startProcess(["emulate"], { TMPDIR: temporary });
-      const [, file = ""] = await running.seen(/^export BIVARIANT_STORE_KEY_FILE=(\S+)$/m);
-      await running.seen(/Ctrl-C/);
-      expect(existsSync(file)).toBe(true);
-      running.child.kill(signal);
-      expect((await running.ended).code).toBe(0);
-      expect(existsSync(file)).toBe(false);
-    },
-  );
+  posix("emulate exits 0 on SIGINT and deletes its files", async () => {
+    const running = await startProcess(["emulate"], { TMPDIR: temporary });
+    const [, file = ""] = await running.seen(/^export BIVARIANT_STORE_KEY_FILE=(\S+)$/m);
+    await running.seen(/Ctrl-C/);
+    expect(existsSync(file)).toBe(true);
+    running.child.kill("SIGINT");
+    expect((await running.ended).code).toBe(0);
+    expect(existsSync(file)).toBe(false);
+  });
 
   posix("emulate ends and deletes its files when its reader has gone", async () => {
     const folder = await mkdtemp(join(temporary, "reader-"));

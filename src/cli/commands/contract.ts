@@ -14,22 +14,21 @@ import {
   runContract,
 } from "../../contract/index.js";
 import {
+  chooseCases,
   compareChosen,
+  countResults,
+  groupNotTried,
+  longestWaitSeconds,
   type Movement,
   movedSettings,
   movementLines,
+  needed,
   onlyMoved,
-} from "../../contract/reports/baseline.js";
-import {
-  countResults,
-  groupNotTried,
   type RunAbout,
   refusedCredentials,
   summaryText,
-} from "../../contract/reports/summary.js";
-import { chooseCases, longestWaitSeconds } from "../../contract/run.js";
-import { needed } from "../../contract/target.js";
-import { defaultFetch } from "../../http/exchange.js";
+} from "../../contract/internal.js";
+import { defaultFetch } from "../../internal.js";
 import { collect, invalidFlag, readFileOf, wholeNumber } from "../arguments.js";
 import { readTarget, withPerson } from "../contract-target.js";
 import { type ExitCode, exitCodes } from "../error-report.js";

@@ -1,9 +1,6 @@
 /** `bivariant doctor`: what works, what does not, and what to do about it. */
 import type { Command } from "commander";
-import { examineAssertion } from "../../doctor/assertion.js";
-import { examineCall } from "../../doctor/call.js";
-import { examineDetection, examineReach } from "../../doctor/deployment.js";
-import { type DoctorInput, type Finding, unknown, type Wording } from "../../doctor/finding.js";
+import { type DoctorInput, examine, type Finding, type Wording } from "../../doctor/index.js";
 import { ConfigurationError, isBivariantError, isConfigurationError } from "../../errors.js";
 import { createAuth, createService, type MachineCredential, type Service } from "../../index.js";
 import { readFileOf } from "../arguments.js";
@@ -154,21 +151,4 @@ async function readJwks(path: string, signal: AbortSignal): Promise<{ readonly v
   } catch {
     return { value: undefined };
   }
-}
-
-/** Yields one finding for each check. A check comes after those that can explain its failure. */
-async function* examine(input: DoctorInput): AsyncGenerator<Finding> {
-  const reach = await examineReach(input);
-  yield* reach.findings;
-  const { canSign, jwks, findings } = await examineAssertion(input, reach.correctionMs);
-  yield* findings;
-  const { variant, other, finding } = await examineDetection(input, reach);
-  yield finding;
-  yield* await examineCall(input, { ...reach, canSign, jwks, variant });
-  if (other !== undefined)
-    yield unknown(
-      "other_token",
-      `The client uses the credential of Variant ${variant} here, so that of Variant ${other} was not tried.`,
-      `Try it with bivariant doctor --variant ${other}.`,
-    );
 }

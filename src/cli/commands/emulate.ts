@@ -14,7 +14,7 @@ import type {
   JournalEntry,
   RuleSettings,
 } from "../../emulator/index.js";
-import type { DocumentedApi } from "../../generate/emit/emulation.js";
+import type { DocumentedApi } from "../../generate/internal.js";
 import { collect, invalidFlag, readFileOf, wholeNumber } from "../arguments.js";
 import { FileWatcher, lookEveryMs } from "../file-watcher.js";
 import type { Output, Paint } from "../output.js";
@@ -171,7 +171,7 @@ async function documentedApi(
   signal: AbortSignal,
 ): Promise<DocumentedApi | undefined> {
   if (variantA === undefined && variantB === undefined) return undefined;
-  const { readApi } = await import("../../generate/emit/emulation.js");
+  const { readApi } = await import("../../generate/internal.js");
   return readApi({ A: variantA, B: variantB }, { refs, signal });
 }
 

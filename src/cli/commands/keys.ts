@@ -5,13 +5,13 @@ import { resolve } from "node:path";
 import { promisify } from "node:util";
 import { type Command, Option } from "commander";
 import type { JWK } from "jose";
-import { importSigningKey } from "../../auth/credentials/signing-key.js";
 import {
   ConfigurationError,
   type ConfigurationErrorCode,
   isConfigurationError,
   wireText,
 } from "../../errors.js";
+import { importSigningKey } from "../../internal.js";
 import { invalidFlag } from "../arguments.js";
 import { readPrivateKey, readSecretFile } from "../credentials.js";
 import type { Environment } from "../output.js";

@@ -2,7 +2,7 @@
 import { rm } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import type { Command } from "commander";
-import { readAtMost } from "../../input-file.js";
+import { readAtMost } from "../../internal.js";
 import {
   type Change,
   type Comparison,
@@ -17,10 +17,14 @@ import {
   type SurveyResult,
   survey,
 } from "../../survey/index.js";
-import { stateOf } from "../../survey/result.js";
-import { limits } from "../../survey/rows.js";
-import { mostCharacters } from "../../survey/since.js";
-import { usualConcurrency, usualCustomerTimeoutMs, wrongCustomers } from "../../survey/survey.js";
+import {
+  limits,
+  mostCharacters,
+  stateOf,
+  usualConcurrency,
+  usualCustomerTimeoutMs,
+  wrongCustomers,
+} from "../../survey/internal.js";
 import { invalidFlag, openFileOf, readFileOf, wholeNumber } from "../arguments.js";
 import { exitCodes } from "../error-report.js";
 import { type Output, type Paint, printableText } from "../output.js";
