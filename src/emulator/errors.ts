@@ -45,6 +45,11 @@ export class EmulatorError extends Error {
   }
 }
 
+/** Returns an error with one issue; the message says before it where the issue is. */
+export function issueError(code: EmulatorErrorCode, issue: string, where = ""): EmulatorError {
+  return new EmulatorError(code, where + issue, { issues: [issue] });
+}
+
 /** The path that an issue begins with: "plugins.0.scopes.1: must be …". A part that may be a secret is "…". */
 export const ISSUE_PATH: RegExp = /^([\w.…-]+): /;
 

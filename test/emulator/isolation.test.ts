@@ -66,9 +66,9 @@ test("the journal keeps 10,000 entries, and the customer log 1000", () => {
   for (let i = 0; i < 20_500; i++) journal.record(START, request, 200, journal.arrived());
   expect(journal.entries()).toHaveLength(10_000);
   expect(journal.last()?.id).toBe(20_500);
-  const log = new CustomerLog();
+  const log = new CustomerLog(() => START);
   const refusal = { rule: "bearer.present", expected: "a bearer", actual: "absent" } as const;
-  for (let i = 0; i < 2500; i++) log.record(START, {}, refusal);
+  for (let i = 0; i < 2500; i++) log.record({}, refusal);
   expect(log.entries()).toHaveLength(1000);
 });
 

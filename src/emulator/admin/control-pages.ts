@@ -1,6 +1,6 @@
 // The pages on which a person steers the emulator: the overview with clock and reset, the faults, and the rules.
 import { html } from "hono/html";
-import { EmulatorError } from "../errors.js";
+import { issueError } from "../errors.js";
 import type { Fault, FaultName, FaultReport } from "../faults/faults.js";
 import { parseObject } from "../http/messages.js";
 import { AUTHORIZATION_PATH, TOKEN_PATH_A, TOKEN_PATH_B } from "../http/paths.js";
@@ -34,7 +34,7 @@ function steerClock({ deployment: { time: clock } }: AdminView, fields: URLSearc
   else if (move === "reset") clock.reset();
   else if (move === "set") clock.set(/^-?\d+$/.test(typed) ? Number(typed) : typed);
   else if (typed !== "" && Number.isFinite(Number(typed))) clock.advance(Number(typed) * 1000);
-  else throw new EmulatorError("option_invalid", "clock", { issues: ["clock: must be a number of seconds"] });
+  else throw issueError("option_invalid", "clock: must be a number of seconds");
 }
 
 function overview(view: AdminView): Markup {
@@ -103,8 +103,7 @@ export const faultsPage: AdminPage = {
     "/faults": ({ deployment: { faults } }, fields) => {
       const members = parseObject(fields.get("members") ?? "");
       if (members === undefined) {
-        const issues = ["members: must be a JSON object"];
-        throw new EmulatorError("option_invalid", "members", { issues });
+        throw issueError("option_invalid", "members: must be a JSON object");
       }
       faults.add({ ...members, name: fields.get("name") } as Fault);
     },

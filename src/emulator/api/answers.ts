@@ -1,5 +1,7 @@
 // The documented answers of operations, in the media type that a request accepts.
 
+import { essence } from "../http/messages.js";
+
 /** A row of the module emulation.ts; `body` is absent if the document shows none. */
 export interface DocumentedAnswer {
   readonly status: number;
@@ -60,8 +62,4 @@ function accepted(
 function weighted(range: string): readonly [type: string, weight: number] {
   const [, weight = "1"] = /;\s*q=([\d.]+)/i.exec(range) ?? [];
   return [essence(range), Number(weight)];
-}
-
-function essence(mediaType: string): string {
-  return (mediaType.split(";", 1)[0] ?? "").trim().toLowerCase();
 }

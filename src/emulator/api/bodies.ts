@@ -1,4 +1,5 @@
 // Reads the body of a request by its media type, as the document describes it.
+import { essence } from "../http/messages.js";
 import type { Finding } from "../rules/checks.js";
 import {
   JSON_TYPE,
@@ -84,10 +85,6 @@ function bestMatch(mediaType: string, names: readonly string[]): string | undefi
   const ranges = [wanted, `${wanted.split("/", 1)[0]}/*`, "*/*"];
   const [found] = ranges.flatMap((range) => names.filter((name) => essence(name) === range));
   return found;
-}
-
-function essence(mediaType: string): string {
-  return (mediaType.split(";", 1)[0] ?? "").trim().toLowerCase();
 }
 
 /** `checked` is what the schema describes; undefined if it describes no such value. */

@@ -193,7 +193,7 @@ function checkCall(
  * 7.2). With another status than 401 there is always a body, because an empty 403 "has exactly three causes".
  */
 function refuse(
-  { clock, customerLog, settings }: Deployment,
+  { customerLog, settings }: Deployment,
   refusal: Refusal,
   { tenantId, clientId }: { readonly tenantId: string | undefined; readonly clientId?: string },
 ): Response {
@@ -203,7 +203,7 @@ function refuse(
   const chosen = isOptIn ? pluginTokenRefusedStatus : bearerStatus;
   const { status: ruled, error } = answerTo(refusal);
   const status = isBearer ? chosen : ruled;
-  customerLog.record(clock(), { tenantId, clientId }, { ...refusal, answer: { status } });
+  customerLog.record({ tenantId, clientId }, { ...refusal, answer: { status } });
   const headers = new Headers();
   if (status === 401) {
     // RFC 6750 section 3.1: the answer to a request without authentication information has no error code.

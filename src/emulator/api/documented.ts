@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { OperationEntry } from "../../../generated/operations.js";
 import { mostAlike } from "../../option-names.js";
-import { EmulatorError } from "../errors.js";
+import { issueError } from "../errors.js";
 import { canBeRouted } from "../http/router.js";
 import { type Answers, documentedAnswer, valueAnswer } from "./answers.js";
 import type { Devices } from "./devices.js";
@@ -158,5 +158,5 @@ export function checkResponses({ api: { operations }, respond }: RouteSettings):
   if (unknown === undefined) return;
   const meant = mostAlike(unknown, known);
   const issue = `respond.${unknown}: no operation of \`api\` has this operationId${meant ? `; use ${meant}` : ""}`;
-  throw new EmulatorError("option_invalid", issue, { issues: [issue] });
+  throw issueError("option_invalid", issue);
 }

@@ -1,6 +1,7 @@
 // Reads a call as the document describes it: parameters by their style, the body by its media type.
 
 import { readBytes } from "../http/messages.js";
+import { decoded } from "../http/router.js";
 import type { EmulatorRules, Finding, Refusal } from "../rules/checks.js";
 import { type BodyReading, type DocumentedBody, readDocumentedBody } from "./bodies.js";
 import {
@@ -81,7 +82,7 @@ function readParams(
 ): { params: CallParams; finding?: Finding | undefined } {
   const names = parameters.map(({ name }) => name);
   const params: Record<keyof CallParams, Map<string, unknown>> = {
-    path: new Map(Object.entries(sent.path).map(([name, text]) => [name, decodedOr(text)])),
+    path: new Map(Object.entries(sent.path).map(([name, text]) => [name, decoded(text)])),
     query: new Map(),
     header: new Map(),
     cookie: new Map(),
@@ -101,9 +102,9 @@ function readParams(
 }
 
 function plainParams({ path, query, cookies }: SentParameters): { params: CallParams; finding?: undefined } {
-  const decoded = Object.entries(path).map(([name, text]) => [name, decodedOr(text)]);
+  const texts = Object.entries(path).map(([name, text]) => [name, decoded(text)]);
   return {
-    params: { path: Object.fromEntries(decoded), query: byName(query), header: {}, cookie: byName(cookies) },
+    params: { path: Object.fromEntries(texts), query: byName(query), header: {}, cookie: byName(cookies) },
   };
 }
 
@@ -118,14 +119,6 @@ function byName(pairs: Pairs): Record<string, string | string[]> {
   }
   const members = [...values].map(([name, own]) => [name, own.length === 1 ? own[0] : own]);
   return Object.fromEntries(members);
-}
-
-function decodedOr(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 async function readBody(described: Described | undefined, request: Request): Promise<BodyReading> {

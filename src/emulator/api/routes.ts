@@ -1,5 +1,5 @@
 // The table of all routes: the described ones, those of documents, declared ones and invented ones.
-import { EmulatorError } from "../errors.js";
+import { issueError } from "../errors.js";
 import { AUTHORIZATION_PATH, CONSENT_PATH, LOGIN_PATH, TOKEN_PATH_A, TOKEN_PATH_B } from "../http/paths.js";
 import {
   checkResponses,
@@ -88,7 +88,7 @@ export function routeTable(settings: RouteSettings): ServedRoute[] {
   for (const { route, at } of declared) {
     if (take(route) && !isReserved(route.path, settings)) continue;
     const issue = `${at}: ${route.operationId} (${route.method} ${route.path}) is taken`;
-    throw new EmulatorError("route_conflict", issue, { issues: [issue] });
+    throw issueError("route_conflict", issue);
   }
   const all = [...described, ...routes, ...[...ofApi, ...inventedRoutes].filter(take)];
   const rank = new Map(all.map((route) => [route, rankOf(route.path)]));

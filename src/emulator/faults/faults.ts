@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { z } from "zod";
-import { EmulatorError, isJson, parseInput } from "../errors.js";
+import { isJson, issueError, parseInput } from "../errors.js";
 import { GRANTS, type Grant } from "../oauth.js";
 import type { RandomSource } from "../state/expiring-map.js";
 
@@ -321,7 +321,7 @@ export class EmulatorFaults {
     const known = operation === undefined ? [] : this.#operations();
     if (operation !== undefined && !known.includes(operation)) {
       const issue = `match.operation: must be one of ${known.join(", ")}`;
-      throw new EmulatorError("option_invalid", `fault ${name}: ${issue}`, { issues: [issue] });
+      throw issueError("option_invalid", issue, `fault ${name}: `);
     }
     const seed = parsed.seed ?? (parsed.probability && this.#random.bytes(4).readUInt32BE());
     this.#added += 1;

@@ -75,11 +75,11 @@ export function createApp(settings: Settings, prefix: string): App {
     const [match] = versionless.at(path);
     if (VERSIONED.test(path)) {
       const refusal = { rule: "path.known", expected, actual: "another path" } as const;
-      if (!note.detectionProbe) deployment.customerLog.record(deployment.clock(), {}, refusal);
+      if (!note.detectionProbe) deployment.customerLog.record({}, refusal);
     } else if (match !== undefined) {
       const finding = { expected: "the segment v1", actual: "a path without a version" };
       const caller = { tenantId: match.parameters.tenantId };
-      deployment.customerLog.record(deployment.clock(), caller, { rule: "path.version", ...finding });
+      deployment.customerLog.record(caller, { rule: "path.version", ...finding });
     }
     return Response.json({ error: "not_found" }, { status: 404 });
   };
@@ -172,7 +172,7 @@ function refuseMethod(
   const rule = here[0]?.operation.methodRule;
   if (rule !== undefined) {
     const refusal = { rule, expected: "POST", actual: shown(request.method) };
-    deployment.customerLog.record(deployment.clock(), { tenantId }, refusal);
+    deployment.customerLog.record({ tenantId }, refusal);
   }
   return new Response(null, { status: 405, headers: { allow, "content-length": "0" } });
 }

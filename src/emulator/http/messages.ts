@@ -62,10 +62,15 @@ export function parseObject(text: string): Readonly<Record<string, unknown>> | u
   return isObject ? (value as Readonly<Record<string, unknown>>) : undefined;
 }
 
+/** A media type without its parameters. */
+export function essence(mediaType: string): string {
+  return (mediaType.split(";", 1)[0] ?? "").trim().toLowerCase();
+}
+
 /** Whether the type is the given one, in UTF-8. Other parameters are ignored (RFC 9110 section 8.3.1). */
 export function isMediaType(header: string | null, expected: string): boolean {
-  const [type = "", ...parameters] = (header ?? "").split(";");
-  if (type.trim().toLowerCase() !== expected) return false;
+  const [, ...parameters] = (header ?? "").split(";");
+  if (essence(header ?? "") !== expected) return false;
   return parameters.every((parameter) => {
     const [name = "", value = ""] = parameter.split("=");
     return name.trim().toLowerCase() !== "charset" || /^"?utf-?8"?$/i.test(value.trim());

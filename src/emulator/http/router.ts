@@ -73,7 +73,7 @@ function takeValues(segment: string, literals: readonly string[], values: string
 }
 
 /** A parameter that is not valid UTF-8 stays as it was sent. */
-function decoded(value: string): string {
+export function decoded(value: string): string {
   try {
     return decodeURIComponent(value);
   } catch {

@@ -58,10 +58,13 @@ const CAPACITY = 1000;
  * emulator.customerLog.entries({ requestId: refused?.id }); // why that request was refused
  */
 export class CustomerLog {
+  readonly #clock: () => number;
   readonly #entries: BoundedList<CustomerLogEntry>;
   readonly #request: RequestNote | undefined;
 
-  constructor(entries?: BoundedList<CustomerLogEntry>, request?: RequestNote) {
+  /** @internal */
+  constructor(clock: () => number, entries?: BoundedList<CustomerLogEntry>, request?: RequestNote) {
+    this.#clock = clock;
     this.#entries = entries ?? new BoundedList(CAPACITY);
     this.#request = request;
   }
@@ -83,12 +86,11 @@ export class CustomerLog {
 
   /** The same log for one request. A refusal also writes its rule to the journal entry. @internal */
   of(request: RequestNote): CustomerLog {
-    return new CustomerLog(this.#entries, request);
+    return new CustomerLog(this.#clock, this.#entries, request);
   }
 
   /** @internal */
   record(
-    at: number,
     caller: { readonly tenantId?: string | undefined; readonly clientId?: string | undefined },
     refusal: Refusal,
   ): void {
@@ -98,7 +100,7 @@ export class CustomerLog {
     const request = this.#request;
     if (request !== undefined) request.rule = rule;
     this.#entries.add({
-      at,
+      at: this.#clock(),
       ...(request !== undefined && { requestId: request.id }),
       ...(tenantId !== undefined && { tenantId: shownTenant(tenantId) }),
       ...(clientId && isQuotable(clientId) && { clientId }),

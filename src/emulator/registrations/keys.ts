@@ -1,6 +1,6 @@
 // The keys of plugins: a registered JWKS holds public RSA keys for RS256, and a plugin without one gets a test key.
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
-import { EmulatorError } from "../errors.js";
+import { type EmulatorError, issueError } from "../errors.js";
 import { fixedKeys } from "./fixed-keys.js";
 
 /** RFC 7518 section 3.3: "A key of size 2048 bits or larger MUST be used". */
@@ -56,8 +56,7 @@ function readKey(jwk: Record<string, unknown>, path: string): RegisteredKey {
 }
 
 function invalid(path: string, problem: string): EmulatorError {
-  const issue = `jwks.${path}: ${problem}`;
-  return new EmulatorError("key_invalid", issue, { issues: [issue] });
+  return issueError("key_invalid", `jwks.${path}: ${problem}`);
 }
 
 export interface PluginIdentity {

@@ -1,6 +1,6 @@
 // The plugins: registration, update, and their grants.
 import { z } from "zod";
-import { EmulatorError } from "../errors.js";
+import { issueError } from "../errors.js";
 import {
   clientIdSchema,
   identitySchema,
@@ -117,7 +117,7 @@ export class Plugins extends Registry<Plugin, [tenantId: string, clientId: strin
         const { tenantId, clientId, type, enabled = true, name = clientId, pageUrl, devices } = sheet;
         if (pageUrl !== undefined && type === "service") {
           const issue = "pageUrl: only a user-interface plugin has a page";
-          throw new EmulatorError("registration_invalid", `plugin: ${issue}`, { issues: [issue] });
+          throw issueError("registration_invalid", issue, "plugin: ");
         }
         // "A narrowing of the grant takes effect within minutes without the token changing" (section 2.1).
         const until = now + narrowingDelayMs;

@@ -1,7 +1,7 @@
 // Checks of rules, the refusals that they report, and the switches that skip them.
 import { z } from "zod";
 import { isName, mostAlike } from "../../option-names.js";
-import { EmulatorError } from "../errors.js";
+import { EmulatorError, type EmulatorErrorCode, issueError } from "../errors.js";
 import { emulatorRules, type RuleAnswer, type RuleId } from "../rules.js";
 
 /** The expected and the received value, in words that are safe to log (see `shown`). */
@@ -15,6 +15,13 @@ export interface Refusal extends Finding {
   readonly rule: RuleId;
   /** The answer, if an option chooses another than the rule's own. */
   readonly answer?: RuleAnswer;
+}
+
+/** The error of an in-process call where a page would refuse. `who` is the page. */
+export function refusalError(code: EmulatorErrorCode, who: string, refusal: Refusal): EmulatorError {
+  const { rule, expected, actual } = refusal;
+  const message = `${who}: ${emulatorRules[rule].says} Expected ${expected}, got ${actual}.`;
+  return new EmulatorError(code, message, { issues: [rule] });
 }
 
 export function answerTo({ rule, answer }: Refusal): RuleAnswer {
@@ -67,8 +74,7 @@ export class EmulatorRules {
   /** @throws EmulatorError `option_invalid` for an unknown rule, or one without a switch. */
   enforce(rule: RuleId, enforced: boolean): void {
     const problem = switchProblem(rule, enforced);
-    const issue = `rules: ${problem}`;
-    if (problem !== undefined) throw new EmulatorError("option_invalid", issue, { issues: [issue] });
+    if (problem !== undefined) throw issueError("option_invalid", `rules: ${problem}`);
     if (enforced) this.#off.delete(rule);
     else this.#off.add(rule);
   }

@@ -162,7 +162,7 @@ export function createDeployment(
     hostSessions: new SecretMap(random),
     loginSessions: new SecretMap(random),
     faults: new EmulatorFaults(random, () => operationsOf(settings)),
-    customerLog: new CustomerLog(),
+    customerLog: new CustomerLog(() => time.now()),
     journal: new Journal(),
     flows: new FlowRecord(() => time.now()),
   };

@@ -207,7 +207,7 @@ async function readRequest(
 }
 
 function logged({ deployment, tenantId }: HostVisit, refusal: Refusal): Refusal {
-  deployment.customerLog.record(deployment.clock(), { tenantId }, refusal);
+  deployment.customerLog.record({ tenantId }, refusal);
   return refusal;
 }
 

@@ -1,15 +1,14 @@
 // A launch of a user-interface plugin: the host application opens it, and authorises it once for a code challenge.
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { EmulatorError, parseInput } from "../errors.js";
+import { type EmulatorError, parseInput } from "../errors.js";
 import { isCodeChallenge } from "../oauth.js";
 import { TO_BROWSER, TO_FRONT } from "../records/flow.js";
 import { identitySchema } from "../registrations/fields.js";
 import { operatorNames } from "../registrations/operators.js";
 import { pluginNames } from "../registrations/plugins.js";
-import { type Refusal, unless } from "../rules/checks.js";
+import { type Refusal, refusalError, unless } from "../rules/checks.js";
 import { shown } from "../rules/shown.js";
-import { emulatorRules } from "../rules.js";
 import type { Deployment } from "../state/deployment.js";
 import { CODE_MEMORY_MS, type LaunchIdentity } from "./launch-codes.js";
 
@@ -176,13 +175,12 @@ export function launchInProcess(current: () => Deployment, input: unknown): Laun
   };
 }
 
-function logged({ clock, customerLog }: Deployment, identity: LaunchIdentity, refusal: Refusal): Refusal {
+function logged({ customerLog }: Deployment, identity: LaunchIdentity, refusal: Refusal): Refusal {
   const { tenantId, clientId } = identity;
-  customerLog.record(clock(), { tenantId, clientId }, refusal);
+  customerLog.record({ tenantId, clientId }, refusal);
   return refusal;
 }
 
-function refusedLaunch({ rule, expected, actual }: Refusal): EmulatorError {
-  const problem = `the host refuses the launch: ${emulatorRules[rule].says} Expected ${expected}, got ${actual}.`;
-  return new EmulatorError("launch_refused", problem, { issues: [rule] });
+function refusedLaunch(refusal: Refusal): EmulatorError {
+  return refusalError("launch_refused", "the host refuses the launch", refusal);
 }

@@ -57,7 +57,7 @@ export async function answerTokenRequest(
   const refusal = isMalformed(read, granted.rule) ? { ...granted, answer } : granted;
   // An unregistered client_id is logged too, so that the refusals of a plugin are found before its registration.
   const unregisteredId = "rule" in read || !isMadeUpId(read.client_id ?? "") ? undefined : read.client_id;
-  customerLog.record(clock(), { tenantId, clientId: note.clientId ?? unregisteredId }, refusal);
+  customerLog.record({ tenantId, clientId: note.clientId ?? unregisteredId }, refusal);
   const { status, error } = answerTo(refusal);
   const error_description = FIXED_DESCRIPTION + (settings.fixedTextFullStop ? "." : "");
   return answered(Response.json({ error, error_description }, { status, headers: NOT_STORED }), refusal.rule);
@@ -87,7 +87,7 @@ function checkRate(deployment: Deployment, tenantId: string): Response | undefin
   if (freesAt === undefined) return undefined;
   const actual = `one frees in ${freesAt - now} ms`;
   const finding = { expected: "a free slot in the tenant's window", actual };
-  customerLog.record(now, { tenantId }, { rule: "token-request.rate-limit", ...finding });
+  customerLog.record({ tenantId }, { rule: "token-request.rate-limit", ...finding });
   // Rounded up to whole seconds, so that a client that waits that long is admitted.
   const date = new Date(Math.ceil(freesAt / 1000) * 1000).toUTCString();
   const value = rateLimit.retryAfter === "date" ? date : String(Math.ceil((freesAt - now) / 1000));

@@ -7,7 +7,7 @@ import { type Flow, recordAuthorization, recordCallback } from "../records/flow.
 import type { ApiClient } from "../registrations/clients.js";
 import { isSameRedirectUri, scopeSchema } from "../registrations/fields.js";
 import { isPasswordOf, type Operator } from "../registrations/operators.js";
-import { type Checks, firstRefusal, type Refusal, unless } from "../rules/checks.js";
+import { type Checks, firstRefusal, type Refusal, refusalError, unless } from "../rules/checks.js";
 import { shown, shownUri } from "../rules/shown.js";
 import { emulatorRules, type RuleId } from "../rules.js";
 import type { AuthorizationRequest, Deployment } from "../state/deployment.js";
@@ -88,9 +88,8 @@ export function refuseAuthorization(
   flow: Flow,
   refused: RefusedAuthorization,
 ): string | undefined {
-  const { clock, customerLog } = deployment;
   const { rule, callback } = refused;
-  customerLog.record(clock(), callback?.client ?? {}, refused);
+  deployment.customerLog.record(callback?.client ?? {}, refused);
   if (callback === undefined) return undefined;
   const url = refusedCallback(deployment, callback, rule);
   recordCallback(deployment, flow, url, { rule });
@@ -171,7 +170,7 @@ export function decide(
   }
   const caller = { tenantId: person?.tenantId ?? client.tenantId, clientId };
   const finding = { expected: "the person's consent", actual: "the person refused" };
-  customerLog.record(now, caller, { rule: "login.consent", ...finding });
+  customerLog.record(caller, { rule: "login.consent", ...finding });
   return refusedCallback(deployment, request, "login.consent");
 }
 
@@ -210,7 +209,7 @@ export interface LoginRequest {
 
 /** Implements `Emulator.login`. An error for the app is not thrown but is in the callback, in place of `code`. */
 export function loginInProcess(deployment: Deployment, input: unknown): { callbackUrl: string } {
-  const { clock, customerLog, publicUrl } = deployment;
+  const { customerLog, publicUrl } = deployment;
   const base = `${publicUrl()}/`;
   const schema = z.strictObject({
     url: z.string().refine((url) => URL.canParse(url, base), "must be a URL"),
@@ -224,10 +223,7 @@ export function loginInProcess(deployment: Deployment, input: unknown): { callba
     const message = `the URL is not the authorization endpoint ${AUTHORIZATION_PATH}`;
     throw new EmulatorError("login_refused", message);
   }
-  const refused = ({ rule, expected, actual }: Refusal) => {
-    const message = `the page refuses the login: ${emulatorRules[rule].says} Expected ${expected}, got ${actual}.`;
-    return new EmulatorError("login_refused", message, { issues: [rule] });
-  };
+  const refused = (refusal: Refusal) => refusalError("login_refused", "the page refuses the login", refusal);
   const read = readAuthorizationRequest(deployment, url.searchParams);
   const flow = recordAuthorization(deployment, url.searchParams, read);
   if ("rule" in read) {
@@ -238,7 +234,7 @@ export function loginInProcess(deployment: Deployment, input: unknown): { callba
   const person = findPerson(deployment, read.client, login);
   if ("rule" in person) {
     const caller = { tenantId: login.tenantId, clientId: read.client.clientId };
-    customerLog.record(clock(), caller, person);
+    customerLog.record(caller, person);
     throw refused(person);
   }
   const { decision } = login;

@@ -193,7 +193,7 @@ async function logIn(visit: LoginVisit): Promise<Response> {
   recordLogin(deployment, id, claimed, fields.get("password") ?? undefined, person);
   if ("rule" in person) {
     const { tenantId = asked.client.tenantId } = claimed;
-    deployment.customerLog.record(deployment.clock(), { tenantId, clientId: asked.client.clientId }, person);
+    deployment.customerLog.record({ tenantId, clientId: asked.client.clientId }, person);
     return loginPage(visit, claimed);
   }
   note.tenantId = person.tenantId;
@@ -228,6 +228,6 @@ function personOf({ deployment, session, asked }: LoginVisit): Operator | undefi
 }
 
 function refuse(deployment: Deployment, refusal: Refusal): Promise<Response> {
-  deployment.customerLog.record(deployment.clock(), {}, refusal);
+  deployment.customerLog.record({}, refusal);
   return loginErrorPage(deployment, refusal.rule);
 }

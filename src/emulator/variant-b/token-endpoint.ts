@@ -34,7 +34,7 @@ export async function answerClientRequest(
   note: RequestNote,
   grants: readonly Grant[],
 ): Promise<Response> {
-  const { clock, customerLog, settings, switches } = deployment;
+  const { customerLog, settings, switches } = deployment;
   const read = await readRequest(switches, request, grants);
   const answered = recordTokenRequest(deployment, read);
   const caller = "rule" in read ? {} : callerOf(deployment, read);
@@ -44,7 +44,7 @@ export async function answerClientRequest(
     // Errors are not shown. By default they have the shape of RFC 6749 section 5.2 and quote the rule.
     const { answer, says } = emulatorRules[outcome.rule];
     const status = settings.clientErrorStatus ?? answer.status;
-    customerLog.record(clock(), caller, { ...outcome, answer: { ...answer, status } });
+    customerLog.record(caller, { ...outcome, answer: { ...answer, status } });
     const standard = { error: answer.error, error_description: `Refused by the rule: ${says}` };
     const body = settings.clientErrorBody ?? standard;
     return answered(Response.json(body, { status, headers: NOT_STORED }), outcome.rule);
