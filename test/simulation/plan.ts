@@ -100,24 +100,32 @@ export interface Plan {
   readonly acts: readonly ActPlan[];
 }
 
+/** The share of large worlds: any size up to 8 processes, 20 customers, 10 faults and 80 acts is as likely as another. */
+const shareOfLarge = 0.005;
+
 export function planOf(seed: number): Plan {
   const random = randomOf(seed);
   const below = (most: number) => Math.floor(random() * most);
   const pick = <T>(from: readonly T[]): T => from[below(from.length)] as T;
   const chance = (share: number) => random() < share;
   // Most worlds are small: what needs few parts is found soon, and many are played in the time of a large one.
-  const size = chance(0.85) ? 0.1 : chance(0.7) ? 0.25 : chance(0.7) ? 0.5 : 1;
-  const many = <T>(most: number, make: (index: number) => T) =>
-    Array.from({ length: 1 + below(Math.max(most * size, 2)) }, (_, index) => make(index));
-  const lifeMs = Math.ceil((5 + 45 * Math.max(size, 0.3) * random()) * 60_000);
+  const isLarge = chance(shareOfLarge);
+  /** In a small world there is one, and one more with a chance of `more`, again and again. */
+  const many = <T>(most: number, more: number, make: (index: number) => T) => {
+    let length = 1;
+    if (isLarge) length += below(most);
+    else while (length < most && chance(more)) length++;
+    return Array.from({ length }, (_, index) => make(index));
+  };
+  const lifeMs = Math.ceil((2 + (isLarge ? 48 : 16) * random()) * 60_000);
   // In three of ten worlds nothing goes wrong, so that needless requests are noticed.
   const isQuiet = chance(0.3);
   const isRare = (share: number) => !isQuiet && chance(share);
-  const processes = many(8, () => ({
+  const processes = many(8, 0.35, () => ({
     rate: 1 + (random() - 0.5) / 5_000,
     offsetMs: isRare(0.5) ? below(120_000) - 60_000 : 0,
   }));
-  const customers = many(20, (index) => ({
+  const customers = many(20, 0.25, (index) => ({
     tenantId: `tenant-${index}`,
     variant: pick(["A", "B"] as const),
     ...(chance(0.1) && { trouble: pick(["unknown", "wrong key"] as const) }),
@@ -125,17 +133,20 @@ export function planOf(seed: number): Plan {
     ...(isRare(0.2) && { rotatesAt: below(lifeMs) }),
   }));
   const store = pick(["none", "own", "shared", "redis", "redis", "redis"] as const);
-  const kinds = faultKinds.filter((kind) => {
+  const possible = faultKinds.filter((kind) => {
     // In the memory that processes share, a dead one would hold its lock for ever.
     if (store === "shared" && kind === "death") return false;
     return store === "redis" || !kind.startsWith("store");
   });
+  // A small world has few kinds of fault, so that one does not hide what another would show.
+  const often = ["429 for a while", "503", "lost after"] as const;
+  const kinds = isLarge ? possible : many(4, 0.4, () => pick(chance(0.15) ? often : possible));
   let before: FaultPlan | undefined;
   const fault = (): FaultPlan => {
     // Often one trouble comes during another.
     const at = before && chance(0.4) ? before.at + below(before.until - before.at) : below(lifeMs);
     before = {
-      kind: chance(0.15) ? pick(["429 for a while", "503", "lost after"] as const) : pick(kinds),
+      kind: pick(kinds),
       at,
       until: Math.min(at + 1_000 + below(120_000), lifeMs),
       process: below(processes.length),
@@ -147,10 +158,10 @@ export function planOf(seed: number): Plan {
     };
     return before;
   };
-  const faults = isQuiet ? [] : many(10, fault);
+  const faults = isQuiet ? [] : many(10, 0.5, fault);
   // Machines and people meet other faults, so most worlds are about one of them.
-  const shareOfPeople = pick([0.1, 0.1, 0.85]);
-  const acts = many(80, (): ActPlan[] => {
+  const shareOfPeople = isLarge ? 0.5 : pick([0, 0, 0, 1, 1, 0.4]);
+  const acts = many(80, 0.65, (): ActPlan[] => {
     // Much happens while something goes wrong, and soon after it.
     const near = faults.length > 0 && chance(0.5) ? pick(faults) : undefined;
     const at = near ? Math.max(0, near.at - 5_000) + below(near.until - near.at + 20_000) : below(lifeMs);
@@ -161,16 +172,18 @@ export function planOf(seed: number): Plan {
       kind,
       at,
       customer: below(customers.length),
-      person: below(2),
+      person: chance(0.7) ? 0 : 1,
       process: below(processes.length),
     };
     if (kind === "sign in") return [{ ...act, isImpatient: chance(0.3) }];
+    // Often several processes need the same token at once.
+    const callers = chance(0.3) ? [...processes.keys()] : [act.process];
+    if (kind === "visit") return callers.map((process) => ({ ...act, process }));
     if (kind !== "call") return [act];
     const abortAfterMs = isRare(0.15) ? pick([0, 50, 1_000, 8_000]) : undefined;
     const isHeld = chance(0.3);
     const isInvalidated = isRare(0.1);
-    // Often several processes need the same token at once, and each of them several times in a row.
-    const callers = chance(0.3) ? [...processes.keys()] : [act.process];
+    // Or one of them needs it several times in a row.
     const gaps = chance(0.25) ? [0, pick([0, 5, 300]), pick([600, 1_500])] : [0];
     return callers.flatMap((process) =>
       gaps.map((gap) => ({ ...act, at: at + gap, process, abortAfterMs, isHeld, isInvalidated })),
@@ -198,6 +211,10 @@ export function planOf(seed: number): Plan {
     acts,
   };
 }
+
+/** Whether machines make calls in a world, and whether people come. */
+export const hasMachines = ({ acts }: Plan): boolean => acts.some(({ kind }) => kind === "call");
+export const hasPeople = ({ acts }: Plan): boolean => acts.some(({ kind }) => kind !== "call");
 
 type Part = "faults" | "acts" | "processes" | "customers";
 

@@ -26,6 +26,7 @@ export interface SimulatedProcess extends Owner {
   readonly name: string;
   readonly index: number;
   readonly connector: Connector;
+  /** Made when a person first comes. */
   readonly backend: Backend;
   /** The last service for each tenant. */
   readonly held: Map<string, Service>;
@@ -52,7 +53,12 @@ export function startProcess(
 ): SimulatedProcess {
   const { plan, scheduler, rules, service, random, note, faultOf } = world;
   const { rate = 1, offsetMs = 0 } = plan.processes[index] ?? {};
+  let made: Backend | undefined;
   const self = {
+    get backend(): Backend {
+      made ??= openBackend();
+      return made;
+    },
     name: `p${index}.${life}`,
     index,
     isDead: false,
@@ -131,14 +137,15 @@ export function startProcess(
       authorizationEndpoint: `${SERVICE}/v1/auth/authorize`,
     };
   });
-  const backend = createBackend({
-    ...common,
-    fetch: fetchOf(`${self.name}'s backend`),
-    publicUrl: OWN,
-    session: { cookie: plan.hasCookies },
-    deployments: ({ tenantId = "" }) => ({ tenantId, baseUrl: SERVICE, hostOrigin: HOST, launch, login }),
-    onError: (error) => rules.shown(error),
-    onEvent: onEvent as NonNullable<Parameters<typeof createBackend>[0]["onEvent"]>,
-  });
-  return Object.assign(self, { connector, backend, clock });
+  const openBackend = () =>
+    createBackend({
+      ...common,
+      fetch: fetchOf(`${self.name}'s backend`),
+      publicUrl: OWN,
+      session: { cookie: plan.hasCookies },
+      deployments: ({ tenantId = "" }) => ({ tenantId, baseUrl: SERVICE, hostOrigin: HOST, launch, login }),
+      onError: (error) => rules.shown(error),
+      onEvent: onEvent as NonNullable<Parameters<typeof createBackend>[0]["onEvent"]>,
+    });
+  return Object.assign(self, { connector, clock });
 }

@@ -243,8 +243,14 @@ export class Rules {
 
   /** What a caller, a log or a reader of the store sees. */
   shown(value: unknown): void {
-    const text = typeof value === "string" ? value : inspect(value, { depth: 8 });
+    const text = typeof value === "string" ? value : textOf(value);
     const secret = text.match(/[\w.-]{15,}/g)?.find((word) => this.#secrets.has(word));
     if (secret !== undefined) this.break("no secret", `something shows ${secret.slice(0, 12)}…`);
   }
+}
+
+/** The text of whatever is shown. Most events hold no objects, and need not be inspected. */
+function textOf(value: unknown): string {
+  const members = value instanceof Error ? [value] : Object.values(Object(value));
+  return members.map((one) => (Object(one) === one ? inspect(one, { depth: 8 }) : String(one))).join("\n");
 }

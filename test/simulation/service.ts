@@ -2,19 +2,19 @@
 import { createEmulator, type Emulator } from "../../src/emulator/index.js";
 import type { ServicePluginSettings } from "../../src/index.js";
 import { newPkce } from "../emulator/signing-key.js";
-import { otherRsaKey, pkcs8, publicJwk, rsaKey } from "../support/keys.js";
-import type { CustomerPlan, Plan } from "./plan.js";
+import { once, otherRsaKey, pkcs8, publicJwk, rsaKey } from "../support/keys.js";
+import { type CustomerPlan, hasMachines, hasPeople, type Plan } from "./plan.js";
 
 export const SERVICE = "https://service.example";
 export const OWN = "https://planner.example";
 export const HOST = "https://host.example";
 
 const scopes = ["devices:read"];
-const publicKeys = () => [
+const publicKeys = once(() => [
   { ...publicJwk(rsaKey()), kid: "key-1" },
   { ...publicJwk(otherRsaKey()), kid: "key-2" },
-];
-const privateKeys = () => [pkcs8(rsaKey()), pkcs8(otherRsaKey())];
+]);
+const privateKeys = once(() => [pkcs8(rsaKey()), pkcs8(otherRsaKey())]);
 
 /** Emulators by their options. Each serves many worlds, since one without changes is reset in a tenth of the time. */
 const emulators = new Map<string, Emulator>();
@@ -50,7 +50,8 @@ export type Approval =
 export class SimulatedService {
   readonly #plan: Plan;
   readonly #now: () => number;
-  readonly #emulators: Readonly<Record<"A" | "B", Emulator>>;
+  /** Those of the variants that a customer is of. */
+  readonly #emulators: Readonly<Partial<Record<"A" | "B", Emulator>>>;
   readonly #disabled = new Map<string, number>();
 
   /** `now` returns the milliseconds since the world began, and `epochNow` the service's own time. */
@@ -58,11 +59,12 @@ export class SimulatedService {
     epoch = epochNow;
     this.#plan = plan;
     this.#now = now;
-    this.#emulators = { A: emulatorOf("A", plan), B: emulatorOf("B", plan) };
-    for (const customer of plan.customers) {
-      for (const variant of customer.movesAt === undefined ? [customer.variant] : (["A", "B"] as const))
-        this.#register(variant, customer);
-    }
+    const variants = (["A", "B"] as const).filter((variant) =>
+      plan.customers.some((customer) => isServed(customer, variant)),
+    );
+    this.#emulators = Object.fromEntries(variants.map((variant) => [variant, emulatorOf(variant, plan)]));
+    for (const customer of plan.customers)
+      for (const variant of variants) if (isServed(customer, variant)) this.#register(variant, customer);
   }
 
   variantOf({ variant, movesAt = Number.POSITIVE_INFINITY }: CustomerPlan): "A" | "B" {
@@ -70,23 +72,31 @@ export class SimulatedService {
     return variant === "A" ? "B" : "A";
   }
 
+  #of(variant: "A" | "B"): Emulator {
+    return this.#emulators[variant] as Emulator;
+  }
+
   #register(variant: "A" | "B", { tenantId, trouble }: CustomerPlan): void {
-    const emulator = this.#emulators[variant];
+    const emulator = this.#of(variant);
+    const people = hasPeople(this.#plan);
     const machine =
-      trouble === undefined || (trouble === "wrong key" && (variant === "B" || this.#plan.isSigned));
-    for (const userId of [`ada-of-${tenantId}`, `bob-of-${tenantId}`])
+      hasMachines(this.#plan) &&
+      (trouble === undefined || (trouble === "wrong key" && (variant === "B" || this.#plan.isSigned)));
+    for (const userId of people ? [`ada-of-${tenantId}`, `bob-of-${tenantId}`] : [])
       emulator.registerOperator({ tenantId, userId, capabilities: scopes });
     if (variant === "A") {
       const [first] = publicKeys();
       const jwks = { keys: [first ?? {}] };
       if (machine) emulator.registerPlugin({ clientId: "plugin", tenantId, type: "service", jwks, scopes });
-      emulator.registerPlugin({ clientId: "planner", tenantId, type: "user_interface", jwks, scopes });
+      if (people)
+        emulator.registerPlugin({ clientId: "planner", tenantId, type: "user_interface", jwks, scopes });
       return;
     }
     const clientSecret = `secret-1-of-${tenantId}`;
     if (machine) emulator.registerServiceAccount({ clientId: `account-${tenantId}`, clientSecret, tenantId });
     const redirectUris = [`${OWN}/auth/callback/${tenantId}`];
-    emulator.registerApiClient({ clientId: `portal-${tenantId}`, tenantId, clientSecret, redirectUris });
+    if (people)
+      emulator.registerApiClient({ clientId: `portal-${tenantId}`, tenantId, clientSecret, redirectUris });
   }
 
   /** The number of the key and of the secrets that a customer's settings have now. */
@@ -100,11 +110,11 @@ export class SimulatedService {
     const { A, B } = this.#emulators;
     const jwks = { keys: publicKeys() };
     for (const change of [
-      () => trouble === undefined && A.updatePlugin({ clientId: "plugin", tenantId, jwks }),
-      () => A.updatePlugin({ clientId: "planner", tenantId, jwks }),
+      () => trouble === undefined && A?.updatePlugin({ clientId: "plugin", tenantId, jwks }),
+      () => A?.updatePlugin({ clientId: "planner", tenantId, jwks }),
       () =>
-        trouble === undefined && B.updateServiceAccount({ clientId: `account-${tenantId}`, clientSecret }),
-      () => B.updateApiClient({ clientId: `portal-${tenantId}`, clientSecret }),
+        trouble === undefined && B?.updateServiceAccount({ clientId: `account-${tenantId}`, clientSecret }),
+      () => B?.updateApiClient({ clientId: `portal-${tenantId}`, clientSecret }),
     ])
       ifRegistered(change);
   }
@@ -120,11 +130,11 @@ export class SimulatedService {
       const isOn = before + by > 0;
       const plugin = { clientId: "plugin", tenantId };
       const change = kind === "disabled" ? { enabled: !isOn } : { scopes: isOn ? [] : scopes };
-      ifRegistered(() => this.#emulators.A.updatePlugin({ ...plugin, ...change }));
+      ifRegistered(() => this.#emulators.A?.updatePlugin({ ...plugin, ...change }));
       if (kind === "narrowed") return;
       const clientSecret = isOn ? "none" : `secret-${this.#generation(customer)}-of-${tenantId}`;
       const clientId = `account-${tenantId}`;
-      ifRegistered(() => this.#emulators.B.updateServiceAccount({ clientId, clientSecret }));
+      ifRegistered(() => this.#emulators.B?.updateServiceAccount({ clientId, clientSecret }));
     };
     count(1);
     return () => count(-1);
@@ -139,12 +149,12 @@ export class SimulatedService {
     const jwks = { keys: this.#generation(customer) === 1 ? publicKeys().slice(0, 1) : publicKeys() };
     const account = { clientId: `account-${tenantId}`, tenantId };
     ifRegistered(() => {
-      A.unregisterPlugin({ clientId: "plugin", tenantId });
-      A.registerPlugin({ clientId: "plugin", tenantId, type: "service", jwks, scopes });
+      A?.unregisterPlugin({ clientId: "plugin", tenantId });
+      A?.registerPlugin({ clientId: "plugin", tenantId, type: "service", jwks, scopes });
     });
     ifRegistered(() => {
-      B.unregisterServiceAccount(account);
-      B.registerServiceAccount({ ...account, clientSecret: this.secret(customer) });
+      B?.unregisterServiceAccount(account);
+      B?.registerServiceAccount({ ...account, clientSecret: this.secret(customer) });
     });
   }
 
@@ -165,23 +175,26 @@ export class SimulatedService {
   }
 
   fetch(customer: CustomerPlan, url: string, init: RequestInit): Promise<Response> {
-    return this.#emulators[this.variantOf(customer)].fetch(url, init);
+    return this.#of(this.variantOf(customer)).fetch(url, init);
   }
 
   /** A person opens the plugin in the host application. Throws if the service refuses. */
   launch({ tenantId }: CustomerPlan, userId: string): Approval {
     const { codeVerifier, codeChallenge } = newPkce(crypto.randomUUID() + crypto.randomUUID());
-    const launch = this.#emulators.A.launch({ tenantId, clientId: "planner", userId });
+    const launch = this.#of("A").launch({ tenantId, clientId: "planner", userId });
     const { code } = launch.authorize({ codeChallenge });
     return { variant: "A", code, body: { code, codeVerifier, tenantId, hostOrigin: HOST } };
   }
 
   /** A person allows a login. Throws if the service refuses. */
   login(url: string, userId: string): Approval {
-    const { callbackUrl } = this.#emulators.B.login({ url, userId });
+    const { callbackUrl } = this.#of("B").login({ url, userId });
     return { variant: "B", code: new URL(callbackUrl).searchParams.get("code") ?? "", callbackUrl };
   }
 }
+
+const isServed = ({ variant, movesAt }: CustomerPlan, by: "A" | "B") =>
+  movesAt !== undefined || variant === by;
 
 /** A customer that has not moved is registered for one variant alone. */
 function ifRegistered(change: () => unknown): void {

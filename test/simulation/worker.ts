@@ -37,10 +37,10 @@ export interface Played {
   readonly plan?: Plan;
 }
 
-/** One world in ten is about logins that processes share: their refreshes are rare elsewhere. */
+/** One world in forty is about logins that processes share: their refreshes are rare elsewhere. */
 function worldOf(seed: number, round: RoundName | undefined): Plan {
   if (round !== undefined) return roundOf(seed, round);
-  return seed % 10 === 0 ? roundOf(seed, "kills, pauses and crashes", 10) : planOf(seed);
+  return seed % 40 === 0 ? roundOf(seed, "kills, pauses and crashes", 8) : planOf(seed);
 }
 
 export async function carryOut({

@@ -12,7 +12,7 @@ import {
 import { beginWorld, endWorld } from "./determinism.js";
 import { tenantHeader, type World } from "./network.js";
 import { Person, sharesSessions } from "./people.js";
-import type { ActPlan, FaultKind, FaultPlan, Plan } from "./plan.js";
+import { type ActPlan, type FaultKind, type FaultPlan, hasMachines, type Plan } from "./plan.js";
 import type { Planted } from "./planted.js";
 import { type SimulatedProcess, startProcess } from "./process.js";
 import { randomOf } from "./random.js";
@@ -295,7 +295,7 @@ class Play {
     const scheduler = this.#scheduler;
     const sick = new Map<string, () => Promise<boolean>>();
     const begin = () => {
-      for (const at of this.#processes)
+      for (const at of hasMachines(this.#plan) ? this.#processes : [])
         for (const [index, { tenantId, trouble }] of this.#plan.customers.entries())
           if (trouble === undefined) sick.set(`${at.name} ${tenantId}`, () => this.#call(at, index));
       for (const [index, person] of this.#people.flat().entries()) {

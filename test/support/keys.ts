@@ -6,7 +6,8 @@ export interface KeyPair {
   readonly publicKey: KeyObject;
 }
 
-function once<T>(make: () => T): () => T {
+/** Makes a value when it is first asked for. */
+export function once<T>(make: () => T): () => T {
   let made: { value: T } | undefined;
   return () => {
     made ??= { value: make() };
