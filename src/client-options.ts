@@ -35,7 +35,9 @@ export interface RequestOptions extends ClockOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-export interface AuthOptions extends RequestOptions, TargetRuleOptions {
+export interface AuthOptions
+  extends RequestOptions,
+    Pick<TargetOptions, "allowInsecureHttp" | "tenantIdPattern"> {
   /** How long a caller waits for a rate limit or a failing server, retries included. Default: 60 000. */
   readonly retryDeadlineMs?: number | undefined;
   readonly onEvent?: OnEvent | undefined;
