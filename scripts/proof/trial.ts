@@ -7,10 +7,10 @@ import { git } from "./git.js";
 
 /** The folders of tests for each folder of sources, nearest first. It follows the table of test/README.md. */
 const testsOf: readonly (readonly [source: string, tests: string])[] = [
-  ["src/auth/", "auth lifecycle people connect attacks"],
+  ["src/auth/", "auth lifecycle people connect attacks situations"],
   ["src/http/", "client auth attacks lifecycle"],
   ["src/variants/", "variants connect"],
-  ["src/client/", "client connect types attacks"],
+  ["src/client/", "client connect types attacks situations"],
   ["src/json-schema/", "validate generate"],
   ["src/page/", "page backend"],
   ["src/backend/", "backend attacks"],

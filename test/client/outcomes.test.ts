@@ -106,19 +106,6 @@ describe.each(["A", "B"] as const)("an outcome of Variant %s", (variant) => {
     expect(events).toMatchObject(ways.flatMap(() => [{ type: "call_started" }, refused, finished]));
   });
 
-  test.each([
-    { name: "an HTML page", body: "<html>page-text", type: "text/html" },
-    { name: "JSON that is cut off", body: '{"page-text', type: "application/json" },
-    { name: "JSON declared as HTML", body: "[]", type: "text/html" },
-  ])("a 200 with $name rejects with response_not_json, which quotes none of it", async ({ body, type }) => {
-    const rejection = { name: "UnexpectedResponseError", code: "response_not_json", status: 200 };
-    for (const { send } of client(variant, () => text(body, 200, { "content-type": type })).ways) {
-      const error = await rejectionOf(send());
-      expect(error).toMatchObject(rejection);
-      expect((error as Error).message).not.toContain("page-text");
-    }
-  });
-
   test("unwrap returns the data of a success and throws the ApiError of a failure, from an outcome or a promise", async () => {
     const good = client(variant, () => json([1], 200)).service;
     expect(unwrap(await good.call("listDevices"))).toEqual([1]);

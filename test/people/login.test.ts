@@ -96,36 +96,17 @@ describe("a login", () => {
 });
 
 describe("a callback", () => {
-  const mismatch = "state_mismatch";
-  const [refused, denied] = ["login_refused", "login_denied"];
-  const long = "c".repeat(100_000);
-  const issuer = "https://service.example";
-  test.each<{ name: string; query: (state: string) => string; code: string; issuer?: string }>([
-    { name: "without state", query: () => "code=c", code: mismatch },
-    { name: "with a changed state", query: (state) => `code=c&state=${state}x`, code: mismatch },
-    { name: "with two states", query: (state) => `code=c&state=${state}&state=${state}`, code: mismatch },
-    { name: "with an error and a changed state", query: () => "error=access_denied&state=x", code: mismatch },
-    { name: "with access_denied", query: (state) => `error=access_denied&state=${state}`, code: denied },
-    { name: "with an unknown error", query: (state) => `error=weather&state=${state}`, code: refused },
+  test.each<{ name: string; query: (state: string) => string; code: string }>([
+    { name: "with a changed state", query: (state) => `code=c&state=${state}x`, code: "state_mismatch" },
     {
       name: "with code and error",
       query: (state) => `code=the-code&error=access_denied&state=${state}`,
-      code: denied,
+      code: "login_denied",
     },
-    { name: "with two codes", query: (state) => `code=c&code=d&state=${state}`, code: refused },
-    { name: "without a code", query: (state) => `state=${state}`, code: refused },
-    { name: "with an empty code", query: (state) => `code=&state=${state}`, code: refused },
-    { name: "with a code of 100 kB", query: (state) => `code=${long}&state=${state}`, code: refused },
-    { name: "with an implicit token", query: (state) => `access_token=t&state=${state}`, code: refused },
-    {
-      name: "of another issuer",
-      query: (state) => `code=c&state=${state}&iss=https%3A%2F%2Fevil.example`,
-      ...{ code: refused, issuer },
-    },
-    { name: "without the expected issuer", query: (state) => `code=c&state=${state}`, code: refused, issuer },
-  ])("$name is rejected before its code is sent", async ({ query, code, issuer }) => {
+    { name: "with two codes", query: (state) => `code=c&code=d&state=${state}`, code: "login_refused" },
+  ])("$name is rejected before its code is sent", async ({ query, code }) => {
     const server = loginServer();
-    const options = { ...target, credential: apiClient({ ...client, issuer }), fetch: server.fetch };
+    const options = { ...target, credential: apiClient(client), fetch: server.fetch };
     const back = await backFromLogin(options, query);
     const error = await rejectionOf(completeLogin({ ...options, ...back }));
     expect(error).toMatchObject({ name: "LoginRequiredError", code, variant: "B" });

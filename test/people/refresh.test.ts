@@ -239,10 +239,10 @@ describe("a lost response to a refresh", () => {
     { name: "a reset before the server committed", at: "before", fault: lost },
     { name: "a reset after the server committed", at: "after", fault: lost },
     { name: "a TLS alert", at: "after", fault: broken("ERR_SSL_SSLV3_ALERT_BAD_RECORD_MAC") },
-    ...[200, 202, 302, 408, 500, 502].map((status) => {
-      const fault = async () => Response.json(status < 300 ? {} : { error: "x" }, { status });
-      return { name: `JSON with ${status}`, at: "after" as const, fault, says: ` ${status}` };
-    }),
+    {
+      name: "JSON with 502",
+      ...{ at: "after", fault: async () => Response.json({ error: "x" }, { status: 502 }), says: " 502" },
+    },
   ])("($name) leaves the outcome unknown: nothing is sent again or deleted", async ({ at, fault, says }) => {
     const { auth, server, store, options } = await expiredLogin();
     server[at] = fault;
@@ -428,8 +428,6 @@ describe("with a store that a crash may set back, a refresh token", () => {
 describe("a refresh that is refused", () => {
   test.each([
     { name: "invalid_grant", status: 400, body: { error: "invalid_grant" } },
-    { name: "an unknown error", status: 400, body: { error: "weather" } },
-    { name: "no error but a message", status: 403, body: { message: "no" } },
     { name: "a list", status: 401, body: [17] },
   ])("with $name ends the login", async ({ status, body }) => {
     const { auth, server, store, options } = await expiredLogin();

@@ -54,6 +54,14 @@ const callbacks: readonly Row[] = [
   login("a callback without a code", without("code"), refused),
   login("an empty code", setting("code", ""), refused),
   login("two codes", adding("code", "other"), refused),
+  login(
+    "an implicit token",
+    query((all) => {
+      all.delete("code");
+      all.set("access_token", "t");
+    }),
+    refused,
+  ),
   login("a code outside ASCII", setting("code", "côde"), refused),
   login("a code of 5,000 characters", setting("code", "c".repeat(5_000)), refused),
   { ...login("a code of nobody", setting("code", "unknown"), refused), sent: { code: 1 } },
@@ -69,6 +77,9 @@ const launches: readonly Row[] = [
   launch("a code of nobody", { code: "unknown" }, launchRefused, 1),
   launch("another verifier", { codeVerifier: "w".repeat(43) }, launchRefused, 1),
   launch("a short verifier", { codeVerifier: "v" }, badOption),
+  launch("a verifier of 42 characters", { codeVerifier: "v".repeat(42) }, badOption),
+  launch("a verifier of 129 characters", { codeVerifier: "v".repeat(129) }, badOption),
+  launch("a verifier with a plus", { codeVerifier: `${"v".repeat(43)}+` }, badOption),
   launch("no verifier", { codeVerifier: undefined }, badOption),
   launch("an empty code", { code: "" }, badOption),
   launch("no code", { code: undefined }, badOption),

@@ -60,6 +60,9 @@ const unshownInB: Named<Answer> = {
   "expires_in 1h": fields({ expires_in: "1h" }),
   "expires_in beyond a year": fields({ expires_in: 4e9 }),
   "expires_in true": fields({ expires_in: true }),
+  "an empty expires_in": fields({ expires_in: "" }),
+  "expires_in 1e3": fields({ expires_in: "1e3" }),
+  "expires_in as a list": fields({ expires_in: [3600] }),
 };
 
 /** No token can be read in these, so a code or refresh token that was sent may be spent. */
@@ -70,6 +73,8 @@ const withoutToken: Named<Answer> = {
   "access_token as a number": fields({ access_token: 123_456_789 }),
   "an access_token with a space": fields({ access_token: `${secret} x` }),
   "an access_token with a line break": fields({ access_token: `${secret}\r\nx: y` }),
+  "an access_token as an object": fields({ access_token: { value: secret } }),
+  "an access_token with a control character": fields({ access_token: `${secret}\u0001` }),
   "an access_token outside ASCII": fields({ access_token: `${secret}é` }),
   "an empty object with 201": { status: 201, json: {} },
   "a token under another name": { json: { accessToken: secret } },
@@ -102,6 +107,12 @@ const operators: Named<readonly [Answer, Record<string, unknown>]> = {
   ],
   "revo.user.userId as a leaf key": [flat(leaves), { operator: ada }],
   "userId as a number": [user({ userId: 42 }), { operator: { userId: "42" } }],
+  "leaf keys, some in revo": [
+    flat({ ...leaves, "revo.user.lastname": undefined, revo: { "user.lastname": "Byron" } }),
+    { operator: ada },
+  ],
+  "revo as a text": [fields({ revo: "acme" }), { operator: undefined, tenant: undefined }],
+  "a group that is a number": [roles([{ name: "c", group: 2 }, { group: "g" }]), { roles: [{ name: "c" }] }],
   "userId 0": [user({ userId: 0 }), { operator: { userId: "0" } }],
   "firstname null": [user({ userId: "u-7", firstname: null }), { operator: { userId: "u-7" } }],
   "user null": [user(null), { operator: undefined }],
@@ -122,6 +133,7 @@ const unreadOperators: Named<unknown> = {
   "userId as an object": { userId: {} },
   "an empty userId": { userId: "" },
   "user as a text": "u-7",
+  "a userId that JSON rounds": { userId: 2 ** 53 },
   "user as a list": [ada],
 };
 
