@@ -30,8 +30,6 @@ describe("a GET is allowed", () => {
     { name: "in this process" },
     { name: "from 127.0.0.1", from: "127.0.0.1" },
     { name: "from ::1", from: "::1", url: "http://[::1]:4000/_emulator" },
-    { name: "from an IPv4 address mapped to IPv6", from: "::ffff:127.0.0.1" },
-    { name: "to localhost", url: "http://localhost:4000/_emulator" },
     { name: "to 127.0.0.1", url: "http://127.0.0.1:4000/_emulator" },
     { name: "to the host of publicUrl", url: `${SERVICE}/_emulator`, publicUrl: SERVICE },
     {
@@ -53,7 +51,6 @@ describe("a GET is refused with address_not_allowed", () => {
   const names = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via"];
   const refused: Call[] = [
     { name: "from the network", from: "192.0.2.7" },
-    { name: "from a closed connection", from: "" },
     { name: "from an address that starts like loopback", from: "127.0.0.1.evil.example" },
     {
       name: "from the network with headers that claim loopback",
@@ -74,15 +71,9 @@ describe("a GET is refused with address_not_allowed", () => {
 describe("a GET is refused with host_not_allowed", () => {
   const refused: Call[] = [
     { name: "to a foreign name", url: "http://evil.example/_emulator" },
-    { name: "to a name that ends like localhost", url: "http://evillocalhost/_emulator" },
     { name: "to an address of the network", url: "http://192.0.2.1/_emulator" },
     { name: "with a foreign Host header", headers: { host: "evil.example" } },
     { name: "with a malformed Host header", headers: { host: "evil.example@localhost" } },
-    {
-      name: "with a foreign absolute request target",
-      url: "http://evil.example/_emulator",
-      headers: { host: "localhost" },
-    },
     {
       name: "over the network to a public name",
       ...{ url: `${SERVICE}/_emulator`, publicUrl: SERVICE, from: "127.0.0.1" },
@@ -108,10 +99,6 @@ describe("a POST", () => {
         publicUrl: SERVICE,
         headers: { ...page, origin: SERVICE },
       },
-    },
-    {
-      name: "with Sec-Fetch-Site same-origin is allowed",
-      headers: { ...page, "sec-fetch-site": "same-origin" },
     },
     { name: "with Sec-Fetch-Site none is allowed", headers: { ...page, "sec-fetch-site": "none" } },
     { name: "without Origin is refused", headers: { "content-type": FORM }, code: "origin_not_allowed" },

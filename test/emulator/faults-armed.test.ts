@@ -104,15 +104,11 @@ describe("an invalid fault", () => {
   const rows: { name: string; fault: unknown; field: string }[] = [
     { name: "undefined", fault: undefined, field: "expected object" },
     { name: "no name", fault: {}, field: "name" },
-    { name: "an unknown name", fault: { name: "earthquake" }, field: "name" },
     { name: "an unknown member", fault: { name: "reset", colour: "red" }, field: "colour" },
-    { name: "an unknown moment", fault: { name: "reset", at: "midnight" }, field: "at" },
     { name: "a moment that does not fit a route", fault: early, field: "it must be resource" },
     { name: "a moment that does not fit a token request", fault: resource, field: "it must be after-commit" },
     { name: "a count of 0", fault: { name: "reset", count: 0 }, field: "count" },
-    { name: "an unknown word as count", fault: { name: "reset", count: "forever" }, field: "count" },
     { name: "an unknown match", fault: match({ tenant: "acme" }), field: "match" },
-    { name: "an unknown variant", fault: match({ variant: "C" }), field: "match.variant" },
     {
       name: "an operation that is not served",
       fault: match({ operation: "token" }),
@@ -122,7 +118,6 @@ describe("an invalid fault", () => {
     { name: "a probability of 0", fault: { name: "reset", probability: 0 }, field: "probability" },
     { name: "a probability above 1", fault: { name: "reset", probability: 1.1 }, field: "probability" },
     { name: "a seed without a probability", fault: { name: "reset", seed: 1 }, field: "seed" },
-    { name: "no status", fault: { name: "status" }, field: "status" },
     { name: "a status below 200", fault: status({ status: 101 }), field: "status" },
     { name: "a 204 with a body", fault: status({ status: 204, body: {} }), field: "body" },
     { name: "a body that is a function", fault: status({ body: () => 1 }), field: "body" },
@@ -140,7 +135,6 @@ describe("an invalid fault", () => {
     { name: "a delay too long for a timer", fault: slow({ delayMs: 2 ** 31 }), field: "delayMs" },
     { name: "slow before the token without a delay", fault: slow({ at: "before-token" }), field: "delayMs" },
     { name: "a drip before the token", fault: slow(drip), field: "bytesPerSecond" },
-    { name: "no content type", fault: { name: "content-type" }, field: "contentType" },
     { name: "a skew beyond Date's range", fault: { name: "skewed-date", byMs: 1e15 }, field: "byMs" },
   ];
   const code = "option_invalid";

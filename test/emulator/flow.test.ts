@@ -127,16 +127,6 @@ describe("a login", () => {
 
   const denials = [
     { name: "cancelled at the login page", fields: [{ userId: "", decision: "deny" }], login: [] },
-    {
-      name: "denied at the consent page",
-      fields: [{ userId: "ada", password: "" }, { decision: "deny" }],
-      login: ["Login: Browser to Authorization server | userId=ada password=empty"],
-    },
-    {
-      name: "not decided at the consent page",
-      fields: [{ userId: "ada", password: "" }, {}],
-      login: ["Login: Browser to Authorization server | userId=ada password=empty"],
-    },
   ];
   test.each(denials)("that is $name ends with the error for the client", async ({ fields, login }) => {
     const portal = new Portal();

@@ -77,7 +77,6 @@ describe("an option", () => {
     throw new Error("broken");
   };
   const rows: { name: string; settings: object; issue: RegExp }[] = [
-    { name: "an unknown variant", settings: { variants: ["C"] }, issue: /^variants\.0/ },
     { name: "a misspelt option", settings: { variant: "A" }, issue: /variant/ },
     { name: "a public URL that is a word", settings: { publicUrl: "acme" }, issue: /^publicUrl/ },
     { name: "a user in a URL", settings: { publicUrl: "https://u:hunter2@h.example" }, issue: /^publicUrl/ },
@@ -87,25 +86,17 @@ describe("an option", () => {
     { name: "a refresh path with a query", settings: { refreshPath: "/v1/r?x" }, issue: /^refreshPath/ },
     { name: "a page as refresh path", settings: { refreshPath: "/host/acme" }, issue: /^refreshPath/ },
     { name: "a login as refresh path", settings: { refreshPath: "/v1/auth/login" }, issue: /^refreshPath/ },
-    { name: "an unknown launch state", settings: { launchState: "none" }, issue: /^launchState/ },
     { name: "a bearer status of 200", settings: { bearerStatus: 200 }, issue: /^bearerStatus/ },
     { name: "an empty envelope member", settings: { envelope: { full: "" } }, issue: /^envelope/ },
     { name: "a token as extra", settings: { tokenResponseExtras: { access_token: "x" } }, issue: /^tokenRe/ },
     { name: "a function as extra", settings: { tokenResponseExtras: { a: () => 1 } }, issue: /^tokenRe/ },
     { name: "a success status of 300", settings: { successStatus: 300 }, issue: /^successStatus/ },
     { name: "a success status without body", settings: { successStatus: 204 }, issue: /^successStatus/ },
-    { name: "a list as error body", settings: { clientErrorBody: ["hunter2"] }, issue: /^clientErrorBody/ },
     { name: "an error status of 500", settings: { clientErrorStatus: 500 }, issue: /^clientErrorStatus/ },
     { name: "a function as body", settings: { bearerBody: () => 1 }, issue: /^bearerBody/ },
-    {
-      name: "a refused status of the client",
-      settings: { unauthorizedStatuses: [200] },
-      issue: /^unauthorizedStatuses/,
-    },
     { name: "a device without an id", settings: { devices: [{ name: "Door" }] }, issue: /^devices/ },
     { name: "devices of an impossible tenant", settings: { devices: { "../x": [] } }, issue: /^devices/ },
     { name: "a function in a device", settings: { devices: [{ id: "x", at: () => 0 }] }, issue: /^devices/ },
-    { name: "a clock that is a number", settings: { now: 1 }, issue: /^now/ },
     { name: "a clock that throws", settings: { now: throws }, issue: /^now: must not throw$/ },
     { name: "a clock that returns a string", settings: { now: () => "noon" }, issue: /^now: must return/ },
     {

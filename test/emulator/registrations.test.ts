@@ -84,11 +84,8 @@ const refused: readonly { readonly method: Method; readonly rows: readonly Refus
   {
     method: "registerPlugin",
     rows: [
-      { name: "no client_id", input: { ...sheet, clientId: undefined }, issue: /^clientId/ },
       { name: "a tenant of dots", input: { ...sheet, tenantId: ".." }, issue: /^tenantId/ },
       { name: "a tenant with a slash", input: { ...sheet, tenantId: "a/b" }, issue: /^tenantId/ },
-      { name: "an unknown type", input: { ...sheet, type: "both" }, issue: /^type/ },
-      { name: "a bad scope", input: { ...sheet, scopes: ["devices:list"] }, issue: /^scopes\.0/ },
       { name: "a script as page", input: { ...page, pageUrl: "javascript:alert(1)" }, issue: /^pageUrl/ },
       { name: "the page of a service", input: { ...sheet, pageUrl: "https://p.example" }, issue: /^pageUrl/ },
       { name: "an empty name", input: { ...page, name: "" }, issue: /^name/ },
@@ -112,7 +109,6 @@ const refused: readonly { readonly method: Method; readonly rows: readonly Refus
     method: "updatePlugin",
     rows: [
       { name: "an unknown plugin", input: { ...reporter, clientId: "x" }, ...unknown },
-      { name: "a bad scope", input: { ...reporter, scopes: ["x"] }, issue: /^scopes\.0/ },
       { name: "the type", input: { ...reporter, type: "service" }, issue: /type/ },
     ],
   },
@@ -128,7 +124,6 @@ const refused: readonly { readonly method: Method; readonly rows: readonly Refus
     method: "registerServiceAccount",
     rows: [
       { name: "no secret", input: { ...account, clientId: "c", clientSecret: "" }, issue: /^clientSecret/ },
-      { name: "a misplaced secret", input: { ...account, secret: SECRET }, issue: /secret/ },
       { name: "one that is registered in another tenant", input: { ...account, tenantId: "x" }, ...again },
       { name: "the client_id of an API client", input: { ...account, clientId: "portal" }, ...again },
     ],
@@ -138,9 +133,6 @@ const refused: readonly { readonly method: Method; readonly rows: readonly Refus
     rows: [
       { name: "an unknown account", input: { clientId: "x" }, ...unknown },
       { name: "an account of another tenant", input: { clientId: "worker", tenantId: "x" }, ...unknown },
-      { name: "null as secret", input: { clientId: "worker", clientSecret: null }, issue: /^clientSecret: / },
-      { name: "a bad scope", input: { clientId: "worker", scopes: ["x"] }, issue: /^scopes\.0: / },
-      { name: "a misplaced secret", input: { clientId: "worker", secret: SECRET }, issue: /"secret"/ },
     ],
   },
   {
@@ -155,7 +147,6 @@ const refused: readonly { readonly method: Method; readonly rows: readonly Refus
     method: "registerApiClient",
     rows: [
       ...uris.map((uri) => ({ name: `the URI ${uri}`, input: withUri(uri), issue: /^redirectUris\.0/ })),
-      { name: "a bad scope", input: { ...client, scopes: ["openid"] }, issue: /^scopes\.0/ },
       { name: "one that is registered", input: { ...client, clientId: "portal" }, ...again },
       { name: "the client_id of an account", input: { ...client, clientId: "worker" }, ...again },
     ],
@@ -164,25 +155,18 @@ const refused: readonly { readonly method: Method; readonly rows: readonly Refus
     method: "updateApiClient",
     rows: [
       { name: "an unknown client", input: { clientId: "x" }, ...unknown },
-      { name: "a path as redirect URI", input: { clientId: "portal", redirectUris: ["/"] }, issue: /^redir/ },
       { name: "an empty name", input: { clientId: "portal", name: "" }, issue: /^name: / },
       { name: "a tenant of dots", input: { clientId: "portal", tenantId: ".." }, issue: /^tenantId: / },
     ],
   },
   {
     method: "unregisterApiClient",
-    rows: [
-      { name: "an unknown client", input: { clientId: "x" }, ...unknown },
-      { name: "no client_id", input: {}, issue: /^clientId: / },
-    ],
+    rows: [{ name: "an unknown client", input: { clientId: "x" }, ...unknown }],
   },
   {
     method: "registerOperator",
     rows: [
       { name: "a tenant with a slash", input: { ...ada, tenantId: "../x" }, issue: /^tenantId/ },
-      { name: "a bad capability", input: { ...ada, capabilities: ["x"] }, issue: /^capabilities\.0/ },
-      { name: "a role without a group", input: { ...ada, roles: [{ name: "x" }] }, issue: /^roles\.0/ },
-      { name: "an empty password", input: { ...ada, password: "" }, issue: /^password/ },
       { name: "one that is registered", input: ada, ...again },
     ],
   },
