@@ -1,6 +1,6 @@
 /** Mistakes in the arguments, reported without the values: one of them may be a secret. */
 import { addAbortSignal, Readable } from "node:stream";
-import { type Command, type CommanderError, InvalidArgumentError } from "commander";
+import { type Command, type CommanderError, InvalidArgumentError, Option } from "commander";
 import { ConfigurationError } from "../errors.js";
 import { openInput, readAtMost } from "../internal.js";
 
@@ -49,6 +49,13 @@ export function wholeNumber(least: number, most: number, unit: string): (text: s
     if (value >= least && value <= most) return value;
     throw new InvalidArgumentError(`It must be ${unit} from ${least} to ${most}.`);
   };
+}
+
+/** `--port` of a command that a browser comes back to. */
+export function callbackPort(): Option {
+  return new Option("--port <number>", "port of the loopback address that the browser comes back to")
+    .argParser(wholeNumber(0, 65_535, "a port number"))
+    .default(0, "a free one");
 }
 
 /**

@@ -25,41 +25,65 @@ export interface Context {
 /** The reason of the signal is the exit code. */
 export type Process = Streams & Pick<Context, "env" | "signal">;
 
-type Define = (command: Command, context: Context) => void;
-
-const descriptions = {
-  demo: "Visit four emulated deployments with both credentials: A only, B only, both, neither.",
-  detect: "Find out which variant a deployment serves, with at most three requests and no credential.",
-  token: "Print an access token on stdout, and its details on stderr.",
-  call: "Call an operation by its id and print the data: JSON, text, events or bytes.",
-  login: "Log in to Variant B in the browser, so that token and call act for you.",
-  doctor: "Check a deployment and the credential or login for it, with one token request and one API call.",
-  survey: "Find out which of many customers runs which variant, and which of them work.",
-  keys: "Make a key for a plugin, print its JWKS, and write its registration sheet.",
-  emulate: "Serve an emulated deployment until Ctrl-C.",
-  contract: "Try the promises of the description on a deployment, and report what holds and what breaks.",
-  generate: "Generate types, operation table, zod schemas and unknowns from OpenAPI 3.1 documents.",
-  diff: "Show what changed between two states of the documents, or what differs between the variants.",
-  unknowns: "List what the description of the service does not show.",
-} as const;
-
-type CommandName = keyof typeof descriptions;
+interface CommandEntry {
+  readonly says: string;
+  readonly load: () => Promise<{ define(command: Command, context: Context): void }>;
+}
 
 /** Only the command that runs is loaded: help must not wait for the emulator, zod or jose. */
-const loaders: Readonly<Record<CommandName, () => Promise<Define>>> = {
-  demo: async () => (await import("./commands/demo.js")).defineDemo,
-  detect: async () => (await import("./commands/detect.js")).defineDetect,
-  token: async () => (await import("./commands/token.js")).defineToken,
-  call: async () => (await import("./commands/call.js")).defineCall,
-  login: async () => (await import("./commands/login.js")).defineLogin,
-  doctor: async () => (await import("./commands/doctor.js")).defineDoctor,
-  survey: async () => (await import("./commands/survey.js")).defineSurvey,
-  keys: async () => (await import("./commands/keys.js")).defineKeys,
-  emulate: async () => (await import("./commands/emulate.js")).defineEmulate,
-  contract: async () => (await import("./commands/contract.js")).defineContract,
-  generate: async () => (await import("./commands/generate.js")).defineGenerate,
-  diff: async () => (await import("./commands/diff.js")).defineDiff,
-  unknowns: async () => (await import("./commands/unknowns.js")).defineUnknowns,
+const commands: Readonly<Record<string, CommandEntry>> = {
+  demo: {
+    says: "Visit four emulated deployments with both credentials: A only, B only, both, neither.",
+    load: () => import("./commands/demo.js"),
+  },
+  detect: {
+    says: "Find out which variant a deployment serves, with at most three requests and no credential.",
+    load: () => import("./commands/detect.js"),
+  },
+  token: {
+    says: "Print an access token on stdout, and its details on stderr.",
+    load: () => import("./commands/token.js"),
+  },
+  call: {
+    says: "Call an operation by its id and print the data: JSON, text, events or bytes.",
+    load: () => import("./commands/call.js"),
+  },
+  login: {
+    says: "Log in to Variant B in the browser, so that token and call act for you.",
+    load: () => import("./commands/login.js"),
+  },
+  doctor: {
+    says: "Check a deployment and the credential or login for it, with one token request and one API call.",
+    load: () => import("./commands/doctor.js"),
+  },
+  survey: {
+    says: "Find out which of many customers runs which variant, and which of them work.",
+    load: () => import("./commands/survey.js"),
+  },
+  keys: {
+    says: "Make a key for a plugin, print its JWKS, and write its registration sheet.",
+    load: () => import("./commands/keys.js"),
+  },
+  emulate: {
+    says: "Serve an emulated deployment until Ctrl-C.",
+    load: () => import("./commands/emulate.js"),
+  },
+  contract: {
+    says: "Try the promises of the description on a deployment, and report what holds and what breaks.",
+    load: () => import("./commands/contract.js"),
+  },
+  generate: {
+    says: "Generate types, operation table, zod schemas and unknowns from OpenAPI 3.1 documents.",
+    load: () => import("./commands/generate.js"),
+  },
+  diff: {
+    says: "Show what changed between two states of the documents, or what differs between the variants.",
+    load: () => import("./commands/diff.js"),
+  },
+  unknowns: {
+    says: "List what the description of the service does not show.",
+    load: () => import("./commands/unknowns.js"),
+  },
 };
 
 /** Runs a command. Errors go to stderr as text or, with `--json`, to stdout as an object. */
@@ -77,7 +101,7 @@ export async function run(argv: readonly string[], process: Process): Promise<Ex
     // Commander's own help command would print the help of a command that is not loaded.
     const words = argv[0] === "help" ? [...argv.slice(1), "--help"] : argv;
     const name = words.find((word) => !word.startsWith("-"));
-    const isKnown = name === undefined || Object.hasOwn(descriptions, name);
+    const isKnown = name === undefined || Object.hasOwn(commands, name);
     // Commander would print the program's help for a command that does not exist.
     const parsed = isKnown ? words : words.filter((word) => word !== "--help" && word !== "-h");
     await program.parseAsync(parsed, { from: "user" });
@@ -128,9 +152,8 @@ Secrets come from files or the environment, never from the command line. With
     )
     .addHelpText("afterAll", `\n${exitCodesHelp}`)
     .hook("preSubcommand", async (_, command) => {
-      (await loaders[command.name() as CommandName]())(command, context);
+      (await commands[command.name()]?.load())?.define(command, context);
     });
-  for (const [name, description] of Object.entries(descriptions))
-    program.command(name).description(description);
+  for (const [name, { says }] of Object.entries(commands)) program.command(name).description(says);
   return program;
 }

@@ -2,4 +2,5 @@
 export { stateOf } from "./result.js";
 export { limits } from "./rows.js";
 export { mostCharacters } from "./since.js";
+export { unfinished } from "./state-file.js";
 export { usualConcurrency, usualCustomerTimeoutMs, wrongCustomers } from "./survey.js";

@@ -1,6 +1,6 @@
 /** The file from which an interrupted survey goes on: a line for each finished customer, appended as it ends. */
 import { createHash } from "node:crypto";
-import { constants } from "node:fs";
+import { constants, existsSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import { type Customer, columns } from "./customers.js";
@@ -77,6 +77,19 @@ export class StateFile {
   async close(): Promise<void> {
     await this.#written;
     await this.#handle.close();
+  }
+}
+
+/** The customers whose results are not in the file yet: all of them if there is no file. */
+export async function unfinished(customers: readonly Customer[], path: string): Promise<readonly Customer[]> {
+  if (!existsSync(path)) return customers;
+  const state = await StateFile.open(path);
+  try {
+    const left = new Map(customers.map((one) => [digestOf(one), one]));
+    for await (const { digest } of state.read()) left.delete(digest);
+    return [...left.values()];
+  } finally {
+    await state.close();
   }
 }
 

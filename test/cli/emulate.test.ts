@@ -153,7 +153,7 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
   });
 
   it("exits 2 for --without-rule with a name that is not a rule, or a rule without a switch", async () => {
-    const meant = '--without-rule cannot be used: "assertion.ids" is not a rule; use assertion.id.';
+    const meant = '"assertion.ids" is not a rule; use assertion.id';
     await refused(["emulate", "--without-rule", "assertion.ids"], {}, meant);
     await refused(["emulate", "--without-rule", "code.known"], {}, "code.known has no switch");
   });

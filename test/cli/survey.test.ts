@@ -226,11 +226,8 @@ describe("before the first request, survey", () => {
       args: ["customers.csv", "--concurrency", "0"],
       says: "--concurrency is not valid",
     },
-    {
-      name: "the input as an output",
-      args: ["customers.csv", "--csv", "customers.csv"],
-      says: "is given twice",
-    },
+    { name: "the input as an output", args: ["customers.csv", "--csv", "customers.csv"], says: "overwrite" },
+    { name: "the input as the state", args: ["customers.csv", "--state", "customers.csv"], says: "read too" },
     {
       name: "an output in no folder",
       args: ["customers.csv", "--html", "none/x.html"],
@@ -286,6 +283,8 @@ describe("an interrupted survey", () => {
     expect((await stat(state)).mode & 0o777).toBe(0o600);
     expect(leaksOf({ stdout: await readFile(state, "utf8"), stderr: "" })).toEqual([]);
     const before = [emulators.a.journal.entries().length, emulators.b.journal.entries().length];
+    const planned = await cli(["survey", await file(), "--state", state, "--dry-run"], env);
+    expect(planned.stdout).toContain("At most 4 requests to 1 customers");
     const second = await cli(
       ["survey", await file(), "--state", state, "--timeout-ms", "200", "--json"],
       env,

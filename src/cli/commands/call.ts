@@ -29,7 +29,7 @@ type AnyCall = (
   init: object,
 ) => Promise<{ ok: true; data: unknown; response: Response } | { ok: false; error: { body: unknown } }>;
 
-export function defineCall(command: Command, context: Context): void {
+export function define(command: Command, context: Context): void {
   const { output, env, signal, finish } = context;
   command
     .argument("<operationId>", "such as listDevices")

@@ -1,6 +1,5 @@
 /** `bivariant contract`: the promises of the description, tried on a deployment, with reports for people and machines. */
-import { resolve } from "node:path";
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import {
   type ComparedResult,
   ContractError,
@@ -29,12 +28,12 @@ import {
   summaryText,
 } from "../../contract/internal.js";
 import { defaultFetch } from "../../internal.js";
-import { collect, invalidFlag, readFileOf, wholeNumber } from "../arguments.js";
+import { callbackPort, collect, invalidFlag, readFileOf, wholeNumber } from "../arguments.js";
 import { readTarget, withPerson } from "../contract-target.js";
 import { type ExitCode, exitCodes } from "../error-report.js";
 import { type Output, type Paint, printableText } from "../output.js";
 import { proxyFetch } from "../proxy-fetch.js";
-import { checkWritable, writeWhole } from "../report-files.js";
+import { checkReports, writeWhole } from "../report-files.js";
 import type { Context } from "../run.js";
 import { addSettings, identitySettings, readSettings, type Settings } from "../settings.js";
 
@@ -57,7 +56,7 @@ const settingNames = [
   "authorizationEndpoint",
 ] as const;
 
-export function defineContract(command: Command, context: Context): void {
+export function define(command: Command, context: Context): void {
   const { env, output } = context;
   command
     .argument("[baseUrl]", "address of the deployment; the same as --base-url")
@@ -66,11 +65,7 @@ export function defineContract(command: Command, context: Context): void {
       "JSON file with what else may be used, such as a second key or a second tenant",
     )
     .option("--login", "a person logs in at this machine, once for each case that needs it")
-    .addOption(
-      new Option("--port <number>", "port of the loopback address that the browser comes back to")
-        .argParser(wholeNumber(0, 65_535, "a port number"))
-        .default(0, "a free one"),
-    )
+    .addOption(callbackPort())
     .option("--only <id>", "try this case or group, even if it is not safe; may be repeated", collect)
     .option("--safe", "leave out every case that costs a launch, a login or a wait")
     .option(
@@ -163,11 +158,7 @@ async function tryContract(settings: Settings, flags: Flags, context: Context): 
   const chosen = chooseCases({ only, safe });
   const before = baseline === undefined ? undefined : await readBaseline(baseline, signal);
   const reports = reportsOf(flags);
-  const twice = reports.find(
-    ({ path }, at) => reports.findIndex((one) => resolve(one.path) === resolve(path)) < at,
-  );
-  if (twice !== undefined) throw invalidFlag(twice.flag, `would overwrite another report: ${twice.path}`);
-  for (const report of reports) await checkWritable(report.flag, report.path);
+  await checkReports(reports, []);
   const lent = await readTarget(settings, file);
   const person = login ? await withPerson(lent, port, context) : undefined;
   const target = person?.target ?? lent;
@@ -180,7 +171,7 @@ async function tryContract(settings: Settings, flags: Flags, context: Context): 
   const { requests, seconds, interrupted } = about;
   const summary = { ...countResults(results), requests, seconds, interrupted };
   const code = exitCodeOfRun(results, moved);
-  for (const problem of problemsOf(results, target, code))
+  for (const problem of problemsOf(results, code))
     output.say(`${output.paintNote("red", "error")} ${printableText(problem)}`);
   if (output.json) output.value({ results, summary, moved });
   else
@@ -329,29 +320,14 @@ async function readBaseline(path: string, signal: AbortSignal): Promise<readonly
 }
 
 /** What the caller must mend before more can be tried. */
-function problemsOf(results: readonly ContractResult[], target: ContractTarget, code: ExitCode): string[] {
+function problemsOf(results: readonly ContractResult[], code: ExitCode): string[] {
   const refused = refusedCredentials(results).map(({ variant, text }) => {
     const check = variant === "A" ? "Check it, and --tenant." : "Check it.";
-    return `credential_refused: ${named(text, target)} ${check}`;
+    return `credential_refused: ${text} ${check}`;
   });
   const silent = results.find(({ reason }) => reason === "down" || reason === "no_answer");
   if (code !== exitCodes.network || silent === undefined) return refused;
   return [...refused, `no_answer: ${silent.observed}`];
-}
-
-/** Names the client by its id too. */
-function named(text: string, target: ContractTarget): string {
-  const clients = [
-    ["the plugin", target.plugin],
-    ["the restricted plugin", target.restrictedPlugin],
-    ["the other tenant's plugin", target.secondTenantPlugin],
-    ["the service account", target.serviceAccount],
-    ["the API client", target.apiClient],
-  ] as const;
-  return clients.reduce(
-    (before, [role, client]) => before.replace(` ${role} `, ` ${role} ${JSON.stringify(client?.clientId)} `),
-    text,
-  );
 }
 
 /** Judges a run for scripts. What needs no credential, or only an API client, meets no rate limit of tokens. */

@@ -22,7 +22,7 @@ export const demoDeployments: readonly DemoDeployment[] = [
   { name: "neither variant", served: [], expected: null },
 ];
 
-export function defineDemo(command: Command, { output, signal, finish }: Context): void {
+export function define(command: Command, { output, signal, finish }: Context): void {
   command
     .action(async () => {
       const rows: Row[] = [];

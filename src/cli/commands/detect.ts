@@ -7,7 +7,7 @@ import { proxyFetch } from "../proxy-fetch.js";
 import type { Context } from "../run.js";
 import { addSettings, namesOf, readSettings, targetSettings } from "../settings.js";
 
-export function defineDetect(command: Command, context: Context): void {
+export function define(command: Command, context: Context): void {
   const { output, env, signal, finish } = context;
   addSettings(command, targetSettings, env)
     .action(async () => {

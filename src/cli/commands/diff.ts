@@ -14,7 +14,7 @@ interface Flags {
   readonly markdown?: true;
 }
 
-export function defineDiff(command: Command, { output, signal, finish }: Context): void {
+export function define(command: Command, { output, signal, finish }: Context): void {
   command
     .argument("[old]", "an OpenAPI document, or a folder with variant-a and variant-b (.yaml, .yml or .json)")
     .argument("[new]", "its later state")

@@ -21,7 +21,7 @@ import {
 } from "../settings.js";
 import { identityHelp, wantedLogin } from "../stored-login.js";
 
-export function defineDoctor(command: Command, context: Context): void {
+export function define(command: Command, context: Context): void {
   const { output, env, signal, finish } = context;
   command.option("--jwks <path>", "the JWKS that the customer registered, to compare with the private key");
   addSettings(command, identitySettings, env)

@@ -12,7 +12,6 @@ import type {
   EmulatorOptions,
   EmulatorSeed,
   JournalEntry,
-  RuleSettings,
 } from "../../emulator/index.js";
 import type { DocumentedApi } from "../../generate/internal.js";
 import { collect, invalidFlag, readFileOf, wholeNumber } from "../arguments.js";
@@ -41,7 +40,7 @@ interface EmulateFlags extends Readonly<Partial<Record<TextFlag | DocumentFlag, 
   readonly rules?: true;
 }
 
-export function defineEmulate(command: Command, { output, signal }: Context): void {
+export function define(command: Command, { output, signal }: Context): void {
   const port = wholeNumber(0, 65_535, "a port number");
   const number = wholeNumber(0, 999_999_999, "a whole number");
   const variant = new Option("--variant <A|B|both>", "what to serve; both, unless a file says otherwise");
@@ -91,7 +90,6 @@ export function defineEmulate(command: Command, { output, signal }: Context): vo
         flags.settings === undefined ? {} : await readSettingsFile(flags.settings, signal, createEmulator);
       const seed = seedFile === undefined ? defaultSeed(flags, api) : undefined;
       const off = Object.fromEntries((flags.withoutRule ?? []).map((rule) => [rule, false]));
-      if (flags.withoutRule) checkSwitches(off, emulator);
       const readOptions = async (): Promise<EmulatorOptions> => {
         const given = await emulatorOptions(flags, seed, emulator, signal);
         const switches = { ...settings.rules, ...given.rules, ...off };
@@ -131,19 +129,6 @@ With --json every line on stdout is a JSON object: { "served", "environment",
 otherwise { "request" } or { "refusal" }. Exits 0 when it is stopped, 2 if it
 cannot listen, or the seed file or a document is wrong.`,
     );
-}
-
-/** @throws ConfigurationError `option_invalid` for an unknown rule, or one without a switch */
-function checkSwitches(rules: RuleSettings, { createEmulator, EmulatorError }: EmulatorModule): void {
-  try {
-    createEmulator({ rules });
-  } catch (error) {
-    if (!(error instanceof EmulatorError)) throw error;
-    throw invalidFlag(
-      "--without-rule",
-      `cannot be used: ${error.issues.join("; ").replace(/^rules: /, "")}.`,
-    );
-  }
 }
 
 /** @throws EmulatorError `seed_invalid` */

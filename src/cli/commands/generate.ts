@@ -21,7 +21,7 @@ interface Flags {
 
 const orElse = "; if it is left out, and the other one or an overlay is given, that of this package";
 
-export function defineGenerate(command: Command, { output, signal, finish }: Context): void {
+export function define(command: Command, { output, signal, finish }: Context): void {
   command
     .option("--variant-a <path>", `document of Variant A${orElse}`)
     .option("--variant-b <path>", `document of Variant B${orElse}`)

@@ -18,7 +18,7 @@ import type { Environment } from "../output.js";
 import type { Context } from "../run.js";
 import { addSettings, exportLines, readSettings, type SettingName } from "../settings.js";
 
-export function defineKeys(keys: Command, context: Context): void {
+export function define(keys: Command, context: Context): void {
   defineNew(keys.command("new"), context);
   defineJwks(keys.command("jwks"), context);
   defineRegistration(keys.command("registration"), context);

@@ -4,10 +4,10 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import { ConfigurationError, isLoginRequiredError, LoginRequiredError } from "../../errors.js";
 import { beginLogin, completeLogin, type PersonAuth } from "../../index.js";
-import { wholeNumber } from "../arguments.js";
+import { callbackPort, wholeNumber } from "../arguments.js";
 import { hasOwnLoginClient } from "../credentials.js";
 import type { Environment } from "../output.js";
 import type { Context } from "../run.js";
@@ -29,16 +29,11 @@ interface LoginFlags {
   readonly logout?: true;
 }
 
-export function defineLogin(command: Command, context: Context): void {
+export function define(command: Command, context: Context): void {
   const { env } = context;
-  const port = wholeNumber(0, 65_535, "a port number");
   const seconds = wholeNumber(1, 86_400, "a whole number of seconds");
   command
-    .addOption(
-      new Option("--port <number>", "port of the loopback address that the browser comes back to")
-        .argParser(port)
-        .default(0, "a free one"),
-    )
+    .addOption(callbackPort())
     .option("--wait-seconds <seconds>", "how long to wait for the login", seconds, 300)
     .option("--no-browser", "only print the address to open")
     .option("--logout", "delete the stored login instead");

@@ -1,6 +1,6 @@
 /** `bivariant survey`: which of many customers runs which variant, and which of them work. */
 import { rm } from "node:fs/promises";
-import { basename, dirname, resolve } from "node:path";
+import { basename, dirname } from "node:path";
 import type { Command } from "commander";
 import { readAtMost } from "../../internal.js";
 import {
@@ -21,6 +21,7 @@ import {
   limits,
   mostCharacters,
   stateOf,
+  unfinished,
   usualConcurrency,
   usualCustomerTimeoutMs,
   wrongCustomers,
@@ -29,7 +30,7 @@ import { invalidFlag, openFileOf, readFileOf, wholeNumber } from "../arguments.j
 import { exitCodes } from "../error-report.js";
 import { type Output, type Paint, printableText } from "../output.js";
 import { proxyFetch } from "../proxy-fetch.js";
-import { checkWritable, writeWhole } from "../report-files.js";
+import { checkReports, writeWhole } from "../report-files.js";
 import type { Context } from "../run.js";
 import { addSettings, readSettings } from "../settings.js";
 
@@ -44,7 +45,7 @@ interface Flags {
   readonly since?: string;
 }
 
-export function defineSurvey(command: Command, context: Context): void {
+export function define(command: Command, context: Context): void {
   const { env } = context;
   command
     .argument("<file>", "the customers: CSV, JSON lines or YAML; - for stdin")
@@ -103,7 +104,14 @@ async function run(command: Command, file: string, flags: Flags, context: Contex
   const { output, env, signal, finish } = context;
   const { timeoutMs, retryDeadlineMs, allowInsecureHttp } = await readSettings(command, context);
   const { concurrency, customerTimeoutMs, state: stateFile, csv, html, since } = flags;
-  await checkOutputs(file, flags, output);
+  if (csv === "-" && output.json) throw invalidFlag("--csv", "cannot be - with --json. Name a file.");
+  const reports = [
+    ...(csv === undefined || csv === "-" ? [] : [{ flag: "--csv", path: csv }]),
+    ...(html === undefined ? [] : [{ flag: "--html", path: html }]),
+  ];
+  await checkReports(reports, [file, stateFile ?? "-", since ?? "-"]);
+  if (stateFile !== undefined && [file, since].includes(stateFile))
+    throw invalidFlag("--state", "names a file that is read too. Name another file.");
   const folder = file === "-" ? "." : dirname(file);
   const text = await readCustomerFile(file, signal);
   const { customers, wrong } = await readCustomers(text, { folder, variables: env, allowInsecureHttp });
@@ -116,7 +124,7 @@ async function run(command: Command, file: string, flags: Flags, context: Contex
   const earlier = since && (await readFileOf("--since", since, signal, mostCharacters));
   const comparison = earlier === undefined ? undefined : compareWith(parseResults(earlier));
   if (flags.dryRun) {
-    printPlan(customers, output);
+    printPlan(stateFile === undefined ? customers : await unfinished(customers, stateFile), output);
     return;
   }
   const report = new Report(customers.length, comparison, csv === "-", flags, output);
@@ -148,21 +156,6 @@ async function run(command: Command, file: string, flags: Flags, context: Contex
   if (stateFile !== undefined) await rm(stateFile);
   report.end();
   if (report.failing > 0) finish(exitCodes.checkSaidNo);
-}
-
-/** A path that is given twice would be overwritten, so it is an error before the first request. */
-async function checkOutputs(file: string, { state, csv, html, since }: Flags, output: Output): Promise<void> {
-  if (csv === "-" && output.json) throw invalidFlag("--csv", "cannot be - with --json. Name a file.");
-  const paths = [file, state, csv, html, since].filter((path) => path !== undefined && path !== "-");
-  const resolved = paths.map((path = "") => resolve(path));
-  const double = resolved.findIndex((path, index) => resolved.indexOf(path) !== index);
-  if (double !== -1)
-    throw invalidFlag(
-      "a path",
-      `is given twice, and would be overwritten: ${paths[double]}. Name another file.`,
-    );
-  if (csv !== undefined && csv !== "-") await checkWritable("--csv", csv);
-  if (html !== undefined) await checkWritable("--html", html);
 }
 
 async function readCustomerFile(path: string, signal: AbortSignal): Promise<string> {

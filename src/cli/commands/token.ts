@@ -6,7 +6,7 @@ import { openService } from "../service.js";
 import { addSettings, identitySettings, readSettings } from "../settings.js";
 import { identityHelp } from "../stored-login.js";
 
-export function defineToken(command: Command, context: Context): void {
+export function define(command: Command, context: Context): void {
   const { output, env } = context;
   addSettings(command, identitySettings, env)
     .action(async () => {

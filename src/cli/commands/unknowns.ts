@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { unknowns } from "../../../generated/unknowns.js";
 import type { Context } from "../run.js";
 
-export function defineUnknowns(command: Command, { output }: Context): void {
+export function define(command: Command, { output }: Context): void {
   command
     .action(() => {
       if (output.json) return output.value(unknowns);
