@@ -216,8 +216,8 @@ export function driverOf(credential: MachineCredential, option = "credential"): 
   const driver = isOfUse(credential, "machine") ? credential[driverKey] : undefined;
   if (driver !== undefined) return driver as CredentialDriver;
   const problem = isOfUse(credential, "person")
-    ? "holds a person's credential, which needs a code from a launch or a login"
-    : "holds something that is not a credential";
+    ? "holds a person's credential, which needs a code: it is for redeemLaunch, beginLogin or createBackend"
+    : "is not a credential";
   const message = `${option} ${problem}. Pass one made by servicePlugin or serviceAccount.`;
   throw new ConfigurationError("credential_invalid", message, { option });
 }

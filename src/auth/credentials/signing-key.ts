@@ -214,7 +214,7 @@ async function fromJwk(jwk: JWK, keyId: string | undefined): Promise<SigningKey>
     );
   if (typeof jwk.d !== "string" || jwk.d === "") throw notPrivate("public key");
   if (jwk.alg !== undefined && jwk.alg !== "RS256")
-    throw unsupportedKey("privateKey is a JWK for an algorithm other than RS256.");
+    throw unsupportedKey("privateKey is a JWK whose alg is not RS256. Pass a key for RS256.");
   const { kty, n, e, d, p, q, dp, dq, qi } = jwk as JWK & Record<string, string>;
   const unreadable = () => damaged("an RSA key that cannot be read");
   const key = await orThrow(unreadable, () =>
@@ -258,7 +258,8 @@ const keyError = (code: ConfigurationErrorCode, message: string, option = "priva
   new ConfigurationError(code, message, { option, variant: "A" });
 const invalidKey = (message: string) => keyError("key_invalid", message);
 const unsupportedKey = (message: string) => keyError("key_unsupported", message);
-const damaged = (what: string) => invalidKey(`privateKey is ${what}. It may be damaged or truncated.`);
+const damaged = (what: string) =>
+  invalidKey(`privateKey is ${what}: it may be damaged or truncated. Read it again.`);
 const notPrivate = (what: string) =>
   invalidKey(`privateKey is a ${what}. Pass the private key, which signs.`);
 const notRsa = (what: string) =>
