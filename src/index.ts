@@ -19,7 +19,7 @@ export {
 export type { CryptoKeyLike, KeyObjectLike, PrivateKey, Signer } from "./auth/credentials/signing-key.js";
 export type { OnEvent, ServiceEvent } from "./auth/events.js";
 export { type CreateAuthOptions, createAuth } from "./auth/machine-tokens.js";
-export type { PersonAuthOptions } from "./auth/person/person-refresh.js";
+export type { PersonAuthOptions } from "./auth/person/person-context.js";
 export type { StoredValue, TokenStore } from "./auth/shared/token-store.js";
 export type { Api } from "./client/operation-index.js";
 export type {

@@ -3,12 +3,8 @@ import type { PersonAuth } from "./auth/auth.js";
 import type { PreparedApiClient } from "./auth/credentials/clients.js";
 import { requireText } from "./auth/credentials/credential.js";
 import { exchangeCode } from "./auth/person/code-exchange.js";
-import {
-  type PersonAuthOptions,
-  type PersonContext,
-  PersonLifecycle,
-  personContext,
-} from "./auth/person/person-refresh.js";
+import { type PersonAuthOptions, type PersonContext, personContext } from "./auth/person/person-context.js";
+import { PersonLifecycle } from "./auth/person/person-refresh.js";
 import { readGrant } from "./auth/person/stored-grant.js";
 import type { TokenStore } from "./auth/shared/token-store.js";
 import { ownAuthNames } from "./client-options.js";

@@ -7,7 +7,7 @@ import {
   type Operator,
   type PersonAuth,
 } from "../auth/auth.js";
-import { personContext } from "../auth/person/person-refresh.js";
+import { personContext } from "../auth/person/person-context.js";
 import { RecentlyUsed } from "../auth/shared/recently-used.js";
 import { personRequired } from "../client/call-error.js";
 import { inTime } from "../clock.js";

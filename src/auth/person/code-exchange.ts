@@ -5,16 +5,17 @@ import { type CodeGrant, clientErrors, fingerprintOf } from "../credentials/cred
 import { type Emit, emitter, storeFailed } from "../events.js";
 import { SharedTask } from "../lifecycle/shared-task.js";
 import { reportEnd } from "../lifecycle/token-lifecycle.js";
+import type { IssuedTokens } from "../request/token-answer.js";
 import {
   AnswerLost,
   explainRefusal,
-  type IssuedTokens,
   mayBeOutOfBounds,
   readTokensOnce,
   sendOnce,
   type TokenEndpoint,
 } from "../request/token-request.js";
-import { type PersonContext, PersonLifecycle } from "./person-refresh.js";
+import type { PersonContext } from "./person-context.js";
+import { PersonLifecycle } from "./person-refresh.js";
 import { findGrant, type PersonGrant, personRequiredError, writeGrant } from "./stored-grant.js";
 
 /** A code lives two minutes (section 8 of the description), or at most ten (RFC 6749 section 4.1.2). */

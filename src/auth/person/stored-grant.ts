@@ -12,7 +12,7 @@ import {
 import type { Target } from "../../variants/target.js";
 import { type AccessToken, createAccessToken } from "../auth.js";
 import { type Emit, storeFailed } from "../events.js";
-import { isRedirect, isUnknownPath } from "../request/token-request.js";
+import { isRedirect, isUnknownPath } from "../request/token-answer.js";
 import type { TokenStore } from "../shared/token-store.js";
 
 /** The token and, in Variant B, the refresh token that renews it. */
