@@ -183,7 +183,7 @@ try {
     }
   if (values.write) {
     const text = readFileSync(page, "utf8");
-    const marked = /(<!-- everywhere -->\n)[\s\S]*?(\n<!-- \/everywhere -->)/;
+    const marked = /(<!-- everywhere -->\n\n)[\s\S]*?(\n\n<!-- \/everywhere -->)/;
     writeFileSync(
       page,
       text.replace(marked, (_, before, after) => `${before}${table}${after}`),
