@@ -142,7 +142,7 @@ export function planOf(seed: number): Plan {
   const often = ["429 for a while", "503", "lost after"] as const;
   const kinds = isLarge ? possible : many(4, 0.4, () => pick(chance(0.15) ? often : possible));
   let before: FaultPlan | undefined;
-  const fault = (): FaultPlan => {
+  const fault = (): FaultPlan[] => {
     // Often one trouble comes during another.
     const at = before && chance(0.4) ? before.at + below(before.until - before.at) : below(lifeMs);
     before = {
@@ -156,9 +156,11 @@ export function planOf(seed: number): Plan {
       retryAfter: 1 + below(40),
       isAtToken: chance(0.6),
     };
-    return before;
+    // A clock is often set while a Retry-After counts.
+    if (before.kind !== "jump" || chance(0.5)) return [before];
+    return [{ ...before, kind: "429 for a while", customer: 0 }, before];
   };
-  const faults = isQuiet ? [] : many(10, 0.5, fault);
+  const faults = isQuiet ? [] : many(10, 0.5, fault).flat();
   // Machines and people meet other faults, so most worlds are about one of them.
   const shareOfPeople = isLarge ? 0.5 : pick([0, 0, 0, 1, 1, 0.4]);
   const acts = many(80, 0.65, (): ActPlan[] => {

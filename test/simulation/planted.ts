@@ -131,6 +131,12 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
     'const isUnknown = isOutcomeUnknown || sentAt !== undefined || outcome === "unanswered";',
     'const isUnknown = isOutcomeUnknown || outcome === "unanswered";',
   ),
+  "a refresh goes on with an older copy": inSource(
+    "a refresh token is sent once",
+    refresh,
+    'if (outcome === "replaced") throw outcomeUnknown(replacedBefore);',
+    "",
+  ),
   "the compare-and-set is a set, and the lock is ignored": {
     rule: "a refresh token is sent once",
     store: (store) => ({
@@ -144,6 +150,12 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
     gate,
     "return this.#refusals === 0 || this.#leftMs() <= 0;",
     "return true;",
+  ),
+  "deadlines and pauses use epoch time": inSource(
+    "Retry-After",
+    "clock.ts",
+    "readAt = time.monotonic();\n      elapsedMs =",
+    "readAt = time.now();\n      elapsedMs =",
   ),
   "a rate limit of another process is not adopted": inSource(
     "Retry-After in the fleet",
@@ -180,6 +192,12 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
     "auth/machine-tokens.ts",
     "if (isNewer(stored, renewal) && renewal.isFresh(stored)) return { token: stored };",
     "",
+  ),
+  "a refused token is taken from the store again": inSource(
+    "a refused token is not sent again",
+    "auth/machine-tokens.ts",
+    "return stored !== undefined && ![renewal.refusedValue, renewal.heldValue].includes(stored.value);",
+    'return stored !== undefined && (renewal.heldValue ?? "") !== stored.value;',
   ),
   "a customer that moved is not detected again": inSource(
     "healing",

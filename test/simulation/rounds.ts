@@ -3,7 +3,7 @@
 import type { ActPlan, FaultKind, FaultPlan, Plan } from "./plan.js";
 import { randomOf } from "./random.js";
 
-interface Round {
+export interface Round {
   readonly faults: readonly FaultKind[];
   /** What the store says that a crash loses. It loses up to a second. */
   readonly lossWindowMs: number;
@@ -40,8 +40,7 @@ export const rounds: Readonly<Record<RoundName, Round>> = {
 };
 
 /** `size` is the number of instants at which people come. */
-export function roundOf(seed: number, name: RoundName, size = 25): Plan {
-  const { faults: kinds, lossWindowMs } = rounds[name];
+export function roundOf(seed: number, { faults: kinds, lossWindowMs }: Round, size = 25): Plan {
   const random = randomOf(seed);
   const below = (most: number) => Math.floor(random() * most);
   const lifeMs = 24_000 * size;

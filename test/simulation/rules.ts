@@ -9,6 +9,7 @@ export const ruleNames = [
   "a refresh token is sent once",
   "an assertion is sent once",
   "fresh tokens",
+  "a refused token is not sent again",
   "few requests",
   "pause after a refusal",
   "Retry-After",
@@ -70,6 +71,8 @@ export class Rules {
   readonly #lastRequest = new Map<string, number>();
   /** The last token that each process got, unless it was refused since. */
   readonly #held = new Map<string, { readonly token: string; readonly from: number }>();
+  /** The tokens that each process has seen refused. */
+  readonly #refusedTokens = new Set<string>();
   readonly #hasJumps: boolean;
   /** How often each identity was refused in a row. */
   readonly #refusals = new Map<string, number>();
@@ -168,6 +171,7 @@ export class Rules {
   unauthorized(process: string, tenantId: string, bearer: string): void {
     const name = `${process} ${tenantId}`;
     if (this.#held.get(name)?.token === bearer) this.#held.delete(name);
+    this.#refusedTokens.add(`${process} ${bearer}`);
   }
 
   /** The service did not see a refresh token that was sent. */
@@ -229,6 +233,8 @@ export class Rules {
   /** A call leaves a process, for a person or for a machine. */
   called(at: number, process: string, tenantId: string, userId: string | undefined, bearer: string): void {
     const token = this.#tokens.get(bearer);
+    if (this.#refusedTokens.has(`${process} ${bearer}`))
+      this.break("a refused token is not sent again", `${process} sends one for ${userId ?? tenantId}`);
     if (token === undefined) this.break("tenant isolation", `${process} sends a token that was never issued`);
     else if (token.tenantId !== tenantId)
       this.break("tenant isolation", `${process} sends a token of ${token.tenantId} for ${tenantId}`);

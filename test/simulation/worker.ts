@@ -1,7 +1,7 @@
 // One process that plays worlds. It runs as a bundle, into which a fault of the client may be planted.
 import { type FaultKind, type Plan, planOf, shrink } from "./plan.js";
 import { plantedFaults } from "./planted.js";
-import { type RoundName, roundOf } from "./rounds.js";
+import { type Round, type RoundName, roundOf, rounds } from "./rounds.js";
 import type { RuleName } from "./rules.js";
 import { play } from "./world.js";
 
@@ -37,10 +37,13 @@ export interface Played {
   readonly plan?: Plan;
 }
 
+const failover: Round = { faults: ["store failover"], lossWindowMs: 2_000 };
+
 /** One world in forty is about logins that processes share: their refreshes are rare elsewhere. */
 function worldOf(seed: number, round: RoundName | undefined): Plan {
-  if (round !== undefined) return roundOf(seed, round);
-  return seed % 40 === 0 ? roundOf(seed, "kills, pauses and crashes", 8) : planOf(seed);
+  if (round !== undefined) return roundOf(seed, rounds[round]);
+  if (seed % 40 !== 0) return planOf(seed);
+  return roundOf(seed, seed % 80 === 0 ? failover : rounds["kills, pauses and crashes"], 8);
 }
 
 export async function carryOut({

@@ -128,7 +128,7 @@ class Play {
     try {
       for (const act of plan.acts) scheduler.at(act.at, () => this.#act(act));
       for (const fault of plan.faults) {
-        const waits = fault.isAtToken && /suspend|death|restart|failover/.test(fault.kind);
+        const waits = fault.isAtToken && /jump|suspend|death|restart|failover/.test(fault.kind);
         scheduler.at(fault.at, () => void (waits ? this.#waiting.add(fault) : this.#begin(fault)));
       }
       for (const customer of plan.customers)
