@@ -83,7 +83,7 @@ export function networkOf(world: World, from: Owner & { readonly index: number }
         settle(() => {
           const seconds = Number(response.headers.get("retry-after"));
           if (isForToken && response.status === 429) rules.limited(scheduler.now, name, tenantId, seconds);
-          if (response.status === 401) rules.unauthorized(name, tenantId, bearer);
+          if (response.status === 401) rules.unauthorized(scheduler.now, name, tenantId, bearer);
           if (issued !== undefined) rules.delivered(scheduler.now, name, tenantId, issued);
           resolve(response);
         });

@@ -28,6 +28,8 @@ export type RuleName = (typeof ruleNames)[number];
 
 /** The time limits of a token request, an API call, both again after a 401, and of the store before each of them. */
 export const longestCallMs = 400_000;
+/** For so long the refusal of a new token is final, since another one would be refused too. */
+const youngTokenMs = 30_000;
 /** What a wait may be shorter by, since a clock runs up to 100 ppm fast. */
 const rateTolerance = 0.999;
 
@@ -71,7 +73,8 @@ export class Rules {
   readonly #lastRequest = new Map<string, number>();
   /** The last token that each process got, unless it was refused since. */
   readonly #held = new Map<string, { readonly token: string; readonly from: number }>();
-  /** The tokens that each process has seen refused. */
+  /** When each process first sent a token, and the tokens that it dropped, or saw refused when they were not young. */
+  readonly #firstSent = new Map<string, number>();
   readonly #refusedTokens = new Set<string>();
   readonly #hasJumps: boolean;
   /** How often each identity was refused in a row. */
@@ -168,10 +171,12 @@ export class Rules {
   }
 
   /** A token was refused, or its holder has dropped it. */
-  unauthorized(process: string, tenantId: string, bearer: string): void {
+  unauthorized(at: number, process: string, tenantId: string, bearer: string, isDropped = false): void {
     const name = `${process} ${tenantId}`;
     if (this.#held.get(name)?.token === bearer) this.#held.delete(name);
-    this.#refusedTokens.add(`${process} ${bearer}`);
+    const sent = `${process} ${bearer}`;
+    const isYoung = at < (this.#firstSent.get(sent) ?? at) + youngTokenMs + this.slackMs;
+    if (isDropped || !isYoung) this.#refusedTokens.add(sent);
   }
 
   /** The service did not see a refresh token that was sent. */
@@ -233,7 +238,9 @@ export class Rules {
   /** A call leaves a process, for a person or for a machine. */
   called(at: number, process: string, tenantId: string, userId: string | undefined, bearer: string): void {
     const token = this.#tokens.get(bearer);
-    if (this.#refusedTokens.has(`${process} ${bearer}`))
+    const sent = `${process} ${bearer}`;
+    if (!this.#firstSent.has(sent)) this.#firstSent.set(sent, at);
+    if (this.#refusedTokens.has(sent))
       this.break("a refused token is not sent again", `${process} sends one for ${userId ?? tenantId}`);
     if (token === undefined) this.break("tenant isolation", `${process} sends a token that was never issued`);
     else if (token.tenantId !== tenantId)

@@ -238,7 +238,7 @@ class Play {
       await planted.beforeCall?.(client, signal);
       const token = await client.auth.getAccessToken({ signal });
       if (isInvalidated) {
-        this.#rules.unauthorized(from.name, tenantId, token.value);
+        this.#rules.unauthorized(scheduler.now, from.name, tenantId, token.value, true);
         client.auth.invalidate(token);
       }
       const path = client.variant === "A" ? `api/v1/${tenantId}/devices` : "v1/devices";
