@@ -9,7 +9,7 @@ import {
   queryDecoded,
   readValues,
 } from "./parameters.js";
-import { Malformed, parseJsonText, type Schemas } from "./schemas.js";
+import { Described, Malformed, parseJsonText, type Schemas } from "./schemas.js";
 
 /** As in emulation.ts. */
 export interface DocumentedBody {
@@ -60,7 +60,8 @@ export async function readDocumentedBody(
   }
   const { schema } = content;
   try {
-    const { value, checked } = await readContent(bytes, contentType ?? "", content, schemas);
+    const described = new Described(schemas, schema === undefined ? [] : [schema]);
+    const { value, checked } = await readContent(bytes, contentType ?? "", content, described);
     const finding =
       schema === undefined || checked === undefined ? undefined : schemas.check("body", schema, checked);
     return finding === undefined ? { value } : { finding };
@@ -91,11 +92,11 @@ function bestMatch(mediaType: string, names: readonly string[]): string | undefi
 async function readContent(
   bytes: Uint8Array<ArrayBuffer>,
   contentType: string,
-  content: DocumentedContent,
-  schemas: Schemas,
+  { encoding = {} }: DocumentedContent,
+  described: Described,
 ): Promise<{ readonly value: unknown; readonly checked?: unknown }> {
   const json = (value: unknown) => ({ value, checked: value });
-  const types = schemas.typesOf(content.schema === undefined ? [] : [content.schema]);
+  const { types } = described;
   const isText = types.has("string") && !types.has("object");
   if (JSON_TYPE.test(contentType)) return json(parseJsonText(textOf(bytes, "utf-8")));
   if (JSON_LINES.test(contentType)) {
@@ -104,9 +105,10 @@ async function readContent(
   }
   // Some documents describe a form as a text.
   if (essence(contentType) === FORM && isText) return json(textOf(bytes, "utf-8"));
-  if (essence(contentType) === FORM) return json(readForm(pairsOf(textOf(bytes, "utf-8")), content, schemas));
+  if (essence(contentType) === FORM)
+    return json(readForm(pairsOf(textOf(bytes, "utf-8")), encoding, described));
   if (essence(contentType) === MULTIPART) {
-    const read = await readMultipart(bytes, contentType, content, schemas);
+    const read = await readMultipart(bytes, contentType, encoding, described);
     return isText ? { value: read.value } : read;
   }
   if (!TEXT.test(contentType)) return { value: new Blob([bytes], { type: contentType }) };
@@ -126,9 +128,11 @@ function textOf(bytes: Uint8Array, charset: string): string {
 
 type Value = string | File;
 
-function readForm(pairs: Pairs, content: DocumentedContent, schemas: Schemas): object {
+type Encoding = Readonly<Record<string, MemberEncoding>>;
+
+function readForm(pairs: Pairs, encoding: Encoding, described: Described): object {
   const values = grouped(pairs.map(([key, text]) => [queryDecoded(key), text]));
-  return Object.fromEntries(readMembers(values, pairs, content, schemas, queryDecoded));
+  return Object.fromEntries(readMembers(values, pairs, encoding, described, queryDecoded));
 }
 
 function grouped<T>(pairs: readonly (readonly [name: string, value: T])[]): Map<string, T[]> {
@@ -144,8 +148,8 @@ function grouped<T>(pairs: readonly (readonly [name: string, value: T])[]): Map<
 async function readMultipart(
   bytes: Uint8Array<ArrayBuffer>,
   contentType: string,
-  content: DocumentedContent,
-  schemas: Schemas,
+  encoding: Encoding,
+  described: Described,
 ): Promise<{ readonly value: unknown; readonly checked: unknown }> {
   let parts: [string, Value][];
   try {
@@ -155,11 +159,11 @@ async function readMultipart(
     throw new Malformed("parts that cannot be told apart, or are cut off");
   }
   const texts = await Promise.all(
-    parts.map(async ([name, part]) => [name, await jsonOfFile(name, part, content, schemas)] as const),
+    parts.map(async ([name, part]) => [name, await jsonOfFile(name, part, encoding, described)] as const),
   );
   const pairs = texts.flatMap(([name, part]) => (typeof part === "string" ? [[name, part] as const] : []));
   // A part is not percent-encoded (OpenAPI 3.1.1, appendix E).
-  const members = [...readMembers(grouped(texts), pairs, content, schemas, String, true)];
+  const members = [...readMembers(grouped(texts), pairs, encoding, described, String, true)];
   const checked = members.map(([name, value]) => [
     name,
     Array.isArray(value) ? value.map(asText) : asText(value),
@@ -184,14 +188,13 @@ function withLongBoundary(bytes: Uint8Array<ArrayBuffer>, type: string) {
 async function jsonOfFile(
   name: string,
   part: Value,
-  { schema, encoding = {} }: DocumentedContent,
-  schemas: Schemas,
+  encoding: Encoding,
+  described: Described,
 ): Promise<Value> {
   if (typeof part === "string" || !JSON_TYPE.test(part.type)) return part;
-  const member = schemas.memberOf(schema === undefined ? [] : [schema], name);
-  const types = schemas.typesOf([...member, ...schemas.itemsOf(member)]);
-  const isJson = JSON_TYPE.test(encodingOf(encoding, name).contentType ?? "");
-  return isJson || types.has("object") ? part.text() : part;
+  const member = described.member(name);
+  const isObject = member.types.has("object") || member.items.types.has("object");
+  return isObject || JSON_TYPE.test(encodingOf(encoding, name).contentType ?? "") ? part.text() : part;
 }
 
 /** A schema describes a file as a string, whose content is not checked beyond its length. */
@@ -201,7 +204,7 @@ function asText(value: unknown): unknown {
 
 const LONGEST_CHECKED_FILE = 10_000;
 
-function encodingOf(encoding: Readonly<Record<string, MemberEncoding>>, name: string): MemberEncoding {
+function encodingOf(encoding: Encoding, name: string): MemberEncoding {
   return Object.hasOwn(encoding, name) ? (encoding[name] ?? {}) : {};
 }
 
@@ -209,55 +212,48 @@ function encodingOf(encoding: Readonly<Record<string, MemberEncoding>>, name: st
 function* readMembers(
   values: ReadonlyMap<string, readonly Value[]>,
   pairs: Pairs,
-  { schema, encoding = {} }: DocumentedContent,
-  schemas: Schemas,
+  encoding: Encoding,
+  described: Described,
   decode: (text: string) => string,
   isMultipart = false,
 ): Generator<readonly [name: string, value: unknown]> {
-  const sources = schema === undefined ? [] : [schema];
   const styled = Object.entries(encoding).filter(([name, { style }]) => {
     const hasFile = values.get(name)?.some((value) => typeof value !== "string");
     return style !== undefined && !hasFile;
   });
-  const names = [...new Set([...schemas.namesOf(sources), ...Object.keys(encoding)])];
+  const names = [...new Set([...described.names, ...Object.keys(encoding)])];
   const taken = new Set<string>();
   for (const [name, { style = "form", explode }] of styled) {
     const form = { in: "query", name, style, ...(explode !== undefined && { explode }) } as const;
-    const member = schemas.memberOf(sources, name);
+    const member = described.member(name);
     taken.add(name);
-    if (style === "form" && explode !== false) for (const key of schemas.namesOf(member)) taken.add(key);
-    const read = readValues(form, pairs, member, schemas, names, decode);
-    if (read.length > 0) yield [name, firstAllowed(read, member, schemas)];
+    if (style === "form" && explode !== false) for (const key of member.names) taken.add(key);
+    const read = readValues(form, pairs, member, names, decode);
+    if (read.length > 0) yield [name, member.firstAllowed(read)];
   }
   const deep = styled.flatMap(([name, { style }]) => (style === "deepObject" ? `${name}[` : []));
   for (const [name, own] of values) {
     if (taken.has(name) || deep.some((start) => name.startsWith(start))) continue;
     const documented = encodingOf(encoding, name).contentType;
-    const member = schemas.memberOf(sources, name);
-    const one = (value: Value, of: readonly unknown[]) => {
+    const member = described.member(name);
+    const one = (value: Value, of: Described) => {
       if (typeof value === "string") {
         const text = decode(value);
-        return JSON_TYPE.test(documented ?? "") ? parseJsonText(text) : schemas.jsonOrValueOf(text, of);
+        return JSON_TYPE.test(documented ?? "") ? parseJsonText(text) : of.jsonOrValueOf(text);
       }
       const types = documented?.split(",").map((type) => type.trim());
       if (types !== undefined && bestMatch(value.type, types) === undefined)
         throw new Malformed("a file of another media type");
       return value;
     };
-    const types = schemas.typesOf(member);
+    const { types, items } = member;
     // A form has one field for a list that is JSON, and a multipart body a part for each item.
     const isWhole = !isMultipart && JSON_TYPE.test(documented ?? "");
     const isList = (types.has("array") && !isWhole) || (types.size === 0 && own.length > 1);
     const [first = ""] = own;
-    const readings = isList ? [own.map((value) => one(value, schemas.itemsOf(member)))] : [];
+    const readings = isList ? [own.map((value) => one(value, items))] : [];
     if (!isList && own.length > 1) throw new Malformed(`a member that is sent ${own.length} times`);
     const isScalar = !isList || (own.length === 1 && types.size > 1);
-    yield [name, firstAllowed([...readings, ...(isScalar ? [one(first, member)] : [])], member, schemas)];
+    yield [name, member.firstAllowed([...readings, ...(isScalar ? [one(first, member)] : [])])];
   }
-}
-
-function firstAllowed(read: readonly unknown[], member: readonly unknown[], schemas: Schemas): unknown {
-  const found =
-    read.length === 1 ? 0 : read.findIndex((value) => member.every((one) => schemas.allows(one, value)));
-  return read[Math.max(found, 0)];
 }

@@ -1,6 +1,6 @@
 // Reads parameters as OpenAPI 3.1.1 writes them (Parameter Object, "Style Examples"), from what was sent.
 import type { Finding } from "../rules/checks.js";
-import { Malformed, parseJsonText, type Schemas } from "./schemas.js";
+import { Described, Malformed, parseJsonText, type Schemas } from "./schemas.js";
 
 /** How a parameter is written; what is not named is the default of its place. */
 export interface ParameterForm {
@@ -79,11 +79,12 @@ export function readParameter(
   const { in: place, name, content, required, schema } = parameter;
   const shownName = `${place} ${name}`;
   try {
-    const sources = schema === undefined ? [] : [schema];
+    const described = new Described(schemas, schema === undefined ? [] : [schema]);
+    const pairs = sentOf(parameter, sent);
     const values =
       content === undefined
-        ? readValues(parameter, sentOf(parameter, sent), sources, schemas, names)
-        : readContent(parameter, content, sentOf(parameter, sent), sources, schemas);
+        ? readValues(parameter, pairs, described, names)
+        : readContent(parameter, content, pairs, described);
     const [first] = values;
     if (first === undefined) return required ? { finding: { expected: shownName, actual: "absent" } } : {};
     const isEmpty = parameter.allowEmptyValue === true && first === "";
@@ -121,8 +122,7 @@ function readContent(
   { in: place, name }: ParameterForm,
   content: string,
   pairs: Pairs,
-  sources: readonly unknown[],
-  schemas: Schemas,
+  described: Described,
 ): unknown[] {
   const texts = textsOf(name, pairs);
   const isJson = JSON_TYPE.test(content);
@@ -130,7 +130,7 @@ function readContent(
   // What is not JSON stands in a cookie as it is.
   const text = onlyOne(texts);
   const decoded = place === "cookie" && !isJson ? text : DECODERS[place](text);
-  return [isJson ? parseJsonText(decoded) : schemas.valueOf(decoded, sources)];
+  return [isJson ? parseJsonText(decoded) : described.valueOf(decoded)];
 }
 
 export const JSON_TYPE: RegExp = /^[^/;]+\/(?:[^/;]+\+)?json\s*(?:;|$)/i;
@@ -163,25 +163,24 @@ function onlyOne(texts: readonly string[]): string {
 export function readValues(
   form: ParameterForm,
   pairs: Pairs,
-  sources: readonly unknown[],
-  schemas: Schemas,
+  described: Described,
   names: readonly string[],
   decode: Decode = DECODERS[form.in],
 ): unknown[] {
-  if (styleOf(form) === "deepObject") return deepValues(form.name, pairs, sources, schemas, decode);
+  if (styleOf(form) === "deepObject") return deepValues(form.name, pairs, described, decode);
   const wire = wireOf(form, pairs, decode);
-  const types = schemas.typesOf(sources);
+  const { types } = described;
   const isAny = types.size === 0;
   const hasScalar = isAny || [...types].some((type) => type !== "array" && type !== "object");
   const readers = [
-    ...(hasScalar ? [() => wire.scalar()?.map((text) => schemas.valueOf(text, sources))] : []),
-    ...(isAny || types.has("array") ? [() => listsOf(wire.list(), sources, schemas)] : []),
-    ...(isAny || types.has("object") ? [() => wire.object(sources, schemas, names)] : []),
+    ...(hasScalar ? [() => wire.scalar().map((text) => described.valueOf(text))] : []),
+    ...(isAny || types.has("array") ? [() => listsOf(wire.list(), described)] : []),
+    ...(isAny || types.has("object") ? [() => wire.object(described, names)] : []),
   ];
   let problem: Malformed | undefined;
   const values = readers.flatMap((read) => {
     try {
-      return read() ?? [];
+      return read();
     } catch (error) {
       if (!(error instanceof Malformed)) throw error;
       problem ??= error;
@@ -193,14 +192,9 @@ export function readValues(
 }
 
 /** A list whose only text is empty may also be one without items. */
-function listsOf(
-  texts: readonly string[] | undefined,
-  sources: readonly unknown[],
-  schemas: Schemas,
-): unknown[] {
+function listsOf(texts: readonly string[] | undefined, { items }: Described): unknown[] {
   if (texts === undefined) return [];
-  const items = schemas.itemsOf(sources);
-  const list = texts.map((text) => schemas.valueOf(text, items));
+  const list = texts.map((text) => items.valueOf(text));
   return texts.length === 1 && texts[0] === "" ? [list, []] : [list];
 }
 
@@ -208,7 +202,7 @@ function listsOf(
 interface Wire {
   scalar(): readonly string[];
   list(): readonly string[] | undefined;
-  object(sources: readonly unknown[], schemas: Schemas, names: readonly string[]): unknown[];
+  object(described: Described, names: readonly string[]): unknown[];
 }
 
 const DELIMITERS: Readonly<Record<string, RegExp>> = {
@@ -225,12 +219,12 @@ function wireOf(form: ParameterForm, all: Pairs, decode: Decode): Wire {
     if (flat.length % 2 === 1) throw new Malformed("a name without a value");
     return flat.flatMap((key, index) => (index % 2 === 0 ? [[key, flat[index + 1] ?? ""] as const] : []));
   };
-  const objectOf = (pairs: Pairs, sources: readonly unknown[], schemas: Schemas) => {
+  const objectOf = (pairs: Pairs, described: Described) => {
     const members = new Map<string, unknown>();
     for (const [key, text] of pairs) {
       const decoded = decode(key);
       if (members.has(decoded)) throw new Malformed("a member that is sent twice");
-      members.set(decoded, schemas.valueOf(decode(text), schemas.memberOf(sources, decoded)));
+      members.set(decoded, described.member(decoded).valueOf(decode(text)));
     }
     return [Object.fromEntries(members)];
   };
@@ -251,8 +245,7 @@ function wireOf(form: ParameterForm, all: Pairs, decode: Decode): Wire {
     return {
       scalar: () => [decode(text())],
       list: () => parts().map(decode),
-      object: (sources, schemas) =>
-        objectOf(isExploded ? parts().map(memberText) : membersOf(parts()), sources, schemas),
+      object: (described) => objectOf(isExploded ? parts().map(memberText) : membersOf(parts()), described),
     };
   }
   const pairs = style === "matrix" ? matrixPairs(all) : all;
@@ -266,15 +259,15 @@ function wireOf(form: ParameterForm, all: Pairs, decode: Decode): Wire {
       if (own.length === 0) return undefined;
       return (isExploded ? textsOf(name, exploded) : onlyOne(own).split(delimiter)).map(decode);
     },
-    object(sources, schemas, names) {
+    object(described, names) {
       if (!isExploded)
-        return own.length === 0 ? [] : objectOf(membersOf(onlyOne(own).split(delimiter)), sources, schemas);
-      const documented = new Set(schemas.namesOf(sources));
-      const isOpen = schemas.isOpen(sources);
+        return own.length === 0 ? [] : objectOf(membersOf(onlyOne(own).split(delimiter)), described);
+      const documented = new Set(described.names);
+      const { isOpen } = described;
       const isMember = (key: string | undefined) =>
         key !== undefined && (documented.has(key) || (isOpen && !names.includes(key)));
       const members = exploded.filter(([key]) => isMember(decodedName(key)));
-      return members.length === 0 ? [] : objectOf(members, sources, schemas);
+      return members.length === 0 ? [] : objectOf(members, described);
     },
   };
 }
@@ -298,13 +291,7 @@ type Tree = Map<string, Tree | string[]>;
 const DEEPEST_NAME = 10;
 
 /** color[R]=100. Objects and lists in it, which OpenAPI leaves undefined, are read as servers usually do: a[b][c]=1&a[d][]=2. */
-function deepValues(
-  name: string,
-  all: Pairs,
-  sources: readonly unknown[],
-  schemas: Schemas,
-  decode: Decode,
-): unknown[] {
+function deepValues(name: string, all: Pairs, described: Described, decode: Decode): unknown[] {
   const tree: Tree = new Map();
   for (const [key, text] of all) {
     const decoded = decodedName(key);
@@ -324,25 +311,18 @@ function deepValues(
     texts.push(decode(text));
     at.set(last, texts);
   }
-  return tree.size === 0 ? [] : [valueOfTree(tree, sources, schemas)];
+  return tree.size === 0 ? [] : [valueOfTree(tree, described)];
 }
 
-function valueOfTree(node: Tree | string[], sources: readonly unknown[], schemas: Schemas): unknown {
-  const isList = schemas.typesOf(sources).has("array");
-  if (!(node instanceof Map)) {
-    if (isList) return node.map((text) => schemas.valueOf(text, schemas.itemsOf(sources)));
-    return schemas.valueOf(onlyOne(node), sources);
-  }
+function valueOfTree(node: Tree | string[], described: Described): unknown {
+  const { items } = described;
+  const isList = described.types.has("array");
+  const itemsOf = (texts: readonly string[]) => texts.map((text) => items.valueOf(text));
+  if (!(node instanceof Map)) return isList ? itemsOf(node) : described.valueOf(onlyOne(node));
   if (isList && [...node.keys()].every((key) => /^\d*$/.test(key))) {
-    const items = schemas.itemsOf(sources);
-    return [...node.values()].flatMap((item) =>
-      item instanceof Map
-        ? valueOfTree(item, items, schemas)
-        : item.map((text) => schemas.valueOf(text, items)),
-    );
+    const values = [...node.values()];
+    return values.flatMap((item) => (item instanceof Map ? valueOfTree(item, items) : itemsOf(item)));
   }
-  const members = [...node].map(
-    ([key, member]) => [key, valueOfTree(member, schemas.memberOf(sources, key), schemas)] as const,
-  );
+  const members = [...node].map(([key, member]) => [key, valueOfTree(member, described.member(key))]);
   return Object.fromEntries(members);
 }

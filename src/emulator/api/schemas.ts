@@ -18,7 +18,6 @@ const MOST_CHECKED = { members: 1000, depth: 200 };
 /** The schemas of one document. */
 export class Schemas {
   readonly #byReference: Readonly<Record<string, Schema>>;
-  readonly #parts = new WeakMap<readonly unknown[], readonly Members[]>();
   #withoutUnique: Readonly<Record<string, Schema>> | undefined;
 
   constructor(byReference: Readonly<Record<string, unknown>> = {}) {
@@ -40,8 +39,8 @@ export class Schemas {
     }
   }
 
-  allows(schema: unknown, value: unknown): boolean {
-    return this.check("", schema, value) === undefined;
+  referred(reference: unknown): Schema | undefined {
+    return this.#byReference[String(reference)];
   }
 
   /** Names the keyword with its documented value, and what stood there, but not the value. */
@@ -52,8 +51,7 @@ export class Schemas {
     const { keywordLocation = "#", instanceLocation = "#" } = found ?? {};
     const keys = keysOf(keywordLocation);
     const documented = keys.reduce<unknown>((at, key) => {
-      if (key !== "$ref") return memberOf(at, key);
-      return this.#byReference[String(memberOf(at, "$ref"))];
+      return key === "$ref" ? this.referred(memberOf(at, key)) : memberOf(at, key);
     }, schema);
     const rule = JSON.stringify({ [keys.at(-1) ?? "schema"]: documented });
     const place = keysOf(instanceLocation).map((key) => (isQuotable(key) ? key : "…"));
@@ -63,64 +61,57 @@ export class Schemas {
       actual: described(there),
     };
   }
+}
 
-  /** The schemas that hold for a value, with those that they refer to and join. Items of a list ask for the same ones. */
-  #partsOf(sources: readonly unknown[]): readonly Members[] {
-    const known = this.#parts.get(sources);
-    if (known !== undefined) return known;
-    const found = new Set<Members>();
-    const add = (source: unknown): void => {
-      if (typeof source !== "object" || source === null || found.has(source as Members)) return;
-      const schema = source as Members;
-      found.add(schema);
-      const { $ref, allOf, anyOf, oneOf, then, else: otherwise } = schema;
-      if (typeof $ref === "string") add(this.#byReference[$ref]);
-      for (const list of [allOf, anyOf, oneOf, [then, otherwise]])
-        if (Array.isArray(list)) for (const one of list) add(one);
-    };
-    for (const source of sources) add(source);
-    const parts = [...found];
-    this.#parts.set(sources, parts);
-    return parts;
-  }
-
+/** What the schemas say that hold for one value: what it is made of, and which value a text stands for. */
+export class Described {
+  readonly #sources: readonly unknown[];
+  readonly #schemas: Schemas;
+  readonly #parts: readonly Members[];
   /** The types that the schemas name or imply; none if they allow any. */
-  typesOf(sources: readonly unknown[]): ReadonlySet<string> {
-    const types = this.#partsOf(sources).flatMap((part) => {
-      if (part.type !== undefined) return [part.type].flat().map(String);
-      const values = "const" in part ? [part.const] : Array.isArray(part.enum) ? part.enum : [];
-      if (values.length > 0) return values.map(typeName);
-      if (part.properties !== undefined || part.additionalProperties !== undefined) return ["object"];
-      return part.items !== undefined || part.prefixItems !== undefined ? ["array"] : [];
-    });
-    return new Set(types);
+  readonly types: ReadonlySet<string>;
+
+  constructor(schemas: Schemas, sources: readonly unknown[]) {
+    this.#schemas = schemas;
+    this.#sources = sources;
+    this.#parts = partsOf(schemas, sources);
+    this.types = new Set(this.#parts.flatMap(typesOf));
   }
 
-  itemsOf(sources: readonly unknown[]): readonly unknown[] {
-    return this.#partsOf(sources).flatMap(({ items, prefixItems }) =>
-      [items ?? [], prefixItems ?? []].flat(),
-    );
+  get items(): Described {
+    const items = this.#parts.flatMap(({ items, prefixItems }) => [items ?? [], prefixItems ?? []].flat());
+    return new Described(this.#schemas, items);
   }
 
-  namesOf(sources: readonly unknown[]): readonly string[] {
-    return this.#partsOf(sources).flatMap(({ properties }) => Object.keys(properties ?? {}));
+  get names(): readonly string[] {
+    return this.#parts.flatMap(({ properties }) => Object.keys(properties ?? {}));
   }
 
-  memberOf(sources: readonly unknown[], name: string): readonly unknown[] {
-    const parts = this.#partsOf(sources);
-    const described = parts.flatMap(({ properties }) => memberOf(properties, name) ?? []);
-    if (described.length > 0) return described;
-    return parts.flatMap(({ additionalProperties }) => additionalProperties ?? []);
+  member(name: string): Described {
+    const described = this.#parts.flatMap(({ properties }) => memberOf(properties, name) ?? []);
+    const others = this.#parts.flatMap(({ additionalProperties }) => additionalProperties ?? []);
+    return new Described(this.#schemas, described.length > 0 ? described : others);
   }
 
   /** Whether objects may have members that the schemas do not name. */
-  isOpen(sources: readonly unknown[]): boolean {
-    return this.#partsOf(sources).every(({ additionalProperties }) => additionalProperties !== false);
+  get isOpen(): boolean {
+    return this.#parts.every(({ additionalProperties }) => additionalProperties !== false);
+  }
+
+  #allowedBy(source: unknown, value: unknown): boolean {
+    return this.#schemas.check("", source, value) === undefined;
+  }
+
+  /** The first of the values that every schema allows, else the first. */
+  firstAllowed(values: readonly unknown[]): unknown {
+    if (values.length === 1) return values[0];
+    const isAllowed = (value: unknown) => this.#sources.every((source) => this.#allowedBy(source, value));
+    return values[Math.max(values.findIndex(isAllowed), 0)];
   }
 
   /** A text as a value of a documented type; as it is if it fits none. */
-  valueOf(text: string, sources: readonly unknown[]): unknown {
-    const types = this.typesOf(sources);
+  valueOf(text: string): unknown {
+    const { types } = this;
     const isNumber = (types.has("number") || types.has("integer")) && JSON_NUMBER.test(text);
     const values: unknown[] = [
       ...(isNumber ? [Number(text)] : []),
@@ -130,23 +121,44 @@ export class Schemas {
     ];
     // Of several types the first counts whose other keywords, such as a pattern, hold too.
     const isEither = values.length > 1 && types.has("string");
-    const fitting = isEither
-      ? values.find((value) => sources.some((source) => this.allows(source, value)))
-      : undefined;
-    return fitting === undefined ? values[0] : fitting;
+    const isAllowed = (value: unknown) => this.#sources.some((source) => this.#allowedBy(source, value));
+    return values[isEither ? Math.max(values.findIndex(isAllowed), 0) : 0];
   }
 
   /** A text that holds an object or a list as JSON, and any other as it is. */
-  jsonOrValueOf(text: string, sources: readonly unknown[]): unknown {
-    const types = this.typesOf(sources);
-    if (!types.has("object") && !types.has("array")) return this.valueOf(text, sources);
+  jsonOrValueOf(text: string): unknown {
+    if (!this.types.has("object") && !this.types.has("array")) return this.valueOf(text);
     try {
-      return JSON.parse(text);
-    } catch {
-      if (types.has("string")) return text;
-      throw new Malformed("text that is not JSON");
+      return parseJsonText(text);
+    } catch (error) {
+      if (this.types.has("string")) return text;
+      throw error;
     }
   }
+}
+
+/** The schemas that hold for a value, with those that they refer to and join. */
+function partsOf(schemas: Schemas, sources: readonly unknown[]): readonly Members[] {
+  const found = new Set<Members>();
+  const add = (source: unknown): void => {
+    if (typeof source !== "object" || source === null || found.has(source as Members)) return;
+    const schema = source as Members;
+    found.add(schema);
+    const { $ref, allOf, anyOf, oneOf, then, else: otherwise } = schema;
+    if (typeof $ref === "string") add(schemas.referred($ref));
+    for (const list of [allOf, anyOf, oneOf, [then, otherwise]])
+      if (Array.isArray(list)) for (const one of list) add(one);
+  };
+  for (const source of sources) add(source);
+  return [...found];
+}
+
+function typesOf(part: Members): string[] {
+  if (part.type !== undefined) return [part.type].flat().map(String);
+  const values = "const" in part ? [part.const] : Array.isArray(part.enum) ? part.enum : [];
+  if (values.length > 0) return values.map(typeName);
+  if (part.properties !== undefined || part.additionalProperties !== undefined) return ["object"];
+  return part.items !== undefined || part.prefixItems !== undefined ? ["array"] : [];
 }
 
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
