@@ -7,10 +7,17 @@ const form = "application/x-www-form-urlencoded";
 const mostBody = 65_000;
 const asForm = (text: string) => String(new URLSearchParams({ text }));
 
-/** Registrations, journal and log start anew for each entry, so that none is measured with what others left. */
+// A long query must be read, and not refused for its length.
+const shared = new World({ rules: { "authorization.length": false } });
+/** Journal and log start anew for each input, so that none is measured with what others left. */
+function emptied(world = shared): World {
+  world.emulator.journal.clear();
+  world.emulator.customerLog.clear();
+  return world;
+}
+
 const sent = (path: string, init: (world: World) => RequestInit) => {
-  // A long query must be read, and not refused for its length.
-  const world = new World({ rules: { "authorization.length": false } });
+  const world = emptied();
   return () => world.send(path, init(world));
 };
 
@@ -145,14 +152,14 @@ function* tokenRequestsOfB(): Generator<Entry> {
 
 /** A page or a call that has what it needs besides its input: a token, where it is a call. */
 async function atPath(path: string, headers: Readonly<Record<string, string>> = {}, method = "GET") {
-  const world = new World({ rules: { "authorization.length": false } });
+  const world = emptied();
   const isCall = /\/devices/.test(path) && headers.authorization === undefined;
   const token = isCall && (await (path.startsWith("/api") ? world.pluginToken() : world.accountToken()));
   const init = { method, headers: { ...(token && { authorization: `Bearer ${token}` }), ...headers } };
   return () => world.send(path, { ...init, ...(method === "POST" && { body: "a=b" }) });
 }
 
-const login = new World().authorizationPath();
+const login = shared.authorizationPath();
 const headers = [
   { name: "content-type", path: TOKEN_PATH_A, method: "POST", reaches: /invalid_grant/ },
   {
@@ -211,10 +218,10 @@ function* pathEntries(): Generator<Entry> {
 }
 
 const adminForms = [
-  { page: "/plugins", id: "register", fields: ["clientId", "jwks", "scopes", "roles", "pageUrl"] },
-  { page: "/clients", id: "register", fields: ["redirectUris", "name"] },
-  { page: "/operators", id: "register", fields: ["capabilities", "roles", "password"] },
-  { page: "/faults", id: "arm", fields: ["headers", "body", "match.path", "status"] },
+  { page: "/plugins", id: "register", fields: ["clientId", "scopes", "devices", "pageUrl"] },
+  { page: "/clients", id: "register", fields: ["redirectUris", "tenantId"] },
+  { page: "/operators", id: "register", fields: ["capabilities", "password"] },
+  { page: "/faults", id: "arm", fields: ["members"] },
   { page: "", id: "advance", fields: ["clock"] },
 ];
 
@@ -226,7 +233,7 @@ function* adminEntries(): Generator<Entry> {
         yield {
           ...{ name: `form ${page}, ${field}: ${shape}`, most: 60_000, reaches: /^400 <!doctype/ },
           prepare: async (size) => {
-            const world = new World();
+            const world = emptied();
             const { origin } = new URL(world.emulator.publicUrl);
             const browser = await world.open(`/_emulator${page}`);
             const action = / action="([^"]*)"/.exec(browser.form(id))?.[1] ?? "";
@@ -247,7 +254,7 @@ function* pageEntries(): Generator<Entry> {
       yield {
         ...{ name: `form of the ${page}: ${shape}`, most: 60_000, reaches: /^(?:200|303|400|403)/ },
         prepare: async (size) => {
-          const browser = await new World().open(path);
+          const browser = await emptied().open(path);
           const action = / action="([^"]*)"/.exec(browser.html)?.[1] ?? "";
           const body = within(size, text);
           return () => browser.request(action, { method: "POST", headers: { "content-type": form }, body });
@@ -258,7 +265,7 @@ function* pageEntries(): Generator<Entry> {
         yield {
           ...{ name: `form of the ${page}, ${field}: ${shape}`, most: 60_000, reaches: wrong },
           prepare: async (size) => {
-            const browser = await new World().open(path);
+            const browser = await emptied().open(path);
             const action = / action="([^"]*)"/.exec(browser.html)?.[1] ?? "";
             const filled = { ...browser.hidden(), userId: "ada", password: "no" };
             const body = String(new URLSearchParams({ ...filled, [field]: within(size, text, asForm) }));
@@ -298,8 +305,9 @@ const api = {
   operations: { A: {}, B: { own } },
   emulation: async () => ({ requests: { B: { operations: { own: described }, schemas: {} } } }),
 };
+const ofDocument = new World({ api });
 const sentToOwn = (path: string, init: RequestInit) => {
-  const world = new World({ api });
+  const world = emptied(ofDocument);
   return () => world.send(path, { method: "POST", ...init });
 };
 
