@@ -35,8 +35,8 @@ const LAYERS: readonly Layer[] = [
   { holds: "src/http/", may: GROUND, mayType: ["undici"] },
   {
     holds: OPTIONS,
-    may: [...GROUND, "src/http/"],
-    mayType: ["src/auth/events.ts", "src/auth/shared/token-store.ts", "generated/"],
+    may: [...GROUND, "src/http/", "src/auth/auth.ts"],
+    mayType: ["src/auth/shared/token-store.ts", "generated/"],
   },
   { holds: "src/variants/", may: [...GROUND, OPTIONS, "src/http/", "generated/"] },
   {

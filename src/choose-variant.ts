@@ -1,7 +1,7 @@
 /** Chooses the variant if credentials of both are configured, and explains an answer from the wrong endpoint. */
 
+import { type Emit, emit as emitEvent, emitter } from "./auth/auth.js";
 import { credentialMissing, type MachineCredential } from "./auth/credentials/credential.js";
-import { type Emit, emit as emitEvent, emitter } from "./auth/events.js";
 import { SharedTask } from "./auth/lifecycle/shared-task.js";
 import type { Renewal } from "./auth/lifecycle/token-lifecycle.js";
 import type { TokenEndpointState } from "./auth/request/rate-limit-gate.js";

@@ -3,14 +3,13 @@
  * everything else takes.
  */
 import type { CallOptions as GeneratedOptions } from "../generated/operations.js";
-import type { Emit, OnEvent } from "./auth/events.js";
+import { type Emit, type OnEvent, requestIds } from "./auth/auth.js";
 import type { TokenStore } from "./auth/shared/token-store.js";
 import { type ClockOptions, type ResolvedClock, resolveClock } from "./clock.js";
 import type { Variant } from "./errors.js";
 import { defaultFetch, type Fetch, type Intercept, sendingOnce } from "./http/exchange.js";
-import { headerRecord } from "./http/headers.js";
 import type { NamesOf } from "./option-names.js";
-import { invalidOption, requireDuration, requireTypes, requireWhole } from "./options.js";
+import { headerRecord, invalidOption, requireDuration, requireTypes, requireWhole } from "./options.js";
 
 export interface TargetOptions {
   /** The URL may have a path prefix, but no credentials, query or fragment. */
@@ -51,12 +50,6 @@ export interface AuthOptions
    */
   readonly shareInFlight?: boolean | undefined;
 }
-
-/** The options that a service gets from its Auth. */
-export type InheritedOptions = Pick<
-  AuthOptions,
-  "fetch" | "intercept" | "clock" | "timeoutMs" | "retryDeadlineMs" | "onEvent"
->;
 
 /** The options of a service that only calls use. */
 export interface CallOptions {
@@ -235,19 +228,11 @@ function resolveCallOptions(options: CallOptions): ResolvedCallOptions {
   return {
     validate,
     headers: headers === undefined ? undefined : commonHeaders(headers),
-    maxRetries: requireMaxRetries(options.maxRetries, 2),
+    maxRetries: requireWhole("maxRetries", options.maxRetries, 2, 0),
     unauthorizedStatuses,
     bodyInMessage,
-    maxResponseBytes: requireMostBytes(maxResponseBytes),
+    maxResponseBytes: requireWhole("maxResponseBytes", maxResponseBytes, undefined, 1),
   };
-}
-
-export function requireMostBytes(mostBytes: unknown): number | undefined {
-  return requireWhole("maxResponseBytes", mostBytes, undefined, 1);
-}
-
-export function requireMaxRetries(maxRetries: unknown, fallback: number): number {
-  return requireWhole("maxRetries", maxRetries, fallback, 0);
 }
 
 /** Headers that cannot be those of all calls. Fetch refuses most of the last, which would look like a network fault. */
@@ -266,16 +251,6 @@ function commonHeaders(headers: CallOptions["headers"]): Record<string, string> 
     for (const [names, why, remedy = "Leave it out."] of written)
       if (names.test(name)) throw invalidOption("headers", `must not hold ${name}: ${why}`, remedy);
   return record;
-}
-
-/** Ids are a prefix and a counter. The prefix is drawn late: workers forbid random values while a module is loaded. */
-function requestIds(): () => string {
-  let prefix: string | undefined;
-  let count = 0;
-  return () => {
-    prefix ??= crypto.randomUUID().slice(-12);
-    return `${prefix}-${++count}`;
-  };
 }
 
 function isStore(store: unknown): boolean {

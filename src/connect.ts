@@ -5,7 +5,7 @@ import { driverOf, type MachineCredential } from "./auth/credentials/credential.
 import type { TokenLifecycle } from "./auth/lifecycle/token-lifecycle.js";
 import { type MachineTokensContext, machineTokens } from "./auth/machine-tokens.js";
 import { TokenEndpointState } from "./auth/request/rate-limit-gate.js";
-import { isUnknownPath } from "./auth/request/token-answer.js";
+import { isUnknownPath } from "./auth/request/token-request.js";
 import { RecentlyUsed } from "./auth/shared/recently-used.js";
 import { SharedState } from "./auth/shared/shared-state.js";
 import type { DetectionContext } from "./choose-variant.js";

@@ -1,6 +1,14 @@
 /** `bivariant`: the main entry, for deployments of either variant. */
 export type { Binary, CallOptions, ServerSentEvent } from "../generated/operations.js";
-export type { AccessToken, Auth, CallSupport, Operator, PersonAuth } from "./auth/auth.js";
+export type {
+  AccessToken,
+  Auth,
+  CallSupport,
+  OnEvent,
+  Operator,
+  PersonAuth,
+  ServiceEvent,
+} from "./auth/auth.js";
 export { callSupport } from "./auth/auth.js";
 export {
   type ApiClientSettings,
@@ -17,11 +25,10 @@ export {
   userInterfacePlugin,
 } from "./auth/credentials/plugins.js";
 export type { CryptoKeyLike, KeyObjectLike, PrivateKey, Signer } from "./auth/credentials/signing-key.js";
-export type { OnEvent, ServiceEvent } from "./auth/events.js";
 export { type CreateAuthOptions, createAuth } from "./auth/machine-tokens.js";
 export type { PersonAuthOptions } from "./auth/person/person-context.js";
 export type { StoredValue, TokenStore } from "./auth/shared/token-store.js";
-export type { Api } from "./client/operation-index.js";
+export type { Api } from "./client/caller.js";
 export type {
   Outcome,
   ParseAs,

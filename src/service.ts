@@ -1,11 +1,9 @@
 /** Makes services: typed calls through an Auth, by operationId or by path. */
 import { type OperationTypes, operations } from "../generated/operations.js";
-import { type Auth, callSupport } from "./auth/auth.js";
-import { emitter } from "./auth/events.js";
+import { type Auth, callSupport, emitter, type InheritedOptions } from "./auth/auth.js";
 import type { CallMemory } from "./client/bearer-fetch.js";
-import { type Caller, type CallerContext, createCaller } from "./client/caller.js";
+import { type Api, type Caller, type CallerContext, createCaller, OperationIndex } from "./client/caller.js";
 import type { CallInit } from "./client/init.js";
-import { type Api, OperationIndex } from "./client/operation-index.js";
 import type {
   CallArgs,
   Lookup,
@@ -17,13 +15,7 @@ import type {
   ParsedInit,
 } from "./client/outcome.js";
 import { createServiceFetch, type ServiceFetch } from "./client/service-fetch.js";
-import {
-  type CallOptions,
-  type ClientOptions,
-  callNames,
-  type InheritedOptions,
-  resolveClientOptions,
-} from "./client-options.js";
+import { type CallOptions, type ClientOptions, callNames, resolveClientOptions } from "./client-options.js";
 import type { Detection, Variant } from "./errors.js";
 import { recordOf } from "./http/exchange.js";
 import type { NamesOf } from "./option-names.js";

@@ -1,6 +1,13 @@
-/** The types that all ways to a token share: `Auth`, `PersonAuth` and the access token. */
-import type { InheritedOptions } from "../client-options.js";
-import type { LoginRequiredError, RelaunchRequiredError, Variant } from "../errors.js";
+/** What all ways to a token share: `Auth`, `PersonAuth`, the access token and the events. */
+import type { ClockOptions, ResolvedClock } from "../clock.js";
+import {
+  type Detection,
+  isStoreError,
+  type LoginRequiredError,
+  type RelaunchRequiredError,
+  type Variant,
+} from "../errors.js";
+import type { Fetch, Intercept } from "../http/exchange.js";
 import { withoutUndefined } from "../options.js";
 
 /**
@@ -35,6 +42,15 @@ export interface Auth {
  * const counted: Auth = { ...target, getAccessToken, invalidate, [callSupport]: auth[callSupport] };
  */
 export const callSupport: unique symbol = Symbol.for("bivariant.callSupport");
+
+/** The options that a service gets from its Auth. */
+export interface InheritedOptions extends ClockOptions {
+  readonly fetch?: Fetch | undefined;
+  readonly intercept?: Intercept | undefined;
+  readonly timeoutMs?: number | undefined;
+  readonly retryDeadlineMs?: number | undefined;
+  readonly onEvent?: OnEvent | undefined;
+}
 
 export interface CallSupport {
   /**
@@ -109,4 +125,192 @@ class HeldToken {
 /** Makes a token from its fields and drops unknown ones. */
 export function createAccessToken(fields: AccessTokenFields): AccessToken {
   return new HeldToken(fields) as unknown as AccessToken;
+}
+
+/** Ids are a prefix and a counter. The prefix is drawn late: workers forbid random values while a module is loaded. */
+export function requestIds(): () => string {
+  let prefix: string | undefined;
+  let count = 0;
+  return () => {
+    prefix ??= crypto.randomUUID().slice(-12);
+    return `${prefix}-${++count}`;
+  };
+}
+
+/** The fields that every event has. */
+interface EventContext {
+  readonly variant: Variant;
+  readonly baseUrl: string;
+  readonly tenantId: string;
+  /** The same in all events that one call causes, also in those of the token request that it starts. Never sent. */
+  readonly requestId: string;
+  /** Epoch milliseconds. */
+  readonly at: number;
+}
+
+/** The fields of an event that ends something; the duration is by monotonic time. */
+interface EndEvent extends EventContext {
+  readonly durationMs: number;
+}
+
+/** The fields of an event about a failure. */
+interface FailureEvent extends EndEvent {
+  /** That of the error, or `aborted` after an abort. */
+  readonly code: string;
+  /** That of the error, with the likeliest cause and its remedy after a refusal. Absent after an abort. */
+  readonly message?: string;
+}
+
+/** The fields of an event about a call. They include no path and no parameters. */
+interface CallEvent extends EventContext {
+  /** Absent for `service.fetch`. */
+  readonly operationId?: string | undefined;
+  readonly method: string;
+  /** The status of the answer; absent if none came. */
+  readonly status?: number | undefined;
+  /** The code of the error, `aborted` after an abort; absent for a success, and where a status led to a retry. */
+  readonly code?: string | undefined;
+}
+
+/**
+ * An event; `type` names its kind. `onEvent` is called with it. An error of `onEvent` fails no caller: `console.warn`
+ * shows the class of the first one. A listener may ask for a token itself, which joins the renewal that the event
+ * reports. With `shareInFlight: false` it must not, since its own request would cause events too.
+ */
+export type ServiceEvent =
+  /** A detection ended with a verdict. */
+  | (Omit<EndEvent, "variant"> & { readonly type: "variant_detected"; readonly detection: Detection })
+  /** A token request is about to be signed, if need be, and sent. */
+  | (EventContext & { readonly type: "token_requested"; readonly clientId: string; readonly attempt: number })
+  /** A token request, with its waits and retries, ended: a new token is held. */
+  | (EndEvent & { readonly type: "token_renewed"; readonly clientId: string; readonly expiresAt: number })
+  /** A token request, with its waits and retries, ended without a token. */
+  | (FailureEvent & { readonly type: "token_failed"; readonly clientId: string })
+  /** A token near its expiry was served while a new one is requested. */
+  | (EventContext & { readonly type: "token_served_while_renewing"; readonly expiresAt: number })
+  /** A renewal in the background failed; the old token is still served. */
+  | (FailureEvent & { readonly type: "renewal_failed"; readonly expiresAt: number })
+  /** The token endpoint answered 429. */
+  | (EventContext & { readonly type: "rate_limited"; readonly retryAt: number })
+  /** A token request was refused; the next one is sent at `retryAt` at the earliest. */
+  | (EventContext & {
+      readonly type: "closed_after_refusal";
+      readonly code: string;
+      readonly retryAt: number;
+    })
+  /** The server's clock is ahead of this machine's by `offsetMs`, plus or minus `errorMs`. */
+  | (EventContext & { readonly type: "clock_off"; readonly offsetMs: number; readonly errorMs: number })
+  /** The answer names another tenant than the requested one. */
+  | (EventContext & { readonly type: "tenant_differs"; readonly tenant: string })
+  /** A field that Variant B does not show has an odd value and counts as absent. `issue` holds no value. */
+  | (EventContext & { readonly type: "token_field_ignored"; readonly issue: string })
+  /** The answer names an operator without a `userId` that can be read, so the token has no `operator`. */
+  | (EventContext & { readonly type: "operator_unreadable" })
+  /**
+   * The store failed, and this process goes on without it. `message` is that of the StoreError; `reason` is the code or
+   * the class name of the error behind it, for example ECONNREFUSED, or TimeoutError for a store that did not answer.
+   */
+  | (EventContext & {
+      readonly type: "store_failed";
+      readonly code: string;
+      readonly message?: string;
+      readonly reason?: string;
+    })
+  /** The store answers again after a `store_failed`, so that tokens are shared again. */
+  | (EventContext & { readonly type: "store_recovered" })
+  /** The bearer of a call was refused (see `unauthorizedStatuses`), and the call was sent again with a new token. */
+  | (EventContext & {
+      readonly type: "call_replayed";
+      readonly method: string;
+      readonly operationId?: string;
+    })
+  /** A call or a `service.fetch` was begun. */
+  | (Omit<CallEvent, "status" | "code"> & { readonly type: "call_started" })
+  /** A call failed for now and is sent again after `waitMs`. `retry` is 1 for the first retry of the call. */
+  | (CallEvent & { readonly type: "call_retried"; readonly retry: number; readonly waitMs: number })
+  /**
+   * A call ended after `durationMs`, which includes the waits for a token and between retries. A `service.fetch` ends
+   * with the head of its answer, of any status.
+   */
+  | (CallEvent & EndEvent & { readonly type: "call_finished"; readonly retries: number })
+  /** The API refused a call. */
+  | (EventContext & {
+      readonly type: "call_refused";
+      readonly method: string;
+      readonly status: number;
+      readonly operationId?: string;
+    })
+  /** The data of a success differ from the document (`validator("report")`). `issues` holds paths, but no values. */
+  | (EventContext & {
+      readonly type: "response_invalid";
+      readonly operationId: string;
+      readonly status: number;
+      readonly issues: readonly string[];
+    });
+
+export type OnEvent = (event: ServiceEvent) => void;
+
+/** An event without the fields that all events of one identity share. */
+type EventBody<E = ServiceEvent> = E extends EventContext ? Omit<E, keyof EventContext> : never;
+
+export type Emit = (event: EventBody) => void;
+
+/** The events of one call, token request or detection. */
+export interface RequestEvents {
+  readonly requestId: string;
+  readonly emit: Emit;
+}
+
+const unheard: Emit = () => {};
+
+export interface EmitterOptions {
+  readonly onEvent: OnEvent | undefined;
+  /** Returns another id for each call, token request and detection. */
+  readonly newRequestId: () => string;
+  readonly clock: ResolvedClock;
+}
+
+/** Returns a function that begins the events of one request to an identity; `requestId` is that of its cause. */
+export function emitter(
+  context: Pick<EventContext, "variant" | "baseUrl" | "tenantId">,
+  { onEvent, newRequestId, clock }: EmitterOptions,
+): (requestId?: string) => RequestEvents {
+  if (onEvent === undefined) return (requestId = newRequestId()) => ({ requestId, emit: unheard });
+  const { variant, baseUrl, tenantId } = context;
+  return (requestId = newRequestId()) => ({
+    requestId,
+    emit: (body) =>
+      emit(onEvent, { ...body, variant, baseUrl, tenantId, requestId, at: clock.now() } as ServiceEvent),
+  });
+}
+
+/** The event for a store that failed. The message of the error behind a StoreError may hold a password and is left out. */
+export function storeFailed(error: unknown): EventBody {
+  // Any other error is from reading the stored text, which its message may quote.
+  const own = isStoreError(error) ? { code: error.code, message: error.message } : { code: "store_corrupt" };
+  const fault = Object(isStoreError(error) ? error.cause : error) as Record<"code" | "name", unknown>;
+  const reason = [fault.code, fault.name].find((text) => typeof text === "string" && /^\w{1,40}$/.test(text));
+  return { type: "store_failed", ...own, ...(typeof reason === "string" && { reason }) };
+}
+
+/** The listeners whose error was shown. Keyed by the listener, so connectors share no other state through it. */
+const faulty = /* @__PURE__ */ new WeakSet<object>();
+
+/** Calls a listener. Its errors, thrown or rejected, must not fail the caller; the first one is shown. */
+export function emit<E = ServiceEvent>(onEvent: ((event: E) => unknown) | undefined, event: E): void {
+  if (onEvent === undefined) return;
+  try {
+    const result = onEvent(event);
+    if (result instanceof Promise) result.catch((error) => warnOf(error, onEvent));
+  } catch (error) {
+    warnOf(error, onEvent);
+  }
+}
+
+/** Shows the class of a listener's error, but not its message, which may hold what the listener knows. */
+function warnOf(error: unknown, onEvent: object): void {
+  if (faulty.has(onEvent)) return;
+  faulty.add(onEvent);
+  const kind = error instanceof Error ? error.name : typeof error;
+  console.warn(`bivariant: onEvent failed (${kind}). Correct it: its later errors are not shown.`);
 }

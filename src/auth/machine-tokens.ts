@@ -15,6 +15,7 @@ import { parseRetryAfterMs, retryWaitMs, sleep } from "../http/backoff.js";
 import type { NamesOf } from "../option-names.js";
 import { requireOptions } from "../options.js";
 import { parseTarget } from "../variants/target.js";
+import type { Emit } from "./auth.js";
 import { type AccessToken, type Auth, createAccessToken } from "./auth.js";
 import {
   type CredentialDriver,
@@ -23,9 +24,13 @@ import {
   type MachineCredential,
   type PreparedCredential,
 } from "./credentials/credential.js";
-import type { Emit } from "./events.js";
-import { RefusalBackoff, type SharedRefusal } from "./lifecycle/refusal-backoff.js";
-import { type Renewal, TokenLifecycle, type TokenSource } from "./lifecycle/token-lifecycle.js";
+import {
+  RefusalBackoff,
+  type Renewal,
+  type SharedRefusal,
+  TokenLifecycle,
+  type TokenSource,
+} from "./lifecycle/token-lifecycle.js";
 import { TokenEndpointState } from "./request/rate-limit-gate.js";
 import {
   explainRefusal,

@@ -1,7 +1,7 @@
 /** Checks the options of createBackend once, and fills in their defaults. */
 import { z } from "zod";
 import type { OperationTypes } from "../../generated/operations.js";
-import type { ServiceEvent } from "../auth/events.js";
+import type { ServiceEvent } from "../auth/auth.js";
 import { type TokenStore, withStoreErrors } from "../auth/shared/token-store.js";
 import type { LookupTypes } from "../client/outcome.js";
 import {

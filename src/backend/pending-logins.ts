@@ -3,7 +3,7 @@
  * cookie holds the login itself, sealed, because anyone can begin one. After the code was exchanged, the
  * store holds it.
  */
-import { emit } from "../auth/events.js";
+import { emit } from "../auth/auth.js";
 import type { PendingLogin } from "../people.js";
 import type { Settings } from "./backend-options.js";
 import { Refusal } from "./error-answer.js";

@@ -1,6 +1,6 @@
 /** The sessions of browsers, with their records in the store, their tokens in requests and their routes. */
 import { z } from "zod";
-import { emit } from "../auth/events.js";
+import { emit } from "../auth/auth.js";
 import { RelaunchRequiredError } from "../errors.js";
 import type { Settings } from "./backend-options.js";
 import { Refusal, SessionError } from "./error-answer.js";

@@ -4,7 +4,7 @@
  * files of it.
  */
 import { createQuerySerializer } from "openapi-fetch";
-import type { headerRecord } from "../http/headers.js";
+import type { headerRecord } from "../options.js";
 import { invalidOption, requireOptions } from "../options.js";
 import { contentOf } from "./content.js";
 import { cookieHeader, parameterHeaders, requestUrl, requireParameters, type Values } from "./parameters.js";

@@ -2,8 +2,9 @@
  * A request with the bearer: if that is refused, the token is renewed and the request sent once more; redirects are
  * followed by hand, so that the bearer never leaves the base URL.
  */
+
+import type { RequestEvents } from "../auth/auth.js";
 import { type AccessToken, type Auth, callSupport } from "../auth/auth.js";
-import type { RequestEvents } from "../auth/events.js";
 import type { PersonRequiredError } from "../auth/person/stored-grant.js";
 import type { ResolvedRequestOptions } from "../client-options.js";
 import {

@@ -1,24 +1,79 @@
-/** Builds the request of an operation, sends it with the bearer, and makes an outcome of the response. */
+/** Finds an operation, has its request made, sends it with the bearer, and makes an outcome of the response. */
 import type { OperationEntry } from "../../generated/operations.js";
 import { type Auth, callSupport } from "../auth/auth.js";
-import { type ClientOptions, requireMaxRetries, requireMostBytes } from "../client-options.js";
-import { type ApiError, codeOf, locate, UnexpectedResponseError, type Variant } from "../errors.js";
+import type { ClientOptions } from "../client-options.js";
+import {
+  type ApiError,
+  ConfigurationError,
+  codeOf,
+  locate,
+  UnexpectedResponseError,
+  type Variant,
+} from "../errors.js";
 import { idempotentMethods, readBounded, transportError, untilAborted } from "../http/exchange.js";
-import { headerRecord } from "../http/headers.js";
 import { lazy } from "../http/lazy.js";
-import { invalidOption, requireDuration, requireTypes } from "../options.js";
+import { mostAlike } from "../option-names.js";
+import { headerRecord, invalidOption, requireDuration, requireTypes, requireWhole } from "../options.js";
 import { hasDotSegment } from "../variants/target.js";
 import type { AnswerContent, AnswerReader } from "./answer.js";
 import { type BearerFetchContext, type BearerRequest, bearerFetch, contextOf } from "./bearer-fetch.js";
 import { apiErrorOf } from "./call-error.js";
 import { type CallInit, fetchInitOf } from "./init.js";
-import type { OperationIndex } from "./operation-index.js";
+import type { LookupTypes } from "./outcome.js";
 import { type CallRequest, envelopeHeader, usualRequest } from "./request.js";
 import { type RetriedCall, Retries } from "./retries.js";
 import { signalOf } from "./service-fetch.js";
 
 /** What calls need beyond text in parameters and JSON, plain forms in bodies, JSON in answers. */
 const anyCall = /* @__PURE__ */ lazy(() => import("./any-call.js"));
+
+/** A generated module as `connect({ api })` accepts it; `types` exists for the compiler only. */
+export interface Api<T extends LookupTypes> {
+  readonly operations: { readonly A: object; readonly B: object; readonly types?: T };
+}
+
+/** An error names at most this many operations, since a document may have more than a thousand. */
+const mostNames = 20;
+
+/** Looks up the operations of one variant. The index of paths is built at the first call by path. */
+export class OperationIndex {
+  readonly #table: Readonly<Record<string, OperationEntry>>;
+  readonly #variant: Variant;
+  #ids: Map<string, string> | undefined;
+
+  constructor(table: object, variant: Variant) {
+    this.#table = table as Readonly<Record<string, OperationEntry>>;
+    this.#variant = variant;
+  }
+
+  byId(operationId: string): OperationEntry {
+    // Only own keys count, because an inherited name such as "constructor" is not an operation.
+    const entry = Object.hasOwn(this.#table, operationId) ? this.#table[operationId] : undefined;
+    if (entry !== undefined) return entry;
+    // What does not look like a name may be a secret in the wrong place.
+    const asked = typeof operationId === "string" && /^[\w.$/{}-]{1,60}$/.test(operationId);
+    const named = asked ? `operation with the id "${operationId}"` : "operation with that id";
+    throw this.#unknown(named, Object.keys(this.#table), asked ? operationId : undefined);
+  }
+
+  idOf(method: string, path: string): string {
+    this.#ids ??= new Map(
+      Object.entries(this.#table).map(([id, { method, path }]) => [`${method} ${path}`, id]),
+    );
+    const operationId = this.#ids.get(`${method} ${path}`);
+    if (operationId !== undefined) return operationId;
+    throw this.#unknown(`${method} operation at that path`, this.#ids.keys());
+  }
+
+  #unknown(missing: string, known: Iterable<string>, asked?: string): ConfigurationError {
+    const all = [...known];
+    const meant = asked && mostAlike(asked, all);
+    const more = all.length > mostNames ? ` and ${all.length - mostNames} more` : "";
+    const advice = meant ? `Use ${meant}. ` : "";
+    const message = `Variant ${this.#variant} has no ${missing}. ${advice}It has: ${all.slice(0, mostNames).join(", ")}${more}.`;
+    return new ConfigurationError("operation_unknown", message, { variant: this.#variant });
+  }
+}
 
 export interface CallerContext extends BearerFetchContext {
   readonly operations: OperationIndex;
@@ -83,11 +138,11 @@ async function prepare(
     const remedy = `Leave it out: fetch sends none with ${method}.`;
     throw invalidOption("body", `must not be sent with ${method}`, remedy);
   }
-  const maxRetries = requireMaxRetries(init.maxRetries, options.maxRetries);
+  const maxRetries = requireWhole("maxRetries", init.maxRetries, options.maxRetries, 0);
   const timeoutMs = requireDuration("timeoutMs", init.timeoutMs, options.timeoutMs, 1);
   requireTypes(init, "boolean", ["idempotent"]);
   const { idempotent: isIdempotent = idempotentMethods.includes(method), parseAs } = init;
-  const mostBytes = requireMostBytes(init.maxResponseBytes) ?? options.maxResponseBytes;
+  const mostBytes = requireWhole("maxResponseBytes", init.maxResponseBytes, options.maxResponseBytes, 1);
   const own = envelopeHeader(init.envelope);
   const toWrite = { operationId, operation, init, target: auth, common: options.headers, own };
   const { url, headers, body } = usualRequest(toWrite) ?? (await anyCall()).anyRequest(toWrite, core);

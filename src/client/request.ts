@@ -1,8 +1,7 @@
 /** Makes the URL, headers and body of a call, and rejects values that no request can carry before anything is sent. */
 import type { QuerySerializerOptions } from "openapi-fetch";
 import type { OperationEntry, ParameterEntry } from "../../generated/operations.js";
-import { headerRecord } from "../http/headers.js";
-import { invalidOption } from "../options.js";
+import { headerRecord, invalidOption } from "../options.js";
 import { hasDotSegment, type Target } from "../variants/target.js";
 
 type Values = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 /** Decides whether a call is sent again, and waits before it is. */
-import type { Emit } from "../auth/events.js";
+import type { Emit } from "../auth/auth.js";
 import type { ClientOptions } from "../client-options.js";
 import { countdown, deadlineIn } from "../clock.js";
 import { isTransportError } from "../errors.js";

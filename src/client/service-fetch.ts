@@ -2,8 +2,7 @@
 import type { Auth } from "../auth/auth.js";
 import { type ConfigurationError, codeOf, locate } from "../errors.js";
 import { idempotentMethods, whenAborted } from "../http/exchange.js";
-import { headerRecord, httpToken } from "../http/headers.js";
-import { invalidOption } from "../options.js";
+import { headerRecord, httpToken, invalidOption } from "../options.js";
 import { isUnderBase } from "../variants/target.js";
 import { type BearerFetchContext, bearerFetch, contextOf } from "./bearer-fetch.js";
 import { requireFetchInit } from "./init.js";

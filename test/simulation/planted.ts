@@ -159,7 +159,7 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
   ),
   "the pause after a refusal is skipped": inSource(
     "pause after a refusal",
-    "auth/lifecycle/refusal-backoff.ts",
+    lifecycle,
     "if (this.#error !== undefined && this.#closedMs() > 0) throw this.#error;",
     "",
   ),

@@ -1,11 +1,11 @@
 /** The exchange of an authorization code for a person's token. A code is sent once, whatever happens. */
 import { deadlineIn } from "../../clock.js";
 import { isStoreError, locate, TokenRequestError, TransportError } from "../../errors.js";
+import { type Emit, emitter, storeFailed } from "../auth.js";
 import { type CodeGrant, clientErrors, fingerprintOf } from "../credentials/credential.js";
-import { type Emit, emitter, storeFailed } from "../events.js";
 import { SharedTask } from "../lifecycle/shared-task.js";
 import { reportEnd } from "../lifecycle/token-lifecycle.js";
-import type { IssuedTokens } from "../request/token-answer.js";
+import type { IssuedTokens } from "../request/token-request.js";
 import {
   AnswerLost,
   explainRefusal,

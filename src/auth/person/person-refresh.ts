@@ -24,12 +24,16 @@ import {
 } from "../../errors.js";
 import { sleep } from "../../http/backoff.js";
 import { jsonObject } from "../../http/exchange.js";
+import type { Emit } from "../auth.js";
 import { type AccessToken, createAccessToken, type PersonAuth } from "../auth.js";
 import { clientErrors, fingerprintOf, type PreparedPersonCredential } from "../credentials/credential.js";
-import type { Emit } from "../events.js";
-import { RefusalBackoff } from "../lifecycle/refusal-backoff.js";
-import { type Renewal, TokenLifecycle, type TokenSource } from "../lifecycle/token-lifecycle.js";
-import type { IssuedTokens } from "../request/token-answer.js";
+import {
+  RefusalBackoff,
+  type Renewal,
+  TokenLifecycle,
+  type TokenSource,
+} from "../lifecycle/token-lifecycle.js";
+import type { IssuedTokens } from "../request/token-request.js";
 import { AnswerLost, explainRefusal, readTokensOnce, sendOnce } from "../request/token-request.js";
 import type { PersonContext } from "./person-context.js";
 import {

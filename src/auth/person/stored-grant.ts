@@ -10,9 +10,8 @@ import {
   type Variant,
 } from "../../errors.js";
 import type { Target } from "../../variants/target.js";
-import { type AccessToken, createAccessToken } from "../auth.js";
-import { type Emit, storeFailed } from "../events.js";
-import { isRedirect, isUnknownPath } from "../request/token-answer.js";
+import { type AccessToken, createAccessToken, type Emit, storeFailed } from "../auth.js";
+import { isRedirect, isUnknownPath } from "../request/token-request.js";
 import type { TokenStore } from "../shared/token-store.js";
 
 /** The token and, in Variant B, the refresh token that renews it. */

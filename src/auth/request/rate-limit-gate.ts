@@ -6,7 +6,7 @@ import { RateLimitedError, type Variant } from "../../errors.js";
 import { cutNote, parseRetryAfterMs, retryWaitMs, sleep } from "../../http/backoff.js";
 import { type Answer, untilAborted } from "../../http/exchange.js";
 import type { Target } from "../../variants/target.js";
-import type { Emit } from "../events.js";
+import type { Emit } from "../auth.js";
 import type { SharedKey, SharedState } from "../shared/shared-state.js";
 import { ServerClock } from "./server-clock.js";
 

@@ -7,7 +7,7 @@
 import type { ResolvedAuthOptions } from "../../client-options.js";
 import { countdown, type ResolvedClock, zero } from "../../clock.js";
 import { isStoreError } from "../../errors.js";
-import { type Emit, storeFailed } from "../events.js";
+import { type Emit, storeFailed } from "../auth.js";
 import { type TokenStore, withStoreErrors } from "./token-store.js";
 
 /**
