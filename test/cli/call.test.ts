@@ -190,40 +190,37 @@ describe.concurrent("call", () => {
   });
 
   it.each([
-    { name: "that is not JSON", content: "planted-in-file", says: "is not valid JSON: FILE\n" },
-    { name: "that is broken off", content: '{\n"envelope": {"planted": "in-file"', says: "JSON: FILE:2" },
-    { name: "that is empty", content: "", says: "is not valid JSON: FILE" },
-    { name: "with a list", content: "[]", says: "FILE:1: Invalid input: expected object" },
-    {
-      name: "with an unknown name",
-      content: '{\n\n"bearerStatuss": [1] }',
-      says: 'FILE:3: unknown key: "bearerS',
-    },
-    { name: "with a secret as a name", content: '{"planted-in-file-1": 1}', says: "FILE:1: unknown key: …" },
-    { name: "with rules that are not a table", content: '{"rules": 1}', says: "FILE:1: rules: " },
-    { name: "with a name twice", content: '{"requireKid":true,\n"requireKid":false}', says: "FILE:2: " },
-    {
-      name: "with a text as a status",
-      content: '{"bearerStatus":\n"planted-in-file"}',
-      says: "FILE:2: bearerStatus: Invalid input: expected number",
-    },
-    {
-      name: "with two mistakes",
-      content: '{"unauthorizedStatuses": [401,\n40],\n"refreshPath": "planted-in-file"}',
-      says: /FILE:2: unauthorizedStatuses\.1: .*\nFILE:3: refreshPath: must be a path/,
-    },
-    {
-      name: "with an unknown name inside",
-      content: '{"rateLimit": { "requests": 1, "windowSeconds": 1,\n"max": 3 }}',
-      says: 'FILE:2: rateLimit: unknown key: "max"',
-    },
-    { name: "that is missing", content: undefined, says: "that cannot be read (ENOENT): FILE" },
-    { name: "that is a folder", content: null, says: "that cannot be read (EISDIR): FILE" },
-  ])("exits 2 before it sends anything for a settings file $name", async ({ content, says }) => {
+    ["that is not JSON", "planted-in-file", "is not valid JSON: FILE\n"],
+    ["that is broken off", '{\n"envelope": {"planted": "in-file"', "JSON: FILE:2"],
+    ["that is empty", "", "is not valid JSON: FILE"],
+    ["with a list", "[]", "FILE:1: Invalid input: expected object"],
+    ["with an unknown name", '{\n\n"bearerStatuss": [1] }', 'FILE:3: unknown key: "bearerS'],
+    ["with a secret as a name", '{"planted-in-file-1": 1}', "FILE:1: unknown key: …"],
+    ["with rules that are not a table", '{"rules": 1}', "FILE:1: rules: "],
+    ["with a name twice", '{"requireKid":true,\n"requireKid":false}', "FILE:2: "],
+    [
+      "with a text as a status",
+      '{"bearerStatus":\n"planted-in-file"}',
+      "FILE:2: bearerStatus: Invalid input: expected number",
+    ],
+    [
+      "with two mistakes",
+      '{"unauthorizedStatuses": [401,\n40],\n"refreshPath": "planted-in-file"}',
+      /FILE:2: unauthorizedStatuses\.1: .*\nFILE:3: refreshPath: must be a path/,
+    ],
+    [
+      "with an unknown name inside",
+      '{"rateLimit": { "requests": 1, "windowSeconds": 1,\n"max": 3 }}',
+      'FILE:2: rateLimit: unknown key: "max"',
+    ],
+    ["that is missing", undefined, "that cannot be read (ENOENT): FILE"],
+    ["that is a folder", null, "that cannot be read (EISDIR): FILE"],
+  ])("exits 2 before it sends anything for a settings file %s", async (_, content, says) => {
     const { env, emulator, folder } = await startDeployment();
     const file = content === null ? folder : join(folder, "settings.json");
     if (typeof content === "string") await writeFile(file, content);
-    for (const command of [call, ["token"], ["doctor"], ["login"]]) {
+    // All commands read the file in the same way.
+    for (const command of content === undefined ? [call, ["token"], ["doctor"], ["login"]] : [call]) {
       const result = await refused([...command, "--settings", file], env, "--settings names a file ");
       expect(result.stderr.replaceAll(file, "FILE")).toMatch(says);
       expect(leaksOf(result, ["in-file"])).toEqual([]);

@@ -172,34 +172,29 @@ describe("a deployment", () => {
   const json = { "content-type": "application/json" };
   const page = answering(200, "<!doctype html><title>Log in</title>", { "content-type": "text/html" });
 
-  test.each<{ name: string; server: RequestListener; code: number; says: string; ms?: string }>([
-    { name: "that never answers", server: () => {}, code: 5, says: "no answer within 60 ms", ms: "60" },
-    {
-      name: "whose rate limit does not end",
-      server: answering(429, "", { "retry-after": "2" }),
-      code: 3,
-      says: "The rate limit did not end within 1 s.",
-    },
-    { name: "behind a login page", server: page, code: 4, says: "is not served" },
-    {
-      name: "behind a redirect to a login",
-      server: answering(302, "", { location: "https://login.example/" }),
-      code: 4,
-      says: "is not served",
-    },
-    {
-      name: "that is another API",
-      server: answering(404, '{"error":"not_found"}', json),
-      code: 4,
-      says: "is not served",
-    },
-    {
-      name: "that echoes every request",
-      server: (request, response) => void request.pipe(response.writeHead(200, json)),
-      code: 4,
-      says: "is not served",
-    },
-  ])("$name exits $code", async ({ server, code, says, ms = "10000" }) => {
+  test.each<[string, RequestListener, number, string, string?]>([
+    ["that never answers", () => {}, 5, "no answer within 60 ms", "60"],
+    [
+      "whose rate limit does not end",
+      answering(429, "", { "retry-after": "2" }),
+      3,
+      "The rate limit did not end within 1 s.",
+    ],
+    ["behind a login page", page, 4, "is not served"],
+    [
+      "behind a redirect to a login",
+      answering(302, "", { location: "https://login.example/" }),
+      4,
+      "is not served",
+    ],
+    ["that is another API", answering(404, '{"error":"not_found"}', json), 4, "is not served"],
+    [
+      "that echoes every request",
+      (request, response) => void request.pipe(response.writeHead(200, json)),
+      4,
+      "is not served",
+    ],
+  ])("%s", async (_, server, code, says, ms = "10000") => {
     const { url } = await listen(server);
     const args = ["--base-url", url, "--timeout-ms", ms, "--retry-deadline-ms", "1000"];
     const ended = await contract(args);
@@ -217,25 +212,14 @@ describe("a deployment", () => {
   });
 
   test.each([
-    {
-      variant: "A",
-      client: "BIVARIANT_A_CLIENT_ID",
-      says: "The credential of the plugin was refused (400 invalid_",
-    },
-    {
-      variant: "B",
-      client: "BIVARIANT_B_CLIENT_ID",
-      says: "The credential of the service account was refused (401",
-    },
-  ] as const)(
-    "that refuses the credential of Variant $variant exits 3",
-    async ({ variant, client, says }) => {
-      const { env } = await startDeployment({ variants: [variant] });
-      const { code, stdout } = await contract([], { ...env, [client]: "someone-else" });
-      expect(stdout).toContain(says);
-      expect(code).toBe(3);
-    },
-  );
+    ["A", "BIVARIANT_A_CLIENT_ID", "The credential of the plugin was refused (400 invalid_"],
+    ["B", "BIVARIANT_B_CLIENT_ID", "The credential of the service account was refused (401"],
+  ] as const)("that refuses the credential of Variant %s exits 3", async (variant, client, says) => {
+    const { env } = await startDeployment({ variants: [variant] });
+    const { code, stdout } = await contract([], { ...env, [client]: "someone-else" });
+    expect(stdout).toContain(says);
+    expect(code).toBe(3);
+  });
 
   test("that refuses one of two credentials exits 3, and says which in every report", async () => {
     const folder = await newFolder();
@@ -312,81 +296,38 @@ test("on Ctrl-C the reports so far are written, and it exits 130", async () => {
 });
 
 describe("before anything is sent, it refuses", () => {
-  const target = async (content: unknown) => {
+  test.each<[args: string, says: string, target?: unknown]>([
+    ["--only nothing", 'No case is named "nothing"'],
+    ["--baseline none.json", "--baseline names a file that cannot be read (ENOENT): none.json"],
+    ["--baseline package.json", "error baseline_invalid: The baseline is not the result of a contract run"],
+    ["--html none/report", "--html names a file that cannot be written (ENOENT): none/report"],
+    ["--learn none/report", "--learn names a file that cannot be written (ENOENT): none/report"],
+    ["--html src", "--html names a file that cannot be written (it is not a file): src"],
+    ["--junit s.settings.json --learn ./s.yaml", "--learn would overwrite another file of this run: ./s."],
+    [`${closedUrl} --base-url ${closedUrl}`, "--base-url repeats the argument. Remove one."],
+    ["nowhere", "baseUrl: Invalid URL"],
+    ["--login", "--login needs an API client"],
+    ["--target FILE", "that is not valid JSON", "{"],
+    ["--target FILE", "that is not a JSON object", "[]"],
+    ["--target FILE", "secondTenant", { secondTenant: "umbrella" }],
+    [
+      "--target FILE",
+      "cannot be read (ENOENT). Set secondKey.privateKeyFile in the target file",
+      { secondKey: { privateKeyFile: "none.pem" } },
+    ],
+    [
+      "--target FILE",
+      "names a file with serviceAccount, which --b-client-id or BIVARIANT_B_CLIENT_ID sets too",
+      { serviceAccount: { clientId: "other", clientSecret: "another secret" } },
+    ],
+  ])("%s: %s", async (args, says, target) => {
     const file = join(await newFolder(), "target.json");
-    await writeFile(file, typeof content === "string" ? content : JSON.stringify(content));
-    return ["--target", file];
-  };
-  test.each<{ name: string; args: () => Promise<readonly string[]>; says: readonly string[] }>([
-    {
-      name: "an unknown case",
-      args: async () => ["--only", "nothing"],
-      says: ['No case is named "nothing"'],
-    },
-    {
-      name: "a baseline that cannot be read",
-      args: async () => ["--baseline", "none.json"],
-      says: ["--baseline names a file that cannot be read (ENOENT): none.json"],
-    },
-    {
-      name: "a baseline of another tool",
-      args: async () => ["--baseline", "package.json"],
-      says: ["error baseline_invalid: The baseline is not the result of a contract run", "package.json"],
-    },
-    ...["--html", "--junit", "--learn"].map((flag) => ({
-      name: `${flag} in a folder that does not exist`,
-      args: async () => [flag, "none/report"],
-      says: [`${flag} names a file that cannot be written (ENOENT): none/report`],
-    })),
-    {
-      name: "a report that is a folder",
-      args: async () => ["--html", "src"],
-      says: ["--html names a file that cannot be written (it is not a file): src"],
-    },
-    {
-      name: "two reports at one path",
-      args: async () => ["--junit", "same.settings.json", "--learn", "./same.yaml"],
-      says: ["--learn would overwrite another file of this run: ./same.settings.json"],
-    },
-    {
-      name: "an address that is given twice",
-      args: async () => [closedUrl, "--base-url", closedUrl],
-      says: ["--base-url repeats the argument. Remove one."],
-    },
-    {
-      name: "an address that is none",
-      args: async () => ["nowhere"],
-      says: ["target_invalid", "baseUrl: Invalid URL"],
-    },
-    {
-      name: "--login without an API client",
-      args: async () => ["--login"],
-      says: ["--login needs an API client"],
-    },
-    { name: "a target file that is not JSON", args: () => target("{"), says: ["that is not valid JSON"] },
-    { name: "a target file that is a list", args: () => target([]), says: ["that is not a JSON object"] },
-    {
-      name: "a target file with an unknown member",
-      args: () => target({ secondTenant: "umbrella" }),
-      says: ["target_invalid", "secondTenant"],
-    },
-    {
-      name: "a target file with a secret that cannot be read",
-      args: () => target({ secondKey: { privateKeyFile: "none.pem" } }),
-      says: ["cannot be read (ENOENT). Set secondKey.privateKeyFile in the target file"],
-    },
-    {
-      name: "a target file with a member of the settings",
-      args: () => target({ serviceAccount: { clientId: "other", clientSecret: "another secret" } }),
-      says: [
-        "--target names a file with serviceAccount, which --b-client-id or BIVARIANT_B_CLIENT_ID sets too",
-      ],
-    },
-  ])("$name", async ({ args, says }) => {
+    if (target !== undefined)
+      await writeFile(file, typeof target === "string" ? target : JSON.stringify(target));
     let requests = 0;
     const { url } = await listen(() => requests++);
     const env = { ...deployment.env, BIVARIANT_BASE_URL: url };
-    const ended = await refused(["contract", ...(await args())], env, ...says);
+    const ended = await refused(["contract", ...args.replace("FILE", file).split(" ")], env, says);
     expect(leaksOf(ended, ["another secret"])).toEqual([]);
     expect(requests).toBe(0);
   });

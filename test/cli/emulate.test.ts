@@ -220,17 +220,17 @@ paths:
   });
 
   it.each([
-    { name: "a missing seed file", args: "--seed-file /nowhere/tenant.yaml", says: "error option_invalid" },
-    {
-      name: "a watched file with too long a name",
-      args: `--seed-file ${long} --watch`,
-      says: "--seed-file names a file that cannot be read (ENAMETOOLONG)",
-    },
-    { name: "--watch without a seed file", args: "--watch", says: "--watch needs the file to watch" },
-    { name: "a tenant beside a seed file", args: "--seed-file x --tenant t", says: "cannot be used with" },
-    { name: "a random seed of letters", args: "--random-seed one", says: "It must be a whole number" },
-    { name: "a page without http", args: "--page-url javascript:alert(1)", says: "plugins.1.pageUrl" },
-  ])("exits 2 for $name", async ({ args, says }) => {
+    ["a missing seed file", "--seed-file /nowhere/tenant.yaml", "error option_invalid"],
+    [
+      "a watched file with too long a name",
+      `--seed-file ${long} --watch`,
+      "--seed-file names a file that cannot be read (ENAMETOOLONG)",
+    ],
+    ["--watch without a seed file", "--watch", "--watch needs the file to watch"],
+    ["a tenant beside a seed file", "--seed-file x --tenant t", "cannot be used with"],
+    ["a random seed of letters", "--random-seed one", "It must be a whole number"],
+    ["a page without http", "--page-url javascript:alert(1)", "plugins.1.pageUrl"],
+  ])("exits 2 for %s", async (_, args, says) => {
     await refused(["emulate", ...args.split(" ")], {}, says);
   });
 

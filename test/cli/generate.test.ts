@@ -263,18 +263,14 @@ describe("bivariant diff", () => {
   });
 
   it.each([
-    { name: "without documents", args: [], says: "--variants excludes <old> and <new>" },
-    { name: "with one document", args: [old], says: "<new> is missing: pass the later state too" },
-    { name: "with documents and --variants", args: [old, old, "--variants"], says: "--variants excludes" },
-    { name: "with --variants and a level", args: ["--variants", "--fail-on", "never"], says: "--fail-on" },
-    {
-      name: "with an unknown level",
-      args: [old, old, "--fail-on", "x"],
-      says: "breaking, additive, neutral, never",
-    },
-    { name: "with an unknown operation", args: ["--variants", "x"], says: "requestToken, listDevices" },
-    { name: "with the variants swapped", args: [join(folder, "variant-a.yaml"), old], says: "Variant A" },
-  ])("exits 2 $name", async ({ args, says }) => {
+    ["without documents", [], "--variants excludes <old> and <new>"],
+    ["with one document", [old], "<new> is missing: pass the later state too"],
+    ["with documents and --variants", [old, old, "--variants"], "--variants excludes"],
+    ["with --variants and a level", ["--variants", "--fail-on", "never"], "--fail-on"],
+    ["with an unknown level", [old, old, "--fail-on", "x"], "breaking, additive, neutral, never"],
+    ["with an unknown operation", ["--variants", "x"], "requestToken, listDevices"],
+    ["with the variants swapped", [join(folder, "variant-a.yaml"), old], "Variant A"],
+  ])("exits 2 %s", async (_, args, says) => {
     await refused(["diff", ...args], {}, says);
   });
 });

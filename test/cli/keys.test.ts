@@ -145,17 +145,9 @@ describe("keys jwks --also, during a key rotation,", () => {
   const old = newSigningKey("registered-kid");
   const { n, e, kid } = old.publicJwk;
   it.each([
-    {
-      name: "of a private key, under its thumbprint",
-      content: pemOf(old.privateKey),
-      other: registered(n, e),
-    },
-    {
-      name: "of a JWKS, under its kid",
-      content: JSON.stringify({ keys: [old.publicJwk] }),
-      other: { kid, n, e },
-    },
-  ])("prints the new key first, then the public half $name", async ({ content, other }) => {
+    ["of a private key, under its thumbprint", pemOf(old.privateKey), registered(n, e)],
+    ["of a JWKS, under its kid", JSON.stringify({ keys: [old.publicJwk] }), { kid, n, e }],
+  ])("prints the new key first, then the public half %s", async (_, content, other) => {
     const path = await file("old", content);
     const { stdout } = await cli(["keys", "jwks", "--also", path], deployment.env);
     expect(JSON.parse(stdout).keys).toMatchObject([{ kid: signingKey.kid }, other]);

@@ -218,38 +218,18 @@ describe("before the first request, survey", () => {
   });
 
   test.each([
-    { name: "a missing file", args: ["missing.csv"], says: "cannot be read (ENOENT)" },
-    { name: "a folder", args: ["."], says: "cannot be read (EISDIR)" },
-    { name: "no file", args: [], says: "issing required argument" },
-    {
-      name: "a concurrency of 0",
-      args: ["customers.csv", "--concurrency", "0"],
-      says: "--concurrency is not valid",
-    },
-    { name: "the input as an output", args: ["customers.csv", "--csv", "customers.csv"], says: "overwrite" },
-    { name: "the input as the state", args: ["customers.csv", "--state", "customers.csv"], says: "read too" },
-    {
-      name: "an output in no folder",
-      args: ["customers.csv", "--html", "none/x.html"],
-      says: "cannot be written",
-    },
-    {
-      name: "a state in no folder",
-      args: ["customers.csv", "--state", "none/x"],
-      says: "The state file cannot be",
-    },
-    {
-      name: "a state file of something else",
-      args: ["customers.csv", "--state", "key.pem"],
-      says: "not one of a survey",
-    },
-    {
-      name: "an earlier result of something else",
-      args: ["customers.csv", "--since", "key.pem"],
-      says: "neither",
-    },
-    { name: "JSON and CSV on stdout", args: ["customers.csv", "--json", "--csv", "-"], says: "cannot be -" },
-  ])("refuses $name", async ({ args, says }) => {
+    ["a missing file", ["missing.csv"], "cannot be read (ENOENT)"],
+    ["a folder", ["."], "cannot be read (EISDIR)"],
+    ["no file", [], "issing required argument"],
+    ["a concurrency of 0", ["customers.csv", "--concurrency", "0"], "--concurrency is not valid"],
+    ["the input as an output", ["customers.csv", "--csv", "customers.csv"], "overwrite"],
+    ["the input as the state", ["customers.csv", "--state", "customers.csv"], "read too"],
+    ["an output in no folder", ["customers.csv", "--html", "none/x.html"], "cannot be written"],
+    ["a state in no folder", ["customers.csv", "--state", "none/x"], "The state file cannot be"],
+    ["a state file of something else", ["customers.csv", "--state", "key.pem"], "not one of a survey"],
+    ["an earlier result of something else", ["customers.csv", "--since", "key.pem"], "neither"],
+    ["JSON and CSV on stdout", ["customers.csv", "--json", "--csv", "-"], "cannot be -"],
+  ])("refuses %s", async (_, args, says) => {
     await customers(sound());
     const inFolder = args.map((word) => (/[.]|none/.test(word) ? path(word) : word));
     const result = await cli(["survey", ...inFolder], env);

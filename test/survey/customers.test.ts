@@ -37,27 +37,23 @@ https://two.example/prefix/,,B,,,,account,SECRET,no
 
 describe("customers are read from", () => {
   test.each([
-    { name: "CSV", text: csv, lines: [2, 4] },
-    {
-      name: "CSV with a byte order mark and CRLF",
-      text: `\ufeff${csv.replaceAll("\n", "\r\n")}`,
-      lines: [2, 4],
-    },
-    {
-      name: "CSV with semicolons",
-      text: csv.replace('"Nord, Süd"', "Nord| Süd").replaceAll(",", ";").replace("|", ","),
-      lines: [2, 4],
-    },
-    {
-      name: "JSON lines",
-      text: `{"baseUrl":"https://one.example","tenantId":"0123","aClientId":"reports","aPrivateKeyFile":"key.pem","aKeyId":"k","region":"Nord, Süd","since":2024}
+    ["CSV", csv, [2, 4]],
+    ["CSV with a byte order mark and CRLF", `\ufeff${csv.replaceAll("\n", "\r\n")}`, [2, 4]],
+    [
+      "CSV with semicolons",
+      csv.replace('"Nord, Süd"', "Nord| Süd").replaceAll(",", ";").replace("|", ","),
+      [2, 4],
+    ],
+    [
+      "JSON lines",
+      `{"baseUrl":"https://one.example","tenantId":"0123","aClientId":"reports","aPrivateKeyFile":"key.pem","aKeyId":"k","region":"Nord, Süd","since":2024}
 
 {"baseUrl":"https://two.example/prefix","tenantId":null,"variant":"B","bClientId":"account","bClientSecretVariable":"SECRET","region":"no"}`,
-      lines: [1, 3],
-    },
-    {
-      name: "YAML, in which every value is a text",
-      text: `# the customers
+      [1, 3],
+    ],
+    [
+      "YAML, in which every value is a text",
+      `# the customers
 - baseUrl: https://one.example
   tenantId: 0123
   aClientId: reports
@@ -67,11 +63,11 @@ describe("customers are read from", () => {
   since: 2024
 - { baseUrl: https://two.example/prefix, tenantId: , variant: B, bClientId: account, bClientSecretVariable: SECRET, region: no }
 `,
-      lines: [2, 9],
-    },
-    {
-      name: "a JSON array",
-      text: JSON.stringify([
+      [2, 9],
+    ],
+    [
+      "a JSON array",
+      JSON.stringify([
         {
           ...{ baseUrl: "https://one.example", tenantId: "0123", aClientId: "reports", aKeyId: "k" },
           ...{ aPrivateKeyFile: "key.pem", region: "Nord, Süd", since: "2024" },
@@ -81,9 +77,9 @@ describe("customers are read from", () => {
           ...{ bClientSecretVariable: "SECRET", region: "no" },
         },
       ]),
-      lines: [1, 1],
-    },
-  ])("$name", async ({ text, lines }) => {
+      [1, 1],
+    ],
+  ])("%s", async (_, text, lines) => {
     const { customers, wrong } = await read(text);
     expect(wrong).toEqual([]);
     expect(customers).toEqual(wanted().map((one, index) => ({ ...one, line: lines[index] })));
@@ -101,103 +97,95 @@ describe("a wrong row is told with its line:", () => {
   const second = (text: string) => `{"baseUrl":"https://first.example"}\n${text}`;
   const planted = "planted-by-mistake-0123456789";
   test.each([
-    { name: "no base URL", row: row({ tenantId: "a" }), says: "baseUrl is missing" },
-    { name: "a base URL without a scheme", row: row({ baseUrl: "customer.example" }), says: "absolute URL" },
-    { name: "plain http", row: row({ baseUrl: "http://customer.example" }), says: "plain http" },
-    {
-      name: "credentials in the base URL",
-      row: row({ baseUrl: `https://u:${planted}@a.example` }),
-      says: "must not contain credentials",
-    },
-    { name: "a tenant id with a slash", row: row({ baseUrl: https, tenantId: "a/b" }), says: "tenantId" },
-    {
-      name: "a tenant id that is a number",
-      row: `{"baseUrl":"${https}","tenantId":1}`,
-      says: "text in quotes",
-    },
-    { name: "another variant", row: row({ baseUrl: https, variant: "C" }), says: "A or B" },
-    {
-      name: "a client id without a key",
-      row: row({ baseUrl: https, tenantId: "a", aClientId: "x" }),
-      says: "only one of aClientId",
-    },
-    {
-      name: "a secret without a client id",
-      row: row({ baseUrl: https, bClientSecretVariable: "SECRET" }),
-      says: "only one of bClientId",
-    },
-    { name: "a key id without a key", row: row({ baseUrl: https, aKeyId: "k" }), says: "no private key" },
-    {
-      name: "a plugin without a tenant",
-      row: row({ baseUrl: https, aClientId: "x", aPrivateKeyFile: "key.pem" }),
-      says: "needs a tenantId",
-    },
-    {
-      name: "a credential of the variant that is not named",
-      row: row({
+    ["no base URL", row({ tenantId: "a" }), "baseUrl is missing"],
+    ["a base URL without a scheme", row({ baseUrl: "customer.example" }), "absolute URL"],
+    ["plain http", row({ baseUrl: "http://customer.example" }), "plain http"],
+    [
+      "credentials in the base URL",
+      row({ baseUrl: `https://u:${planted}@a.example` }),
+      "must not contain credentials",
+    ],
+    ["a tenant id with a slash", row({ baseUrl: https, tenantId: "a/b" }), "tenantId"],
+    ["a tenant id that is a number", `{"baseUrl":"${https}","tenantId":1}`, "text in quotes"],
+    ["another variant", row({ baseUrl: https, variant: "C" }), "A or B"],
+    [
+      "a client id without a key",
+      row({ baseUrl: https, tenantId: "a", aClientId: "x" }),
+      "only one of aClientId",
+    ],
+    [
+      "a secret without a client id",
+      row({ baseUrl: https, bClientSecretVariable: "SECRET" }),
+      "only one of bClientId",
+    ],
+    ["a key id without a key", row({ baseUrl: https, aKeyId: "k" }), "no private key"],
+    [
+      "a plugin without a tenant",
+      row({ baseUrl: https, aClientId: "x", aPrivateKeyFile: "key.pem" }),
+      "needs a tenantId",
+    ],
+    [
+      "a credential of the variant that is not named",
+      row({
         baseUrl: https,
         variant: "A",
         tenantId: "a",
         bClientId: "x",
         bClientSecretVariable: "SECRET",
       }),
-      says: "only a credential of the other",
-    },
-    {
-      name: "a file and a variable",
-      row: row({
+      "only a credential of the other",
+    ],
+    [
+      "a file and a variable",
+      row({
         ...{ baseUrl: https, tenantId: "a", aClientId: "x" },
         ...{ aPrivateKeyFile: "key.pem", aPrivateKeyVariable: "SECRET" },
       }),
-      says: "Keep one",
-    },
-    {
-      name: "a missing file",
-      row: row({ baseUrl: https, tenantId: "a", aClientId: "x", aPrivateKeyFile: planted }),
-      says: "cannot be read",
-    },
-    {
-      name: "a variable that is not set",
-      row: row({ baseUrl: https, bClientId: "x", bClientSecretVariable: "MISSING" }),
-      says: "not set",
-    },
-    {
-      name: "a secret in place of the name of a variable",
-      row: row({ baseUrl: https, bClientId: "x", bClientSecretVariable: planted }),
-      says: "not the secret itself",
-    },
-    { name: "a secret", row: row({ baseUrl: https, bClientSecret: planted }), says: "may hold a secret" },
-    { name: "a token", row: row({ baseUrl: https, access_token: planted }), says: "may hold a secret" },
-    {
-      name: "a private key",
-      row: row({ baseUrl: https, note: `-----BEGIN PRIVATE KEY-----${planted}` }),
-      says: "holds a private key",
-    },
-    ...["secret_b64", "Client secret (old)", "aPrivateKeyPem", "pwd"].map((name) => ({
-      name: `a secret in ${name}`,
-      row: row({ baseUrl: https, [name]: planted }),
-      says: "may hold a secret",
-    })),
-    {
-      name: "a private key as a JWK",
-      row: row({ baseUrl: https, note: `{"kty":"RSA","d":"${planted.padEnd(40, "x")}"}` }),
-      says: "holds a private key",
-    },
-    { name: "a misspelt column", row: row({ base_url: https }), says: "Name it baseUrl" },
-    {
-      name: "a nested member",
-      row: row({ baseUrl: https, notes: [planted] }),
-      says: "must be a text: notes",
-    },
-    { name: "a list", row: "[1]", says: "is not a JSON object" },
-    { name: "text that is not JSON", row: `{"baseUrl": ${planted}}`, says: "is not JSON" },
-    { name: "a long line", row: row({ baseUrl: https, note: "x".repeat(70_000) }), says: "is longer than" },
-    {
-      name: "a customer that is there already",
-      row: row({ baseUrl: "https://FIRST.example:443/", variant: "B" }),
-      says: "same customer as that of line 1",
-    },
-  ])("$name", async ({ row, says }) => {
+      "Keep one",
+    ],
+    [
+      "a missing file",
+      row({ baseUrl: https, tenantId: "a", aClientId: "x", aPrivateKeyFile: planted }),
+      "cannot be read",
+    ],
+    [
+      "a variable that is not set",
+      row({ baseUrl: https, bClientId: "x", bClientSecretVariable: "MISSING" }),
+      "not set",
+    ],
+    [
+      "a secret in place of the name of a variable",
+      row({ baseUrl: https, bClientId: "x", bClientSecretVariable: planted }),
+      "not the secret itself",
+    ],
+    ["a secret", row({ baseUrl: https, bClientSecret: planted }), "may hold a secret"],
+    ["a token", row({ baseUrl: https, access_token: planted }), "may hold a secret"],
+    [
+      "a private key",
+      row({ baseUrl: https, note: `-----BEGIN PRIVATE KEY-----${planted}` }),
+      "holds a private key",
+    ],
+    ...["secret_b64", "Client secret (old)", "aPrivateKeyPem", "pwd"].map((name) => [
+      `a secret in ${name}`,
+      row({ baseUrl: https, [name]: planted }),
+      "may hold a secret",
+    ]),
+    [
+      "a private key as a JWK",
+      row({ baseUrl: https, note: `{"kty":"RSA","d":"${planted.padEnd(40, "x")}"}` }),
+      "holds a private key",
+    ],
+    ["a misspelt column", row({ base_url: https }), "Name it baseUrl"],
+    ["a nested member", row({ baseUrl: https, notes: [planted] }), "must be a text: notes"],
+    ["a list", "[1]", "is not a JSON object"],
+    ["text that is not JSON", `{"baseUrl": ${planted}}`, "is not JSON"],
+    ["a long line", row({ baseUrl: https, note: "x".repeat(70_000) }), "is longer than"],
+    [
+      "a customer that is there already",
+      row({ baseUrl: "https://FIRST.example:443/", variant: "B" }),
+      "same customer as that of line 1",
+    ],
+  ])("%s", async (_, row, says) => {
     const { customers, wrong } = await read(second(row));
     expect(customers).toHaveLength(1);
     expect(wrong).toEqual([{ line: 2, problem: expect.stringContaining(says) }]);

@@ -26,76 +26,36 @@ interface Breakage {
   readonly register?: object | false;
 }
 
-const fails = (variant: Variant | null, code: string): Truth => ({ variant, works: false, code });
+/** A customer of one kind, whose failure shows the variant that is served, or null. */
+const broken = (
+  kind: Variant,
+  name: string,
+  code: string,
+  how: Partial<Breakage>,
+  variant: Variant | null = kind,
+): Breakage => ({ name, kind, truth: { variant, works: false, code }, ...how });
+
+const jwks = { keys: [{ ...publicJwk(otherRsaKey()), kid: "one" }] };
+const notSet = { bClientSecretFile: undefined, bClientSecretVariable: "NOT_SET" };
 
 export const breakages: readonly Breakage[] = [
-  { name: "a plugin that is not registered", kind: "A", register: false, truth: fails("A", "token_refused") },
-  { name: "a disabled plugin", kind: "A", register: { enabled: false }, truth: fails("A", "token_refused") },
-  {
-    name: "a plugin with another key",
-    kind: "A",
-    register: { jwks: { keys: [{ ...publicJwk(otherRsaKey()), kid: "one" }] } },
-    truth: fails("A", "token_refused"),
-  },
-  {
-    name: "a plugin without scopes",
-    kind: "A",
-    register: { scopes: [] },
-    truth: fails("A", "api_forbidden"),
-  },
-  {
-    name: "a plugin of the other type",
-    kind: "A",
-    register: { type: "user_interface" },
-    truth: fails("A", "token_refused"),
-  },
-  {
-    name: "a file that is not a key",
-    kind: "A",
-    change: { aPrivateKeyFile: "garbage.pem" },
-    truth: fails("A", "key_invalid"),
-  },
-  {
-    name: "a missing file",
-    kind: "A",
-    change: { aPrivateKeyFile: "missing.pem" },
-    truth: fails("A", "credential_invalid"),
-  },
-  {
-    name: "a variable that is not set",
-    kind: "B",
-    change: { bClientSecretFile: undefined, bClientSecretVariable: "NOT_SET" },
-    truth: fails("B", "credential_invalid"),
-  },
-  {
-    name: "another secret",
-    kind: "B",
-    register: { clientSecret: "another-secret" },
-    truth: fails("B", "token_refused"),
-  },
-  {
-    name: "an account that is not registered",
-    kind: "B",
-    register: false,
-    truth: fails("B", "token_refused"),
-  },
-  {
-    name: "a plugin, but Variant B is served",
-    kind: "A",
-    host: "b",
-    truth: fails("B", "variant_not_served"),
-  },
-  {
-    name: "an account, but Variant A is served",
-    kind: "B",
-    host: "a",
-    truth: fails("A", "variant_not_served"),
-  },
-  { name: "no server", kind: "A", host: "down", truth: fails(null, "network_failed") },
-  { name: "nothing at any path", kind: "B", host: "nothing", truth: fails(null, "variant_not_served") },
-  { name: "a page at every path", kind: "A", host: "pages", truth: fails(null, "variant_unknown") },
-  { name: "a redirect from every path", kind: "B", host: "moved", truth: fails(null, "variant_unknown") },
-  { name: "a rate limit for an hour", kind: "A", host: "limited", truth: fails(null, "rate_limited") },
+  broken("A", "a plugin that is not registered", "token_refused", { register: false }),
+  broken("A", "a disabled plugin", "token_refused", { register: { enabled: false } }),
+  broken("A", "a plugin with another key", "token_refused", { register: { jwks } }),
+  broken("A", "a plugin without scopes", "api_forbidden", { register: { scopes: [] } }),
+  broken("A", "a plugin of the other type", "token_refused", { register: { type: "user_interface" } }),
+  broken("A", "a file that is not a key", "key_invalid", { change: { aPrivateKeyFile: "garbage.pem" } }),
+  broken("A", "a missing file", "credential_invalid", { change: { aPrivateKeyFile: "missing.pem" } }),
+  broken("B", "a variable that is not set", "credential_invalid", { change: notSet }),
+  broken("B", "another secret", "token_refused", { register: { clientSecret: "another-secret" } }),
+  broken("B", "an account that is not registered", "token_refused", { register: false }),
+  broken("A", "a plugin, but Variant B is served", "variant_not_served", { host: "b" }, "B"),
+  broken("B", "an account, but Variant A is served", "variant_not_served", { host: "a" }, "A"),
+  broken("A", "no server", "network_failed", { host: "down" }, null),
+  broken("B", "nothing at any path", "variant_not_served", { host: "nothing" }, null),
+  broken("A", "a page at every path", "variant_unknown", { host: "pages" }, null),
+  broken("B", "a redirect from every path", "variant_unknown", { host: "moved" }, null),
+  broken("A", "a rate limit for an hour", "rate_limited", { host: "limited" }, null),
 ];
 
 const answers: Readonly<Record<string, () => Response>> = {

@@ -145,26 +145,16 @@ describe("an earlier result", () => {
     expect(code).toBe("earlier_invalid");
   });
 
-  test.each<{ name: string; before: Partial<EarlierResult>; now: Partial<SurveyResult>; changes: string[] }>([
-    { name: "the same", before: {}, now: {}, changes: [] },
-    { name: "another variant", before: { variant: "B" }, now: {}, changes: ["moved"] },
-    { name: "a failure", before: {}, now: { works: false }, changes: ["broke"] },
-    {
-      name: "a failure of an unknown variant",
-      before: {},
-      now: { works: false, variant: null },
-      changes: ["broke"],
-    },
-    { name: "a recovery", before: { works: false, variant: null }, now: {}, changes: ["recovered"] },
-    {
-      name: "a move that broke it",
-      before: { variant: "B" },
-      now: { works: false },
-      changes: ["moved", "broke"],
-    },
-    { name: "another tenant", before: { tenantId: "other" }, now: {}, changes: ["new"] },
-    { name: "another client", before: { aClientId: "other" }, now: {}, changes: ["new"] },
-  ])("is compared: $name", ({ before, now, changes }) => {
+  test.each<[string, Partial<EarlierResult>, Partial<SurveyResult>, string[]]>([
+    ["the same", {}, {}, []],
+    ["another variant", { variant: "B" }, {}, ["moved"]],
+    ["a failure", {}, { works: false }, ["broke"]],
+    ["a failure of an unknown variant", {}, { works: false, variant: null }, ["broke"]],
+    ["a recovery", { works: false, variant: null }, {}, ["recovered"]],
+    ["a move that broke it", { variant: "B" }, { works: false }, ["moved", "broke"]],
+    ["another tenant", { tenantId: "other" }, {}, ["new"]],
+    ["another client", { aClientId: "other" }, {}, ["new"]],
+  ])("is compared: %s", (_, before, now, changes) => {
     const comparison = compareWith([{ ...works, ...before }]);
     expect(comparison.changesOf({ ...works, ...now })).toEqual(changes);
     expect(comparison.gone()).toHaveLength(changes.includes("new") ? 1 : 0);

@@ -250,32 +250,15 @@ describe("before anything is sent, a survey refuses", () => {
   const sending: Fetch = async () => {
     throw new Error("something was sent");
   };
-  test.each([
-    {
-      name: "a wrong customer",
-      customers: [{ baseUrl: https }, { baseUrl: "nowhere" }],
-      code: "customers_invalid",
-    },
-    {
-      name: "a customer twice",
-      customers: [{ baseUrl: https }, { baseUrl: `${https}/` }],
-      code: "customers_invalid",
-    },
-    { name: "what is not a customer", customers: [null], code: "customers_invalid" },
-    {
-      name: "a customer with a misspelt member",
-      customers: [{ baseUrl: https, tenantID: "a" }],
-      code: "customers_invalid",
-    },
-    {
-      name: "a concurrency of 0",
-      customers: [{ baseUrl: https }],
-      options: { concurrency: 0 },
-      code: "option_invalid",
-    },
-    { name: "an unknown option", customers: [], options: { parallel: 3 }, code: "option_invalid" },
-    { name: "a time limit of 0", customers: [], options: { customerTimeoutMs: 0 }, code: "option_invalid" },
-  ])("$name", ({ customers, options, code }) => {
+  test.each<[string, unknown[], string, object?]>([
+    ["a wrong customer", [{ baseUrl: https }, { baseUrl: "nowhere" }], "customers_invalid"],
+    ["a customer twice", [{ baseUrl: https }, { baseUrl: `${https}/` }], "customers_invalid"],
+    ["what is not a customer", [null], "customers_invalid"],
+    ["a customer with a misspelt member", [{ baseUrl: https, tenantID: "a" }], "customers_invalid"],
+    ["a concurrency of 0", [{ baseUrl: https }], "option_invalid", { concurrency: 0 }],
+    ["an unknown option", [], "option_invalid", { parallel: 3 }],
+    ["a time limit of 0", [], "option_invalid", { customerTimeoutMs: 0 }],
+  ])("%s", (_, customers, code, options) => {
     let thrown: unknown;
     try {
       survey(customers as Customer[], { fetch: sending, ...options });
@@ -364,16 +347,11 @@ describe("a survey with a state file", () => {
     });
   });
 
-  test.each([
-    { name: "a file of something else", content: "the only copy of a thesis\n", code: "state_invalid" },
-    { name: "a damaged line", content: "", damage: "{broken\n", code: "state_invalid" },
-    {
-      name: "a line that is not a result",
-      content: "",
-      damage: '{"digest":"x","result":{"baseUrl":1}}\n',
-      code: "state_invalid",
-    },
-  ])("refuses $name, and leaves it as it is", async ({ content, damage, code }) => {
+  test.each<[string, string, string, string?]>([
+    ["a file of something else", "the only copy of a thesis\n", "state_invalid"],
+    ["a damaged line", "", "state_invalid", "{broken\n"],
+    ["a line that is not a result", "", "state_invalid", '{"digest":"x","result":{"baseUrl":1}}\n'],
+  ])("refuses %s, and leaves it as it is", async (_, content, code, damage) => {
     if (content !== "") await writeFile(stateFile, content);
     else await interrupt(2);
     if (damage !== undefined) await appendFile(stateFile, damage);
