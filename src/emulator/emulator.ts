@@ -240,7 +240,11 @@ export function createEmulator<T extends ApiTypes = ApiTypes>(options: EmulatorO
     },
     async listen(options = {}) {
       const address = parseInput(addressSchema, options, "option_invalid", "listen");
-      if (isListening) throw new EmulatorError("already_listening", "close the server that listens first");
+      if (isListening)
+        throw new EmulatorError(
+          "already_listening",
+          "The emulator listens already. Close that server first.",
+        );
       isListening = true;
       const { listenOn } = await import("./http/listen.js");
       const server = await listenOn(answer, address).catch((error: unknown) => {

@@ -23,7 +23,7 @@ const sharedFiles = new Map<string, () => Response>([
   [HOST_SCRIPT_PATH, () => textFile("text/javascript", hostScript, { "cache-control": "no-cache" })],
 ]);
 
-/** In the order of their links. */
+/** The pages in the order of their links. */
 const pages = [overviewPage, logPage, flowPage, ...registrationPages, faultsPage, rulesPage];
 
 type Content = (view: AdminView) => Response | Promise<Response>;

@@ -11,7 +11,7 @@ import {
 } from "./parameters.js";
 import { Described, Malformed, parseJsonText, type Schemas } from "./schemas.js";
 
-/** As in emulation.ts. */
+/** A request body as the module emulation.ts describes it. */
 export interface DocumentedBody {
   readonly required?: true;
   readonly contents: Readonly<Record<string, DocumentedContent>>;

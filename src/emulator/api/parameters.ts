@@ -12,7 +12,7 @@ export interface ParameterForm {
   readonly content?: string;
 }
 
-/** As in emulation.ts. */
+/** A parameter as the module emulation.ts describes it. */
 export interface DocumentedParameter extends ParameterForm {
   readonly required?: true;
   readonly allowEmptyValue?: true;

@@ -22,7 +22,7 @@ export interface DocumentedRequest {
 
 /** What `requests` of emulation.ts holds for one variant. */
 export interface DocumentedRequests {
-  /** By operationId. */
+  /** The requests by operationId. */
   readonly operations: Readonly<Record<string, DocumentedRequest>>;
   readonly schemas: Readonly<Record<string, unknown>>;
 }

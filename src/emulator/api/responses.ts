@@ -10,7 +10,7 @@ export interface ApiTypes {
 }
 
 /**
- * By operationId. Each returns what a documented success has: a JSON value, a text or a `Blob` where the document has such
+ * The answers by operationId. Each returns what a documented success has: a JSON value, a text or a `Blob` where the document has such
  * a media type, or undefined where it has no body. A `Response` is answered as it is, whatever its status.
  */
 export type Responses<T extends ApiTypes = ApiTypes> = ApiTypes extends T
@@ -28,7 +28,7 @@ type UntypedResponses = Readonly<Record<string, (call: ApiCall) => unknown>>;
 type Operation<T extends ApiTypes, V extends "A" | "B", Id> = Id extends keyof T[V] ? T[V][Id] : never;
 
 type InitOf<O> = O extends { readonly args: readonly [init?: infer Init] } ? Init : never;
-/** Of a union each alternative counts, since a body has a type for each media type. */
+/** Each alternative of a union counts, since a body has a type for each media type. */
 type MemberOf<Init, Name extends string> = Init extends unknown
   ? Name extends keyof Init
     ? Init[Name]

@@ -111,7 +111,7 @@ export function variantOf(route: ServedRoute): "A" | "B" {
   return route.variant ?? (route.path.startsWith("/api/") ? "A" : "B");
 }
 
-/** The same for two operations that no request can tell apart. */
+/** Returns the same text for two operations that no request can tell apart. */
 export function placeOf({ method, path }: { readonly method: string; readonly path: string }): string {
   return `${method} ${shapeOf(path)}`;
 }

@@ -4,9 +4,10 @@ import { parseJson, parseObject, readBody } from "../http/messages.js";
 import { asGrant } from "../oauth.js";
 import type { RequestNote } from "../records/journal.js";
 import type { Deployment } from "../state/deployment.js";
+import { callerOf } from "../variant-b/token-endpoint.js";
 import { canHaveContent, type Fault, type FaultMatch, type FaultOf } from "./faults.js";
 
-/** So slow that a client gives up before it has the whole token answer. */
+/** At this speed a client gives up before it has the whole token answer. */
 const DEFAULT_BYTES_PER_SECOND = 10;
 const DEFAULT_RETRY_AFTER_SECONDS = 1;
 
@@ -122,33 +123,19 @@ async function identifyCaller({ deployment, endpoint, tenantId, request }: Fault
   }
   const body = await readBody(request.clone());
   if (!("text" in body)) return { isKnown: false };
-  if (tenantId === undefined) return clientOfB(deployment, parseObject(body.text) ?? {});
+  if (tenantId === undefined) {
+    const fields = parseObject(body.text) ?? {};
+    const caller = callerOf(deployment, fields);
+    const { client_id: claimed, code, refresh_token: token, grant_type } = fields;
+    const implied = typeof code === "string" ? "authorization_code" : token && "refresh_token";
+    const grant = asGrant(grant_type ?? implied);
+    const clientId = typeof claimed === "string" ? claimed : undefined;
+    return { tenantId: caller.tenantId, clientId, grant, isKnown: caller.clientId !== undefined };
+  }
   const form = new URLSearchParams(body.text);
   const clientId = form.get("client_id") ?? undefined;
   const isKnown = deployment.plugins.find(tenantId, clientId ?? "") !== undefined;
   return { tenantId, clientId, grant: asGrant(form.get("grant_type")), isKnown };
-}
-
-/** A path of Variant B has no tenant. It is taken from the code, the refresh token or the client. */
-function clientOfB(
-  { serviceAccounts, apiClients, authorizationCodes, refreshTokens, authorizations }: Deployment,
-  fields: Readonly<Record<string, unknown>>,
-): Caller {
-  const text = (name: string) => (typeof fields[name] === "string" ? fields[name] : undefined);
-  const [clientId, code, refreshToken] = [text("client_id"), text("code"), text("refresh_token")];
-  const client = serviceAccounts.find(clientId ?? "") ?? apiClients.find(clientId ?? "");
-  const refreshed = refreshToken === undefined ? undefined : refreshTokens.find(refreshToken);
-  const person =
-    code === undefined
-      ? refreshed && authorizations.find(refreshed.authorizationId)
-      : authorizationCodes.find(code);
-  const implied = code !== undefined ? "authorization_code" : refreshToken && "refresh_token";
-  return {
-    tenantId: person?.tenantId ?? client?.tenantId,
-    clientId,
-    grant: asGrant(fields.grant_type ?? implied),
-    isKnown: client !== undefined,
-  };
 }
 
 function statusAnswer({ status, body, headers: given }: FaultOf<"status">): Response {
@@ -174,7 +161,7 @@ function rateLimitedAnswer(fault: FaultOf<"rate-limited">, now: number): Respons
   return new Response(null, { status: 429, headers });
 }
 
-/** The same answer with another body. A status that allows no body becomes 200. */
+/** Replaces the body of an answer. A status that allows no body becomes 200. */
 async function withJson(answer: Response, edit: (text: string) => string): Promise<Response> {
   const headers = new Headers(answer.headers);
   headers.delete("content-length");

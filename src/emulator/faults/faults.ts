@@ -233,7 +233,7 @@ function momentSchema(moments: readonly FaultMoment[]): z.ZodType {
   return z.enum([first, ...others], `must be one of ${moments.join(", ")}`).optional();
 }
 
-/** If two members contradict each other, the name of the wrong one and the reason. */
+/** Returns the name of the wrong one of two members that contradict each other, and the reason. */
 function conflict(fault: Fault): readonly [field: string, why: string] | undefined {
   if (fault.seed !== undefined && fault.probability === undefined) return ["seed", "needs a probability"];
   const operation = fault.match?.operation;

@@ -24,7 +24,7 @@ interface Arrival extends Exchange {
   readonly request: Request;
   /** The decoded parameters of the path. */
   readonly parameters: Readonly<Record<string, string>>;
-  /** The same as they were sent. */
+  /** The parameters of the path as they were sent. */
   readonly encoded: Readonly<Record<string, string>>;
 }
 
@@ -50,7 +50,7 @@ export function createApp(settings: Settings, prefix: string): App {
   const under = pathUnder(prefix);
   const operations = operationsOf(settings).filter(({ variant }) => variants.includes(variant));
   const router = new Router(operations);
-  // The same paths without only the version (section 9).
+  // The paths of the same operations without their version (section 9).
   const versionless = new Router(
     operations.map(({ method, path }) => ({
       method,

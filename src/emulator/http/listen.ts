@@ -11,7 +11,7 @@ import type { Connection } from "./connection.js";
 const REQUEST_TIMEOUT_MS = 10_000;
 /** After this, `close` ends the requests that are still in flight. */
 const CLOSE_GRACE_MS = 250;
-/** So long a client may go on sending a body that was refused. */
+/** A client may go on sending a refused body for this long. */
 const LINGER_MS = 5000;
 
 export interface Listening {
@@ -52,7 +52,8 @@ export async function listenOn(
   try {
     await once(server, "listening");
   } catch (cause) {
-    throw new EmulatorError("listen_failed", `cannot listen on ${host}:${port}`, { cause });
+    const problem = `The emulator cannot listen on ${host}:${port}. Pass another port, or none for a free one.`;
+    throw new EmulatorError("listen_failed", problem, { cause });
   }
   let closed: Promise<void> | undefined;
   const close = async () => {

@@ -1,6 +1,6 @@
 // Request bodies and media types.
 
-/** In bytes. A token request with an RS256 assertion takes about 1 KiB. */
+/** A token request with an RS256 assertion takes about 1 KiB. */
 export const MAXIMUM_BODY_BYTES = 65_536;
 
 /** RFC 6749 sections 5.1 and 5.2. */

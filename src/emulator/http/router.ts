@@ -1,6 +1,6 @@
 // Finds the operation for a method and a path. A parameter may be a part of a segment, as in /reports/{id}.json.
 
-/** Of an operation: its method and its path, which may have `{parameters}`. */
+/** What a request is matched by. The path may have `{parameters}`. */
 export interface Routed {
   readonly method: string;
   readonly path: string;
@@ -10,7 +10,7 @@ interface Found<T> {
   readonly operation: T;
   /** The decoded parameters of the path. */
   readonly parameters: Readonly<Record<string, string>>;
-  /** The same as they were sent. */
+  /** The parameters of the path as they were sent. */
   readonly encoded: Readonly<Record<string, string>>;
 }
 
@@ -23,7 +23,10 @@ export function canBeRouted(path: string): boolean {
 }
 
 export class Router<T extends Routed> {
-  /** By the number of segments. A segment is its literals; a parameter stands between every two of them. */
+  /**
+   * The operations by their number of segments. A segment is the list of its literals, and a parameter stands between
+   * every two of them.
+   */
   readonly #byDepth = new Map<number, { readonly operation: T; readonly segments: readonly string[][] }[]>();
 
   constructor(operations: readonly T[]) {

@@ -84,7 +84,7 @@ export class CustomerLog {
     this.#entries.clear();
   }
 
-  /** The same log for one request. A refusal also writes its rule to the journal entry. @internal */
+  /** Returns this log for one request, whose journal entry then also has the rule of its refusal. @internal */
   of(request: RequestNote): CustomerLog {
     return new CustomerLog(this.#clock, this.#entries, request);
   }

@@ -1,7 +1,7 @@
 // The maps in which the state keeps its records, each limited in size, and the source of secrets.
 import { createHash, randomBytes } from "node:crypto";
 
-/** With fewer entries than this, a sweep is not worth its cost. */
+/** A sweep of fewer entries than this is not worth its cost. */
 const SMALLEST_SWEEP = 1024;
 /** The most entries of one map, expired or not. */
 const DEFAULT_CAPACITY = 100_000;

@@ -157,16 +157,15 @@ function authenticateClient(
   };
 }
 
-/** The path has no tenant, so the log shows the tenant of the code, of the refresh token, or of the client. */
-function callerOf(
+/** The path has no tenant, so it is that of the code, of the refresh token, or of the client, if that is registered. */
+export function callerOf(
   { serviceAccounts, apiClients, authorizationCodes, authorizations, refreshTokens }: Deployment,
-  request: ClientRequest,
-): { tenantId?: string | undefined; clientId?: string | undefined } {
-  const { grant, client_id } = request;
-  const client = (grant === "client_credentials" ? serviceAccounts : apiClients).find(client_id);
-  const code = "code" in request ? authorizationCodes.find(request.code) : undefined;
-  const token = "refresh_token" in request ? refreshTokens.find(request.refresh_token) : undefined;
-  const login = code ?? authorizations.find(token?.authorizationId);
+  request: Readonly<Record<string, unknown>>,
+): { tenantId: string | undefined; clientId: string | undefined } {
+  const text = (name: string) => (typeof request[name] === "string" ? request[name] : "");
+  const client = serviceAccounts.find(text("client_id")) ?? apiClients.find(text("client_id"));
+  const refreshed = refreshTokens.find(text("refresh_token"));
+  const login = authorizationCodes.find(text("code")) ?? authorizations.find(refreshed?.authorizationId);
   return { tenantId: login?.tenantId ?? client?.tenantId, clientId: client?.clientId };
 }
 
@@ -216,7 +215,7 @@ function exchangeCode(
   const granted = { tenantId, clientId: client.clientId, userId, scopes };
   const authorization = { ...granted, revoked: false, endsAt };
   const authorizationId = authorizations.mint(authorization, keepUntil(settings, endsAt), now);
-  // From here on the code is spent.
+  // The code is spent from here on.
   authorizationCodes.change(request.code, { authorizationId }, now, keepUntil(settings, endsAt));
   return {
     access_token: mintAccessToken(deployment, { ...granted, authorizationId }, now),
