@@ -34,7 +34,7 @@ export interface ContractCase {
 export interface CaseCosts {
   /** The requests that it sends at most, if it is tried alone. */
   readonly requests: number;
-  /** Those among them that take a slot of the token endpoint's rate limit. */
+  /** How many of these requests take a slot of the token endpoint's rate limit. */
   readonly slots: number;
   /** Launches, each of which yields an authorization code of Variant A. */
   readonly codes: number;

@@ -7,6 +7,8 @@ import type { ContractTarget, Need, PluginCredential } from "./target.js";
 
 const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
+export type Variant = "A" | "B";
+
 export type Fields = Readonly<Record<string, string | undefined>>;
 
 /** A token request with what it has other than a right one. */
@@ -43,7 +45,7 @@ export interface ClientRequest extends TokenRequest {
 
 export interface Call {
   readonly note: string;
-  readonly variant: "A" | "B";
+  readonly variant: Variant;
   /** Such as "GET /v1/devices". Default: the device list. */
   readonly route?: string;
   readonly token?: string | undefined;
@@ -63,7 +65,7 @@ export class Kit {
   readonly #signers = new Map<object, Promise<Signer>>();
   /** The indexes of the exchanges that the current case relies on. */
   #evidence = new Set<number>();
-  readonly #accepted = new Set<"A" | "B">();
+  readonly #accepted = new Set<Variant>();
   #clockOffsetMs = 0;
 
   constructor(target: ContractTarget, options: Omit<ExchangeOptions, "secrets" | "ids">, isNamed: boolean) {
@@ -278,7 +280,7 @@ export class Kit {
   }
 
   /** @throws NotTried if the deployment does not serve the variant */
-  async requireServed(variant: "A" | "B"): Promise<void> {
+  async requireServed(variant: Variant): Promise<void> {
     const { isServed, observed } = await askServed(this, variant);
     if (!isServed)
       throw new NotTried(
@@ -287,47 +289,28 @@ export class Kit {
       );
   }
 
-  /** The token of the service plugin, requested once. It is the control of every case that breaks a rule. */
-  async tokenOfA(): Promise<string> {
-    const answer = await this.controlOfA();
-    if (answer.accessToken !== undefined) return answer.accessToken;
-    throw new NotTried(`The credential of the plugin was refused (${shownAnswer(answer)}).`, "refused");
+  /** The token of the machine credential. @throws NotTried if the credential was refused */
+  async token(variant: Variant): Promise<string> {
+    return (await this.granted(variant)).accessToken;
   }
 
-  controlOfA(): Promise<Answer> {
-    return this.#shareToken("A", () => this.askControlOfA());
+  /**
+   * The answer to the shared token request of the machine credential. It is the control of every case that breaks a rule.
+   *
+   * @throws NotTried if the credential was refused
+   */
+  async granted(variant: Variant): Promise<Answer & { readonly accessToken: string }> {
+    const answer = await this.control(variant);
+    const { accessToken } = answer;
+    if (accessToken !== undefined) return { ...answer, accessToken };
+    const message = `The credential of the ${machine[variant]} was refused (${shownAnswer(answer)}).`;
+    throw new NotTried(message, "refused");
   }
 
-  askControlOfA(): Promise<Answer> {
-    return this.requestTokenOfA({ note: "a right token request of the service plugin", isRegular: true });
-  }
-
-  async tokenOfB(): Promise<string> {
-    const answer = await this.controlOfB();
-    if (answer.accessToken !== undefined) return answer.accessToken;
-    throw new NotTried(
-      `The credential of the service account was refused (${shownAnswer(answer)}).`,
-      "refused",
-    );
-  }
-
-  controlOfB(): Promise<Answer> {
-    return this.#shareToken("B", () => this.askControlOfB());
-  }
-
-  askControlOfB(): Promise<Answer> {
-    const { clientId, clientSecret } = this.need("serviceAccount");
-    const fields = { grant_type: "client_credentials", client_id: clientId, client_secret: clientSecret };
-    return this.requestTokenOfB({
-      note: "a right token request of the service account",
-      fields,
-      isRegular: true,
-    });
-  }
-
-  /** Shares a token request until half a minute before its token expires: some cases wait for hours. */
-  async #shareToken(variant: "A" | "B", request: () => Promise<Answer>): Promise<Answer> {
+  /** The same, also if the credential was refused. It is shared until half a minute before its token expires: some cases wait for hours. */
+  async control(variant: Variant): Promise<Answer> {
     const key = `control ${variant}`;
+    const request = () => this.askControl(variant);
     const answer = await this.share(key, request);
     if (answer.accessToken !== undefined) this.#accepted.add(variant);
     const isLive = this.#options.now() < answer.receivedAt + (lifetimeOf(answer) - 30) * 1000;
@@ -336,8 +319,16 @@ export class Kit {
     return this.share(key, request);
   }
 
+  /** A right token request of the machine credential. */
+  askControl(variant: Variant): Promise<Answer> {
+    const right = { note: `a right token request of the ${machine[variant]}`, isRegular: true };
+    return variant === "A"
+      ? this.requestTokenOfA(right)
+      : this.requestTokenOfB({ ...right, fields: accountFields(this) });
+  }
+
   /** Whether the machine credential of the variant got a token in this run. */
-  wasAccepted(variant: "A" | "B"): boolean {
+  wasAccepted(variant: Variant): boolean {
     return this.#accepted.has(variant);
   }
 
@@ -354,6 +345,14 @@ export class Kit {
       ...(observe && { observe: { variant, operation: observe } }),
     }));
   }
+}
+
+const machine = { A: "service plugin", B: "service account" } as const;
+
+/** The right fields of a token request by the service account. */
+export function accountFields(kit: Kit): Record<"grant_type" | "client_id" | "client_secret", string> {
+  const { clientId, clientSecret } = kit.need("serviceAccount");
+  return { grant_type: "client_credentials", client_id: clientId, client_secret: clientSecret };
 }
 
 function bodyOf({ body }: TokenRequest, encoded: string): string {
@@ -375,7 +374,7 @@ function idsIn({ tenantId, secondTenantId, ...target }: ContractTarget): Readonl
 /** Whether a token endpoint answers a request that holds nothing of anyone as one would. */
 export function askServed(
   kit: Kit,
-  variant: "A" | "B",
+  variant: Variant,
 ): Promise<{ readonly isServed: boolean; readonly observed: string }> {
   const isA = variant === "A";
   return kit.share(`served ${variant}`, async () => {

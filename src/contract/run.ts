@@ -121,8 +121,7 @@ async function checkAccess(kit: Kit, cases: readonly CaseDefinition[]): Promise<
       notServed.push(error);
       continue;
     }
-    if (variant === "A" && plugin !== undefined) await kit.tokenOfA();
-    if (variant === "B" && serviceAccount !== undefined) await kit.tokenOfB();
+    if ((variant === "A" ? plugin : serviceAccount) !== undefined) await kit.granted(variant);
   }
   if (notServed.length === 0 || notServed.length < variants.length) return;
   throw new NotTried(notServed.map(({ message }) => message).join(" "));

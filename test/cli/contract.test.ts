@@ -212,7 +212,7 @@ describe("a deployment", () => {
   });
 
   test.each([
-    ["A", "BIVARIANT_A_CLIENT_ID", "The credential of the plugin was refused (400 invalid_"],
+    ["A", "BIVARIANT_A_CLIENT_ID", "The credential of the service plugin was refused (400 invalid_"],
     ["B", "BIVARIANT_B_CLIENT_ID", "The credential of the service account was refused (401"],
   ] as const)("that refuses the credential of Variant %s exits 3", async (variant, client, says) => {
     const { env } = await startDeployment({ variants: [variant] });
@@ -227,17 +227,19 @@ describe("a deployment", () => {
     const env = { ...deployment.env, BIVARIANT_A_CLIENT_ID: "someone-else" };
     const { code, stdout, stderr } = await contract(["--junit", junit, "--html", html], env);
     expect(code).toBe(3);
-    expect(stdout).toContain("The credential of the plugin was refused");
+    expect(stdout).toContain("The credential of the service plugin was refused");
     expect(stderr).toMatch(
-      /^error credential_refused: The credential of the plugin was refused \(400 \w+\)\. \d\d cases of Variant A could not be tried for it\. Check it, and --tenant\.\n$/,
+      /^error credential_refused: The credential of the service plugin was refused \(400 \w+\)\. \d\d cases of Variant A could not be tried for it\. Check it, and --tenant\.\n$/,
     );
     const xml = await readFile(junit, "utf8");
     expect(xml).toMatch(/<testsuites [^>]* failures="0" errors="1"/);
     expect(xml).toMatch(
-      /<testcase classname="A.credential"[^>]*>\n +<error message="The credential of the pl/,
+      /<testcase classname="A.credential"[^>]*>\n +<error message="The credential of the service pl/,
     );
     const page = await readFile(html, "utf8");
-    expect(page.split("</header>")[0]).toContain('<p class="alarm">The credential of the plugin was refused');
+    expect(page.split("</header>")[0]).toContain(
+      '<p class="alarm">The credential of the service plugin was refused',
+    );
   });
 
   test("that refuses every credential exits 3, also if cases of the API client hold", async () => {

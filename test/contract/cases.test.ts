@@ -131,7 +131,7 @@ describe("the tests of a test runner", () => {
       "fails where the plugin is refused",
       { plugin: rig.target.disabledPlugin },
       {},
-      "failed: The credential of the plugin was refused (400 invalid_grant).",
+      "failed: The credential of the service plugin was refused (400 invalid_grant).",
     ],
   ])("the first one %s", async (_, lent, options, outcome) => {
     const outcomes = await runTests({ ...rig.target, ...lent }, { ...rig.options, only, ...options });

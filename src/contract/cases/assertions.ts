@@ -5,8 +5,8 @@ import { accepts, type CaseDefinition, defineCases, learnt, type Verdict } from 
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
 import { type Kit, shownAnswer } from "../kit.js";
-import { expectedAnswer, malformedErrors, observedOf, refusedByA } from "./judge.js";
-import { defineRefusals, type RefusedRequest, wrongKey } from "./token-requests.js";
+import { expectedAnswer, malformedErrors, observedOf, refusals, refusedByA } from "./judge.js";
+import { ofPlugin, request, wrongKey } from "./token-requests.js";
 
 /** What an assertion has other than a right one: in words, and as changes of it. */
 type WrongAssertion = readonly [
@@ -63,14 +63,16 @@ const wrongAssertions: Readonly<Record<string, WrongAssertion>> = {
   "assertion.id.number": ["a number as jti", () => claims({ jti: Math.random() })],
 };
 
-function asRefused([what, changes]: WrongAssertion): RefusedRequest {
-  const request = (kit: Kit) => ({ assertion: () => changes(kit) });
-  return { what: `an assertion with ${what}`, request };
+function asRefused([what, changes]: WrongAssertion): ReturnType<typeof request> {
+  return request(`an assertion with ${what}`, (kit) => ({ assertion: () => changes(kit) }));
 }
 
 async function publicJwk(kit: Kit): Promise<JWK> {
   const { publicJwk: jwk } = await kit.signer(kit.need("plugin"));
-  if (jwk === undefined) throw new NotTried("The key of the plugin cannot be exported.");
+  if (jwk === undefined)
+    throw new NotTried(
+      "It needs the public half of the plugin's key, which cannot be exported. Pass the key as PEM or JWK.",
+    );
   return jwk;
 }
 
@@ -95,7 +97,7 @@ interface UsedAssertion {
 /** Uses an assertion once in a run. Signed again, the same claims are the same assertion: RS256 has no random part. */
 function useAssertion(kit: Kit, ageSeconds: number, secondsLeft: number): Promise<UsedAssertion> {
   return kit.share(`assertion of ${ageSeconds} s, with ${secondsLeft} s left`, async () => {
-    await kit.tokenOfA();
+    await kit.granted("A");
     let used = { iat: 0, exp: 0, jti: "" };
     const answer = await kit.requestTokenOfA({
       note: `an assertion issued ${ageSeconds} s ago`,
@@ -109,9 +111,9 @@ function useAssertion(kit: Kit, ageSeconds: number, secondsLeft: number): Promis
   });
 }
 
-const ofPlugin = { needs: ["tenantId", "plugin"], costs: { requests: 3, slots: 3 } } as const;
+const ofAssertion = { needs: ["tenantId", "plugin"], costs: { requests: 3, slots: 3 } } as const;
 const replay = {
-  ...ofPlugin,
+  ...ofAssertion,
   rule: "assertion.replay",
   section: "2.2, 7.1",
   expected: expectedAnswer("assertion.replay"),
@@ -136,18 +138,18 @@ async function usedAssertion(kit: Kit): Promise<UsedAssertion> {
 }
 
 export const assertionCases: readonly CaseDefinition[] = [
-  ...defineRefusals({
-    "assertion.present": {
-      what: "a token request without client_assertion",
-      request: () => ({ fields: { client_assertion: undefined } }),
-      // RFC 6749 section 5.2: "no client authentication included" is invalid_client.
-      errors: [...malformedErrors, "invalid_client"],
-    },
-    "assertion.form": {
-      what: "a client_assertion that is not a JWT",
-      request: () => ({ fields: { client_assertion: "not-a-jwt" } }),
-      errors: ["invalid_client", ...malformedErrors],
-    },
+  ...refusals("A", ofPlugin, {
+    // RFC 6749 section 5.2: "no client authentication included" is invalid_client.
+    "assertion.present": request(
+      "a token request without client_assertion",
+      () => ({ fields: { client_assertion: undefined } }),
+      { errors: [...malformedErrors, "invalid_client"] },
+    ),
+    "assertion.form": request(
+      "a client_assertion that is not a JWT",
+      () => ({ fields: { client_assertion: "not-a-jwt" } }),
+      { errors: ["invalid_client", ...malformedErrors] },
+    ),
     "assertion.signature": wrongKey,
     ...Object.fromEntries(Object.entries(wrongAssertions).map(([id, row]) => [id, asRefused(row)])),
   }),
@@ -157,10 +159,10 @@ export const assertionCases: readonly CaseDefinition[] = [
       section: "2.2",
       says: "With two keys in the JWKS, an assertion whose kid names the key that did not sign is refused.",
       expected: expectedAnswer("assertion.key-id"),
-      ...ofPlugin,
+      ...ofAssertion,
       needs: ["tenantId", "plugin", "secondKey"],
       async run(kit) {
-        await kit.tokenOfA();
+        await kit.granted("A");
         const second = { clientId: kit.need("plugin").clientId, ...kit.need("secondKey") };
         const { keyId: kid } = await kit.signer(kit.need("secondKey"));
         const assertion = header({ kid });
@@ -177,9 +179,9 @@ export const assertionCases: readonly CaseDefinition[] = [
       section: "2.2",
       says: "With one key in the JWKS, an assertion without kid is refused or accepted.",
       expected: "The description leaves it open.",
-      ...ofPlugin,
+      ...ofAssertion,
       async run(kit) {
-        await kit.tokenOfA();
+        await kit.granted("A");
         const { secondKey, restrictedPlugin } = kit.target;
         const plugin = secondKey === undefined ? kit.need("plugin") : restrictedPlugin;
         const needs = "It needs a service plugin with one key in its JWKS";
@@ -200,7 +202,7 @@ export const assertionCases: readonly CaseDefinition[] = [
       section: "7.1",
       says: "An assertion of a clock that is 120 s slow is accepted or refused.",
       expected: "Section 2.2 permits it, the table of section 7.1 does not.",
-      ...ofPlugin,
+      ...ofAssertion,
       async run(kit) {
         const { answer } = await useAssertion(kit, 120, 150);
         return learnt(`An assertion issued 120 s ago: ${observedOf(answer)}`);

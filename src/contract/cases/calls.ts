@@ -3,15 +3,13 @@ import { emulatorRules, type RuleId } from "../../emulator/rules.js";
 import { accepts, breaks, type CaseDefinition, defineCases, holds, learnt, type Verdict } from "../case.js";
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
-import { askServed, type Kit, lifetimeOf, shownAnswer } from "../kit.js";
+import { askServed, type Kit, lifetimeOf, shownAnswer, type Variant } from "../kit.js";
 import { exampleOf, inferSchema } from "../learning/schema.js";
 import type { DeploymentSettings } from "../learning/settings.js";
 import { randomText } from "../person.js";
 import type { Need } from "../target.js";
 import { codeOf, control, controlNeeds, exchange } from "./codes.js";
 import { isAccepted } from "./judge.js";
-
-type Variant = "A" | "B";
 
 /** The machine credential of each variant. */
 const credential: Readonly<Record<Variant, readonly Need[]>> = {
@@ -21,14 +19,10 @@ const credential: Readonly<Record<Variant, readonly Need[]>> = {
 
 const isRefusal = ({ status }: Answer) => status >= 400 && status < 500;
 
-function tokenOf(kit: Kit, variant: Variant): Promise<string> {
-  return variant === "A" ? kit.tokenOfA() : kit.tokenOfB();
-}
-
 /** The device list for a right token, the control of every call here. @throws NotTried if it is refused */
 async function deviceList(kit: Kit, variant: Variant): Promise<Answer> {
   const answer = await kit.share(`device list ${variant}`, async () => {
-    const token = await tokenOf(kit, variant);
+    const token = await kit.token(variant);
     return kit.call({ note: "the device list with a right bearer", variant, token, observe: "listDevices" });
   });
   if (isAccepted(answer)) return answer;
@@ -46,7 +40,7 @@ async function badBearer(
     const token = {
       missing: async () => undefined,
       unknown: () => unknownToken(kit, variant),
-      foreign: () => tokenOf(kit, variant),
+      foreign: () => kit.token(variant),
     };
     const route = kind === "foreign" ? { route: `GET /api/v1/${kit.need("secondTenantId")}/devices` } : {};
     const note = `the device list with a bearer that is ${kind}`;
@@ -58,13 +52,13 @@ async function badBearer(
 async function unknownToken(kit: Kit, variant: Variant): Promise<string> {
   const isBoth = variant === "A" && kit.target.serviceAccount !== undefined;
   if (!isBoth || !(await askServed(kit, "B")).isServed) return randomText();
-  return (await kit.controlOfB()).accessToken ?? randomText();
+  return (await kit.control("B")).accessToken ?? randomText();
 }
 
 type RouteName = "closedRoute" | "otherScopeRoute" | "deviceRoute";
 
 /** Calls a route of the target. One that is not a GET would be executed by a deployment that checks nothing. */
-function callRoute(kit: Kit, name: RouteName, token = () => kit.tokenOfA()): Promise<Answer> {
+function callRoute(kit: Kit, name: RouteName, token = () => kit.token("A")): Promise<Answer> {
   const route = kit.need(name);
   if (!route.startsWith("GET ") && !kit.isNamed)
     throw new NotTried("The route is not a GET, so it could change something. Name the case to try it.");
@@ -92,7 +86,7 @@ function callUnversioned(kit: Kit): Promise<Answer> {
   return kit.share("unversioned path", async () => {
     await deviceList(kit, "A");
     const route = `GET /api/${kit.need("tenantId")}/devices`;
-    return kit.call({ note: "the device list without v1", variant: "A", route, token: await kit.tokenOfA() });
+    return kit.call({ note: "the device list without v1", variant: "A", route, token: await kit.token("A") });
   });
 }
 
@@ -111,10 +105,10 @@ function callLimited(kit: Kit): Promise<Answer> {
 }
 
 async function callExpired(kit: Kit, variant: Variant): Promise<Answer> {
-  const token = await tokenOf(kit, variant);
+  const token = await kit.token(variant);
   const right = await kit.call({ note: "the device list before the token expires", variant, token });
   if (!isAccepted(right)) throw new NotTried(`A right bearer was refused (${shownAnswer(right)}).`);
-  await kit.wait(lifetimeOf(await (variant === "A" ? kit.controlOfA() : kit.controlOfB())) + 35);
+  await kit.wait(lifetimeOf(await kit.control(variant)) + 35);
   return kit.call({ note: "the device list with an expired bearer", variant, token, observe: "bearer" });
 }
 
@@ -180,7 +174,7 @@ async function callNarrow(kit: Kit): Promise<Answer> {
   throw new NotTried("There was no token while the plugin was narrowed, or its scope did not come back.");
 }
 
-/** A call that must be refused: what, how, and what it needs (by default the service plugin) and costs. */
+/** A call that must be refused: what, how, and what it needs (by default the machine credential) and costs. */
 type RefusedCall = readonly [what: string, call: (kit: Kit) => Promise<Answer>, more?: More];
 
 interface More extends Partial<Pick<CaseDefinition, "rule" | "needs" | "safe">> {
@@ -430,7 +424,7 @@ async function learnEnvelope(kit: Kit, variant: Variant): Promise<Verdict> {
   for (const value of values) {
     const note = "the device list with X-Envelope";
     const headers = { "x-envelope": value };
-    const answer = await kit.call({ note, variant, token: await tokenOf(kit, variant), headers });
+    const answer = await kit.call({ note, variant, token: await kit.token(variant), headers });
     // Devices change from call to call, so their shapes are compared and not their values.
     const wrapped = Object.entries(answer.fields ?? {}).find(
       ([, member]) => JSON.stringify(inferSchema(member)) === raw,

@@ -63,7 +63,7 @@ export function callAfterwards(kit: Kit, token: string): Promise<Answer> {
   return kit.call({ note: "the device list with a token that was revoked", variant: "B", token });
 }
 
-const codeRules = refusals(ofTheClient, {
+const codeRules = refusals("B", ofTheClient, {
   "client-code.known": {
     note: "the exchange of a made-up code",
     send: (kit, note) => exchangeCode(kit, { code: randomText(), verifier: randomText() }, note, {}),
@@ -81,7 +81,7 @@ const codeRules = refusals(ofTheClient, {
   }),
   "client-code.client": {
     ...exchange("the exchange of a code by another client", otherClient),
-    needs: [...needs, "otherApiClient"],
+    needs: ["otherApiClient"],
   },
   "client-code.redirect-uri": exchange("a code exchange with another redirect_uri", otherRedirectUri),
   "api-client.authentication": exchange("a code exchange with a made-up client_secret", (kit) =>
@@ -142,7 +142,7 @@ async function exchangeAfter(kit: Kit, seconds: number): Promise<Answer> {
 
 /** Cases that wait, which are tried last, because the tokens of the others expire meanwhile. */
 export const waitingClientCodeCases: readonly CaseDefinition[] = [
-  ...refusals(ofTheClient, {
+  ...refusals("B", ofTheClient, {
     "client-code.lifetime": {
       note: "a code of more than ten minutes, the most that RFC 6749 recommends,",
       costs: { requests: 4, logins: 3, seconds: 610 },

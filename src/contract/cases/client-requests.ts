@@ -2,23 +2,18 @@
 import { type CaseDefinition, defineCases, learnt, type Verdict } from "../case.js";
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
-import type { ClientRequest, Kit } from "../kit.js";
+import { accountFields, type ClientRequest, type Kit } from "../kit.js";
 import { exampleOf } from "../learning/schema.js";
 import type { DeploymentSettings } from "../learning/settings.js";
 import { randomText } from "../person.js";
 import { byB, findLifetime, isAccepted, open, refusals } from "./judge.js";
 
-type RightFields = ReturnType<typeof rightFields>;
-
-function rightFields(kit: Kit): Record<"grant_type" | "client_id" | "client_secret", string> {
-  const { clientId, clientSecret } = kit.need("serviceAccount");
-  return { grant_type: "client_credentials", client_id: clientId, client_secret: clientSecret };
-}
+type RightFields = ReturnType<typeof accountFields>;
 
 /** A token request that is right but for a change. Cases that share it send it once. */
 function request(what: string, change: (right: RightFields) => Omit<ClientRequest, "note">) {
   const send = (kit: Kit, note: string): Promise<Answer> =>
-    kit.share(note, () => kit.requestTokenOfB({ note, ...change(rightFields(kit)) }));
+    kit.share(note, () => kit.requestTokenOfB({ note, ...change(accountFields(kit)) }));
   return { note: `a token request ${what}`, send };
 }
 
@@ -41,7 +36,7 @@ function basic({ client_id, client_secret }: RightFields): string {
 }
 
 const needs = ["serviceAccount"] as const;
-const ofTheAccount = { ...byB, needs, costs: { requests: 2 }, control: (kit: Kit) => kit.tokenOfB() };
+const ofTheAccount = { ...byB, needs, costs: { requests: 2 }, control: (kit: Kit) => kit.granted("B") };
 
 function lifetimeIn(fields: Answer["fields"]): DeploymentSettings {
   const seconds = fields?.expires_in;
@@ -79,7 +74,7 @@ const tokenLifetimes = [300, 600, 900, 1800, 3600, 7200, 14_400, 28_800, 43_200,
 
 async function isAcceptedAfter(kit: Kit, seconds: number): Promise<boolean> {
   const note = "a new token of the service account";
-  const { accessToken } = await kit.requestTokenOfB({ note, fields: rightFields(kit) });
+  const { accessToken } = await kit.requestTokenOfB({ note, fields: accountFields(kit) });
   if (accessToken === undefined)
     throw new NotTried("A later token request of the service account was refused.");
   await kit.wait(seconds);
@@ -88,7 +83,7 @@ async function isAcceptedAfter(kit: Kit, seconds: number): Promise<boolean> {
   );
 }
 
-const requestRules = refusals(ofTheAccount, {
+const requestRules = refusals("B", ofTheAccount, {
   "client-request.method": request("by PUT", (fields) => ({ fields, method: "PUT" })),
   "client-request.media-type": wrongType,
   "client-request.body-size": {
@@ -123,8 +118,7 @@ const facts = defineCases("B", {
     unknown: "token-success-status",
     says: "A right token request shows the status of a success.",
     async run(kit) {
-      await kit.tokenOfB();
-      const { status } = await kit.controlOfB();
+      const { status } = await kit.granted("B");
       return learnt(`A success is answered with ${status}.`, { successStatus: status });
     },
   },
@@ -133,8 +127,7 @@ const facts = defineCases("B", {
     unknown: "variant-b-token-fields",
     says: "A right token request shows the fields of the answer besides access_token.",
     async run(kit) {
-      await kit.tokenOfB();
-      const { fields = {} } = await kit.controlOfB();
+      const { fields = {} } = await kit.granted("B");
       const { access_token: _, refresh_token: __, ...others } = fields;
       const tokenResponseExtras = Object(exampleOf(others));
       const names = Object.keys(tokenResponseExtras).slice(0, 20);
@@ -151,7 +144,7 @@ const facts = defineCases("B", {
     says: "The refusals of a made-up grant_type, of text/plain and of a wrong secret show status and body of an error.",
     costs: { requests: 4 },
     async run(kit) {
-      await kit.tokenOfB();
+      await kit.granted("B");
       const answers: Answer[] = [];
       for (const { send, note } of [wrongGrant, wrongType, wrongSecret]) answers.push(await send(kit, note));
       return errorsOf(answers.filter(({ accessToken }) => accessToken === undefined));
@@ -170,8 +163,7 @@ export const waitingClientRequestCases: readonly CaseDefinition[] = defineCases(
     expected: "An hour by default.",
     costs: { requests: 13, seconds: 250_000 },
     async run(kit) {
-      await kit.tokenOfB();
-      const shown = lifetimeIn((await kit.controlOfB()).fields);
+      const shown = lifetimeIn((await kit.granted("B")).fields);
       if (shown.tokenLifetimeSeconds !== undefined)
         return learnt(`expires_in is ${shown.tokenLifetimeSeconds}.`, shown);
       if (!(await isAcceptedAfter(kit, 0)))

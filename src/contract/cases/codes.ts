@@ -1,12 +1,11 @@
 /** Launches and authorization codes of Variant A (sections 2.3, 2.4, 3, 4.1, 5.3 and 6). */
-import { emulatorRules, type RuleId } from "../../emulator/rules.js";
 import { accepts, breaks, type CaseDefinition, defineCases, holds, learnt, type Verdict } from "../case.js";
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
 import { type Kit, type PluginRequest, shownAnswer } from "../kit.js";
 import { challengeOf, randomText } from "../person.js";
 import type { LaunchCode, Launched, Need, PkceInit } from "../target.js";
-import { expectedAnswer, malformedErrors, observedOf, refusedByA } from "./judge.js";
+import { byA, malformedErrors, observedOf, refusals } from "./judge.js";
 
 /** @throws NotTried if the host refuses */
 function launch(kit: Kit, clientId = kit.need("pagePlugin").clientId): Promise<Launched> {
@@ -89,71 +88,49 @@ const controlCosts = { requests: 3, slots: 2, codes: 1 };
 /** At most, with those of the control. */
 const costs = { requests: 5, slots: 4, codes: 2 };
 
-/** What is attempted, how, and what it needs and costs besides the control. */
-type Rows<Attempt> = Readonly<
-  Record<
-    string,
-    readonly [
-      what: string,
-      attempt: Attempt,
-      more?: {
-        readonly needs?: readonly Need[];
-        readonly costs?: Partial<CaseDefinition["costs"]>;
-        readonly errors?: readonly string[];
-      },
-    ]
-  >
->;
+const ofLaunch = { needs: controlNeeds, costs, control };
 
-/** What the host must refuse. */
-const refusedLaunches: Rows<(kit: Kit, control: Control) => Promise<LaunchCode | undefined>> = {
-  "launch.plugin": [
-    "the launch of a service plugin",
-    async (kit) => {
-      const launched = await launch(kit, kit.need("plugin").clientId).catch(() => undefined);
-      return launched && initialise(kit, launched);
-    },
-    { needs: ["plugin"] },
-  ],
-  "launch.known": [
-    "an opaque_code that is made up",
-    async (kit) => initialise(kit, await launch(kit), { opaqueCode: randomText() }),
-  ],
-  "launch.unused": [
-    "a launch that was authorised before",
-    async (kit, { launched }) => initialise(kit, launched),
-  ],
-  "launch.challenge": [
-    "a challenge of 42 characters",
-    async (kit) => initialise(kit, await launch(kit), { codeChallenge: randomText().slice(1) }),
-  ],
-  // The description shows no limit. RFC 6749 section 4.1.2 recommends ten minutes for a code.
-  "launch.lifetime": [
-    "a launch that began 11 minutes ago",
-    async (kit) => {
-      const launched = await launch(kit);
-      await kit.wait(660);
-      return initialise(kit, launched);
-    },
-    { costs: { seconds: 660 } },
-  ],
-};
-
-const launchCases = Object.entries(refusedLaunches).flatMap(([id, [what, attempt, more = {}]]) =>
-  defineCases("A", {
-    [id]: {
-      rule: id as RuleId,
-      section: emulatorRules[id as RuleId].section,
-      says: `The host refuses ${what}.`,
-      expected: "The host does not hand out a code.",
-      needs: [...controlNeeds, ...(more.needs ?? [])],
-      costs: { ...costs, ...more.costs },
-      async run(kit) {
-        const sent = await attempt(kit, await control(kit));
-        return sent === undefined ? holds("The host refused.") : accepts("The host handed out a code.");
+const launchCases = refusals<Control, LaunchCode | undefined>(
+  "A",
+  {
+    ...ofLaunch,
+    says: (note) => `The host refuses ${note}.`,
+    expected: "The host does not hand out a code.",
+    judge: (sent) =>
+      sent === undefined ? holds("The host refused.") : accepts("The host handed out a code."),
+  },
+  {
+    "launch.plugin": {
+      note: "the launch of a service plugin",
+      send: async (kit) => {
+        const launched = await launch(kit, kit.need("plugin").clientId).catch(() => undefined);
+        return launched && initialise(kit, launched);
       },
+      needs: ["plugin"],
     },
-  }),
+    "launch.known": {
+      note: "an opaque_code that is made up",
+      send: async (kit) => initialise(kit, await launch(kit), { opaqueCode: randomText() }),
+    },
+    "launch.unused": {
+      note: "a launch that was authorised before",
+      send: async (kit, _, { launched }) => initialise(kit, launched),
+    },
+    "launch.challenge": {
+      note: "a challenge of 42 characters",
+      send: async (kit) => initialise(kit, await launch(kit), { codeChallenge: randomText().slice(1) }),
+    },
+    // The description shows no limit. RFC 6749 section 4.1.2 recommends ten minutes for a code.
+    "launch.lifetime": {
+      note: "a launch that began 11 minutes ago",
+      send: async (kit) => {
+        const launched = await launch(kit);
+        await kit.wait(660);
+        return initialise(kit, launched);
+      },
+      costs: { seconds: 660 },
+    },
+  },
 );
 
 /** Seconds. The exchanges are ten seconds before and after the two minutes of a code's life (section 3). */
@@ -186,69 +163,62 @@ function wrongVerifier(kit: Kit): Promise<readonly [wrong: Answer, right: Answer
 
 const malformed = { errors: malformedErrors };
 
-/** What the token endpoint must refuse. */
-const refusedCodes: Rows<(kit: Kit, what: string) => Promise<Answer>> = {
-  "code.known": [
-    "a code that is made up",
-    (kit, what) => exchange(kit, what, { code: randomText(), verifier: randomText() }),
-  ],
-  "code.tenant": [
-    "a code at the token endpoint of another tenant",
-    async (kit, what) => {
-      const elsewhere = { plugin: kit.need("secondTenantPlugin"), tenantId: kit.need("secondTenantId") };
-      const answer = await exchange(kit, what, await newCode(kit), elsewhere);
-      if (answer.fields?.error !== "invalid_client") return answer;
-      throw new NotTried(
-        "The credential of the other tenant's plugin was refused (400 invalid_client).",
-        "refused",
-      );
+const exchangeCases = refusals<Control, Answer>(
+  "A",
+  { ...ofLaunch, ...byA, says: (note) => `The token endpoint refuses ${note}.` },
+  {
+    "code.known": {
+      note: "a code that is made up",
+      send: (kit, what) => exchange(kit, what, { code: randomText(), verifier: randomText() }),
     },
-    { needs: ["secondTenantId", "secondTenantPlugin"] },
-  ],
-  "code.plugin": [
-    "a code that was handed out to another plugin",
-    async (kit, what) => exchange(kit, what, await newCode(kit, kit.need("otherPagePlugin").clientId)),
-    { needs: ["otherPagePlugin"] },
-  ],
-  "code.unspent": ["a code that was exchanged before", async (kit) => (await control(kit)).again],
-  "code.unspent.failed": [
-    "a code after an exchange that failed, even with the right verifier",
-    async (kit) => (await wrongVerifier(kit))[1],
-  ],
-  "code.lifetime": ["a code 130 s old", async (kit) => (await agedCodes(kit)).old, { costs: agedCosts }],
-  "code.verifier": [
-    "a code with the verifier of another launch",
-    async (kit) => (await wrongVerifier(kit))[0],
-  ],
-  "code.verifier.missing": [
-    "a code without a verifier",
-    async (kit, what) => exchange(kit, what, { ...(await newCode(kit)), verifier: undefined }),
-    malformed,
-  ],
-  "code.verifier.short": [
-    "a code with a verifier of 42 characters, whose challenge was sent",
-    async (kit, what) => exchange(kit, what, await newCode(kit, undefined, randomText().slice(1))),
-    malformed,
-  ],
-};
-
-const exchangeCases = Object.entries(refusedCodes).flatMap(([id, [what, attempt, more = {}]]) => {
-  const rule = id.split(".", 2).join(".") as RuleId;
-  return defineCases("A", {
-    [id]: {
-      rule,
-      section: emulatorRules[rule].section,
-      says: `The token endpoint refuses ${what}.`,
-      expected: expectedAnswer(rule, more.errors),
-      needs: [...controlNeeds, ...(more.needs ?? [])],
-      costs: { ...costs, ...more.costs },
-      async run(kit) {
-        await control(kit);
-        return refusedByA(await attempt(kit, what), rule, more.errors);
+    "code.tenant": {
+      note: "a code at the token endpoint of another tenant",
+      send: async (kit, what) => {
+        const elsewhere = { plugin: kit.need("secondTenantPlugin"), tenantId: kit.need("secondTenantId") };
+        const answer = await exchange(kit, what, await newCode(kit), elsewhere);
+        if (answer.fields?.error !== "invalid_client") return answer;
+        throw new NotTried(
+          "The credential of the other tenant's plugin was refused (400 invalid_client).",
+          "refused",
+        );
       },
+      needs: ["secondTenantId", "secondTenantPlugin"],
     },
-  });
-});
+    "code.plugin": {
+      note: "a code that was handed out to another plugin",
+      send: async (kit, what) =>
+        exchange(kit, what, await newCode(kit, kit.need("otherPagePlugin").clientId)),
+      needs: ["otherPagePlugin"],
+    },
+    "code.unspent": {
+      note: "a code that was exchanged before",
+      send: async (kit) => (await control(kit)).again,
+    },
+    "code.unspent.failed": {
+      note: "a code after an exchange that failed, even with the right verifier",
+      send: async (kit) => (await wrongVerifier(kit))[1],
+    },
+    "code.lifetime": {
+      note: "a code 130 s old",
+      send: async (kit) => (await agedCodes(kit)).old,
+      costs: agedCosts,
+    },
+    "code.verifier": {
+      note: "a code with the verifier of another launch",
+      send: async (kit) => (await wrongVerifier(kit))[0],
+    },
+    "code.verifier.missing": {
+      note: "a code without a verifier",
+      send: async (kit, what) => exchange(kit, what, { ...(await newCode(kit)), verifier: undefined }),
+      ...malformed,
+    },
+    "code.verifier.short": {
+      note: "a code with a verifier of 42 characters, whose challenge was sent",
+      send: async (kit, what) => exchange(kit, what, await newCode(kit, undefined, randomText().slice(1))),
+      ...malformed,
+    },
+  },
+);
 
 /** The operator in a token response, in either spelling (section 2.3). */
 function userOf({ fields = {} }: Answer): Readonly<Record<string, unknown>> {

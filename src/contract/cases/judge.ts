@@ -10,7 +10,8 @@ import {
   type Verdict,
 } from "../case.js";
 import type { Answer } from "../exchange.js";
-import { type Kit, shownAnswer } from "../kit.js";
+import { type Kit, shownAnswer, type Variant } from "../kit.js";
+import type { Need } from "../target.js";
 
 /** A request that cannot be read or lacks a field is one or the other: see the unknown malformed-request-error. */
 export const malformedErrors = ["invalid_grant", "invalid_request"] as const;
@@ -60,37 +61,62 @@ export function isAccepted({ status }: Answer): boolean {
   return status >= 200 && status < 300;
 }
 
-interface Group<Control, Sent> extends Pick<CaseDefinition, "needs"> {
+export interface Group<Control, Sent> extends Pick<CaseDefinition, "needs"> {
   readonly costs: Partial<CaseCosts>;
   /** Makes sure that a right request succeeds. @throws NotTried */
   readonly control: (kit: Kit) => Promise<Control>;
-  readonly judge: (sent: Sent) => Verdict;
-  readonly expected: string;
+  readonly judge: (sent: Sent, rule: RuleId, errors?: readonly string[]) => Verdict;
+  readonly expected: string | ((rule: RuleId, errors?: readonly string[]) => string);
+  /** The promise in words. Default: that the request is refused. */
+  readonly says?: (note: string) => string;
 }
 
-interface Refusal<Control, Sent> extends Partial<Pick<CaseDefinition, "needs" | "safe">> {
+export interface Refusal<Control, Sent> extends Pick<Partial<CaseDefinition>, "safe"> {
   /** The request that breaks the rule: "a token request by PUT". */
   readonly note: string;
+  /** Besides those of the group. */
+  readonly needs?: readonly Need[];
   readonly costs?: Partial<CaseCosts>;
+  /** The errors that the description allows. Default: that of the rule. */
+  readonly errors?: readonly string[];
   readonly send: (kit: Kit, note: string, control: Control) => Promise<Sent>;
 }
 
-/** Cases of Variant B, each about a request that the rule refuses whose id is the case's, or begins it. */
+/** Cases about requests that a rule refuses whose id is the case's, or begins it. */
 export function refusals<Control, Sent>(
-  { control, judge, ...group }: Group<Control, Sent>,
+  variant: Variant,
+  { control, judge, expected, says = isRefused, ...group }: Group<Control, Sent>,
   rows: Readonly<Record<string, Refusal<Control, Sent>>>,
 ): readonly CaseDefinition[] {
-  const all = Object.entries(rows).map(([id, { note, send, ...row }]) => {
-    const rule = (Object.hasOwn(emulatorRules, id) ? id : id.slice(0, id.lastIndexOf("."))) as RuleId;
-    const says = `${note.charAt(0).toUpperCase()}${note.slice(1)} is refused.`;
-    const run = async (kit: Kit) => judge(await send(kit, note, await control(kit)));
-    return [id, { rule, section: emulatorRules[rule].section, says, ...group, ...row, run }];
+  const all = Object.entries(rows).map(([id, { note, send, errors, needs = [], costs, ...row }]) => {
+    const rule = ruleOf(id);
+    const about = {
+      rule,
+      section: emulatorRules[rule].section,
+      says: says(note),
+      expected: typeof expected === "string" ? expected : expected(rule, errors),
+      needs: [...group.needs, ...needs],
+      costs: { ...group.costs, ...costs },
+    };
+    const run = async (kit: Kit) => judge(await send(kit, note, await control(kit)), rule, errors);
+    return [id, { ...about, ...row, run }] as const;
   });
-  return defineCases("B", Object.fromEntries(all));
+  return defineCases(variant, Object.fromEntries(all));
 }
 
-/** How the token endpoint's answers to such requests are judged. */
-export const byB: Pick<Group<unknown, Answer>, "judge" | "expected"> = {
+const isRefused = (note: string) => `${note.charAt(0).toUpperCase()}${note.slice(1)} is refused.`;
+
+/** The rule whose id is that of the case, or its beginning. */
+export function ruleOf(id: string): RuleId {
+  return (Object.hasOwn(emulatorRules, id) ? id : id.slice(0, id.lastIndexOf("."))) as RuleId;
+}
+
+/** How the token endpoint's answers to such requests are judged in each variant. */
+export const byA: Pick<Group<unknown, Answer>, "judge" | "expected"> = {
+  judge: refusedByA,
+  expected: expectedAnswer,
+};
+export const byB: typeof byA = {
   judge: refusedByB,
   expected: "A 4xx without a token: Variant B's errors are not shown (section 7.3).",
 };

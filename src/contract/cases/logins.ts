@@ -77,6 +77,7 @@ const needs = ["apiClient"] as const;
 const ofTheClient = { needs, costs: { requests: 2 }, control };
 
 const requestRules = refusals(
+  "B",
   {
     ...ofTheClient,
     judge: ({ isRefused, isFault, observed }: Shown) =>
@@ -103,6 +104,7 @@ const requestRules = refusals(
 );
 
 const clientRules = refusals(
+  "B",
   {
     ...ofTheClient,
     judge: (shown: Shown) => (shown.isRefused && !shown.isCallback ? holds : breaks)(`${shown.observed}.`),

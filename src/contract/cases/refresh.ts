@@ -55,7 +55,7 @@ const fact = { section: "5.9", expected: open, needs, costs };
 /** Reuse may end in a revocation. */
 const whole = { costs: reuseCosts, safe: false };
 
-const refreshRules = refusals(ofTheClient, {
+const refreshRules = refusals("B", ofTheClient, {
   "refresh.known": {
     note: "a refresh with a made-up token",
     send: (kit, note, { path }) => refreshAt(kit, { path, refreshToken: randomText(), note }),
@@ -67,7 +67,7 @@ const refreshRules = refusals(ofTheClient, {
   },
   "refresh.client": {
     note: "a refresh by another client",
-    needs: [...needs, "otherApiClient"],
+    needs: ["otherApiClient"],
     send: async (kit, note, { path }) =>
       refreshSession(kit, await sharedSession(kit), { path, note, changes: otherClient(kit) }),
   },
@@ -93,6 +93,7 @@ const refreshReuse = async (
 };
 
 const revocations = refusals<unknown, Reuse>(
+  "B",
   { ...ofTheClient, judge: revoked, expected: "A 4xx, if the login was revoked." },
   {
     "refresh.revoked": {
@@ -169,7 +170,7 @@ function refreshFor(everyDays: number, forDays: number) {
 }
 
 /** Cases that wait, which are tried last, because the tokens of the others expire meanwhile. */
-export const waitingRefreshCases: readonly CaseDefinition[] = refusals(ofTheClient, {
+export const waitingRefreshCases: readonly CaseDefinition[] = refusals("B", ofTheClient, {
   "refresh.idle": {
     note: "a refresh token that was not used for 31 days",
     costs: { ...reuseCosts, seconds: 31 * day },

@@ -31,8 +31,7 @@ export const servedCases: readonly CaseDefinition[] = [
       needs: ["tenantId", "plugin"],
       costs: { requests: 1, slots: 1 },
       async run(kit) {
-        await kit.tokenOfA();
-        const { fields = {}, status } = await kit.controlOfA();
+        const { fields = {}, status } = await kit.granted("A");
         const revo = fields.revo as Record<string, unknown> | undefined;
         const tenant = revo?.tenant ?? fields["revo.tenant"];
         const user = revo?.user ?? fields["revo.user"];
@@ -64,8 +63,7 @@ export const servedCases: readonly CaseDefinition[] = [
       needs: ["serviceAccount"],
       costs: { requests: 1 },
       async run(kit) {
-        await kit.tokenOfB();
-        return holds(`${(await kit.controlOfB()).status} with access_token.`);
+        return holds(`${(await kit.granted("B")).status} with access_token.`);
       },
     },
   }),
@@ -74,8 +72,8 @@ export const servedCases: readonly CaseDefinition[] = [
 /** A refusal proves nothing if everything is refused by then, for example because the client was locked out. */
 function stillAccepted(variant: "A" | "B"): CaseDefinition["run"] {
   return async (kit) => {
-    if (!kit.wasAccepted(variant)) await (variant === "A" ? kit.tokenOfA() : kit.tokenOfB());
-    const answer = await (variant === "A" ? kit.askControlOfA() : kit.askControlOfB());
+    if (!kit.wasAccepted(variant)) await kit.granted(variant);
+    const answer = await kit.askControl(variant);
     if (answer.accessToken !== undefined) return holds(`${answer.status} with an access token.`);
     return breaks(`${shownAnswer(answer)}. The refusals before it may prove nothing.`);
   };

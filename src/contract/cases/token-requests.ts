@@ -1,75 +1,58 @@
 /** Variant A's token request (section 4.1): its form, which plugin may ask (section 3), and what its answers show (section 7.1). */
 import { base64url } from "jose";
-import { emulatorRules, type RuleId } from "../../emulator/rules.js";
 import { breaks, type CaseDefinition, defineCases, holds, learnt } from "../case.js";
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
 import { type Kit, type PluginRequest, shownAnswer } from "../kit.js";
-import type { Need } from "../target.js";
-import { expectedAnswer, malformedErrors, observedOf, refusedByA } from "./judge.js";
+import { byA, type Group, malformedErrors, observedOf, type Refusal, refusals } from "./judge.js";
 
-/** A token request that breaks one rule. */
-export interface RefusedRequest {
-  /** What is sent. */
-  readonly what: string;
-  readonly request: (kit: Kit) => Omit<PluginRequest, "note">;
-  /** The errors that the description allows. Default: that of the rule. */
-  readonly errors?: readonly string[];
-  readonly needs?: readonly Need[];
+interface RefusedRequest extends Refusal<unknown, Answer> {
+  readonly send: (kit: Kit) => Promise<Answer>;
 }
 
-/** Defines the cases of requests that must be refused. The first two parts of an id are the rule. */
-export function defineRefusals(
-  requests: Readonly<Record<string, RefusedRequest>>,
-): readonly CaseDefinition[] {
-  const rows = Object.entries(requests).map(([id, request]) => {
-    const { what, errors, needs = [] } = request;
-    const rule = id.split(".").slice(0, 2).join(".") as RuleId;
-    const row = {
-      rule,
-      section: emulatorRules[rule].section,
-      says: `${what.charAt(0).toUpperCase()}${what.slice(1)} is refused.`,
-      expected: expectedAnswer(rule, errors),
-      needs: ["tenantId", "plugin", ...needs] as const,
-      costs: { requests: 2, slots: 2 },
-      run: async (kit: Kit) => refusedByA(await answerTo(kit, request), rule, errors),
-    };
-    return [id, row] as const;
-  });
-  return defineCases("A", Object.fromEntries(rows));
+/** A token request that is right but for a change. Cases that share it send it once, after a right one has succeeded. */
+export function request(
+  note: string,
+  change: (kit: Kit) => Omit<PluginRequest, "note">,
+  more: Pick<RefusedRequest, "errors" | "needs"> = {},
+): RefusedRequest {
+  const send = (kit: Kit) =>
+    kit.share(`refused: ${note}`, async () => {
+      await kit.granted("A");
+      return kit.requestTokenOfA({ note, ...change(kit) });
+    });
+  return { note, send, ...more };
 }
 
-/** Sends the request, once in a run, after a right one of the service plugin has shown that its refusal proves something. */
-function answerTo(kit: Kit, { what, request }: RefusedRequest): Promise<Answer> {
-  return kit.share(`refused: ${what}`, async () => {
-    await kit.tokenOfA();
-    return kit.requestTokenOfA({ note: what, ...request(kit) });
-  });
-}
+/** The group of what must be refused to the service plugin. */
+export const ofPlugin: Group<Answer, Answer> = {
+  ...byA,
+  needs: ["tenantId", "plugin"],
+  costs: { requests: 2, slots: 2 },
+  control: (kit) => kit.granted("A"),
+};
 
 /** RFC 6749 section 5.2 has invalid_client for a failed authentication, and invalid_request for a second one. */
 const authenticationErrors = [...malformedErrors, "invalid_client"];
 /** The table of section 7.1 and the sentence above it contradict each other: see the unknown error-opacity. */
 const refusedPluginErrors = ["invalid_grant", "invalid_client"] as const;
 
-const withoutClientId: RefusedRequest = {
-  what: "a token request without client_id",
-  request: () => ({ fields: { client_id: undefined } }),
-  errors: malformedErrors,
-};
-const unregisteredPlugin: RefusedRequest = {
-  what: "a token request of a plugin that is not registered",
-  request: (kit) => ({ plugin: { ...kit.need("plugin"), clientId: "bivariant-contract-unregistered" } }),
-  errors: refusedPluginErrors,
-};
-const refreshToken: RefusedRequest = {
-  what: "a token request with grant_type refresh_token",
-  request: () => ({ fields: { grant_type: "refresh_token", refresh_token: "made-up" } }),
-};
-export const wrongKey: RefusedRequest = {
-  what: "an assertion whose signature is of another key",
-  request: () => ({ assertion: { signature: madeUpSignature() } }),
-};
+const withoutClientId: RefusedRequest = request(
+  "a token request without client_id",
+  () => ({ fields: { client_id: undefined } }),
+  { errors: malformedErrors },
+);
+const unregisteredPlugin: RefusedRequest = request(
+  "a token request of a plugin that is not registered",
+  (kit) => ({ plugin: { ...kit.need("plugin"), clientId: "bivariant-contract-unregistered" } }),
+  { errors: refusedPluginErrors },
+);
+const refreshToken: RefusedRequest = request("a token request with grant_type refresh_token", () => ({
+  fields: { grant_type: "refresh_token", refresh_token: "made-up" },
+}));
+export const wrongKey: RefusedRequest = request("an assertion whose signature is of another key", () => ({
+  assertion: { signature: madeUpSignature() },
+}));
 
 /** As long as that of a key of 2048 bits. Without the key no server can tell it from the signature of another. */
 function madeUpSignature(): string {
@@ -79,9 +62,9 @@ function madeUpSignature(): string {
 }
 
 /** What the cases about every failure look at. One that is not refused breaks a case of its own. */
-async function refusals(kit: Kit): Promise<readonly Answer[]> {
+async function sharedRefusals(kit: Kit): Promise<readonly Answer[]> {
   const answers: Answer[] = [];
-  for (const one of [unregisteredPlugin, refreshToken, wrongKey]) answers.push(await answerTo(kit, one));
+  for (const one of [unregisteredPlugin, refreshToken, wrongKey]) answers.push(await one.send(kit));
   const refused = answers.filter(({ accessToken }) => accessToken === undefined);
   if (refused.length === 0) throw new NotTried("Nothing was refused.");
   return refused;
@@ -111,56 +94,54 @@ export const tokenRequestCases: readonly CaseDefinition[] = [
       },
     },
   }),
-  ...defineRefusals({
-    "token-request.media-type": {
-      what: "a token request whose Content-Type is application/json",
-      request: () => ({ headers: { "content-type": "application/json" } }),
-      errors: malformedErrors,
-    },
-    "token-request.body-size": {
-      what: "a token request of 1 MiB",
-      request: () => ({ body: (form) => `${form}&padding=${"x".repeat(1024 * 1024)}` }),
-      errors: malformedErrors,
-    },
-    "token-request.duplicate-parameter": {
-      what: "a token request with grant_type twice",
-      request: () => ({ body: (form) => `${form}&grant_type=client_credentials` }),
-      errors: malformedErrors,
-    },
-    "token-request.one-authentication.header": {
-      what: "a token request with an Authorization header besides the assertion",
-      request: () => ({ headers: { authorization: `Basic ${btoa("bivariant-contract:made-up")}` } }),
-      errors: authenticationErrors,
-    },
-    "token-request.one-authentication.secret": {
-      what: "a token request with client_secret besides the assertion",
-      request: () => ({ fields: { client_secret: "made-up" } }),
-      errors: authenticationErrors,
-    },
+  ...refusals("A", ofPlugin, {
+    "token-request.media-type": request(
+      "a token request whose Content-Type is application/json",
+      () => ({ headers: { "content-type": "application/json" } }),
+      { errors: malformedErrors },
+    ),
+    "token-request.body-size": request(
+      "a token request of 1 MiB",
+      () => ({ body: (form) => `${form}&padding=${"x".repeat(1024 * 1024)}` }),
+      { errors: malformedErrors },
+    ),
+    "token-request.duplicate-parameter": request(
+      "a token request with grant_type twice",
+      () => ({ body: (form) => `${form}&grant_type=client_credentials` }),
+      { errors: malformedErrors },
+    ),
+    "token-request.one-authentication.header": request(
+      "a token request with an Authorization header besides the assertion",
+      () => ({ headers: { authorization: `Basic ${btoa("bivariant-contract:made-up")}` } }),
+      { errors: authenticationErrors },
+    ),
+    "token-request.one-authentication.secret": request(
+      "a token request with client_secret besides the assertion",
+      () => ({ fields: { client_secret: "made-up" } }),
+      { errors: authenticationErrors },
+    ),
     "token-request.grant-type.refresh-token": refreshToken,
-    "token-request.grant-type.made-up": {
-      what: "a token request with a made-up grant_type",
-      request: () => ({ fields: { grant_type: "bivariant-contract" } }),
-    },
-    "token-request.assertion-type": {
-      what: "a token request whose client_assertion_type is that of SAML",
-      request: () => ({
+    "token-request.grant-type.made-up": request("a token request with a made-up grant_type", () => ({
+      fields: { grant_type: "bivariant-contract" },
+    })),
+    "token-request.assertion-type": request(
+      "a token request whose client_assertion_type is that of SAML",
+      () => ({
         fields: { client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:saml2-bearer" },
       }),
-    },
+    ),
     "token-request.client-id": withoutClientId,
     "plugin.registered": unregisteredPlugin,
-    "plugin.enabled": {
-      what: "a token request of a disabled plugin",
-      request: (kit) => ({ plugin: kit.need("disabledPlugin") }),
-      errors: refusedPluginErrors,
-      needs: ["disabledPlugin"],
-    },
-    "plugin.grant": {
-      what: "a token request of a user-interface plugin with client_credentials",
-      request: (kit) => ({ plugin: kit.need("pagePlugin") }),
-      needs: ["pagePlugin"],
-    },
+    "plugin.enabled": request(
+      "a token request of a disabled plugin",
+      (kit) => ({ plugin: kit.need("disabledPlugin") }),
+      { errors: refusedPluginErrors, needs: ["disabledPlugin"] },
+    ),
+    "plugin.grant": request(
+      "a token request of a user-interface plugin with client_credentials",
+      (kit) => ({ plugin: kit.need("pagePlugin") }),
+      { needs: ["pagePlugin"] },
+    ),
   }),
   ...defineCases("A", {
     "token-request.opacity": {
@@ -171,10 +152,10 @@ export const tokenRequestCases: readonly CaseDefinition[] = [
       ...ofRefusals,
       async run(kit) {
         const besidesError = ({ fields }: Answer) => JSON.stringify({ ...fields, error: undefined });
-        const bodies = new Set((await refusals(kit)).map(besidesError));
+        const bodies = new Set((await sharedRefusals(kit)).map(besidesError));
         const isOpaque = bodies.size === 1 && fixedBody.test([...bodies].join());
-        const plugin = await answerTo(kit, unregisteredPlugin);
-        const key = await answerTo(kit, wrongKey);
+        const plugin = await unregisteredPlugin.send(kit);
+        const key = await wrongKey.send(kit);
         const [one, other] = [shownAnswer(plugin), shownAnswer(key)];
         const told = isSameAnswer(plugin, key)
           ? "A missing plugin cannot be told from a wrong key"
@@ -190,7 +171,7 @@ export const tokenRequestCases: readonly CaseDefinition[] = [
       expected: "400, whatever the reason.",
       ...ofRefusals,
       async run(kit) {
-        const statuses = new Set((await refusals(kit)).map(({ status }) => status));
+        const statuses = new Set((await sharedRefusals(kit)).map(({ status }) => status));
         const isRight = statuses.size === 1 && statuses.has(400);
         return (isRight ? holds : breaks)(`The statuses were ${[...statuses].join(", ")}.`);
       },
@@ -201,7 +182,7 @@ export const tokenRequestCases: readonly CaseDefinition[] = [
       ...ofRefusals,
       says: "The error for a plugin that is not registered is invalid_grant or invalid_client.",
       async run(kit) {
-        const answer = await answerTo(kit, unregisteredPlugin);
+        const answer = await unregisteredPlugin.send(kit);
         const refusedPluginError = oneOf(refusedPluginErrors, answer);
         return learnt(`An unregistered plugin gets ${shownAnswer(answer)}.`, { refusedPluginError });
       },
@@ -212,7 +193,7 @@ export const tokenRequestCases: readonly CaseDefinition[] = [
       ...ofRefusals,
       says: "The error for a token request that lacks client_id is invalid_grant or invalid_request.",
       async run(kit) {
-        const answer = await answerTo(kit, withoutClientId);
+        const answer = await withoutClientId.send(kit);
         const malformedError = oneOf(malformedErrors, answer);
         return learnt(`A request without client_id gets ${shownAnswer(answer)}.`, { malformedError });
       },
@@ -223,7 +204,7 @@ export const tokenRequestCases: readonly CaseDefinition[] = [
       ...ofRefusals,
       says: "The fixed error_description ends with a full stop or without one.",
       async run(kit) {
-        const [answer] = await refusals(kit);
+        const [answer] = await sharedRefusals(kit);
         const text = String(answer?.fields?.error_description);
         if (!fixedText.test(text)) throw new NotTried("error_description is not the fixed text.");
         const fixedTextFullStop = text.endsWith(".");
@@ -236,8 +217,7 @@ export const tokenRequestCases: readonly CaseDefinition[] = [
       ...ofControl,
       says: "The token response has revo as an object, or the keys revo.tenant and revo.roles.",
       async run(kit) {
-        await kit.tokenOfA();
-        const { fields = {} } = await kit.controlOfA();
+        const { fields = {} } = await kit.granted("A");
         const isFlat = Object.keys(fields).some((name) => name.startsWith("revo."));
         if (!isFlat && typeof fields.revo !== "object") throw new NotTried("The token response has no revo.");
         const revoShape = isFlat ? "flat" : "nested";
@@ -250,8 +230,7 @@ export const tokenRequestCases: readonly CaseDefinition[] = [
       ...ofControl,
       says: "A right token request of Variant A is answered with some 2xx.",
       async run(kit) {
-        await kit.tokenOfA();
-        const { status: successStatus } = await kit.controlOfA();
+        const { status: successStatus } = await kit.granted("A");
         return learnt(`A token comes with ${successStatus}.`, { successStatus });
       },
     },
@@ -261,8 +240,7 @@ export const tokenRequestCases: readonly CaseDefinition[] = [
       expected: "A whole number of seconds.",
       ...ofControl,
       async run(kit) {
-        await kit.tokenOfA();
-        const tokenLifetimeSeconds = (await kit.controlOfA()).fields?.expires_in;
+        const tokenLifetimeSeconds = (await kit.granted("A")).fields?.expires_in;
         if (typeof tokenLifetimeSeconds !== "number" || !Number.isSafeInteger(tokenLifetimeSeconds))
           throw new NotTried("expires_in is not a whole number.");
         return learnt(`expires_in is ${tokenLifetimeSeconds}.`, { tokenLifetimeSeconds });

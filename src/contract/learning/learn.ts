@@ -3,6 +3,7 @@ import { stringify } from "yaml";
 import { unknowns } from "../../../generated/unknowns.js";
 import type { ContractResult } from "../case.js";
 import type { Observation } from "../exchange.js";
+import type { Variant } from "../kit.js";
 import { brokenRulesOf } from "./broken-rules.js";
 import { exampleFor, exampleOf, type JsonSchema, mergeObserved } from "./schema.js";
 import { type DeploymentSettings, deploymentSettings } from "./settings.js";
@@ -81,8 +82,6 @@ interface Action {
   readonly update?: object;
   readonly remove?: true;
 }
-
-type Variant = "A" | "B";
 
 const observed = { "x-observed": true };
 
