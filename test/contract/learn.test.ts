@@ -262,9 +262,7 @@ describe("the settings hold", () => {
   });
 
   test.each<[RuleId, RuleId]>([
-    ["bearer.revoked", "refresh.revoked"],
     ["route.scope", "route.narrowed"],
-    ["client-code.unspent", "refresh.reuse"],
     // Then one refusal is left from which to learn the status of errors.
     ["client-request.media-type", "client.authentication"],
   ])("what a deployment without %s and %s does: a second run has the same results", async (...broken) => {

@@ -153,7 +153,8 @@ export async function runAll(rig: Rig, variant?: "A" | "B"): Promise<readonly Co
 }
 
 /** What a comparison of two runs looks at. */
-export const verdicts = (all: readonly ContractResult[]): readonly object[] =>
+type Compared = Pick<ContractResult, "id" | "result" | "observed" | "settings">;
+export const verdicts = (all: readonly ContractResult[]): readonly Compared[] =>
   all.map(({ id, result, observed, settings }) => ({ id, result, observed, settings }));
 
 /** Runs against an emulator without these rules, and then against one with the settings that were learnt, as from a file. */
@@ -162,8 +163,8 @@ export async function roundTrip(
   variant?: "A" | "B",
 ): Promise<{
   readonly learnt: Learnt;
-  readonly first: readonly object[];
-  readonly second: readonly object[];
+  readonly first: readonly Compared[];
+  readonly second: readonly Compared[];
 }> {
   const rules = Object.fromEntries(broken.map((rule) => [rule, false]));
   const first = await runAll(createRig({ refreshPath, rules }), variant);
