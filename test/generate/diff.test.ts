@@ -190,12 +190,6 @@ describe("diffDocuments", () => {
       says: "document.yaml",
     },
     {
-      name: "a document of OpenAPI 4.0",
-      files: yaml('openapi: "4.0.0"'),
-      code: "document_version_unsupported",
-      says: ":1:10",
-    },
-    {
       name: "a document of the other variant",
       files: { "document.yaml": inA },
       code: "document_swapped",
