@@ -159,10 +159,8 @@ export class Exchanges {
     const asked = { note, method, url: withoutValues(url), fields };
     const startedAt = performance.now();
     const milliseconds = () => Math.round(performance.now() - startedAt);
-    const abort = new AbortController();
-    const timer = setTimeout(() => abort.abort(new Error("timeout")), timeoutMs);
-    const stop = () => abort.abort(signal?.reason);
-    signal?.addEventListener("abort", stop, { once: true });
+    const limit = AbortSignal.timeout(timeoutMs);
+    const abort = AbortSignal.any([limit, signal ?? limit]);
     try {
       // A server may refuse a large body unread, and close the connection. No later request must meet it.
       const isLarge = (outgoing.body?.length ?? 0) > 65_536;
@@ -171,7 +169,7 @@ export class Exchanges {
         headers: { accept: "application/json", ...headers, ...(isLarge && { connection: "close" }) },
         redirect: "manual",
       } as const;
-      const response = await fetch(url, { ...sentOnce(init, outgoing.body), signal: abort.signal });
+      const response = await fetch(url, { ...sentOnce(init, outgoing.body), signal: abort });
       const text = await readText(response);
       const { status } = response;
       const value = parseJson(text);
@@ -210,13 +208,10 @@ export class Exchanges {
     } catch (fault) {
       signal?.throwIfAborted();
       this.#silent++;
-      const reason = abort.signal.aborted ? `no answer within ${timeoutMs} ms` : codeOf(fault);
+      const reason = limit.aborted ? `no answer within ${timeoutMs} ms` : codeOf(fault);
       this.#latest = `${new URL(url).origin} does not answer (${reason}).`;
       this.all.push({ ...asked, status: 0, headers: [], body: reason, milliseconds: milliseconds() });
       throw new NotTried(this.#latest, "no_answer");
-    } finally {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", stop);
     }
   }
 }

@@ -112,22 +112,6 @@ test("a request that is answered 421 reaches the deployment once, also through N
   expect(new Set(requests.map(({ body }) => body)).size).toBe(requests.length);
 });
 
-test("no credential and no refresh token goes to a path that is guessed", async () => {
-  const bodies: string[] = [];
-  const { run, emulator } = createRig({ rateLimit: false, refreshPath: "/v1/auth/renew" });
-  const results = await run({
-    only: ["refresh-request"],
-    async fetch(url, init) {
-      const isKnown = /\/v1\/auth\/(?:token|authorize|renew)$/.test(new URL(url).pathname);
-      if (!isKnown) bodies.push(String(init.body));
-      return emulator.fetch(url, init);
-    },
-  });
-  expect(results.get("refresh-request")?.settings).toEqual({ refreshPath: "/v1/auth/renew" });
-  expect(bodies.length).toBeGreaterThan(5);
-  for (const body of bodies) expect(body).not.toMatch(/secret|portal/);
-});
-
 test("a wait of more than 24 days does not end at once", async () => {
   const { target, options } = createRig({ rateLimit: false, tokenLifetimeSeconds: 2_592_000 });
   const { wait: _, ...rest } = options;

@@ -113,7 +113,7 @@ test("a login page on the host of the redirect URI is not a callback", async () 
   expect(results.get("authorization.client")?.observed).toBe("302 to another page.");
 });
 
-test("a refresh token is sent to no path but that of the refresh, and no secret is in the results", async () => {
+test("a refresh token is sent to no path but that of the refresh, no credential to a guessed one, and no secret is in the results", async () => {
   emulator.reset({ refreshPath: "/v1/auth/renew" });
   const { results, sent } = await runBehind(["refresh-request", "refresh.scope", "client-code.client"]);
   expect(results.get("refresh-request")?.settings).toEqual({ refreshPath: "/v1/auth/renew" });
@@ -121,6 +121,11 @@ test("a refresh token is sent to no path but that of the refresh, and no secret 
   expect(sent.filter(({ body }) => body.refresh_token === real).map(({ path }) => path)).toEqual([
     "/v1/auth/renew",
   ]);
+  const guessed = sent.filter(
+    ({ path }) => !/^\/v1\/(?:auth\/(?:token|authorize|renew)|devices)$/.test(path),
+  );
+  expect(guessed.length).toBeGreaterThan(5);
+  expect(JSON.stringify(guessed)).not.toMatch(/secret|portal/);
   const secrets = sent.flatMap(({ body }) =>
     ["code", "code_verifier", "refresh_token", "client_secret"].flatMap((name) => body[name] ?? []),
   );

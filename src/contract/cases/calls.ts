@@ -1,5 +1,5 @@
 /** Calls of the API in both variants: bearers, routes, paths and bodies (sections 4.3, 5, 7.2 and 9). */
-import { emulatorRules, type RuleId } from "../../emulator/rules.js";
+import { emulatorRules } from "../../emulator/rules.js";
 import { accepts, breaks, type CaseDefinition, defineCases, holds, learnt, type Verdict } from "../case.js";
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
@@ -9,7 +9,7 @@ import type { DeploymentSettings } from "../learning/settings.js";
 import { randomText } from "../person.js";
 import type { Need } from "../target.js";
 import { codeOf, control, controlNeeds, exchange } from "./codes.js";
-import { isAccepted } from "./judge.js";
+import { isAccepted, ruleOf } from "./judge.js";
 
 /** The machine credential of each variant. */
 const credential: Readonly<Record<Variant, readonly Need[]>> = {
@@ -248,7 +248,7 @@ const routeCalls: Readonly<Record<string, RefusedCall>> = {
 
 function refusals(variant: Variant, calls: Readonly<Record<string, RefusedCall>>): CaseDefinition[] {
   return Object.entries(calls).flatMap(([id, [what, call, { isForbidden, ...about } = {}]]) => {
-    const rule = id.includes(".") ? (id.split(".", 2).join(".") as RuleId) : undefined;
+    const rule = id.includes(".") ? ruleOf(id) : undefined;
     const common = { needs: credential[variant], costs: { requests: 5, slots: 1 }, ...about };
     const isRight = (answer: Answer) => (isForbidden ? answer.status === 403 : isRefusal(answer));
     const refused = {

@@ -6,6 +6,7 @@ import type { Exchange } from "../exchange.js";
 import { learnFrom } from "../learning/learn.js";
 import { type Movement, movedSettings, movementLines, onlyMoved } from "./baseline.js";
 import {
+  byVariant,
   countResults,
   countsText,
   groupNotTried,
@@ -37,7 +38,7 @@ export function htmlReport(results: readonly ContractResult[], about: RunAbout):
     `${requests} requests in ${seconds.toFixed(1)} s`,
     `bivariant ${version}`,
   ];
-  const variants = (["A", "B"] as const).filter((name) => results.some(({ variant }) => variant === name));
+  const variants = byVariant(results);
   const { settings } = learnFrom(results);
   return `<!doctype html>
 <html lang="en">
@@ -56,7 +57,7 @@ export function htmlReport(results: readonly ContractResult[], about: RunAbout):
 <h1>Contract of <span class="address">${text(baseUrl)}</span></h1>
 <p class="quiet">${text(facts.join(" · "))}</p>
 ${alarms.map((says) => `<p class="alarm">${text(says)}</p>\n`).join("")}</header>
-${variants.map((variant) => variantLine(variant, results)).join("\n")}
+${variants.map(variantLine).join("\n")}
 ${moved === undefined ? "" : movedSection(moved)}${
   Object.keys(settings).length === 0
     ? ""
@@ -65,7 +66,7 @@ ${moved === undefined ? "" : movedSection(moved)}${
 <pre>${text(JSON.stringify(settings, null, 2))}</pre>
 </details>
 `
-}${variants.map((variant) => variantSection(variant, results)).join("\n")}
+}${variants.map(variantSection).join("\n")}
 </main>
 </body>
 </html>
@@ -97,8 +98,7 @@ const titles = {
   holds: "What holds",
 } as const;
 
-const ofVariant = (variant: "A" | "B", results: readonly ContractResult[]) =>
-  results.filter((one) => one.variant === variant);
+type OfVariant = ReturnType<typeof byVariant>[number];
 
 /** The verdict of a variant. That a variant is served or not is a fact, and no promise that was kept. */
 function verdictOf(results: readonly ContractResult[]): readonly [verdict: string, mark: string] {
@@ -107,14 +107,12 @@ function verdictOf(results: readonly ContractResult[]): readonly [verdict: strin
   return holds > 0 ? ["holds", "good"] : ["not tried", ""];
 }
 
-function variantLine(variant: "A" | "B", results: readonly ContractResult[]): string {
-  const own = ofVariant(variant, results);
+function variantLine([variant, own]: OfVariant): string {
   const [verdict, mark] = verdictOf(own);
   return `<p class="verdict"><a href="#variant-${variant}">Variant ${variant}</a> <span class="mark ${mark}">${verdict}</span> <span class="quiet">${countsText(own)}</span></p>`;
 }
 
-function variantSection(variant: "A" | "B", results: readonly ContractResult[]): string {
-  const own = ofVariant(variant, results);
+function variantSection([variant, own]: OfVariant): string {
   const parts = (["breaks", "learnt", "holds"] as const).flatMap((result) => {
     const cases = own.filter((one) => one.result === result);
     return cases.length === 0
@@ -140,18 +138,11 @@ ${parts.join("\n")}
 function caseDetails(one: ContractResult): string {
   const { id, says, section, rule, unknown, result, expected, observed, settings, evidence } = one;
   const mark = { breaks: "bad", learnt: "new", holds: "good", "not tried": "" }[result];
-  const facts: [name: string, value: string][] = [
-    ["Case", says],
-    ["Expected", expected],
-    ["Observed", observed],
-    ["Section", section],
-    ...(rule === undefined ? [] : [["Rule", rule] as [string, string]]),
-    ...(unknown === undefined ? [] : [["Unknown", unknown] as [string, string]]),
-    ...(settings === undefined ? [] : [["Settings", JSON.stringify(settings)] as [string, string]]),
-  ];
+  const facts = { Case: says, Expected: expected, Observed: observed, Section: section };
+  const more = { Rule: rule, Unknown: unknown, Settings: settings && JSON.stringify(settings) };
   return `<details${result === "breaks" ? " open" : ""}>
 <summary><span class="mark ${mark}">${result}</span> <code>${text(id)}</code> <span class="quiet">${text(observed)}</span></summary>
-${factList(facts)}
+${factList({ ...facts, ...more })}
 ${evidence.length === 0 ? "" : `<h4>Requests and answers</h4>\n<ol>${evidence.map(exchangeItem).join("\n")}</ol>`}
 </details>`;
 }
@@ -159,17 +150,20 @@ ${evidence.length === 0 ? "" : `<h4>Requests and answers</h4>\n<ol>${evidence.ma
 function exchangeItem(exchange: Exchange): string {
   const { note, method, url, fields, status, contentType, headers, body, milliseconds } = exchange;
   const answer = [status === 0 ? "no answer" : status, contentType, `${milliseconds} ms`];
-  return `<li><p><code>${text(`${method} ${url}`)}</code></p>${factList([
-    ["For", note],
-    ...(fields.length === 0 ? [] : [["Fields", fields.join(", ")] as [string, string]]),
-    ["Answer", answer.filter((part) => part !== undefined).join(", ")],
-    ["Body", body],
-    ...(headers.length === 0 ? [] : [["Headers", headers.join(", ")] as [string, string]]),
-  ])}</li>`;
+  return `<li><p><code>${text(`${method} ${url}`)}</code></p>${factList({
+    For: note,
+    Fields: fields.join(", ") || undefined,
+    Answer: answer.filter((part) => part !== undefined).join(", "),
+    Body: body,
+    Headers: headers.join(", ") || undefined,
+  })}</li>`;
 }
 
-function factList(facts: readonly (readonly [name: string, value: string])[]): string {
-  const rows = facts.map(([name, value]) => `<div><dt>${name}</dt><dd>${text(value)}</dd></div>`);
+/** What is undefined is left out. */
+function factList(facts: Readonly<Record<string, string | undefined>>): string {
+  const rows = Object.entries(facts).flatMap(([name, value]) =>
+    value === undefined ? [] : `<div><dt>${name}</dt><dd>${text(value)}</dd></div>`,
+  );
   return `<dl>${rows.join("")}</dl>`;
 }
 

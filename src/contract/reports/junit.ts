@@ -2,7 +2,7 @@
 import type { ContractResult } from "../case.js";
 import type { Exchange } from "../exchange.js";
 import { type Movement, movedSettings, movementLines, onlyMoved } from "./baseline.js";
-import { countResults, type RunAbout, refusedCredentials, requireAbout } from "./summary.js";
+import { byVariant, countResults, type RunAbout, refusedCredentials, requireAbout } from "./summary.js";
 
 /**
  * One suite for each variant, one test for each case. A case that breaks is a failure, one that was not tried is
@@ -15,9 +15,7 @@ import { countResults, type RunAbout, refusedCredentials, requireAbout } from ".
 export function junitReport(results: readonly ContractResult[], about: RunAbout): string {
   requireAbout("junitReport", about);
   const counted = new Set<Exchange>();
-  const suites = (["A", "B"] as const).flatMap((variant) => {
-    const ofVariant = results.filter((one) => one.variant === variant);
-    if (ofVariant.length === 0) return [];
+  const suites = byVariant(results).flatMap(([variant, ofVariant]) => {
     const refused = refusedCredentials(ofVariant).map(
       ({ text }) =>
         `    <testcase classname="${variant}.credential" name="A credential is accepted" time="0.000">

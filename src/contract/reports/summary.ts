@@ -41,6 +41,16 @@ export function countResults(results: readonly ContractResult[]): Readonly<Recor
   return counts;
 }
 
+/** The variants that have results, each with its own. */
+export function byVariant(
+  results: readonly ContractResult[],
+): readonly (readonly [variant: "A" | "B", own: readonly ContractResult[]])[] {
+  const all = (["A", "B"] as const).map(
+    (variant) => [variant, results.filter((one) => one.variant === variant)] as const,
+  );
+  return all.filter(([, own]) => own.length > 0);
+}
+
 /** The cases that were not tried by what they said they need, the most frequent first. */
 export function groupNotTried(
   results: readonly ContractResult[],
@@ -57,13 +67,12 @@ export function groupNotTried(
 export function refusedCredentials(
   results: readonly ContractResult[],
 ): readonly { readonly variant: "A" | "B"; readonly text: string }[] {
-  return (["A", "B"] as const).flatMap((variant) => {
-    const refused = results.filter((one) => one.variant === variant && one.reason === "refused");
-    return groupNotTried(refused).map(({ says, cases: { length } }) => ({
+  return byVariant(results.filter(({ reason }) => reason === "refused")).flatMap(([variant, refused]) =>
+    groupNotTried(refused).map(({ says, cases: { length } }) => ({
       variant,
       text: `${says} ${length} ${length === 1 ? "case" : "cases"} of Variant ${variant} could not be tried for it.`,
-    }));
-  });
+    })),
+  );
 }
 
 /** `52 hold, 0 break, 12 learnt, 30 not tried; 2 moved; 57 requests, 1.4 s` */
