@@ -48,15 +48,18 @@ export function learnFrom(results: Iterable<ContractResult>): Learnt {
   const merged = mergeOptions(options.filter(({ name }) => isKnown || name !== "variants"));
   const broken = brokenRulesOf(all, merged.settings);
   const settings = broken.rules ? sorted({ ...merged.settings, rules: broken.rules }) : merged.settings;
-  const actions = [
-    ...marksOf(answers),
-    ...(["A", "B"] as const).flatMap((variant) => [
-      ...limitsOf(variant, answers),
-      ...responsesOf(variant, observations, answers),
-      ...schemasOf(variant, observations, answers, settings),
-    ]),
-  ];
-  const nothing: Action = { target: "$", description: "Nothing was observed.", update: {} };
+  const actions = (["A", "B"] as const).flatMap((variant) => {
+    const own = answers.filter((answer) => answer.variant === variant);
+    const seen = observations.filter((one) => one.variant === variant);
+    const all = [
+      ...marksOf(variant, own),
+      ...limitsOf(variant, own),
+      ...responsesOf(variant, seen, own),
+      ...schemasOf(variant, seen, own, settings),
+    ];
+    return all.map(({ target, ...change }) => ({ target, "x-variant": variant, ...change }));
+  });
+  const nothing = { target: "$", description: "Nothing was observed.", update: {} };
   const overlay = {
     overlay: "1.0.0",
     info: { title: "What a contract test observed", version: "1" },
@@ -75,10 +78,9 @@ function sorted(settings: DeploymentSettings): DeploymentSettings {
   return Object.fromEntries(Object.entries(settings).sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
+/** What is done in the document of one variant. */
 interface Action {
   readonly target: string;
-  readonly description?: string;
-  readonly "x-variant"?: Variant;
   readonly update?: object;
   readonly remove?: true;
 }
@@ -131,50 +133,35 @@ function mergeOptions(learnt: readonly LearntOption[]): Pick<Learnt, "settings" 
   return { settings, conflicts };
 }
 
-function isAnswered(answers: readonly ContractResult[], id: string, variant: Variant): boolean {
-  return answers.some((answer) => answer.unknown === id && answer.variant === variant);
+function isAnswered(answers: readonly ContractResult[], id: string): boolean {
+  return answers.some(({ unknown }) => unknown === id);
 }
 
 /** Takes the marks of what was answered away, and keeps the answers in words. */
-function marksOf(answers: readonly ContractResult[]): readonly Action[] {
-  const marks = unknowns.flatMap(({ id, variants }) =>
-    variants
-      .filter((variant) => isAnswered(answers, id, variant))
-      .map((variant) => ({
-        target: `$..['x-not-shown'][?@.id=='${id}']`,
-        "x-variant": variant,
-        remove: true as const,
-      })),
+function marksOf(variant: Variant, answers: readonly ContractResult[]): readonly Action[] {
+  const answered = unknowns.filter(
+    ({ id, variants }) => variants.includes(variant) && isAnswered(answers, id),
   );
-  const words = (["A", "B"] as const).flatMap((variant): Action[] => {
-    const own = unknowns.flatMap(({ id, variants }) => {
-      const said = answers.filter((answer) => answer.unknown === id && answer.variant === variant);
-      const text = [...new Set(said.map((answer) => answer.observed))].sort().join(" ");
-      return text !== "" && variants.includes(variant) ? [[id, text]] : [];
-    });
-    if (own.length === 0) return [];
-    return [
-      {
-        target: "$.info",
-        "x-variant": variant,
-        update: { "x-answered": Object.fromEntries(own), ...observed },
-      },
-    ];
+  const marks = answered.map(
+    ({ id }) => ({ target: `$..['x-not-shown'][?@.id=='${id}']`, remove: true }) as const,
+  );
+  const words = answered.flatMap(({ id }) => {
+    const said = answers.filter(({ unknown }) => unknown === id).map((answer) => answer.observed);
+    const text = [...new Set(said)].sort().join(" ");
+    return text === "" ? [] : [[id, text]];
   });
-  return [...marks, ...words];
+  if (words.length === 0) return marks;
+  return [...marks, { target: "$.info", update: { "x-answered": Object.fromEntries(words), ...observed } }];
 }
 
 /** `info.x-limits` of a document. Each variant has its own lifetimes. */
 function limitsOf(variant: Variant, answers: readonly ContractResult[]): readonly Action[] {
-  const own: DeploymentSettings = Object.assign(
-    {},
-    ...answers.flatMap((answer) => (answer.variant === variant ? [answer.settings] : [])),
-  );
+  const own: DeploymentSettings = Object.assign({}, ...answers.map(({ settings }) => settings));
   const { tokenLifetimeSeconds, codeLifetimeSeconds, rateLimit } = own;
   const row = (id: string) => `$.info['x-limits'][?@.id=='${id}']`;
   const actions: Action[] = [];
   const change = (target: string, update: object) =>
-    actions.push({ target, "x-variant": variant, update: { ...update, ...observed } });
+    actions.push({ target, update: { ...update, ...observed } });
   if (tokenLifetimeSeconds !== undefined)
     change(row("access-token-lifetime"), { value: tokenLifetimeSeconds });
   if (codeLifetimeSeconds !== undefined && variant === "A")
@@ -220,7 +207,7 @@ function responsesOf(
   const actions: Action[] = [];
   for (const place of ["token", "devices"] as const) {
     const operations = place === "token" ? ["requestToken"] : ["listDevices", "bearer"];
-    const here = observations.filter((one) => one.variant === variant && operations.includes(one.operation));
+    const here = observations.filter(({ operation }) => operations.includes(operation));
     const statuses = [...new Set(here.map(({ status }) => status))].sort((a, b) => a - b);
     for (const status of statuses) {
       const own = here.filter((one) => one.status === status);
@@ -231,14 +218,13 @@ function responsesOf(
       const content = hasBody ? contentOf(own, status < 300 ? schema : undefined) : {};
       const update = { ...headersOf(own), ...content };
       const added = { [status]: { description: "Observed by a contract test.", ...observed, ...update } };
-      if (target === undefined)
-        actions.push({ target: responses[variant][place], "x-variant": variant, update: added });
-      else if (Object.keys(update).length > 0) actions.push({ target, "x-variant": variant, update });
+      if (target === undefined) actions.push({ target: responses[variant][place], update: added });
+      else if (Object.keys(update).length > 0) actions.push({ target, update });
     }
     // The description shows no status of a success: the documents say 200.
     const isOther = statuses.some((status) => status < 300) && !statuses.includes(200);
-    if (place === "token" && isOther && isAnswered(answers, "token-success-status", variant))
-      actions.push({ target: described[`${variant} token 200`] ?? "", "x-variant": variant, remove: true });
+    if (place === "token" && isOther && isAnswered(answers, "token-success-status"))
+      actions.push({ target: described[`${variant} token 200`] ?? "", remove: true });
   }
   return actions;
 }
@@ -276,16 +262,13 @@ function schemasOf(
   answers: readonly ContractResult[],
   { revoShape }: DeploymentSettings,
 ): readonly Action[] {
-  const own = observations.filter((one) => one.variant === variant);
-  const successes = own.filter(({ status }) => status < 300);
+  const successes = observations.filter(({ status }) => status < 300);
   const token = membersOf(schemaOf(successes.filter(({ operation }) => /token|refresh/i.test(operation))));
   const actions: Action[] = [];
-  const change = (target: string, action: Pick<Action, "update" | "remove">) =>
-    actions.push({ target, "x-variant": variant, ...action });
   const addFields = (target: string, members: Members, known: readonly string[]) => {
     const others = Object.entries(members).filter(([name]) => !known.includes(name));
     const properties = Object.fromEntries(others.map(([name, schema]) => [name, { ...observed, ...schema }]));
-    if (others.length > 0) change(target, { update: { properties } });
+    if (others.length > 0) actions.push({ target, update: { properties } });
   };
   if (variant === "A") {
     const revo = membersOf(token.revo);
@@ -297,20 +280,24 @@ function schemasOf(
     addFields(`${schemaPath("TokenResponse")}.properties.revo`, revo, ["tenant", "user", "roles"]);
     addFields(schemaPath("TokenUser"), user, ["userId", "firstname", "lastname"]);
     addFields(`${schemaPath("TokenRoles")}.items`, membersOf(roles), ["name", "group"]);
-    const refusals = own.filter(({ operation, status }) => operation === "requestToken" && status === 400);
+    const refusals = observations.filter(
+      ({ operation, status }) => operation === "requestToken" && status === 400,
+    );
     addFields(schemaPath("TokenError"), membersOf(schemaOf(refusals)), ["error", "error_description"]);
     const other = { nested: flat, flat: ["revo"] }[String(revoShape)] ?? [];
     for (const name of other)
-      change(`${schemaPath("TokenResponse")}.properties['${name}']`, { remove: true });
+      actions.push({ target: `${schemaPath("TokenResponse")}.properties['${name}']`, remove: true });
     const type = user.userId?.type;
-    if (isAnswered(answers, "user-id-type", variant) && (type === "string" || type === "integer")) {
+    if (isAnswered(answers, "user-id-type") && (type === "string" || type === "integer")) {
       // The described type is a list, which an update would add to.
-      change(`${schemaPath("TokenUser")}.properties.userId`, { remove: true });
-      change(`${schemaPath("TokenUser")}.properties`, { update: { userId: { ...observed, type } } });
+      const target = `${schemaPath("TokenUser")}.properties`;
+      actions.push({ target: `${target}.userId`, remove: true });
+      actions.push({ target, update: { userId: { ...observed, type } } });
     }
   } else addFields(schemaPath("TokenResponse"), token, ["access_token", "refresh_token"]);
-  const devices = schemaOf(own.filter(isDeviceList));
-  if (devices !== undefined) change(schemaPath("DeviceList"), { update: { ...observed, ...devices } });
+  const devices = schemaOf(observations.filter(isDeviceList));
+  if (devices !== undefined)
+    actions.push({ target: schemaPath("DeviceList"), update: { ...observed, ...devices } });
   return actions;
 }
 
