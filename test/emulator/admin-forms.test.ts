@@ -10,7 +10,6 @@ import { newSigningKey } from "./signing-key.js";
 describe("the clock", () => {
   const moves: { name: string; form: string; filled: Filled; now: number; frozen?: boolean }[] = [
     { name: "is advanced", form: "advance", filled: { clock: "121" }, now: START + 121_000 },
-    { name: "goes back", form: "advance", filled: { clock: "-0.5" }, now: START - 500 },
     {
       name: "is set to a date",
       form: "set",
@@ -47,7 +46,6 @@ describe("the clock", () => {
   const bad: { name: string; form: string; filled: Filled; issue: RegExp }[] = [
     { name: "a word", form: "advance", filled: { clock: "two" }, issue: /^clock: must be a number/ },
     { name: "nothing", form: "advance", filled: { clock: " " }, issue: /^clock: / },
-    { name: "a move beyond all dates", form: "advance", filled: { clock: "1e300" }, issue: /^clock: / },
     {
       name: "a date without a zone",
       form: "set",
