@@ -1,8 +1,8 @@
-// How the tests run: one process per file, as many as the machine has cores. Files named *.long.test.ts (fuzzing, crowds,
-// simulations, races by the hundred) run with `npm run test:long`, all others with `npm test`.
-import { execFile } from "node:child_process";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
+// How the tests run. A process runs one file after another, and there are as many processes as the machine has cores:
+// the package is loaded once for each process and not for each file. `test/support/leaks.ts` fails a file that changes
+// what the next one sees. Files named *.isolated.test.ts have a process of their own, each for the reason at its top:
+// it replaces modules, or asks what was loaded. Files named *.long.test.ts (fuzzing, crowds, simulations, races by the
+// hundred) run with `npm run test:long`, all others with `npm test`.
 import { defineConfig, type ViteUserConfig } from "vitest/config";
 
 const shared = {
@@ -10,7 +10,7 @@ const shared = {
   hookTimeout: 90_000,
   expect: { poll: { timeout: 20_000 } },
   globalSetup: "test/support/key-pool.ts",
-  setupFiles: "test/support/pooled-keys.ts",
+  setupFiles: ["test/support/pooled-keys.ts", "test/support/leaks.ts"],
 };
 
 /** The generated code of the example consumer imports the package, which is not built while its source is tested. */
@@ -18,43 +18,25 @@ const alias = {
   "bivariant/json-schema": new URL("src/json-schema/index.ts", import.meta.url).pathname,
 };
 
-const root = fileURLToPath(new URL(".", import.meta.url));
-let consumersCode: Promise<unknown> | undefined;
-
-/** The example consumer generates its code with the command of its package.json, once, when a test imports it. */
-const generatedForConsumer = {
-  name: "generated code of the example consumer",
-  enforce: "pre",
-  async resolveId(source: string, importer: string | undefined) {
-    const example = `${root}test/examples/consumer/`;
-    if (!source.startsWith("./generated/") || !importer?.startsWith(example)) return;
-    const command = ["--import", "tsx", `${root}src/cli/main.ts`, "generate"];
-    const flags = ["--overlay", "consumer.overlay.yaml", "--out", "generated"];
-    consumersCode ??= promisify(execFile)(process.execPath, [...command, ...flags], { cwd: example });
-    await consumersCode;
-    return `${example}${source.slice(2).replace(/\.js$/, ".ts")}`;
-  },
-} as const;
+const long = "test/**/*.long.test.ts";
+const isolated = "test/**/*.isolated.test.ts";
 
 const config: ViteUserConfig = defineConfig({
   test: {
     maxWorkers: "100%",
     projects: [
       {
-        plugins: [generatedForConsumer],
         resolve: { alias },
         test: {
           ...shared,
           name: "short",
+          isolate: false,
           include: ["test/**/*.test.ts"],
-          exclude: ["test/**/*.long.test.ts"],
+          exclude: [long, isolated],
         },
       },
-      {
-        plugins: [generatedForConsumer],
-        resolve: { alias },
-        test: { ...shared, name: "long", include: ["test/**/*.long.test.ts"], testTimeout: 300_000 },
-      },
+      { test: { ...shared, name: "isolated", include: [isolated] } },
+      { test: { ...shared, name: "long", include: [long], testTimeout: 300_000 } },
     ],
   },
 });

@@ -61,6 +61,8 @@ export class Trial {
     const options = [
       "--project",
       "short",
+      "--project",
+      "isolated",
       "--bail",
       "1",
       "--maxWorkers",

@@ -3,12 +3,12 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createEmulator, type Emulator, type EmulatorOptions } from "../../src/emulator/index.js";
-import { newSigningKey, type SigningKey } from "../emulator/signing-key.js";
+import { lastingSigningKey, type SigningKey } from "../emulator/signing-key.js";
 import { type Ended, type Environment, type Running, startCli } from "./command-line.js";
 import { whenDone } from "./servers.js";
 
 export const clientSecret = "planted-client-secret-0123456789";
-export const signingKey: SigningKey = newSigningKey("cli-key");
+export const signingKey: SigningKey = lastingSigningKey("cli-key");
 export const privateKeyPem: string = pemOf(signingKey.privateKey);
 
 export function pemOf(key: SigningKey["privateKey"], encryption = {}): string {

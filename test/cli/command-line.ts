@@ -33,6 +33,7 @@ const current = () => (environments.getStore() ?? real) as NodeJS.ProcessEnv;
 process.env = new Proxy(real, {
   get: (_, name) => current()[String(name)],
   has: (_, name) => current()[String(name)] !== undefined,
+  set: (target, name, value) => Reflect.set(target, name, value),
 });
 
 /** Starts a command in this process, with no environment but the given one. */

@@ -1,10 +1,9 @@
 // Serving over HTTP: the public URL, malformed requests, closing, and lazy loading.
 import { once } from "node:events";
 import { Agent, request as httpRequest, Server } from "node:http";
-import { createRequire } from "node:module";
 import { connect, type Socket } from "node:net";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { createEmulator, type EmulatorOptions, parseSeedFile } from "../../src/emulator/index.js";
+import type { EmulatorOptions } from "../../src/emulator/index.js";
 import { accessTokenIn, PluginClient, REJECTED, service } from "./plugin-client.js";
 import { newSigningKey } from "./signing-key.js";
 
@@ -277,16 +276,5 @@ describe("listen", () => {
   test("on every interface returns the loopback URL", async () => {
     const url = await listening(new PluginClient(), { host: "0.0.0.0" });
     expect((await fetch(`${url}/v1/devices`)).status).toBe(401);
-  });
-
-  test("does not load the parser of seed files, which the first seed file loads", () => {
-    /** Works for CommonJS packages; Node does not list ES modules. */
-    const isLoaded = (name: string) =>
-      Object.keys(createRequire(import.meta.url).cache).some((file) =>
-        file.includes(`/node_modules/${name}/`),
-      );
-    expect(isLoaded("yaml")).toBe(false);
-    createEmulator(parseSeedFile("{}", "empty.yaml"));
-    expect(isLoaded("yaml")).toBe(true);
   });
 });

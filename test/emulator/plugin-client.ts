@@ -9,7 +9,7 @@ import {
   type OperatorRegistration,
   type PluginRegistration,
 } from "../../src/emulator/index.js";
-import { compactJws, newPkce, newSigningKey, type Pkce, rs256, type SigningKey } from "./signing-key.js";
+import { compactJws, lastingSigningKey, newPkce, type Pkce, rs256, type SigningKey } from "./signing-key.js";
 
 /** Epoch milliseconds at which every test's clock starts: a whole second. */
 export const START: number = Date.UTC(2026, 0, 1, 12, 0, 0);
@@ -18,7 +18,7 @@ export const ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-b
 export const REJECTED = "The token request was rejected.";
 
 /** All tests of a file share one key, because generating one takes longer than most tests. */
-export const pluginKey: SigningKey = newSigningKey("key-1");
+export const pluginKey: SigningKey = lastingSigningKey("key-1");
 
 /** The identity of the plugin that PluginClient registers. */
 export const reporter = { tenantId: "acme", clientId: "reporter" } as const;

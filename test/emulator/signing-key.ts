@@ -1,5 +1,6 @@
 // Makes RSA keys and JWTs by node:crypto alone, so that no library corrects a test's deliberate mistakes.
 import { createHash, createHmac, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
+import { type KeyPair, lastingKeyPair } from "../support/lasting-keys.js";
 
 export interface SigningKey {
   readonly kid: string;
@@ -9,7 +10,15 @@ export interface SigningKey {
 }
 
 export function newSigningKey(kid: string, modulusLength = 2048): SigningKey {
-  const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength });
+  return withKid(kid, generateKeyPairSync("rsa", { modulusLength }));
+}
+
+/** For a module that several test files share: a key that no file of the process gets again. */
+export function lastingSigningKey(kid: string): SigningKey {
+  return withKid(kid, lastingKeyPair());
+}
+
+function withKid(kid: string, { privateKey, publicKey }: KeyPair): SigningKey {
   return { kid, privateKey, publicKey, publicJwk: { ...publicKey.export({ format: "jwk" }), kid } };
 }
 

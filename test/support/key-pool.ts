@@ -3,7 +3,7 @@ import { generateKeyPair } from "node:crypto";
 import { promisify } from "node:util";
 import type { TestProject } from "vitest/node";
 
-const KEYS = 12;
+const KEYS = 20;
 
 declare module "vitest" {
   interface ProvidedContext {

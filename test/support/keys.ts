@@ -1,10 +1,8 @@
 // Key fixtures, each generated once per process when a test first needs it.
-import { generateKeyPairSync, type KeyObject } from "node:crypto";
+import { generateKeyPairSync } from "node:crypto";
+import { type KeyPair, lastingKeyPair } from "./lasting-keys.js";
 
-export interface KeyPair {
-  readonly privateKey: KeyObject;
-  readonly publicKey: KeyObject;
-}
+export type { KeyPair };
 
 /** Makes a value when it is first asked for. */
 export function once<T>(make: () => T): () => T {
@@ -16,9 +14,9 @@ export function once<T>(make: () => T): () => T {
 }
 
 /** The signing key of the tests. */
-export const rsaKey: () => KeyPair = once(() => generateKeyPairSync("rsa", { modulusLength: 2048 }));
+export const rsaKey: () => KeyPair = once(lastingKeyPair);
 /** Another key, for rotation and mismatches. */
-export const otherRsaKey: () => KeyPair = once(() => generateKeyPairSync("rsa", { modulusLength: 2048 }));
+export const otherRsaKey: () => KeyPair = once(lastingKeyPair);
 export const shortRsaKey: () => KeyPair = once(() => generateKeyPairSync("rsa", { modulusLength: 1024 }));
 export const rsaPssKey: () => KeyPair = once(() => generateKeyPairSync("rsa-pss", { modulusLength: 2048 }));
 export const ecKey: () => KeyPair = once(() => generateKeyPairSync("ec", { namedCurve: "P-256" }));

@@ -1,17 +1,19 @@
-// In the process of a test file Node's generator of RSA keys returns first those of key-pool.ts, each once.
-import crypto, { createPrivateKey, createPublicKey } from "node:crypto";
+// Before each test file: Node's generator of RSA keys returns first the keys of key-pool.ts, each once for each file.
+import crypto from "node:crypto";
 import { syncBuiltinESMExports } from "node:module";
 import { inject } from "vitest";
+import { keyPair, LASTING_KEYS } from "./lasting-keys.js";
 
-const pool = [...inject("rsaKeys")];
-const real = crypto.generateKeyPairSync as (type: string, options: object) => unknown;
+type Generate = (type: string, options: object) => unknown;
+const kept = globalThis as { realGenerateKeyPairSync?: Generate };
+kept.realGenerateKeyPairSync ??= crypto.generateKeyPairSync as Generate;
+const real = kept.realGenerateKeyPairSync;
+const pool = inject("rsaKeys").slice(LASTING_KEYS);
 
 function draw(type: string, options: object): unknown {
   const isPooled = type === "rsa" && JSON.stringify(options) === JSON.stringify({ modulusLength: 2_048 });
   const pem = isPooled ? pool.pop() : undefined;
-  if (pem === undefined) return real(type, options);
-  const privateKey = createPrivateKey(pem);
-  return { privateKey, publicKey: createPublicKey(privateKey) };
+  return pem === undefined ? real(type, options) : keyPair(pem);
 }
 
 Object.assign(crypto, { generateKeyPairSync: draw });

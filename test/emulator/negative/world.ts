@@ -7,7 +7,7 @@ import {
 } from "../../../src/emulator/index.js";
 import { AdminBrowser, type FormBrowser } from "../form-browser.js";
 import { ASSERTION_TYPE, START } from "../plugin-client.js";
-import { compactJws, newPkce, newSigningKey, type Pkce, rs256, type SigningKey } from "../signing-key.js";
+import { compactJws, lastingSigningKey, newPkce, type Pkce, rs256, type SigningKey } from "../signing-key.js";
 
 export const CALLBACK = "https://portal.example/callback";
 /** The callback of a native app, whose authorization request may name any port of the loopback address. */
@@ -20,10 +20,10 @@ export const PASSWORDS = {
   vault: "vault-secret-93d2",
 };
 /** All rows share these keys, because generating one takes longer than a row does. */
-export const key: SigningKey = newSigningKey("key-1");
-export const secondKey: SigningKey = newSigningKey("key-2");
+export const key: SigningKey = lastingSigningKey("key-1");
+export const secondKey: SigningKey = lastingSigningKey("key-2");
 /** No plugin registers this key. It has the kid of one that is registered. */
-export const unregisteredKey: SigningKey = newSigningKey("key-1");
+export const unregisteredKey: SigningKey = lastingSigningKey("key-1");
 
 const scopes = ["devices:read", "schedules:execute"];
 const jwks = { keys: [key.publicJwk] };
