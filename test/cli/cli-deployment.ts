@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createEmulator, type Emulator, type EmulatorOptions } from "../../src/emulator/index.js";
 import { lastingSigningKey, type SigningKey } from "../emulator/signing-key.js";
+import { whenDone } from "../support/when-done.js";
 import { type Ended, type Environment, type Running, startCli } from "./command-line.js";
-import { whenDone } from "./servers.js";
 
 export const clientSecret = "planted-client-secret-0123456789";
 export const signingKey: SigningKey = lastingSigningKey("cli-key");

@@ -5,6 +5,7 @@ import { createServer, get, type IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { freePort } from "../support/recording-server.js";
+import { whenDone } from "../support/when-done.js";
 import {
   addressOf,
   clientSecret,
@@ -15,7 +16,6 @@ import {
   startLoginDeployment as start,
 } from "./cli-deployment.js";
 import { cli, type Ended, type Environment, refused, startCli } from "./command-line.js";
-import { whenDone } from "./servers.js";
 
 function waitingLogin(env: Environment, ...args: string[]) {
   const running = startCli(["login", ...args], env);

@@ -12,18 +12,8 @@ import { createServer as createSecureServer } from "node:https";
 import { type AddressInfo, connect } from "node:net";
 import { fileURLToPath } from "node:url";
 import { getRequestListener } from "@hono/node-server";
-import { afterAll } from "vitest";
+import { whenDone } from "../support/when-done.js";
 import type { Environment } from "./command-line.js";
-
-const closing: (() => unknown)[] = [];
-afterAll(async () => {
-  for (const close of closing.splice(0)) await close();
-});
-
-/** Runs a task after the last test of the file. */
-export function whenDone(task: () => unknown): void {
-  closing.unshift(task);
-}
 
 export interface Listening {
   readonly url: string;
@@ -125,7 +115,10 @@ export async function startSecureFront(
   fetch: (request: Request) => Promise<Response> = async () => new Response(),
 ): Promise<Listening> {
   const pem = readFileSync(certificateFile);
-  const server = createSecureServer({ key: pem, cert: pem }, getRequestListener(fetch));
+  const server = createSecureServer(
+    { key: pem, cert: pem },
+    getRequestListener(fetch, { overrideGlobalObjects: false }),
+  );
   const { url } = await listen(server);
   return { url: url.replace("http:", "https:") };
 }

@@ -8,9 +8,10 @@ import { parse } from "csv-parse/sync";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createEmulator, type Emulator } from "../../src/emulator/index.js";
 import type { SurveyResult } from "../../src/survey/index.js";
+import { whenDone } from "../support/when-done.js";
 import { clientSecret, leaksOf, privateKeyPem, signingKey } from "./cli-deployment.js";
 import { cli, refused, startCli, startProcess } from "./command-line.js";
-import { closedUrl, whenDone } from "./servers.js";
+import { closedUrl } from "./servers.js";
 
 let folder: string;
 let emulators: { readonly a: Emulator; readonly b: Emulator };
