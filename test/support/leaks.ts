@@ -41,7 +41,7 @@ const serversBefore = servers();
 
 afterAll(async () => {
   await finish();
-  vi.restoreAllMocks();
+  vi.restoreAllMocks().unstubAllGlobals().unstubAllEnvs();
   const after = state();
   const names = new Set([...before.keys(), ...after.keys()]);
   const changed = [...names].filter((name) => !Object.is(before.get(name), after.get(name)));
