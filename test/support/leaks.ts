@@ -16,7 +16,7 @@ const METHODS: readonly (readonly [string, object, readonly string[]])[] = [
   ["process.stderr", process.stderr, ["write"]],
 ];
 /** What libraries and this folder keep in globalThis. */
-const KEPT = /^(__|VITEST|realGenerateKeyPairSync)/;
+const KEPT = /^(__|VITEST|realGenerateKeyPairSync|regeneratorRuntime)/;
 
 function state(): Map<string, unknown> {
   const found = new Map<string, unknown>();
