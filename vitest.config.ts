@@ -3,6 +3,9 @@
 // what the next one sees. Files named *.isolated.test.ts have a process of their own, each for the reason at its top:
 // it replaces modules, or asks what was loaded. Files named *.long.test.ts (fuzzing, crowds, simulations, races by the
 // hundred) run with `npm run test:long`, all others with `npm test`.
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
 
 const shared = {
@@ -18,6 +21,24 @@ const alias = {
   "bivariant/json-schema": new URL("src/json-schema/index.ts", import.meta.url).pathname,
 };
 
+const root = fileURLToPath(new URL(".", import.meta.url));
+let consumersCode: Promise<unknown> | undefined;
+
+/** The example consumer generates its code with the command of its package.json, once, when a test imports it. */
+const generatedForConsumer = {
+  name: "generated code of the example consumer",
+  enforce: "pre",
+  async resolveId(source: string, importer: string | undefined) {
+    const example = `${root}test/examples/consumer/`;
+    if (!source.startsWith("./generated/") || !importer?.startsWith(example)) return;
+    const command = ["--import", "tsx", `${root}src/cli/main.ts`, "generate"];
+    const flags = ["--overlay", "consumer.overlay.yaml", "--out", "generated"];
+    consumersCode ??= promisify(execFile)(process.execPath, [...command, ...flags], { cwd: example });
+    await consumersCode;
+    return `${example}${source.slice(2).replace(/\.js$/, ".ts")}`;
+  },
+} as const;
+
 const long = "test/**/*.long.test.ts";
 const isolated = "test/**/*.isolated.test.ts";
 
@@ -26,6 +47,7 @@ const config: ViteUserConfig = defineConfig({
     maxWorkers: "100%",
     projects: [
       {
+        plugins: [generatedForConsumer],
         resolve: { alias },
         test: {
           ...shared,
@@ -35,8 +57,12 @@ const config: ViteUserConfig = defineConfig({
           exclude: [long, isolated],
         },
       },
-      { test: { ...shared, name: "isolated", include: [isolated] } },
-      { test: { ...shared, name: "long", include: [long], testTimeout: 300_000 } },
+      { resolve: { alias }, test: { ...shared, name: "isolated", include: [isolated] } },
+      {
+        plugins: [generatedForConsumer],
+        resolve: { alias },
+        test: { ...shared, name: "long", include: [long], testTimeout: 300_000 },
+      },
     ],
   },
 });

@@ -128,7 +128,7 @@ const rows: Readonly<Record<string, Row>> = {
   "telemetry(options)": { use: telemetry },
   "toNodeHandler(options)": { use: (options) => toNodeHandler(() => Response.json({}), options) },
   "createEmulator(options)": ofEmulator(createEmulator),
-  "Emulator.listen(options)": ofEmulator((options) => createEmulator().listen(options)),
+  "Emulator.listen(options)": ofEmulator(async (options) => (await createEmulator().listen(options)).close()),
   "Emulator.reset(changes)": ofEmulator(emulator.reset),
   "Emulator.registerPlugin(registration)": registration(emulator.registerPlugin),
   "Emulator.updatePlugin(update)": registration(emulator.updatePlugin),
