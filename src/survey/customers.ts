@@ -90,32 +90,27 @@ export async function readCustomers(
   });
   const checked = checkCustomers(rows, { allowInsecureHttp });
   wrong.push(...checked.wrong);
-  const files = new Map<string, Promise<boolean>>();
-  const isReadable = (path: string) => {
-    const known =
-      files.get(path) ??
-      access(path, constants.R_OK).then(
-        () => true,
-        () => false,
-      );
-    files.set(path, known);
-    return known;
-  };
+  const isReadable = (path: string) =>
+    access(path, constants.R_OK).then(
+      () => true,
+      () => false,
+    );
   const secretProblem = async (customer: Customer): Promise<string | undefined> => {
-    for (const name of ["aPrivateKeyFile", "bClientSecretFile"] as const)
-      if (customer[name] !== undefined && !(await isReadable(customer[name])))
-        return `has a file in ${name} that cannot be read. Write the path of a file, not the secret itself.`;
-    for (const name of ["aPrivateKeyVariable", "bClientSecretVariable"] as const)
-      if (customer[name] !== undefined && !variables[customer[name]])
-        return `names a variable in ${name} that is not set.`;
+    for (const secret of ["aPrivateKey", "bClientSecret"] as const) {
+      const [file, variable] = [customer[`${secret}File`], customer[`${secret}Variable`]];
+      if (file !== undefined && !(await isReadable(file)))
+        return `has a file in ${secret}File that cannot be read. Write the path of a file, not the secret itself.`;
+      if (variable !== undefined && !variables[variable])
+        return `names a variable in ${secret}Variable that is not set.`;
+    }
     return undefined;
   };
   const problems = await pMap(checked.customers, secretProblem, { concurrency: 32 });
-  const customers = checked.customers.filter((_, index) => problems[index] === undefined);
-  for (const [index, { line = 0 }] of checked.customers.entries()) {
+  const customers = checked.customers.filter((customer, index) => {
     const problem = problems[index];
-    if (problem !== undefined) wrong.push({ line, problem });
-  }
+    if (problem !== undefined) wrong.push({ line: customer.line ?? 0, problem });
+    return problem === undefined;
+  });
   return { customers, wrong: wrong.sort((one, other) => one.line - other.line) };
 }
 

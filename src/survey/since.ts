@@ -28,25 +28,22 @@ export function parseResults(text: string): EarlierResult[] {
 }
 
 function fromJsonLines(text: string): EarlierResult[] {
-  const results: EarlierResult[] = [];
-  let line = 0;
-  for (let start = 0; start < text.length; ) {
-    const end = text.indexOf("\n", start);
-    const written = text.slice(start, end === -1 ? text.length : end);
-    start = end === -1 ? text.length : end + 1;
-    line++;
-    if (written.trim() === "") continue;
-    const value = parseJson(written);
-    if (isInterruption(value) && text.slice(start).trim() === "") break;
-    if (!isResult(value)) throw notResults(`Line ${line} is not a result of a survey`);
+  const written = text.split("\n").map((line) => line.trim());
+  const last = written.findLastIndex((line) => line !== "");
+  return written.flatMap((line, index) => {
+    if (line === "") return [];
+    const value = parseJson(line);
+    if (index === last && isInterruption(value)) return [];
+    if (!isResult(value)) throw notResults(`Line ${index + 1} is not a result of a survey`);
     const { baseUrl, tenantId, variant, works, aClientId, bClientId } = value;
-    results.push({
-      ...{ baseUrl, tenantId, variant, works },
-      ...(aClientId !== undefined && { aClientId }),
-      ...(bClientId !== undefined && { bClientId }),
-    });
-  }
-  return results;
+    return [
+      {
+        ...{ baseUrl, tenantId, variant, works },
+        ...(aClientId !== undefined && { aClientId }),
+        ...(bClientId !== undefined && { bClientId }),
+      },
+    ];
+  });
 }
 
 function parseJson(text: string): unknown {

@@ -1,5 +1,6 @@
 // `bivariant doctor`: the verdict, evidence and remedy of each check, for real faults of an emulated deployment.
 import { writeFile } from "node:fs/promises";
+import type { RequestListener } from "node:http";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Check, Finding } from "../../src/doctor/finding.js";
@@ -124,85 +125,91 @@ describe("doctor on a sound deployment", () => {
   });
 });
 
-describe("doctor, about the connection,", () => {
-  const here = ["--base-url", "http://127.0.0.1"];
-  it.each([
-    { name: "no base URL", args: [], says: "base URL" },
-    { name: "a registered JWKS that is missing", args: [...here, "--jwks", "/no.json"], says: "--jwks" },
-    { name: "--login with Variant A", args: [...here, "--login", "--variant", "A"], says: "--login" },
-  ])("exits 2 for $name", async ({ args, says }) => {
-    const { code, stdout } = await cli(["doctor", "--json", ...args], {});
-    expect(code).toBe(2);
-    expect(JSON.parse(stdout).error.message).toContain(says);
+/** Its name, the unusual verdicts, what is given, and what the findings say. */
+type Trouble = [
+  name: string,
+  verdicts: Readonly<Record<string, string>>,
+  given: { options?: EmulatorOptions; env?: Environment; args?: string[]; server?: RequestListener },
+  says?: RegExp,
+];
+
+const noBaseUrl = { base_url: "fail", reachability: "unknown", audience: "fail", assertion: "unknown" };
+const noCredential = { key: "unknown", audience: "unknown", assertion: "unknown" };
+const notServed = { detection: "fail", ...notUsed };
+const onlyIn = (variant: "A" | "B") => ({ variants: [variant] });
+const noDate: RequestListener = (_, response) => {
+  response.sendDate = false;
+  response.writeHead(404).end();
+};
+const answering =
+  (status: number, headers: Readonly<Record<string, string>> = {}): RequestListener =>
+  (_, response) =>
+    response.writeHead(status, headers).end();
+const noPlugin = { BIVARIANT_A_CLIENT_ID: "", BIVARIANT_A_PRIVATE_KEY_FILE: "", BIVARIANT_A_KEY_ID: "" };
+const noAccount = { BIVARIANT_B_CLIENT_ID: "", BIVARIANT_B_CLIENT_SECRET_FILE: "" };
+
+describe("doctor finds the trouble before it sends a credential:", () => {
+  const isCached = { date: new Date().toUTCString(), age: "7" };
+  const at = (url: string) => ({ args: ["--base-url", url] });
+  const noServer = { reachability: "fail", ...unreachable };
+  const none = { options: onlyIn("B"), env: { ...noPlugin, ...noAccount } };
+  const incomplete = { options: onlyIn("A"), env: { BIVARIANT_B_CLIENT_ID: "" } };
+  const troubled: readonly Trouble[] = [
+    ["a base URL that is none", { ...noBaseUrl, ...unreachable }, at("customer.example")],
+    ["plain http", { ...noBaseUrl, ...unreachable }, at("http://customer.example")],
+    ["no server", noServer, at(closedUrl), /^reachability: .*ECONNREFUSED.*NO_PROXY/m],
+    ["a port that fetch blocks", noServer, at("http://127.0.0.1:1"), /\(fetch blocks this port\)\./],
+    ["a server that is down", { reachability: "unknown", ...notServed }, { server: answering(503) }],
+    ["a proxy that wants a password", noServer, { server: answering(407) }],
+    ["a redirect", notServed, { server: answering(301, { location: "/login" }) }],
+    ["answers without Date", { clock: "unknown", ...notServed }, { server: noDate }],
+    ["answers of a cache", { clock: "unknown", ...notServed }, { server: answering(404, isCached) }],
+    ["neither variant", notServed, { options: { variants: [] } }, /^detection: .*tenant id/m],
+    [
+      "A named, B served",
+      notServed,
+      { options: onlyIn("B"), args: ["--variant", "A"] },
+      /BIVARIANT_B_CLIENT_ID/,
+    ],
+    [
+      "B named, A served",
+      { ...notServed, ...noCredential },
+      { options: onlyIn("A"), args: ["--variant", "B"] },
+      /BIVARIANT_A_CLIENT_ID/,
+    ],
+    ...[undefined, "", "{tenantId}", ".."].map((tenant): Trouble => {
+      const args = tenant === undefined ? [] : ["--tenant", tenant];
+      const verdicts = { audience: "fail", assertion: "unknown", ...notServed };
+      return [`the tenant ${tenant}`, verdicts, { env: { BIVARIANT_TENANT: undefined }, args }, /--tenant/];
+    }),
+    ["no credential", { ...notUsed, token: "fail", ...noCredential }, none, /^token: .*B_CLIENT_ID/m],
+    ["an incomplete credential", { ...notUsed, token: "fail" }, incomplete, /^token: .*B_CLIENT_ID/m],
+  ];
+  it.each(troubled)("%s", async (_, verdicts, { options, env: more, args, server }, says) => {
+    const { env, emulator } = await startDeployment(options);
+    const at = server && { BIVARIANT_BASE_URL: (await listen(server)).url };
+    const findings = await doctor({ ...env, ...at, ...more }, args);
+    expect(troubles(findings)).toEqual(verdicts);
+    const lines = Object.values(findings).map((one) => `${one.check}: ${one.evidence} ${one.remedy}`);
+    if (says !== undefined) expect(lines.join("\n")).toMatch(says);
+    expect(emulator.journal.entries({ operation: "listDevices" })).toEqual([]);
+    expect(emulator.journal.tokenRequests({ status: 200 })).toEqual([]);
   });
 
-  it.each(["customer.example", "http://customer.example"])(
-    "fails the base URL %s, and the checks that need it are unknown",
-    async (baseUrl) => {
-      const { env } = await startDeployment();
-      const { tls, key, ...findings } = await doctor(env, ["--base-url", baseUrl]);
-      expect([tls?.verdict, key?.verdict]).toEqual(["unknown", "pass"]);
-      expect(troubles(findings)).toMatchObject({ base_url: "fail", reachability: "unknown", ...unreachable });
-    },
-  );
-
-  it("fails reachability without a server, and checks the key anyway", async () => {
+  it.each([
+    { named: "A", other: "B", without: noPlugin },
+    { named: "B", other: "A", without: noAccount },
+  ])("only a credential of Variant $other where $named is named", async ({ named, other, without }) => {
     const { env } = await startDeployment();
-    const findings = await doctor(env, ["--base-url", closedUrl]);
-    expect(troubles(findings)).toEqual({ reachability: "fail", ...unreachable });
-    expect(findings.reachability?.evidence).toContain("ECONNREFUSED");
-    expect(findings.reachability?.remedy).toContain("NO_PROXY");
-    const blocked = await doctor(env, ["--base-url", "http://127.0.0.1:1"]);
-    expect(blocked.reachability?.evidence).toContain(
-      "before a complete answer came (fetch blocks this port).",
+    const rest = { ...env, ...without, BIVARIANT_VARIANT: named };
+    const says = `There is a credential for Variant ${other} only.`;
+    expect((await doctor(rest)).token).toMatchObject({ verdict: "fail", evidence: says });
+    expect((await cli(["token"], rest)).stderr).toContain(
+      `credential_missing: ${says} Set --${named.toLowerCase()}-`,
     );
   });
 
-  it.each([
-    { status: 503, verdict: "unknown" },
-    { status: 407, verdict: "fail" },
-    { status: 301, verdict: "pass" },
-  ])("gives $status at the base URL the verdict $verdict", async ({ status, verdict }) => {
-    const { env } = await startDeployment();
-    const { url } = await listen((_, response) => response.writeHead(status, { location: "/login" }).end());
-    expect((await doctor(env, ["--base-url", url])).reachability?.verdict).toBe(verdict);
-  });
-
-  it.each([
-    { name: "without Date", headers: {} },
-    { name: "that comes from a cache", headers: { date: new Date().toUTCString(), age: "7" } },
-  ])("cannot know the clock from an answer $name", async ({ headers }) => {
-    const { env } = await startDeployment();
-    const { url } = await listen((_, response) => {
-      response.sendDate = false;
-      response.writeHead(404, headers).end();
-    });
-    expect((await doctor(env, ["--base-url", url])).clock?.verdict).toBe("unknown");
-  });
-
-  it.each([
-    { seconds: 10, verdict: "pass", says: /10 s ahead/ },
-    { seconds: 30, verdict: "unknown", says: /30 s ahead/ },
-    { seconds: -300, verdict: "fail", says: /300 s behind/ },
-  ] as const)(
-    "gives a server clock $seconds s ahead the verdict $verdict, and gets a token",
-    async ({ seconds, ...clock }) => {
-      // In the middle of a second, since Date shows whole ones.
-      vi.spyOn(Date, "now").mockReturnValue(START + 500);
-      const { env, emulator } = await startDeployment({
-        variants: ["A"],
-        now: () => Date.now() + seconds * 1000,
-      });
-      const findings = await doctor(env);
-      expect(findings.clock?.verdict).toBe(clock.verdict);
-      expect(findings.clock?.evidence).toMatch(clock.says);
-      if (clock.verdict === "fail") expect(findings.clock?.remedy).toContain("clock of the signing machine");
-      expect(findings.token?.verdict).toBe("pass");
-      expect(sent(emulator, 1)).toEqual({ tokens: 1, calls: 1 });
-    },
-  );
-
-  it("fails tls for a self-signed certificate, and sends nothing more", async () => {
+  it("a self-signed certificate", async () => {
     const { env } = await startDeployment();
     const { url } = await startSecureFront();
     const { reachability, tls, token } = await doctor(env, ["--base-url", url]);
@@ -210,29 +217,36 @@ describe("doctor, about the connection,", () => {
     expect(tls?.evidence).toContain("DEPTH_ZERO_SELF_SIGNED_CERT");
     expect(tls?.remedy).toContain("NODE_EXTRA_CA_CERTS");
   });
+
+  const here = ["--base-url", "http://127.0.0.1"];
+  it.each([
+    { name: "no base URL", args: [], says: "base URL" },
+    { name: "a registered JWKS that is missing", args: [...here, "--jwks", "/no.json"], says: "--jwks" },
+    { name: "--login with Variant A", args: [...here, "--login", "--variant", "A"], says: "--login" },
+  ])("$name, which exits 2", async ({ args, says }) => {
+    const { code, stdout } = await cli(["doctor", "--json", ...args], {});
+    expect(code).toBe(2);
+    expect(JSON.parse(stdout).error.message).toContain(says);
+  });
 });
 
-describe("doctor, about the variant,", () => {
-  it("fails if neither is served, and warns of a wrong tenant id", async () => {
-    const { env, emulator } = await startDeployment({ variants: [] });
-    const findings = await doctor(env);
-    expect(troubles(findings)).toEqual({ detection: "fail", ...notUsed });
-    expect(findings.detection?.remedy).toContain("tenant id");
-    expect(sent(emulator, 0).calls).toBe(0);
-  });
-
+describe("doctor gets a token", () => {
   it.each([
-    { variant: "A", other: "B", set: "BIVARIANT_B_CLIENT_ID" },
-    { variant: "B", other: "A", set: "BIVARIANT_A_CLIENT_ID" },
-  ] as const)("fails if $variant is named but only $other is served", async ({ variant, other, set }) => {
-    const { env, emulator } = await startDeployment({ variants: [other] });
-    const { detection, token } = await doctor(env, ["--variant", variant]);
-    expect([detection?.verdict, token?.verdict]).toEqual(["fail", "unknown"]);
-    expect(detection?.remedy).toContain(set);
-    expect(sent(emulator, 1)).toEqual({ tokens: 0, calls: 0 });
+    { seconds: 10, verdict: "pass", says: /10 s ahead/ },
+    { seconds: 30, verdict: "unknown", says: /30 s ahead/ },
+    { seconds: -300, verdict: "fail", says: /300 s behind.*clock of the signing machine/ },
+  ] as const)("by a server clock $seconds s ahead, which is $verdict", async ({ seconds, verdict, says }) => {
+    // In the middle of a second, since Date shows whole ones.
+    vi.spyOn(Date, "now").mockReturnValue(START + 500);
+    const now = () => Date.now() + seconds * 1000;
+    const { env, emulator } = await startDeployment({ variants: ["A"], now });
+    const { clock, token } = await doctor(env);
+    expect([clock?.verdict, token?.verdict]).toEqual([verdict, "pass"]);
+    expect(`${clock?.evidence} ${clock?.remedy}`).toMatch(says);
+    expect(sent(emulator, 1)).toEqual({ tokens: 1, calls: 1 });
   });
 
-  it("tries the named one behind a gateway that answers every question alike", async () => {
+  it("for the named variant behind a gateway that answers every question alike", async () => {
     const { env } = await startDeployment();
     const { url } = await listen(async (request, response) => {
       let body = "";
@@ -247,15 +261,6 @@ describe("doctor, about the variant,", () => {
     const { detection } = await doctor(env, ["--base-url", url]);
     expect(detection?.verdict).toBe("fail");
     expect(detection?.remedy).toContain("BIVARIANT_VARIANT");
-  });
-
-  it.each([undefined, "", "{tenantId}", ".."])("reports two failures for tenant %s", async (tenant) => {
-    const { env, emulator } = await startDeployment();
-    const args = tenant === undefined ? [] : ["--tenant", tenant];
-    const { audience, detection } = await doctor({ ...env, BIVARIANT_TENANT: undefined }, args);
-    expect([audience?.verdict, detection?.verdict]).toEqual(["fail", "fail"]);
-    expect(audience?.remedy).toContain("--tenant");
-    expect(sent(emulator, 0)).toEqual({ tokens: 0, calls: 0 });
   });
 });
 
@@ -455,37 +460,6 @@ describe("doctor explains Variant B:", () => {
     const { token, api_call } = await doctor(planted.env);
     expect([token?.verdict, api_call?.verdict]).toEqual(["pass", "fail"]);
     expect(api_call?.evidence).toContain("network_failed");
-  });
-});
-
-describe("doctor, about the credentials,", () => {
-  it("fails if there are none, and names the settings for the served variant", async () => {
-    const { env, emulator } = await startDeployment({ variants: ["B"] });
-    const { BIVARIANT_BASE_URL, BIVARIANT_TENANT } = env;
-    const { detection, token } = await doctor({ BIVARIANT_BASE_URL, BIVARIANT_TENANT });
-    expect([detection?.verdict, token?.verdict]).toEqual(["pass", "fail"]);
-    expect(token?.remedy).toContain("B_CLIENT_ID");
-    expect(sent(emulator, 1)).toEqual({ tokens: 0, calls: 0 });
-  });
-
-  it.each([
-    { named: "A", other: "B", without: { BIVARIANT_A_CLIENT_ID: "", BIVARIANT_A_PRIVATE_KEY_FILE: "" } },
-    { named: "B", other: "A", without: { BIVARIANT_B_CLIENT_ID: "", BIVARIANT_B_CLIENT_SECRET_FILE: "" } },
-  ])("says for Variant $named that there is a credential for Variant $other only", async (row) => {
-    const { env } = await startDeployment();
-    const rest = { ...env, ...row.without, BIVARIANT_A_KEY_ID: "", BIVARIANT_VARIANT: row.named };
-    const says = `There is a credential for Variant ${row.other} only.`;
-    expect((await doctor(rest)).token).toMatchObject({ verdict: "fail", evidence: says });
-    expect((await cli(["token"], rest)).stderr).toContain(
-      `credential_missing: ${says} Set --${row.named.toLowerCase()}-`,
-    );
-  });
-
-  it("fails if one is incomplete although the other is complete, as the client does", async () => {
-    const { env, emulator } = await startDeployment({ variants: ["A"] });
-    const { token } = await doctor({ ...env, BIVARIANT_B_CLIENT_ID: "" });
-    expect(token).toMatchObject({ verdict: "fail", evidence: expect.stringContaining("B_CLIENT_ID") });
-    expect(sent(emulator, 1)).toEqual({ tokens: 0, calls: 0 });
   });
 });
 

@@ -301,7 +301,7 @@ describe("an interrupted survey", () => {
 
   test("shows its progress on a terminal, with rate and remaining time, and removes it", async () => {
     const running = startCli(["survey", await file()], env, { isTTY: true, columns: 80 });
-    await running.seen(/3 of 4 \(75 %\), [\d.]+\/s, about \d+ s left, 0 fail/);
+    await running.seen(/3 of 4 \(75 %\), [\d.]+\/s, about \d+ min left, 0 fail/);
     running.interrupt();
     const { stderr } = await running.ended;
     const last = stderr.split("\r\u001b[2K").at(-1);

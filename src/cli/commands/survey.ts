@@ -252,7 +252,7 @@ class Report {
   progress(): void {
     const seconds = (Date.now() - this.#startedAt) / 1_000;
     const rate = this.#asked / seconds;
-    const left = rate === 0 ? "" : `, about ${durationOf((this.#total - this.#done) / rate)} left`;
+    const left = rate === 0 ? "" : `, about ${Math.ceil((this.#total - this.#done) / rate / 60)} min left`;
     const share = Math.floor((100 * this.#done) / this.#total);
     this.#output.progress(
       `${this.#done} of ${this.#total} (${share} %), ${rate.toFixed(rate < 10 ? 1 : 0)}/s${left}, ${this.failing} fail`,
@@ -305,11 +305,4 @@ function linesOf(result: SurveyResult, paint: Paint): string[] {
     ...changed,
     ...why,
   ];
-}
-
-function durationOf(seconds: number): string {
-  const whole = Math.ceil(seconds);
-  if (whole < 60) return `${whole} s`;
-  if (whole < 3_600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
-  return `${Math.floor(whole / 3_600)} h ${Math.floor((whole % 3_600) / 60)} min`;
 }
