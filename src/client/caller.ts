@@ -188,7 +188,8 @@ async function send(call: PreparedCall, context: CallerContext): Promise<AnyOutc
   let status: number | undefined;
   let code: string | undefined;
   try {
-    await retries.waitForLimit();
+    const limited = retries.waitForLimit();
+    if (limited !== undefined) await limited;
     const request: BearerRequest<string | AnswerContent> = {
       auth,
       url: call.url,

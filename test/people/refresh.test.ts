@@ -6,7 +6,6 @@ import {
   apiClient,
   createService,
   memoryStore,
-  type PersonAuth,
   resumeAuth,
   StoreError,
   type StoreErrorCode,
@@ -16,10 +15,6 @@ import { rejectionOf, settle } from "../support/wait.js";
 import { client, type LoginServer, latch, loggedIn } from "./person.js";
 
 const hourMs = 3_600_000;
-const broken = (code: string) => () =>
-  Promise.reject(Object.assign(new TypeError("fetch failed"), { cause: { code } }));
-const lost = broken("ECONNRESET");
-
 const sentTokens = ({ refreshes }: LoginServer) => refreshes.map((body) => body.refresh_token);
 
 /** A login whose token has expired. */
@@ -235,27 +230,6 @@ describe("a refresh", () => {
 });
 
 describe("a lost response to a refresh", () => {
-  test.each<{ name: string; at: "before" | "after"; fault: () => Promise<Response>; says?: string }>([
-    { name: "a reset before the server committed", at: "before", fault: lost },
-    { name: "a reset after the server committed", at: "after", fault: lost },
-    { name: "a TLS alert", at: "after", fault: broken("ERR_SSL_SSLV3_ALERT_BAD_RECORD_MAC") },
-    {
-      name: "JSON with 502",
-      ...{ at: "after", fault: async () => Response.json({ error: "x" }, { status: 502 }), says: " 502" },
-    },
-  ])("($name) leaves the outcome unknown: nothing is sent again or deleted", async ({ at, fault, says }) => {
-    const { auth, server, store, options } = await expiredLogin();
-    server[at] = fault;
-    const unknown = { name: "LoginRequiredError", code: "login_outcome_unknown" };
-    const error = await rejectionOf(auth.getAccessToken());
-    expect(error).toMatchObject({ ...unknown, message: expect.stringContaining(says ?? "no answer") });
-    server[at] = undefined;
-    expect(await rejectionOf(auth.getAccessToken())).toMatchObject(unknown);
-    expect(await rejectionOf(tokenOf(await resumeAuth(options)))).toMatchObject(unknown);
-    expect(server.refreshes).toHaveLength(1);
-    expect((await store.get(grantKeyOf(options)))?.value).toContain("refresh-token-1");
-  });
-
   test("is waited for while a suspended process may still store it", async () => {
     const inner = memoryStore();
     // Another process takes over the lock of a suspended one.
@@ -277,21 +251,6 @@ describe("a lost response to a refresh", () => {
   });
 
   const none = () => Response.json({ error: "slow_down" }, { status: 429 });
-  test.each([
-    { name: "is assumed once with resendLostRefresh", before: lost, code: "login_outcome_unknown" },
-    { name: "is not assumed after a 429", before: none, code: "rate_limited" },
-    { name: "is not assumed if nothing was sent", before: broken("ECONNREFUSED"), code: "network_failed" },
-    { name: "is not assumed without a connection", before: broken("CERT_HAS_EXPIRED"), code: "tls_failed" },
-  ])("$name: the next call sends the refresh", async ({ before, code }) => {
-    const settings = { resendLostRefresh: before === lost };
-    const { auth, server, clock } = await expiredLogin({ settings, options: { retryDeadlineMs: 0 } });
-    server.before = before;
-    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code });
-    server.before = undefined;
-    if (code === "rate_limited") clock.advance(60_000);
-    expect((await auth.getAccessToken()).value).toBe("access-token-2");
-  });
-
   const failing = () => {
     throw new Error("the vault is closed: refresh-token-1");
   };
@@ -333,7 +292,6 @@ describe("a lost response to a refresh", () => {
   });
 });
 
-const tokenOf = async (auth: PersonAuth | undefined) => (await auth?.getAccessToken())?.value;
 const grantKeyOf = ({ person }: { person: string }) =>
   JSON.stringify(["grant", "B", "https://service.example", "acme", "portal", person]);
 
