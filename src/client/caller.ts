@@ -188,8 +188,7 @@ async function send(call: PreparedCall, context: CallerContext): Promise<AnyOutc
   let status: number | undefined;
   let code: string | undefined;
   try {
-    const limited = retries.waitForLimit();
-    if (limited !== undefined) await limited;
+    await retries.waitForLimit();
     const request: BearerRequest<string | AnswerContent> = {
       auth,
       url: call.url,

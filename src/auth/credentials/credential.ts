@@ -216,7 +216,7 @@ export function driverOf(credential: MachineCredential, option = "credential"): 
   const driver = isOfUse(credential, "machine") ? credential[driverKey] : undefined;
   if (driver !== undefined) return driver as CredentialDriver;
   const problem = isOfUse(credential, "person")
-    ? "holds a person's credential, which needs a code: it is for redeemLaunch, beginLogin or createBackend"
+    ? "holds a person's credential, which needs a code: redeemLaunch and beginLogin take it"
     : "is not a credential";
   const message = `${option} ${problem}. Pass one made by servicePlugin or serviceAccount.`;
   throw new ConfigurationError("credential_invalid", message, { option });
