@@ -13,6 +13,7 @@ import {
   type CompiledSample,
   compiledSample,
   generated,
+  json,
   ONE_OPERATION,
   openapi,
   rowsOf,
@@ -21,7 +22,6 @@ import {
 
 type Entry = { success: number[]; failure: number[] };
 
-const json = (schema: object) => ({ "application/json": { schema } });
 const parameter = (place: string, name: string, required = place === "path") => ({
   name,
   in: place,

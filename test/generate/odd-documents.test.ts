@@ -4,7 +4,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { generate } from "../../src/generate/index.js";
-import { compiledSample, generated, openapi, refusalOf, rowsOf, sample } from "./sample-documents.js";
+import { answer, compiledSample, generated, openapi, refusalOf, rowsOf, sample } from "./sample-documents.js";
 
 const START = 'openapi: 3.1.0\ninfo: { title: Odd, version: "1" }\n';
 const done = 'responses: { "200": { description: Done. } }';
@@ -110,9 +110,6 @@ describe("a part of another shape is refused with its line:", () => {
 
 describe("a reference", () => {
   const string = { type: "string" };
-  const answer = (schema: object) => ({
-    200: { description: "Done.", content: { "application/json": { schema } } },
-  });
 
   test("may lead to any place of the document, and the types compile", async () => {
     const paths = {
@@ -132,7 +129,7 @@ describe("a reference", () => {
           parameters: [{ $ref: "#/paths/~1a~1%7Bb%7D/get/parameters/1" }],
           responses: {
             200: { $ref: "#/paths/~1a~1{b}/get/responses/200" },
-            ...{ 400: answer({ $ref: "#/paths/~1a~1{b}/get/parameters/1/schema/properties/x%20y" })[200] },
+            400: Object(answer({ $ref: "#/paths/~1a~1{b}/get/parameters/1/schema/properties/x%20y" }))[200],
           },
         },
       },

@@ -133,9 +133,8 @@ function upgradeSwagger(document: Document, root: Writable): void {
     root.servers = [
       { url: `${root.host === undefined ? "" : `https://${root.host}`}${root.basePath ?? ""}` },
     ];
-  for (const key of ["swagger", "definitions", "parameters", "responses", "securityDefinitions"])
-    delete root[key];
-  for (const key of ["host", "basePath", "schemes", "consumes", "produces"]) delete root[key];
+  for (const key of ["responses", "securityDefinitions", "host", "basePath"]) delete root[key];
+  for (const key of ["schemes", "consumes", "produces"]) delete root[key];
   document.origins.before = swaggerPointer;
 }
 
