@@ -217,12 +217,14 @@ export function namesOf(name: SettingName): string {
   return [flagOf(name), variableOf(name)].filter((one) => one !== undefined).join(" or ");
 }
 
+/** Returns the text as one word of a POSIX shell. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
 /** Returns lines with which a POSIX shell sets the variables. */
 export function exportLines(variables: Readonly<Record<string, string>>): string[] {
-  return Object.entries(variables).map(([name, value]) => {
-    const isPlain = /^[\w@%+=:,./-]+$/.test(value);
-    return `export ${name}=${isPlain ? value : `'${value.replaceAll("'", `'\\''`)}'`}`;
-  });
+  return Object.entries(variables).map(([name, value]) => `export ${name}=${shellWord(value)}`);
 }
 
 /** Says how to configure a credential for the variant or, if it is unknown, for either variant. */

@@ -7,6 +7,7 @@ import { errorJson, exitCodes, reportError } from "../error-report.js";
 import { FileWatcher, lookEveryMs } from "../file-watcher.js";
 import { type Output, printableText } from "../output.js";
 import type { Context } from "../run.js";
+import { shellWord } from "../settings.js";
 
 interface Flags {
   readonly variantA?: string;
@@ -132,13 +133,9 @@ function remedyOf({ documents, overlays = [], out, refs }: GenerateOptions, drif
     ["--out", out],
     ["--refs", refs],
   ];
-  const given = flags.flatMap(([flag, path]) => (path === undefined ? [] : `${flag} ${quoted(path)}`));
+  const given = flags.flatMap(([flag, path]) => (path === undefined ? [] : `${flag} ${shellWord(path)}`));
   const command = `Run: bivariant generate ${given.join(" ")}`;
   return drift.extra.length === 0 ? command : `${command}\nand delete what is extra.`;
-}
-
-function quoted(path: string): string {
-  return /^[\w./:@-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
 async function generateOnce(options: GenerateOptions, output: Output, indent: 0 | 2): Promise<void> {
