@@ -1,0 +1,40 @@
+// A second of `npm run fuzz`: all parsers, and what the command would notice. That growth is measured: test/growth.
+import { describe, expect, test } from "vitest";
+import { temporaryFolder } from "../stores/temporary-folder.js";
+import { fuzz, shareOut } from "./fuzz.js";
+import { type Parser, parsersIn } from "./parsers.js";
+
+test("each of 1,000 inputs, over all parsers, is answered by a value or an error of the package", async () => {
+  const broken: string[] = [];
+  for (const [parser, inputs] of shareOut(parsersIn(temporaryFolder()), 1_000)) {
+    const figures = await fuzz(parser, Math.max(5, inputs), { seed: 1 });
+    expect(figures.inputs, parser.name).toBeGreaterThanOrEqual(5);
+    for (const one of figures.broken) broken.push(`${parser.name}: ${one}`);
+  }
+  expect(broken).toEqual([]);
+});
+
+describe("the fuzzer notices", () => {
+  const parser = (parse: Parser["parse"]): Parser => ({
+    name: "planted",
+    share: 1,
+    examples: ['{"a":1}'],
+    parse,
+  });
+
+  test("an error that is not the package's own, with a small input", async () => {
+    const planted = parser((text) => {
+      if (text.includes("__proto__")) throw new TypeError("planted");
+    });
+    const { broken } = await fuzz(planted, 5_000, { seed: 1 });
+    expect(broken).toEqual([
+      expect.stringMatching(/^seed 1, path [\d:]+, input ".{9,40}": TypeError: planted/),
+    ]);
+  });
+
+  test("a parser that keeps what it read", async () => {
+    const kept: unknown[] = [];
+    const planted = parser(() => kept.push(new Array(20_000).fill(1)));
+    expect((await fuzz(planted, 500, { seed: 1 })).broken).toEqual([expect.stringContaining("it keeps")]);
+  });
+});
