@@ -1,6 +1,6 @@
 /** Reads rows with their lines from CSV, JSON lines or YAML. Every value is a text. */
 import { CsvError, type InfoRecord, parse } from "csv-parse/sync";
-import { Composer, type CST, isMap, isScalar, isSeq, LineCounter, Parser } from "yaml";
+import { Composer, type CST, isMap, isScalar, isSeq, Lexer, LineCounter, Parser } from "yaml";
 import { SurveyError } from "./errors.js";
 
 export interface Row {
@@ -162,8 +162,7 @@ function fromYaml(text: string): ReadRows {
   const lineAt = (offset = 0) => lines.linePos(offset).line;
   // The check of unique keys in the package compares them in pairs.
   const composer = new Composer({ schema: "failsafe", uniqueKeys: false });
-  const tokens = new Parser(lines.addNewLine).parse(text);
-  const [document, another] = composer.compose(shallow(tokens), true, text.length);
+  const [document, another] = composer.compose(tokensOf(text, lines), true, text.length);
   const error = document?.errors[0];
   if (error !== undefined)
     throw invalid(
@@ -194,20 +193,18 @@ function fromYaml(text: string): ReadRows {
   return { rows, wrong };
 }
 
-/** A list of mappings has three levels. The package composes recursively, and would end the process at a few thousand. */
+/** A list of mappings has three levels. The package is recursive, and would overflow the stack at a few thousand. */
 const mostLevels = 16;
 
-function* shallow(tokens: Iterable<CST.Token>): Generator<CST.Token> {
-  for (const token of tokens) {
-    const left: [CST.Token | null | undefined, number][] = [[token, 0]];
-    for (let next = left.pop(); next !== undefined; next = left.pop()) {
-      const [one, level] = next;
-      if (level > mostLevels)
-        throw invalid("The YAML is nested too deeply. Write a list with a mapping for each customer.");
-      if (one?.type === "document") left.push([one.value, level + 1]);
-      else if (one && "items" in one)
-        for (const { key, value } of one.items) left.push([key, level + 1], [value, level + 1]);
-    }
-    yield token;
+function* tokensOf(text: string, lines: LineCounter): Generator<CST.Token> {
+  const parser = new Parser(lines.addNewLine);
+  // As `Parser.parse` does.
+  lines.addNewLine(0);
+  for (const lexeme of new Lexer().lex(text)) {
+    yield* parser.next(lexeme);
+    // The stack holds the nested collections, the document and a scalar.
+    if (parser.stack.length > mostLevels + 2)
+      throw invalid("The YAML is nested too deeply. Write a list with a mapping for each customer.");
   }
+  yield* parser.end();
 }

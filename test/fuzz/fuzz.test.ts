@@ -14,6 +14,37 @@ test("each of 1,000 inputs, over all parsers, is answered by a value or an error
   expect(broken).toEqual([]);
 });
 
+const noText = { variant: "B", toString: null };
+test.each([
+  {
+    name: "a document whose version has a toString that is no function",
+    parser: "document",
+    text: JSON.stringify({ openapi: noText, paths: {} }),
+    code: "document_version_unsupported",
+  },
+  {
+    name: "customers in deeply nested lists",
+    parser: "customers of a survey",
+    text: "- ".repeat(30_000),
+    code: "customers_invalid",
+  },
+  {
+    name: "a seed file of deeply nested lists, which ended the process",
+    parser: "seed file",
+    text: "[".repeat(20_000),
+    code: "seed_invalid",
+  },
+  {
+    name: "a settings file of deeply nested lists",
+    parser: "settings file",
+    text: "[".repeat(6_000) + "]".repeat(6_000),
+    code: "option_invalid",
+  },
+])("an input that once broke a parser is refused: $name", async ({ parser: name, text, code }) => {
+  const parser = parsersIn(temporaryFolder()).find((one) => one.name === name);
+  await expect((async () => parser?.parse(text))()).rejects.toMatchObject({ code });
+});
+
 describe("the fuzzer notices", () => {
   const parser = (parse: Parser["parse"]): Parser => ({
     name: "planted",

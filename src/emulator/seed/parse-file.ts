@@ -7,6 +7,8 @@ import { EmulatorError, ISSUE_PATH } from "../errors.js";
 
 /** The keys and names of a thousand plugins take half of it. The parser needs a kilobyte of memory for a nested character. */
 export const mostCharacters = 1_000_000;
+/** The package is recursive, and would end the process at some thousands. */
+const mostLevels = 100;
 /** Each issue is looked up in the whole document. */
 const mostIssues = 100;
 
@@ -24,6 +26,9 @@ export function parseFile<Content>(
     throw invalid([
       `${name}:1: the file has more than ${mostCharacters} characters; pass large seeds to createEmulator`,
     ]);
+  const deepLine = lineOfTooDeep(text);
+  if (deepLine !== undefined)
+    throw invalid([`${name}:${deepLine}: more than ${mostLevels} levels are nested; write fewer`]);
   const { LineCounter, parseDocument } = loadYaml();
   const lineCounter = new LineCounter();
   // The parser's own warnings and messages quote the text, which may be a secret. logLevel "silent" would also hide
@@ -48,6 +53,19 @@ export function parseFile<Content>(
     const more = error.issues.length - issues.length;
     throw invalid(more > 0 ? [...issues, `${name}: ${more} more mistakes`] : issues);
   }
+}
+
+/** Returns the line at which too many collections are nested. */
+function lineOfTooDeep(text: string): number | undefined {
+  const { Lexer, Parser } = loadYaml();
+  const parser = new Parser();
+  for (const lexeme of new Lexer().lex(text)) {
+    // The tokens are not used: each document is one, with its collections in the stack until then.
+    for (const _ of parser.next(lexeme));
+    // The stack also holds the document and a scalar.
+    if (parser.stack.length > mostLevels + 2) return text.slice(0, parser.offset).split("\n").length;
+  }
+  return undefined;
 }
 
 /** Finds keys that a map has already. The parser's own check compares each key with all before it. */

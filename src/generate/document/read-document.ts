@@ -130,7 +130,9 @@ function checkVersion(document: Document): string {
   const { openapi, swagger } = document.root;
   // Unquoted in YAML it is a number.
   if (swagger === "2.0" || swagger === 2) return "Swagger 2.0";
-  if (/^3\.[012](?:\.\d+)?$/.test(String(openapi))) return `OpenAPI ${openapi}`;
+  // An object may have a `toString` that is no function.
+  if (typeof openapi !== "object" && /^3\.[012](?:\.\d+)?$/.test(String(openapi)))
+    return `OpenAPI ${openapi}`;
   const found = openapi ?? swagger;
   const says = found === undefined ? "the key `openapi` is missing" : `found ${JSON.stringify(found)}`;
   const message = `the document must be OpenAPI 3.0, 3.1 or 3.2, or Swagger 2.0: ${says}`;
