@@ -1,5 +1,5 @@
 // RSA keys of modules that several test files of one process share. No file draws one of them again.
-import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { inject } from "vitest";
 
 export interface KeyPair {
@@ -8,7 +8,9 @@ export interface KeyPair {
 }
 
 export const LASTING_KEYS = 8;
-const pool = inject("rsaKeys").slice(0, LASTING_KEYS);
+/** Commands such as the fleet of the examples run outside Vitest. */
+const isInVitest = process.env.VITEST !== undefined;
+const pool = isInVitest ? inject("rsaKeys").slice(0, LASTING_KEYS) : [];
 
 export function keyPair(pem: string): KeyPair {
   const privateKey = createPrivateKey(pem);
@@ -16,6 +18,7 @@ export function keyPair(pem: string): KeyPair {
 }
 
 export function lastingKeyPair(): KeyPair {
+  if (!isInVitest) return generateKeyPairSync("rsa", { modulusLength: 2048 });
   const pem = pool.pop();
   if (pem === undefined)
     throw new Error("No lasting key is left. Raise LASTING_KEYS and the keys of key-pool.ts.");
