@@ -104,7 +104,7 @@ async function outcomeOf({ parse }: Parser, text: string): Promise<string> {
     }
   })();
   const code = /^\S*/.exec(said)?.[0] ?? "";
-  if (!/^[a-z]+(?:_[a-z]+)*$/.test(code)) throw new Error(`An error has the code "${code}".`);
+  if (!/^[a-z_]{1,60}$/.test(code)) throw new Error(`An error has the code "${code}".`);
   return code;
 }
 
