@@ -67,7 +67,7 @@ const refusals = {
   rate_limited: [429, "Too many launches or logins at once. Try again later."],
   state_mismatch: [
     400,
-    "This login is unknown here: another browser began it, or it was lost. Log in again.",
+    "This login is unknown here: another browser began it, it was lost, or cookies are blocked. Log in again, and allow cookies for this site.",
   ],
   login_expired: [400, "This login took too long. Log in again."],
   identify_failed: [

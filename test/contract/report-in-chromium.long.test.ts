@@ -1,7 +1,8 @@
 // The page of a run in a real browser: on a phone, on paper, light and dark, and examined by axe-core.
 import { expect, test } from "vitest";
 import { htmlReport, junitReport } from "../../src/contract/index.js";
-import { describeInChromium, expectAccessible } from "../support/chromium.js";
+import { expectAccessible } from "../support/accessible.js";
+import { describeInChromium } from "../support/chromium.js";
 import { about, results } from "./results.js";
 import { createRig } from "./rig.js";
 

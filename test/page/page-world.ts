@@ -1,4 +1,4 @@
-// A host, a plugin with its backend, and an evil site, each with an origin of its own, in one browser context.
+// A host, a plugin with its backend, and an evil site, each with an origin of its own, and Chromium in front of them.
 import { createServer } from "node:http";
 import type { Browser, BrowserContext, Frame, Page } from "playwright-core";
 import { onTestFinished } from "vitest";
@@ -31,7 +31,8 @@ export interface WorldOptions {
   readonly answer?: (url: URL) => Response | undefined | Promise<Response | undefined>;
 }
 
-export interface World {
+/** The three sites, for any browser. */
+export interface Sites {
   /** A host page with the emulator's launches. `codes` are those that it issued. */
   readonly host: Site & { readonly launch: Launch; readonly codes: string[] };
   /** The page, with the backend of `rig` at `/auth`. */
@@ -42,11 +43,15 @@ export interface World {
   /** More HTML for the host's page, such as sibling frames. */
   beside: string;
   readonly clock: SteppedClock;
+  /** Holds back the host's answers to `plugin:pkce-init` until the returned function is called. */
+  hold(): () => void;
+}
+
+/** The sites with a context of Chromium. */
+export interface World extends Sites {
   readonly context: BrowserContext;
   /** Console errors and uncaught errors of every page of the context. */
   readonly errors: string[];
-  /** Holds back the host's answers to `plugin:pkce-init` until the returned function is called. */
-  hold(): () => void;
   /** Opens the host, and returns the page and the plugin's frame in it. */
   launch(): Promise<{ page: Page; frame: Frame }>;
   /** Calls `startSession` in a page, with the host as its only allowed one unless the options say otherwise. */
@@ -59,7 +64,7 @@ export interface Launch {
   readonly tenantId: string;
 }
 
-export async function pageWorld(browser: Browser, options: WorldOptions = {}): Promise<World> {
+export async function pageSites(options: WorldOptions = {}): Promise<Sites> {
   const host = await site("host", async (request) =>
     request.url.endsWith("/authorise") ? authorise(await request.json()) : html(hostPage()),
   );
@@ -71,7 +76,7 @@ export async function pageWorld(browser: Browser, options: WorldOptions = {}): P
     const { callbackUrl } = emulator.login({ url, userId: "ada", decision: options.decision ?? "allow" });
     return new Response(null, { status: 303, headers: { location: callbackUrl } });
   });
-  const evil = await site("evil", () => html(world.evilHtml));
+  const evil = await site("evil", () => html(sites.evilHtml));
 
   const redirectUri = `${plugin.origin}/auth/callback`;
   const authorizationEndpoint = `${service.origin}/v1/auth/authorize`;
@@ -102,7 +107,7 @@ export async function pageWorld(browser: Browser, options: WorldOptions = {}): P
     const src = options.src?.(launch) ?? opened.url;
     return `<!doctype html><title>Host</title><link rel="icon" href="data:,">
       <iframe name="plugin" ${options.attributes ?? ""} src="${src.replaceAll("&", "&amp;")}"></iframe>
-      ${world.beside}
+      ${sites.beside}
       <script>
         const inits = [], plugin = document.querySelector("iframe").contentWindow;
         window.post = (message) => plugin.postMessage(message, ${JSON.stringify(plugin.origin)});
@@ -131,6 +136,21 @@ export async function pageWorld(browser: Browser, options: WorldOptions = {}): P
     }
   }
 
+  const sites: Sites = {
+    ...{ host: { ...host, launch, codes }, plugin, evil, clock },
+    ...{ evilHtml: "<!doctype html>", beside: "" },
+    hold() {
+      const { promise, release } = latch();
+      gate = promise;
+      return release;
+    },
+  };
+  return sites;
+}
+
+export async function pageWorld(browser: Browser, options: WorldOptions = {}): Promise<World> {
+  const sites = await pageSites(options);
+  const { origin } = sites.host;
   const context = await browser.newContext();
   onTestFinished(() => context.close());
   const errors: string[] = [];
@@ -138,22 +158,16 @@ export async function pageWorld(browser: Browser, options: WorldOptions = {}): P
     if (message.type() === "error") errors.push(message.text());
   });
   context.on("weberror", (error) => errors.push(String(error.error())));
-  const world: World = {
-    ...{ host: { ...host, launch, codes }, plugin, evil, clock, context, errors },
-    ...{ evilHtml: "<!doctype html>", beside: "" },
-    hold() {
-      const { promise, release } = latch();
-      gate = promise;
-      return release;
-    },
+  // The pages read `evilHtml` and `beside` of the same object that tests change.
+  return Object.assign(sites, {
+    ...{ context, errors },
     async launch() {
       const page = await context.newPage();
-      await page.goto(host.origin);
+      await page.goto(origin);
       return { page, frame: frameOf(page) };
     },
-    begin: (at, options = {}) => run(at, "begin", { hostOrigins: [host.origin], ...options }),
-  };
-  return world;
+    begin: (at: Frame | Page, options = {}) => run(at, "begin", { hostOrigins: [origin], ...options }),
+  });
 }
 
 /** Launches the plugin in a new world, and calls `startSession` in its frame. */
@@ -169,7 +183,7 @@ export async function launched(
 }
 
 /** The bodies that came to the backend's route `launch`. */
-export function launchesOf({ plugin }: World): Record<string, string>[] {
+export function launchesOf({ plugin }: Pick<Sites, "plugin">): Record<string, string>[] {
   const posted = plugin.requests.filter(({ url }) => url.pathname === "/auth/launch");
   return posted.map(({ body }) => JSON.parse(body));
 }
@@ -238,38 +252,41 @@ function html(page: string): Response {
   return new Response(page, { headers: { "content-type": "text/html" } });
 }
 
-/** Everything that a page keeps where other scripts or later visits may find it, as one string. */
-export async function keptBy(frame: Frame | Page): Promise<string> {
-  const kept = await frame.evaluate(async () => {
-    const places: Record<string, () => unknown> = {
-      local: () => ({ ...localStorage }),
-      session: () => ({ ...sessionStorage }),
-      databases: async () => (await indexedDB.databases()).map(({ name }) => name),
-      caches: () => caches.keys(),
-      cookie: () => document.cookie,
-      address: () => [location.href, document.referrer, window.name, history.state],
-      markup: () => document.documentElement.outerHTML,
-      // Other scripts see properties, but not closures.
-      globals: () =>
-        Object.entries(globalThis)
-          .filter(([, value]) => value !== globalThis && !(value instanceof Node))
-          .map(([name, value]) => `${name}: ${describe(value)}`),
-    };
-    function describe(value: unknown): string {
-      if (typeof value !== "object" || value === null) return String(value);
-      return Reflect.ownKeys(value)
-        .map((key) => `${String(key)}: ${String(Reflect.get(value, key))}`)
-        .join();
+/** Everything that a page keeps where other scripts or later visits may find it, as one string. Runs in the page. */
+export async function readKept(): Promise<string> {
+  const places: Record<string, () => unknown> = {
+    local: () => ({ ...localStorage }),
+    session: () => ({ ...sessionStorage }),
+    databases: async () => (await indexedDB.databases()).map(({ name }) => name),
+    caches: () => caches.keys(),
+    cookie: () => document.cookie,
+    address: () => [location.href, document.referrer, window.name, history.state],
+    markup: () => document.documentElement.outerHTML,
+    // Other scripts see properties, but not closures.
+    globals: () =>
+      Object.entries(globalThis)
+        .filter(([, value]) => value !== globalThis && !(value instanceof Node))
+        .map(([name, value]) => `${name}: ${describe(value)}`),
+  };
+  function describe(value: unknown): string {
+    if (typeof value !== "object" || value === null) return String(value);
+    return Reflect.ownKeys(value)
+      .map((key) => `${String(key)}: ${String(Reflect.get(value, key))}`)
+      .join();
+  }
+  const entries = Object.entries(places).map(async ([place, read]) => {
+    try {
+      return [place, await read()];
+    } catch (error) {
+      return [place, `denied: ${error}`];
     }
-    const entries = Object.entries(places).map(async ([place, read]) => {
-      try {
-        return [place, await read()];
-      } catch (error) {
-        return [place, `denied: ${error}`];
-      }
-    });
-    return JSON.stringify(await Promise.all(entries));
   });
+  return JSON.stringify(await Promise.all(entries));
+}
+
+/** What `readKept` reads, and the cookies. */
+export async function keptBy(frame: Frame | Page): Promise<string> {
+  const kept = await frame.evaluate(readKept);
   const context = "context" in frame ? frame.context() : frame.page().context();
   return kept + JSON.stringify(await context.cookies());
 }

@@ -138,11 +138,13 @@ exit 0
   ];
 
   test.each(cases)("ends with the totals when $name", ({ fails = "nothing", short, long, last }) => {
-    // A chromium is already installed, so that nothing is fetched here.
-    const folder = plant({ "bin/npm": npm, "bin/chromium": "#!/bin/sh\n" });
+    // The programs are already installed, so that nothing is fetched here.
+    const programs = ["chromium", "firefox-esr", "WebKitWebDriver", "Xvfb", "nginx", "redis-server"];
+    const planted = programs.map((name) => [`bin/${name}`, "#!/bin/sh\n"]);
+    const folder = plant({ "bin/npm": npm, ...Object.fromEntries(planted) });
     cpSync(".ci", join(folder, ".ci"), { recursive: true });
     mkdirSync(join(folder, "tmp"));
-    for (const name of ["npm", "chromium"]) {
+    for (const name of ["npm", ...programs]) {
       writeFileSync(join(folder, "bin", name), readFileSync(join(folder, "bin", name)), { mode: 0o755 });
       spawnSync("chmod", ["755", join(folder, "bin", name)]);
     }

@@ -1,8 +1,7 @@
 // A real headless Chromium for the tests that need one. If none is installed, they are skipped with a message.
 import { existsSync } from "node:fs";
-import axe from "axe-core";
-import { type Browser, chromium, type Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect } from "vitest";
+import { type Browser, chromium } from "playwright-core";
+import { afterAll, beforeAll, describe } from "vitest";
 
 const candidates = [
   process.env.CHROMIUM,
@@ -34,21 +33,4 @@ export function describeInChromium(title: string, tests: (browser: () => Browser
     afterAll(() => browser?.close());
     tests(() => browser);
   });
-}
-
-/** Expects that axe-core finds nothing in the page with all its details open, and that nothing is wider than the page. */
-export async function expectAccessible(page: Page): Promise<void> {
-  await page.evaluate(() => {
-    for (const details of document.querySelectorAll("details")) {
-      details.open = true;
-      details.style.contentVisibility = "visible";
-    }
-  });
-  await page.evaluate(axe.source);
-  const found = await page.evaluate(() => (globalThis as unknown as { axe: typeof axe }).axe.run(document));
-  expect(found.violations.map(({ id, impact, nodes }) => [id, impact, nodes[0]?.html])).toEqual([]);
-  const overflow = await page.evaluate(
-    () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
-  );
-  expect(overflow).toBe(0);
 }

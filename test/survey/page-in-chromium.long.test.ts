@@ -1,7 +1,8 @@
 // The page of a survey in a real browser: on a phone, on paper, light and dark, filtered, and examined by axe-core.
 import { afterAll, expect, test } from "vitest";
 import { resultsPage, type SurveyResult, survey } from "../../src/survey/index.js";
-import { describeInChromium, expectAccessible } from "../support/chromium.js";
+import { expectAccessible } from "../support/accessible.js";
+import { describeInChromium } from "../support/chromium.js";
 import { makeEstate } from "./estate.js";
 import { results as hostileResults } from "./results.js";
 
