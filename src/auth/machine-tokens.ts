@@ -282,9 +282,11 @@ function parseToken(json: unknown, now: number): AccessToken {
   const { value, expiresAt, issuedAt, ...rest } = Object(json);
   const isToken = value !== "" && typeof value === "string" && typeof expiresAt === "number";
   if (!isToken || typeof issuedAt !== "number") throw new TypeError("The stored value is not a token.");
-  // A token of the future is from a process whose clock is ahead. Its lifetime must not grow by that.
+  // A token of the future is from a process whose clock is ahead. Its lifetime must not grow by that, and its age is
+  // unknown: it may have been stored long before this process reads it.
   const aheadMs = Math.max(issuedAt - now, 0);
-  return createAccessToken({ ...rest, value, expiresAt: expiresAt - aheadMs, issuedAt: issuedAt - aheadMs });
+  const known = aheadMs > 0 ? undefined : issuedAt;
+  return createAccessToken({ ...rest, value, expiresAt: expiresAt - aheadMs, issuedAt: known });
 }
 
 /** @throws TypeError if it is not a refusal */

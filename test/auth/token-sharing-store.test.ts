@@ -4,6 +4,7 @@ import {
   type Auth,
   createAuth,
   createConnector,
+  createService,
   type MachineCredential,
   memoryStore,
   StoreError,
@@ -361,6 +362,36 @@ describe("processes with one store", () => {
     await start({ clock: { ...clock, now: () => clock.now() + 60_000 } }).auth.getAccessToken();
     const { expiresAt } = await start().auth.getAccessToken();
     expect(expiresAt).toBe(clock.now() + hourMs);
+  });
+
+  test("replace a refused token of a process whose clock is ahead at once, since its age is unknown", async () => {
+    const { clock, fetch, start } = fleet(0, ({ url }, index) =>
+      url.endsWith("/token")
+        ? tokenAnswer(`token-${index}`)
+        : new Response(null, { status: index === 1 ? 401 : 200 }),
+    );
+    await start({ clock: { ...clock, now: () => clock.now() + 120_000 } }).auth.getAccessToken();
+    clock.advance(90_000);
+    expect((await createService(start().auth).fetch("v1/devices")).status).toBe(200);
+    const bearers = fetch.calls.map(({ init }) => new Headers(init?.headers).get("authorization"));
+    expect(bearers).toEqual([null, "Bearer token-0", null, "Bearer token-2"]);
+  });
+
+  test("serve no token that expired while it was stored, but ask once more", async () => {
+    const { clock, store, fetch, start } = fleet(0, (_call, index) => tokenAnswer(`token-${index + 1}`, 60));
+    /** The process is suspended in its first two writes. */
+    let writes = 0;
+    const slow: TokenStore = {
+      ...store,
+      set: async (key, value, options) => {
+        if (writes++ < 2) clock.advance(89_000);
+        return store.set(key, value, options);
+      },
+    };
+    const { auth } = start({ store: slow });
+    expect((await auth.getAccessToken()).value).toBe("token-2");
+    expect((await auth.getAccessToken()).value).toBe("token-3");
+    expect(fetch.calls).toHaveLength(3);
   });
 
   test("store too little of a refused secret to guess it by", async () => {

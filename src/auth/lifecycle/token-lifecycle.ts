@@ -215,17 +215,20 @@ export class TokenLifecycle implements Auth {
   ): SharedTask<AccessToken> {
     const run = async (signal: AbortSignal | undefined, keep: () => void) => {
       const renew = async (emit: Emit) => {
-        const token = await this.#source.renew({
-          requestId: events.requestId,
-          emit,
-          signal,
-          isBackground,
-          heldValue: this.#held?.token.value,
-          refusedValue: this.#refusedValue,
-          isFresh: (stored) => this.#clock.now() < this.#renewAt(stored),
-          keep,
-        });
-        return { token: this.hold(token) };
+        const once = () =>
+          this.#source.renew({
+            requestId: events.requestId,
+            emit,
+            signal,
+            isBackground,
+            heldValue: this.#held?.token.value,
+            refusedValue: this.#refusedValue,
+            isFresh: (stored) => this.#clock.now() < this.#renewAt(stored),
+            keep,
+          });
+        const token = this.hold(await once());
+        // A process may be suspended for longer than a token lives, between its answer and the end of its storing.
+        return { token: this.#clock.now() < token.expiresAt ? token : this.hold(await once()) };
       };
       const { requestId, emit } = events;
       try {
