@@ -15,6 +15,9 @@ interface Session {
   usedAt: number;
 }
 
+/** The most logins of one browser that the backend keeps. A session may have a cookie too. */
+const mostLogins = 5;
+
 /** The codes with which a session ends. */
 const endings = /session_(?:unknown|expired|missing)|(?:relaunch|login)_required/;
 
@@ -23,6 +26,8 @@ export class Person {
   readonly #customer: CustomerPlan;
   readonly userId: string;
   readonly #cookies = new Map<string, string>();
+  /** When each cookie ends, by its Max-Age. */
+  readonly #cookieEnds = new Map<string, number>();
   #session: Session | undefined;
   #logins = 0;
   /** Sign-ins that are not over. The cookie of one replaces that of another tab. */
@@ -34,8 +39,15 @@ export class Person {
     this.userId = `${name}-of-${customer.tenantId}`;
   }
 
+  /** The number of cookies that have not ended. */
   get cookies(): number {
-    return this.#cookies.size;
+    return this.#liveCookies().size;
+  }
+
+  #liveCookies(): Map<string, string> {
+    for (const [name, end] of this.#cookieEnds)
+      if (end <= this.#world.scheduler.now) this.#cookies.delete(name);
+    return this.#cookies;
   }
 
   get hasSession(): boolean {
@@ -43,8 +55,16 @@ export class Person {
   }
 
   #browser({ backend }: SimulatedProcess): TestBrowser {
-    const browser = new TestBrowser((request) => backend(request), OWN);
-    Object.defineProperty(browser, "cookies", { value: this.#cookies });
+    const browser = new TestBrowser(async (request) => {
+      const answer = await backend(request);
+      for (const line of answer.headers.getSetCookie()) {
+        const { name = "", seconds = Infinity } =
+          /^(?<name>[^=]*).*; Max-Age=(?<seconds>\d+)/.exec(line)?.groups ?? {};
+        this.#cookieEnds.set(name, this.#world.scheduler.now + 1_000 * Number(seconds));
+      }
+      return answer;
+    }, OWN);
+    Object.defineProperty(browser, "cookies", { value: this.#liveCookies() });
     return browser;
   }
 
@@ -111,10 +131,14 @@ export class Person {
     const { service, rules } = this.#world;
     const browser = this.#browser(at);
     const { tenantId } = this.#customer;
+    const isAlone = this.#signingIn === 1;
     const mark = `${this.userId}-${this.#logins++}`;
     const returnTo = encodeURIComponent(`/page?bivariant_login=${mark}`);
     const begun = await browser.get(`/auth/login?tenant=${tenantId}&return_to=${returnTo}`);
     if (begun.status !== 302) return begun;
+    // Logins that begin at once do not see each other's cookies. The next one drops the oldest.
+    if (isAlone && mark.endsWith(`-${this.#logins - 1}`) && this.cookies > mostLogins + 1)
+      rules.break("nothing grows", `${this.userId} has ${this.cookies} cookies after a login began`);
     const approval = service.login(begun.headers.get("location") ?? "", this.userId);
     if (approval.variant !== "B") return undefined;
     rules.secret(approval.code, this.userId);

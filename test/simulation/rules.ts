@@ -75,7 +75,7 @@ export class Rules {
   readonly #held = new Map<string, { readonly token: string; readonly from: number }>();
   /** When each process first sent a token, and the tokens that it dropped, or saw refused when they were not young. */
   readonly #firstSent = new Map<string, number>();
-  readonly #refusedTokens = new Set<string>();
+  readonly #refusedTokens = new Map<string, number>();
   readonly #hasJumps: boolean;
   /** How often each identity was refused in a row. */
   readonly #refusals = new Map<string, number>();
@@ -176,7 +176,8 @@ export class Rules {
     if (this.#held.get(name)?.token === bearer) this.#held.delete(name);
     const sent = `${process} ${bearer}`;
     const isYoung = at < (this.#firstSent.get(sent) ?? at) + youngTokenMs + this.slackMs;
-    if (isDropped || !isYoung) this.#refusedTokens.add(sent);
+    // Without sharing a renewal under way may still bring a caller the token that another caller dropped.
+    if (isDropped ? this.#plan.sharesInFlight : !isYoung) this.#refusedTokens.set(sent, at);
   }
 
   /** The service did not see a refresh token that was sent. */
@@ -240,7 +241,8 @@ export class Rules {
     const token = this.#tokens.get(bearer);
     const sent = `${process} ${bearer}`;
     if (!this.#firstSent.has(sent)) this.#firstSent.set(sent, at);
-    if (this.#refusedTokens.has(sent))
+    // Callers that had got it in the same instant may send it.
+    if (at > (this.#refusedTokens.get(sent) ?? at))
       this.break("a refused token is not sent again", `${process} sends one for ${userId ?? tenantId}`);
     if (token === undefined) this.break("tenant isolation", `${process} sends a token that was never issued`);
     else if (token.tenantId !== tenantId)

@@ -328,8 +328,9 @@ class Play {
       const listeners = getEventListeners(signal, "abort").length;
       if (listeners > 0 && !isDead) grows(`${name} has left ${listeners} listeners`);
     }
+    // One of a session, and one of a login that failed while the world healed.
     for (const person of this.#people.flat())
-      if (person.cookies > 6) grows(`${person.userId} has ${person.cookies} cookies`);
+      if (person.cookies > 2) grows(`${person.userId} has ${person.cookies} cookies`);
     for (const [key, { value, expiresAt }] of this.#redis.data.entries) {
       if (this.#plan.isEncrypted) rules.shown(`${key} ${value}`);
       // One key seals the logins of all browsers.
