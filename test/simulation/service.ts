@@ -1,8 +1,8 @@
 // The service of a world: an emulator for each variant, and what the customers of a world are to it.
+import { generateKeyPairSync } from "node:crypto";
 import { createEmulator, type Emulator } from "../../src/emulator/index.js";
 import type { ServicePluginSettings } from "../../src/index.js";
 import { newPkce } from "../emulator/signing-key.js";
-import { once, otherRsaKey, pkcs8, publicJwk, rsaKey } from "../support/keys.js";
 import { type CustomerPlan, hasMachines, hasPeople, type Plan } from "./plan.js";
 
 export const SERVICE = "https://service.example";
@@ -10,11 +10,13 @@ export const OWN = "https://planner.example";
 export const HOST = "https://host.example";
 
 const scopes = ["devices:read"];
-const publicKeys = once(() => [
-  { ...publicJwk(rsaKey()), kid: "key-1" },
-  { ...publicJwk(otherRsaKey()), kid: "key-2" },
-]);
-const privateKeys = once(() => [pkcs8(rsaKey()), pkcs8(otherRsaKey())]);
+/** Made here, since the keys of other tests are handed out by Vitest, without which worlds are played too. */
+const pairs = [1, 2].map((number) => {
+  const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const pem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+  return { pem, jwk: { ...publicKey.export({ format: "jwk" }), kid: `key-${number}` } };
+});
+const publicKeys = pairs.map(({ jwk }) => jwk);
 
 /** Emulators by their options. Each serves many worlds, since one without changes is reset in a tenth of the time. */
 const emulators = new Map<string, Emulator>();
@@ -85,7 +87,7 @@ export class SimulatedService {
     for (const userId of people ? [`ada-of-${tenantId}`, `bob-of-${tenantId}`] : [])
       emulator.registerOperator({ tenantId, userId, capabilities: scopes });
     if (variant === "A") {
-      const [first] = publicKeys();
+      const [first] = publicKeys;
       const jwks = { keys: [first ?? {}] };
       if (machine) emulator.registerPlugin({ clientId: "plugin", tenantId, type: "service", jwks, scopes });
       if (people)
@@ -108,7 +110,7 @@ export class SimulatedService {
   rotate({ tenantId, trouble }: CustomerPlan): void {
     const clientSecret = `secret-2-of-${tenantId}`;
     const { A, B } = this.#emulators;
-    const jwks = { keys: publicKeys() };
+    const jwks = { keys: publicKeys };
     for (const change of [
       () => trouble === undefined && A?.updatePlugin({ clientId: "plugin", tenantId, jwks }),
       () => A?.updatePlugin({ clientId: "planner", tenantId, jwks }),
@@ -146,7 +148,7 @@ export class SimulatedService {
     // What is disabled or narrowed stays so.
     if (trouble !== undefined || [...this.#disabled.values()].some((count) => count > 0)) return;
     const { A, B } = this.#emulators;
-    const jwks = { keys: this.#generation(customer) === 1 ? publicKeys().slice(0, 1) : publicKeys() };
+    const jwks = { keys: this.#generation(customer) === 1 ? publicKeys.slice(0, 1) : publicKeys };
     const account = { clientId: `account-${tenantId}`, tenantId };
     ifRegistered(() => {
       A?.unregisterPlugin({ clientId: "plugin", tenantId });
@@ -164,7 +166,7 @@ export class SimulatedService {
     const keyId = `key-${generation}`;
     const isWrong = customer.trouble === "wrong key";
     if (this.#plan.isSigned)
-      return { clientId, keyId, privateKey: privateKeys()[isWrong ? 1 : generation - 1] ?? "" };
+      return { clientId, keyId, privateKey: pairs[isWrong ? 1 : generation - 1]?.pem ?? "" };
     return { clientId, privateKey: { keyId, sign: async () => new Uint8Array(256) } };
   }
 
