@@ -5,8 +5,8 @@ import { type RoundName, rounds } from "./rounds.js";
 import { mostWorldsOfAPlantedFault, simulate, worldsUntilFound } from "./simulate.js";
 import { carryOutApart } from "./workers.js";
 
-test("no rule is broken in the worlds of forty seconds", async () => {
-  const until = performance.now() + 40_000;
+test("no rule is broken in the worlds of two minutes", async () => {
+  const until = performance.now() + 120_000;
   const workers = availableParallelism();
   for (let seed = 1_000_000; performance.now() < until; seed += 200)
     expect((await simulate({ seed, worlds: 200, workers })).failures).toEqual([]);
