@@ -14,8 +14,8 @@ import { type EmulatorSeed, parseSeed } from "./seed/seed.js";
 export interface RateLimit {
   readonly requests: number;
   readonly windowSeconds: number;
-  /** Whether and how the 429 carries `Retry-After`. `true` is "seconds". Default: "seconds". */
-  readonly retryAfter?: boolean | "seconds" | "date" | undefined;
+  /** How the 429 carries `Retry-After`; with false it has none. Default: "seconds". */
+  readonly retryAfter?: "seconds" | "date" | false | undefined;
 }
 
 /** How Variant B's refresh tokens behave; the description shows none of it. */
@@ -168,7 +168,7 @@ const json = z.custom<unknown>(isJson, "must be JSON");
 const rateLimit = z.strictObject({
   requests: z.number().int().min(1),
   windowSeconds: z.number().positive(),
-  retryAfter: z.union([z.boolean(), z.enum(["seconds", "date"])]).default("seconds"),
+  retryAfter: z.literal(["seconds", "date", false]).default("seconds"),
 });
 const refreshTokens = z.strictObject({
   rotation: z.boolean().default(true),

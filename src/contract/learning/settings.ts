@@ -35,7 +35,7 @@ export interface DeploymentSettings {
     | {
         readonly requests: number;
         readonly windowSeconds: number;
-        readonly retryAfter?: boolean | "seconds" | "date" | undefined;
+        readonly retryAfter?: "seconds" | "date" | false | undefined;
       }
     | undefined;
   readonly rateLimitedAttemptSpendsCode?: boolean | undefined;
@@ -67,7 +67,7 @@ const count = amount.int();
 const status = count.min(200).max(599);
 const object = z.record(z.string(), z.json());
 const devices = z.array(z.object({ id: z.string() }).catchall(z.json()));
-const retryAfter = z.union([z.boolean(), z.enum(["seconds", "date"])]).optional();
+const retryAfter = z.literal(["seconds", "date", false]).optional();
 const rateLimit = z.strictObject({ requests: count, windowSeconds: amount, retryAfter });
 const refreshTokens = { rotation: flag, reuseDetection: flag, lifetimeSeconds: count, idleSeconds: count };
 
