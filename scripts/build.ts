@@ -81,9 +81,15 @@ export async function bundleEntries(root: string, outdir: string): Promise<reado
     logLevel: "warning",
     metafile: true,
   } as const satisfies BuildOptions;
+  const yaml = await build({
+    ...shared,
+    stdin: { contents: 'export * from "./node_modules/yaml/browser/dist/index.js";', resolveDir: root },
+    outfile: join(outdir, "yaml.js"),
+    splitting: false,
+  });
   const forAll = await build({ ...shared, entryPoints: [...all], outdir, plugins: [builtins, lean] });
   const [main, ...others] = forNode.map((entry) => join(root, entry));
-  if (main === undefined) return [forAll.metafile];
+  if (main === undefined) return [yaml.metafile, forAll.metafile];
   const plugins = [builtins, lean, oneChunk(main, others)];
   const node = await build({
     ...shared,
@@ -91,7 +97,7 @@ export async function bundleEntries(root: string, outdir: string): Promise<reado
     outdir: join(outdir, FOR_NODE),
     plugins,
   });
-  return [forAll.metafile, node.metafile];
+  return [yaml.metafile, forAll.metafile, node.metafile];
 }
 
 /** An ES module has no `require`, with which a bundled package of CommonJS loads the modules of Node. */
@@ -132,7 +138,7 @@ function oneChunk(main: string, others: readonly string[]): Plugin {
   };
 }
 
-/** Smaller forms of bundled packages: what is used of undici, and yaml in ES modules, of which the rest is left out. */
+/** Smaller forms of bundled packages: what is used of undici, and yaml once for all entries, named in package.json. */
 const lean: Plugin = {
   name: "lean",
   setup({ onResolve, onLoad, initialOptions: { absWorkingDir: resolveDir = "." } }) {
@@ -143,10 +149,7 @@ const lean: Plugin = {
         export const fetch = web.fetch;`,
       resolveDir,
     }));
-    onResolve({ filter: /^yaml$/ }, () => ({
-      path: join(resolveDir, "node_modules/yaml/browser/dist/index.js"),
-      sideEffects: false,
-    }));
+    onResolve({ filter: /^yaml$/ }, () => ({ path: "#yaml", external: true }));
   },
 };
 

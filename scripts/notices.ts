@@ -14,6 +14,15 @@ function packageAt(folder: string): Package {
   return { name, version, license };
 }
 
+/** The names of the packages that an install of the one in `folder` brings, theirs too. */
+function dependenciesOf(root: string, folder: string): readonly string[] {
+  const { dependencies = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  const names = Object.keys(dependencies);
+  return [
+    ...new Set(names.flatMap((name) => [name, ...dependenciesOf(root, join(root, "node_modules", name))])),
+  ];
+}
+
 /** The folders of the packages of which a build holds code, such as "node_modules/hono". */
 function bundledFolders(builds: readonly Metafile[]): readonly string[] {
   const inputs = builds.flatMap(({ outputs }) =>
@@ -35,8 +44,7 @@ const purl = ({ name, version }: Package) => `pkg:npm/${name.replace("@", "%40")
 /** Nothing in it depends on when or where it was built, so two builds of one commit have the same bytes. */
 function billOfMaterials(root: string, bundled: readonly Package[]): unknown {
   const own = packageAt(root);
-  const { dependencies = {} } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-  const installed = Object.keys(dependencies).map((name) => packageAt(join(root, "node_modules", name)));
+  const installed = dependenciesOf(root, root).map((name) => packageAt(join(root, "node_modules", name)));
   const component = (type: string, one: Package, how?: string) => ({
     type,
     "bom-ref": purl(one),
