@@ -197,12 +197,8 @@ function requireRequest(request: unknown): asserts request is Request {
   const { url, headers } = (request ?? {}) as Partial<Request>;
   if (typeof url === "string" && URL.canParse(url) && typeof headers?.get === "function") return;
   const remedy =
-    "The handler itself takes only the former: with node:http or Express use toNodeHandler(backend).";
-  throw invalidOption(
-    "request",
-    "must be a web Request, or for connect and session one of node:http",
-    remedy,
-  );
+    "Wrap the handler for node:http or Express: toNodeHandler(backend). backend.connect and backend.session take their request too.";
+  throw invalidOption("request", "must be a web Request", remedy);
 }
 
 /** Browsers send an origin, so a request without one is not reported. */
