@@ -1,6 +1,5 @@
 // RSA keys of modules that several test files of one process share. No file draws one of them again.
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
-import { inject } from "vitest";
 
 export interface KeyPair {
   readonly privateKey: KeyObject;
@@ -8,9 +7,12 @@ export interface KeyPair {
 }
 
 export const LASTING_KEYS = 8;
-/** Commands such as the fleet of the examples run outside Vitest. */
-const isInVitest = process.env.VITEST !== undefined;
-const pool = isInVitest ? inject("rsaKeys").slice(0, LASTING_KEYS) : [];
+
+/** What pooled-keys.ts keeps for the process. Programs outside of Vitest import this folder too, and have none of it. */
+export const keptKeys = globalThis as {
+  lastingKeys?: string[];
+  realGenerateKeyPairSync?: (type: string, options: object) => unknown;
+};
 
 export function keyPair(pem: string): KeyPair {
   const privateKey = createPrivateKey(pem);
@@ -18,8 +20,9 @@ export function keyPair(pem: string): KeyPair {
 }
 
 export function lastingKeyPair(): KeyPair {
-  if (!isInVitest) return generateKeyPairSync("rsa", { modulusLength: 2048 });
-  const pem = pool.pop();
+  const { lastingKeys } = keptKeys;
+  if (lastingKeys === undefined) return generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const pem = lastingKeys.pop();
   if (pem === undefined)
     throw new Error("No lasting key is left. Raise LASTING_KEYS and the keys of key-pool.ts.");
   return keyPair(pem);

@@ -16,7 +16,7 @@ const METHODS: readonly (readonly [string, object, readonly string[]])[] = [
   ["process.stderr", process.stderr, ["write"]],
 ];
 /** What libraries and this folder keep in globalThis. */
-const KEPT = /^(__|VITEST|realGenerateKeyPairSync|regeneratorRuntime)/;
+const KEPT = /^(__|VITEST|realGenerateKeyPairSync|lastingKeys|regeneratorRuntime)/;
 
 function state(): Map<string, unknown> {
   const found = new Map<string, unknown>();

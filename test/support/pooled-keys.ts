@@ -2,13 +2,13 @@
 import crypto from "node:crypto";
 import { syncBuiltinESMExports } from "node:module";
 import { inject } from "vitest";
-import { keyPair, LASTING_KEYS } from "./lasting-keys.js";
+import { keptKeys, keyPair, LASTING_KEYS } from "./lasting-keys.js";
 
-type Generate = (type: string, options: object) => unknown;
-const kept = globalThis as { realGenerateKeyPairSync?: Generate };
-kept.realGenerateKeyPairSync ??= crypto.generateKeyPairSync as Generate;
-const real = kept.realGenerateKeyPairSync;
-const pool = inject("rsaKeys").slice(LASTING_KEYS);
+const keys = inject("rsaKeys");
+keptKeys.lastingKeys ??= keys.slice(0, LASTING_KEYS);
+keptKeys.realGenerateKeyPairSync ??= crypto.generateKeyPairSync as (type: string, options: object) => unknown;
+const real = keptKeys.realGenerateKeyPairSync;
+const pool = keys.slice(LASTING_KEYS);
 
 function draw(type: string, options: object): unknown {
   const isPooled = type === "rsa" && JSON.stringify(options) === JSON.stringify({ modulusLength: 2_048 });
