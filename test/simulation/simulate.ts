@@ -1,4 +1,5 @@
-// npm run simulate -- [--worlds N] [--seed S] [--workers W] [--state FILE] [--json] [--trace] [--html FILE] [--planted]
+// npm run simulate -- [--worlds N] [--seed S] [--workers W] [--state FILE] [--json] [--trace] [--html FILE] [--planted] [--repeat N]
+import { spawn } from "node:child_process";
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
@@ -126,6 +127,19 @@ async function plant(only: string, workers: number): Promise<number> {
   return missed === 0 ? 0 : 1;
 }
 
+/** Plays a world several times, each in a process of its own, and all but the first beside two busy loops. */
+async function repeat(seed: number, times: number): Promise<number> {
+  const digests = [(await carryOutApart({ seed, worlds: 1 })).digest];
+  const busy = [0, 1].map(() => spawn(process.execPath, ["-e", "for (;;);"]));
+  try {
+    while (digests.length < times) digests.push((await carryOutApart({ seed, worlds: 1 })).digest);
+  } finally {
+    for (const child of busy) child.kill();
+  }
+  console.log(digests.join("\n"));
+  return new Set(digests).size === 1 ? 0 : 1;
+}
+
 async function main(): Promise<number> {
   const { values } = parseArgs({
     options: {
@@ -138,6 +152,7 @@ async function main(): Promise<number> {
       only: { type: "string", default: "" },
       trace: { type: "boolean", default: false },
       html: { type: "string" },
+      repeat: { type: "string" },
     },
   });
   const [seed, worlds, workers] = [values.seed, values.worlds ?? "1", values.workers].map(Number) as [
@@ -147,6 +162,7 @@ async function main(): Promise<number> {
   ];
   if (![seed, worlds, workers].every(Number.isSafeInteger) || worlds < 1 || workers < 1)
     throw new Error("--seed, --worlds and --workers must be whole numbers, the latter two 1 or more.");
+  if (values.repeat !== undefined) return repeat(seed, Number(values.repeat));
   if (values.planted) return plant(values.only, workers);
   if (values.trace || values.html !== undefined) {
     const played = await carryOutApart({ seed, worlds: 1 });
