@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe } from "vitest";
 import type { Driver } from "./driver.js";
 import { startFirefox } from "./firefox.js";
 import { pageJourneys } from "./journeys.js";
+import { shownPages } from "./pages.js";
 import { startWebKit } from "./webkit.js";
 
 /** The first path that exists, of which one may be named in the environment. */
@@ -27,6 +28,7 @@ function describeIn(
     });
     afterAll(() => driver?.close());
     pageJourneys(() => driver);
+    shownPages(() => driver);
   });
 }
 

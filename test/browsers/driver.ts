@@ -37,7 +37,7 @@ export type CookiePolicy = "default" | "no third party" | "never";
 export type Ability = "console" | "partitioned cookies" | "secure cookies over http";
 
 export interface Driver {
-  /** Why the browser or its driver cannot do something. Each reason is shown by the title of a test that checks it. */
+  /** Why the browser or its driver cannot do something. A test prints each reason. */
   readonly lacks: Partial<Readonly<Record<Ability, string>>>;
   profile(cookies: CookiePolicy): Promise<Profile>;
   /** Ends every process of the browser. */
