@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "../../stores/temporary-folder.js";
 import { describeWithRedis } from "../../support/redis.js";
+import { describeWithSentinel } from "../../support/sentinel.js";
 
 const command = fileURLToPath(new URL("fleet.ts", import.meta.url));
 
@@ -27,5 +28,20 @@ describeWithRedis("the fleet", () => {
     const machines = "token request: client_credentials 200";
     expect(count(machines)).toBeLessThan(0.6 * count(machines, alone));
     expect(readFileSync(svg, "utf8")).toContain(`with Redis: ${count(machines)} in 16 s`);
+  });
+});
+
+describeWithSentinel("the fleet with Redis Sentinel", () => {
+  test("goes on when the primary is killed, with no failed call later than 3 s after the failover and no refresh token sent twice", async () => {
+    const args = ["--import", "tsx", command, "--seconds", "24", "--seed", "1", "--sentinel"];
+    // It exits with 1 for a refresh token that was reused, and a call that failed once the new primary was there for 3 s.
+    const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 200_000 });
+    const count = (what: string) =>
+      Number(stdout.match(new RegExp(`^${what} +(\\d+)$`, "m"))?.[1] ?? Number.NaN);
+    expect(count("failovers of Redis")).toBe(1);
+    expect(count("sessions that outlived a kill")).toBeGreaterThan(0);
+    expect(count("refresh tokens refused or reused")).toBe(0);
+    expect(count("failover: ms until the replica was the primary")).toBeLessThan(30_000);
+    expect(count("token request: refresh_token 200")).toBeGreaterThan(0);
   });
 });

@@ -6,6 +6,7 @@ import { Command } from "commander";
 import { createEmulator, type Emulator } from "../../../src/emulator/index.js";
 import { freePort } from "../../support/recording-server.js";
 import { startRedis } from "../../support/redis.js";
+import { startSentinels } from "../../support/sentinel.js";
 import { drawChart, type Series } from "./chart.js";
 import { driveMachine, drivePerson, World } from "./people.js";
 import { Replica, startProxy } from "./processes.js";
@@ -27,9 +28,13 @@ const { seconds, seed, svg, ...options } = new Command()
   .option("--seconds <n>", "how long it runs, from 1 to 120", Number, 30)
   .option("--seed <n>", "repeats the kills of another run", Number, randomInt(10_000))
   .option("--without-store", "each replica is on its own; only machines call, since sessions need a store")
+  .option(
+    "--sentinel",
+    "with three sentinels, which make the replica of Redis the primary when that is killed",
+  )
   .option("--svg <file>", "runs once more without a store, and draws the token requests of both")
   .parse()
-  .opts<{ seconds: number; seed: number; withoutStore?: true; svg?: string }>();
+  .opts<{ seconds: number; seed: number; withoutStore?: true; sentinel?: true; svg?: string }>();
 const stopped = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopped.abort());
 
@@ -47,7 +52,8 @@ process.exit(stopped.signal.aborted ? 130 : process.exitCode);
 
 /** Starts a fleet, uses it, and prints the counts. */
 async function run(withStore: boolean): Promise<Series> {
-  const redis = await startRedis();
+  const sentinels = options.sentinel === true ? await startSentinels() : undefined;
+  const redis = sentinels ?? (await startRedis());
   const emulator = createEmulator({
     tokenLifetimeSeconds: tokenSeconds + 2,
     rateLimit: { requests: 20, windowSeconds: tokenSeconds },
@@ -64,10 +70,14 @@ async function run(withStore: boolean): Promise<Series> {
     BASE_URL: baseUrl,
     TENANTS: tenants.join(),
     PRIVATE_KEY: register(emulator, url),
-    REDIS_URL: withStore ? redis.url : "",
+    REDIS_URL: withStore && "url" in redis ? redis.url : "",
+    SENTINELS: withStore && sentinels ? sentinels.ports.map((port) => `127.0.0.1:${port}`).join() : "",
     STORE_KEY: randomBytes(32).toString("hex"),
   };
-  while (replicas.length < 3) replicas.push(new Replica(await freePort(), settings));
+  while (replicas.length < 3) {
+    const library = replicas.length % 2 === 0 ? "redis" : "ioredis";
+    replicas.push(new Replica(await freePort(), { ...settings, SENTINEL_LIBRARY: library }));
+  }
 
   const over = new AbortController();
   setMaxListeners(0, over.signal);
@@ -89,7 +99,7 @@ async function run(withStore: boolean): Promise<Series> {
       const from = Date.now() - startedAt;
       world.redisBackAt = Number.POSITIVE_INFINITY;
       await redis.kill();
-      await world.pause(500 + 1_000 * random());
+      if (!sentinels) await world.pause(500 + 1_000 * random());
       await redis.restart();
       world.redisBackAt = Date.now();
       outages.push([from, world.redisBackAt - startedAt]);
@@ -104,11 +114,21 @@ async function run(withStore: boolean): Promise<Series> {
       ...(withStore ? tenants : []).map((tenant, index) =>
         drivePerson(world, tenant, index % 3 > 0 ? "login" : "launch"),
       ),
-      repeat(world, "kills of a replica", [3_000, 7_000], killReplica),
-      repeat(world, "kills of Redis", [6_000, 20_000], killRedis),
+      ...(sentinels ? [] : [repeat(world, "kills of a replica", [3_000, 7_000], killReplica)]),
+      sentinels
+        ? once(world, "failovers of Redis", (seconds * 1_000) / 2, killRedis)
+        : repeat(world, "kills of Redis", [6_000, 20_000], killRedis),
     ]);
     clearInterval(timer);
     const perSecond = countTokenRequests(world, startedAt);
+    for (const [from, to] of sentinels ? outages : []) {
+      world.counts.set("failover: ms of the slowest answer", world.slowestMs);
+      world.counts.set("failover: ms until the replica was the primary", to - from);
+      world.counts.set(
+        "failover: ms until the last call that failed",
+        Math.max(0, world.lastFailedAt - startedAt - from),
+      );
+    }
     print(withStore, world);
     return { perSecond, outages };
   } finally {
@@ -151,6 +171,20 @@ async function repeat(
     world.killedAt = Date.now();
     await kill(random);
   }
+}
+
+/** Kills once, in the middle. */
+async function once(
+  world: World,
+  what: string,
+  afterMs: number,
+  kill: (random: () => number) => Promise<void>,
+): Promise<void> {
+  await world.pause(afterMs);
+  if (world.over.aborted) return;
+  world.count(what);
+  world.killedAt = Date.now();
+  await kill(() => 0);
 }
 
 /** Counts what the service saw. Returns the token requests of machines in each second. */

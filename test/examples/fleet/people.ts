@@ -27,6 +27,10 @@ export class World {
   /** When something was killed last, and when Redis came back: never, as long as it is down. */
   killedAt = 0;
   redisBackAt = 0;
+  /** When the last answer arrived that was a failure of the store. */
+  lastFailedAt = 0;
+  /** How long the slowest answer took of those that were asked for after a kill. */
+  slowestMs = 0;
 
   constructor(emulator: Emulator, url: string, over: AbortSignal) {
     this.emulator = emulator;
@@ -61,6 +65,8 @@ export class World {
       if (location === "" || code !== "") this.count(`${what}: ${status} ${code}`);
       const isExcused =
         code === "replica_lost" || (code === "store_unavailable" && sentAt < this.redisBackAt + reconnectMs);
+      if (this.killedAt > 0) this.slowestMs = Math.max(this.slowestMs, Date.now() - sentAt);
+      if (code === "store_unavailable") this.lastFailedAt = Date.now();
       if (status >= 500 && !isExcused) this.wrong.push(`${what}: ${status} ${code}`);
       if (Array.isArray(body) && body[0].id !== tenantId) this.wrong.push(`${what}: the answer of another`);
       return code === "" ? { status, location, session: body.session } : { status };

@@ -1,7 +1,8 @@
 // One replica of a backend: sessions of people, and calls of machines. What must outlive it is in Redis.
 import { createServer } from "node:http";
 import { setTimeout } from "node:timers/promises";
-import { createClient } from "redis";
+import { Redis } from "ioredis";
+import { createClient, createSentinel } from "redis";
 import { createBackend, toNodeHandler } from "../../../src/backend/index.js"; // yours: "bivariant/backend"
 // yours: "bivariant"
 import {
@@ -15,13 +16,35 @@ import { encryptedStore } from "../../../src/stores/encrypted.js"; // yours: "bi
 import { redisStore } from "../../../src/stores/redis.js"; // yours: "bivariant/stores/redis"
 
 const { PORT, PUBLIC_URL, BASE_URL: baseUrl = "", TENANTS = "" } = process.env;
-const { REDIS_URL, STORE_KEY, PRIVATE_KEY: privateKey = "" } = process.env;
+const { REDIS_URL, SENTINELS, SENTINEL_LIBRARY, STORE_KEY, PRIVATE_KEY: privateKey = "" } = process.env;
 
 // Without the offline queue, a request that comes while Redis is down is answered at once, with a 503. A replica
 // can start at such a time, but otherwise it waits for its connection: its first requests would find no store.
-const client = createClient({ url: REDIS_URL ?? "", disableOfflineQueue: true }).on("error", () => {});
-if (REDIS_URL) await Promise.race([client.connect(), setTimeout(2_000)]);
-const store = REDIS_URL ? encryptedStore(redisStore(client, { prefix: "fleet" }), STORE_KEY) : undefined;
+async function connectClient() {
+  if (SENTINELS && SENTINEL_LIBRARY === "ioredis") {
+    const settings = { name: "fleet", sentinels: nodes(SENTINELS), enableOfflineQueue: false };
+    const client = new Redis({ ...settings, lazyConnect: true }).on("error", () => {});
+    return { client, connecting: client.connect() };
+  }
+  if (SENTINELS) {
+    const client = createSentinel({
+      ...{ name: "fleet", sentinelRootNodes: nodes(SENTINELS), scanInterval: 500 },
+      nodeClientOptions: { disableOfflineQueue: true },
+    }).on("error", () => {});
+    return { client, connecting: client.connect() };
+  }
+  const client = createClient({ url: REDIS_URL ?? "", disableOfflineQueue: true }).on("error", () => {});
+  return { client, connecting: client.connect() };
+}
+/** `host:port`, several with commas between them. */
+function nodes(text: string) {
+  return text
+    .split(",")
+    .map((node) => ({ host: node.split(":")[0] ?? "", port: Number(node.split(":")[1]) }));
+}
+const redis = REDIS_URL || SENTINELS ? await connectClient() : undefined;
+await Promise.race([redis?.connecting.catch(() => {}), setTimeout(2_000)]);
+const store = redis && encryptedStore(redisStore(redis.client, { prefix: "fleet" }), STORE_KEY);
 
 const keyId = "fleet";
 const redirectUri = `${PUBLIC_URL}/auth/callback`;
@@ -60,6 +83,8 @@ async function answer(request: Request): Promise<Response> {
   }
 }
 
-createServer(toNodeHandler(answer)).listen(Number(PORT), "127.0.0.1", () => console.log("Ready"));
+createServer(toNodeHandler(answer)).listen(Number(PORT), process.env.HOST ?? "127.0.0.1", () =>
+  console.log("Ready"),
+);
 // It ends with the process that started it.
 process.stdin.resume().once("end", () => process.exit());
