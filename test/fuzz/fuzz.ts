@@ -48,7 +48,8 @@ export function shareOut(parsers: readonly Parser[], inputs: number): Map<Parser
 }
 
 export async function fuzz(parser: Parser, inputs: number, options: FuzzOptions): Promise<Figures> {
-  const outcomes: Record<string, number> = {};
+  // A page's code may be any word, `constructor` too.
+  const outcomes: Record<string, number> = Object.create(null);
   const broken: string[] = [];
   let slowest = { microseconds: 0, text: "" };
   let heap = 0;
