@@ -29,6 +29,8 @@ export class Person {
   /** When each cookie ends, by its Max-Age. */
   readonly #cookieEnds = new Map<string, number>();
   #session: Session | undefined;
+  /** The session that a logout ends or has ended, perhaps beside a visit. */
+  #loggedOut: Session | undefined;
   #logins = 0;
   /** Sign-ins that are not over. The cookie of one replaces that of another tab. */
   #signingIn = 0;
@@ -174,7 +176,7 @@ export class Person {
       if (status === 401 && endings.test(code) && this.#session === session) {
         this.#session = undefined;
         const why = `${code} ${reason ?? ""}`;
-        if (!/outcome_unknown/.test(why) && !this.#isExcused(session))
+        if (!/outcome_unknown/.test(why) && this.#loggedOut !== session && !this.#isExcused(session))
           rules.break("sessions last", `${this.userId} loses a session: ${why.trim()}`);
       }
       return false;
@@ -203,6 +205,7 @@ export class Person {
   async logOut(at: SimulatedProcess): Promise<boolean> {
     const session = this.#session;
     if (session === undefined) return true;
+    this.#loggedOut = session;
     const answer = await this.#browser(at).post("/auth/logout", {}, this.#headers(session));
     this.#world.note(`${this.userId} logs out at ${at.name}: ${answer.status}`);
     // Whether it ended or not, it may have ended.
