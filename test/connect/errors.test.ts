@@ -332,6 +332,9 @@ test("a wrong client secret of Variant B has a cause that names the admin area a
 });
 
 test.each([429, 503])("a renewal in the background sends one request when it meets a %i", async (status) => {
+  // Files share a process, so there may be timers of others.
+  const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+  const before = timers();
   let requests = 0;
   const first100s = { access_token: "token", expires_in: 100 };
   const fetch = async () => (requests++ === 0 ? Response.json(first100s) : new Response("{}", { status }));
@@ -343,6 +346,5 @@ test.each([429, 503])("a renewal in the background sends one request when it mee
   expect(await auth.getAccessToken()).toBe(first);
   await Promise.all(renewals);
   expect(requests).toBe(2);
-  const timers = process.getActiveResourcesInfo().filter((name) => name === "Timeout");
-  expect(timers.length).toBeLessThanOrEqual(1);
+  expect(timers()).toBeLessThanOrEqual(Math.max(1, before));
 });
