@@ -1,6 +1,7 @@
-// Firefox and WebKit make the same journeys. What the long tests beside the code check in Chromium alone is not repeated.
+// Chromium, Firefox and WebKit make the same journeys. What long tests beside the code check in Chromium alone is not repeated.
 import { existsSync } from "node:fs";
 import { afterAll, beforeAll, describe } from "vitest";
+import { startChromium } from "./chromium.js";
 import type { Driver } from "./driver.js";
 import { startFirefox } from "./firefox.js";
 import { pageJourneys } from "./journeys.js";
@@ -17,14 +18,14 @@ function describeIn(
   name: string,
   needs: string,
   programs: readonly (string | undefined)[],
-  start: (...programs: string[]) => Promise<Driver>,
+  start: (...programs: [string, ...string[]]) => Promise<Driver>,
 ): void {
   const isMissing = programs.includes(undefined);
   if (isMissing) console.warn(`skipped: "${name}" needs ${needs}`);
   describe.skipIf(isMissing)(name, () => {
     let driver: Driver;
     beforeAll(async () => {
-      driver = await start(...(programs as string[]));
+      driver = await start(...(programs as [string, ...string[]]));
     });
     afterAll(() => driver?.close());
     pageJourneys(() => driver);
@@ -32,6 +33,12 @@ function describeIn(
   });
 }
 
+describeIn(
+  "Chromium",
+  "Chromium (Debian: apt-get install chromium; or name one in CHROMIUM)",
+  [program(process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")],
+  startChromium,
+);
 describeIn(
   "Firefox",
   "Firefox (Debian: apt-get install firefox-esr; or name one in FIREFOX)",
@@ -51,5 +58,5 @@ describeIn(
     ),
     program(process.env.XVFB, "/usr/bin/Xvfb"),
   ],
-  (driver = "", browser = "", xvfb = "") => startWebKit({ driver, browser, xvfb }),
+  (driver, browser = "", xvfb = "") => startWebKit({ driver, browser, xvfb }),
 );

@@ -1,4 +1,4 @@
-// What a journey needs of a browser, and what its driver lacks. Firefox and WebKit each have a driver of this shape.
+// What a journey needs of a browser, and what its driver lacks. Each browser has a driver of this shape.
 import { expect } from "vitest";
 
 /** A page, or a frame in it. */
@@ -34,7 +34,11 @@ export interface Profile {
 export type CookiePolicy = "default" | "no third party" | "never";
 
 /** What not every browser can do. */
-export type Ability = "console" | "partitioned cookies" | "secure cookies over http";
+export type Ability =
+  | "console"
+  | "partitioned cookies"
+  | "secure cookies over http"
+  | "a setting that blocks partitioned cookies";
 
 export interface Driver {
   /** Why the browser or its driver cannot do something. A test prints each reason. */

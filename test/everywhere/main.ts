@@ -1,5 +1,6 @@
-// Runs the cases in every runtime, each with the packed package in an empty project: `npm run everywhere`. `--only bun,deno`
-// chooses, `--write` renews the table in src/client/README.md. Exit code 1 if a case fails where nothing is lacking.
+// Runs the cases in every runtime, each with the packed package in an empty project, and the journeys of test/browsers in
+// every browser: `npm run everywhere`. `--only Bun,Deno` chooses runtimes, `--runtimes` leaves the browsers out, `--write` renews the
+// tables in src/client/README.md. Exit code 1 if a case fails where nothing is lacking.
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -121,6 +122,25 @@ async function inWorkerd(folder: string): Promise<Results> {
   }
 }
 
+/** The journeys of test/browsers, by browser and title. A browser that is not installed has none. */
+async function inBrowsers(folder: string): Promise<ReadonlyMap<string, Results>> {
+  const report = join(folder, "browsers.json");
+  const vitest = join(root, "node_modules/vitest/vitest.mjs");
+  const options = ["--project", "long", "--reporter", "json", "--outputFile", report];
+  await run(root, process.execPath, [vitest, "run", ...options, "test/browsers"]);
+  const { testResults } = JSON.parse(readFileSync(report, "utf8"));
+  const found = new Map<string, Record<string, string>>();
+  for (const { assertionResults } of testResults)
+    for (const { ancestorTitles, title, status, failureMessages } of assertionResults) {
+      const [browser, ...parts] = ancestorTitles as string[];
+      const name = [...parts, title].join(" ").replaceAll("|", "/");
+      if (browser === undefined || /lacks is named$/.test(name)) continue;
+      const result = status === "passed" ? "" : (failureMessages[0] ?? "it was not run");
+      found.set(browser, { ...found.get(browser), [name]: result });
+    }
+  return found;
+}
+
 function start(name: string, folder: string): Promise<Results> {
   const bin = (path: string) => join(folder, "node_modules", path);
   if (name === "workerd") return inWorkerd(folder);
@@ -135,16 +155,18 @@ const cell = (name: string, runtime: string, result: string | undefined) => {
   return lacking ? `- (${lacking})` : result === "" ? "yes" : "**no**";
 };
 
-function tableOf(found: ReadonlyMap<string, Results>): string {
+function tableOf(found: ReadonlyMap<string, Results>, names: readonly string[]): string {
   const head = ["", ...found.keys()];
-  const rows = Object.keys(cases).map((name) => [
+  const rows = names.map((name) => [
     name,
     ...[...found].map(([runtime, results]) => cell(name, runtime, results[name])),
   ]);
   return [head, head.map(() => "---"), ...rows].map((row) => `| ${row.join(" | ")} |`).join("\n");
 }
 
-const { values } = parseArgs({ options: { only: { type: "string" }, write: { type: "boolean" } } });
+const { values } = parseArgs({
+  options: { only: { type: "string" }, runtimes: { type: "boolean" }, write: { type: "boolean" } },
+});
 const wanted = names.filter((name) => (values.only?.split(",") ?? names).includes(name));
 const folder = mkdtempSync(join(tmpdir(), "everywhere-"));
 try {
@@ -173,9 +195,16 @@ try {
     console.error(`${name}...`);
     found.set(name, await start(name, app));
   }
-  const table = tableOf(found);
+  if (!values.runtimes) console.error("The browsers...");
+  const browsers = values.runtimes ? new Map<string, Results>() : await inBrowsers(folder);
+  const journeys = [...new Set([...browsers.values()].flatMap((results) => Object.keys(results)))];
+  const tables = [
+    tableOf(found, Object.keys(cases)),
+    ...(values.runtimes ? [] : [tableOf(browsers, journeys)]),
+  ];
+  const table = tables.join("\n\n");
   console.log(table);
-  for (const [runtime, results] of found)
+  for (const [runtime, results] of [...found, ...browsers])
     for (const [name, result] of Object.entries(results)) {
       if (result === "") continue;
       console.error(`${runtime}: ${name}: ${result}`);
