@@ -47,7 +47,7 @@ export async function startWebKit({ driver, browser, xvfb }: WebKitPrograms): Pr
     lacks: {
       console: "WebKitWebDriver has no events, and a session of automation prints no console",
       "secure cookies over http": "WebKit keeps a Secure cookie only over https, on loopback too",
-      "partitioned cookies": "libsoup knows no Partitioned, and cookies of third parties are blocked",
+      "partitioned cookies": "they are Secure, and the test sites are plain http",
     },
     async profile(cookies) {
       // A page may open a window without a click.
