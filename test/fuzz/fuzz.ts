@@ -47,6 +47,16 @@ export function shareOut(parsers: readonly Parser[], inputs: number): Map<Parser
   return new Map(parsers.map((parser) => [parser, Math.ceil((inputs * parser.share) / all)]));
 }
 
+/** What breaks of so many inputs, over all parsers, in sentences. */
+export async function brokenBy(parsers: readonly Parser[], inputs: number): Promise<readonly string[]> {
+  const broken: string[] = [];
+  for (const [parser, share] of shareOut(parsers, inputs)) {
+    const figures = await fuzz(parser, share, { seed: 1 });
+    for (const one of figures.broken) broken.push(`${parser.name}: ${one}`);
+  }
+  return broken;
+}
+
 export async function fuzz(parser: Parser, inputs: number, options: FuzzOptions): Promise<Figures> {
   // A page's code may be any word, `constructor` too.
   const outcomes: Record<string, number> = Object.create(null);
