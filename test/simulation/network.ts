@@ -82,7 +82,8 @@ export function networkOf(world: World, from: Owner & { readonly index: number }
         note(`${what} -> ${response.status}`);
         settle(() => {
           const seconds = Number(response.headers.get("retry-after"));
-          if (isForToken && response.status === 429) rules.limited(scheduler.now, name, tenantId, seconds);
+          if (fields && response.status === 429)
+            rules.limited(scheduler.now, name, tenantId, fields, seconds);
           if (response.status === 401) rules.unauthorized(scheduler.now, name, tenantId, bearer);
           if (issued !== undefined) rules.delivered(scheduler.now, name, tenantId, issued);
           resolve(response);

@@ -42,6 +42,10 @@ export interface TokenFields {
   readonly refreshToken?: string | undefined;
 }
 
+/** Each variant has a token endpoint, and a rate limit is that of one. A customer that moves has both. */
+const endpointOf = (tenantId: string, { assertion }: TokenFields) =>
+  `${tenantId} ${assertion === undefined ? "B" : "A"}`;
+
 interface Issued {
   readonly tenantId: string;
   /** Whom it acts for; `undefined` for a machine. */
@@ -118,10 +122,11 @@ export class Rules {
     fields: TokenFields,
   ): void {
     const { grant, assertion, code, refreshToken } = fields;
-    const closedUntil = this.#closedUntil.get(`${process} ${tenantId}`) ?? 0;
+    const endpoint = endpointOf(tenantId, fields);
+    const closedUntil = this.#closedUntil.get(`${process} ${endpoint}`) ?? 0;
     if (at < closedUntil)
       this.break("Retry-After", `${process} asks for ${tenantId} ${Math.round(closedUntil - at)} ms early`);
-    const fleet = this.#fleetClosed.get(tenantId);
+    const fleet = this.#fleetClosed.get(endpoint);
     if (this.#isGateShared && fleet && at > fleet.from && at < fleet.until)
       this.break(
         "Retry-After in the fleet",
@@ -226,14 +231,21 @@ export class Rules {
     this.#refusals.set(name, (this.#refusals.get(name) ?? 0) + 1);
   }
 
-  limited(at: number, process: string, tenantId: string, retryAfterSeconds: number): void {
-    const name = `${process} ${tenantId}`;
+  limited(
+    at: number,
+    process: string,
+    tenantId: string,
+    fields: TokenFields,
+    retryAfterSeconds: number,
+  ): void {
+    const endpoint = endpointOf(tenantId, fields);
+    const name = `${process} ${endpoint}`;
     const until = at + 1_000 * retryAfterSeconds * rateTolerance - 5;
     this.#closedUntil.set(name, Math.max(this.#closedUntil.get(name) ?? 0, until));
     // What is on its way when the store learns of it cannot be stopped.
     const from = at + 2_000;
-    if ((this.#fleetClosed.get(tenantId)?.until ?? 0) < until)
-      this.#fleetClosed.set(tenantId, { from, until });
+    if ((this.#fleetClosed.get(endpoint)?.until ?? 0) < until)
+      this.#fleetClosed.set(endpoint, { from, until });
   }
 
   /** A call leaves a process, for a person or for a machine. */
@@ -241,8 +253,9 @@ export class Rules {
     const token = this.#tokens.get(bearer);
     const sent = `${process} ${bearer}`;
     if (!this.#firstSent.has(sent)) this.#firstSent.set(sent, at);
-    // Callers that had got it in the same instant may send it.
-    if (at > (this.#refusedTokens.get(sent) ?? at))
+    // Callers that had got it in the same instant may send it. A store that fails over may bring back a token of before the last
+    // refused one, which alone is remembered.
+    if (at > (this.#refusedTokens.get(sent) ?? at) && !this.#mayLose)
       this.break("a refused token is not sent again", `${process} sends one for ${userId ?? tenantId}`);
     if (token === undefined) this.break("tenant isolation", `${process} sends a token that was never issued`);
     else if (token.tenantId !== tenantId)
