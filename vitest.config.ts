@@ -41,6 +41,8 @@ const generatedForConsumer = {
 
 const long = "test/**/*.long.test.ts";
 const isolated = "test/**/*.isolated.test.ts";
+/** Journeys in three browsers, which `npm run test:browsers` and `npm run everywhere` make. */
+const browsers = "test/**/*.browser.test.ts";
 
 const config: ViteUserConfig = defineConfig({
   test: {
@@ -54,7 +56,7 @@ const config: ViteUserConfig = defineConfig({
           name: "short",
           isolate: false,
           include: ["test/**/*.test.ts"],
-          exclude: [long, isolated],
+          exclude: [long, isolated, browsers],
         },
       },
       { resolve: { alias }, test: { ...shared, name: "isolated", include: [isolated] } },
@@ -63,6 +65,7 @@ const config: ViteUserConfig = defineConfig({
         resolve: { alias },
         test: { ...shared, name: "long", include: [long], testTimeout: 300_000 },
       },
+      { resolve: { alias }, test: { ...shared, name: "browsers", include: [browsers] } },
     ],
   },
 });

@@ -48,6 +48,9 @@ export interface Driver {
   close(): Promise<void>;
 }
 
+/** For so long a driver waits for the answer to a command. Now and then a browser never gives one. */
+export const commandMs = 20_000;
+
 /** Waits until an expression is true in a place, which may be loading. */
 export async function until(place: Place, expression: string): Promise<void> {
   const isTrue = () => place.evaluate<boolean>(`Boolean(${expression})`).catch(() => false);

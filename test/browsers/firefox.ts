@@ -5,7 +5,15 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { WebSocket } from "ws";
-import { asJson, type CookiePolicy, type Driver, type Place, type Profile, type Tab } from "./driver.js";
+import {
+  asJson,
+  type CookiePolicy,
+  commandMs,
+  type Driver,
+  type Place,
+  type Profile,
+  type Tab,
+} from "./driver.js";
 
 /** `network.cookie.cookieBehavior`. By default cookies of third parties are partitioned by the site of the tab. */
 const COOKIE_BEHAVIOR: Record<CookiePolicy, number> = { default: 5, "no third party": 1, never: 2 };
@@ -73,9 +81,11 @@ async function launch(program: string): Promise<Firefox> {
   const send = (method: string, params: object = {}): Promise<Result> =>
     new Promise((resolve, reject) => {
       lastId += 1;
-      waiting.set(lastId, ({ type, result, error, message }) =>
-        type === "success" ? resolve(result) : reject(new Error(`${method}: ${error}: ${message}`)),
-      );
+      const timer = setTimeout(() => reject(new Error(`${method}: no answer`)), commandMs);
+      waiting.set(lastId, ({ type, result, error, message }) => {
+        clearTimeout(timer);
+        type === "success" ? resolve(result) : reject(new Error(`${method}: ${error}: ${message}`));
+      });
       socket.send(JSON.stringify({ id: lastId, method, params }));
     });
   await send("session.new", { capabilities: {} });

@@ -4,7 +4,15 @@ import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { vi } from "vitest";
 import { freePort } from "../support/recording-server.js";
-import { asJson, type CookiePolicy, type Driver, type Place, type Profile, type Tab } from "./driver.js";
+import {
+  asJson,
+  type CookiePolicy,
+  commandMs,
+  type Driver,
+  type Place,
+  type Profile,
+  type Tab,
+} from "./driver.js";
 
 const POLICY: Record<CookiePolicy, string[]> = {
   default: [],
@@ -26,23 +34,37 @@ export async function startWebKit({ driver, browser, xvfb }: WebKitPrograms): Pr
     stdio: ["ignore", "ignore", "ignore", "pipe"],
   });
   const [number] = await once(display.stdio[3] as Readable, "data");
-  const port = await freePort("127.0.0.1");
   const environment = { DISPLAY: `:${String(number).trim()}`, GDK_BACKEND: "x11", NO_AT_BRIDGE: "1" };
-  const process_ = spawn(driver, [`--port=${port}`], {
-    env: { ...process.env, ...environment },
-    stdio: "ignore",
-  });
-  const ended = Promise.all([once(display, "close"), once(process_, "close")]);
-  const send: Send = async (method, path, body) => {
-    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
-      method,
-      ...(body && { body: JSON.stringify(body) }),
+
+  /** A driver of its own for each profile, which ends with its browsers, also if one of them hangs. */
+  async function startDriver(): Promise<{ readonly send: Send; end(): Promise<void> }> {
+    const port = await freePort("127.0.0.1");
+    const child = spawn(driver, [`--port=${port}`], {
+      env: { ...process.env, ...environment },
+      stdio: "ignore",
+      detached: true,
     });
-    const { value } = (await response.json()) as { value: { error?: string; message?: string } | null };
-    if (!response.ok) throw new Error(`${path}: ${value?.error}: ${value?.message}`);
-    return value;
-  };
-  await vi.waitFor(() => send("GET", "/status"), { timeout: 20_000 });
+    const ended = once(child, "close");
+    const send: Send = async (method, path, body) => {
+      const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+        method,
+        ...(body && { body: JSON.stringify(body) }),
+        signal: AbortSignal.timeout(commandMs),
+      });
+      const { value } = (await response.json()) as { value: { error?: string; message?: string } | null };
+      if (!response.ok) throw new Error(`${path}: ${value?.error}: ${value?.message}`);
+      return value;
+    };
+    await vi.waitFor(() => send("GET", "/status"), { timeout: 20_000 });
+    return {
+      send,
+      async end() {
+        process.kill(-(child.pid ?? 0), "SIGKILL");
+        await ended;
+      },
+    };
+  }
+
   return {
     lacks: {
       console: "WebKitWebDriver has no events, and a session of automation prints no console",
@@ -50,21 +72,21 @@ export async function startWebKit({ driver, browser, xvfb }: WebKitPrograms): Pr
       "partitioned cookies": "they are Secure, and the test sites are plain http",
     },
     async profile(cookies) {
+      const { send, end } = await startDriver();
       // A page may open a window without a click.
       const args = ["--automation", "--javascript-can-open-windows-automatically=true", ...POLICY[cookies]];
       const options = { "webkitgtk:browserOptions": { binary: browser, args } };
       const { sessionId } = await send("POST", "/session", { capabilities: { alwaysMatch: options } });
-      return profileOf((method, path, body) => send(method, `/session/${sessionId}${path}`, body));
+      return profileOf((method, path, body) => send(method, `/session/${sessionId}${path}`, body), end);
     },
     async close() {
-      process_.kill();
       display.kill();
-      await ended;
+      await once(display, "close");
     },
   };
 }
 
-async function profileOf(send: Send): Promise<Profile> {
+async function profileOf(send: Send, end: () => Promise<void>): Promise<Profile> {
   const first: string = await send("GET", "/window");
   const tabs = new Set<string>();
 
@@ -120,6 +142,6 @@ async function profileOf(send: Send): Promise<Profile> {
       if (handle === undefined) throw new Error("no window was opened");
       return tabOf(handle);
     },
-    close: () => send("DELETE", ""),
+    close: end,
   };
 }

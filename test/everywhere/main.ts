@@ -126,8 +126,8 @@ async function inWorkerd(folder: string): Promise<Results> {
 async function inBrowsers(folder: string): Promise<ReadonlyMap<string, Results>> {
   const report = join(folder, "browsers.json");
   const vitest = join(root, "node_modules/vitest/vitest.mjs");
-  const options = ["--project", "long", "--reporter", "json", "--outputFile", report];
-  await run(root, process.execPath, [vitest, "run", ...options, "test/browsers"]);
+  const options = ["--project", "browsers", "--reporter", "json", "--outputFile", report];
+  await run(root, process.execPath, [vitest, "run", ...options]);
   const { testResults } = JSON.parse(readFileSync(report, "utf8"));
   const found = new Map<string, Record<string, string>>();
   for (const { assertionResults } of testResults)

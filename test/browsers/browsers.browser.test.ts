@@ -22,7 +22,8 @@ function describeIn(
 ): void {
   const isMissing = programs.includes(undefined);
   if (isMissing) console.warn(`skipped: "${name}" needs ${needs}`);
-  describe.skipIf(isMissing)(name, () => {
+  // A browser now and then loses a command or a window on a busy machine: a journey begins anew then, in a new profile.
+  describe.skipIf(isMissing)(name, { retry: 2, timeout: 90_000 }, () => {
     let driver: Driver;
     beforeAll(async () => {
       driver = await start(...(programs as [string, ...string[]]));
