@@ -13,7 +13,7 @@ const shared = {
   hookTimeout: 90_000,
   expect: { poll: { timeout: 20_000 } },
   globalSetup: "test/support/key-pool.ts",
-  setupFiles: ["test/support/pooled-keys.ts", "test/support/leaks.ts"],
+  setupFiles: ["test/support/pooled-keys.ts"],
 };
 
 /** The generated code of the example consumer imports the package, which is not built while its source is tested. */
@@ -55,6 +55,7 @@ const config: ViteUserConfig = defineConfig({
           ...shared,
           name: "short",
           isolate: false,
+          setupFiles: [...shared.setupFiles, "test/support/leaks.ts"],
           include: ["test/**/*.test.ts"],
           exclude: [long, isolated, browsers],
         },
