@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
+import { randomOf } from "../../test/simulation/random.js";
 import { git } from "./git.js";
 import { inTurn, partOf, testsFor } from "./trial.js";
 
@@ -69,19 +70,8 @@ export function mutantsOf(source: string, text: string): Mutant[] {
   return found;
 }
 
-/** Returns numbers from 0 to 1, the same for the same seed (mulberry32). */
-function drawer(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 export function sample<T>(rows: readonly T[], count: number, seed: number): T[] {
-  const draw = drawer(seed);
+  const draw = randomOf(seed);
   const keyed = rows.map((row) => [draw(), row] as const);
   return keyed
     .sort(([a], [b]) => a - b)

@@ -1,5 +1,4 @@
 /** `createAuth`, and the tokens of a machine credential, from the store if it has one, otherwise from the endpoint. */
-
 import { type AuthOptions, ownAuthNames, resolveAuthOptions, type TargetOptions } from "../client-options.js";
 import { deadlineIn } from "../clock.js";
 import {
@@ -15,8 +14,7 @@ import { parseRetryAfterMs, retryWaitMs, sleep } from "../http/backoff.js";
 import type { NamesOf } from "../option-names.js";
 import { requireOptions } from "../options.js";
 import { parseTarget } from "../variants/target.js";
-import type { Emit } from "./auth.js";
-import { type AccessToken, type Auth, createAccessToken } from "./auth.js";
+import { type AccessToken, type Auth, createAccessToken, type Emit } from "./auth.js";
 import {
   type CredentialDriver,
   driverOf,

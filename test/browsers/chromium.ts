@@ -13,7 +13,7 @@ function placeOf(frame: () => Promise<Frame>): Place {
     frame: (selector) =>
       placeOf(async () => {
         const found = await (await (await frame()).$(selector))?.contentFrame();
-        if (!found) throw new Error(`${selector} is no frame`);
+        if (!found) throw new Error(`${selector} is not a frame`);
         return found;
       }),
   };

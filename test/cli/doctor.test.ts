@@ -155,7 +155,7 @@ describe("doctor finds the trouble before it sends a credential:", () => {
   const none = { options: onlyIn("B"), env: { ...noPlugin, ...noAccount } };
   const incomplete = { options: onlyIn("A"), env: { BIVARIANT_B_CLIENT_ID: "" } };
   const troubled: readonly Trouble[] = [
-    ["a base URL that is none", { ...noBaseUrl, ...unreachable }, at("customer.example")],
+    ["a base URL that is not a URL", { ...noBaseUrl, ...unreachable }, at("customer.example")],
     ["plain http", { ...noBaseUrl, ...unreachable }, at("http://customer.example")],
     ["no server", noServer, at(closedUrl), /^reachability: .*ECONNREFUSED.*NO_PROXY/m],
     ["a port that fetch blocks", noServer, at("http://127.0.0.1:1"), /\(fetch blocks this port\)\./],

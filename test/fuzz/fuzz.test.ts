@@ -11,7 +11,7 @@ test("inputs of all parsers are answered by a value or an error of the package",
 const noText = { variant: "B", toString: null };
 test.each([
   {
-    name: "a document whose version has a toString that is no function",
+    name: "a document whose version has a toString that is not a function",
     parser: "document",
     text: JSON.stringify({ openapi: noText, paths: {} }),
     code: "document_version_unsupported",

@@ -8,14 +8,12 @@
  *
  * There are no timers: tokens are renewed when they are used. All state is in the instance.
  */
-
 import type { ResolvedAuthOptions } from "../../client-options.js";
 import { countdown, deadlineIn, type ResolvedClock, zero } from "../../clock.js";
 import { failureOf, isRateLimitedError, isTransportError, locate, type Variant } from "../../errors.js";
 import { backoffMs } from "../../http/backoff.js";
 import type { NamesOf } from "../../option-names.js";
 import { requireOptions, requireSignal } from "../../options.js";
-import type { InheritedOptions } from "../auth.js";
 import {
   type AccessToken,
   type Auth,
@@ -23,6 +21,7 @@ import {
   callSupport,
   type Emit,
   emitter,
+  type InheritedOptions,
   type RequestEvents,
   type TokenOptions,
 } from "../auth.js";

@@ -75,7 +75,7 @@ export class TestKeys {
 
   /** Returns the public half of the plugin's test key, which is made now if there was none. */
   jwksFor(plugin: PluginIdentity): { keys: TestKey[] } {
-    const key = this.find(plugin) ?? { ...keyNumber(this.#keys.size), kid: "test-key" };
+    const key = this.find(plugin) ?? { ...testKeyAt(this.#keys.size), kid: "test-key" };
     this.#keys.set(nameOf(plugin), key);
     const { kty = "", n = "", e = "", kid = "" } = key;
     return { keys: [{ kty, n, e, kid }] };
@@ -91,7 +91,7 @@ function nameOf({ tenantId, clientId }: PluginIdentity): string {
 }
 
 /** The first ones are fixed, because it takes 0.2 s to make one. */
-function keyNumber(index: number): TestKey {
+function testKeyAt(index: number): TestKey {
   const fixed = fixedKeys[index];
   const privateKey =
     fixed === undefined

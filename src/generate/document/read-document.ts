@@ -130,7 +130,7 @@ function checkVersion(document: Document): string {
   const { openapi, swagger } = document.root;
   // Unquoted in YAML it is a number.
   if (swagger === "2.0" || swagger === 2) return "Swagger 2.0";
-  // An object may have a `toString` that is no function.
+  // An object may have a `toString` that is not a function.
   if (typeof openapi !== "object" && /^3\.[012](?:\.\d+)?$/.test(String(openapi)))
     return `OpenAPI ${openapi}`;
   const found = openapi ?? swagger;
