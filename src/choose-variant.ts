@@ -1,5 +1,4 @@
 /** Chooses the variant if credentials of both are configured, and explains an answer from the wrong endpoint. */
-
 import { type Emit, emit as emitEvent, emitter } from "./auth/auth.js";
 import { credentialMissing, type MachineCredential } from "./auth/credentials/credential.js";
 import { SharedTask } from "./auth/lifecycle/shared-task.js";

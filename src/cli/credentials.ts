@@ -1,5 +1,4 @@
 /** The credentials that the settings describe, with their secrets from files or the environment. */
-
 import { ConfigurationError, type Variant } from "../errors.js";
 import { type AccountSettings, type PluginSettings, readSecretFrom, unfoldPem } from "../internal.js";
 import { openFileOf } from "./arguments.js";

@@ -1,5 +1,4 @@
 /** Prints results on stdout, and notes and progress on stderr, with colour on terminals only. */
-
 import type { Detection, Evidence } from "../errors.js";
 import { questionOf, type ServiceEvent } from "../internal.js";
 

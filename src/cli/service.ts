@@ -1,5 +1,4 @@
 /** Opens the service that the settings describe and gets its token, with notes while the user waits. */
-
 import { ConfigurationError, isRateLimitedError, isTokenRequestError, type Variant } from "../errors.js";
 import {
   type AccessToken,

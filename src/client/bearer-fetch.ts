@@ -2,7 +2,6 @@
  * A request with the bearer: if that is refused, the token is renewed and the request sent once more; redirects are
  * followed by hand, so that the bearer never leaves the base URL.
  */
-
 import type { RequestEvents } from "../auth/auth.js";
 import { type AccessToken, type Auth, callSupport } from "../auth/auth.js";
 import type { PersonRequiredError } from "../auth/person/stored-grant.js";

@@ -1,5 +1,4 @@
 /** Tries the cases against one deployment, one after the other, and yields each result as it comes. */
-
 import type { NamesOf } from "../option-names.js";
 import type { CaseDefinition, ContractCase, ContractResult, Verdict } from "./case.js";
 import { allCases } from "./cases/all.js";

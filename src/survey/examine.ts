@@ -1,5 +1,4 @@
 /** Examines one customer: detection, token and call, and what the doctor finds when one of them fails. */
-
 import { driverOf, type MachineCredential } from "../auth/credentials/credential.js";
 import { machineTokens } from "../auth/machine-tokens.js";
 import { TokenEndpointState } from "../auth/request/rate-limit-gate.js";

@@ -2,7 +2,6 @@
  * Finds out which variants a deployment serves, without spending a credential. The questions contain no client id,
  * secret, assertion or code, and only an answer that no other server gives counts as a yes.
  */
-
 import {
   type RequestOptions,
   type ResolvedRequestOptions,

@@ -13,7 +13,6 @@
  *   sent again after an older copy of the store was restored;
  * - a refusal ends the login only if the store holds no newer refresh token.
  */
-
 import { countdown, deadlineIn } from "../../clock.js";
 import {
   isStoreError,

@@ -1,5 +1,4 @@
 /** The state that the requests of a token endpoint and tenant share: the rate limit gate (section 8) and the clock. */
-
 import type { ResolvedAuthOptions } from "../../client-options.js";
 import { countdown, deadlineIn, type ResolvedClock, zero } from "../../clock.js";
 import { RateLimitedError, type Variant } from "../../errors.js";

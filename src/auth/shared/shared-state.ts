@@ -3,7 +3,6 @@
  * limit and the server's clock. A process can get all of it again by itself, so a store that fails costs time and requests
  * but causes no error: while it is down, each process goes on alone, and tries the store again every few seconds.
  */
-
 import type { ResolvedAuthOptions } from "../../client-options.js";
 import { countdown, type ResolvedClock, zero } from "../../clock.js";
 import { isStoreError } from "../../errors.js";

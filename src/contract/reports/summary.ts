@@ -1,5 +1,4 @@
 /** What all reports of a run need: its counts, and why cases were not tried. */
-
 import type { NamesOf } from "../../option-names.js";
 import type { CaseOutcome, ContractResult } from "../case.js";
 import { requireOptions } from "../errors.js";
