@@ -79,8 +79,8 @@ async function buildPackage(root: string): Promise<Build> {
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(130));
   await bundleEntries(root, join(folder, "dist"));
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-  const { name, type, sideEffects, exports } = manifest;
-  writeFileSync(join(folder, "package.json"), JSON.stringify({ name, type, sideEffects, exports }));
+  const { name, type, sideEffects, imports, exports } = manifest;
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ name, type, sideEffects, imports, exports }));
   return { folder, main: pathToFileURL(join(folder, "dist/node/src/index.js")).href };
 }
 

@@ -103,6 +103,9 @@ export interface Plan {
 /** The share of large worlds: any size up to 8 processes, 20 customers, 10 faults and 80 acts is as likely as another. */
 const shareOfLarge = 0.005;
 
+/** Seconds that a call waits after a refusal, at most: the default of `retryDeadlineMs`. */
+const longestWait = 60;
+
 export function planOf(seed: number): Plan {
   const random = randomOf(seed);
   const below = (most: number) => Math.floor(random() * most);
@@ -156,9 +159,10 @@ export function planOf(seed: number): Plan {
       retryAfter: 1 + below(40),
       isAtToken: chance(0.6),
     };
-    // A clock is often set while a Retry-After counts.
+    // A clock is often set while a Retry-After counts that is longer than any call waits.
     if (before.kind !== "jump" || chance(0.5)) return [before];
-    return [{ ...before, kind: "429 for a while", customer: 0 }, before];
+    before = { ...before, customer: 0, retryAfter: longestWait + below(60) };
+    return [{ ...before, kind: "429 for a while" }, before];
   };
   const faults = isQuiet ? [] : many(10, 0.5, fault).flat();
   // Machines and people meet other faults, so most worlds are about one of them.
@@ -191,6 +195,11 @@ export function planOf(seed: number): Plan {
       gaps.map((gap) => ({ ...act, at: at + gap, process, abortAfterMs, isHeld, isInvalidated })),
     );
   }).flat();
+  // Some calls come while it counts.
+  for (const { kind, at, process, retryAfter } of faults)
+    if (kind === "jump" && retryAfter >= longestWait)
+      for (const gap of [1_000, 4_000, 7_000])
+        acts.push({ kind: "call", at: at + gap, customer: 0, person: 0, process });
   const hasRestart = faults.some(({ kind }) => kind === "store restart");
   return {
     seed,

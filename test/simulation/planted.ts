@@ -151,6 +151,12 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
     "return this.#refusals === 0 || this.#leftMs() <= 0;",
     "return true;",
   ),
+  "deadlines and pauses use epoch time": inSource(
+    "Retry-After",
+    "clock.ts",
+    "readAt = time.monotonic();\n      elapsedMs",
+    "readAt = time.now();\n      elapsedMs",
+  ),
   "a rate limit of another process is not adopted": inSource(
     "Retry-After in the fleet",
     gate,

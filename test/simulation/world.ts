@@ -134,7 +134,13 @@ class Play {
       for (const customer of plan.customers)
         if (customer.rotatesAt !== undefined)
           scheduler.at(customer.rotatesAt, () => this.#world.service.rotate(customer));
-      const healingFrom = plan.lifeMs + Math.max(600_000, 1_000 * plan.lifetimeSeconds + 60_000);
+      // A token seems fresh for as long as the clock was set back. Only its renewal shows that a customer has moved.
+      const setBackMs = plan.faults.reduce(
+        (sum, { kind, jumpMs }) => sum - (kind === "jump" ? Math.min(jumpMs, 0) : 0),
+        0,
+      );
+      const healingFrom =
+        plan.lifeMs + setBackMs + Math.max(600_000, 1_000 * plan.lifetimeSeconds + 60_000);
       scheduler.at(plan.lifeMs, () => this.#waiting.clear());
       this.#heal(healingFrom);
       await scheduler.runUntil(healingFrom + 1_800_000);
