@@ -1,4 +1,4 @@
-// The README pages: their examples compile and run, their tables are complete, and their links resolve.
+// The pages of the package: their examples compile and run, their tables are complete, and their links resolve.
 
 import { spawnSync } from "node:child_process";
 import { readdirSync, rmSync } from "node:fs";
@@ -19,6 +19,8 @@ import {
   pages,
   read,
   root,
+  unreachable,
+  wordsOf,
 } from "./pages.js";
 
 const scripts: Readonly<Record<string, string>> = JSON.parse(read("package.json")).scripts;
@@ -111,9 +113,39 @@ describe("the README at the root", () => {
     expect(readme).toContain("npm ci && npm test");
   });
 
-  test("links to every other page", () => {
-    const linked = new Set(links.filter(({ page }) => page === "README.md").map(({ file }) => file));
-    expect(pages.filter((page) => page !== "README.md" && !linked.has(page))).toEqual([]);
+  test("leads to every other page", () => {
+    expect(unreachable("README.md", pages, links)).toEqual([]);
+    const between = [
+      { page: "README.md", file: "a.md" },
+      { page: "b.md", file: "a.md" },
+    ];
+    expect(unreachable("README.md", ["README.md", "a.md", "b.md"], between)).toEqual(["b.md"]);
+  });
+});
+
+describe("the pages of src", () => {
+  const mostWords = 1_500;
+  /** The pages that still have several tasks. An entry goes when its page is split. */
+  const notSplit = [
+    "src/README.md",
+    "src/backend/README.md",
+    "src/cli/README.md",
+    "src/client/README.md",
+    "src/contract/README.md",
+    "src/emulator/README.md",
+    "src/generate/README.md",
+    "src/stores/README.md",
+  ];
+  const ofSources = pages.filter((page) => page.startsWith("src/"));
+
+  test(`have at most ${mostWords} words each, code included, or are listed as not yet split`, () => {
+    expect(ofSources.filter((page) => wordsOf(page) > mostWords).sort()).toEqual(notSplit);
+  });
+
+  test("are linked from the README of their folder", () => {
+    const linked = new Set(links.map(({ page, file }) => `${page} ${file}`));
+    const others = ofSources.filter((page) => !page.endsWith("/README.md"));
+    expect(others.filter((page) => !linked.has(`${dirname(page)}/README.md ${page}`))).toEqual([]);
   });
 });
 
@@ -126,7 +158,7 @@ describe("every link between pages", () => {
     expect(broken).toEqual([]);
   });
 
-  test("leads to a file of the packed package", () => {
+  test("leads to a file of the packed package, which has every page", () => {
     const args = ["pack", "--dry-run", "--json", "--ignore-scripts"];
     const { stdout } = spawnSync("npm", args, { encoding: "utf8" });
     const packed: string[] = JSON.parse(stdout)[0].files.map(({ path }: { path: string }) => path);

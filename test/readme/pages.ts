@@ -1,4 +1,4 @@
-// The README pages of the repository and their blocks of code, for tests to compile and to run against the sources.
+// The pages of the package and their blocks of code, for tests to compile and to run against the sources.
 import { spawnSync } from "node:child_process";
 import {
   existsSync,
@@ -30,6 +30,9 @@ export const pages: readonly string[] = [
       .map((name) => `${folder}/${name.replaceAll("\\", "/")}`),
   ),
 ];
+
+/** The words of a page as `wc -w` counts them, with its code and tables. */
+export const wordsOf = (page: string): number => read(page).split(/\s+/).filter(Boolean).length;
 
 export interface Block {
   readonly page: string;
@@ -187,5 +190,17 @@ export const links: readonly Link[] = pages.flatMap((page) => {
     return [{ page, file, anchor }];
   });
 });
+
+/** The pages to which no chain of links leads from the first page. */
+export function unreachable(
+  first: string,
+  all: readonly string[],
+  between: readonly Pick<Link, "page" | "file">[],
+): string[] {
+  const found = new Set([first]);
+  // A set that grows while it is read is read to its end.
+  for (const page of found) for (const link of between) if (link.page === page) found.add(link.file);
+  return all.filter((page) => !found.has(page));
+}
 
 export const exists = (file: string): boolean => existsSync(join(root, file));
