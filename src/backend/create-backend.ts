@@ -88,8 +88,8 @@ async function answerOwnLogin(request: Request, context: Context): Promise<Respo
  * uses `startSession` of bivariant/page. The service's tokens stay in the store; the browser receives a session of the
  * backend's own.
  *
- * It answers the routes `launch`, `login`, `callback`, `session`, `me` and `logout` under `path` (section "Routes" of the
- * README in src/backend). All other routes are yours: call `connect` in them.
+ * It answers the routes `launch`, `login`, `callback`, `session`, `me` and `logout` under `path`
+ * (src/backend/routes.md). All other routes are yours: call `connect` in them.
  *
  * @throws ConfigurationError
  * @see the description, sections 4.1 and 5.3 to 5.9
