@@ -90,7 +90,7 @@ its mistakes are reported at once. A warning names what is ignored or sent
 otherwise than documented; --strict makes it an error.
 
 Supported in types, calls, validator and emulator (the whole table:
-src/generate/README.md of the package):
+src/generate/documents.md of the package):
   parameters  path, query, header and cookie, in every style, and with content
   bodies      JSON, forms and multipart with encoding, text, XML, files, streams
   answers     JSON, text, XML, event streams, JSON lines, files; ranges,
