@@ -642,8 +642,8 @@ describe("code generated with overlays", () => {
     );
   });
 
-  test("needs no document: the overlay of the README changes those of this package", async () => {
-    const page = await readFile(new URL("../../src/generate/README.md", import.meta.url), "utf8");
+  test("needs no document: the overlay of its page changes those of this package", async () => {
+    const page = await readFile(new URL("../../src/generate/overlays.md", import.meta.url), "utf8");
     const { overlays, out } = await files([/```yaml\n(# mine\.yaml[\s\S]*?)```/.exec(page)?.[1] ?? ""]);
     await generate({ overlays, out });
     const read = (name: string) => readFile(join(out, name), "utf8");

@@ -1,4 +1,4 @@
-// The table "What is supported" of src/generate/README.md: a document with every construct of it is generated, its types
+// The table "What is supported" of src/generate/documents.md: a document with every construct of it is generated, its types
 // are compiled, each operation is called, and an answer that its document does not allow is refused by the validator.
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -410,7 +410,7 @@ const DOCUMENT = {
 
 /** The cells of the table, by construct: types, wire, validator, emulator. */
 async function tableCells(): Promise<Map<string, readonly string[]>> {
-  const page = await readFile("src/generate/README.md", "utf8");
+  const page = await readFile("src/generate/documents.md", "utf8");
   const [, section = ""] = page.split("\n## What is supported\n");
   const lines = section.split("\n## ")[0]?.split("\n") ?? [];
   const cells = lines

@@ -80,7 +80,7 @@ test("the validator is held against Ajv over each schema, and what only one of t
   const { documents } = await sample({}, openapi({}, { schemas }));
   const found = await againstAjv({ name: "own", path: documents.B, version: "1.0.0" });
   expect(found).toMatchObject({ schemas: 2, withoutSample: 0, notCompared: [] });
-  // The difference that src/generate/README.md names: this quotient is whole save for rounding.
+  // The difference that src/generate/documents.md names: this quotient is whole save for rounding.
   expect(found.differences).toEqual([
     { schema: "Even", value: 19.99, allowedBy: "validator", isSample: true },
   ]);
