@@ -126,11 +126,7 @@ describe("the README at the root", () => {
 describe("the pages of src", () => {
   const mostWords = 1_500;
   /** The pages that still have several tasks. An entry goes when its page is split. */
-  const notSplit = [
-    "src/README.md",
-    "src/client/README.md",
-    "src/stores/README.md",
-  ];
+  const notSplit = ["src/README.md", "src/client/README.md", "src/stores/README.md"];
   const ofSources = pages.filter((page) => page.startsWith("src/"));
 
   test(`have at most ${mostWords} words each, code included, or are listed as not yet split`, () => {
