@@ -49,7 +49,7 @@ describe("the commands of the pages", () => {
       const words = line.match(/^keys \w+|^\w+/)?.[0].split(" ") ?? [];
       const key = words.join(" ");
       if (!helps.has(key)) helps.set(key, await help(words));
-      const known = helps.get(key)?.match(/--[a-z][a-z-]*/g) ?? [];
+      const known: readonly string[] = helps.get(key)?.match(/--[a-z][a-z-]*/g) ?? [];
       const flags = line.match(/(?<= )--[a-z][a-z-]*/g) ?? [];
       if (known.length === 0) unknown.push(`${page}: ${key}`);
       unknown.push(...flags.filter((flag) => !known.includes(flag)).map((flag) => `${page}: ${key} ${flag}`));
