@@ -73,7 +73,7 @@ export type ConnectOptions<T extends LookupTypes = OperationTypes> = ConnectorOp
 const forTheMethod = /* @__PURE__ */ namesElsewhere(targetNames, "Pass it to the method connect.");
 const forTheConnector = /* @__PURE__ */ namesElsewhere(connectorNames, "Pass it to createConnector.");
 
-export const connectNames: NamesOf<ConnectOptions> = { ...targetNames, ...connectorNames };
+const connectNames: NamesOf<ConnectOptions> = { ...targetNames, ...connectorNames };
 
 /**
  * Connects to a tenant of a deployment, whichever variant it serves. With credentials of both variants the deployment is

@@ -1,6 +1,6 @@
 // Runs the cases in every runtime, each with the packed package in an empty project, and the journeys of test/browsers in
 // every browser: `npm run everywhere`. `--only Bun,Deno` chooses runtimes, `--runtimes` leaves the browsers out, `--write` renews the
-// tables in src/client/README.md. Exit code 1 if a case fails where nothing is lacking.
+// tables in src/client/what-works-where.md. Exit code 1 if a case fails where nothing is lacking.
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ import { pack, run } from "../../scripts/check-package.js";
 import { cases } from "./cases.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const page = join(root, "src/client/README.md");
+const page = join(root, "src/client/what-works-where.md");
 const nodes = ["20", "22", "24", "26"];
 const names = [...nodes.map((version) => `Node ${version}`), "Bun", "Deno", "workerd"];
 const workerd = { modules: true, compatibilityDate: "2026-04-01", compatibilityFlags: ["nodejs_compat"] };

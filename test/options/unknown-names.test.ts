@@ -36,6 +36,7 @@ import { readCustomers, resultsPage, survey } from "../../src/survey/index.js";
 import { createVariantAClient } from "../../src/variant-a.js";
 import { createVariantBClient } from "../../src/variant-b.js";
 import { scriptedService } from "../client/scripted-service.js";
+import { pages, read } from "../readme/pages.js";
 import { rejectionOf } from "../support/wait.js";
 import { findOptionPlaces } from "./option-places.js";
 
@@ -494,4 +495,67 @@ test("a call and service.fetch pass members on that only a runtime's fetch knows
   expect(called).toMatchObject(members);
   expect(called).not.toHaveProperty("params");
   expect(fetched).toMatchObject({ ...members, duplex: "half" });
+});
+
+describe("the tables of options", () => {
+  /** The words of the column "Where", and the parameters that they stand for. Any other is the name of a function. */
+  const whereOf: Readonly<Record<string, readonly string[]>> = {
+    target: ["connect(options)", "Connector.connect(target)"],
+    connect: ["connect(options)", "createConnector(options)"],
+    auth: ["createAuth(options)"],
+    service: ["createService(options)"],
+    variant: ["createVariantAClient(options)", "createVariantBClient(options)"],
+    call: ["ServiceOf.call(init)"],
+    detect: ["detectVariant(options)"],
+    people: ["redeemLaunch", "beginLogin", "completeLogin", "resumeAuth"].map((name) => `${name}(options)`),
+    backend: ["createBackend(options)"],
+    plugin: ["servicePlugin(settings)", "userInterfacePlugin(settings)", "createClientAssertion(options)"],
+    account: ["serviceAccount(settings)"],
+    client: ["apiClient(settings)"],
+  };
+  const placesOf = (where: string) => whereOf[where] ?? [`${where}(options)`];
+
+  /** Each option of a page's table with each of its places. */
+  const rowsOf = (page: string) =>
+    [...read(page).matchAll(/^\| `(\w+)` \|[^|]*\|[^|]*\| ([^|]*) \|$/gm)].flatMap(
+      ([, name = "", where = ""]) =>
+        where
+          .split(", ")
+          .flatMap((one) => placesOf(one.replaceAll("`", "")).map((place) => `${place} ${name}`)),
+    );
+
+  /** Each option of these places by the types. */
+  const typed = (of: readonly string[]) =>
+    of.flatMap((place) => {
+      const names = rows[place]?.names?.split(" ") ?? places.get(place);
+      if (names === undefined) throw new Error(`there is no ${place}`);
+      return names.map((name) => `${place} ${name}`);
+    });
+
+  test("name every option of connections, calls and people, and where it may be set", () => {
+    const page = "src/client/options.md";
+    // The other options of a backend are in a table of its own pages.
+    const ofBackends = pages.filter((one) => one.startsWith("src/backend/")).map(read);
+    const isOfBackends = (name: string) => ofBackends.some((text) => text.includes(`\n| \`${name}\` |`));
+    const shared = rowsOf(page);
+    const expected = typed(Object.values(whereOf).flat()).filter((one) => {
+      const [place, name = ""] = one.split(" ");
+      return place !== "createBackend(options)" || shared.includes(one) || !isOfBackends(name);
+    });
+    expect([...new Set(shared)].sort()).toEqual([...new Set(expected)].sort());
+  });
+
+  test("say which functions are meant", () => {
+    const text = read("src/client/options.md");
+    const functionOf = (place: string) => place.replace(/^\w+\.|\(\w+\)$/g, "");
+    const missing = Object.values(whereOf)
+      .flat()
+      .filter((place) => !text.includes(`\`${functionOf(place)}\``));
+    expect(missing).toEqual([]);
+  });
+
+  test("name every option of stores", () => {
+    const of = ["memoryStore", "fileStore", "redisStore"].map((name) => `${name}(options)`);
+    expect(rowsOf("src/stores/README.md").sort()).toEqual(typed(of).sort());
+  });
 });

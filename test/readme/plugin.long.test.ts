@@ -13,7 +13,7 @@ import { freePort } from "../support/recording-server.js";
 import { blockWith, bundleProgram, cacheFolder, compile, makeCacheFolder, root } from "./pages.js";
 
 const plugin = blockWith("js", "createServer(toNodeHandler");
-const testOfIt = blockWith("js", 'from "node:test"');
+const testOfIt = blockWith("js", "a launch begins a session");
 
 function start(file: string): ChildProcess {
   return spawn(process.execPath, [file], { cwd: root, stdio: ["ignore", "pipe", "pipe"] });

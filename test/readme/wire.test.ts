@@ -1,4 +1,4 @@
-// The examples of the client's page about calls, parameters, bodies, answers and streams: compiled against generated code, and run.
+// The examples of the client's pages about calls, parameters, bodies, answers and streams: compiled against generated code, and run.
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -123,7 +123,7 @@ const service = createService(auth, { api });
 use(service);
 `;
 
-describe("the examples of the client's page", () => {
+describe("the examples of the client's pages", () => {
   let folder = "";
   beforeAll(async () => {
     folder = makeCacheFolder();

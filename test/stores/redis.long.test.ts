@@ -43,7 +43,7 @@ describeWithRedis("redisStore", () => {
     });
 
     test("needs no rights but those that the page on stores names", async () => {
-      const [, rights = ""] = read("src/stores/README.md").match(/ACL needs `(.*?)`/) ?? [];
+      const [, rights = ""] = read("src/stores/redis.md").match(/ACL needs `(.*?)`/) ?? [];
       const user = ["--user", "app", "on", ">pw", "~bivariant:*", ...rights.split(" ")];
       const own = await startRedis({ args: user });
       vi.spyOn(console, "warn").mockReturnValue();

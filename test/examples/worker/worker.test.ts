@@ -1,4 +1,4 @@
-// The recipe for workers in src/client/README.md, run in workerd, the runtime of Cloudflare Workers, against an emulator.
+// The recipe for workers in src/client/workers-and-shutdown.md, run in workerd, the runtime of Cloudflare Workers, against an emulator.
 import { build } from "esbuild";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { entriesFromSources } from "../../../scripts/build.js";

@@ -1,0 +1,91 @@
+// A page of src begins with a program that answers its question. Those in JavaScript run as printed, each in a process of its
+// own; another test runs those that need a server or generated code.
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { build } from "esbuild";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { entriesFromSources } from "../../scripts/build.js";
+import { blocks, exists, makeCacheFolder, pages, read, root } from "./pages.js";
+
+/** The most lines before the program, so that it is on the first screen. */
+const mostLinesBefore = 14;
+
+/** The tests that run the first programs of these folders that are not in JavaScript, or that listen until they are stopped. */
+const runBy: Readonly<Record<string, string>> = {
+  "src/backend/plugin.md": "test/readme/plugin.long.test.ts",
+  "src/client/answers-and-streams.md": "test/readme/wire.test.ts",
+  "src/client/production.md": "test/readme/customers.test.ts",
+  "src/client/parameters-and-bodies.md": "test/readme/wire.test.ts",
+  "src/client/signalr-and-mqtt.md": "test/examples/signalr/signalr.test.ts",
+  "src/client/workers-and-shutdown.md": "test/examples/worker/worker.test.ts",
+  "src/opentelemetry/README.md": "test/opentelemetry/telemetry.test.ts",
+  "src/stores/redis-failover.md": "test/stores/redis-pages.long.test.ts",
+  "src/stores/redis.md": "test/stores/redis-pages.long.test.ts",
+  "src/stores/your-own.md": "test/stores/testing.test.ts",
+};
+const everyProgramRuns = /^src\/(?:client|opentelemetry|stores)\//;
+
+// The page of src itself is about the code of the package.
+const firsts = pages
+  .filter((page) => page.startsWith("src/") && page !== "src/README.md")
+  .map((page) => {
+    const { language = "", code = "" } = blocks.find((one) => one.page === page) ?? {};
+    const [before = ""] = read(page).split(/^ *```/m);
+    return { page, language, code, linesBefore: before.trimEnd().split("\n").length };
+  });
+
+test("each page has a program, a command or a document on its first screen", () => {
+  expect(firsts.filter(({ linesBefore }) => linesBefore > mostLinesBefore)).toEqual([]);
+  const isKnown = ({ page, language, code }: (typeof firsts)[number]) =>
+    /^(?:js|sh|yaml)$/.test(language) || code.includes('from "bivariant') || page in runBy;
+  expect(firsts.filter((first) => !isKnown(first))).toEqual([]);
+});
+
+test("a first program in TypeScript is run by the test that is named for it", () => {
+  const others = firsts.filter(({ page, language }) => everyProgramRuns.test(page) && language === "ts");
+  expect(others.map(({ page }) => page).filter((page) => !(page in runBy))).toEqual([]);
+  for (const [page, file] of Object.entries(runBy)) {
+    expect(firsts.map((first) => first.page)).toContain(page);
+    expect(exists(file), file).toBe(true);
+    expect(read(file), file).toMatch(/blockWith|importBlock/);
+  }
+});
+
+const programs = firsts.filter(({ page, language }) => language === "js" && !(page in runBy));
+
+describe("the first program of", () => {
+  const folder = makeCacheFolder();
+  const workingFolder = mkdtempSync(join(tmpdir(), "program-"));
+  const nameOf = (page: string) => page.replaceAll(/[/.]/g, "-");
+  afterAll(() => {
+    for (const one of [folder, workingFolder]) rmSync(one, { recursive: true });
+  });
+
+  beforeAll(async () => {
+    for (const { page, code = "" } of programs) writeFileSync(join(folder, `${nameOf(page)}.js`), code);
+    await build({
+      entryPoints: programs.map(({ page }) => join(folder, `${nameOf(page)}.js`)),
+      outdir: folder,
+      outExtension: { ".js": ".mjs" },
+      ...{ bundle: true, splitting: true, format: "esm", platform: "node", target: "node20" },
+      packages: "external",
+      plugins: [entriesFromSources(root)],
+    });
+  });
+
+  test.concurrent.each(programs)("$page runs as printed", async ({ page }) => {
+    const child = spawn(process.execPath, [join(folder, `${nameOf(page)}.mjs`)], { cwd: workingFolder });
+    let [out, error] = ["", ""];
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      out += text;
+    });
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      error += text;
+    });
+    const status = await new Promise((resolve) => child.on("close", resolve));
+    expect({ status, error }).toEqual({ status: 0, error: "" });
+    expect(out).not.toBe("");
+  });
+});
