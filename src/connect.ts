@@ -194,22 +194,18 @@ class TenantConnector<T extends LookupTypes> {
     if (!callsFunction) this.#checked.add(credential);
   }
 
-  #stateOf(variant: Variant, target: Target): TokenEndpointState {
-    return this.#states.get(
-      nameOf(variant, target),
-      () => new TokenEndpointState(variant, target, this.#options),
-    );
+  #stateOf(variant: Variant, target: Target, name = nameOf(variant, target)): TokenEndpointState {
+    return this.#states.get(name, () => new TokenEndpointState(variant, target, this.#options));
   }
 
   #authOf(credential: MachineCredential, target: Target, isDetected: boolean): TokenLifecycle {
     const { variant } = credential;
     const name = nameOf(variant, target);
     return this.#auths.get(name, () => {
-      const state = this.#stateOf(variant, target);
+      const state = this.#stateOf(variant, target, name);
       const driver = driverOf(credential);
-      const explain = this.#explain;
-      const context = { variant, target, driver, state, explain, isDetected };
-      return machineTokens({ ...context, shared: this.#shared, options: this.#options });
+      const [shared, options, explain] = [this.#shared, this.#options, this.#explain];
+      return machineTokens({ variant, target, driver, state, shared, options, explain, isDetected });
     });
   }
 
