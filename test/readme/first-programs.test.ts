@@ -27,9 +27,9 @@ const runBy: Readonly<Record<string, string>> = {
 };
 const everyProgramRuns = /^src\/(?:client|opentelemetry|stores)\//;
 
-// The page of src itself is about the code of the package.
+// The pages of src itself are about the code of the package.
 const firsts = pages
-  .filter((page) => page.startsWith("src/") && page !== "src/README.md")
+  .filter((page) => /^src\/.+\//.test(page))
   .map((page) => {
     const { language = "", code = "" } = blocks.find((one) => one.page === page) ?? {};
     const [before = ""] = read(page).split(/^ *```/m);
