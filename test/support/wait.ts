@@ -43,10 +43,13 @@ export function collectGarbage(): void {
   collect();
 }
 
+/** Turns of the event loop are real, also where a test fakes its timers. */
+const realImmediate = setImmediate;
+
 /** Waits for all work that needs no time, also on other threads. */
 export async function settle(): Promise<void> {
   for (let idle = 0; idle < 3; idle = inFlight === 0 ? idle + 1 : 0)
-    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => realImmediate(resolve));
 }
 
 /** Whether a promise settles without more time. */
