@@ -150,6 +150,14 @@ const lean: Plugin = {
       resolveDir,
     }));
     onResolve({ filter: /^yaml$/ }, () => ({ path: "#yaml", external: true }));
+    // esbuild does not see this `require`.
+    onLoad({ filter: /seed[\\/]parse-file\.ts$/ }, ({ path }) => {
+      const contents = readFileSync(path, "utf8").replace(
+        '(import.meta.url)("yaml")',
+        '(import.meta.url)("#yaml")',
+      );
+      return { contents, loader: "ts" };
+    });
   },
 };
 

@@ -9,6 +9,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -76,6 +77,25 @@ describe("the built package", () => {
     });
     expect(outputFiles.map(({ text }) => text).join("\n")).not.toContain(others);
   });
+});
+
+test("the built emulator reads a seed file, with no package but those that an install brings", async () => {
+  // Below the repository the package would find all that is installed there.
+  const folder = mkdtempSync(join(tmpdir(), "seed-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const own = join(folder, "node_modules/bivariant");
+  mkdirSync(own, { recursive: true });
+  cpSync(join(ROOT, "package.json"), join(own, "package.json"));
+  await bundleEntries(ROOT, join(own, "dist"));
+  for (const name of Object.keys(readManifest(ROOT).dependencies ?? {}))
+    symlinkSync(join(ROOT, "node_modules", name), join(folder, "node_modules", name));
+  const program = `import { createEmulator, parseSeedFile } from "bivariant/emulator";
+    const seed = "plugins: [{ tenantId: acme, clientId: reports, type: service }]";
+    const emulator = createEmulator(parseSeedFile(seed, "tenant.yaml"));
+    console.log(emulator.testKey({ tenantId: "acme", clientId: "reports" }).kty);`;
+  writeFileSync(join(folder, "program.mjs"), program);
+  const { stdout, stderr } = spawnSync(process.execPath, ["program.mjs"], { cwd: folder, encoding: "utf8" });
+  expect({ stdout, stderr }).toEqual({ stdout: "RSA\n", stderr: "" });
 });
 
 test("a test of Jest in CommonJS imports the package, as the page says", async () => {
