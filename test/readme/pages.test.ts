@@ -202,12 +202,30 @@ describe("the tables name every", () => {
     return names.filter((name) => !text.includes(`\`${name}\``));
   };
 
-  test("error code of the package, once", () => {
-    const unions = read("src/errors.ts").match(/export type \w*ErrorCode =[^;]+;/g) ?? [];
-    const codes = unions.flatMap((union) => quoted(union, /"([a-z_]+)"/g));
-    expect(codes.length).toBeGreaterThan(30);
-    const listed = quoted(read("src/client/errors.md"), /^\| `([a-z_]+)` \| `\w+Error` \| \S/gm);
-    expect(listed.sort()).toEqual(codes.sort());
+  /** The codes of the rows "| `code` | `Class` | what to do |", each with its class. */
+  const listedCodes = (page: string) =>
+    [...read(page).matchAll(/^\| `([a-z_]+)` \| `(\w+)` \| \S/gm)].map(([, code, of]) => `${of} ${code}`);
+  /** The codes in the types of a source, each with its class. Two have a class without a type. */
+  const typedCodes = (source: string) =>
+    [...read(source).matchAll(/export type (\w*Error)Code =([^;]+);/g)].flatMap(([, of, union = ""]) =>
+      quoted(union, /"([a-z_]+)"/g).map((code) => `${of === "Error" ? ownClasses[code] : of} ${code}`),
+    );
+  const ownClasses: Readonly<Record<string, string>> = {
+    token_refused: "TokenRequestError",
+    rate_limited: "RateLimitedError",
+  };
+
+  test("error code of the package, once and with its class", () => {
+    const codes = typedCodes("src/errors.ts");
+    expect(codes.length).toBeGreaterThan(40);
+    expect(listedCodes("src/client/errors.md").sort()).toEqual(codes.sort());
+  });
+
+  test("error code of the tools, once and with its class", () => {
+    const sources = ["emulator/errors", "contract/errors", "survey/errors", "generate/document/source-file"];
+    const codes = sources.flatMap((name) => typedCodes(`src/${name}.ts`));
+    expect(codes.length).toBeGreaterThan(40);
+    expect(listedCodes("src/client/errors-of-tools.md").sort()).toEqual(codes.sort());
   });
 
   test("type of event", () => {
