@@ -34,6 +34,7 @@ export interface RequestOptions extends ClockOptions {
   readonly timeoutMs?: number | undefined;
 }
 
+/** The options of whatever gets tokens: requests, waits, events and the store. */
 export interface AuthOptions
   extends RequestOptions,
     Pick<TargetOptions, "allowInsecureHttp" | "tenantIdPattern"> {
@@ -83,6 +84,7 @@ export interface CallOptions {
   readonly maxResponseBytes?: number | undefined;
 }
 
+/** A success of the API, before its data is returned. */
 export interface ValidatedAnswer {
   readonly variant: Variant;
   readonly operationId: string;

@@ -20,7 +20,9 @@ export interface Clock {
    * ends when `now` or real time has moved that far, and any limit by real time.
    */
   monotonic?(): number;
+  /** Calls the task once, after that many milliseconds, and returns what `clearTimeout` takes. */
   setTimeout?(task: () => void, ms: number): unknown;
+  /** Ends the wait that `setTimeout` began. */
   clearTimeout?(handle: unknown): void;
   /** Returns a number from 0 up to 1. It is for jitter alone: secrets and ids are from WebCrypto. Default: `Math.random`. */
   random?(): number;

@@ -39,6 +39,7 @@ const choice = /* @__PURE__ */ lazy(() => import("./choose-variant.js"));
 /** More customers than platforms have, and still a limit for names that strangers make up. */
 const usualMaxTenants = 100_000;
 
+/** The options of {@link createConnector}. Those of {@link connect} are these and the deployment. */
 export interface ConnectorOptions<T extends LookupTypes = OperationTypes>
   extends AuthOptions,
     CreateServiceOptions<T> {
@@ -61,6 +62,7 @@ const connectorNames: NamesOf<ConnectorOptions> = {
   maxTenants: true,
 };
 
+/** The deployment and the tenant to connect to. */
 export interface ConnectTarget extends Pick<TargetOptions, "baseUrl" | "tenantId"> {
   /** Ends the wait for a detection. */
   readonly signal?: AbortSignal | undefined;
@@ -68,6 +70,7 @@ export interface ConnectTarget extends Pick<TargetOptions, "baseUrl" | "tenantId
 
 const targetNames: NamesOf<ConnectTarget> = { baseUrl: true, tenantId: true, signal: true };
 
+/** The options of {@link connect}: those of a connector, and the deployment. */
 export type ConnectOptions<T extends LookupTypes = OperationTypes> = ConnectorOptions<T> & ConnectTarget;
 
 const forTheMethod = /* @__PURE__ */ namesElsewhere(targetNames, "Pass it to the method connect.");
@@ -97,6 +100,7 @@ export async function connect<T extends LookupTypes = OperationTypes>(
   return new TenantConnector(requireOptions("connect", options, connectNames)).connect(options);
 }
 
+/** Connects to many tenants with one set of credentials. {@link createConnector} makes one. */
 export interface Connector<T extends LookupTypes = OperationTypes> {
   /** Does and throws the same as the function `connect`. Services for one deployment and tenant share their tokens. */
   connect(target: ConnectTarget): Promise<Service<T>>;

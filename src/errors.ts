@@ -35,6 +35,7 @@ export interface Cause {
   readonly remedy: string;
 }
 
+/** The codes of a {@link ConfigurationError}. The table of errors says what to do about each. */
 export type ConfigurationErrorCode =
   | "base_url_invalid"
   | "base_url_insecure"
@@ -49,21 +50,27 @@ export type ConfigurationErrorCode =
   | "path_parameter_missing"
   | "path_parameter_invalid"
   | "option_invalid";
+/** The codes of a {@link VariantError}. */
 export type VariantErrorCode = "variant_not_served" | "variant_unknown" | "variant_changed";
+/** The codes of an {@link UnexpectedResponseError}. */
 export type UnexpectedResponseErrorCode =
   | "response_not_json"
   | "response_media_type"
   | "response_too_large"
   | "response_shape"
   | "response_redirected";
+/** The codes of a {@link TransportError}. */
 export type TransportErrorCode = "network_failed" | "timed_out" | "tls_failed";
+/** The codes of a {@link RelaunchRequiredError}. `launch_outcome_unknown`: the answer to the exchange of the code was lost. */
 export type RelaunchRequiredErrorCode = "launch_refused" | "launch_expired" | "launch_outcome_unknown";
+/** The codes of a {@link LoginRequiredError}. `login_outcome_unknown`: the answer to the exchange or the refresh was lost. */
 export type LoginRequiredErrorCode =
   | "login_refused"
   | "login_expired"
   | "login_denied"
   | "login_outcome_unknown"
   | "state_mismatch";
+/** The codes of an {@link ApiError}, by the status of the answer (sections 7.2 and 7.3 of the description). */
 export type ApiErrorCode =
   | "api_unauthorized"
   | "api_forbidden"
@@ -78,6 +85,7 @@ export type SessionErrorCode =
   | "session_expired"
   | "origin_refused"
   | "csrf_refused";
+/** The codes of a {@link StoreError}. */
 export type StoreErrorCode = "store_unavailable" | "store_locked" | "store_corrupt" | "store_conflict";
 
 /** Every code an error of this package can carry. */
@@ -310,7 +318,17 @@ function isNamed<E extends BivariantError>(name: string): Guard<E> {
     typeof value === "object" && value !== null && (value as Record<symbol, unknown>)[brand] === name;
 }
 
-/** Whether a value is an error of this package, of any class and from any realm. */
+/**
+ * Whether a value is an error of this package, of any class and from any realm.
+ *
+ * @example
+ * try {
+ *   await service.auth.getAccessToken();
+ * } catch (error) {
+ *   if (isBivariantError(error)) console.error(error.code, error.requestId);
+ *   else throw error;
+ * }
+ */
 export function isBivariantError(value: unknown): value is BivariantError {
   return typeof value === "object" && value !== null && brand in value;
 }
@@ -338,15 +356,135 @@ export function failureOf(error: unknown, signal?: AbortSignal): { code: string;
   return isBivariantError(error) ? { code, message: error.message } : { code };
 }
 
+/**
+ * Whether a value is a {@link ConfigurationError}, of any realm and any copy of this package.
+ *
+ * @function
+ * @example
+ * try {
+ *   await connect({ baseUrl, tenantId, credentials });
+ * } catch (error) {
+ *   if (isConfigurationError(error)) console.error(error.option, error.message);
+ *   else throw error;
+ * }
+ */
 export const isConfigurationError: Guard<ConfigurationError> = isNamed("ConfigurationError");
+/**
+ * Whether a value is a {@link VariantError}, of any realm and any copy of this package.
+ *
+ * @function
+ * @example
+ * try {
+ *   await connect({ baseUrl, tenantId, credentials });
+ * } catch (error) {
+ *   if (isVariantError(error)) console.error(error.code, error.detection.evidence);
+ *   else throw error;
+ * }
+ */
 export const isVariantError: Guard<VariantError> = isNamed("VariantError");
+/**
+ * Whether a value is a {@link TokenRequestError}, of any realm and any copy of this package.
+ *
+ * @function
+ * @example
+ * try {
+ *   await service.auth.getAccessToken();
+ * } catch (error) {
+ *   if (isTokenRequestError(error)) console.error(error.causes[0]?.remedy);
+ *   else throw error;
+ * }
+ */
 export const isTokenRequestError: Guard<TokenRequestError> = isNamed("TokenRequestError");
+/**
+ * Whether a value is a {@link RateLimitedError}, of any realm and any copy of this package.
+ *
+ * @function
+ * @example
+ * try {
+ *   await service.auth.getAccessToken();
+ * } catch (error) {
+ *   if (isRateLimitedError(error)) console.error(`Try again at ${new Date(error.retryAt).toISOString()}.`);
+ *   else throw error;
+ * }
+ */
 export const isRateLimitedError: Guard<RateLimitedError> = isNamed("RateLimitedError");
+/**
+ * Whether a value is a {@link RelaunchRequiredError}, of any realm and any copy of this package.
+ *
+ * @function
+ * @example
+ * try {
+ *   await service.auth.getAccessToken();
+ * } catch (error) {
+ *   if (isRelaunchRequiredError(error)) show("Open the plugin again from the host application.");
+ *   else throw error;
+ * }
+ */
 export const isRelaunchRequiredError: Guard<RelaunchRequiredError> = isNamed("RelaunchRequiredError");
+/**
+ * Whether a value is a {@link LoginRequiredError}, of any realm and any copy of this package.
+ *
+ * @function
+ * @example
+ * try {
+ *   await service.auth.getAccessToken();
+ * } catch (error) {
+ *   if (isLoginRequiredError(error)) show("Log in again.");
+ *   else throw error;
+ * }
+ */
 export const isLoginRequiredError: Guard<LoginRequiredError> = isNamed("LoginRequiredError");
+/**
+ * Whether a value is an {@link UnexpectedResponseError}, of any realm and any copy of this package.
+ *
+ * @function
+ * @example
+ * try {
+ *   await service.auth.getAccessToken();
+ * } catch (error) {
+ *   if (isUnexpectedResponseError(error)) console.error(error.status, error.issues);
+ *   else throw error;
+ * }
+ */
 export const isUnexpectedResponseError: Guard<UnexpectedResponseError> = isNamed("UnexpectedResponseError");
+/**
+ * Whether a value is a {@link TransportError}, of any realm and any copy of this package.
+ *
+ * @function
+ * @example
+ * try {
+ *   await service.auth.getAccessToken();
+ * } catch (error) {
+ *   if (isTransportError(error)) console.error(error.retryable ? "Try again." : error.message);
+ *   else throw error;
+ * }
+ */
 export const isTransportError: Guard<TransportError> = isNamed("TransportError");
+/**
+ * Whether a value is an {@link ApiError}, of any realm and any copy of this package.
+ *
+ * @function
+ * @example
+ * try {
+ *   use(await unwrap(service.call("listDevices")));
+ * } catch (error) {
+ *   if (isApiError(error) && error.status === 403) console.error(error.causes);
+ *   else throw error;
+ * }
+ */
 export const isApiError: Guard<ApiError> = isNamed("ApiError");
+/**
+ * Whether a value is a {@link StoreError}, of any realm and any copy of this package.
+ *
+ * @function
+ * @example
+ * try {
+ *   await service.auth.getAccessToken();
+ * } catch (error) {
+ *   if (isStoreError(error)) console.error("The token store failed:", error.code);
+ *   else throw error;
+ * }
+ */
 export const isStoreError: Guard<StoreError> = isNamed("StoreError");
 
 const maximumWireTextCharacters = 200;

@@ -20,6 +20,7 @@ const authorization = /* @__PURE__ */ lazy(() => import("./auth/person/authoriza
 
 const personNames: NamesOf<PersonAuthOptions> = { ...ownAuthNames, person: true };
 
+/** The options of {@link redeemLaunch}. */
 export interface RedeemLaunchOptions extends PersonAuthOptions<"A"> {
   /** The tenant id is part of the path that the code is sent to. */
   readonly tenantId: string;
@@ -42,7 +43,8 @@ export interface RedeemLaunchOptions extends PersonAuthOptions<"A"> {
  * @throws ConfigurationError, TransportError, StoreError, RateLimitedError before the code was sent
  * @see the description, sections 3, 4.1 and 5.3; RFC 7636 section 4.5
  * @example
- * const auth = await redeemLaunch({ baseUrl, tenantId, credential: userInterfacePlugin({ clientId, privateKey }), code, codeVerifier });
+ * const credential = userInterfacePlugin({ clientId, privateKey });
+ * const auth = await redeemLaunch({ baseUrl, tenantId, credential, code, codeVerifier });
  * const service = createService(auth);
  */
 export async function redeemLaunch(options: RedeemLaunchOptions): Promise<PersonAuth<"A">> {
@@ -72,6 +74,7 @@ export interface PendingLogin {
 /** `redirectUri` is for a credential that has none. */
 type LoginOptions = PersonAuthOptions<"B"> & { readonly redirectUri?: string | undefined };
 
+/** A login that {@link beginLogin} began: where to send the person, and what to keep until the callback. */
 export interface BegunLogin {
   /** Where to send the person. */
   readonly url: string;
@@ -88,7 +91,8 @@ export interface BegunLogin {
  * @throws ConfigurationError
  * @see the description, section 5.8; RFC 6749 section 4.1.1; RFC 7636 section 4.3
  * @example
- * const { url, login } = await beginLogin({ baseUrl, credential: apiClient({ clientId, redirectUri, authorizationEndpoint }) });
+ * const credential = apiClient({ clientId, redirectUri, authorizationEndpoint });
+ * const { url, login } = await beginLogin({ baseUrl, credential }); // send the person to url, and keep login
  */
 export async function beginLogin(options: LoginOptions): Promise<BegunLogin> {
   const names: NamesOf<LoginOptions> = { ...personNames, redirectUri: true };
@@ -105,6 +109,7 @@ export async function beginLogin(options: LoginOptions): Promise<BegunLogin> {
   return { url, login: { state, codeVerifier, redirectUri, clientId, ...(issuer && { issuer }) } };
 }
 
+/** The options of {@link completeLogin}. */
 export interface CompleteLoginOptions extends PersonAuthOptions<"B"> {
   /** The URL that the person came back to, with its query. */
   readonly callbackUrl: string | URL;
@@ -123,7 +128,10 @@ export interface CompleteLoginOptions extends PersonAuthOptions<"B"> {
  * @throws ConfigurationError, TransportError, StoreError, RateLimitedError before the code was sent
  * @see the description, sections 4.2 and 5.8; RFC 6749 sections 4.1.2 and 4.1.3
  * @example
- * const auth = await completeLogin({ baseUrl, credential, callbackUrl: request.url, login, store, person: sessionId });
+ * const credential = apiClient({ clientId, redirectUri, authorizationEndpoint });
+ * const { url, login } = await beginLogin({ baseUrl, credential });
+ * const callbackUrl = await visit(url); // where the person comes back
+ * const auth = await completeLogin({ baseUrl, credential, callbackUrl, login, store, person: sessionId });
  */
 export async function completeLogin(options: CompleteLoginOptions): Promise<PersonAuth<"B">> {
   const names: NamesOf<CompleteLoginOptions> = {
@@ -153,6 +161,7 @@ export async function completeLogin(options: CompleteLoginOptions): Promise<Pers
   return (await exchangeCode(context, { code, codeVerifier }, signal)) as PersonAuth<"B">;
 }
 
+/** The options of {@link resumeAuth}. */
 export interface ResumeAuthOptions<V extends Variant = Variant> extends PersonAuthOptions<V> {
   /** The name that was passed to `redeemLaunch` or `completeLogin`, or that their `PersonAuth` has. */
   readonly person: string;
@@ -167,6 +176,7 @@ export interface ResumeAuthOptions<V extends Variant = Variant> extends PersonAu
  *
  * @throws ConfigurationError, StoreError
  * @example
+ * const credential = apiClient({ clientId, redirectUri, authorizationEndpoint });
  * const auth = await resumeAuth({ baseUrl, tenantId, credential, store, person: sessionId });
  */
 export async function resumeAuth<V extends Variant>(

@@ -65,7 +65,9 @@ interface PathMethod<T extends LookupTypes, X extends Variant, M extends Method>
  * The paths of one variant's document; a path of the other does not compile. `tenantId` is filled in.
  *
  * @example
- * const { data, error } = await paths.GET("/api/v1/{tenantId}/devices");
+ * if (service.variant === "A") {
+ *   const { data, error } = await service.paths.GET("/api/v1/{tenantId}/devices");
+ * }
  */
 export type PathClient<T extends LookupTypes, X extends Variant> = {
   readonly [M in Method]: PathMethod<T, X, M>;
@@ -101,6 +103,7 @@ const clientNames: NamesOf<VariantClientOptions> = {
   onEvent: true,
 };
 
+/** The options of {@link createService}. */
 export interface CreateServiceOptions<T extends LookupTypes = OperationTypes> extends VariantClientOptions {
   /** The operations.ts that `bivariant generate` wrote from documents of your own. Default: the shipped one. */
   readonly api?: Api<T> | undefined;
@@ -116,6 +119,7 @@ const createServiceNames = { ...serviceNames, detection: true };
  *
  * @throws ConfigurationError `option_invalid`
  * @example
+ * const credential = servicePlugin({ clientId, privateKey });
  * const service = createService(createAuth({ baseUrl, tenantId, credential }));
  */
 export function createService<V extends Variant = Variant, T extends LookupTypes = OperationTypes>(

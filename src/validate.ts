@@ -21,9 +21,11 @@ interface SchemasOfVariant {
 
 /** The part of a generated schema that is used here. The schema may come from another copy of zod. */
 export interface ResponseSchema {
+  /** Returns what is wrong with the data, and does not throw. */
   safeParse(data: unknown): { readonly error?: { readonly issues: readonly ResponseIssue[] } | undefined };
 }
 
+/** One thing that is wrong with the data of an answer, as zod reports it. */
 export interface ResponseIssue {
   readonly message: string;
   readonly params?: Readonly<Record<string, unknown>> | undefined;

@@ -18,7 +18,8 @@ export { type RedeemLaunchOptions, redeemLaunch } from "./people.js";
  *
  * @throws ConfigurationError `option_invalid` for an Auth of Variant B
  * @example
- * const client = createVariantAClient(createAuth({ baseUrl, tenantId, credential: servicePlugin(settings) }));
+ * const auth = createAuth({ baseUrl, tenantId, credential: servicePlugin({ clientId, privateKey }) });
+ * const client = createVariantAClient(auth);
  * const { data, error } = await client.GET("/api/v1/{tenantId}/devices");
  */
 export function createVariantAClient(

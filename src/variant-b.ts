@@ -24,7 +24,8 @@ export {
  *
  * @throws ConfigurationError `option_invalid` for an Auth of Variant A
  * @example
- * const client = createVariantBClient(createAuth({ baseUrl, tenantId, credential: serviceAccount(settings) }));
+ * const auth = createAuth({ baseUrl, tenantId, credential: serviceAccount({ clientId, clientSecret }) });
+ * const client = createVariantBClient(auth);
  * const { data, error } = await client.GET("/v1/devices");
  */
 export function createVariantBClient(

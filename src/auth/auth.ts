@@ -39,7 +39,16 @@ export interface Auth {
  * The key under which an `Auth` says what calls need besides tokens.
  *
  * @example
- * const counted: Auth = { ...target, getAccessToken, invalidate, [callSupport]: auth[callSupport] };
+ * let count = 0;
+ * const counted: Auth = {
+ *   ...{ variant: auth.variant, baseUrl: auth.baseUrl, tenantId: auth.tenantId },
+ *   getAccessToken(options) {
+ *     count += 1;
+ *     return auth.getAccessToken(options);
+ *   },
+ *   invalidate: (token) => auth.invalidate(token),
+ *   [callSupport]: auth[callSupport],
+ * };
  */
 export const callSupport: unique symbol = Symbol.for("bivariant.callSupport");
 
@@ -52,6 +61,7 @@ export interface InheritedOptions extends ClockOptions {
   readonly onEvent?: OnEvent | undefined;
 }
 
+/** What an {@link Auth} tells the calls that use it, under the key {@link callSupport}. */
 export interface CallSupport {
   /**
    * The options that API calls through this Auth inherit, so that a proxy, a client certificate or a test's clock need
@@ -248,6 +258,7 @@ export type ServiceEvent =
       readonly issues: readonly string[];
     });
 
+/** Receives events as they happen. An error that it throws is shown once and ends nothing. */
 export type OnEvent = (event: ServiceEvent) => void;
 
 /** An event without the fields that all events of one identity share. */

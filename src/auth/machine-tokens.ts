@@ -301,6 +301,7 @@ async function markOf({ fingerprint }: PreparedCredential): Promise<string> {
   return (await fingerprintOf(fingerprint)).slice(0, 4);
 }
 
+/** The options of {@link createAuth}. */
 export interface CreateAuthOptions<V extends Variant = Variant> extends AuthOptions, TargetOptions {
   readonly credential: MachineCredential<V>;
 }

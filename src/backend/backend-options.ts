@@ -25,6 +25,7 @@ import {
   parseDeployments,
 } from "./deployments.js";
 
+/** How sessions are kept, and how long they live. */
 export interface SessionOptions {
   /**
    * Keeps the session in a `__Host-` cookie instead of the page's memory. It then survives a reload of the page, and
@@ -63,6 +64,7 @@ export type BackendEvent =
   | ServiceEvent
   | { readonly type: "session_unknown" | "login_unknown"; readonly at: number };
 
+/** The options of {@link createBackend}. */
 export interface BackendOptions<T extends LookupTypes = OperationTypes>
   extends AuthOptions,
     Pick<CreateServiceOptions<T>, "api" | keyof CallOptions> {

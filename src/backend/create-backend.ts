@@ -36,6 +36,7 @@ export interface BackendSession
   readonly stateKey: string;
 }
 
+/** The server half of an app for people: a handler of its routes, and calls as the person of a request. */
 export interface Backend<T extends LookupTypes = OperationTypes> {
   /** Answers the routes under `path`, and everything else with a 404. Never rejects. */
   (request: Request): Promise<Response>;
@@ -94,9 +95,9 @@ async function answerOwnLogin(request: Request, context: Context): Promise<Respo
  * @throws ConfigurationError
  * @see the description, sections 4.1 and 5.3 to 5.9
  * @example
- * const backend = createBackend({
- *   deployments: [{ tenantId: "acme", baseUrl, hostOrigin, launch: userInterfacePlugin({ clientId, privateKey }) }],
- * });
+ * const launch = userInterfacePlugin({ clientId, privateKey });
+ * const hostOrigin = "https://customer.example";
+ * const backend = createBackend({ deployments: [{ tenantId: "acme", baseUrl, hostOrigin, launch }] });
  * app.all("/auth/*", (context) => backend(context.req.raw));
  * app.get("/devices", async (context) => {
  *   try {

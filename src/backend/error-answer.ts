@@ -23,7 +23,14 @@ import type { Settings } from "./backend-options.js";
  * in cookies, and another site may have sent the request.
  *
  * @example
- * try { return handle(await backend.connect(request)); } catch (error) { return backend.answer(error); }
+ * async function devices(request: Request): Promise<Response> {
+ *   try {
+ *     return Response.json(await unwrap((await backend.connect(request)).call("listDevices")));
+ *   } catch (error) {
+ *     if (isSessionError(error)) console.log("no session:", error.code);
+ *     return backend.answer(error);
+ *   }
+ * }
  */
 export class SessionError extends BivariantError<SessionErrorCode> {
   constructor(code: SessionErrorCode, message: string) {
@@ -31,7 +38,19 @@ export class SessionError extends BivariantError<SessionErrorCode> {
   }
 }
 
-/** Whether a value is a `SessionError`, from any realm and any copy of the package. */
+/**
+ * Whether a value is a {@link SessionError}, from any realm and any copy of the package.
+ *
+ * @example
+ * async function name(request: Request): Promise<string> {
+ *   try {
+ *     return (await backend.session(request)).operator?.firstname ?? "unknown";
+ *   } catch (error) {
+ *     if (isSessionError(error)) return "not logged in";
+ *     throw error;
+ *   }
+ * }
+ */
 export function isSessionError(value: unknown): value is SessionError {
   return isBivariantError(value) && value.name === "SessionError";
 }

@@ -18,6 +18,7 @@ export interface NodeRequest {
 /** The same parts of a response. */
 export interface NodeResponse {
   readonly writableFinished: boolean;
+  /** Ends the connection. */
   destroy(): unknown;
 }
 
@@ -41,8 +42,11 @@ type Incoming = IncomingMessage & { readonly originalUrl?: string; readonly body
  *
  * @throws ConfigurationError
  * @example
- * http.createServer(toNodeHandler(backend)).listen(3000);
- * app.use("/auth", toNodeHandler(backend)); // Express
+ * import { createServer } from "node:http";
+ * import express from "express";
+ *
+ * createServer(toNodeHandler(backend)).listen(3000);
+ * express().use("/auth", toNodeHandler(backend)); // or with Express
  */
 export function toNodeHandler(
   handler: Handler,
@@ -60,7 +64,14 @@ export function toNodeHandler(
 
 const addresses = new WeakMap<Request, string>();
 
-/** The address that a request made here came from, for `clientKey`; behind a proxy, the proxy's address. */
+/**
+ * The address that a request made here came from, for `clientKey`; behind a proxy, the proxy's address.
+ *
+ * @example
+ * const launch = userInterfacePlugin({ clientId, privateKey });
+ * const deployments = [{ tenantId: "acme", baseUrl, hostOrigin: "https://customer.example", launch }];
+ * const backend = createBackend({ deployments, clientKey: (request) => remoteAddress(request) ?? "unknown" });
+ */
 export function remoteAddress(request: Request): string | undefined {
   return addresses.get(request);
 }
@@ -104,8 +115,11 @@ async function serve(
  * @throws Error `request_invalid` for a Host, address or header that is not valid; `backend.answer` answers with 400
  * @throws ConfigurationError `option_invalid` for anything but a request
  * @example
- * app.post("/import", async (req, res) => {
+ * import express from "express";
+ *
+ * express().use("/import", async (req, res) => {
  *   const form = await toWebRequest(req).formData();
+ *   res.json([...form.keys()]);
  * });
  */
 export function toWebRequest(request: NodeRequest): Request {

@@ -124,7 +124,7 @@ type DataOf<O extends AnyOutcome> = Extract<O, { readonly ok: true }>["data"];
  *
  * @throws ApiError
  * @example
- * const devices = unwrap(await service.call("listDevices"));
+ * const devices = unwrap(await service.call("listDevices")); // throws the ApiError of a refusal
  * const same = await unwrap(service.call("listDevices"));
  */
 export function unwrap<O extends AnyOutcome>(outcome: O): DataOf<O>;

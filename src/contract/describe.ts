@@ -9,10 +9,12 @@ type Define = (title: string, body: () => Promise<void>) => unknown;
 
 /** What is used of a test runner. Those of vitest, jest, bun:test and node:test fit. */
 export interface TestRunner {
+  /** Groups the tests that `body` defines. */
   readonly describe: (title: string, body: () => void) => unknown;
   readonly test: Define & { readonly skip: Define };
 }
 
+/** The options of {@link describeContract}. */
 export interface DescribeOptions extends ContractOptions {
   /** The results of an earlier run, such as `parseBaseline` reads: a test also fails if its case moved since. */
   readonly baseline?: readonly ComparedResult[] | undefined;
@@ -26,7 +28,8 @@ export interface DescribeOptions extends ContractOptions {
  * @throws ContractError `target_invalid`, `option_invalid`, `case_unknown` or `key_invalid`; the reason of `signal`
  * @example
  * import { describe, test } from "vitest";
- * await describeContract({ describe, test }, { baseUrl, tenantId, plugin });
+ *
+ * await describeContract({ describe, test }, { baseUrl, tenantId, plugin: { clientId, privateKey } });
  */
 export async function describeContract(
   { describe, test }: TestRunner,

@@ -1,6 +1,7 @@
 /** What a run throws, and what ends a single case. */
 import { type NamesOf, unknownName } from "../option-names.js";
 
+/** The codes of a {@link ContractError}. */
 export type ContractErrorCode =
   | "target_invalid"
   | "option_invalid"

@@ -7,6 +7,7 @@ import type { WaitReason } from "./exchange.js";
 import { Kit } from "./kit.js";
 import { type ContractTarget, needed, parseTarget } from "./target.js";
 
+/** The options of {@link runContract}. */
 export interface ContractOptions {
   /**
    * Ids of cases, or beginnings of ids that end before a dot: `["assertion", "code.lifetime"]`. These are tried even if
@@ -24,6 +25,7 @@ export interface ContractOptions {
   /** How long a 429 is waited out for one request. Default: 60 000. */
   readonly retryDeadlineMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Sends every request of the run. Default: the global one. */
   readonly fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
   /** Epoch milliseconds. Default: `Date.now`. The time that `wait` was given is added if this does not move by it. */
   readonly now?: (() => number) | undefined;
@@ -49,7 +51,8 @@ export const longestWaitSeconds = 5;
  * @throws ContractError before the first request; the reason of `signal`
  * @see the description, all sections
  * @example
- * for await (const { id, result, observed } of runContract({ baseUrl, tenantId, plugin })) console.log(id, result, observed);
+ * const target = { baseUrl, tenantId, plugin: { clientId, privateKey } };
+ * for await (const { id, result, observed } of runContract(target)) console.log(id, result, observed);
  */
 export async function* runContract(
   target: ContractTarget,

@@ -11,6 +11,7 @@ export interface PluginCredential {
   readonly keyId?: string | undefined;
 }
 
+/** A service account of Variant B (section 2.5 of the description). */
 export interface ClientCredential {
   readonly clientId: string;
   readonly clientSecret: string;
@@ -101,6 +102,7 @@ export interface ContractTarget {
   readonly rateLimit?: { readonly requests: number; readonly windowSeconds: number } | undefined;
 }
 
+/** The member of a {@link ContractTarget} that a case needs. */
 export type Need = Exclude<keyof ContractTarget, "baseUrl">;
 
 const text = z.string().min(1);

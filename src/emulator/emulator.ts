@@ -51,7 +51,11 @@ export interface Emulator {
    * unless the option `publicUrl` names another. A person can watch and control the emulator at `/_emulator` under it.
    * @throws {@link EmulatorError} `already_listening`, `listen_failed`, `option_invalid` (port, host).
    */
-  listen(options?: { port?: number; host?: string }): Promise<{ url: string; close(): Promise<void> }>;
+  listen(options?: { port?: number; host?: string }): Promise<{
+    url: string;
+    /** Ends the server and its connections. */
+    close(): Promise<void>;
+  }>;
   /** The base URL of the token URL that `aud` must name, without a trailing slash. */
   readonly publicUrl: string;
   /** The base URL at which it listens; undefined while it does not. */
@@ -125,6 +129,7 @@ export interface Emulator {
    * @see the description, section 5.3
    * @example
    * const launch = emulator.launch({ tenantId: "acme", clientId: "planner", userId: "ada" });
+   * const codeChallenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"; // of RFC 7636, appendix B
    * const { code, state, tenantId } = launch.authorize({ codeChallenge });
    */
   launch(launch: LaunchIdentity): Launch;
@@ -135,6 +140,7 @@ export interface Emulator {
    *   receive; `option_invalid` for a bad URL or a missing user id.
    * @see the description, section 5.8
    * @example
+   * const { url } = await beginLogin({ baseUrl, credential: apiClient({ clientId, redirectUri, authorizationEndpoint }) });
    * const { callbackUrl } = emulator.login({ url, userId: "ada" });
    */
   login(login: LoginRequest): { callbackUrl: string };
@@ -159,8 +165,10 @@ export interface Emulator {
    * undefined goes back to its default, and one that is left out stays. If it throws, nothing changes.
    * @throws {@link EmulatorError} `option_invalid` (also for publicUrl, now and randomSeed), `seed_invalid`.
    * @example
+   * import { afterEach } from "vitest";
+   *
    * afterEach(() => emulator.reset());
-   * emulator.reset({ seed: anotherTenant, tokenLifetimeSeconds: 60 });
+   * emulator.reset({ tokenLifetimeSeconds: 60 });
    */
   reset(changes?: EmulatorOptions): void;
   /** The real reasons of refusals. */
@@ -203,7 +211,7 @@ const addressSchema = z.strictObject({
  *
  * @example
  * const emulator = createEmulator({ variants: ["A"] });
- * emulator.registerPlugin({ clientId: "reporter", tenantId: "acme", type: "service", jwks, scopes: ["devices:read"] });
+ * emulator.registerPlugin({ clientId: "reporter", tenantId: "acme", type: "service", scopes: ["devices:read"] });
  * const { url, close } = await emulator.listen();
  */
 export function createEmulator<T extends ApiTypes = ApiTypes>(options: EmulatorOptions<T> = {}): Emulator {

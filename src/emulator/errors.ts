@@ -24,7 +24,9 @@ export type EmulatorErrorCode =
  * holds their values, because a registration holds secrets.
  *
  * @example
- * try { emulator.registerPlugin(sheet); } catch (error) {
+ * try {
+ *   emulator.registerPlugin({ clientId: "reporter", tenantId: "acme", type: "service", jwks: { keys: [] } });
+ * } catch (error) {
  *   if (error instanceof EmulatorError && error.code === "key_invalid") console.error(error.issues);
  * }
  */

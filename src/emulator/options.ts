@@ -30,6 +30,7 @@ export interface RefreshTokenOptions {
   readonly idleSeconds?: number | undefined;
 }
 
+/** The options of {@link createEmulator}. `emulatorOptions` lists those that answer an open fact of the description. */
 export interface EmulatorOptions<T extends ApiTypes = ApiTypes> {
   /** The variants to serve; with an empty list every request is answered 404. Default: both. */
   readonly variants?: readonly ("A" | "B")[] | undefined;
@@ -51,8 +52,8 @@ export interface EmulatorOptions<T extends ApiTypes = ApiTypes> {
   readonly api?: EmulatedApi<T> | undefined;
   /**
    * Answers of your own for operations of `api`, by operationId. Each receives the call as it was read by the document, in
-   * the types of the document, and returns the body of a documented success or a `Response`.
-   * @example { createThing: ({ body }) => ({ id: "1", ...body }) }
+   * the types of the document, and returns the body of a documented success or a `Response`:
+   * `{ createThing: ({ body }) => ({ id: "1", ...body }) }`.
    */
   readonly respond?: Responses<T> | undefined;
   /** How long a replaced grant stays in force for tokens already minted, in milliseconds. Default: 0. */
@@ -350,7 +351,7 @@ const defaults: Record<string, unknown> = { ...settings, ...others, ...Object.fr
  * rules that the description does state are in `rules`.
  *
  * @example
- * options.narrowingDelayMs.default; // 0
+ * emulatorOptions.narrowingDelayMs.default; // 0
  */
 export const emulatorOptions: Readonly<Record<OptionId, Option>> = Object.fromEntries(
   Object.entries(table).map(([id, [section, says]]) => [id, { section, says, default: defaults[id] }]),

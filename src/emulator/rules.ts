@@ -43,7 +43,7 @@ export type RuleId =
  * description leaves open are in `options`.
  *
  * @example
- * rules["assertion.audience"].answer; // { status: 400, error: "invalid_client" }
+ * emulatorRules["assertion.audience"].answer; // { status: 400, error: "invalid_client" }
  */
 export const emulatorRules: Readonly<Record<RuleId, Rule>> = {
   ...withDefaults({ answer: { status: 400, error: "invalid_request" } }, launchRules),

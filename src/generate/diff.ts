@@ -20,8 +20,10 @@ import { listOperations } from "./operations/list-operations.js";
 /** Code that uses the old document fails with the new one, can do more, or notices nothing. Worst first. */
 export const LEVELS = ["breaking", "additive", "neutral"] as const;
 
+/** How a change affects those who generated code from the old documents. */
 export type Level = (typeof LEVELS)[number];
 
+/** One change between two documents. */
 export interface Change {
   readonly level: Level;
   /** Absent when the documents are of neither variant. */
@@ -41,6 +43,7 @@ export interface Change {
   readonly corrected?: string | undefined;
 }
 
+/** The changes that {@link diffDocuments} found. */
 export interface DocumentDiff {
   /** The worst level; absent without changes. */
   readonly level?: Level | undefined;

@@ -116,6 +116,7 @@ export interface Drift {
  *
  * @throws {GenerateError} as `generate` does
  * @example
+ * const documents = { A: "openapi/variant-a.yaml", B: "openapi/variant-b.yaml" };
  * const drift = await checkGenerated({ documents, out: "generated" });
  * if (drift.missing.length + drift.different.length + drift.extra.length > 0) process.exitCode = 1;
  */

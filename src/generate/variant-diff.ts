@@ -4,6 +4,7 @@ import { readDocument, shippedDocument } from "./document/read-document.js";
 import { entriesOf, GenerateError, isObject, listOf, requireOptions } from "./document/source-file.js";
 import { listOperations, type Operation } from "./operations/list-operations.js";
 
+/** What one operation has in one variant and not, or other, in the other. */
 export interface OperationDifference {
   readonly operationId: string;
   /** A variant that does not describe a part has no value. One without the operation has only that part. */

@@ -230,6 +230,7 @@ export function systemCode(fault: unknown): string | undefined {
   return undefined;
 }
 
+/** The part of `fetch` that is used: it is always called with a string and a `RequestInit`. */
 export type Fetch = (url: string, init?: RequestInit) => Promise<Response>;
 
 /** What a request is for, without headers and body, so without credential, code and token. `url` may hold parameters. */

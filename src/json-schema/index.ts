@@ -30,7 +30,13 @@ export type Definitions = Readonly<Record<string, unknown>>;
 /** Builds the schema at the first call and returns the same one afterwards. Unknown keys survive parsing. */
 export type LazySchema = () => z.ZodType;
 
-/** Makes the zod schemas of definitions, by name. They change nothing of a value: no default is filled in. */
+/**
+ * Makes the zod schemas of definitions, by name. They change nothing of a value: no default is filled in.
+ *
+ * @example
+ * const schema = jsonSchemas({ Device: { type: "object", required: ["id"], properties: { id: { type: "string" } } } });
+ * schema("Device")().safeParse({ id: "pump" }).success; // true
+ */
 export function jsonSchemas(definitions: Definitions): (name: string) => LazySchema {
   const checker = jsonChecker(definitions);
   const schemas = new Map<string, z.ZodType>();
@@ -46,7 +52,13 @@ export function jsonSchemas(definitions: Definitions): (name: string) => LazySch
   return (name) => () => schemas.get(name) ?? build(name);
 }
 
-/** The same without zod: finds what is wrong with a value. */
+/**
+ * Makes checks of definitions, by name, without zod: each returns what is wrong with a value, at most {@link MOST_ISSUES}.
+ *
+ * @example
+ * const check = jsonChecker({ Device: { type: "object", required: ["id"] } });
+ * check("Device")({}); // one issue, whose message says that the member "id" is missing
+ */
 export function jsonChecker(definitions: Definitions): (name: string) => (value: unknown) => JsonIssue[] {
   const compiler = new DefinitionCompiler(definitions);
   return (name) => {

@@ -19,6 +19,7 @@ import { invalidOption, requireOptions } from "../options.js";
 import { tokenEndpointOfA } from "../variants/target.js";
 import { version } from "../version.js";
 
+/** The options of {@link telemetry}. */
 export interface TelemetryOptions {
   /** Default: that of the global provider. */
   readonly tracer?: Tracer | undefined;

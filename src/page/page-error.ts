@@ -52,7 +52,7 @@ export type PageErrorCode =
  * session token.
  *
  * @example
- * startSession(options).catch((error) => {
+ * startSession({ hostOrigins: ["https://customer.example"] }).catch((error) => {
  *   if (isPageError(error) && error.code === "opaque_code_missing") show("Open the plugin again from the sidebar.");
  * });
  */
@@ -83,7 +83,18 @@ export function requireNames<T extends object>(options: T, names: NamesOf<T>): v
   if (unknown) throw new PageError("option_invalid", `${unknown} is none of ${Object.keys(names)}`);
 }
 
-/** Works across frames and with two copies of this module on one page, where `instanceof` does not. */
+/**
+ * Whether an error is a {@link PageError}. Works across frames and with two copies of this module on one page, where
+ * `instanceof` does not.
+ *
+ * @example
+ * try {
+ *   await startSession({ hostOrigins: ["https://customer.example"] });
+ * } catch (error) {
+ *   if (isPageError(error)) show(error.code);
+ *   else throw error;
+ * }
+ */
 export function isPageError(error: unknown): error is PageError {
   return (error as Error | undefined)?.name === "PageError";
 }

@@ -65,6 +65,7 @@ export interface SessionEnd {
   readonly ask: "relaunch" | "login";
 }
 
+/** The session of a page with its backend, from {@link startSession}. It holds no token of the service. */
 export interface Session extends SessionInfo {
   /**
    * Calls `fetch` with the session, only for the backend's origin. A relative URL is relative to the

@@ -41,6 +41,7 @@ import {
  */
 const returnMark = "bivariant_login";
 
+/** The options of {@link startSession}. */
 export interface StartSessionOptions {
   /** The exact origins of the host applications that may launch this page: `["https://customer.example"]`. */
   readonly hostOrigins: readonly string[];
@@ -65,6 +66,7 @@ export interface StartSessionOptions {
   readonly readAuthCode?: ((data: unknown) => AuthCode | undefined) | undefined;
   /** The time limit for the host's answer, and for each answer of the backend. Default: 30 000. */
   readonly timeoutMs?: number | undefined;
+  /** Default: the global one. */
   readonly fetch?: typeof globalThis.fetch | undefined;
   /** Is called once when the session ends, with what to ask the person to do. */
   readonly onEnded?: ((end: SessionEnd) => void) | undefined;

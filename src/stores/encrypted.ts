@@ -19,8 +19,12 @@ export type { CryptoKeyLike, EncryptionKey } from "./encryption.js";
  * @param key 256 bits: 32 bytes, or those as base64, base64url or hex, or an AES-GCM `CryptoKey`
  * @throws ConfigurationError `option_invalid`, at once
  * @example
- * // openssl rand -base64 32 makes a key
- * const store = encryptedStore(redisStore(client), process.env.STORE_KEY);
+ * import { createClient } from "redis";
+ * import { redisStore } from "bivariant/stores/redis";
+ *
+ * const client = await createClient({ url: process.env.REDIS_URL ?? "" }).connect();
+ * const key = process.env.STORE_KEY ?? ""; // openssl rand -base64 32 makes one
+ * const store = encryptedStore(redisStore(client), key);
  */
 export function encryptedStore(store: TokenStore, key: EncryptionKey | undefined): TokenStore {
   requireObject("store", store);

@@ -31,6 +31,7 @@ const writeLimitMs = 10_000;
 /** Each write also looks at so many other entries and locks, to remove them if they are over. */
 const sweptAtOnce = 4;
 
+/** The options of {@link fileStore}. */
 export interface FileStoreOptions extends ClockOptions {
   /** Encrypts the values and hides the key names. Either this or `plaintext: true` is required. */
   readonly key?: EncryptionKey | undefined;

@@ -18,10 +18,17 @@ interface CommandOptions {
  * of `ioredis` (`Redis`, `Cluster`). Only this much of it is used.
  */
 export type RedisClient =
-  | { call(command: string, ...args: string[]): Promise<unknown> }
-  | { sendCommand(args: string[], options?: CommandOptions): Promise<unknown> }
+  | {
+      /** Of `ioredis`: sends a command. */
+      call(command: string, ...args: string[]): Promise<unknown>;
+    }
+  | {
+      /** Of a client or pool of `redis`: sends a command. */
+      sendCommand(args: string[], options?: CommandOptions): Promise<unknown>;
+    }
   | {
       readonly slots: unknown;
+      /** Of a cluster of `redis`: sends a command to the node that has the key. */
       sendCommand(
         key: string,
         isReadonly: boolean,
@@ -30,10 +37,13 @@ export type RedisClient =
       ): Promise<unknown>;
     }
   | {
+      /** Tells a client of sentinels from the others. It is not called. */
       getSentinelNode(): unknown;
+      /** Of a client of sentinels of `redis`: sends a command to the primary. */
       sendCommand(isReadonly: boolean, args: string[], options?: CommandOptions): Promise<unknown>;
     };
 
+/** The options of {@link redisStore}. */
 export interface RedisStoreOptions extends ClockOptions {
   /** Begins every key. Stores with different prefixes share nothing. Default: "bivariant". */
   readonly prefix?: string | undefined;
@@ -55,8 +65,12 @@ const names: NamesOf<RedisStoreOptions> = { prefix: true, lossWindowMs: true, cl
  *
  * @throws ConfigurationError `option_invalid`, at once
  * @example
+ * import { createClient } from "redis";
+ * import { encryptedStore } from "bivariant/stores/encrypted";
+ *
+ * const url = process.env.REDIS_URL ?? "";
  * const client = await createClient({ url, disableOfflineQueue: true }).on("error", console.error).connect();
- * const store = encryptedStore(redisStore(client), process.env.STORE_KEY);
+ * const store = encryptedStore(redisStore(client), process.env.STORE_KEY ?? "");
  */
 export function redisStore(client: RedisClient, options?: RedisStoreOptions): TokenStore;
 /** For tests that cannot wait for the whole lease. @internal */

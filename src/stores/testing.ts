@@ -7,10 +7,13 @@ import { requireOptions } from "../options.js";
 
 /** The functions of a test runner, such as vitest, jest, node:test or Bun's. */
 export interface StoreTestRunner {
+  /** Groups the tests that `define` defines. */
   describe(name: string, define: () => void): unknown;
+  /** Defines one test, which fails if `run` rejects. */
   test(name: string, run: () => Promise<void>): unknown;
 }
 
+/** What {@link testStore} tests, and how. */
 export interface StoreUnderTest {
   readonly store: TokenStore;
   /** Another handle on the same data, as a second process has. The tests then work on the data from both. */
@@ -33,10 +36,12 @@ export type MakeStore = () => TokenStore | StoreUnderTest | Promise<TokenStore |
  * @param runner the functions of your test runner
  * @param makeStore is called once in each test
  * @example
+ * import { createClient } from "redis";
  * import { describe, test } from "vitest"; // or from "node:test"
+ * import { redisStore } from "bivariant/stores/redis";
  *
- * testStore({ describe, test }, () => {
- *   const [client, other] = [connectToRedis(), connectToRedis()];
+ * testStore({ describe, test }, async () => {
+ *   const [client, other] = await Promise.all([createClient().connect(), createClient().connect()]);
  *   const close = () => Promise.all([client.close(), other.close()]);
  *   return { store: redisStore(client), second: redisStore(other), close };
  * });

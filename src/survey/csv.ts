@@ -28,6 +28,10 @@ const formulaWithin = /([,;\t\r\n])(["']*[=+\-@＝＋－＠])/g;
  * A cell that a spreadsheet would take for a formula begins with a quote.
  *
  * @example
+ * import { writeFile } from "node:fs/promises";
+ *
+ * const results: SurveyResult[] = [];
+ * for await (const result of survey(customers)) results.push(result);
  * await writeFile("survey.csv", resultsCsv(results));
  */
 export function resultsCsv(results: readonly SurveyResult[]): string {

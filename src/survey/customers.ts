@@ -9,6 +9,7 @@ import { parseBaseUrl, parseTenantId } from "../variants/target.js";
 import { SurveyError } from "./errors.js";
 import { type Row, readRows, shownName, type WrongRow } from "./rows.js";
 
+/** A customer of a survey. A credential is named by the file or the variable that holds its secret. */
 export interface Customer {
   readonly baseUrl: string;
   /** Needed for Variant A, whose paths hold it. Without it only Variant B is asked. */
@@ -47,10 +48,12 @@ const columnNames: NamesOf<Pick<Customer, Column>> = {
 export const columns = Object.keys(columnNames) as Column[];
 const memberNames: NamesOf<Customer> = { ...columnNames, other: true, line: true };
 
+/** Which addresses of customers are accepted. */
 export interface CheckOptions {
   readonly allowInsecureHttp?: boolean | undefined;
 }
 
+/** The options of {@link readCustomers}. */
 export interface ReadCustomersOptions extends CheckOptions {
   /** Where relative paths of secrets begin. Default: the working directory. */
   readonly folder?: string | undefined;
@@ -60,6 +63,7 @@ export interface ReadCustomersOptions extends CheckOptions {
 
 const optionNames: NamesOf<ReadCustomersOptions> = { folder: true, variables: true, allowInsecureHttp: true };
 
+/** What {@link readCustomers} found in a file. */
 export interface ReadCustomers {
   readonly customers: readonly Customer[];
   /** The rows that are wrong, or the same customer as an earlier one, by line. */
@@ -72,7 +76,10 @@ export interface ReadCustomers {
  *
  * @throws SurveyError `customers_invalid` if no row can be read, or a column may hold a secret; `customers_too_large`
  * @example
+ * import { readFile } from "node:fs/promises";
+ *
  * const { customers, wrong } = await readCustomers(await readFile("customers.csv", "utf8"));
+ * for (const { line, problem } of wrong) console.error(`line ${line}: The row ${problem}`);
  */
 export async function readCustomers(
   text: string,

@@ -1,5 +1,6 @@
 /** What a survey throws before it asks a customer, or when its own files fail. What a customer's deployment does is a result. */
 
+/** The codes of a {@link SurveyError}. */
 export type SurveyErrorCode =
   | "customers_invalid"
   | "customers_too_large"
@@ -7,6 +8,7 @@ export type SurveyErrorCode =
   | "state_invalid"
   | "state_unavailable";
 
+/** The files of a survey are wrong or cannot be used. What a deployment does is a result, never this error. */
 export class SurveyError extends Error {
   override readonly name = "SurveyError";
   readonly code: SurveyErrorCode;

@@ -6,6 +6,7 @@ import { version } from "../version.js";
 import { type Change, type State, type SurveyResult, stateOf } from "./result.js";
 import type { EarlierResult } from "./since.js";
 
+/** What the page of {@link resultsPage} says about the survey. */
 export interface PageAbout {
   /** Epoch milliseconds. */
   readonly startedAt: number;
@@ -35,6 +36,12 @@ const variantWord = (variant: SurveyResult["variant"]) =>
  *
  * @throws ConfigurationError `option_invalid`
  * @example
+ * import { writeFile } from "node:fs/promises";
+ *
+ * const startedAt = Date.now();
+ * const results: SurveyResult[] = [];
+ * for await (const result of survey(customers)) results.push(result);
+ * const seconds = (Date.now() - startedAt) / 1_000;
  * await writeFile("survey.html", resultsPage(results, { startedAt, seconds }));
  */
 export function resultsPage(results: readonly SurveyResult[], about: PageAbout): string {

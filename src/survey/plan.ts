@@ -1,6 +1,7 @@
 /** How many requests a survey sends for a customer. */
 import type { Customer } from "./customers.js";
 
+/** How many requests one customer gets at most, by their purpose. */
 export interface PlannedRequests {
   /** The questions of the detection. That to Variant A counts against the tenant's rate limit, as does its token request. */
   readonly detection: number;

@@ -5,6 +5,7 @@ import type { Detection, Evidence, Variant } from "../errors.js";
 /** `moved` is another variant than before. A customer may have moved and broken. */
 export type Change = "moved" | "broke" | "recovered" | "new";
 
+/** What a survey found out about one customer. It holds no secret. */
 export interface SurveyResult {
   /** Null if the customer has none. */
   readonly tenantId: string | null;

@@ -20,6 +20,8 @@ export const mostCharacters: number = 2 ** 29 - 2 ** 20;
  *
  * @throws SurveyError `earlier_invalid`
  * @example
+ * import { readFile } from "node:fs/promises";
+ *
  * const comparison = compareWith(parseResults(await readFile("yesterday.json", "utf8")));
  */
 export function parseResults(text: string): EarlierResult[] {
@@ -103,6 +105,7 @@ function notResults(problem: string): SurveyError {
   return new SurveyError("earlier_invalid", message);
 }
 
+/** Compares the results of a survey with earlier ones, as they come. */
 export interface Comparison {
   /** The changes of a customer; each customer may be asked about once. */
   changesOf(result: SurveyResult): Change[];
@@ -114,6 +117,9 @@ export interface Comparison {
  * Compares results with earlier ones. Customers are the same if base URL, tenant and client ids are.
  *
  * @example
+ * import { readFile } from "node:fs/promises";
+ *
+ * const comparison = compareWith(parseResults(await readFile("yesterday.csv", "utf8")));
  * for await (const result of survey(customers)) console.log(result.tenantId, comparison.changesOf(result));
  */
 export function compareWith(earlier: readonly EarlierResult[]): Comparison {

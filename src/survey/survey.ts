@@ -10,6 +10,7 @@ import type { SurveyResult } from "./result.js";
 import type { WrongRow } from "./rows.js";
 import { digestOf, StateFile } from "./state-file.js";
 
+/** The options of {@link survey}. */
 export interface SurveyOptions
   extends CheckOptions,
     Pick<AuthOptions, "fetch" | "clock" | "timeoutMs" | "retryDeadlineMs"> {

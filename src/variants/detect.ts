@@ -30,6 +30,7 @@ const fixedDescriptionOfA = /^The token request was rejected\.?$/;
 /** Statuses with which a server refuses a JSON body that it has read. */
 const refusalStatusesOfB: readonly number[] = [400, 401, 415, 422];
 
+/** The options of {@link detectVariant}. */
 export interface DetectVariantOptions extends TargetOptions, RequestOptions {
   readonly tenantId: string;
   readonly signal?: AbortSignal | undefined;

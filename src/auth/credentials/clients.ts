@@ -20,6 +20,7 @@ import {
   sendJson,
 } from "./credential.js";
 
+/** What {@link serviceAccount} takes (section 2.5 of the description). */
 export interface ServiceAccountSettings {
   /** The service client id, shown in the admin area under Service accounts. */
   readonly clientId: string;
@@ -32,7 +33,11 @@ export interface ServiceAccountSettings {
  * @throws ConfigurationError `credential_invalid` before the first request
  * @see the description, sections 2.5, 4.2 and 5.10; RFC 6749 section 4.4
  * @example
- * serviceAccount({ clientId: "reports", clientSecret: (await readFile("client-secret.txt", "utf8")).trim() })
+ * import { readFile } from "node:fs/promises";
+ *
+ * const clientSecret = (await readFile("client-secret.txt", "utf8")).trim();
+ * const account = serviceAccount({ clientId: "reports", clientSecret });
+ * const service = await connect({ baseUrl, tenantId, credentials: [account] });
  */
 export function serviceAccount(settings: Settings<ServiceAccountSettings>): MachineCredential<"B"> {
   const names: NamesOf<ServiceAccountSettings> = { clientId: true, clientSecret: true };
@@ -55,6 +60,7 @@ export function serviceAccount(settings: Settings<ServiceAccountSettings>): Mach
   });
 }
 
+/** What {@link apiClient} takes (section 2.5 of the description). */
 export interface ApiClientSettings {
   /** The id shown in the admin area under API clients. */
   readonly clientId: string;
@@ -96,7 +102,9 @@ export interface PreparedApiClient extends PreparedPersonCredential {
  *
  * @see the description, sections 2.5, 4.2 and 5.8
  * @example
- * apiClient({ clientId: "portal", redirectUri: "https://portal.example/callback", authorizationEndpoint })
+ * const redirectUri = "https://portal.example/callback";
+ * const credential = apiClient({ clientId: "portal", redirectUri, authorizationEndpoint });
+ * const { url, login } = await beginLogin({ baseUrl, credential });
  */
 export function apiClient(settings: Settings<ApiClientSettings>): PersonCredential<"B"> {
   const names: NamesOf<ApiClientSettings> = {

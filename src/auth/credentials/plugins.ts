@@ -16,8 +16,10 @@ import {
 } from "./credential.js";
 import type { SigningKeyCache } from "./signing-key.js";
 
+/** What {@link servicePlugin} takes (section 2.1 of the description). */
 export type ServicePluginSettings = PluginSettings;
 
+/** What {@link userInterfacePlugin} takes (section 2.1 of the description). */
 export type UserInterfacePluginSettings = PluginSettings;
 
 const names: NamesOf<PluginSettings> = { clientId: true, privateKey: true, keyId: true, audience: true };
@@ -30,7 +32,10 @@ const names: NamesOf<PluginSettings> = { clientId: true, privateKey: true, keyId
  *
  * @see the description, sections 2.2, 4.1 and 5.4; RFC 7523 section 2.2
  * @example
- * servicePlugin({ clientId: "reports", privateKey: await readFile("private.pem", "utf8") })
+ * import { readFile } from "node:fs/promises";
+ *
+ * const plugin = servicePlugin({ clientId: "reports", privateKey: await readFile("private.pem", "utf8") });
+ * const service = await connect({ baseUrl, tenantId, credentials: [plugin] });
  */
 export function servicePlugin(settings: Settings<ServicePluginSettings>): MachineCredential<"A"> {
   const prepare = pluginPreparation("servicePlugin", settings);
@@ -49,7 +54,8 @@ export function servicePlugin(settings: Settings<ServicePluginSettings>): Machin
  *
  * @see the description, sections 4.1 and 5.3
  * @example
- * const auth = await redeemLaunch({ baseUrl, tenantId, credential: userInterfacePlugin({ clientId, privateKey }), code, codeVerifier });
+ * const credential = userInterfacePlugin({ clientId, privateKey });
+ * const auth = await redeemLaunch({ baseUrl, tenantId, credential, code, codeVerifier });
  */
 export function userInterfacePlugin(settings: Settings<UserInterfacePluginSettings>): PersonCredential<"A"> {
   const prepare = pluginPreparation("userInterfacePlugin", settings);

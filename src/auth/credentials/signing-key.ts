@@ -18,6 +18,7 @@ export interface Signer {
 /** The parts of a node:crypto KeyObject that are used here, so that this file does not need node:crypto. */
 export interface KeyObjectLike {
   readonly type: string;
+  /** Returns the key as a JWK. */
   export(options: { format: "jwk" }): unknown;
 }
 

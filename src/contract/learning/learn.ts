@@ -8,6 +8,7 @@ import { brokenRulesOf } from "./broken-rules.js";
 import { exampleFor, exampleOf, type JsonSchema, mergeObserved } from "./schema.js";
 import { type DeploymentSettings, deploymentSettings } from "./settings.js";
 
+/** What {@link learnFrom} makes of the results of a run. */
 export interface Learnt {
   /**
    * An OAI Overlay 1.0.0 in YAML for both documents of this package. `x-observed` marks what it adds. It removes the
@@ -30,6 +31,11 @@ export interface Learnt {
  * always give the same text.
  *
  * @example
+ * import { writeFile } from "node:fs/promises";
+ * import { createEmulator } from "bivariant/emulator";
+ *
+ * const results: ContractResult[] = [];
+ * for await (const result of runContract({ baseUrl, tenantId, plugin: { clientId, privateKey } })) results.push(result);
  * const { overlay, settings } = learnFrom(results);
  * await writeFile("learnt.yaml", overlay); // bivariant generate --overlay learnt.yaml
  * const emulator = createEmulator(settings);

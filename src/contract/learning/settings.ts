@@ -10,6 +10,8 @@ type DeviceList = readonly { readonly id: string; readonly [member: string]: unk
  * takes `refreshPath`, and `createEmulator`, whose options explain every name, takes all. Each ignores the others' names.
  *
  * @example
+ * import { createEmulator } from "bivariant/emulator";
+ *
  * const settings: DeploymentSettings = { variants: ["A"], bearerStatus: 403, unauthorizedStatuses: [403] };
  * const emulator = createEmulator(settings);
  * const service = await connect({ ...settings, baseUrl, tenantId, credentials });

@@ -26,7 +26,11 @@ export interface Movement {
  * are equal, whatever the reason; for one that only one of them tried see `kind`.
  *
  * @example
- * const moved = compareRuns(JSON.parse(await readFile("before.json", "utf8")).results, results);
+ * import { readFile } from "node:fs/promises";
+ *
+ * const results: ContractResult[] = [];
+ * for await (const result of runContract({ baseUrl, tenantId, plugin: { clientId, privateKey } })) results.push(result);
+ * const moved = compareRuns(parseBaseline(await readFile("before.json", "utf8")), results);
  */
 export function compareRuns(
   before: readonly ComparedResult[],
@@ -103,7 +107,17 @@ const baseline = z.object({
   ),
 });
 
-/** Reads what `bivariant contract --json` printed, or a list of results as JSON. @throws ContractError `baseline_invalid` */
+/**
+ * Reads what `bivariant contract --json` printed, or a list of results as JSON.
+ *
+ * @throws ContractError `baseline_invalid`
+ * @example
+ * import { readFile } from "node:fs/promises";
+ * import { describe, test } from "vitest";
+ *
+ * const baseline = parseBaseline(await readFile("before.json", "utf8"));
+ * await describeContract({ describe, test }, { baseUrl, tenantId, plugin: { clientId, privateKey } }, { baseline });
+ */
 export function parseBaseline(text: string): readonly ComparedResult[] {
   let value: unknown;
   try {

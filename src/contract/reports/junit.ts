@@ -10,6 +10,13 @@ import { byVariant, countResults, type RunAbout, refusedCredentials, requireAbou
  * error. Each case that moved since a baseline is a failure in a suite of its own. Times are in seconds.
  *
  * @example
+ * import { writeFile } from "node:fs/promises";
+ *
+ * const startedAt = Date.now();
+ * const results: ContractResult[] = [];
+ * for await (const result of runContract({ baseUrl, tenantId, plugin: { clientId, privateKey } })) results.push(result);
+ * const seconds = (Date.now() - startedAt) / 1_000;
+ * const requests = new Set(results.flatMap(({ evidence }) => evidence)).size;
  * await writeFile("contract.xml", junitReport(results, { baseUrl, startedAt, requests, seconds }));
  */
 export function junitReport(results: readonly ContractResult[], about: RunAbout): string {

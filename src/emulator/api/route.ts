@@ -33,8 +33,13 @@ export interface ApiCall {
  * One operation. Its path begins with the base path of the variant that serves it.
  *
  * @example
- * { operationId: "restartDevice", method: "POST", path: "/api/v1/{tenantId}/devices/{deviceId}/restart",
- *   scope: "devices:execute", deviceParameter: "deviceId" }
+ * const restart: ApiRoute = {
+ *   operationId: "restartDevice",
+ *   method: "POST",
+ *   path: "/api/v1/{tenantId}/devices/{deviceId}/restart",
+ *   scope: "devices:execute",
+ *   deviceParameter: "deviceId",
+ * };
  */
 export interface ApiRoute {
   readonly operationId: string;
@@ -50,7 +55,6 @@ export interface ApiRoute {
    * The path or query parameter that names a device, or the member of a JSON body with one id or a list of
    * ids. A plugin's device restriction must permit each of them; from a restricted plugin, a body that is not
    * a JSON object, holds other values there or exceeds 64 KiB is refused.
-   * @example { in: "body", name: "deviceIds" }
    */
   readonly deviceParameter?: string | { readonly in: "body"; readonly name: string } | undefined;
   /** "Only routes that opt in accept a plugin token" (section 5.5). Default: true. It has no effect in Variant B. */

@@ -15,6 +15,7 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
  */
 export type FaultMoment = "before-token" | "after-commit" | "resource";
 
+/** Which requests a fault applies to, and when. */
 export interface FaultTarget {
   /** Default: the first in `faultMoments` that fits the matched operation. Others are refused. */
   readonly at?: FaultMoment | undefined;
@@ -127,6 +128,7 @@ export type Fault = FaultTarget &
       }
   );
 
+/** The name of a {@link Fault}. */
 export type FaultName = Fault["name"];
 export type FaultOf<Name extends FaultName> = Extract<Fault, { readonly name: Name }>;
 
@@ -266,6 +268,7 @@ export interface FaultHandle {
   readonly id: string;
   /** How many requests it has applied to. */
   readonly fired: number;
+  /** Disarms the fault. */
   remove(): void;
 }
 
@@ -289,6 +292,8 @@ interface Armed extends Pick<FaultReport, "id" | "fault"> {
  * A reset also ends the delay of slow answers. They are then sent at once, from the old state.
  *
  * @example
+ * import { expect } from "vitest";
+ *
  * emulator.faults.add({ name: "lost-answer", match: { grant: "refresh_token" } });
  * await expect(auth.getAccessToken()).rejects.toMatchObject({ code: "login_outcome_unknown" });
  */
@@ -350,6 +355,7 @@ export class EmulatorFaults {
     this.#armed.delete(id);
   }
 
+  /** Disarms all faults. */
   clear(): void {
     this.#armed.clear();
   }

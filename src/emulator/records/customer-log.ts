@@ -53,6 +53,8 @@ const CAPACITY = 1000;
  * Keeps the newest 1000 refusals: "The real reason appears only in the customer's log" (section 7.1).
  *
  * @example
+ * import { expect } from "vitest";
+ *
  * expect(emulator.customerLog.last({ tenantId: "acme" })).toMatchObject({ rule: "assertion.audience" });
  * const refused = emulator.journal.last({ status: 400 });
  * emulator.customerLog.entries({ requestId: refused?.id }); // why that request was refused
@@ -80,6 +82,7 @@ export class CustomerLog {
     return this.entries(filter).at(-1);
   }
 
+  /** Removes all entries. */
   clear(): void {
     this.#entries.clear();
   }

@@ -110,6 +110,8 @@ const MOST_ENTRIES = 10_000;
  * `EmulatorError` `option_invalid` if the filter has a name that no entry has.
  *
  * @example
+ * import { expect } from "vitest";
+ *
  * await Promise.all(Array.from({ length: 100 }, () => service.call("listDevices")));
  * expect(emulator.journal.tokenRequests({ tenantId: "acme" })).toHaveLength(1);
  * expect(emulator.journal.apiCalls({ status: 200 })).toHaveLength(100);
@@ -120,6 +122,7 @@ export class Journal {
   #waiting = new Set<(entry: JournalEntry | undefined) => void>();
   #arrived = 0;
 
+  /** The requests that match, oldest first. */
   entries(filter: JournalFilter = {}): JournalEntry[] {
     return this.#entries.newest().filter(journalFilter(filter));
   }
@@ -139,6 +142,7 @@ export class Journal {
     return this.entries(filter).at(-1);
   }
 
+  /** How many requests match. */
   count(filter: JournalFilter = {}): number {
     return this.entries(filter).length;
   }
@@ -149,7 +153,9 @@ export class Journal {
    *
    * @throws EmulatorError `journal_timeout`, or the signal's reason.
    * @example
-   * const [renewal] = await emulator.journal.waitFor({ endpoint: "token", since: renewAt });
+   * import { expect } from "vitest";
+   *
+   * const [renewal] = await emulator.journal.waitFor({ endpoint: "token", since: Date.now() });
    * expect(renewal).toMatchObject({ status: 200 });
    */
   async waitFor(filter: JournalFilter = {}, options: WaitOptions = {}): Promise<JournalEntry[]> {
@@ -187,6 +193,7 @@ export class Journal {
     for (const see of this.#waiting) see(undefined);
   }
 
+  /** Removes all entries. */
   clear(): void {
     this.#entries.clear();
   }

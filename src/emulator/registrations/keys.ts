@@ -59,6 +59,7 @@ function invalid(path: string, problem: string): EmulatorError {
   return issueError("key_invalid", `jwks.${path}: ${problem}`);
 }
 
+/** Names a plugin: client ids are unique within a tenant. */
 export interface PluginIdentity {
   readonly tenantId: string;
   readonly clientId: string;

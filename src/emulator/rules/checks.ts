@@ -67,6 +67,7 @@ export class EmulatorRules {
     for (const [rule, enforced] of Object.entries(settings)) this.enforce(rule as RuleId, enforced);
   }
 
+  /** Whether a request that breaks the rule is refused. */
   isEnforced(rule: RuleId): boolean {
     return !this.#off.has(rule);
   }

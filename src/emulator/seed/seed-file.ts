@@ -53,7 +53,14 @@ function readStart(path: string, most: number): string {
   }
 }
 
-/** Does the same with a string; `name` is the file name for messages. @throws EmulatorError `seed_invalid` */
+/**
+ * Reads the options of `createEmulator` from the text of such a file; `name` is its name for messages.
+ *
+ * @throws EmulatorError `seed_invalid`
+ * @example
+ * const text = "plugins:\n  - { clientId: reporter, tenantId: acme, type: service, scopes: [devices:read] }";
+ * const emulator = createEmulator(parseSeedFile(text, "tenant.yaml"));
+ */
 export function parseSeedFile(text: string, name: string): EmulatorOptions {
   return parseFile(text, name, (content) => check(content ?? {}));
 }

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { EmulatorError, parseInput } from "../errors.js";
 
+/** Epoch milliseconds, a `Date`, or text that `Date` reads, such as `2026-03-01T12:00:00Z`. */
 export type Instant = number | string | Date;
 
 /** The instant that a clock starts with. */

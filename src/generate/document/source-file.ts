@@ -18,6 +18,7 @@ import { openInput, readAtMost } from "../../input-file.js";
 import { type NamesOf, unknownName } from "../../option-names.js";
 import { type JsonPositions, jsonPosition } from "./json-position.js";
 
+/** The codes of a {@link GenerateError}. */
 export type GenerateErrorCode =
   | "option_invalid"
   | "document_unreadable"
@@ -45,6 +46,7 @@ export type GenerateErrorCode =
   | "peer_unsuitable"
   | "diff_failed";
 
+/** Where a {@link GenerateError} was found. */
 export interface GenerateErrorDetails {
   /** File name of the document or of the overlay. */
   readonly document?: string | undefined;
