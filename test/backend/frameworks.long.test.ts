@@ -1,6 +1,8 @@
-// The recipes of the page for Fastify, NestJS and Next, as printed, with the package as it is packed.
+// The recipes of the page for Express, Fastify, NestJS and Next, as printed, with the package as it is packed.
+import { once } from "node:events";
 import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { transform } from "esbuild";
@@ -95,6 +97,19 @@ const frameworks: { name: string; serve: (backend: Backend) => Promise<Served> }
       const app = await serveWithNest(backend);
       await app.listen(0, "127.0.0.1");
       return { url: await app.getUrl(), close: () => app.close() };
+    },
+  },
+  {
+    // NestJS brings it.
+    name: "Express",
+    serve: async (backend) => {
+      const { serveWithExpress } = await importBlock<{
+        serveWithExpress: (backend: Backend, port: number) => import("node:http").Server;
+      }>("express", "serveWithExpress");
+      const server = serveWithExpress(backend, 0);
+      await once(server, "listening");
+      const { port } = server.address() as AddressInfo;
+      return { url: `http://127.0.0.1:${port}`, close: async () => void server.close() };
     },
   },
   { name: "a route handler of Next's shape", serve: serveLikeNext },

@@ -15,17 +15,20 @@ const mostLinesBefore = 14;
 /** The tests that run the first programs of these folders that are not in JavaScript, or that listen until they are stopped. */
 const runBy: Readonly<Record<string, string>> = {
   "src/backend/plugin.md": "test/readme/plugin.long.test.ts",
+  "src/backend/requests.md": "test/backend/frameworks.long.test.ts",
   "src/client/answers-and-streams.md": "test/readme/wire.test.ts",
   "src/client/production.md": "test/readme/customers.test.ts",
   "src/client/parameters-and-bodies.md": "test/readme/wire.test.ts",
   "src/client/signalr-and-mqtt.md": "test/examples/signalr/signalr.test.ts",
   "src/client/workers-and-shutdown.md": "test/examples/worker/worker.test.ts",
+  "src/contract/targets.md": "test/contract/runners.long.test.ts",
+  "src/emulator/README.md": "test/readme/pages.test.ts",
+  "src/emulator/time.md": "test/readme/pages.test.ts",
   "src/opentelemetry/README.md": "test/opentelemetry/telemetry.test.ts",
   "src/stores/redis-failover.md": "test/stores/redis-pages.long.test.ts",
   "src/stores/redis.md": "test/stores/redis-pages.long.test.ts",
   "src/stores/your-own.md": "test/stores/testing.test.ts",
 };
-const everyProgramRuns = /^src\/(?:client|opentelemetry|stores)\//;
 
 // The pages of src itself are about the code of the package.
 const firsts = pages
@@ -44,7 +47,7 @@ test("each page has a program, a command or a document on its first screen", () 
 });
 
 test("a first program in TypeScript is run by the test that is named for it", () => {
-  const others = firsts.filter(({ page, language }) => everyProgramRuns.test(page) && language === "ts");
+  const others = firsts.filter(({ language }) => language === "ts");
   expect(others.map(({ page }) => page).filter((page) => !(page in runBy))).toEqual([]);
   for (const [page, file] of Object.entries(runBy)) {
     expect(firsts.map((first) => first.page)).toContain(page);
@@ -75,17 +78,23 @@ describe("the first program of", () => {
     });
   });
 
-  test.concurrent.each(programs)("$page runs as printed", async ({ page }) => {
-    const child = spawn(process.execPath, [join(folder, `${nameOf(page)}.mjs`)], { cwd: workingFolder });
-    let [out, error] = ["", ""];
-    child.stdout.setEncoding("utf8").on("data", (text: string) => {
-      out += text;
-    });
-    child.stderr.setEncoding("utf8").on("data", (text: string) => {
-      error += text;
-    });
-    const status = await new Promise((resolve) => child.on("close", resolve));
-    expect({ status, error }).toEqual({ status: 0, error: "" });
-    expect(out).not.toBe("");
-  });
+  test.concurrent.each(programs)(
+    "$page runs as printed, and prints what its comments say",
+    async ({ page }) => {
+      const child = spawn(process.execPath, [join(folder, `${nameOf(page)}.mjs`)], { cwd: workingFolder });
+      let [out, error] = ["", ""];
+      child.stdout.setEncoding("utf8").on("data", (text: string) => {
+        out += text;
+      });
+      child.stderr.setEncoding("utf8").on("data", (text: string) => {
+        error += text;
+      });
+      const status = await new Promise((resolve) => child.on("close", resolve));
+      expect({ status, error }).toEqual({ status: 0, error: "" });
+      expect(out).not.toBe("");
+      const { code } = firsts.find((first) => first.page === page) ?? { code: "" };
+      const promised = [...code.matchAll(/console\.log\(.* \/\/ prints (.*)$/gm)].map(([, text]) => text);
+      expect(out.split("\n")).toEqual(expect.arrayContaining(promised));
+    },
+  );
 });

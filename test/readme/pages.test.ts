@@ -78,11 +78,12 @@ describe("the TypeScript blocks", () => {
   });
 });
 
-describe("the recipe for the emulator's clock", async () => {
+describe("the tests of the emulator's pages", async () => {
   const folder = makeCacheFolder();
   afterAll(() => rmSync(folder, { recursive: true }));
-  // The block defines its tests when it is loaded. They are part of this file.
-  await import(await bundleProgram(blockWith("ts", "clock.skipSleep()"), folder, "recipe.mjs"));
+  // A block defines its tests when it is loaded. They are part of this file.
+  for (const text of ["an hour later the token is renewed", "clock.skipSleep()"])
+    await import(await bundleProgram(blockWith("ts", text), folder, `${text.length}.mjs`));
 });
 
 test("the login without a browser gets a session", async () => {

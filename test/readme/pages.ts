@@ -123,7 +123,7 @@ declare module "express" {
   type Response = import("node:http").ServerResponse & { json(data: unknown): void };
   type Handler = (req: import("node:http").IncomingMessage, res: Response) => unknown;
   type Add = (path: string, handler: Handler) => void;
-  export default function express(): { use: Add; get: Add; listen(port: number): void };
+  export default function express(): { use: Add; get: Add; listen(port: number): import("node:http").Server };
 }
 `;
 

@@ -1,35 +1,7 @@
-// The first programs of the emulator's pages, run as they are printed, and the commands that the pages show.
-import { rmSync } from "node:fs";
-import { format } from "node:util";
-import { afterAll, afterEach, describe, expect, test, vi } from "vitest";
+// The commands that the pages show: they exist, with their flags, and each command of the command line is shown.
+import { describe, expect, test } from "vitest";
 import { cli } from "../cli/command-line.js";
-import { blocks, blockWith, bundleProgram, cacheFolder, makeCacheFolder, pages } from "./pages.js";
-
-afterEach(() => void vi.restoreAllMocks());
-
-/** Where the first program needs code that `generate` wrote, or is a test. */
-const others = ["README.md", "documents.md", "time.md"];
-const programs = pages
-  .filter((page) => page.startsWith("src/emulator/") && !others.some((name) => page.endsWith(`/${name}`)))
-  .map((page) => ({ page, code: blocks.find((block) => block.page === page)?.code ?? "" }));
-
-test.each(programs)("the first program of $page prints what its comments say", async ({ code }) => {
-  const log = vi.spyOn(console, "log").mockImplementation(() => {});
-  await import(await bundleProgram(code, cacheFolder(), "program.mjs"));
-  const printed = log.mock.calls.map((values) => format(...values));
-  const expected = [...code.matchAll(/console\.log\(.* \/\/ prints (.*)$/gm)].map(([, text]) => text);
-  expect(expected.length).toBeGreaterThan(0);
-  expect(printed).toEqual(expect.arrayContaining(expected));
-});
-
-describe("the first program of the emulator", async () => {
-  const folder = makeCacheFolder();
-  afterAll(() => rmSync(folder, { recursive: true }));
-  // The block defines its test when it is loaded. It is part of this file.
-  await import(
-    await bundleProgram(blockWith("ts", "an hour later the token is renewed"), folder, "first.mjs")
-  );
-});
+import { blocks } from "./pages.js";
 
 describe("the commands of the pages", () => {
   const texts = blocks.filter(({ language }) => language === "sh").map(({ page, code }) => ({ page, code }));
