@@ -21,6 +21,17 @@ async function steps(emulator: Emulator): Promise<string[]> {
   });
 }
 
+/** The arrows of the sequence diagram. Its lanes have the same width. */
+function arrows(html: string): string[] {
+  const lane = (x = "") => Math.ceil(Number(x) / 190);
+  const found = html.matchAll(
+    /<g class="arrow(.*?)"><text.*?>(.*?)<\/text>\s*<path d="M(\d+) [\d.]+H(\d+)m/g,
+  );
+  return [...found].map(
+    ([, bad, name, from, to]) => `${name}: lane ${lane(from)} to ${lane(to)}${bad ? ", refused" : ""}`,
+  );
+}
+
 describe("a launch", () => {
   const LAUNCHED = [
     "Plugin chosen: Browser to Host application | clientId=reporter",
@@ -51,6 +62,16 @@ describe("a launch", () => {
     ]);
     const page = await new AdminBrowser(emulator).open("/_emulator/flow");
     expect(page.text()).toContain("A launch in Variant A acme · reporter · ada");
+    expect(arrows(page.html)).toEqual([
+      "1. Plugin chosen: lane 1 to 2",
+      "2. Plugin launched: lane 2 to 1",
+      "3. plugin:pkce-init: lane 1 to 2",
+      "4. host:auth-code: lane 2 to 1",
+      "5. Code exchange: lane 3 to 4",
+      "6. Token response, 200: lane 4 to 3",
+      "7. Code exchange: lane 3 to 4",
+      "8. Refused, 400: lane 4 to 3, refused",
+    ]);
     emulator.reset();
     expect(await steps(emulator)).toEqual([]);
   });

@@ -12,8 +12,9 @@ import { stylesheet } from "../pages/stylesheet.js";
 import type { Deployment } from "../state/deployment.js";
 import { type AdminRefusal, refuseCall } from "./admin-access.js";
 import { faultsPage, overviewPage, rulesPage } from "./control-pages.js";
+import { flowPage } from "./flow-page.js";
 import { outcome } from "./form.js";
-import { flowPage, logPage } from "./log-page.js";
+import { logPage } from "./log-page.js";
 import { registrationPages } from "./registrations-page.js";
 import { ADMIN_PATH, type AdminPage, type AdminView } from "./view.js";
 

@@ -1,8 +1,7 @@
-// What happened: the customer log, the journal of requests, and the last launch or login step by step.
+// What happened: the customer log and the journal of requests.
 import { html } from "hono/html";
 import type { Markup } from "../pages/page.js";
 import type { CustomerLogEntry } from "../records/customer-log.js";
-import type { Flow, FlowStep, Party } from "../records/flow.js";
 import type { JournalEntry } from "../records/journal.js";
 import {
   type AdminPage,
@@ -16,13 +15,6 @@ import {
 } from "./view.js";
 
 export const logPage: AdminPage = { path: "/log", title: "Log", body, parts: { log: customerLog, journal } };
-
-export const flowPage: AdminPage = {
-  path: "/flow",
-  title: "Launch and login",
-  body: (view) => livePart(view, "flow", lastFlow),
-  parts: { flow: lastFlow },
-};
 
 const SHOWN_ENTRIES = 100;
 
@@ -70,33 +62,4 @@ function journal({ deployment }: AdminView): Markup {
   return html`<p class="quiet">${shown.length} of ${entries.length}, newest first</p>
 <div class="scroll" tabindex="0" role="group" aria-labelledby="journal"><table><thead><tr><th>No.</th><th>Arrived</th><th>Status</th><th>Rule or fault</th>
 <th>Request</th><th>Operation</th><th>Tenant</th><th>Client</th><th>Grant</th></tr></thead><tbody>${shown.map(row)}</tbody></table></div>`;
-}
-
-const COMMON = { browser: "Browser", token: "Token endpoint" };
-const PARTIES: Readonly<Record<Flow["kind"], Readonly<Record<Party, string>>>> = {
-  launch: { ...COMMON, front: "Host application", client: "Plugin backend" },
-  login: { ...COMMON, front: "Authorization server", client: "Client" },
-};
-
-function lastFlow({ deployment }: AdminView): Markup {
-  const flow = deployment.flows.last;
-  if (flow === undefined) {
-    return html`<p class="quiet">No plugin was launched and no person logged in yet. The overview links to the host application.</p>`;
-  }
-  const { kind, identity, steps, forgotten } = flow;
-  const parties = PARTIES[kind];
-  const step = ({
-    at,
-    name,
-    from,
-    to,
-    fields,
-    refused,
-  }: FlowStep) => html`<li class="step panel"><h2>${name}</h2>
-<p class="quiet">${parties[from]} to ${parties[to]} · ${instant(at)}</p>
-${refused === undefined ? "" : html`<p><span class="mark bad">refused</span> <code class="rule">${refused}</code></p>`}${facts(fields)}</li>`;
-  return html`<p>${kind === "launch" ? "A launch in Variant A" : "A login in Variant B"} ${identityLine(identity)}</p>
-<p class="quiet">A secret is shown by its length only; a password is not shown at all.</p>
-<ol class="steps">${steps.map(step)}</ol>
-${forgotten === 0 ? "" : html`<p class="quiet">${forgotten} steps before the newest ones are left out.</p>`}`;
 }

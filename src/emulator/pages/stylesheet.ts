@@ -88,6 +88,14 @@ summary { cursor: pointer; padding: .3rem 0; color: var(--accent); }
 details > form { margin-top: .6rem; }
 .confirm[open] { padding: .6rem 1rem; border: 1px solid var(--alarm); border-radius: .5rem; }
 .facts, .rules, .refusals, .steps { display: grid; gap: .6rem; margin: 0; }
+.steps { counter-reset: step; }
+.step h2::before { counter-increment: step; content: counter(step) ". "; }
+.sequence { display: block; width: 100%; min-width: 40rem; max-width: 60rem; }
+.sequence text { fill: currentColor; font-size: 13px; text-anchor: middle; }
+.sequence line, .sequence path { fill: none; stroke: var(--line); }
+.sequence path { stroke: var(--accent); stroke-width: 1.5; }
+.sequence .bad text { fill: var(--alarm); }
+.sequence .bad path { stroke: var(--alarm); stroke-dasharray: 4 3; }
 .facts > div { display: flex; flex-wrap: wrap; gap: 0 1rem; }
 .facts dt { flex: 0 0 11rem; }
 .facts dd { flex: 1 1 14rem; }
