@@ -65,16 +65,17 @@ export function htmlReport(results: readonly ContractResult[], about: RunAbout):
 <p class="quiet">${text(facts.join(" · "))}</p>
 ${alarms.map((says) => `<p class="alarm">${text(says)}</p>\n`).join("")}</header>
 ${variants.map(variantLine).join("\n")}
-${moved === undefined ? "" : movedSection(moved)}${
+${moved === undefined ? "" : movedSection(moved)}${variants.map(variantSection).join("\n")}
+${
   Object.keys(settings).length === 0
     ? ""
-    : `<details>
+    : `<h2>What follows</h2>
+<details>
 <summary>Settings that follow from what was learnt</summary>
 <pre>${text(JSON.stringify(settings, null, 2))}</pre>
 </details>
 `
-}${variants.map(variantSection).join("\n")}
-</main>
+}</main>
 </body>
 </html>
 `;
@@ -119,26 +120,29 @@ function variantLine([variant, own]: OfVariant): string {
   return `<p class="verdict"><a href="#variant-${variant}">Variant ${variant}</a> <span class="mark ${mark}">${verdict}</span> <span class="quiet">${countsText(own)}</span></p>`;
 }
 
+/** What breaks and what was learnt is shown. What holds, and what was not tried, is folded. */
 function variantSection([variant, own]: OfVariant): string {
   const parts = (["breaks", "learnt", "holds"] as const).flatMap((result) => {
     const cases = own.filter((one) => one.result === result);
-    return cases.length === 0
-      ? []
-      : [`<h3>${titles[result]} (${cases.length})</h3>`, ...cases.map(caseDetails)];
+    if (cases.length === 0) return [];
+    const title = `<h3>${titles[result]} (${cases.length})</h3>`;
+    const items = cases.map(caseDetails);
+    return result === "holds" ? [folded(title, items)] : [title, ...items];
   });
-  const groups = groupNotTried(own);
+  const groups = groupNotTried(own).map(
+    ({ says, cases }) =>
+      `<p>${text(says)}</p>\n<ul>${cases.map((one) => `<li><code>${text(one.id)}</code> <span class="quiet">${text(one.says)}</span></li>`).join("\n")}</ul>`,
+  );
   if (groups.length > 0)
-    parts.push(
-      `<h3>What was not tried, and why (${countResults(own)["not tried"]})</h3>`,
-      ...groups.map(
-        ({ says, cases }) =>
-          `<p>${text(says)}</p>\n<ul>${cases.map((one) => `<li><code>${text(one.id)}</code> <span class="quiet">${text(one.says)}</span></li>`).join("\n")}</ul>`,
-      ),
-    );
+    parts.push(folded(`<h3>What was not tried, and why (${countResults(own)["not tried"]})</h3>`, groups));
   return `<section aria-labelledby="variant-${variant}">
 <h2 id="variant-${variant}">Variant ${variant}</h2>
 ${parts.join("\n")}
 </section>`;
+}
+
+function folded(title: string, items: readonly string[]): string {
+  return `<details class="part">\n<summary>${title}</summary>\n${items.join("\n")}\n</details>`;
 }
 
 /** A case that breaks is open, because it is what the reader looks for. */
@@ -176,7 +180,7 @@ function factList(facts: Readonly<Record<string, string | undefined>>): string {
 
 /** A hash instead of 'unsafe-inline'. A test holds it against the stylesheet. */
 const policy =
-  "default-src 'none'; style-src 'sha256-xWC/ylU4joQBSP9Ebgr0BNOGcsUn+70EM6G1/ZxndGI='; img-src data:; base-uri 'none'; form-action 'none'";
+  "default-src 'none'; style-src 'sha256-IO70Bij/bEQWQcuWwkh+/tfRVcjEFEyKDsktH6pU1OU='; img-src data:; base-uri 'none'; form-action 'none'";
 
 const stylesheet = `
 :root {
@@ -208,6 +212,8 @@ pre { margin: .3rem 0; white-space: pre-wrap; }
 .new { background: var(--new-soft); color: var(--new); border-color: var(--new); }
 details { margin: .3rem 0; padding: .3rem .7rem; background: var(--surface); border: 1px solid var(--line); border-radius: .4rem; }
 summary { cursor: pointer; padding: .2rem 0; }
+.part { margin-top: 1rem; background: none; }
+.part > summary h3 { display: inline; }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 dl { margin: .3rem 0; }
 dl > div { display: flex; flex-wrap: wrap; gap: 0 .8rem; }
