@@ -16,6 +16,7 @@ const CHECKS = [
   "check:bundles",
   "typecheck",
   "build",
+  "check:docs",
   "check:api",
   "test",
   "test:long",

@@ -1,19 +1,13 @@
 // The pages of the package and their blocks of code, for tests to compile and to run against the sources.
-import { spawnSync } from "node:child_process";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
 import { onTestFinished } from "vitest";
-import { entriesFromSources, readManifest } from "../../scripts/build.js";
+import { entriesFromSources } from "../../scripts/build.js";
+import { makeCacheFolder } from "../../scripts/examples.js";
+
+export { compile, makeCacheFolder } from "../../scripts/examples.js";
 
 export const root: string = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -55,26 +49,6 @@ export function blockWith(language: string, text: string): string {
   return found[0].code;
 }
 
-/** The source of each entry point of the package. */
-export const sources: Readonly<Record<string, string>> = Object.fromEntries(
-  Object.entries(readManifest(root).exports).flatMap(([entry, target]) =>
-    typeof target === "string" || target.default === undefined
-      ? []
-      : [
-          [
-            entry.replace(".", "bivariant"),
-            join(root, relative("dist", target.default).replace(/js$/, "ts")),
-          ],
-        ],
-  ),
-);
-
-/** A new folder below node_modules, where dependencies resolve. The caller removes it. */
-export function makeCacheFolder(): string {
-  mkdirSync(join(root, "node_modules/.cache"), { recursive: true });
-  return mkdtempSync(join(root, "node_modules/.cache/readme-"));
-}
-
 /** Makes a folder below node_modules that is removed after the test. */
 export function cacheFolder(): string {
   const folder = makeCacheFolder();
@@ -107,57 +81,6 @@ export async function bundleProgram(
 export async function importBlock<Module>(text: string): Promise<Module> {
   const file = await bundleProgram(blockWith("ts", text), cacheFolder(), "block.mjs");
   return import(pathToFileURL(file).href);
-}
-
-/** What a reader has: settings, a framework such as Hono or Express, and the folder that `generate` wrote. */
-const READER = `
-declare const baseUrl: string, tenantId: string, clientId: string, privateKey: string, authorizationEndpoint: string;
-declare const credentials: readonly import("bivariant").MachineCredential[];
-declare function use(data: unknown): void;
-declare function show(what: unknown): void;
-interface Context { readonly req: { readonly raw: Request }; json(data: unknown): Response }
-type Handler = (context: Context) => Response | Promise<Response>;
-declare module "cloudflare:workers" { export function waitUntil(promise: Promise<unknown>): void }
-declare const app: { all(path: string, handler: Handler): void; get(path: string, handler: Handler): void };
-declare module "express" {
-  type Response = import("node:http").ServerResponse & { json(data: unknown): void };
-  type Handler = (req: import("node:http").IncomingMessage, res: Response) => unknown;
-  type Add = (path: string, handler: Handler) => void;
-  export default function express(): { use: Add; get: Add; listen(port: number): import("node:http").Server };
-}
-`;
-
-/** The compiler's complaints about programs, each as "name TS1234". `generated` is the folder of generated modules. */
-export function compile(
-  programs: Readonly<Record<string, string>>,
-  generated: string = join(root, "generated"),
-): string[] {
-  const folder = cacheFolder();
-  for (const [name, code] of Object.entries(programs)) {
-    writeFileSync(join(folder, `${name}.mts`), `${code}\nexport {};\n`);
-  }
-  mkdirSync(join(folder, "generated"));
-  for (const name of ["operations", "schemas"]) {
-    writeFileSync(join(folder, "generated", `${name}.ts`), `export * from "${join(generated, name)}.js";\n`);
-  }
-  writeFileSync(join(folder, "reader.d.ts"), READER);
-  writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
-  const compilerOptions = {
-    ...{ target: "ES2022", module: "NodeNext", strict: true, noEmit: true, skipLibCheck: true },
-    ...{ lib: ["ES2023", "DOM", "DOM.Iterable"], types: ["node"], noUnusedLocals: true },
-    experimentalDecorators: true, // of NestJS
-    typeRoots: [join(root, "node_modules/@types")],
-    paths: Object.fromEntries(Object.entries(sources).map(([name, source]) => [name, [source]])),
-  };
-  const files = [...Object.keys(programs).map((name) => `${name}.mts`), "reader.d.ts"];
-  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files }));
-  const compiler = join(root, "node_modules/typescript-7/bin/tsc");
-  const args = [compiler, "--pretty", "false"];
-  const { stdout } = spawnSync(process.execPath, args, { cwd: folder, encoding: "utf8" });
-  return stdout
-    .split("\n")
-    .filter((line) => /^\S+\.mts/.test(line))
-    .map((line) => line.replace(/^(\S+)\.mts(\(\d+),\d+\): error (TS\d+)/, "$1$2) $3"));
 }
 
 /** The headings of a page, as links name them. */
