@@ -2,11 +2,11 @@
 // entry in few files, because loading modules one by one costs several times what running them costs. Packages that only the
 // tools need are bundled into these files, so that an install brings only what runs in production.
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { isBuiltin as isBuiltinModule } from "node:module";
 import { dirname, join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
-import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
+import { type BuildOptions, build, type Metafile, type Plugin, transform } from "esbuild";
 import { pruneDeclarations } from "./declarations.js";
 import { writeNotices } from "./notices.js";
 
@@ -61,7 +61,7 @@ function entryPoints(root: string): { readonly all: readonly string[]; readonly 
 
 /**
  * Writes each entry where package.json expects it, and the code that several entries share into chunks next to them, so
- * that an error class is the same class in every entry. Packages stay imports; nothing is minified.
+ * that an error class is the same class in every entry. Packages stay imports. Files of bundled packages have no white space.
  *
  * Bundlers get a chunk for every set of entries, so that an app loads nothing that it does not use. Node would have to
  * load all those files one by one, so it gets one chunk for everything that the first entry loads.
@@ -89,7 +89,7 @@ export async function bundleEntries(root: string, outdir: string): Promise<reado
   });
   const forAll = await build({ ...shared, entryPoints: [...all], outdir, plugins: [builtins, lean] });
   const [main, ...others] = forNode.map((entry) => join(root, entry));
-  if (main === undefined) return [yaml.metafile, forAll.metafile];
+  if (main === undefined) return shrunk(root, [yaml.metafile, forAll.metafile]);
   const plugins = [builtins, lean, oneChunk(main, others)];
   const node = await build({
     ...shared,
@@ -97,7 +97,30 @@ export async function bundleEntries(root: string, outdir: string): Promise<reado
     outdir: join(outdir, FOR_NODE),
     plugins,
   });
-  return [yaml.metafile, forAll.metafile, node.metafile];
+  return shrunk(root, [yaml.metafile, forAll.metafile, node.metafile]);
+}
+
+/** The share of a file that must be of bundled packages. Users read the rest in stack traces. */
+const shareOfPackages = 0.9;
+
+/** Removes the white space of files that hold hardly anything but bundled packages, and returns the same builds. */
+async function shrunk(root: string, builds: readonly Metafile[]): Promise<readonly Metafile[]> {
+  for (const { outputs } of builds)
+    for (const [path, { inputs }] of Object.entries(outputs)) {
+      const sizes = Object.entries(inputs).map(([input, { bytesInOutput }]) => ({ input, bytesInOutput }));
+      const bytesOf = (some: typeof sizes) => some.reduce((sum, { bytesInOutput }) => sum + bytesInOutput, 0);
+      const ofPackages = sizes.filter(({ input }) => /(?:^|\/)node_modules\//.test(input));
+      if (bytesOf(ofPackages) <= shareOfPackages * bytesOf(sizes)) continue;
+      const file = join(root, path);
+      const options = {
+        format: "esm",
+        target: "es2022",
+        minifyWhitespace: true,
+        minifySyntax: true,
+      } as const;
+      writeFileSync(file, (await transform(readFileSync(file, "utf8"), options)).code);
+    }
+  return builds;
 }
 
 /** An ES module has no `require`, with which a bundled package of CommonJS loads the modules of Node. */

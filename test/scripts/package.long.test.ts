@@ -62,6 +62,18 @@ describe("the built package", () => {
     expect(texts(files).match(errorClasses)).toHaveLength(1);
   });
 
+  test("has bundled packages without white space, and its own code with it", () => {
+    const lineLength = (file: string) => {
+      const text = readFileSync(join(dist, file), "utf8");
+      return text.length / text.split("\n").length;
+    };
+    const chunks = readdirSync(join(dist, "chunks"));
+    const undici = chunks.find((name) => name.startsWith("undici-")) ?? "";
+    for (const file of ["yaml.js", `chunks/${undici}`]) expect(lineLength(file), file).toBeGreaterThan(500);
+    for (const file of ["src/emulator/index.js", "node/src/index.js"])
+      expect(lineLength(file), file).toBeLessThan(100);
+  });
+
   test.each([
     { name: "variant-a", others: "/v1/auth/token" },
     { name: "variant-b", others: "/external-plugin/oauth/token" },
