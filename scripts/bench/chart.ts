@@ -124,7 +124,7 @@ function text(x: number, y: number, className: string, words: string): string {
 }
 
 /** The words of a failure may hold the control characters of a terminal, which XML forbids. */
-function escaped(words: string): string {
+export function escaped(words: string): string {
   return words
     .replace(/(?![\t\n])\p{C}/gu, "")
     .replaceAll("&", "&amp;")

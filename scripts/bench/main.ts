@@ -1,16 +1,15 @@
 // Compares the cost of this package with what one would use without it.
-import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { bundleEntries } from "../build.js";
-import { drawFigures } from "./chart.js";
 import type { Build, Row } from "./measure.js";
 import { asText, currentSetting, reportOn } from "./report.js";
 import { ROWS } from "./rows.js";
 import { runRows } from "./run.js";
 
-const USAGE = `Usage: npm run bench -- [--only <row>,<row>] [--json] [--svg <file>]
+const USAGE = `Usage: npm run bench -- [--only <row>,<row>] [--json]
 
 Exits with 1 when a row failed. A missed aim does not count as a failure.
 Rows: ${ROWS.map(({ name }) => name).join(", ")}`;
@@ -18,16 +17,13 @@ Rows: ${ROWS.map(({ name }) => name).join(", ")}`;
 interface Chosen {
   readonly rows: readonly Row[];
   readonly isJson: boolean;
-  /** Where the chart is written. */
-  readonly svg: string | undefined;
 }
 
-/** Returns what the flags choose, or undefined for `--help`. @throws an Error that names an unknown row or flag, or a wrong file */
+/** Returns what the flags choose, or undefined for `--help`. @throws an Error that names an unknown row or flag */
 function choose(args: readonly string[]): Chosen | undefined {
   const options = {
     json: { type: "boolean", default: false },
     only: { type: "string" },
-    svg: { type: "string" },
     help: { type: "boolean" },
   } as const;
   const { values } = parseArgs({ args: [...args], options });
@@ -36,9 +32,7 @@ function choose(args: readonly string[]): Chosen | undefined {
   const unknown = names?.find((name) => !ROWS.some((row) => row.name === name));
   if (unknown !== undefined) throw new Error(`The benchmark has no row "${unknown}".`);
   const rows = ROWS.filter(({ name }) => names?.includes(name) ?? true);
-  // Opened before minutes of measuring, to learn whether it can be written.
-  if (values.svg !== undefined) closeSync(openSync(values.svg, "a"));
-  return { rows, isJson: values.json, svg: values.svg };
+  return { rows, isJson: values.json };
 }
 
 async function main(): Promise<number> {
@@ -53,7 +47,7 @@ async function main(): Promise<number> {
     console.log(USAGE);
     return 0;
   }
-  const { rows, isJson, svg } = chosen;
+  const { rows, isJson } = chosen;
   const setting = currentSetting();
   const build = await buildPackage(fileURLToPath(new URL("../..", import.meta.url)));
   const showsProgress = process.stderr.isTTY;
@@ -63,7 +57,6 @@ async function main(): Promise<number> {
   if (showsProgress) process.stderr.write("\r\x1b[K");
   const report = reportOn(setting, measured);
   console.log(isJson ? JSON.stringify(report, null, 2) : asText(report));
-  if (svg !== undefined) writeFileSync(svg, drawFigures(report));
   return measured.some(({ verdict }) => verdict === "failed") ? 1 : 0;
 }
 

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { drawFigures } from "../../scripts/bench/chart.js";
+import { drawComparison } from "../../scripts/bench/comparison.js";
 import {
   compare,
   compareProcesses,
@@ -15,7 +16,13 @@ import {
   sample,
   verdictOn,
 } from "../../scripts/bench/measure.js";
-import { asText, currentSetting, reportOn } from "../../scripts/bench/report.js";
+import {
+  asText,
+  currentSetting,
+  type Report,
+  type ReportedRow,
+  reportOn,
+} from "../../scripts/bench/report.js";
 import { ROWS } from "../../scripts/bench/rows.js";
 import { type MeasuredRow, MOST_ROW_SECONDS, type RowResult, runToTheEnd } from "../../scripts/bench/run.js";
 import { TokenClient } from "../../scripts/bench/token-client.js";
@@ -195,7 +202,7 @@ describe("the report", () => {
 
 test.each([
   { name: "an unknown row", args: ["--only", "warm-call,nope"], message: 'The benchmark has no row "nope".' },
-  { name: "a chart that cannot be written", args: ["--svg", "/nowhere/chart.svg"], message: "ENOENT" },
+  { name: "an unknown flag", args: ["--svg", "chart.svg"], message: "--svg" },
 ])(
   "$name is an error of usage, and nothing is measured",
   ({ args, message }) => {
@@ -238,8 +245,38 @@ describe("the client that posts token requests", () => {
   });
 });
 
-test("the chart that the README shows is drawn from the figures that are stored beside it", () => {
-  const figures = JSON.parse(readFileSync("scripts/bench/figures.json", "utf8"));
-  expect(drawFigures(figures)).toBe(readFileSync("scripts/bench/figures.svg", "utf8"));
-  expect(figures.rows.map(({ name }: { name: string }) => name)).toEqual(ROWS.map(({ name }) => name));
+describe("the charts", () => {
+  const figures: Report = JSON.parse(readFileSync("scripts/bench/figures.json", "utf8"));
+  const comparing = (...rows: readonly Partial<ReportedRow>[]) =>
+    drawComparison({ ...figures, rows: rows as readonly ReportedRow[] });
+
+  test("are drawn from the figures that are stored beside them, which have every row", () => {
+    expect(drawFigures(figures)).toBe(readFileSync("scripts/bench/figures.svg", "utf8"));
+    expect(drawComparison(figures)).toBe(readFileSync("scripts/bench/figures-compared.svg", "utf8"));
+    expect(figures.rows.map(({ name }) => name)).toEqual(ROWS.map(({ name }) => name));
+  });
+
+  test("show each library in a bar, as long as its figure says in any unit", () => {
+    const row = { name: "tenant-memory", ours: "500 kB", theirs: "one 1 MiB, two 0.5 MiB" };
+    const bars = [
+      ...comparing(row).matchAll(/class="(ours|theirs)" .* width="(\d+)"[^\n]*\n<text [^>]*>([^<]+)</g),
+    ];
+    expect(bars.map(([, side, width, figure]) => [side, Number(width), figure])).toEqual([
+      ["ours", 119, "500 kB"],
+      ["theirs", 250, "1 MiB"],
+      ["theirs", 125, "0.5 MiB"],
+    ]);
+  });
+
+  test("show the figure of the unit that is asked for, and no row that was not measured", () => {
+    const row = { name: "cold-start", ours: "9 ms CPU (8 ms, 61 MiB)", theirs: "10 ms CPU (9 ms, 70 MiB)" };
+    const svg = comparing(
+      row,
+      { name: "first-tokens", failed: "no memory" },
+      { name: "tenant-memory", ours: "1 kB" },
+    );
+    expect([...svg.matchAll(/>([\d.]+ \w+)</g)].map(([, figure]) => figure)).toEqual([
+      ...["9 ms", "10 ms", "61 MiB", "70 MiB"],
+    ]);
+  });
 });
