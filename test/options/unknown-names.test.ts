@@ -6,7 +6,7 @@ import { describe, expect, test, vi } from "vitest";
 import { createBackend, toNodeHandler } from "../../src/backend/index.js";
 import { describeContract, htmlReport, junitReport, runContract } from "../../src/contract/index.js";
 import { deploymentSettings } from "../../src/contract/learning/settings.js";
-import { createEmulator } from "../../src/emulator/index.js";
+import { createEmulator, emulatorOptions } from "../../src/emulator/index.js";
 import { checkGenerated, diffDocuments, diffVariants, generate } from "../../src/generate/index.js";
 import {
   apiClient,
@@ -577,6 +577,20 @@ describe.each(Object.entries(tables))("the table of options in %s", (page, where
     const text = read(page);
     expect(all.filter((place) => !new RegExp(`\\b${functionOf(place)}\\b`).test(text))).toEqual([]);
   });
+});
+
+test("the table of the emulator has the defaults of emulatorOptions", () => {
+  const text = read("src/emulator/options.md");
+  const plain = Object.entries(emulatorOptions).filter(([, { default: usual }]) =>
+    ["number", "boolean", "string"].includes(typeof usual),
+  );
+  expect(plain.length).toBeGreaterThan(15);
+  const inWords = ["publicUrl", "pluginTokenRefusedStatus", "refreshPath"];
+  const wrong = plain.filter(([id, { default: usual }]) => {
+    const shown = typeof usual === "number" ? usual : `\`${JSON.stringify(usual)}\``;
+    return !id.includes(".") && !inWords.includes(id) && !text.includes(`\n| \`${id}\` | ${shown}`);
+  });
+  expect(wrong).toEqual([]);
 });
 
 test("each option of a backend is in the table of its page, or is one that the table of the client says it takes", () => {
