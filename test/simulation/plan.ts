@@ -103,6 +103,14 @@ export interface Plan {
 /** The share of large worlds: any size up to 8 processes, 20 customers, 10 faults and 80 acts is as likely as another. */
 const shareOfLarge = 0.005;
 
+/** When, in milliseconds from its begin, a fault is shown by calls of its process that would rarely come then. */
+function callsAround({ kind, retryAfter }: FaultPlan): readonly number[] {
+  // While a Retry-After counts that is longer than any call waits.
+  if (kind === "jump" && retryAfter >= longestWait) return [1_000, 4_000, 7_000];
+  // One gets a token. Several send it at once when it is revoked, so that one learns of it after it was replaced.
+  return kind === "revoked" ? [-40_000, 100, 100, 100, 12_000] : [];
+}
+
 /** Seconds that a call waits after a refusal, at most: the default of `retryDeadlineMs`. */
 const longestWait = 60;
 
@@ -195,11 +203,15 @@ export function planOf(seed: number): Plan {
       gaps.map((gap) => ({ ...act, at: at + gap, process, abortAfterMs, isHeld, isInvalidated })),
     );
   }).flat();
-  // Some calls come while it counts.
-  for (const { kind, at, process, retryAfter } of faults)
-    if (kind === "jump" && retryAfter >= longestWait)
-      for (const gap of [1_000, 4_000, 7_000])
-        acts.push({ kind: "call", at: at + gap, customer: 0, person: 0, process });
+  for (const fault of faults)
+    for (const gap of callsAround(fault))
+      acts.push({
+        kind: "call",
+        at: Math.max(0, fault.at + gap),
+        customer: fault.customer,
+        person: 0,
+        process: fault.process,
+      });
   const hasRestart = faults.some(({ kind }) => kind === "store restart");
   return {
     seed,
