@@ -7,7 +7,6 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import {
   Application,
-  type CommentDisplayPart,
   Converter,
   type DeclarationReflection,
   type DocumentationEntryPoint,
@@ -77,8 +76,6 @@ export async function readDocumentation(root: string): Promise<Documentation> {
       excludeExternals: true,
       disableSources: true,
       skipErrorChecking: true,
-      sortEntryPoints: false,
-      sort: ["kind", "alphabetical"],
       groupOrder: ["Functions", "Classes", "Interfaces", "Type Aliases", "Variables", "*", "Modules"],
       blockTags: [...OptionDefaults.blockTags, "@description"],
       modifierTags: [...OptionDefaults.modifierTags, "@constant"],
@@ -114,32 +111,30 @@ export async function readDocumentation(root: string): Promise<Documentation> {
   app.logger = findings;
   app.converter.on(Converter.EVENT_CREATE_DOCUMENT, (_context, page) => {
     page.frontmatter.group = groupOf(root, page.name);
-    page.name = takeTitle(page.content) ?? page.name;
+    page.name = HEADING.exec(page.content[0]?.text ?? "")?.[1]?.replaceAll("`", "") ?? page.name;
   });
   const points = app.getEntryPoints() ?? [];
   for (const point of points)
     for (const [name, source] of Object.entries(entries))
       if (join(point.sourceFile.fileName) === source) point.displayName = name;
   const project = app.converter.convert(points);
-  takeTitle(project.readme);
+  // The site shows the name of the package above its first page.
+  const [readme] = project.readme ?? [];
+  if (readme !== undefined) readme.text = readme.text.replace(HEADING, "");
   app.validate(project);
   findings.list.push(...withoutExample(points));
   findings.list.push(...compileExamples(project, root));
   return { app, project, findings: findings.list };
 }
 
-/** Removes the heading that a page begins with, and returns its text: the site shows the name of a page itself. */
-function takeTitle([first]: readonly CommentDisplayPart[] = []): string | undefined {
-  const [heading = "", title] = /^# (.+)\n/.exec(first?.text ?? "") ?? [];
-  if (first !== undefined) first.text = first.text.slice(heading.length);
-  return title?.replaceAll("`", "");
-}
+/** The heading that a page begins with. */
+const HEADING = /^# (.+)\n/;
 
 /** The pages of a folder are under the title of its README.md, and those of no folder of src under "Project". */
 function groupOf(root: string, path: string): string {
   const [, folder] = /^(src\/[\w-]+)\//.exec(path) ?? [];
   if (folder === undefined) return "Project";
-  const [, title = folder] = /^# (.+)$/m.exec(readFileSync(join(root, folder, "README.md"), "utf8")) ?? [];
+  const [, title = folder] = HEADING.exec(readFileSync(join(root, folder, "README.md"), "utf8")) ?? [];
   return title;
 }
 

@@ -1,4 +1,4 @@
-/** `bivariant`: the main entry, for deployments of either variant. */
+/** `bivariant`: the main entry, for deployments of either variant. @packageDocumentation */
 export type { Binary, CallOptions, ServerSentEvent } from "../generated/operations.js";
 export type {
   AccessToken,

@@ -1,4 +1,4 @@
-/** `bivariant/validate`: checks the data of calls against the schemas of the documents. */
+/** `bivariant/validate`: checks the data of calls against the schemas of the documents. @packageDocumentation */
 import { schemas as ownSchemas } from "../generated/schemas.js";
 import type { Validate, ValidatedAnswer } from "./client-options.js";
 import { UnexpectedResponseError, type Variant } from "./errors.js";

@@ -1,4 +1,4 @@
-/** `bivariant/variant-a`: the types, path client and credentials of Variant A. A bundle of it has no code of Variant B. */
+/** `bivariant/variant-a`: the types, path client and credentials of Variant A. A bundle of it has no code of Variant B. @packageDocumentation */
 import { type OperationTypes, operationsA } from "../generated/operations.js";
 import type { Auth } from "./auth/auth.js";
 import { createVariantClient, type PathClient, type VariantClientOptions } from "./service.js";

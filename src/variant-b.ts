@@ -1,4 +1,4 @@
-/** `bivariant/variant-b`: the types, path client and credentials of Variant B. A bundle of it has no code of Variant A. */
+/** `bivariant/variant-b`: the types, path client and credentials of Variant B. A bundle of it has no code of Variant A. @packageDocumentation */
 import { type OperationTypes, operationsB } from "../generated/operations.js";
 import type { Auth } from "./auth/auth.js";
 import { createVariantClient, type PathClient, type VariantClientOptions } from "./service.js";

@@ -1,4 +1,4 @@
-/** The public entry `bivariant/backend`: the server half of an app for people. */
+/** `bivariant/backend`: the server half of an app for people. @packageDocumentation */
 export type {
   BackendEvent,
   BackendOptions,

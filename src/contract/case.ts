@@ -59,6 +59,7 @@ export interface Verdict {
   readonly settings?: DeploymentSettings | undefined;
 }
 
+/** What a case found out about a deployment: plain data without a secret. */
 export interface ContractResult extends Omit<ContractCase, "needs" | "costs" | "safe" | "extra">, Verdict {
   readonly expected: string;
   /** The requests that it sent, and those of earlier cases that it relies on, with their answers, redacted. */

@@ -52,6 +52,7 @@ export type Check =
   /** Only if credentials of both variants are configured, and both may be served. */
   | "other_token";
 
+/** What one check found: whether it passed, with its evidence and, if it did not, what to do. */
 export interface Finding {
   readonly check: Check;
   readonly verdict: "pass" | "fail" | "unknown";

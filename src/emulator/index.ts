@@ -1,4 +1,4 @@
-// The public entry `bivariant/emulator`: the service, both variants, in-process or over HTTP.
+/** `bivariant/emulator`: the service, both variants, in-process or over HTTP. @packageDocumentation */
 export type { Device, Devices } from "./api/devices.js";
 export type { EmulatedApi, NotServed } from "./api/documented.js";
 export type { ApiTypes, Responses } from "./api/responses.js";

@@ -1,4 +1,4 @@
-/** `bivariant/generate`: OpenAPI documents to generated code, and the check that the two agree. */
+/** `bivariant/generate`: OpenAPI documents to generated code, and the check that the two agree. @packageDocumentation */
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";

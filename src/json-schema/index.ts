@@ -5,6 +5,8 @@
  * which edge runtimes forbid, and @cfworker/json-schema compares unique items in pairs, builds a RegExp for each check
  * and quotes the data in its errors. A schema becomes a closure when it is first used. The cost is linear in the value:
  * what one definition says of one object is decided once, however many branches of unions ask.
+ *
+ * @packageDocumentation
  */
 import { z } from "zod";
 import { arrayOf, numberOf, objectOf, stringOf, typeOf, valuesOf } from "./keywords.js";

@@ -1,4 +1,4 @@
-/** Spans and metrics for OpenTelemetry, by its semantic conventions for HTTP clients. */
+/** `bivariant/opentelemetry`: spans and metrics for OpenTelemetry, by its semantic conventions for HTTP clients. @packageDocumentation */
 import {
   type Attributes,
   context,

@@ -1,4 +1,4 @@
-// The public entry `bivariant/page`: the browser half of a plugin or an app that people log in to.
+/** `bivariant/page`: the browser half of a plugin or an app that people log in to. @packageDocumentation */
 
 export type { AuthCode } from "./handshake.js";
 export { isPageError, PageError, type PageErrorCode } from "./page-error.js";

@@ -1,4 +1,4 @@
-/** `bivariant/stores/encrypted`: encrypts the values of any token store. */
+/** `bivariant/stores/encrypted`: encrypts the values of any token store. @packageDocumentation */
 import type { TokenStore } from "../auth/shared/token-store.js";
 import { StoreError } from "../errors.js";
 import { requireObject } from "../options.js";

@@ -1,4 +1,4 @@
-/** `bivariant/stores/file`: a token store in a folder, shared by the processes of one user. */
+/** `bivariant/stores/file`: a token store in a folder, shared by the processes of one user. @packageDocumentation */
 import { readdirSync, unlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { performance } from "node:perf_hooks";

@@ -1,4 +1,4 @@
-/** `bivariant/stores/redis`: a token store in Redis or Valkey, shared by any number of machines. */
+/** `bivariant/stores/redis`: a token store in Redis or Valkey, shared by any number of machines. @packageDocumentation */
 import type { TokenStore } from "../auth/shared/token-store.js";
 import { type ClockOptions, inTime, type ResolvedClock, resolveClock } from "../clock.js";
 import { isStoreError, StoreError } from "../errors.js";

@@ -1,4 +1,4 @@
-/** `bivariant/stores/testing`: tests of the promises that every token store must keep, for any test runner. */
+/** `bivariant/stores/testing`: tests of the promises that every token store must keep, for any test runner. @packageDocumentation */
 import type { StoredValue, TokenStore } from "../auth/shared/token-store.js";
 import { type Clock, inTime, type ResolvedClock, resolveClock } from "../clock.js";
 import { isStoreError, type StoreErrorCode } from "../errors.js";

@@ -1,4 +1,4 @@
-/** `bivariant/survey`: which of many customers runs which variant, and which of them work. */
+/** `bivariant/survey`: which of many customers runs which variant, and which of them work. @packageDocumentation */
 export type { Finding } from "../doctor/finding.js";
 export { resultsCsv } from "./csv.js";
 export {

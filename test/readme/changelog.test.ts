@@ -4,22 +4,21 @@ import { read } from "./pages.js";
 
 const [, ...chapters] = read("CHANGELOG.md").split(/^## /m);
 
-/** What is wrong with the order of a chapter. */
+/** The sections about what breaks that others precede, and such changes in other sections. */
 function misplaced(chapter: string): readonly string[] {
   const [, ...sections] = chapter.split(/^### /m);
-  const titles = sections.map((section) => section.slice(0, section.indexOf("\n")));
-  return [
-    ...titles.filter((title, index) => /breaking/i.test(title) !== (index === 0)),
-    ...sections.slice(1).flatMap((section) => section.match(/^.*\*\*Breaking.*$/gm) ?? []),
-  ];
+  return sections.flatMap((section, index) => {
+    const isBreaking = section.startsWith("Breaking");
+    if (isBreaking) return index === 0 ? [] : [section.slice(0, section.indexOf("\n"))];
+    return section.match(/^.*\*\*Breaking.*$/gm) ?? [];
+  });
 }
 
-test("a chapter begins with what breaks, and mentions no breaking change elsewhere", () => {
+test("what breaks is the first section of a chapter, and in no other", () => {
   expect(chapters.length).toBeGreaterThan(0);
   expect(chapters.flatMap(misplaced)).toEqual([]);
-  const wrong =
-    "1.0.0\n### Changes\n- **Breaking:** a name.\n### Breaking: names\n- **Breaking:** another.\n";
-  expect(misplaced(wrong)).toEqual(["Changes", "Breaking: names", "- **Breaking:** another."]);
+  const wrong = "1.0.0\n### Changes\n- **Breaking:** a name.\n### Breaking: names\n- Another.\n";
+  expect(misplaced(wrong)).toEqual(["- **Breaking:** a name.", "Breaking: names"]);
 });
 
 test("the entries that the table of old and new names calls new exist", () => {
