@@ -110,6 +110,7 @@ export interface Connector<T extends LookupTypes = OperationTypes> {
  * Makes a connector: one set of credentials for many tenants and base URLs, whose services share keys, gates and tokens.
  *
  * @throws ConfigurationError `credential_missing`, `credential_invalid`, `option_invalid`
+ * @see the description, sections 5.4, 5.10 and 5.11
  * @example
  * const connector = createConnector({ credentials: [servicePlugin({ clientId, privateKey })] });
  * const service = await connector.connect({ baseUrl: "https://customer.example", tenantId: "acme" });

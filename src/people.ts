@@ -175,6 +175,7 @@ export interface ResumeAuthOptions<V extends Variant = Variant> extends PersonAu
  * the next `getAccessToken`.
  *
  * @throws ConfigurationError, StoreError
+ * @see the description, sections 4.2 and 5.9; RFC 6749 section 6
  * @example
  * const credential = apiClient({ clientId, redirectUri, authorizationEndpoint });
  * const auth = await resumeAuth({ baseUrl, tenantId, credential, store, person: sessionId });

@@ -17,6 +17,7 @@ export { type RedeemLaunchOptions, redeemLaunch } from "./people.js";
  * Typed calls on the paths of Variant A; `tenantId` is filled in.
  *
  * @throws ConfigurationError `option_invalid` for an Auth of Variant B
+ * @see the description, sections 4.3 and 5.5
  * @example
  * const auth = createAuth({ baseUrl, tenantId, credential: servicePlugin({ clientId, privateKey }) });
  * const client = createVariantAClient(auth);

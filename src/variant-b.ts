@@ -23,6 +23,7 @@ export {
  * Typed calls on the paths of Variant B.
  *
  * @throws ConfigurationError `option_invalid` for an Auth of Variant A
+ * @see the description, section 4.3
  * @example
  * const auth = createAuth({ baseUrl, tenantId, credential: serviceAccount({ clientId, clientSecret }) });
  * const client = createVariantBClient(auth);

@@ -35,6 +35,7 @@ export type LazySchema = () => z.ZodType;
 /**
  * Makes the zod schemas of definitions, by name. They change nothing of a value: no default is filled in.
  *
+ * @see JSON Schema 2020-12, Core and Validation
  * @example
  * const schema = jsonSchemas({ Device: { type: "object", required: ["id"], properties: { id: { type: "string" } } } });
  * schema("Device")().safeParse({ id: "pump" }).success; // true
@@ -57,6 +58,7 @@ export function jsonSchemas(definitions: Definitions): (name: string) => LazySch
 /**
  * Makes checks of definitions, by name, without zod: each returns what is wrong with a value, at most {@link MOST_ISSUES}.
  *
+ * @see JSON Schema 2020-12, Core and Validation
  * @example
  * const check = jsonChecker({ Device: { type: "object", required: ["id"] } });
  * check("Device")({}); // one issue, whose message says that the member "id" is missing

@@ -32,6 +32,7 @@ export interface TelemetryOptions {
  * histogram `http.client.request.duration`, and sends the trace's context along.
  *
  * @throws ConfigurationError `option_invalid`
+ * @see the semantic conventions of OpenTelemetry for HTTP clients
  * @example
  * const service = await connect({ baseUrl, tenantId, credentials, ...telemetry() });
  */

@@ -30,7 +30,7 @@ export interface ServiceAccountSettings {
 /**
  * The credential of a service account: machine-to-machine use of Variant B.
  *
- * @throws ConfigurationError `credential_invalid` before the first request
+ * @throws ConfigurationError `option_invalid` at once for an unknown name; `credential_invalid` before the first request
  * @see the description, sections 2.5, 4.2 and 5.10; RFC 6749 section 4.4
  * @example
  * import { readFile } from "node:fs/promises";
@@ -100,7 +100,8 @@ export interface PreparedApiClient extends PreparedPersonCredential {
  * The credential of a registered API client: a user logs in. It needs a code from a login, so pass it to `beginLogin` and
  * `completeLogin`, or to `createBackend`, not to `connect`.
  *
- * @see the description, sections 2.5, 4.2 and 5.8
+ * @throws ConfigurationError `option_invalid` at once for an unknown name; `credential_invalid` before the first request
+ * @see the description, sections 2.5, 4.2 and 5.8; RFC 6749 section 4.1
  * @example
  * const redirectUri = "https://portal.example/callback";
  * const credential = apiClient({ clientId: "portal", redirectUri, authorizationEndpoint });

@@ -27,9 +27,8 @@ const names: NamesOf<PluginSettings> = { clientId: true, privateKey: true, keyId
 /**
  * The credential of a service plugin: a background process without a user (section 1 of the description).
  *
- * A wrong key is reported before the first request: `key_invalid`, `key_unsupported`, `key_too_short`,
- * `key_id_required`.
- *
+ * @throws ConfigurationError `option_invalid` at once for an unknown name; before the first request `credential_invalid`,
+ *   and for a wrong key `key_invalid`, `key_unsupported`, `key_too_short`, `key_id_required`
  * @see the description, sections 2.2, 4.1 and 5.4; RFC 7523 section 2.2
  * @example
  * import { readFile } from "node:fs/promises";
@@ -52,7 +51,8 @@ export function servicePlugin(settings: Settings<ServicePluginSettings>): Machin
  * The credential of a user-interface plugin: a page launched inside the host application (section 1 of the
  * description). It needs a code from a launch, so pass it to `redeemLaunch` or `createBackend`, not to `connect`.
  *
- * @see the description, sections 4.1 and 5.3
+ * @throws ConfigurationError as {@link servicePlugin} does
+ * @see the description, sections 4.1 and 5.3; RFC 7636
  * @example
  * const credential = userInterfacePlugin({ clientId, privateKey });
  * const auth = await redeemLaunch({ baseUrl, tenantId, credential, code, codeVerifier });

@@ -19,6 +19,7 @@ import {
  * Makes a self-contained page: the verdict of each variant, each case with what was expected and observed and the
  * requests and answers that show it, what was learnt, and what was not tried and would need.
  *
+ * @throws ContractError `option_invalid` for an unknown name in `about`
  * @example
  * import { writeFile } from "node:fs/promises";
  *

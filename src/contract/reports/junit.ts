@@ -9,6 +9,7 @@ import { byVariant, countResults, type RunAbout, refusedCredentials, requireAbou
  * skipped, and what was learnt is in the output of its test. Each credential that was refused is a test with an
  * error. Each case that moved since a baseline is a failure in a suite of its own. Times are in seconds.
  *
+ * @throws ContractError `option_invalid` for an unknown name in `about`
  * @example
  * import { writeFile } from "node:fs/promises";
  *
