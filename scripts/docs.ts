@@ -68,6 +68,7 @@ export async function readDocumentation(root: string): Promise<Documentation> {
       projectDocuments: PAGES.map((pages) => join(root, pages)),
       readme: join(root, "README.md"),
       name: readManifest(root).name,
+      includeVersion: true,
       plugin: [fileURLToPath(import.meta.resolve("typedoc-plugin-missing-exports"))],
       ...{ internalModule: OTHER_TYPES },
       logLevel: "Warn",
