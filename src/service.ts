@@ -126,11 +126,26 @@ export function createService<V extends Variant = Variant, T extends LookupTypes
   auth: Auth & { readonly variant: V },
   options: CreateServiceOptions<T> & { readonly detection?: Detection | undefined } = {},
 ): V extends Variant ? ServiceOf<V, T> : never {
-  if (typeof auth?.getAccessToken !== "function" || (auth.variant !== "A" && auth.variant !== "B"))
-    throw invalidOption("auth", "must be an Auth", "Make one with createAuth.");
+  requireAuth(auth);
   requireOptions("createService", options, createServiceNames);
   const service = serviceMaker(options.api, resolveFor(auth, options))(auth, options.detection);
   return service as V extends Variant ? ServiceOf<V, T> : never;
+}
+
+/** Checks an `Auth`, which may be one of the caller's own. @throws ConfigurationError `option_invalid` */
+function requireAuth(auth: Auth): void {
+  const { variant, baseUrl, tenantId, getAccessToken, invalidate } = Object(auth) as Partial<Auth>;
+  const members = {
+    variant: variant === "A" || variant === "B",
+    baseUrl: typeof baseUrl === "string",
+    tenantId: typeof tenantId === "string",
+    getAccessToken: typeof getAccessToken === "function",
+    invalidate: typeof invalidate === "function",
+  };
+  const wrong = Object.entries(members).flatMap(([name, isRight]) => (isRight ? [] : name));
+  if (wrong.length === 0) return;
+  const problem = `must be an Auth, and these members of it are missing or wrong: ${wrong.join(", ")}`;
+  throw invalidOption("auth", problem, "Make one with createAuth, or add them.");
 }
 
 /** Checks the options once, because a connector may make thousands of services, and a backend one per request. */

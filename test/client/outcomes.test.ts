@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { callSupport } from "../../src/auth/auth.js";
 import {
   type ApiError,
+  createService,
   isApiError,
   LoginRequiredError,
   RelaunchRequiredError,
@@ -195,4 +196,15 @@ test("the client of a variant rejects an Auth of the other", () => {
   const authOf = (variant: "A" | "B") => numberedAuth({ variant, now: Date.now }) as never;
   expect(() => createVariantAClient(authOf("B"))).toThrow(refusal);
   expect(() => createVariantBClient(authOf("A"))).toThrow(refusal);
+});
+
+test("an Auth of one's own that lacks a member is refused, and the message names it", () => {
+  const whole = numberedAuth({ variant: "B", now: Date.now });
+  const members = ["variant", "baseUrl", "tenantId", "getAccessToken", "invalidate"] as const;
+  const refusalOf = (names: string) =>
+    expect.objectContaining({ option: "auth", message: expect.stringContaining(`wrong: ${names}. `) });
+  for (const name of members)
+    expect(() => createService({ ...whole, [name]: undefined } as never)).toThrow(refusalOf(name));
+  expect(() => createService(undefined as never)).toThrow(refusalOf(members.join(", ")));
+  expect(() => createService({ ...whole, variant: "C" } as never)).toThrow(refusalOf("variant"));
 });
