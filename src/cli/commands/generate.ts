@@ -77,7 +77,7 @@ TypeScript 7 it says what to install beside it):
   $ npm install --save-dev --save-exact openapi-typescript@7.13.0 typescript@5.9
 
 Examples:
-  $ cp node_modules/bivariant/openapi/*.yaml .
+  $ cp node_modules/bivariant/openapi/variant-?.yaml .
   $ bivariant generate --variant-a variant-a.yaml --variant-b variant-b.yaml \\
       --out generated
   $ bivariant generate --overlay learnt.yaml --overlay mine.yaml \\
