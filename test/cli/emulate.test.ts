@@ -166,6 +166,7 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
     await refused(["emulate", "--settings", await settingsFile({ seed: {} })], {}, 'unknown key: "seed"');
   });
 
+  const info = 'info: { title: Alarms, version: "1" }\n';
   const document = `openapi: 3.1.0
 paths:
   /api/v1/{tenantId}/alarms/{alarmId}:
@@ -174,7 +175,7 @@ paths:
       security: [{ token: [alarms:read] }]
       responses: { "200": { description: One., content: { application/json: { example: { level: 3 } } } } }
       parameters: [{ name: alarmId, in: path, required: true, schema: { type: string } }]
-`;
+${info}`;
 
   it("serves the operations of a document, prints them, and grants their scopes", async () => {
     const { env, url, seen } = await serving("--variant-a", await seedFile(document));
@@ -186,12 +187,13 @@ paths:
   });
 
   it("follows references to other files in the folder of the document, or in that of --refs", async () => {
-    const file = await seedFile(document.slice(document.indexOf("    get:")).replace(/^ {4}/gm, ""));
+    const item = document.slice(document.indexOf("    get:"), document.indexOf(info));
+    const file = await seedFile(item.replace(/^ {4}/gm, ""));
     const folder = dirname(file);
     await mkdir(join(folder, "api"));
     const main = join(folder, "api", "openapi.yaml");
     const path = "/api/v1/{tenantId}/alarms/{alarmId}";
-    await writeFile(main, `openapi: 3.1.0\npaths: { "${path}": { $ref: ../tenant.yaml } }\n`);
+    await writeFile(main, `openapi: 3.1.0\npaths: { "${path}": { $ref: ../tenant.yaml } }\n${info}`);
     await refused(["emulate", "--variant-a", main], {}, "reference_external", "--refs <folder>");
     const { seen } = await serving("--variant-a", main, "--refs", folder);
     await seen(/ {2}A {2}getAlarm {2}GET \/api\/v1\/\{tenantId\}\/alarms\/\{alarmId\} {2}alarms:read/);

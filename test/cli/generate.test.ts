@@ -19,6 +19,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 for (const name of ["variant-a.yaml", "variant-b.yaml"])
   copyFileSync(new URL(`../../openapi/${name}`, import.meta.url), join(folder, name));
 
+const info = 'info: { title: A, version: "1" }\n';
 const out = join(folder, "generated");
 const documents = [
   ...["--variant-a", join(folder, "variant-a.yaml")],
@@ -107,7 +108,7 @@ describe("bivariant generate", () => {
     const path = join(folder, "old.yaml");
     writeFileSync(
       path,
-      "openapi: 3.0.3\nservers: [{ url: https://one.example }]\npaths: { /a: { get: {} } }\n",
+      `openapi: 3.0.3\nservers: [{ url: https://one.example }]\npaths: { /a: { get: {} } }\n${info}`,
     );
     const args = ["generate", "--variant-a", path, "--out", join(folder, "old")];
     const { code, stderr, stdout } = await cli(args);
@@ -134,7 +135,7 @@ describe("bivariant generate", () => {
 
   it("lists every mistake of a run, in --json each with its code and place", async () => {
     const path = join(folder, "mistakes.yaml");
-    writeFileSync(path, "openapi: 3.1.0\npaths:\n  a: {}\n  /b: { gte: {} }\n");
+    writeFileSync(path, `openapi: 3.1.0\npaths:\n  a: {}\n  /b: { gte: {} }\n${info}`);
     const args = ["generate", "--variant-a", path, "--out", join(folder, "none")];
     await refused(args, {}, "mistakes.yaml:3:3#/paths/a", "mistakes.yaml:4:9#/paths/~1b/gte");
     const { error } = JSON.parse((await cli([...args, "--json"])).stdout);
@@ -148,7 +149,7 @@ describe("bivariant generate", () => {
     mkdirSync(join(folder, "api"));
     const path = join(folder, "api", "openapi.yaml");
     const write = (reference: string) =>
-      writeFileSync(path, `openapi: 3.1.0\npaths: { /a: { $ref: ${JSON.stringify(reference)} } }\n`);
+      writeFileSync(path, `openapi: 3.1.0\npaths: { /a: { $ref: ${JSON.stringify(reference)} } }\n${info}`);
     const item = (id: string) =>
       `get: { operationId: ${id}, responses: { "200": { description: Done. } } }\n`;
     writeFileSync(join(folder, "outside.yaml"), item("outside"));
@@ -165,7 +166,7 @@ describe("bivariant generate", () => {
   it("with --watch sees changes of the files that a document refers to, even of one that was missing", async () => {
     const path = join(folder, "parts.yaml");
     const [one, two] = [join(folder, "one.yaml"), join(folder, "two.yaml")];
-    writeFileSync(path, "openapi: 3.1.0\npaths: { /a: { $ref: one.yaml } }\n");
+    writeFileSync(path, `openapi: 3.1.0\npaths: { /a: { $ref: one.yaml } }\n${info}`);
     const item = (id: string) =>
       `get: { operationId: ${id}, responses: { "200": { description: Done. } } }\n`;
     const args = ["generate", "--variant-a", path, "--out", join(folder, "parts"), "--watch", "--json"];

@@ -354,7 +354,7 @@ const refused = [
   refusal(
     "a property named __proto__",
     "schema_unsupported",
-    `{ "openapi": "3.1.0", "components": { "schemas": { "Odd": { "properties": { "__proto__": {} } } } } }`,
+    `{ "openapi": "3.1.0", "info": {}, "components": { "schemas": { "Odd": { "properties": { "__proto__": {} } } } } }`,
   ),
   refusal(
     "OpenAPI 4.0",
@@ -363,6 +363,22 @@ const refused = [
     "/openapi",
   ),
   refusal("Swagger 1.2", "document_version_unsupported", { swagger: "1.2" }, "/swagger"),
+  refusal("a document without info", "document_invalid", { openapi: "3.1.0", paths: {} }, "/info"),
+  ...["3.1.0", "3.2.0"].map((version) =>
+    refusal(
+      `OpenAPI ${version} without paths, components and webhooks`,
+      "document_invalid",
+      { openapi: version, info: {} },
+      "/paths",
+    ),
+  ),
+  refusal(
+    "OpenAPI 3.0 without paths",
+    "document_invalid",
+    { openapi: "3.0.3", info: {}, components: {} },
+    "/paths",
+  ),
+  refusal("Swagger 2.0 without paths", "document_invalid", { swagger: "2.0", info: {} }, "/paths"),
   refusal("a document of another kind", "document_version_unsupported", { asyncapi: "3.0.0" }),
   refusal(
     "a $ref to a missing place",
@@ -453,7 +469,7 @@ const refused = [
   refusal(
     "a method without an operation",
     "document_invalid",
-    "openapi: 3.1.0\npaths:\n  /things:\n    get:\n",
+    "openapi: 3.1.0\ninfo: {}\npaths:\n  /things:\n    get:\n",
     "/paths/~1things/get",
   ),
   refusal(
@@ -542,6 +558,15 @@ const unchecked = [
 
 /** What is only a warning, unless `strict` makes it an error. */
 const warned: readonly (ReturnType<typeof refusal> & { readonly says?: readonly string[] })[] = [
+  ...[{ paths: {} }, { components: {} }, { webhooks: { done: {} } }].map((parts) => ({
+    ...refusal(
+      `a document of nothing but ${Object.keys(parts)}`,
+      "document_invalid",
+      { openapi: "3.1.0", info: {}, ...parts },
+      "/paths",
+    ),
+    says: ["the document has no operations"],
+  })),
   refusal(
     "a name in the path without a parameter",
     "document_invalid",
@@ -668,7 +693,7 @@ describe("a refused document", () => {
       text: "paths: { /a: { get: { operationId: a, parameters: [3] } } }",
       at: "2:52#/paths/~1a/get/parameters/0",
     },
-    { name: "a member of a list", text: "x-not-shown:\n  - id: a", at: "3:5#/x-not-shown/0" },
+    { name: "a member of a list", text: "x-not-shown:\n  - id: a\npaths: {}", at: "3:5#/x-not-shown/0" },
     {
       name: "a status",
       text: "paths: { /a: { get: { operationId: a, responses:\n  { 600: 1 } } } }",
@@ -692,7 +717,7 @@ describe("a refused document", () => {
     { name: "text that is not YAML", text: "info: a: b", at: "2:7: the file is not a YAML document" },
   ];
   test.each(places)("the message starts with the line and the column of $name", async ({ text, at }) => {
-    const { documents, out } = await sample(`openapi: 3.1.0\n${text}\n`);
+    const { documents, out } = await sample(`openapi: 3.1.0\n${text}\ninfo: {}\n`);
     const error: Error = await generate({ documents, out }).then(
       () => expect.fail(),
       (reason) => reason,

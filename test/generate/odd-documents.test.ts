@@ -174,7 +174,7 @@ components: { parameters: { P: { name: p, in: query, schema: { type: string } } 
 
   test("inside of an extension may lead nowhere, which is a warning", async () => {
     const { notices } = await generated(
-      `${START}x-a: { $ref: "#/none" }\nx-b: { $ref: none.yaml }\npaths: {}\n`,
+      `${START}x-a: { $ref: "#/none" }\nx-b: { $ref: none.yaml }\npaths: { /a: { ${get("a")} } }\n`,
     );
     expect(notices).toMatchObject([
       { level: "warning", code: "reference_missing", pointer: "/x-b" },
@@ -250,7 +250,7 @@ test("two descriptions of one parameter are a warning, and the last one counts",
 
 test("what OpenAPI 3.2 adds to a path is a warning", async () => {
   const { notices } = await generated(
-    `openapi: 3.2.0\npaths: { /a: { query: { ${done} }, additionalOperations: {}, ${get("a")} } }\n`,
+    `${START.replace("3.1", "3.2")}paths: { /a: { query: { ${done} }, additionalOperations: {}, ${get("a")} } }\n`,
   );
   expect(notices).toMatchObject([
     { code: "part_ignored", pointer: "/paths/~1a/query" },
@@ -260,7 +260,7 @@ test("what OpenAPI 3.2 adds to a path is a warning", async () => {
 
 test("an operation with TRACE is a warning, since fetch does not send it", async () => {
   const { notices } = await generated(
-    `openapi: 3.1.0\npaths: { /a: { trace: { ${done}, operationId: a }, ${get("b")} } }\n`,
+    `${START}paths: { /a: { trace: { ${done}, operationId: a }, ${get("b")} } }\n`,
   );
   expect(notices).toMatchObject([
     {

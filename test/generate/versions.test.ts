@@ -227,9 +227,9 @@ describe("one document written as OpenAPI 3.0 and as 3.1", () => {
 });
 
 describe("a document of Swagger 2.0", () => {
+  const info = { title: "Old", version: "1" };
   const swagger = {
-    swagger: "2.0",
-    info: { title: "Old", version: "1" },
+    ...{ swagger: "2.0", info },
     host: "api.example",
     basePath: "/v2",
     consumes: ["application/json"],
@@ -323,7 +323,7 @@ describe("a document of Swagger 2.0", () => {
     const item = { put: { operationId: "put", parameters, responses: DONE } };
     const path = { $ref: "#/x-paths/a" };
     const rows = await rowsOf({
-      ...{ swagger: "2.0", paths: { "/a": path, "/b": path } },
+      ...{ swagger: "2.0", info, paths: { "/a": path, "/b": path } },
       "x-paths": { a: item },
     });
     for (const id of ["put", "putB"])
@@ -336,12 +336,14 @@ describe("a document of Swagger 2.0", () => {
   test("has the body that an example shows for a media type, even without a schema", async () => {
     const response = { description: "Text.", examples: { "text/csv": "a;b" } };
     const get = { operationId: "a", responses: { 200: response } };
-    const rows = await rowsOf({ swagger: "2.0", paths: { "/a": { get } } });
+    const rows = await rowsOf({ swagger: "2.0", info, paths: { "/a": { get } } });
     expect(rows.a).toMatchObject({ answers: { 200: ["text/csv"] } });
   });
 
   test("may have its version as a number, which YAML makes of 2.0 without quotes", async () => {
-    const { notices } = await generated("swagger: 2.0\npaths: {}\n");
+    const { notices } = await generated(
+      "swagger: 2.0\ninfo: {}\npaths: { /a: { get: { operationId: a } } }\n",
+    );
     expect(notices).toMatchObject([{ message: "a.yaml: Swagger 2.0 is read as OpenAPI 3.1" }]);
   });
 
@@ -366,7 +368,7 @@ describe("a document of Swagger 2.0", () => {
       collectionFormat: "tsv",
     };
     const get = { operationId: "a", parameters: [tags], responses: DONE };
-    const error = await refusalOf({ swagger: "2.0", paths: { "/a": { get } } });
+    const error = await refusalOf({ swagger: "2.0", info, paths: { "/a": { get } } });
     expect(error).toMatchObject({
       code: "style_invalid",
       pointer: "/paths/~1a/get/parameters/0/collectionFormat",

@@ -81,6 +81,7 @@ export function prepareDocument(document: Document): void {
   const { findings, root } = document;
   const version = checkVersion(document);
   checkStructure(document);
+  checkRequiredParts(document, version);
   if (upgrade(document))
     findings.note("document_upgraded", document.file, `${version} is read as OpenAPI 3.1`);
   checkToken(document);
@@ -138,6 +139,20 @@ function checkVersion(document: Document): string {
   const message = `the document must be OpenAPI 3.0, 3.1 or 3.2, or Swagger 2.0: ${says}`;
   const key = swagger === undefined ? "/openapi" : "/swagger";
   throw documentError(document, "document_version_unsupported", key, message);
+}
+
+/** Generated from a file that has only a version, an empty variant would replace the code of a whole one. */
+function checkRequiredParts(document: Document, version: string): void {
+  const { root } = document;
+  const refuse = (key: string, message: string) => refuseAt(document, "document_invalid", key, message);
+  if (root.info === undefined)
+    refuse("/info", "the key `info` is missing. Add the title and the version of the API to it");
+  // Only since 3.1 may a document be without paths.
+  const isOlder = /^(?:Swagger|OpenAPI 3\.0)/.test(version);
+  const parts = isOlder ? ["paths"] : ["paths", "components", "webhooks"];
+  if (parts.some((part) => root[part] !== undefined)) return;
+  const needed = isOlder ? "" : ". A document needs one of `paths`, `components` and `webhooks`";
+  refuse("/paths", `the key \`paths\` is missing. Add the operations to it${needed}`);
 }
 
 /** The members of a Path Item Object (OpenAPI 3.1). */

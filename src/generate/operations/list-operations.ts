@@ -39,6 +39,13 @@ export function listOperations(document: Document): Operation[] {
   const pointers = new Map<string, string>();
   const templates = new Map<string, string>();
   const all = nameOperations(document);
+  if (all.length === 0)
+    warnAt(
+      document,
+      "document_invalid",
+      "/paths",
+      "the document has no operations, so there is nothing to call",
+    );
   for (const named of all) {
     const { id, method, path, pointer } = named;
     const earlier = operations.get(id);
