@@ -6,9 +6,9 @@ import { type Api, type Caller, type CallerContext, createCaller, OperationIndex
 import type { CallInit } from "./client/init.js";
 import type {
   CallArgs,
+  IdAdvice,
   Lookup,
   LookupTypes,
-  OperationId,
   Outcome,
   OutcomeOf,
   ParseAs,
@@ -31,13 +31,13 @@ import { invalidOption, requireOptions, settingNames, withoutUndefined } from ".
  */
 export interface Call<T extends LookupTypes> {
   // The type is the same as Outcome. It is written out so that an editor shows the outcomes instead of the name.
-  <X extends Variant, O extends OperationId<T, X>>(
+  <X extends Variant, O extends (keyof T[X] & string) | IdAdvice<T, X>>(
     this: { readonly variant: X },
     operation: O,
     ...args: CallArgs<T, X, O>
   ): Promise<{ [V in X]: OutcomeOf<V, Lookup<T[V], O>> }[X]>;
   /** With `parseAs` the data of a success is text, bytes or a stream, whatever the document says. */
-  <X extends Variant, O extends OperationId<T, X>, P extends ParseAs>(
+  <X extends Variant, O extends (keyof T[X] & string) | IdAdvice<T, X>, P extends ParseAs>(
     this: { readonly variant: X },
     operation: O,
     init: ParsedInit<CallArgs<T, X, O>, P>,

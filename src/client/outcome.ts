@@ -42,8 +42,15 @@ export interface LookupTypes {
   paths: { A: object; B: object };
 }
 
-/** The operationIds of a variant, or while the variant is unknown those that both variants have. */
-export type OperationId<T extends LookupTypes, X extends Variant> = keyof T[X] & string;
+/**
+ * What the compiler names beside the operationIds when it refuses one, while the variant is unknown. It is never if both
+ * variants have the same operations.
+ */
+export type IdAdvice<T extends LookupTypes, X extends Variant> = Variant extends X
+  ? [keyof T["A"] | keyof T["B"]] extends [keyof T["A"] & keyof T["B"]]
+    ? never
+    : "for an operation that only one variant has, compare service.variant first"
+  : never;
 
 /** The outcomes of one operation: one per documented status, and one for all other statuses. */
 export type OutcomeOf<X extends Variant, Operation, P extends ParseAs = never> = Operation extends {
@@ -94,13 +101,15 @@ export type Outcome<T extends LookupTypes, X extends Variant, O, P extends Parse
 
 type ArgsOf<Operations, O> =
   Lookup<Operations, O> extends { args: infer Args extends readonly unknown[] } ? Args : never;
+/** Without it, the compiler would report the missing arguments of other operations instead of the refused operationId. */
+type ArgsOfAdvice<T extends LookupTypes, O> = [Extract<O, IdAdvice<T, Variant>>] extends [never] ? never : [];
 
 /** The arguments of a call after the operationId. While the variant is unknown, both variants must accept them. */
 export type CallArgs<T extends LookupTypes, X extends Variant, O> = [X] extends ["A"]
   ? ArgsOf<T["A"], O>
   : [X] extends ["B"]
     ? ArgsOf<T["B"], O>
-    : ArgsOf<T["both"], O>;
+    : ArgsOf<T["both"], O> | ArgsOfAdvice<T, O>;
 
 /** The options of a call that says how its answer is read. */
 export type ParsedInit<Args extends readonly unknown[], P extends ParseAs> = ParsedChoice<

@@ -40,6 +40,22 @@ if (service.variant === "A")
 `,
 };
 
+/** Calls of operations that one variant has, before the variant is known. */
+const refused = {
+  file: `${ownApi}/refused.ts`,
+  text: `import type { Service } from "../../../src/index.js";
+import type { OperationTypes } from "./generated/operations.js";
+declare const service: Service<OperationTypes>;
+type OnlyA = Omit<OperationTypes, "B"> & { B: Record<never, never> };
+declare const ofOneDocument: Service<OnlyA>;
+export const first: Promise<unknown> = service.call("searchDevices");
+export const second: Promise<unknown> = ofOneDocument.call("startSchedule");
+`,
+};
+const written: Readonly<Record<string, string>> = Object.fromEntries(
+  [probe, refused].map(({ file, text }) => [join(root, file), text]),
+);
+
 let service: ts.LanguageService;
 let program: ts.Program;
 let temporary: string;
@@ -59,9 +75,8 @@ beforeAll(async () => {
       (path, folder) => path.replace(join(root, folder, "generated"), join(temporary, folder)),
       file,
     );
-  const readFile = (file: string) =>
-    file === join(root, probe.file) ? probe.text : ts.sys.readFile(real(file));
-  const files = [...entries, control, ...consumers, probe.file].map((file) => join(root, file));
+  const readFile = (file: string) => written[file] ?? ts.sys.readFile(real(file));
+  const files = [...entries, control, ...consumers, probe.file, refused.file].map((file) => join(root, file));
   const { config } = ts.readConfigFile(join(root, "tsconfig.json"), ts.sys.readFile);
   const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files: [] }, ts.sys, root);
   service = ts.createLanguageService({
@@ -98,6 +113,16 @@ test.each(consumers)("%s compiles with the code that was generated for it", (con
   const diagnostics = [...service.getSyntacticDiagnostics(file), ...service.getSemanticDiagnostics(file)];
   const messages = diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, "\n"));
   expect(messages).toEqual([]);
+});
+
+test("the error of an operation that only one variant has says to compare service.variant", () => {
+  const advice = "for an operation that only one variant has, compare service.variant first";
+  const found = service.getSemanticDiagnostics(join(root, refused.file));
+  const messages = found.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, "\n"));
+  expect(messages).toEqual([
+    expect.stringMatching(`^Argument of type '"searchDevices"' is not assignable.*"${advice}".*'\\.$`),
+    `Argument of type '"startSchedule"' is not assignable to parameter of type '"${advice}"'.`,
+  ]);
 });
 
 describe("a hover in an editor", () => {
