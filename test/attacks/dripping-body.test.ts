@@ -39,9 +39,13 @@ async function drip(url: string, clock: SteppedClock): Promise<string> {
   const head = `Host: a\r\nOrigin: ${OWN}\r\nContent-Type: application/json\r\nContent-Length: 50000`;
   socket.write(`POST ${pathname} HTTP/1.1\r\n${head}\r\n\r\n`);
   let answer = "";
-  const closed = (async () => {
-    for await (const chunk of socket) answer += String(chunk);
-  })();
+  const closed = new Promise<void>((resolve) => {
+    socket.on("data", (chunk) => {
+      answer += String(chunk);
+    });
+    // A byte that is written after the server has closed is an error in some versions of Node.
+    socket.on("close", () => resolve());
+  });
   for (let isOpen = true; isOpen; ) {
     if (socket.writable) socket.write(" ");
     // Time begins when the server reads.

@@ -4,7 +4,7 @@
 // a 403 page, and after a 421 Node's fetch sends the body again by itself (RFC 9110 section 15.5.20).
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { cpSync, rmSync } from "node:fs";
+import { chmodSync, cpSync, rmSync } from "node:fs";
 import { createServer as createHttpsServer } from "node:https";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
@@ -192,6 +192,8 @@ describe("an older copy of the store, brought back under running processes,", ()
     const bringBack = () => {
       rmSync(path, { recursive: true });
       cpSync(`${path}.backup`, path, { recursive: true });
+      // From Node 24 on a copy has the mode of a new folder.
+      chmodSync(path, 0o700);
     };
     return { ...login, bringBack };
   }

@@ -9,7 +9,7 @@ import { isRefusal, type Parser } from "./parsers.js";
 
 /** Processor time of one input. Inputs have at most 100,000 characters, and most of them under a thousand. */
 const LONGEST_MS = 2_000;
-/** What a parser may hold beyond the garbage, after all of its inputs; and all of the heap while it reads them. */
+/** What a parser may hold beyond the garbage, after all of its inputs; and by how much the heap may grow meanwhile. */
 const [MOST_KEPT, MOST_HEAP] = [32 * 2 ** 20, 1_024 * 2 ** 20];
 const PIECE = 5_000;
 /** The inputs that took longest are grown to this many characters, by repeating them. */
@@ -94,7 +94,7 @@ export async function fuzz(parser: Parser, inputs: number, options: FuzzOptions)
   collect();
   const kept = process.memoryUsage().heapUsed - before;
   if (kept > MOST_KEPT) broken.push(`it keeps ${mebibytes(kept)} MiB after its inputs`);
-  if (heap > MOST_HEAP) broken.push(`the heap grew to ${mebibytes(heap)} MiB`);
+  if (heap - before > MOST_HEAP) broken.push(`the heap grew by ${mebibytes(heap - before)} MiB`);
   if (options.growth === true && slowest.text !== "") broken.push(...(await steepest(parser, slowest.text)));
   return {
     ...{ name: parser.name, inputs: done, outcomes, broken },
