@@ -17,6 +17,7 @@ import {
   type ProjectReflection,
   type Reflection,
   ReflectionKind,
+  TSConfigReader,
 } from "typedoc";
 import ts from "typescript";
 import { readManifest } from "./build.js";
@@ -106,7 +107,8 @@ export async function readDocumentation(root: string): Promise<Documentation> {
         .filter((name) => /\/variant-[ab]$/.test(name))
         .flatMap((name) => [`${name}.components`, `${name}.operations`]),
     } as Parameters<typeof Application.bootstrapWithPlugins>[0],
-    [],
+    // Without the compiler's options, null and undefined would be missing from all types.
+    [new TSConfigReader()],
   );
   const findings = new Findings();
   app.logger = findings;

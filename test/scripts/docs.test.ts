@@ -1,6 +1,6 @@
 // The site of a small package, and the check of its docstrings and pages, in which each violation is a finding.
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { beforeAll, describe, expect, test } from "vitest";
@@ -66,7 +66,7 @@ export function leave(person: Person): void { person.name }
  * @example
  * leaveAll([]);
  */
-export function leaveAll(persons: readonly Person[]): void { persons.forEach(leave) }
+export function leaveAll(persons: readonly (Person | undefined)[]): void { persons.length }
 `,
 };
 
@@ -148,6 +148,9 @@ test("the site of a sound package has its pages, its entries, and the types that
     ...["functions/planted.greet.html", "interfaces/planted.Other_types.Hidden.html"],
   ];
   expect(pages.filter((page) => !existsSync(join(root, "site", page)))).toEqual([]);
+  // The compiler's options count, such as strictNullChecks.
+  const signature = readFileSync(join(root, "site/functions/planted_more.leaveAll.html"), "utf8");
+  expect(signature).toContain('<span class="tsd-signature-type">undefined</span>');
 }, 60_000);
 
 test("a public type that names a bundled package is an error of the build", () => {
