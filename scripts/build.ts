@@ -44,6 +44,9 @@ export function readManifest(root: string): Manifest {
   return JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 }
 
+/** This entry is one file without imports, since a server may send it to a browser as it is. */
+const PAGE = "src/page/index.ts";
+
 /** The folder below dist/ of the files that Node loads. */
 const FOR_NODE = "node";
 
@@ -87,9 +90,19 @@ export async function bundleEntries(root: string, outdir: string): Promise<reado
     outfile: join(outdir, "yaml.js"),
     splitting: false,
   });
-  const forAll = await build({ ...shared, entryPoints: [...all], outdir, plugins: [builtins, lean] });
+  const page = all.filter((entry) => entry === PAGE);
+  const forPage = await build({
+    ...shared,
+    entryPoints: page,
+    outdir,
+    splitting: false,
+    platform: "browser",
+  });
+  const entries = all.filter((entry) => entry !== PAGE);
+  const forAll = await build({ ...shared, entryPoints: entries, outdir, plugins: [builtins, lean] });
   const [main, ...others] = forNode.map((entry) => join(root, entry));
-  if (main === undefined) return shrunk(root, [yaml.metafile, forAll.metafile]);
+  const builds = [yaml.metafile, forPage.metafile, forAll.metafile];
+  if (main === undefined) return shrunk(root, builds);
   const plugins = [builtins, lean, oneChunk(main, others)];
   const node = await build({
     ...shared,
@@ -97,7 +110,7 @@ export async function bundleEntries(root: string, outdir: string): Promise<reado
     outdir: join(outdir, FOR_NODE),
     plugins,
   });
-  return shrunk(root, [yaml.metafile, forAll.metafile, node.metafile]);
+  return shrunk(root, [...builds, node.metafile]);
 }
 
 /** The share of a file that must be of bundled packages. Users read the rest in stack traces. */

@@ -44,9 +44,9 @@ export function urlOf(text: unknown): URL | undefined {
   }
 }
 
-/** Whether there is at least one origin, and all are exact, without "*", path or trailing slash. */
+/** Whether all origins are exact, without "*", path or trailing slash. */
 export function areOrigins(origins: readonly string[]): unknown {
-  return origins?.[0] && origins.every?.((origin) => origin === urlOf(origin)?.origin && !/\*/.test(origin));
+  return origins?.every?.((origin) => origin === urlOf(origin)?.origin && !/\*/.test(origin));
 }
 
 /** The parent's allowed origin, or `undefined` without a parent. @throws PageError `host_origin_unknown` */

@@ -43,8 +43,11 @@ const returnMark = "bivariant_login";
 
 /** The options of {@link startSession}. */
 export interface StartSessionOptions {
-  /** The exact origins of the host applications that may launch this page: `["https://customer.example"]`. */
-  readonly hostOrigins: readonly string[];
+  /**
+   * The exact origins of the host applications that may launch this page: `["https://customer.example"]`. Default: none, for
+   * a page that people only log in to.
+   */
+  readonly hostOrigins?: readonly string[] | undefined;
   /**
    * Where the backend's routes are, without a slash at the end: a path of this origin, or a whole URL for another origin.
    * Cookies are not sent to another origin, so logins and sessions in cookies do not work there. Default: `/auth`.
@@ -86,10 +89,7 @@ export interface StartSessionOptions {
  * });
  * const devices = await (await session.fetch("/api/devices")).json();
  */
-export function startSession(options: StartSessionOptions): Promise<Session>;
-export async function startSession(
-  options: StartSessionOptions = {} as StartSessionOptions,
-): Promise<Session> {
+export async function startSession(options: StartSessionOptions = {}): Promise<Session> {
   requireNames(options, {
     hostOrigins: 1,
     backend: 1,
@@ -105,7 +105,7 @@ export async function startSession(
     onEnded: 1,
   });
   const {
-    hostOrigins,
+    hostOrigins = [],
     backend = "/auth",
     parameters = {},
     login = true,

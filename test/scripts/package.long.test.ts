@@ -62,6 +62,10 @@ describe("the built package", () => {
     expect(texts(files).match(errorClasses)).toHaveLength(1);
   });
 
+  test("has the half of the browser as one file, which a server may send as it is", () => {
+    expect(readFileSync(join(dist, "src/page/index.js"), "utf8")).not.toMatch(/^(?:import|export .* from)\b/m);
+  });
+
   test("has bundled packages without white space, and its own code with it", () => {
     const lineLength = (file: string) => {
       const text = readFileSync(join(dist, file), "utf8");
