@@ -63,7 +63,9 @@ describe("the built package", () => {
   });
 
   test("has the half of the browser as one file, which a server may send as it is", () => {
-    expect(readFileSync(join(dist, "src/page/index.js"), "utf8")).not.toMatch(/^(?:import|export .* from)\b/m);
+    expect(readFileSync(join(dist, "src/page/index.js"), "utf8")).not.toMatch(
+      /^(?:import|export .* from)\b/m,
+    );
   });
 
   test("has bundled packages without white space, and its own code with it", () => {
