@@ -11,7 +11,7 @@ const pauseMs = 1;
 
 interface Recipe {
   connectHub(url: string, auth: Auth, pauseMs?: number): HubConnection;
-  startHub(connection: HubConnection, pauseMs?: number, signal?: AbortSignal): Promise<void>;
+  startHub(connection: HubConnection, auth: Auth, pauseMs?: number, signal?: AbortSignal): Promise<void>;
 }
 
 /** A connection by the recipe, whose `reconnected` resolves when it has been cut and made again. */
@@ -24,7 +24,7 @@ async function connected() {
   const again = new EventTarget();
   connection.onreconnected(() => void again.dispatchEvent(new Event("reconnected")));
   onTestFinished(() => connection.stop());
-  await recipe.startHub(connection, pauseMs);
+  await recipe.startHub(connection, tenant.auth, pauseMs);
   expect(await connection.invoke("Echo", "before")).toBe("before");
   return { ...tenant, ...recipe, hub, connection, reconnected: once(again, "reconnected") };
 }
@@ -68,9 +68,30 @@ test("a SignalR connection is made again, and a start repeated, however often th
   await refuseSixTimes();
   await reconnected;
   await connection.stop();
-  await Promise.all([refuseSixTimes(), start(connection, pauseMs)]);
+  await Promise.all([refuseSixTimes(), start(connection, auth, pauseMs)]);
   expect(await connection.invoke("Echo", "after")).toBe("after");
-  await expect(start(connection, pauseMs, AbortSignal.abort("enough"))).rejects.toBe("enough");
+  await expect(start(connection, auth, pauseMs, AbortSignal.abort("enough"))).rejects.toBe("enough");
+});
+
+test("a signal ends the pause between attempts to start a SignalR connection", async () => {
+  const { auth, refused, hub, connection, startHub: start } = await connected();
+  await connection.stop();
+  refused.add((await auth.getAccessToken()).value);
+  const before = hub.requests.length;
+  const controller = new AbortController();
+  const started = start(connection, auth, 3_600_000, controller.signal);
+  await expect.poll(() => hub.requests.length).toBe(before + 1);
+  await expect.poll(() => connection.state).toBe("Disconnected");
+  controller.abort("enough");
+  await expect(started).rejects.toBe("enough");
+});
+
+test("a refused credential ends the attempts to start a SignalR connection", async () => {
+  const { emulator, auth, connection, startHub: start } = await connected();
+  await connection.stop();
+  auth.invalidate(await auth.getAccessToken());
+  emulator.updateServiceAccount({ clientId: "listener", clientSecret: "another secret" });
+  await expect(start(connection, auth, pauseMs)).rejects.toMatchObject({ code: "token_refused" });
 });
 
 test("no token is in an address that the SignalR client of Node opens", async () => {
