@@ -73,7 +73,10 @@ test("a SignalR connection is made again, and a start repeated, however often th
   await expect(start(connection, auth, pauseMs, AbortSignal.abort("enough"))).rejects.toBe("enough");
 });
 
-test("a signal ends the pause between attempts to start a SignalR connection", async () => {
+// The limit is shorter than the pause of 30 s.
+test("a signal ends the pause between attempts to start a SignalR connection", {
+  timeout: 20_000,
+}, async () => {
   const { auth, refused, hub, connection, startHub: start } = await connected();
   await connection.stop();
   refused.add((await auth.getAccessToken()).value);
