@@ -106,9 +106,7 @@ async function compareJwks(
   if (!Array.isArray(set.keys))
     return unknown(
       "jwks",
-      registered.value === undefined
-        ? "The file of --jwks is not JSON."
-        : `The file of --jwks is not a JWKS: it ${"kty" in set ? "holds a single key and" : "has"} no array "keys" (RFC 7517 section 5).`,
+      `The file of --jwks is not a JWKS: it ${"kty" in set ? "holds a single key and" : "has"} no array "keys" (RFC 7517 section 5).`,
       `Pass the JWKS that the customer registered under ${registrationPage}.`,
     );
   const keys: readonly JWK[] = set.keys.map(asObject);

@@ -30,7 +30,7 @@ export interface DoctorInput {
   readonly account: AccountSettings | ConfigurationError | undefined;
   /** The stored login, if Variant B would use it, or the error that says why it cannot be used. */
   readonly login: PersonAuth<"B"> | BivariantError | undefined;
-  /** The content of the file with the registered JWKS; its value is undefined if it is not JSON. */
+  /** The content of the file with the registered JWKS. */
   readonly registeredJwks: { readonly value: unknown } | undefined;
   /** Opens the service for a credential, or for the login. The clock is by the server's Date. */
   openService(identity: MachineCredential | PersonAuth<"B">, clock: Clock | undefined): Service;

@@ -2,6 +2,7 @@
 import { writeFile } from "node:fs/promises";
 import type { RequestListener } from "node:http";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Check, Finding } from "../../src/doctor/finding.js";
 import type { EmulatorOptions } from "../../src/emulator/index.js";
@@ -222,6 +223,11 @@ describe("doctor finds the trouble before it sends a credential:", () => {
   it.each([
     { name: "no base URL", args: [], says: "base URL" },
     { name: "a registered JWKS that is missing", args: [...here, "--jwks", "/no.json"], says: "--jwks" },
+    {
+      name: "a registered JWKS that is not JSON",
+      args: [...here, "--jwks", fileURLToPath(import.meta.url)],
+      says: "--jwks names a file that is not valid JSON: ",
+    },
     { name: "--login with Variant A", args: [...here, "--login", "--variant", "A"], says: "--login" },
   ])("$name, which exits 2", async ({ args, says }) => {
     const { code, stdout } = await cli(["doctor", "--json", ...args], {});
@@ -314,12 +320,11 @@ describe("doctor compares the key with the registered JWKS:", () => {
     ["a key without a set", right, "unknown", /single key/],
     ["keys that are not an array", { keys: "x" }, "unknown", /no array "keys"/],
     ["odd keys", { keys: [null, 7, { kty: "RSA" }] }, "fail", /None of .*keys \(3\)/],
-    ["a file that is not JSON", undefined, "unknown", /not JSON/],
   ];
   it.each(rows)("%s", async (_, jwks, verdict, says) => {
     const { env, folder } = await startDeployment({ variants: ["A"] });
     const path = join(folder, "registered.json");
-    await writeFile(path, jwks === undefined ? privateKeyPem : JSON.stringify(jwks));
+    await writeFile(path, JSON.stringify(jwks));
     const finding = (await doctor(env, ["--jwks", path])).jwks;
     expect(finding?.verdict).toBe(verdict);
     expect(finding?.evidence).toMatch(says);
@@ -379,8 +384,8 @@ describe("doctor explains a refusal of Variant A:", () => {
   it("a file that is not a JWKS is not cited as evidence, and the remedy is about the file", async () => {
     const { env, emulator, folder } = await startDeployment({ variants: ["A"] });
     emulator.updatePlugin({ ...plugin, jwks: other });
-    await writeFile(join(folder, "torn.json"), "torn");
-    const { token, jwks } = await doctor(env, ["--jwks", join(folder, "torn.json")]);
+    await writeFile(join(folder, "other.json"), "{}");
+    const { token, jwks } = await doctor(env, ["--jwks", join(folder, "other.json")]);
     expect(jwks?.remedy).toContain("Pass the JWKS that the customer registered");
     expect(token?.causes?.[0]?.id).toBe("jwks_mismatch");
     expect(JSON.stringify(token)).not.toContain("--jwks");

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { type DoctorInput, examine, type Finding, type Wording } from "../../doctor/index.js";
 import { ConfigurationError, isBivariantError, isConfigurationError } from "../../errors.js";
 import { createAuth, createService, type MachineCredential, type Service } from "../../index.js";
-import { readFileOf } from "../arguments.js";
+import { invalidFlag, readFileOf } from "../arguments.js";
 import { noCredential, readAccount, readPlugin } from "../credentials.js";
 import { exitCodes } from "../error-report.js";
 import type { Environment, Paint } from "../output.js";
@@ -143,12 +143,12 @@ async function readLogin(settings: Settings, env: Environment): Promise<DoctorIn
   }
 }
 
-/** @throws ConfigurationError `option_invalid` if the file cannot be read */
+/** @throws ConfigurationError `option_invalid` if the file cannot be read, or is not JSON */
 async function readJwks(path: string, signal: AbortSignal): Promise<{ readonly value: unknown }> {
   const text = await readFileOf("--jwks", path, signal);
   try {
     return { value: JSON.parse(text) };
   } catch {
-    return { value: undefined };
+    throw invalidFlag("--jwks", `names a file that is not valid JSON: ${path}`);
   }
 }
