@@ -107,9 +107,8 @@ export function errorLines(error: unknown, paint: Paint, body?: unknown): string
   // The causes are listed below, so the message need not repeat the first.
   const message = error.message.replace(/ Most likely: .*$/s, "");
   const lines = [head({ code, message }, paint)];
-  const where = isConfigurationError(error) ? whereToSet(error) : undefined;
-  if (where !== undefined) lines.push(`  ${where}`);
-  if (isLoginRequiredError(personRequired(error))) lines.push("  Run bivariant login.");
+  const hint = hintOf(error);
+  if (hint !== undefined) lines.push(`  ${hint}`);
   if (isUnexpectedResponseError(error)) lines.push(...list(error.issues));
   lines.push(...causeLines(causes, paint));
   // The message of a VariantError contains the evidence.
@@ -121,6 +120,12 @@ export function errorLines(error: unknown, paint: Paint, body?: unknown): string
   const instant = retryAt === undefined || isTokenRequestError(error) ? "" : new Date(retryAt).toISOString();
   if (!message.includes(instant)) lines.push(`  Try again after ${instant}.`);
   return lines;
+}
+
+/** What to do about an error on the command line, which its message, written for programs, does not say. */
+function hintOf(error: unknown): string | undefined {
+  if (isConfigurationError(error)) return whereToSet(error);
+  return isLoginRequiredError(personRequired(error)) ? "Run bivariant login." : undefined;
 }
 
 function head({ code, message }: { readonly code: string; readonly message: string }, paint: Paint): string {
@@ -141,14 +146,17 @@ function causeLines(causes: readonly Cause[], paint: Paint): string[] {
   ];
 }
 
-/** Describes an error for scripts, with the public fields of its class; `retryAt` in epoch milliseconds. */
+/** Describes an error for scripts, with the public fields of its class and its hint; `retryAt` in epoch milliseconds. */
 export function errorJson(error: unknown, body?: unknown): { readonly error: Record<string, unknown> } {
   const bodyField = body === undefined ? {} : { body };
   return { error: { ...fieldsOf(error), ...bodyField, exitCode: exitCodeOf(error) } };
 }
 
 function fieldsOf(error: unknown): object {
-  if (isBivariantError(error)) return error.toJSON();
+  if (isBivariantError(error)) {
+    const hint = hintOf(error);
+    return { ...error.toJSON(), ...(hint !== undefined && { hint }) };
+  }
   const name = error instanceof Error ? error.name : "not an Error";
   if (!isToolError(error)) return { code: "internal", message: `A fault of this program (${name}).` };
   const { code, issues, document, pointer, errors = [error] } = error;

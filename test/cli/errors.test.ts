@@ -59,6 +59,13 @@ describe("an error", () => {
   ] as const)("about the option $option says where to set it: $says", ({ option, says, ...more }) => {
     const error = new ConfigurationError("option_invalid", "m", { option, ...more });
     expect(errorLines(error, plain)).toEqual(["error option_invalid: m", `  ${says}`]);
+    expect(errorJson(error).error).toMatchObject({ message: "m", hint: says });
+  });
+
+  it("that the login is over says to log in again, also in JSON", () => {
+    const error = new LoginRequiredError("login_expired", "m");
+    expect(errorLines(error, plain)).toEqual(["error login_expired: m", "  Run bivariant login."]);
+    expect(errorJson(error).error).toMatchObject({ message: "m", hint: "Run bivariant login." });
   });
 
   it("lists the issues that its message does not contain", () => {
