@@ -54,7 +54,7 @@ export function define(command: Command, context: Context): void {
       const values = readParameters(param);
       const settings = await readSettings(command, context);
       const { service, secrets } = await openService(settings, context, api as never, (variant) =>
-        checkOperationId(operationId, api.operations[variant] ?? {}, `Variant ${variant} has no`),
+        checkOperationId(operationId, api.operations[variant] ?? {}, `Variant ${variant} has no`, variant),
       );
       const template = api.operations[service.variant]?.[operationId]?.path ?? "";
       const params: Record<"path" | "query", object> = { path: {}, query: {} };
@@ -132,17 +132,22 @@ async function loadApi(given: string): Promise<AnyApi> {
 }
 
 /** @throws ConfigurationError `operation_unknown` */
-function checkOperationId(operationId: string, table: OperationTable, hasNo: string): void {
+function checkOperationId(operationId: string, table: OperationTable, hasNo: string, asked?: Variant): void {
   const known = Object.entries(table);
   // These operations answer with a token, which only `bivariant token` may print.
   const isTokenRequest = ([, { path }]: (typeof known)[number]) => tokenPaths.includes(path);
   const callable = known.filter((one) => !isTokenRequest(one)).map(([id]) => id);
   if (callable.includes(operationId)) return;
+  // One of the variants has it, or it was refused before a variant was asked for.
+  const other = asked && (asked === "A" ? "B" : "A");
+  const elsewhere = other
+    ? ` Variant ${other} has it: pass --variant ${other} if the service runs both. Variant ${asked} has: `
+    : " Use one of: ";
   throw new ConfigurationError(
     "operation_unknown",
     known.some(([id]) => id === operationId)
       ? `${operationId} cannot be called, because its answer is a token. Use bivariant token.`
-      : `${hasNo} operation with this id. Use one of: ${callable.join(", ")}.`,
+      : `${hasNo} operation with this id.${elsewhere}${callable.join(", ")}.`,
     { option: "operationId" },
   );
 }

@@ -51,7 +51,23 @@ type ParamsOf<Params> = {
 
 /** What a client may send besides the documented value: a form as it is, and bytes, which arrive as a `Blob`. */
 type Sendable = URLSearchParams | FormData | ReadableStream | ArrayBuffer | ArrayBufferView;
-type BodyOf<Body> = Body extends Sendable ? never : Body;
+type BodyOf<Body> = Body extends Sendable
+  ? never
+  : Body extends Blob
+    ? Body
+    : Body extends object
+      ? { [Name in keyof Body]: MemberOfBody<Body[Name]> }
+      : Body;
+/** A file of a multipart body arrives as a `File`, whatever a client may send. */
+type MemberOfBody<Member> = Member extends Sendable
+  ? never
+  : Member extends Blob
+    ? File
+    : Member extends readonly (infer Item)[]
+      ? [Extract<Item, Blob>] extends [never]
+        ? Member
+        : MemberOfBody<Item>[]
+      : Member;
 
 type AnswerOf<T extends ApiTypes, Id> = Answer<
   Success<Operation<T, "A", Id>> | Success<Operation<T, "B", Id>>

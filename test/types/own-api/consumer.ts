@@ -208,7 +208,10 @@ export function answers(): void {
       searchDevices: ({ body }) => (body === undefined ? [] : [{ id: body.text, title: "Found" }]),
       sendReport({ body }) {
         if (body instanceof Blob || typeof body === "string") return new Response(null, { status: 406 });
-        return "file" in body ? body.file.toString() : { name: body.name };
+        if (!("file" in body)) return { name: body.name };
+        proof<Equal<typeof body.file, File>>();
+        proof<Equal<typeof body.pages, File[] | undefined>>();
+        return body.pages?.[0]?.name ?? `${body.file.size}`;
       },
       upload({ body }) {
         proof<Equal<typeof body, Blob>>();
