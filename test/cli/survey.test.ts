@@ -318,3 +318,14 @@ test("a customer that does not answer is told apart from one that refuses", asyn
     ["slow", "timed_out"],
   ]);
 });
+
+test("credentials in the environment are not used, and a note says where those of a customer are", async () => {
+  const exported = { ...env, BIVARIANT_A_CLIENT_ID: "reporter", BIVARIANT_B_CLIENT_ID: "account" };
+  const without = await customers(`baseUrl,tenantId\n${urls.a},one\n`);
+  const { stderr } = await startCli(["survey", without], exported).ended;
+  expect(stderr).toContain("BIVARIANT_A_CLIENT_ID and BIVARIANT_B_CLIENT_ID are not used: ");
+  expect((await startCli(["survey", without], env).ended).stderr).not.toContain("not used");
+  expect((await startCli(["survey", await customers(sound())], exported).ended).stderr).not.toContain(
+    "not used",
+  );
+});

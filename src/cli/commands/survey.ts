@@ -127,6 +127,7 @@ async function run(command: Command, file: string, flags: Flags, context: Contex
     printPlan(stateFile === undefined ? customers : await unfinished(customers, stateFile), output);
     return;
   }
+  noteUnused(customers, context);
   const report = new Report(customers.length, comparison, csv === "-", flags, output);
   const startedAt = Date.now();
   if (output.json) output.indent = 0;
@@ -156,6 +157,15 @@ async function run(command: Command, file: string, flags: Flags, context: Contex
   if (stateFile !== undefined) await rm(stateFile);
   report.end();
   if (report.failing > 0) finish(exitCodes.checkSaidNo);
+}
+
+/** One credential must not be sent to all customers, so the variables of the other commands do not count here. */
+function noteUnused(customers: readonly Customer[], { output, env }: Context): void {
+  const found = ["BIVARIANT_A_CLIENT_ID", "BIVARIANT_B_CLIENT_ID"].filter((name) => env[name]);
+  if (found.length === 0 || customers.every((one) => (one.aClientId ?? one.bClientId) !== undefined)) return;
+  output.note(
+    `${found.join(" and ")} ${found.length === 1 ? "is" : "are"} not used: the credential of a customer is in its row, as aClientId and aPrivateKeyFile, or bClientId and bClientSecretFile.`,
+  );
 }
 
 async function readCustomerFile(path: string, signal: AbortSignal): Promise<string> {
