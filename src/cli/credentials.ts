@@ -13,9 +13,16 @@ export async function readPlugin(settings: Settings): Promise<PluginSettings | u
   throw incomplete("A", "client id", namesOf("aClientId"));
 }
 
-/** @throws ConfigurationError `credential_missing`, `credential_invalid` */
+/** @throws ConfigurationError `credential_missing`, `credential_invalid`, `key_invalid` with the path of a file that was read */
 export async function readPrivateKey(settings: Settings): Promise<string> {
   const key = await readSecret(settings, "aPrivateKey");
+  const { aPrivateKeyFile: file } = settings;
+  if (key !== undefined && file !== undefined && !isKeyText(key))
+    throw new ConfigurationError(
+      "key_invalid",
+      `${namesOf("aPrivateKeyFile")} names a file that is neither a PEM nor a JWK: ${file}`,
+      { option: "aPrivateKeyFile", variant: "A" },
+    );
   if (key !== undefined) return unfoldPem(key);
   throw incomplete("A", "private key", `${namesOf("aPrivateKeyFile")}, or with ${namesOf("aPrivateKey")}`);
 }
@@ -32,6 +39,11 @@ export async function readAccount(settings: Settings): Promise<AccountSettings |
   const more =
     " A secret in the environment is used only for the client that the environment names. To use a login of bivariant login, pass --login.";
   throw incomplete("B", "client secret", ways, more);
+}
+
+/** Whether a text is meant as a PEM or a JWK. Of another, only the file that it comes from says what is wrong. */
+export function isKeyText(text: string): boolean {
+  return /^\s*\{|-----BEGIN /.test(text);
 }
 
 /** Says that no credential is configured, or only one that the named variant does not use. */

@@ -76,8 +76,10 @@ export async function openService(
     .during("waiting for a token", () => service.auth.getAccessToken({ signal }))
     .catch((error: unknown) => {
       const client = service.variant === "A" ? plugin : (login?.options ?? account);
+      // A refusal names the tenant itself.
+      const unnamed = isTokenRequestError(error) ? undefined : tenant;
       if (client !== undefined && (isTokenRequestError(error) || isRateLimitedError(error)))
-        error.message = `For ${namesClient(client, tenant)}: ${error.message}`;
+        error.message = `For ${namesClient(client, unnamed)}: ${error.message}`;
       throw error;
     });
   return { service, token, secrets: [...secrets, token.value] };

@@ -209,7 +209,7 @@ export class Exchanges {
       signal?.throwIfAborted();
       this.#silent++;
       const reason = limit.aborted ? `no answer within ${timeoutMs} ms` : codeOf(fault);
-      this.#latest = `${new URL(url).origin} does not answer (${reason}).`;
+      this.#latest = `${new URL(url).origin} does not answer (${reason}). Check the address, the network and the proxy.`;
       this.all.push({ ...asked, status: 0, headers: [], body: reason, milliseconds: milliseconds() });
       throw new NotTried(this.#latest, "no_answer");
     }

@@ -1,5 +1,5 @@
 /** Tries the cases against one deployment, one after the other, and yields each result as it comes. */
-import type { NamesOf } from "../option-names.js";
+import { mostAlike, type NamesOf } from "../option-names.js";
 import type { CaseDefinition, ContractCase, ContractResult, Verdict } from "./case.js";
 import { allCases } from "./cases/all.js";
 import { ContractError, NotTried, requireOptions } from "./errors.js";
@@ -129,18 +129,27 @@ async function checkAccess(kit: Kit, cases: readonly CaseDefinition[]): Promise<
   throw new NotTried(notServed.map(({ message }) => message).join(" "));
 }
 
-/** The cases that `only` names, else all that the option `safe` permits. @throws ContractError `case_unknown` */
-export function chooseCases({
-  only,
-  safe,
-}: Pick<ContractOptions, "only" | "safe">): readonly CaseDefinition[] {
+/**
+ * The cases that `only` names, else all that the option `safe` permits. `list` shows the caller all cases.
+ *
+ * @throws ContractError `case_unknown`
+ */
+export function chooseCases(
+  { only, safe }: Pick<ContractOptions, "only" | "safe">,
+  list = "contractCases",
+): readonly CaseDefinition[] {
   if (only === undefined)
     return allCases.filter(({ costs }) => !safe || costs.codes + costs.logins + costs.seconds === 0);
   const isNamed = (name: string) => (one: CaseDefinition) => one.id === name || one.id.startsWith(`${name}.`);
   const unknown = only.filter((name) => !allCases.some(isNamed(name)));
   if (unknown.length === 0) return allCases.filter((one) => only.some((name) => isNamed(name)(one)));
-  const names = unknown.map((name) => JSON.stringify(name)).join(", ");
-  throw new ContractError("case_unknown", `No case is named ${names}. contractCases lists them.`);
+  const groupsOf = (id: string) => id.split(".").map((_, at, parts) => parts.slice(0, at + 1).join("."));
+  const known = allCases.flatMap(({ id }) => groupsOf(id));
+  const names = unknown.map((name) => {
+    const meant = mostAlike(name, known);
+    return `${JSON.stringify(name)}${meant === undefined ? "" : ` (did you mean ${meant}?)`}`;
+  });
+  throw new ContractError("case_unknown", `No case is named ${names.join(", ")}. ${list} lists them.`);
 }
 
 async function runCase(

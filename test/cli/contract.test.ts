@@ -207,8 +207,10 @@ describe("a deployment", () => {
   test("that is down exits 5", async () => {
     const { code, stdout, stderr } = await contract([], { ...deployment.env, BIVARIANT_BASE_URL: closedUrl });
     expect(code).toBe(5);
-    expect(stderr).toBe(`error no_answer: ${closedUrl} does not answer (ECONNREFUSED).\n`);
-    expect(stdout).toContain("(ECONNREFUSED)");
+    const says = `${closedUrl} does not answer (ECONNREFUSED). Check the address, the network and the proxy.`;
+    expect(stderr).toBe(`error no_answer: ${says}\n`);
+    expect(stdout).toMatch(/^\nNot tried:\n +\d+ {2}http:\S+ does not answer/);
+    expect(stdout).toContain("Not tried, because they need:");
   });
 
   test.each([
@@ -299,7 +301,11 @@ test("on Ctrl-C the reports so far are written, and it exits 130", async () => {
 
 describe("before anything is sent, it refuses", () => {
   test.each<[args: string, says: string, target?: unknown]>([
-    ["--only nothing", 'No case is named "nothing"'],
+    ["--only nothing", 'No case is named "nothing". bivariant contract --list lists them.'],
+    [
+      "--list --only tokn-response",
+      'No case is named "tokn-response" (did you mean token-response?). bivariant',
+    ],
     ["--baseline none.json", "--baseline names a file that cannot be read (ENOENT): none.json"],
     ["--baseline package.json", "error baseline_invalid: The baseline is not the result of a contract run"],
     ["--html none/report", "--html names a file that cannot be written (ENOENT): none/report"],

@@ -264,7 +264,8 @@ describe("bivariant diff", () => {
   });
 
   it.each([
-    ["without documents", [], "--variants excludes <old> and <new>"],
+    ["without documents", [], "<old> and <new> are missing: pass two documents or folders, or --variants."],
+    ["with --variant-a alone", ["--variant-a", old], "--variants is missing"],
     ["with one document", [old], "<new> is missing: pass the later state too"],
     ["with documents and --variants", [old, old, "--variants"], "--variants excludes"],
     ["with --variants and a level", ["--variants", "--fail-on", "never"], "--fail-on"],

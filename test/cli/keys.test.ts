@@ -127,7 +127,7 @@ describe("keys jwks", () => {
     { name: "a key of 1024 bits", content: pemOf(short), code: "key_too_short" },
     { name: "no key", content: "planted-garbage", code: "key_invalid" },
   ];
-  it.each(unusable)("refuses $name with $code, alone and as --also", async ({ content, code }) => {
+  it.each(unusable)("refuses $name with $code, alone and as --also", async ({ name, content, code }) => {
     const path = await file("unusable", content);
     const alone = await cli(["keys", "jwks", "--a-private-key-file", path, "--json"]);
     expect(alone.code).toBe(2);
@@ -136,6 +136,11 @@ describe("keys jwks", () => {
     expect(also.code).toBe(2);
     expect(JSON.parse(also.stdout).error).toMatchObject({ code, message: expect.stringContaining(path) });
     expect(also.stdout).not.toContain("--a-private-key-file");
+    for (const one of [alone, also]) {
+      const { message } = JSON.parse(one.stdout).error;
+      if (name === "no key")
+        expect(message).toMatch(/names a file that is neither a PEM nor a JWK.*: .*unusable$/);
+    }
     expect(leaksOf(alone, ["planted-garbage"])).toEqual([]);
     expect(leaksOf(also, ["planted-garbage"])).toEqual([]);
   });

@@ -112,7 +112,7 @@ describe("the tests of a test runner", () => {
       "fails where nothing answers",
       {},
       { fetch: down },
-      "failed: http://service.localhost does not answer (ECONNREFUSED).",
+      "failed: http://service.localhost does not answer (ECONNREFUSED). Check the address, the network and the proxy.",
     ],
     [
       "fails where no variant is served",

@@ -107,7 +107,9 @@ describe("a sleep on the clock", () => {
     const { clock } = createEmulator();
     const late = clock.skipSleep({ timeoutMs: 5 });
     await expect(late).rejects.toMatchObject({ name: "EmulatorError", code: "sleep_timeout" });
-    await expect(late).rejects.toThrow(/skipSleep: nothing waited .* within 5 ms\. .*option `clock`.* fault `slow` waits in real time/);
+    await expect(late).rejects.toThrow(
+      /skipSleep: nothing waited .* within 5 ms\. .*option `clock`.* fault `slow` waits in real time/,
+    );
   });
 });
 

@@ -270,8 +270,18 @@ describe("listen", () => {
     const other = new PluginClient().emulator;
     const refused = { name: "EmulatorError", code: "listen_failed" };
     await expect(other.listen({ port })).rejects.toMatchObject(refused);
+    await expect(other.listen({ port })).rejects.toThrow("Pass another port");
     await (await other.listen()).close();
   });
+
+  // The first is an address for documentation (RFC 5737), the second a name that does not exist (RFC 6761).
+  test.each(["192.0.2.1", "none.invalid"])(
+    "on %s, which is not of this machine, says to pass one",
+    async (host) => {
+      const refused = new PluginClient().emulator.listen({ host });
+      await expect(refused).rejects.toThrow(`${host}:0. Pass an address of this machine, such as 127.0.0.1.`);
+    },
+  );
 
   test("on every interface returns the loopback URL", async () => {
     const url = await listening(new PluginClient(), { host: "0.0.0.0" });

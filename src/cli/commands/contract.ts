@@ -121,8 +121,10 @@ answer. On Ctrl-C the reports so far are written.`,
     );
 }
 
+const listCommand = "bivariant contract --list";
+
 function listCases(output: Output, { only, safe }: Flags): void {
-  const chosen = new Set(chooseCases({ only, safe }).map(({ id }) => id));
+  const chosen = new Set(chooseCases({ only, safe }, listCommand).map(({ id }) => id));
   const cases = contractCases.filter(({ id }) => chosen.has(id));
   const lines = () => [
     ...cases.flatMap(({ id, variant, section, says, needs, costs, safe, extra }) => {
@@ -155,7 +157,7 @@ async function tryContract(settings: Settings, flags: Flags, context: Context): 
   const { output, signal, finish } = context;
   const { only, safe, baseline, target: file, login, port } = flags;
   // Everything that can be wrong is checked before the first request.
-  const chosen = chooseCases({ only, safe });
+  const chosen = chooseCases({ only, safe }, listCommand);
   const before = baseline === undefined ? undefined : await readBaseline(baseline, signal);
   const reports = reportsOf(flags);
   await checkReports(reports, []);
@@ -257,13 +259,13 @@ function notTriedLines(results: readonly ContractResult[], target: ContractTarge
   const others = groupNotTried(results.filter(({ reason }) => reason !== "needs"));
   const line = (count: number, text: string) => `${String(count).padStart(4)}  ${text}`;
   return [
-    ...(counted.length === 0 ? [] : ["Not tried, because they need:"]),
-    ...counted.sort(([left], [right]) => right - left).map(([count, need]) => line(count, needed[need])),
     ...(others.length === 0 ? [] : ["Not tried:"]),
     ...others.flatMap(({ says, cases }) => [
       line(cases.length, `${printableText(says)}${cases[0]?.reason === "unnamed" ? " (--only)" : ""}`),
       `      ${cases.map(({ id }) => paint("dim", id)).join(" ")}`,
     ]),
+    ...(counted.length === 0 ? [] : ["Not tried, because they need:"]),
+    ...counted.sort(([left], [right]) => right - left).map(([count, need]) => line(count, needed[need])),
     "",
   ];
 }

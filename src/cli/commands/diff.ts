@@ -44,13 +44,18 @@ export function define(command: Command, { output, signal, finish }: Context): v
         else output.lines(...found.flatMap(variantLines));
         return;
       }
-      if (old !== undefined && revised === undefined && (variants ?? variantA ?? variantB) === undefined)
-        throw invalidFlag("<new>", "is missing: pass the later state too, as in bivariant diff <old> <new>.");
-      if (old === undefined || revised === undefined || (variants ?? variantA ?? variantB) !== undefined)
+      const documents = variantA ?? variantB;
+      if (old === undefined)
+        throw documents === undefined
+          ? invalidFlag("<old>", "and <new> are missing: pass two documents or folders, or --variants.")
+          : invalidFlag("--variants", "is missing. Without it --variant-a and --variant-b have no effect.");
+      if ((variants ?? documents) !== undefined)
         throw invalidFlag(
           "--variants",
           "excludes <old> and <new>: pass two documents or folders, or --variants, --variant-a and --variant-b.",
         );
+      if (revised === undefined)
+        throw invalidFlag("<new>", "is missing: pass the later state too, as in bivariant diff <old> <new>.");
       const diff = await output.during("comparing", () => diffDocuments(old, revised, { signal }));
       if (output.json) output.value(diff);
       else if (markdown) output.lines(bounded(changeTable(diff)));

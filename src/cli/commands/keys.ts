@@ -13,7 +13,7 @@ import {
 } from "../../errors.js";
 import { importSigningKey } from "../../internal.js";
 import { invalidFlag } from "../arguments.js";
-import { readPrivateKey, readSecretFile } from "../credentials.js";
+import { isKeyText, readPrivateKey, readSecretFile } from "../credentials.js";
 import type { Environment } from "../output.js";
 import type { Context } from "../run.js";
 import { addSettings, exportLines, readSettings, type SettingName } from "../settings.js";
@@ -211,6 +211,12 @@ async function readOtherKeys(file: string, signal: AbortSignal): Promise<JWK[]> 
   const invalid = (message: string) =>
     new ConfigurationError("credential_invalid", message, { option: "also" });
   const text = await readSecretFile(file, "key", "--also", invalid, signal);
+  if (!isKeyText(text))
+    throw new ConfigurationError(
+      "key_invalid",
+      `--also names a file that is neither a PEM nor a JWK nor a JWKS: ${file}`,
+      { option: "also" },
+    );
   try {
     let jwks: { readonly keys?: unknown } = {};
     try {

@@ -52,7 +52,11 @@ export async function listenOn(
   try {
     await once(server, "listening");
   } catch (cause) {
-    const problem = `The emulator cannot listen on ${host}:${port}. Pass another port, or none for a free one.`;
+    const { code = "" } = cause as NodeJS.ErrnoException;
+    const remedy = /^(?:EADDRNOTAVAIL|ENOTFOUND|EAI_)/.test(code)
+      ? "Pass an address of this machine, such as 127.0.0.1."
+      : "Pass another port, or none for a free one.";
+    const problem = `The emulator cannot listen on ${host}:${port}. ${remedy}`;
     throw new EmulatorError("listen_failed", problem, { cause });
   }
   let closed: Promise<void> | undefined;
