@@ -117,10 +117,12 @@ describe("bodyInMessage", () => {
     expect(await messageOf(silent)).not.toContain("unknown device");
   });
 
-  test("adds nothing for an empty body, and for one that JSON cannot write again", async () => {
+  test("adds nothing for an empty body, and at most its beginning for one that JSON can hardly write again", async () => {
     expect(await messageOf(refusing(422, ""))).not.toContain("The body");
+    // Before Node 26 this overflows the stack.
     const deep = "[".repeat(100_000) + "]".repeat(100_000);
-    expect(await messageOf(refusing(422, deep))).not.toContain("The body");
+    const [, shown = ""] = (await messageOf(refusing(422, deep))).split(" The body: ");
+    expect(["", `${"[".repeat(500)}…`]).toContain(shown);
   });
 
   test("shows at most 500 characters, on one line and without control characters", async () => {
