@@ -32,11 +32,12 @@ export interface DescribeOptions extends ContractOptions {
  * await describeContract({ describe, test }, { baseUrl, tenantId, plugin: { clientId, privateKey } });
  */
 export async function describeContract(
-  { describe, test }: TestRunner,
+  runner: TestRunner,
   target: ContractTarget,
   options: DescribeOptions = {},
 ): Promise<void> {
   requireOptions("a contract run", options, { ...optionNames, baseline: true });
+  const { describe, test } = runner;
   const { baseline, ...ofRun } = options;
   const { cases, importKeys, checkAccess, run } = prepareRun(target, ofRun);
   await importKeys();
