@@ -71,3 +71,22 @@ test.each(Object.keys(runners) as (keyof typeof runners)[])(
     expect(defined.skipped).toBeGreaterThan(50);
   },
 );
+
+test("the file of the page tests an emulated deployment, which it starts and stops", async () => {
+  const command = `spawn(process.execPath, ["--import", "tsx", "${join(root, "src/cli/main.ts")}", `;
+  const code = blockWith("js", "// deployment.mjs").replace(
+    'spawn("node_modules/.bin/bivariant", [',
+    command,
+  );
+  const file = await bundleProgram(code, folder, "deployment.mjs");
+  const env = Object.fromEntries(
+    Object.entries(process.env).filter(([key]) => !/VITEST|NODE_TEST|BIVARIANT/.test(key)),
+  );
+  const { stdout } = await promisify(execFile)(process.execPath, ["--test", "--test-reporter=tap", file], {
+    cwd: root,
+    env,
+  });
+  const numberOf = (name: string) => Number(new RegExp(`^# ${name} (\\d+)$`, "m").exec(stdout)?.[1]);
+  expect(numberOf("fail"), stdout).toBe(0);
+  expect(numberOf("pass")).toBeGreaterThan(50);
+});

@@ -14,6 +14,7 @@ const mostLinesBefore = 14;
 
 /** The tests that run the first programs of these folders that are not in JavaScript, or that listen until they are stopped. */
 const runBy: Readonly<Record<string, string>> = {
+  "src/backend/express-and-hono.md": "test/readme/plugin.long.test.ts",
   "src/backend/plugin.md": "test/readme/plugin.long.test.ts",
   "src/backend/requests.md": "test/backend/frameworks.long.test.ts",
   "src/client/answers-and-streams.md": "test/readme/wire.test.ts",

@@ -5,14 +5,14 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { generate } from "../../src/generate/index.js";
 import { pageBundle } from "../page/page-bundle.js";
 import { describeInChromium } from "../support/chromium.js";
 import { freePort } from "../support/recording-server.js";
 import { blockWith, bundleProgram, cacheFolder, compile, makeCacheFolder, root } from "./pages.js";
 
-const plugin = blockWith("js", "createServer(toNodeHandler");
+const plugin = blockWith("js", "createServer(toNodeHandler(answer))");
 const testOfIt = blockWith("js", "a launch begins a session");
 
 function start(file: string): ChildProcess {
@@ -103,13 +103,28 @@ describeInChromium("the whole plugin", (browser) => {
     expect(faults).toEqual([]);
   });
 
-  test("opened on its own it logs in and shows the devices", async () => {
-    const page = await open(pageUrl);
+  async function logInAt(url: string): Promise<void> {
+    const page = await open(url);
     await page.getByLabel("User id").fill("ada");
     await page.getByRole("button", { name: "Log in" }).click();
     await page.getByRole("button", { name: "Allow" }).click();
     await page.getByRole("status").filter({ hasText: severalNames }).waitFor();
-    expect(new URL(page.url()).origin).toBe(new URL(pageUrl).origin);
+    expect(new URL(page.url()).origin).toBe(new URL(url).origin);
     expect(faults).toEqual([]);
+  }
+
+  test("opened on its own it logs in and shows the devices", () => logInAt(pageUrl));
+
+  test.each(["express", "hono"])("the whole app with %s logs in and shows the devices", async (framework) => {
+    const port = await freePort("localhost");
+    const script = JSON.stringify(pathToFileURL(join(folder, "page.js")).href);
+    const code = blockWith("js", `// ${framework}.mjs`)
+      .replaceAll("3000", String(port))
+      .replace('import.meta.resolve("bivariant/page")', script);
+    const app = start(await bundleProgram(code, folder, `${framework}.mjs`));
+    onTestFinished(() => void app.kill("SIGKILL"));
+    app.stderr?.setEncoding("utf8").on("data", (chunk: string) => faults.push(chunk));
+    const [line] = (await once(app.stdout as NodeJS.ReadableStream, "data")) as [Buffer];
+    await logInAt(`${String(line).trim()}/`);
   });
 });
