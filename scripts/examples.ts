@@ -30,6 +30,8 @@ export function makeCacheFolder(): string {
 const READER = `
 declare const baseUrl: string, tenantId: string, clientId: string, privateKey: string, authorizationEndpoint: string;
 declare const credentials: readonly import("bivariant").MachineCredential[];
+declare const customers: readonly import("bivariant").ConnectTarget[];
+declare const accounts: ReadonlyMap<string, { clientId: string; clientSecret: string }>;
 declare function use(data: unknown): void;
 declare function show(what: unknown): void;
 interface Context { readonly req: { readonly raw: Request }; json(data: unknown): Response }
