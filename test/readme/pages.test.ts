@@ -82,7 +82,7 @@ describe("the tests of the emulator's pages", async () => {
   const folder = makeCacheFolder();
   afterAll(() => rmSync(folder, { recursive: true }));
   // A block defines its tests when it is loaded. They are part of this file.
-  for (const text of ["an hour later the token is renewed", "clock.skipSleep()"])
+  for (const text of ["an hour later the token is renewed", "clock.skipSleep()", "vi.useFakeTimers({"])
     await import(await bundleProgram(blockWith("ts", text), folder, `${text.length}.mjs`));
 });
 
