@@ -60,7 +60,7 @@ function adviceFor(name: string, names: Names): string {
 
 /** Returns the known name that a name is meant to be, if it is like one. */
 export function mostAlike(name: string, known: readonly string[]): string | undefined {
-  const asked = shownName(name).toLowerCase();
+  const asked = name.slice(0, 200).toLowerCase();
   let meant: string | undefined;
   // From this share of common letters on, two names are alike.
   let most = 0.66;

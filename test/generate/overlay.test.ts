@@ -343,7 +343,18 @@ const refused: readonly {
       overlay: overlay([TITLE, { target: "$.paths['/house'].get", remove: true }]),
       code: "overlay_unmatched",
     },
-    ...{ at: "8:5#/actions/1", says: "matches nothing in a.yaml and in b.yaml" },
+    ...{
+      at: "8:5#/actions/1",
+      says: "matches nothing in a.yaml and in b.yaml. Use /houses instead of /house",
+    },
+  },
+  {
+    name: "a target with a misspelt name",
+    ...{
+      overlay: overlay([{ target: "$.info.titel", update: "New" }]),
+      code: "overlay_unmatched",
+    },
+    ...{ at: "6:5#/actions/0", says: "in b.yaml. Use title instead of titel" },
   },
   {
     name: "a target that matches only in the other variant",

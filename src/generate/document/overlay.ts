@@ -3,8 +3,9 @@
  * Stricter than the specification in one point: an action that matches nothing is an error.
  */
 import { basename } from "node:path";
-import { JSONPathEnvironment, type JSONPathQuery } from "json-p3";
+import { JSONPathEnvironment, JSONPathQuery, jsonpath } from "json-p3";
 import { z } from "zod";
+import { mostAlike } from "../../option-names.js";
 import type { Document, Variant } from "./document.js";
 import { type Action, actionError } from "./origins.js";
 import { checkSwapped, openDocument, prepareDocument, type ReadOptions } from "./read-document.js";
@@ -158,9 +159,24 @@ export function applyOverlays(overlays: readonly Overlay[], documents: readonly 
       });
       if (matched.length > 0) continue;
       const names = candidates.map(({ file }) => file).join(" and in ");
-      throw actionError(action, "overlay_unmatched", `${action.target} matches nothing in ${names}`);
+      const message = `${action.target} matches nothing in ${names}${nearestName(action.target, candidates)}`;
+      throw actionError(action, "overlay_unmatched", message);
     }
   }
+}
+
+/** Finds the first name of a target that matches nothing, and says which one there is most like it. */
+function nearestName({ segments }: JSONPathQuery, documents: readonly Document[]): string {
+  const valuesAt = (length: number) => {
+    const query = new JSONPathQuery(JSONPATH, segments.slice(0, length));
+    return documents.flatMap(({ root }) => select(root, query).map(({ value }) => value));
+  };
+  const at = segments.findIndex((_, index) => valuesAt(index + 1).length === 0);
+  const [selector] = segments[at]?.selectors ?? [];
+  if (!(selector instanceof jsonpath.selectors.NameSelector)) return "";
+  const names = valuesAt(at).flatMap((value) => (isObject(value) ? Object.keys(value) : []));
+  const meant = mostAlike(selector.name, names);
+  return meant === undefined ? "" : `. Use ${meant} instead of ${selector.name}`;
 }
 
 /** By `x-variant`, else by `extends`, else both. */
