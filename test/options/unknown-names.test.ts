@@ -299,7 +299,7 @@ const exempt: Readonly<Record<string, string>> = {
   "encryptedStore(key)": "a key",
   "redisStore(client)": "a client of another package",
   "testStore(__0)": "the module of a test runner",
-  "describeContract(__0)": "the module of a test runner",
+  "describeContract(runner)": "the module of a test runner",
   "Emulator.fetch(init)": "stands in for the global fetch, which ignores what it does not know",
   "InheritedOptions.fetch(init)": "called by the package",
   "InheritedOptions.intercept(request)": "called by the package",
