@@ -25,7 +25,6 @@ const runBy: Readonly<Record<string, string>> = {
   "src/contract/targets.md": "test/contract/runners.long.test.ts",
   "src/emulator/README.md": "test/readme/pages.test.ts",
   "src/emulator/time.md": "test/readme/pages.test.ts",
-  "src/opentelemetry/README.md": "test/opentelemetry/telemetry.test.ts",
   "src/stores/redis-failover.md": "test/stores/redis-pages.long.test.ts",
   "src/stores/redis.md": "test/stores/redis-pages.long.test.ts",
   "src/stores/your-own.md": "test/stores/testing.test.ts",
