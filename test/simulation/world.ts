@@ -139,8 +139,7 @@ class Play {
         (sum, { kind, jumpMs }) => sum - (kind === "jump" ? Math.min(jumpMs, 0) : 0),
         0,
       );
-      const healingFrom =
-        plan.lifeMs + setBackMs + Math.max(600_000, 1_000 * plan.lifetimeSeconds + 60_000);
+      const healingFrom = plan.lifeMs + setBackMs + Math.max(600_000, 1_000 * plan.lifetimeSeconds + 60_000);
       scheduler.at(plan.lifeMs, () => this.#waiting.clear());
       this.#heal(healingFrom);
       await scheduler.runUntil(healingFrom + 1_800_000);
