@@ -5,7 +5,7 @@ import { brokenBy, fuzz } from "./fuzz.js";
 import { type Parser, parsersIn } from "./parsers.js";
 
 test("inputs of all parsers are answered by a value or an error of the package", async () => {
-  expect(await brokenBy(parsersIn(temporaryFolder()), 60)).toEqual([]);
+  expect(await brokenBy(parsersIn(temporaryFolder()), 20)).toEqual([]);
 });
 
 const noText = { variant: "B", toString: null };
