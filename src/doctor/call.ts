@@ -73,7 +73,8 @@ async function waitAndRetry(auth: Auth, error: unknown, input: DoctorInput): Pro
   const { signal, retryDeadlineMs, note } = input;
   if (!isRateLimitedError(error) || error.retryAt > Date.now() + retryDeadlineMs) throw error;
   note(`The rate limit of the tenant is reached. Waiting until ${new Date(error.retryAt).toISOString()}.`);
-  await setTimeout(Math.max(error.retryAt - Date.now(), 0), undefined, { signal });
+  // A timer may end a millisecond early, and `retryAt` is in whole ones: the gate would still be closed.
+  await setTimeout(Math.max(error.retryAt - Date.now(), 0) + 2, undefined, { signal });
   return auth.getAccessToken({ signal });
 }
 
