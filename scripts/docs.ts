@@ -121,7 +121,7 @@ export async function readDocumentation(root: string): Promise<Documentation> {
     for (const [name, source] of Object.entries(entries))
       if (join(point.sourceFile.fileName) === source) point.displayName = name;
   const project = app.converter.convert(points);
-  // Who searches for a task wants the page about it, before the members of types that have the word.
+  // A search for a task should find its page before the members of types that have the word.
   for (const page of project.documents ?? []) page.relevanceBoost = 20;
   // The site shows the name of the package above its first page.
   const [readme] = project.readme ?? [];

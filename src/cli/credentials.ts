@@ -41,7 +41,7 @@ export async function readAccount(settings: Settings): Promise<AccountSettings |
   throw incomplete("B", "client secret", ways, more);
 }
 
-/** Whether a text is meant as a PEM or a JWK. Of another, only the file that it comes from says what is wrong. */
+/** Whether a text is meant as a PEM or a JWK. The error for any other text names its file instead. */
 export function isKeyText(text: string): boolean {
   return /^\s*\{|-----BEGIN /.test(text);
 }

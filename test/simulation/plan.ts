@@ -103,7 +103,7 @@ export interface Plan {
 /** The share of large worlds: any size up to 8 processes, 20 customers, 10 faults and 80 acts is as likely as another. */
 const shareOfLarge = 0.005;
 
-/** When, in milliseconds from its begin, a fault is shown by calls of its process that would rarely come then. */
+/** When calls are made around a fault, in milliseconds from its begin, since few would be made then by chance. */
 function callsAround({ kind, retryAfter }: FaultPlan): readonly number[] {
   // While a Retry-After counts that is longer than any call waits.
   if (kind === "jump" && retryAfter >= longestWait) return [1_000, 4_000, 7_000];

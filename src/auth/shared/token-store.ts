@@ -20,7 +20,7 @@ export interface TokenStore {
    * after the store has held the note about it for so long. Default: 0, a write that was acknowledged stays.
    */
   readonly lossWindowMs?: number | undefined;
-  /** Resolves with the entry, or with `undefined` if there is none or it has expired. */
+  /** Resolves with the entry, or with `undefined` if it is missing or has expired. */
   get(key: string): Promise<StoredValue | undefined>;
   /**
    * Writes a value. With `ifVersion` it replaces only that version (`null`: it writes only if nothing is stored) and
@@ -36,7 +36,7 @@ export interface TokenStore {
       readonly signal?: AbortSignal;
     },
   ): Promise<StoredValue>;
-  /** Removes the entry. A key without an entry is no error. */
+  /** Removes the entry. Does nothing for a key without one. */
   delete(key: string): Promise<void>;
   /**
    * Runs a task while no other task runs under the same key. If the lock has a lease, the task gets a signal that is

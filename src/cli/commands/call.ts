@@ -138,7 +138,7 @@ function checkOperationId(operationId: string, table: OperationTable, hasNo: str
   const isTokenRequest = ([, { path }]: (typeof known)[number]) => tokenPaths.includes(path);
   const callable = known.filter((one) => !isTokenRequest(one)).map(([id]) => id);
   if (callable.includes(operationId)) return;
-  // One of the variants has it, or it was refused before a variant was asked for.
+  // Without a variant the id was looked for in both, so with one the other variant has it.
   const other = asked && (asked === "A" ? "B" : "A");
   const elsewhere = other
     ? ` Variant ${other} has it: pass --variant ${other} if the service runs both. Variant ${asked} has: `

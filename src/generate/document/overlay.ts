@@ -165,7 +165,7 @@ export function applyOverlays(overlays: readonly Overlay[], documents: readonly 
   }
 }
 
-/** Finds the first name of a target that matches nothing, and says which one there is most like it. */
+/** Says which existing name is most like the first name of a target that matches nothing. */
 function nearestName({ segments }: JSONPathQuery, documents: readonly Document[]): string {
   const valuesAt = (length: number) => {
     const query = new JSONPathQuery(JSONPATH, segments.slice(0, length));

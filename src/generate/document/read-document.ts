@@ -141,13 +141,13 @@ function checkVersion(document: Document): string {
   throw documentError(document, "document_version_unsupported", key, message);
 }
 
-/** Generated from a file that has only a version, an empty variant would replace the code of a whole one. */
+/** Without this check a file that has only a version would be generated as an empty variant, in place of a whole one. */
 function checkRequiredParts(document: Document, version: string): void {
   const { root } = document;
   const refuse = (key: string, message: string) => refuseAt(document, "document_invalid", key, message);
   if (root.info === undefined)
     refuse("/info", "the key `info` is missing. Add the title and the version of the API to it");
-  // Only since 3.1 may a document be without paths.
+  // From 3.1 on a document needs no paths.
   const isOlder = /^(?:Swagger|OpenAPI 3\.0)/.test(version);
   const parts = isOlder ? ["paths"] : ["paths", "components", "webhooks"];
   if (parts.some((part) => root[part] !== undefined)) return;
