@@ -33,7 +33,9 @@ const generatedForConsumer = {
     if (!source.startsWith("./generated/") || !importer?.startsWith(example)) return;
     const command = ["--import", "tsx", `${root}src/cli/main.ts`, "generate"];
     const flags = ["--overlay", "consumer.overlay.yaml", "--out", "generated"];
-    consumersCode ??= promisify(execFile)(process.execPath, [...command, ...flags], { cwd: example });
+    consumersCode ??= promisify(execFile)(process.execPath, [...command, ...flags], {
+      cwd: example,
+    });
     await consumersCode;
     return `${example}${source.slice(2).replace(/\.js$/, ".ts")}`;
   },

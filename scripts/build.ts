@@ -51,14 +51,20 @@ const PAGE = "src/page/index.ts";
 const FOR_NODE = "node";
 
 /** The sources of all entry points in package.json, and of those that have a separate file for Node. */
-function entryPoints(root: string): { readonly all: readonly string[]; readonly forNode: readonly string[] } {
+function entryPoints(root: string): {
+  readonly all: readonly string[];
+  readonly forNode: readonly string[];
+} {
   const manifest = readManifest(root);
   const targets = Object.values(manifest.exports).filter((target) => typeof target !== "string");
-  const sourceOf = (file: string, folder: string): string => relative(folder, file).replace(/\.js$/, ".ts");
+  const sourceOf = (file: string, folder: string): string =>
+    relative(folder, file).replace(/\.js$/, ".ts");
   const exported = targets.flatMap((target) => target.default ?? []);
   return {
     all: [...exported, ...Object.values(manifest.bin ?? {})].map((file) => sourceOf(file, "dist")),
-    forNode: targets.flatMap(({ node }) => node ?? []).map((file) => sourceOf(file, join("dist", FOR_NODE))),
+    forNode: targets
+      .flatMap(({ node }) => node ?? [])
+      .map((file) => sourceOf(file, join("dist", FOR_NODE))),
   };
 }
 
@@ -86,7 +92,10 @@ export async function bundleEntries(root: string, outdir: string): Promise<reado
   } as const satisfies BuildOptions;
   const yaml = await build({
     ...shared,
-    stdin: { contents: 'export * from "./node_modules/yaml/browser/dist/index.js";', resolveDir: root },
+    stdin: {
+      contents: 'export * from "./node_modules/yaml/browser/dist/index.js";',
+      resolveDir: root,
+    },
     outfile: join(outdir, "yaml.js"),
     splitting: false,
   });
@@ -99,7 +108,12 @@ export async function bundleEntries(root: string, outdir: string): Promise<reado
     platform: "browser",
   });
   const entries = all.filter((entry) => entry !== PAGE);
-  const forAll = await build({ ...shared, entryPoints: entries, outdir, plugins: [builtins, lean] });
+  const forAll = await build({
+    ...shared,
+    entryPoints: entries,
+    outdir,
+    plugins: [builtins, lean],
+  });
   const [main, ...others] = forNode.map((entry) => join(root, entry));
   const builds = [yaml.metafile, forPage.metafile, forAll.metafile];
   if (main === undefined) return shrunk(root, builds);
@@ -120,8 +134,12 @@ const shareOfPackages = 0.9;
 async function shrunk(root: string, builds: readonly Metafile[]): Promise<readonly Metafile[]> {
   for (const { outputs } of builds)
     for (const [path, { inputs }] of Object.entries(outputs)) {
-      const sizes = Object.entries(inputs).map(([input, { bytesInOutput }]) => ({ input, bytesInOutput }));
-      const bytesOf = (some: typeof sizes) => some.reduce((sum, { bytesInOutput }) => sum + bytesInOutput, 0);
+      const sizes = Object.entries(inputs).map(([input, { bytesInOutput }]) => ({
+        input,
+        bytesInOutput,
+      }));
+      const bytesOf = (some: typeof sizes) =>
+        some.reduce((sum, { bytesInOutput }) => sum + bytesInOutput, 0);
       const ofPackages = sizes.filter(({ input }) => /(?:^|\/)node_modules\//.test(input));
       if (bytesOf(ofPackages) <= shareOfPackages * bytesOf(sizes)) continue;
       const file = join(root, path);
@@ -160,7 +178,10 @@ function oneChunk(main: string, others: readonly string[]): Plugin {
   return {
     name: "one-chunk",
     setup({ initialOptions, onResolve, onLoad }) {
-      initialOptions.logOverride = { ...initialOptions.logOverride, "ignored-bare-import": "silent" };
+      initialOptions.logOverride = {
+        ...initialOptions.logOverride,
+        "ignored-bare-import": "silent",
+      };
       onResolve({ filter: /^\.{1,2}\// }, ({ kind, path, resolveDir }) => {
         if (kind === "dynamic-import") entries.add(join(resolveDir, path.replace(/\.js$/, ".ts")));
         return undefined;
@@ -216,7 +237,8 @@ export function entriesFromSources(root: string): Plugin {
 async function buildPackage(root: string): Promise<boolean> {
   rmSync(join(root, "dist"), { recursive: true, force: true });
   const compiler = ["node_modules/typescript-7/bin/tsc", "--project", "tsconfig.build.json"];
-  if (spawnSync(process.execPath, compiler, { cwd: root, stdio: "inherit" }).status !== 0) return false;
+  if (spawnSync(process.execPath, compiler, { cwd: root, stdio: "inherit" }).status !== 0)
+    return false;
   const bundled = await bundleEntries(root, "dist");
   writeNotices(root, bundled);
   const manifest = readManifest(root);
@@ -225,7 +247,9 @@ async function buildPackage(root: string): Promise<boolean> {
   if (wrong.length > 0) return false;
   for (const file of Object.values(manifest.bin ?? {})) {
     if (!existsSync(file) || !readFileSync(file, "utf8").startsWith("#!/usr/bin/env node\n")) {
-      console.error(`${file} must exist and start with "#!/usr/bin/env node" to be installed as a command.`);
+      console.error(
+        `${file} must exist and start with "#!/usr/bin/env node" to be installed as a command.`,
+      );
       return false;
     }
     chmodSync(file, 0o755);

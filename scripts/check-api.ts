@@ -5,7 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { Extractor, ExtractorConfig, ExtractorLogLevel, type IConfigFile } from "@microsoft/api-extractor";
+import {
+  Extractor,
+  ExtractorConfig,
+  ExtractorLogLevel,
+  type IConfigFile,
+} from "@microsoft/api-extractor";
 import { readManifest } from "./build.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -15,7 +20,11 @@ const scratch = mkdtempSync(join(tmpdir(), "api-"));
 const silent = { logLevel: ExtractorLogLevel.None, addToApiReportFile: false } as const;
 const compilerOptions = {
   ...{ target: "es2022", module: "nodenext", moduleResolution: "nodenext", strict: true },
-  ...{ skipLibCheck: true, lib: ["es2023", "dom", "dom.iterable", "dom.asynciterable"], types: ["node"] },
+  ...{
+    skipLibCheck: true,
+    lib: ["es2023", "dom", "dom.iterable", "dom.asynciterable"],
+    types: ["node"],
+  },
 };
 
 /** `./stores/file` -> `stores-file`, and `.` -> `index`. */
@@ -47,7 +56,11 @@ function configOf(entry: string, types: string): ExtractorConfig {
     },
   } as IConfigFile;
   const packageJsonFullPath = join(root, "package.json");
-  return ExtractorConfig.prepare({ configObject, configObjectFullPath: undefined, packageJsonFullPath });
+  return ExtractorConfig.prepare({
+    configObject,
+    configObjectFullPath: undefined,
+    packageJsonFullPath,
+  });
 }
 
 mkdirSync(reports, { recursive: true });
@@ -56,7 +69,8 @@ const entries = Object.entries(readManifest(root).exports).flatMap(([entry, targ
 );
 const changed: string[] = [];
 for (const [entry, types] of entries) {
-  if (!existsSync(join(root, types))) throw new Error(`${types} is missing. Run npm run build first.`);
+  if (!existsSync(join(root, types)))
+    throw new Error(`${types} is missing. Run npm run build first.`);
   const config = configOf(entry, types);
   const { apiReportChanged } = Extractor.invoke(config, {
     localBuild: values.write,

@@ -84,7 +84,11 @@ const withoutLazyParts: Plugin = {
 };
 
 /** Bundles for browsers, so that importing a builtin module of Node is an error too. */
-async function bundle(root: string, app: string, plugins: readonly Plugin[] = []): Promise<Bundled> {
+async function bundle(
+  root: string,
+  app: string,
+  plugins: readonly Plugin[] = [],
+): Promise<Bundled> {
   const { metafile, outputFiles } = await build({
     stdin: { contents: app, resolveDir: root, loader: "ts" },
     absWorkingDir: root,
@@ -137,7 +141,9 @@ export async function checkBundles(
       if (kB > mostKB)
         findings.push(`${app} has ${kB.toFixed(1)} kB gzipped, more than its limit of ${mostKB}`);
       if (startKB > mostAtStartKB)
-        findings.push(`${app} starts with ${startKB.toFixed(1)} kB, more than its limit of ${mostAtStartKB}`);
+        findings.push(
+          `${app} starts with ${startKB.toFixed(1)} kB, more than its limit of ${mostAtStartKB}`,
+        );
       for (const part of never) {
         if (holds(bundled, part)) findings.push(`${app} contains ${part}`);
       }

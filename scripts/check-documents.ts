@@ -31,7 +31,10 @@ interface Report {
   readonly problems: readonly {
     readonly ruleId: string;
     readonly message: string;
-    readonly location: readonly { readonly source: { readonly ref: string }; readonly pointer?: string }[];
+    readonly location: readonly {
+      readonly source: { readonly ref: string };
+      readonly pointer?: string;
+    }[];
   }[];
 }
 
@@ -41,12 +44,20 @@ async function lintDocument(folder: string, file: string): Promise<string[]> {
   const manifestPath = require.resolve("@redocly/cli/package.json");
   const { bin } = require(manifestPath) as { bin: Record<string, string> };
   const config = existsSync(join(folder, "redocly.yaml")) ? ["--config", "redocly.yaml"] : [];
-  const args = [join(dirname(manifestPath), bin.redocly ?? ""), "lint", "--format", "json", ...config, file];
+  const args = [
+    join(dirname(manifestPath), bin.redocly ?? ""),
+    "lint",
+    "--format",
+    "json",
+    ...config,
+    file,
+  ];
   const options = { cwd: folder, env: { ...process.env, ...OFFLINE }, maxBuffer: 64 * 1024 * 1024 };
   const { problems } = await new Promise<Report>((resolve, reject) => {
     execFile(process.execPath, args, options, (error, stdout, stderr) => {
       // With problems Redocly exits with 1 and prints a report; when it fails to run, there is no report.
-      if (!stdout.includes('"problems"')) reject(new Error(`Redocly printed no report: ${stderr || error}`));
+      if (!stdout.includes('"problems"'))
+        reject(new Error(`Redocly printed no report: ${stderr || error}`));
       else resolve(JSON.parse(stdout.slice(stdout.indexOf("{"), stdout.lastIndexOf("}") + 1)));
     });
   });
@@ -72,10 +83,14 @@ function checkExamples(document: Document): string[] {
       const fragment = schema.split("/").map(encodeURIComponent).join("/");
       const validate = ajv.compile({ $ref: `${document.file}#${fragment}` });
       if (validate(example)) return;
-      const reasons = (validate.errors ?? []).map((error) => `${error.instancePath} ${error.message}`.trim());
+      const reasons = (validate.errors ?? []).map((error) =>
+        `${error.instancePath} ${error.message}`.trim(),
+      );
       problems.push(`${document.file}#${pointer}: ${reasons.join("; ")}`);
     } catch (error) {
-      problems.push(`${document.file}#${schema}: ${error instanceof Error ? error.message : error}`);
+      problems.push(
+        `${document.file}#${schema}: ${error instanceof Error ? error.message : error}`,
+      );
     }
   };
   walkDocument(document.root, (value, place) => {
@@ -107,7 +122,11 @@ function listExamples(document: Document, value: JsonObject, pointer: string): E
     for (const [name, entry] of Object.entries(value.examples)) {
       const place = follow(document, entry, pointerTo(pointer, "examples", name));
       if (!isObject(place.value) || place.value.value === undefined) continue;
-      found.push({ schema, example: place.value.value, pointer: pointerTo(place.pointer, "value") });
+      found.push({
+        schema,
+        example: place.value.value,
+        pointer: pointerTo(place.pointer, "value"),
+      });
     }
   }
   return found;

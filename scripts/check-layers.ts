@@ -22,7 +22,15 @@ const GROUND = ["src/errors.ts", "src/options.ts", "src/clock.ts"];
 /** The options of a client, which all of it takes. */
 const OPTIONS = "src/client-options.ts";
 
-const CORE = [...GROUND, OPTIONS, "src/http/", "src/variants/", "src/auth/", "src/client/", "src/*.ts"];
+const CORE = [
+  ...GROUND,
+  OPTIONS,
+  "src/http/",
+  "src/variants/",
+  "src/auth/",
+  "src/client/",
+  "src/*.ts",
+];
 
 const LAYERS: readonly Layer[] = [
   { holds: "src/errors.ts", may: [] },
@@ -30,7 +38,11 @@ const LAYERS: readonly Layer[] = [
   { holds: "src/option-names.ts", may: [] },
   { holds: "src/html-text.ts", may: [] },
   { holds: "src/input-file.ts", may: ["node:"] },
-  { holds: "src/options.ts", may: ["src/errors.ts"], mayType: ["src/contract/learning/settings.ts"] },
+  {
+    holds: "src/options.ts",
+    may: ["src/errors.ts"],
+    mayType: ["src/contract/learning/settings.ts"],
+  },
   { holds: "src/clock.ts", may: ["src/errors.ts", "src/options.ts"] },
   { holds: "src/http/", may: GROUND, mayType: ["undici"] },
   {
@@ -77,7 +89,16 @@ const LAYERS: readonly Layer[] = [
   { holds: "src/backend/", may: [...CORE, "generated/", "src/stores/memory.ts", "jose", "zod"] },
   {
     holds: "src/emulator/",
-    may: ["@cfworker/json-schema", "generated/", "jose", "zod", "hono", "@hono/node-server", "yaml", "node:"],
+    may: [
+      "@cfworker/json-schema",
+      "generated/",
+      "jose",
+      "zod",
+      "hono",
+      "@hono/node-server",
+      "yaml",
+      "node:",
+    ],
   },
   {
     holds: "src/contract/",
@@ -102,11 +123,20 @@ const LAYERS: readonly Layer[] = [
     holds: "src/survey/",
     may: [...CORE, "src/doctor/", "csv-parse", "csv-stringify", "p-map", "yaml", "node:"],
   },
-  { holds: "src/internal.ts", may: [...CORE, "src/doctor/credentials.ts", "src/doctor/finding.ts"] },
+  {
+    holds: "src/internal.ts",
+    may: [...CORE, "src/doctor/credentials.ts", "src/doctor/finding.ts"],
+  },
   {
     holds: "src/cli/",
     may: [
-      ...["src/index.ts", "src/errors.ts", "src/stores/file.ts", "src/doctor/index.ts", "src/internal.ts"],
+      ...[
+        "src/index.ts",
+        "src/errors.ts",
+        "src/stores/file.ts",
+        "src/doctor/index.ts",
+        "src/internal.ts",
+      ],
       ...["contract", "emulator", "generate", "survey"].flatMap((tool) => [
         `src/${tool}/index.ts`,
         `src/${tool}/internal.ts`,
@@ -119,7 +149,12 @@ const LAYERS: readonly Layer[] = [
 ];
 
 /** Modules without imports that know nothing of the service, so they couple no layers. */
-const FOR_EVERYONE = ["src/version.ts", "src/option-names.ts", "src/html-text.ts", "src/input-file.ts"];
+const FOR_EVERYONE = [
+  "src/version.ts",
+  "src/option-names.ts",
+  "src/html-text.ts",
+  "src/input-file.ts",
+];
 /** Single files (prefixes of paths) that may use builtins of Node although their layer may not. */
 const NODE_FILES = ["src/stores/file", "src/backend/to-node-handler.ts"];
 /** Layers that load modules which a user names at run time, and a file that hides a package from bundlers. */
@@ -146,12 +181,15 @@ function layerOf(file: string): Layer | undefined {
     ({ holds }) => holds === file || (holds.endsWith("/") && file.startsWith(holds)),
   );
   return (
-    holding ?? (/^src\/[^/]+$/.test(file) ? LAYERS.find(({ holds }) => holds === "src/*.ts") : undefined)
+    holding ??
+    (/^src\/[^/]+$/.test(file) ? LAYERS.find(({ holds }) => holds === "src/*.ts") : undefined)
   );
 }
 
 function nameOf(layer: Layer): string {
-  return layer.holds === "src/*.ts" ? "the top level" : layer.holds.replace(/^src\//, "").replace(/\/$/, "");
+  return layer.holds === "src/*.ts"
+    ? "the top level"
+    : layer.holds.replace(/^src\//, "").replace(/\/$/, "");
 }
 
 function grants(list: readonly string[], edge: Edge): boolean {
@@ -172,12 +210,14 @@ function checkEdge(edge: Edge, own: string | undefined): string | undefined {
   }
   const forbidden = `${from} imports ${to}: `;
   if (target === "missing") return `${forbidden}the file does not exist`;
-  if (target === "package" && to === own) return `${forbidden}sources import each other by relative paths`;
+  if (target === "package" && to === own)
+    return `${forbidden}sources import each other by relative paths`;
   if (target === "file" && NOT_SHIPPED.some((folder) => to.startsWith(folder))) {
     return `${forbidden}${from.startsWith("src/") ? "src" : "generated"} may not import ${to.split("/")[0]}`;
   }
   if (FOR_EVERYONE.includes(to)) return undefined;
-  if (target === "builtin" && NODE_FILES.some((prefix) => from.startsWith(prefix))) return undefined;
+  if (target === "builtin" && NODE_FILES.some((prefix) => from.startsWith(prefix)))
+    return undefined;
   if (target === "file" && layerOf(to) === layer) return undefined;
   if (grants(layer.may, edge)) return undefined;
   if (layer.mayType !== undefined && grants(layer.mayType, edge)) {
@@ -194,7 +234,9 @@ function checkDeclared(edges: readonly Edge[], manifest: Manifest): string[] {
   return edges
     .filter(
       ({ target, to }) =>
-        target === "package" && to !== manifest.name && !(to !== undefined && declared.includes(to)),
+        target === "package" &&
+        to !== manifest.name &&
+        !(to !== undefined && declared.includes(to)),
     )
     .map(
       ({ from, to }) =>
@@ -211,7 +253,9 @@ function checkClock(root: string, file: string): string[] {
   const findings: string[] = [];
   const visit = (node: ts.Node): void => {
     const used = namesIn(node)
-      .map((name) => name.replace(/\?\.|\s*\.\s*/g, ".").replace(/^(?:globalThis|window|self)\./, ""))
+      .map((name) =>
+        name.replace(/\?\.|\s*\.\s*/g, ".").replace(/^(?:globalThis|window|self)\./, ""),
+      )
       .find((name) => TIME.test(name) || (HAS_TIME.test(name) && isPassedOn(node)));
     const module = ts.isStringLiteral(node) && TIME_MODULES.test(node.text) ? node.text : undefined;
     const name = used ?? module;
@@ -237,7 +281,9 @@ function namesIn(node: ts.Node): string[] {
   }
   if (ts.isVariableDeclaration(node) && ts.isObjectBindingPattern(node.name)) {
     const of = node.initializer?.getText() ?? "";
-    return node.name.elements.map(({ name, propertyName }) => `${of}.${(propertyName ?? name).getText()}`);
+    return node.name.elements.map(
+      ({ name, propertyName }) => `${of}.${(propertyName ?? name).getText()}`,
+    );
   }
   return ts.isIdentifier(node) && !namesMember(node) ? [node.text] : [];
 }
@@ -251,7 +297,9 @@ function isPassedOn(node: ts.Node): boolean {
   const isChecked =
     ts.isBinaryExpression(parent) && parent.operatorToken.kind === ts.SyntaxKind.InstanceOfKeyword;
   const isTaken =
-    ts.isVariableDeclaration(parent) && parent.initializer === node && ts.isObjectBindingPattern(parent.name);
+    ts.isVariableDeclaration(parent) &&
+    parent.initializer === node &&
+    ts.isObjectBindingPattern(parent.name);
   return !(isOwner || isChecked || isTaken || ts.isNewExpression(parent) || ts.isTypeNode(parent));
 }
 
@@ -261,7 +309,9 @@ function namesMember(node: ts.Node): boolean {
   if (ts.isPropertyAccessExpression(parent)) return parent.name === node;
   const isNamed =
     ts.isPropertyAssignment(parent) || ts.isMethodSignature(parent) || ts.isBindingElement(parent);
-  return isNamed && (parent.name === node || ("propertyName" in parent && parent.propertyName === node));
+  return (
+    isNamed && (parent.name === node || ("propertyName" in parent && parent.propertyName === node))
+  );
 }
 
 /** One shortest cycle for each group of modules that lead back to themselves. `import type` counts, `import()` does not. */
@@ -282,7 +332,10 @@ function checkCycles(edges: readonly Edge[]): string[] {
   return findings;
 }
 
-function shortestCycle(next: ReadonlyMap<string, readonly string[]>, start: string): string[] | undefined {
+function shortestCycle(
+  next: ReadonlyMap<string, readonly string[]>,
+  start: string,
+): string[] | undefined {
   const paths = new Map([[start, [start]]]);
   for (const [module, path] of paths) {
     for (const to of next.get(module) ?? []) {
@@ -340,7 +393,9 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
   const findings = checkLayers(process.cwd());
   for (const finding of findings) console.error(finding);
   console.log(
-    findings.length === 0 ? "layers: every import goes the right way" : `layers: ${findings.length} findings`,
+    findings.length === 0
+      ? "layers: every import goes the right way"
+      : `layers: ${findings.length} findings`,
   );
   process.exitCode = findings.length === 0 ? 0 : 1;
 }

@@ -1,6 +1,14 @@
 // Packs the package as npm would publish it and checks that it works in an empty folder: lint, install, import, run, compile.
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -23,7 +31,9 @@ export function run(folder: string, command: string, args: readonly string[]): P
   // npm sets these variables for the package that runs the script. An npm in another folder must not see them.
   const ofThisPackage =
     /^(npm_(package|lifecycle)_|npm_config_local_prefix$|npm_command$|INIT_CWD$|NODE_OPTIONS$)/;
-  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !ofThisPackage.test(name)));
+  const env = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !ofThisPackage.test(name)),
+  );
   return new Promise((resolve, reject) => {
     const stdio: ["ignore", "pipe", "pipe"] = ["ignore", "pipe", "pipe"];
     const child = spawn(command, args, { cwd: folder, env, stdio, timeout: TIMEOUT_MS });
@@ -42,17 +52,30 @@ export function run(folder: string, command: string, args: readonly string[]): P
 }
 
 export async function pack(root: string, into: string): Promise<string> {
-  const args = ["pack", "--json", "--ignore-scripts", "--loglevel=error", "--pack-destination", into];
+  const args = [
+    "pack",
+    "--json",
+    "--ignore-scripts",
+    "--loglevel=error",
+    "--pack-destination",
+    into,
+  ];
   const { ok, stdout, output } = await run(root, "npm", args);
   if (!ok) throw new Error(`npm pack fails: ${output}`);
   return join(into, JSON.parse(stdout)[0].filename);
 }
 
 /** publint finds files that are missing, not packed or of the wrong format; attw finds types that do not resolve. */
-async function lintTarball(manifest: Manifest, root: string, tarball: string): Promise<readonly string[]> {
+async function lintTarball(
+  manifest: Manifest,
+  root: string,
+  tarball: string,
+): Promise<readonly string[]> {
   const bytes = new Uint8Array(readFileSync(tarball)).buffer;
   const { messages, pkg } = await publint({ pack: { tarball: bytes }, level: "warning" });
-  const findings = messages.map((message) => `publint: ${formatMessage(message, pkg, { color: false })}`);
+  const findings = messages.map(
+    (message) => `publint: ${formatMessage(message, pkg, { color: false })}`,
+  );
   // attw accepts a package without any types.
   const untyped = Object.entries(manifest.exports)
     .filter(([, target]) => typeof target !== "string" && target.types === undefined)
@@ -62,7 +85,15 @@ async function lintTarball(manifest: Manifest, root: string, tarball: string): P
   const { ok, output } = await run(root, process.execPath, [
     attw.replace("package.json", "dist/index.js"),
     tarball,
-    ...["--profile", "esm-only", "--format", "ascii", "--no-emoji", "--no-color", "--no-definitely-typed"],
+    ...[
+      "--profile",
+      "esm-only",
+      "--format",
+      "ascii",
+      "--no-emoji",
+      "--no-color",
+      "--no-definitely-typed",
+    ],
   ]);
   return ok ? findings : [...findings, `attw: ${output}`];
 }
@@ -107,7 +138,9 @@ function installSize(folder: string, tarball: string): readonly string[] {
     `${count} packages, ${installedMB.toFixed(1)} MB installed, ${tarballMiB.toFixed(2)} MiB packed`,
   );
   return [
-    ...(count > mostPackages ? [`an install brings ${count} packages, more than ${mostPackages}`] : []),
+    ...(count > mostPackages
+      ? [`an install brings ${count} packages, more than ${mostPackages}`]
+      : []),
     ...(installedMB > mostInstalledMB ? [`an install has more than ${mostInstalledMB} MB`] : []),
     ...(tarballMiB > mostTarballMiB ? [`the tarball has more than ${mostTarballMiB} MiB`] : []),
   ];
@@ -116,7 +149,11 @@ function installSize(folder: string, tarball: string): readonly string[] {
 /** Entry points that import an optional peer. All others must work without any. */
 const NEED_PEER: Readonly<Record<string, string>> = { "./opentelemetry": "@opentelemetry/api" };
 
-async function tryInstalled(manifest: Manifest, folder: string, tarball: string): Promise<readonly string[]> {
+async function tryInstalled(
+  manifest: Manifest,
+  folder: string,
+  tarball: string,
+): Promise<readonly string[]> {
   mkdirSync(folder);
   writeFileSync(join(folder, "package.json"), `{ "private": true }\n`);
   const install = async (...packages: readonly string[]) => {
@@ -128,7 +165,9 @@ async function tryInstalled(manifest: Manifest, folder: string, tarball: string)
   if (refused.length > 0) return refused;
   const importAll = async (entries: readonly string[]) => {
     const specifiers = entries.map((entry) => entry.replace(/^\./, manifest.name));
-    return (await Promise.all(specifiers.map((specifier) => importEntry(folder, specifier)))).flat();
+    return (
+      await Promise.all(specifiers.map((specifier) => importEntry(folder, specifier)))
+    ).flat();
   };
   const entries = Object.keys(manifest.exports);
   const commands = Object.keys(manifest.bin ?? {});
@@ -161,10 +200,24 @@ async function compileConsumer(manifest: Manifest, folder: string): Promise<read
     { entries: entries.filter((entry) => !FOR_BROWSERS.includes(entry)), lib: [], types: ["node"] },
     // CommonJS. With Node16 TypeScript refuses to require an ES module.
     { entries, lib: BROWSER, types: ["node"], file: "consumer.cts", module: "Node20" },
-    { entries, lib: BROWSER, types: ["node"], file: "consumer.cts", module: "Node16", isLate: true },
+    {
+      entries,
+      lib: BROWSER,
+      types: ["node"],
+      file: "consumer.cts",
+      module: "Node16",
+      isLate: true,
+    },
   ];
   const findings: string[] = [];
-  for (const { entries, lib, types, file = "consumer.mts", module = "NodeNext", isLate } of programs) {
+  for (const {
+    entries,
+    lib,
+    types,
+    file = "consumer.mts",
+    module = "NodeNext",
+    isLate,
+  } of programs) {
     if (entries.length === 0) continue;
     const imports = entries.map((entry, index) => {
       const specifier = JSON.stringify(entry.replace(/^\./, manifest.name));
@@ -176,7 +229,10 @@ async function compileConsumer(manifest: Manifest, folder: string): Promise<read
       ...{ target: "ES2022", module, strict: true, noEmit: true, skipLibCheck: false },
       ...{ lib: ["ES2023", ...lib], types, typeRoots: [join(REPOSITORY, "node_modules/@types")] },
     };
-    writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files: [file] }));
+    writeFileSync(
+      join(folder, "tsconfig.json"),
+      JSON.stringify({ compilerOptions, files: [file] }),
+    );
     const compiler = join(REPOSITORY, "node_modules/typescript-7/bin/tsc");
     const { output } = await run(folder, process.execPath, [compiler, "--pretty", "false"]);
     findings.push(...output.split("\n").filter((line) => /^\S/.test(line)));
@@ -195,7 +251,9 @@ export async function checkPackage(root: string): Promise<readonly string[]> {
   try {
     const tarball = await pack(root, folder);
     const findings = await lintTarball(manifest, root, tarball);
-    return findings.length > 0 ? findings : await tryInstalled(manifest, join(folder, "empty"), tarball);
+    return findings.length > 0
+      ? findings
+      : await tryInstalled(manifest, join(folder, "empty"), tarball);
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -68,12 +68,14 @@ function patternsIn(file: string, source: string): Found[] {
       const { expression: callee, arguments: [source, flags] = [] } = node;
       const isConstructor = ts.isIdentifier(callee) && callee.text === "RegExp";
       const isMethod = ts.isPropertyAccessExpression(callee) && METHODS.includes(callee.name.text);
-      const isText = source !== undefined && (ts.isStringLiteralLike(source) || ts.isTemplateLiteral(source));
+      const isText =
+        source !== undefined && (ts.isStringLiteralLike(source) || ts.isTemplateLiteral(source));
       if (isConstructor || (isMethod && isText)) {
         const [constant, constantFlags] = [source, flags].map((argument) =>
           argument !== undefined && ts.isStringLiteralLike(argument) ? argument.text : undefined,
         );
-        const isConstant = constant !== undefined && (flags === undefined || constantFlags !== undefined);
+        const isConstant =
+          constant !== undefined && (flags === undefined || constantFlags !== undefined);
         add(node, isConstant ? { source: constant, flags: constantFlags ?? "" } : undefined);
       }
     }
@@ -95,15 +97,24 @@ function filesIn(root: string): string[] {
 }
 
 /** Without fuzzing, so that the verdict is the same on every machine. */
-async function judge({ source, flags }: NonNullable<Found["pattern"]>): Promise<Omit<Verdict, keyof Found>> {
+async function judge({
+  source,
+  flags,
+}: NonNullable<Found["pattern"]>): Promise<Omit<Verdict, keyof Found>> {
   const result = await check(source, flags, { checker: "automaton", timeout: 600_000 });
   if (result.status === "safe") return { ok: true, verdict: result.complexity.type };
   if (result.status === "unknown") {
     const message = "message" in result.error ? result.error.message : result.error.kind;
-    return { ok: false, verdict: `cannot be judged (${message}). Write it without, or use string functions` };
+    return {
+      ok: false,
+      verdict: `cannot be judged (${message}). Write it without, or use string functions`,
+    };
   }
   const { attack, complexity } = result;
-  return { ok: false, verdict: `${complexity.summary}, for example on ${attack.pattern}. Make it linear` };
+  return {
+    ok: false,
+    verdict: `${complexity.summary}, for example on ${attack.pattern}. Make it linear`,
+  };
 }
 
 /** One verdict for each pattern, and one for each listed pattern that is gone. */
@@ -111,7 +122,9 @@ export async function checkPatterns(
   root: string,
   dynamic: readonly Dynamic[] = DYNAMIC,
 ): Promise<readonly Verdict[]> {
-  const found = filesIn(root).flatMap((file) => patternsIn(file, readFileSync(join(root, file), "utf8")));
+  const found = filesIn(root).flatMap((file) =>
+    patternsIn(file, readFileSync(join(root, file), "utf8")),
+  );
   const verdicts = await Promise.all(
     found.map(async ({ file, line, text, pattern }): Promise<Verdict> => {
       if (pattern !== undefined) return { file, line, text, ...(await judge(pattern)) };

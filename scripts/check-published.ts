@@ -15,7 +15,9 @@ export function tableOf(results: readonly DocumentResult[]): string {
   const cellsOf = ({ document, version, format, operations, roundTrips, cast }: DocumentResult) =>
     [document, version, format, operations, roundTrips, cast].map(String);
   const all = [HEADS, ...results.map(cellsOf)];
-  const widths = HEADS.map((_, column) => Math.max(...all.map((cells) => cells[column]?.length ?? 0)));
+  const widths = HEADS.map((_, column) =>
+    Math.max(...all.map((cells) => cells[column]?.length ?? 0)),
+  );
   const line = (cells: readonly string[]) =>
     cells
       .map((cell, column) =>
@@ -37,7 +39,9 @@ function summaryOf(results: readonly DocumentResult[]): string {
     results.reduce((sum, result) => sum + result[key], 0);
   const failures = results.flatMap((result) => result.failures);
   const known = failures.filter((failure) => failure.known !== undefined).length;
-  const whole = results.filter((result) => result.failures.every(({ operation }) => operation !== undefined));
+  const whole = results.filter((result) =>
+    result.failures.every(({ operation }) => operation !== undefined),
+  );
   return `${results.length} documents, ${whole.length} of them generated and compiled; ${total("operations")} operations, ${total("roundTrips")} round trips (${total("cast")} with a cast), ${known} known failures, ${failures.length - known} others`;
 }
 
@@ -59,13 +63,18 @@ export function comparisonOf(all: readonly Comparison[]): string {
 
 /** @returns the exit code */
 async function main(): Promise<number> {
-  const options = { json: { type: "boolean" }, only: { type: "string" }, ajv: { type: "boolean" } } as const;
+  const options = {
+    json: { type: "boolean" },
+    only: { type: "string" },
+    ajv: { type: "boolean" },
+  } as const;
   const { values, positionals } = parseArgs({ options, allowPositionals: true });
   const parts = values.only?.split(",") ?? [""];
   const own = positionals.map((path) => ({ name: path, path, version: "" }));
   const all = own.length > 0 ? own : publishedDocuments();
   const chosen = all.filter(({ name }) => parts.some((part) => name.includes(part)));
-  const show = (text: string) => void (process.stderr.isTTY && process.stderr.write(`\r\u001b[K${text}`));
+  const show = (text: string) =>
+    void (process.stderr.isTTY && process.stderr.write(`\r\u001b[K${text}`));
   if (values.ajv) {
     const found: Comparison[] = [];
     for (const one of chosen) found.push(await againstAjv(one));

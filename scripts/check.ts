@@ -43,7 +43,9 @@ interface Result {
 function run(name: string): Result {
   console.log(`\n== ${name}`);
   const startedAt = performance.now();
-  const { status, signal, error } = spawnSync("npm", ["run", "--silent", name], { stdio: "inherit" });
+  const { status, signal, error } = spawnSync("npm", ["run", "--silent", name], {
+    stdio: "inherit",
+  });
   if (error !== undefined) console.error(`npm did not start: ${error.message}`);
   if (signal !== null) console.error(`${name} was ended by ${signal}`);
   const ok = status === 0;

@@ -24,7 +24,14 @@ async function compile(root: string): Promise<string> {
       .filter((name) => name.endsWith(".ts"))
       .map((name) => join(root, folder, name)),
   );
-  await build({ entryPoints, outdir, outbase: root, format: "esm", target: "es2022", logLevel: "warning" });
+  await build({
+    entryPoints,
+    outdir,
+    outbase: root,
+    format: "esm",
+    target: "es2022",
+    logLevel: "warning",
+  });
   writeFileSync(join(outdir, "package.json"), `{ "type": "module" }\n`);
   return outdir;
 }
@@ -35,7 +42,9 @@ async function countJobs(folder: string): Promise<readonly Count[]> {
   const { connect, redeemLaunch, servicePlugin, userInterfacePlugin } = (await load(
     "index.js",
   )) as typeof import("../src/index.js");
-  const { createEmulator } = (await load("emulator/index.js")) as typeof import("../src/emulator/index.js");
+  const { createEmulator } = (await load(
+    "emulator/index.js",
+  )) as typeof import("../src/emulator/index.js");
 
   const session = new Session();
   session.connect();
@@ -83,7 +92,9 @@ async function countJobs(folder: string): Promise<readonly Count[]> {
       await entered();
       const result = await run();
       const isOfEmulator = job.startsWith("emulator");
-      const files = (await entered()).filter((file) => file.startsWith("emulator/") === isOfEmulator);
+      const files = (await entered()).filter(
+        (file) => file.startsWith("emulator/") === isOfEmulator,
+      );
       if (isCounted) counts.push({ job, files });
       return result;
     };

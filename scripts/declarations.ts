@@ -17,13 +17,17 @@ export function pruneDeclarations(root: string, manifest: Manifest): readonly st
   for (let file = left.pop(); file !== undefined; file = left.pop()) {
     if (reached.has(file)) continue;
     reached.add(file);
-    for (const { fileName: specifier } of ts.preProcessFile(readFileSync(file, "utf8")).importedFiles) {
-      if (specifier.startsWith(".")) left.push(join(dirname(file), specifier.replace(/\.js$/, ".d.ts")));
+    for (const { fileName: specifier } of ts.preProcessFile(readFileSync(file, "utf8"))
+      .importedFiles) {
+      if (specifier.startsWith("."))
+        left.push(join(dirname(file), specifier.replace(/\.js$/, ".d.ts")));
       else if (
         !specifier.startsWith("node:") &&
         !installed.some((name) => `${specifier}/`.startsWith(`${name}/`))
       )
-        wrong.push(`${relative(root, file)} names the types of ${specifier}, which is not installed.`);
+        wrong.push(
+          `${relative(root, file)} names the types of ${specifier}, which is not installed.`,
+        );
     }
   }
   for (const entry of readdirSync(dist, { recursive: true, withFileTypes: true })) {

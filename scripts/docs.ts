@@ -27,7 +27,15 @@ import { compile, entrySources } from "./examples.js";
 const PAGES = ["!(README).md", "openapi/*.md", "src/**/*.md", "test/README.md"];
 
 /** Interfaces, classes and variables included; a member needs a docstring if it is a method. */
-const DOCUMENTED = ["Variable", "Function", "Class", "Interface", "TypeAlias", "Enum", "Method"] as const;
+const DOCUMENTED = [
+  "Variable",
+  "Function",
+  "Class",
+  "Interface",
+  "TypeAlias",
+  "Enum",
+  "Method",
+] as const;
 
 /** Keeps what typedoc has to say, since each warning of it is a finding. */
 class Findings extends Logger {
@@ -78,7 +86,15 @@ export async function readDocumentation(root: string): Promise<Documentation> {
       excludeExternals: true,
       disableSources: true,
       skipErrorChecking: true,
-      groupOrder: ["Functions", "Classes", "Interfaces", "Type Aliases", "Variables", "*", "Modules"],
+      groupOrder: [
+        "Functions",
+        "Classes",
+        "Interfaces",
+        "Type Aliases",
+        "Variables",
+        "*",
+        "Modules",
+      ],
       blockTags: [...OptionDefaults.blockTags, "@description"],
       modifierTags: [...OptionDefaults.modifierTags, "@constant"],
       highlightLanguages: [...OptionDefaults.highlightLanguages, "http", "csv", "mermaid"],
@@ -139,7 +155,8 @@ const HEADING = /^# (.+)\n/;
 function groupOf(root: string, path: string): string {
   const [, folder] = /^(src\/[\w-]+)\//.exec(path) ?? [];
   if (folder === undefined) return "Project";
-  const [, title = folder] = HEADING.exec(readFileSync(join(root, folder, "README.md"), "utf8")) ?? [];
+  const [, title = folder] =
+    HEADING.exec(readFileSync(join(root, folder, "README.md"), "utf8")) ?? [];
   return title;
 }
 
@@ -158,7 +175,9 @@ function withoutExample(points: readonly DocumentationEntryPoint[]): string[] {
       .filter((one) => one.valueDeclaration !== undefined)
       .filter((one) => checker.getTypeOfSymbol(one).getCallSignatures().length > 0)
       .filter((one) => !one.getJsDocTags(checker).some(({ name }) => name === "example"))
-      .map(({ name }) => `${displayName}.${name} is a function, and its docstring has no @example.`);
+      .map(
+        ({ name }) => `${displayName}.${name} is a function, and its docstring has no @example.`,
+      );
   });
   return found;
 }
@@ -249,7 +268,11 @@ function withImports(code: string, entries: readonly DeclarationReflection[]): s
     return needed.length > 0 ? [`import { ${needed.join(", ")} } from "${entry.name}";\n`] : [];
   });
   const known = Object.keys(KNOWN).filter((name) => used.has(name) && !declared.has(name));
-  return [...imports, ...known.map((name) => `declare const ${name}: ${KNOWN[name]};\n`), code].join("");
+  return [
+    ...imports,
+    ...known.map((name) => `declare const ${name}: ${KNOWN[name]};\n`),
+    code,
+  ].join("");
 }
 
 async function main(root: string): Promise<number> {
@@ -259,7 +282,8 @@ async function main(root: string): Promise<number> {
   // What is only seen when a page is rendered is a finding too.
   if (!values.check && findings.length === 0) await app.generateDocs(project, join(root, "site"));
   for (const finding of findings) console.error(finding);
-  if (findings.length === 0) console.log(values.check ? `docs: ${count} are sound` : `site/: ${count}`);
+  if (findings.length === 0)
+    console.log(values.check ? `docs: ${count} are sound` : `site/: ${count}`);
   return findings.length === 0 ? 0 : 1;
 }
 

@@ -14,7 +14,12 @@ export function entrySources(root: string): Readonly<Record<string, string>> {
     Object.entries(exports).flatMap(([entry, target]) =>
       typeof target === "string" || target.default === undefined
         ? []
-        : [[entry.replace(".", name), join(root, target.default.replace("dist/", "").replace(/js$/, "ts"))]],
+        : [
+            [
+              entry.replace(".", name),
+              join(root, target.default.replace("dist/", "").replace(/js$/, "ts")),
+            ],
+          ],
     ),
   );
 }

@@ -29,7 +29,11 @@ function sourceFiles(root: string, folder: string): string[] {
 /** Sources name the emitted file ("./a.js"); the file in the tree is "./a.ts". */
 function resolveFile(root: string, from: string, specifier: string): Pick<Edge, "to" | "target"> {
   const written = resolve(root, dirname(from), specifier);
-  const candidates = [written.replace(/\.([cm]?)js$/, ".$1ts"), written.replace(/\.js$/, ".tsx"), written];
+  const candidates = [
+    written.replace(/\.([cm]?)js$/, ".$1ts"),
+    written.replace(/\.js$/, ".tsx"),
+    written,
+  ];
   const file = candidates.find((path) => statSync(path, { throwIfNoEntry: false })?.isFile());
   const to = relative(root, file ?? written)
     .split(sep)
@@ -44,7 +48,8 @@ function resolveTarget(
 ): Pick<Edge, "to" | "target"> {
   if (specifier === undefined) return { to: undefined, target: "computed" };
   if (/^\.{0,2}\//.test(specifier)) return resolveFile(root, from, specifier);
-  if (isBuiltin(specifier)) return { to: `node:${specifier.replace(/^node:/, "")}`, target: "builtin" };
+  if (isBuiltin(specifier))
+    return { to: `node:${specifier.replace(/^node:/, "")}`, target: "builtin" };
   return { to: PACKAGE.exec(specifier)?.[0] ?? specifier, target: "package" };
 }
 
@@ -56,7 +61,12 @@ export function importGraph(root: string): {
   const files = ["src", "generated"].flatMap((folder) => sourceFiles(root, folder));
   const edges = files.flatMap((from) =>
     readImports(from, readFileSync(join(root, from), "utf8")).map(
-      ({ specifier, kind, line }): Edge => ({ from, kind, line, ...resolveTarget(root, from, specifier) }),
+      ({ specifier, kind, line }): Edge => ({
+        from,
+        kind,
+        line,
+        ...resolveTarget(root, from, specifier),
+      }),
     ),
   );
   return { files, edges };
@@ -80,7 +90,8 @@ function isLoad(call: ts.CallExpression): boolean {
     ? call.expression.expression
     : call.expression;
   return (
-    callee.kind === ts.SyntaxKind.ImportKeyword || (ts.isIdentifier(callee) && callee.text === "require")
+    callee.kind === ts.SyntaxKind.ImportKeyword ||
+    (ts.isIdentifier(callee) && callee.text === "require")
   );
 }
 
@@ -103,10 +114,17 @@ export function readImports(fileName: string, source: string): readonly Import[]
       add(erased ? "type" : "value", textOf(node.moduleSpecifier), start);
     } else if (ts.isExportDeclaration(node) && node.moduleSpecifier !== undefined) {
       add(node.isTypeOnly ? "type" : "value", textOf(node.moduleSpecifier), start);
-    } else if (ts.isImportEqualsDeclaration(node) && ts.isExternalModuleReference(node.moduleReference)) {
+    } else if (
+      ts.isImportEqualsDeclaration(node) &&
+      ts.isExternalModuleReference(node.moduleReference)
+    ) {
       add(node.isTypeOnly ? "type" : "value", textOf(node.moduleReference.expression), start);
     } else if (ts.isImportTypeNode(node)) {
-      add("type", ts.isLiteralTypeNode(node.argument) ? textOf(node.argument.literal) : undefined, start);
+      add(
+        "type",
+        ts.isLiteralTypeNode(node.argument) ? textOf(node.argument.literal) : undefined,
+        start,
+      );
     } else if (ts.isModuleDeclaration(node) && ts.isStringLiteral(node.name)) {
       add("type", node.name.text, start);
     } else if (ts.isCallExpression(node) && isLoad(node)) {

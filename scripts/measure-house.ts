@@ -61,7 +61,8 @@ function sources(root: string, folder: string): Source[] {
 
 function measure(name: string, files: readonly Source[]): Measured {
   const lengths = files.map(({ lines }) => lines).sort((a, b) => a - b);
-  const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+  const sum = (values: readonly number[]): number =>
+    values.reduce((total, value) => total + value, 0);
   const atShare = (share: number): number => lengths[Math.ceil(share * lengths.length) - 1] ?? 0;
   const lines = sum(lengths);
   const imports = sum(files.map(({ relativeImports }) => relativeImports));
@@ -101,9 +102,19 @@ export function measureHouse(root: string): readonly Measured[] {
 }
 
 function print(rows: readonly Measured[]): void {
-  const titles = ["", "files", "tokens", "lines", "median", "p90", "relative imports per 1,000 lines"];
+  const titles = [
+    "",
+    "files",
+    "tokens",
+    "lines",
+    "median",
+    "p90",
+    "relative imports per 1,000 lines",
+  ];
   const cells = [titles, ...rows.map((row) => Object.values(row).map(String))];
-  const widths = titles.map((_, column) => Math.max(...cells.map((line) => line[column]?.length ?? 0)));
+  const widths = titles.map((_, column) =>
+    Math.max(...cells.map((line) => line[column]?.length ?? 0)),
+  );
   for (const line of cells) {
     const padded = line.map((cell, column) =>
       column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0),

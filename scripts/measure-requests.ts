@@ -14,7 +14,11 @@ const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const backend = createBackend({
   deployments: [
     {
-      ...{ tenantId: "acme", baseUrl: "https://service.example", hostOrigin: "https://host.example" },
+      ...{
+        tenantId: "acme",
+        baseUrl: "https://service.example",
+        hostOrigin: "https://host.example",
+      },
       launch: userInterfacePlugin({
         ...{ clientId: "planner", keyId: "key-1" },
         privateKey: String(privateKey.export({ format: "pem", type: "pkcs8" })),
@@ -55,7 +59,11 @@ const ROUTES = [
   { method: "GET", path: "/auth/login" },
   { method: "GET", path: "/auth/callback?code=x&state=y" },
   { method: "POST", path: "/auth/session", body: "{}" },
-  { method: "POST", path: "/auth/launch", body: JSON.stringify({ ...form, code: "c".repeat(60_000) }) },
+  {
+    method: "POST",
+    path: "/auth/launch",
+    body: JSON.stringify({ ...form, code: "c".repeat(60_000) }),
+  },
   { method: "POST", path: "/auth/logout", body: "{}" },
 ];
 type Route = { readonly method: string; readonly path: string; readonly body?: string };
@@ -109,10 +117,16 @@ for (const route of ROUTES)
   for (const { name, bytes, send } of WAYS) {
     const times: string[] = [];
     for (const shape of SHAPES) {
-      const headers = { cookie: cookieOf(shape, bytes), origin: OWN, "content-type": "application/json" };
+      const headers = {
+        cookie: cookieOf(shape, bytes),
+        origin: OWN,
+        "content-type": "application/json",
+      };
       times.push((await leastTime(() => send(route, headers))).toFixed(2));
     }
-    console.log(`| ${route.method} ${route.path.replace(/\?.*/, "")} | ${name} | ${times.join(" | ")} |`);
+    console.log(
+      `| ${route.method} ${route.path.replace(/\?.*/, "")} | ${name} | ${times.join(" | ")} |`,
+    );
   }
 client.close();
 one.close();

@@ -10,7 +10,11 @@ interface Package {
 }
 
 function packageAt(folder: string): Package {
-  const { name, version, license = "" } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  const {
+    name,
+    version,
+    license = "",
+  } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
   return { name, version, license };
 }
 
@@ -19,7 +23,9 @@ function dependenciesOf(root: string, folder: string): readonly string[] {
   const { dependencies = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
   const names = Object.keys(dependencies);
   return [
-    ...new Set(names.flatMap((name) => [name, ...dependenciesOf(root, join(root, "node_modules", name))])),
+    ...new Set(
+      names.flatMap((name) => [name, ...dependenciesOf(root, join(root, "node_modules", name))]),
+    ),
   ];
 }
 
@@ -27,10 +33,14 @@ function dependenciesOf(root: string, folder: string): readonly string[] {
 function bundledFolders(builds: readonly Metafile[]): readonly string[] {
   const inputs = builds.flatMap(({ outputs }) =>
     Object.values(outputs).flatMap((output) =>
-      Object.entries(output.inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? [path] : [])),
+      Object.entries(output.inputs).flatMap(([path, { bytesInOutput }]) =>
+        bytesInOutput > 0 ? [path] : [],
+      ),
     ),
   );
-  const folders = inputs.map((path) => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0]);
+  const folders = inputs.map(
+    (path) => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0],
+  );
   return [...new Set(folders.filter((one) => one !== undefined))].sort();
 }
 
@@ -44,7 +54,9 @@ const purl = ({ name, version }: Package) => `pkg:npm/${name.replace("@", "%40")
 /** Nothing in it depends on when or where it was built, so two builds of one commit have the same bytes. */
 function billOfMaterials(root: string, bundled: readonly Package[]): unknown {
   const own = packageAt(root);
-  const installed = dependenciesOf(root, root).map((name) => packageAt(join(root, "node_modules", name)));
+  const installed = dependenciesOf(root, root).map((name) =>
+    packageAt(join(root, "node_modules", name)),
+  );
   const component = (type: string, one: Package, how?: string) => ({
     type,
     "bom-ref": purl(one),

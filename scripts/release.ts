@@ -26,7 +26,13 @@ export function notesOf(changelog: string, version: string): string | undefined 
 }
 
 /** Why this cannot be released, each with what to do. */
-export function obstacles({ version, repository, changelog, tag, status }: Release): readonly string[] {
+export function obstacles({
+  version,
+  repository,
+  changelog,
+  tag,
+  status,
+}: Release): readonly string[] {
   return [
     repository === undefined &&
       "package.json has no repository, which the provenance of a release names. Set it to the public address.",
@@ -53,7 +59,15 @@ function run(root: string, command: string, ...args: readonly string[]): string 
 function packedHash(root: string): string {
   const folder = mkdtempSync(join(tmpdir(), "release-"));
   run(root, "npm", "run", "--silent", "build");
-  const packed = run(root, "npm", "pack", "--json", "--ignore-scripts", "--pack-destination", folder);
+  const packed = run(
+    root,
+    "npm",
+    "pack",
+    "--json",
+    "--ignore-scripts",
+    "--pack-destination",
+    folder,
+  );
   const bytes = readFileSync(join(folder, JSON.parse(packed)[0].filename));
   rmSync(folder, { recursive: true });
   return createHash("sha512").update(bytes).digest("base64");
@@ -68,7 +82,9 @@ function main(root: string): void {
   } as const;
   const { values } = parseArgs({ options });
   if (!values["dry-run"] && !values["build-only"])
-    throw new Error("Pass --dry-run: only the workflow publishes, so that a release has its provenance.");
+    throw new Error(
+      "Pass --dry-run: only the workflow publishes, so that a release has its provenance.",
+    );
   if (values["dry-run"]) {
     const { version, repository } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
     const changelog = readFileSync(join(root, "CHANGELOG.md"), "utf8");

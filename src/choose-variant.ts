@@ -131,7 +131,10 @@ async function chooseByDetection(
  * One process asks, and those that share its store wait for the answer. A rate limit of one variant says nothing about the
  * other, so a variant whose gate is closed is asked last: only if the other one is not found, and after the wait.
  */
-async function detectOnce(context: DetectionContext, signal: AbortSignal | undefined): Promise<Detection> {
+async function detectOnce(
+  context: DetectionContext,
+  signal: AbortSignal | undefined,
+): Promise<Detection> {
   const { target, shared, options, stateOf } = context;
   const order = orderOf(context);
   const events = emitter({ variant: order[0] ?? "A", ...target }, options)();
@@ -199,7 +202,11 @@ async function ask(
 ): Promise<Detection> {
   const startedAt = options.clock.monotonic();
   const onAnswer = (variant: Variant, answer: Answer) =>
-    stateOf(variant, target).learn(answer, shared, emitter({ variant, ...target }, options)(requestId).emit);
+    stateOf(variant, target).learn(
+      answer,
+      shared,
+      emitter({ variant, ...target }, options)(requestId).emit,
+    );
   const questions = detect(target, order, { ...options, signal, before, untilYes, onAnswer });
   const detection = await questions.catch((error) => {
     const { baseUrl, tenantId } = target;
@@ -223,10 +230,15 @@ function noVariant(detection: Detection): VariantError {
     : detection.evidence.every(isLasting)
       ? "Check which server answers at baseUrl first."
       : "Connect again later: a rate limit or a failing server does not show the variant.";
-  const problem = servesNeither ? "serves neither variant" : "does not show which variant it serves";
-  const naming = 'If you know the variant, name it: variant: "A" or variant: "B" (BIVARIANT_VARIANT).';
+  const problem = servesNeither
+    ? "serves neither variant"
+    : "does not show which variant it serves";
+  const naming =
+    'If you know the variant, name it: variant: "A" or variant: "B" (BIVARIANT_VARIANT).';
   const message = `The deployment ${problem}. ${evidenceText(detection)} ${advice} ${naming}`;
-  return new VariantError(servesNeither ? "variant_not_served" : "variant_unknown", message, { detection });
+  return new VariantError(servesNeither ? "variant_not_served" : "variant_unknown", message, {
+    detection,
+  });
 }
 
 function evidenceText({ evidence }: Detection): string {
@@ -285,7 +297,10 @@ function storeKey({ target }: DetectionContext): SharedKey {
   return ["detection", target.baseUrl, target.tenantId];
 }
 
-async function readDetection(context: DetectionContext, emit: Emit): Promise<Detection | undefined> {
+async function readDetection(
+  context: DetectionContext,
+  emit: Emit,
+): Promise<Detection | undefined> {
   const { options, shared, verdicts } = context;
   const ifUsable = (detection: Detection) => {
     // A detection of the future was stored by a wrong clock, and must not count until that time comes.

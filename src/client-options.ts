@@ -9,7 +9,13 @@ import { type ClockOptions, type ResolvedClock, resolveClock } from "./clock.js"
 import type { Variant } from "./errors.js";
 import { defaultFetch, type Fetch, type Intercept, sendingOnce } from "./http/exchange.js";
 import type { NamesOf } from "./option-names.js";
-import { headerRecord, invalidOption, requireDuration, requireTypes, requireWhole } from "./options.js";
+import {
+  headerRecord,
+  invalidOption,
+  requireDuration,
+  requireTypes,
+  requireWhole,
+} from "./options.js";
 
 export interface TargetOptions {
   /** The URL may have a path prefix, but no credentials, query or fragment. */
@@ -121,12 +127,13 @@ export const authNames: NamesOf<AuthOptions> = {
 };
 
 /** The names of an Auth's options, whatever its credential is for. */
-export const ownAuthNames: NamesOf<AuthOptions & TargetOptions & { readonly credential: unknown }> = {
-  ...authNames,
-  baseUrl: true,
-  tenantId: true,
-  credential: true,
-};
+export const ownAuthNames: NamesOf<AuthOptions & TargetOptions & { readonly credential: unknown }> =
+  {
+    ...authNames,
+    baseUrl: true,
+    tenantId: true,
+    credential: true,
+  };
 
 export const callNames: NamesOf<CallOptions> = {
   validate: true,
@@ -199,7 +206,9 @@ export function resolveAuthOptions(options: AuthOptions): ResolvedAuthOptions {
 }
 
 /** @throws ConfigurationError `option_invalid` */
-export function resolveRequestOptions(options: RequestOptions & TargetRuleOptions): ResolvedRequestOptions {
+export function resolveRequestOptions(
+  options: RequestOptions & TargetRuleOptions,
+): ResolvedRequestOptions {
   requireTypes(options, "function", ["fetch", "intercept"]);
   requireTypes(options, "boolean", ["allowInsecureHttp"]);
   const { fetch, intercept, allowInsecureHttp, tenantIdPattern } = options;
@@ -218,12 +227,27 @@ export function resolveRequestOptions(options: RequestOptions & TargetRuleOption
 }
 
 function resolveCallOptions(options: CallOptions): ResolvedCallOptions {
-  const { validate, headers, unauthorizedStatuses = [401], bodyInMessage, maxResponseBytes } = options;
+  const {
+    validate,
+    headers,
+    unauthorizedStatuses = [401],
+    bodyInMessage,
+    maxResponseBytes,
+  } = options;
   if (validate !== undefined && typeof validate !== "function")
-    throw invalidOption("validate", "must be a function", "Make one with validator from bivariant/validate.");
-  const isStatus = (one: unknown) => Number.isInteger(one) && Number(one) >= 400 && Number(one) <= 599;
+    throw invalidOption(
+      "validate",
+      "must be a function",
+      "Make one with validator from bivariant/validate.",
+    );
+  const isStatus = (one: unknown) =>
+    Number.isInteger(one) && Number(one) >= 400 && Number(one) <= 599;
   if (!Array.isArray(unauthorizedStatuses) || !unauthorizedStatuses.every(isStatus))
-    throw invalidOption("unauthorizedStatuses", "must be a list of statuses from 400 to 599", "Pass [401].");
+    throw invalidOption(
+      "unauthorizedStatuses",
+      "must be a list of statuses from 400 to 599",
+      "Pass [401].",
+    );
   requireTypes(options, "boolean", ["bodyInMessage"]);
   return {
     validate,

@@ -68,7 +68,14 @@ export function resolveClock({ clock }: ClockOptions): ResolvedClock {
 
 function complete(given: Clock): ResolvedClock {
   const own: Partial<Clock> = {};
-  for (const name of ["now", "sleep", "monotonic", "setTimeout", "clearTimeout", "random"] as const) {
+  for (const name of [
+    "now",
+    "sleep",
+    "monotonic",
+    "setTimeout",
+    "clearTimeout",
+    "random",
+  ] as const) {
     const method: unknown = given[name];
     if (typeof method === "function") own[name] = method.bind(given);
     else if (method !== undefined || name === "now")

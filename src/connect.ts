@@ -71,10 +71,14 @@ export interface ConnectTarget extends Pick<TargetOptions, "baseUrl" | "tenantId
 const targetNames: NamesOf<ConnectTarget> = { baseUrl: true, tenantId: true, signal: true };
 
 /** The options of {@link connect}: those of a connector, and the deployment. */
-export type ConnectOptions<T extends LookupTypes = OperationTypes> = ConnectorOptions<T> & ConnectTarget;
+export type ConnectOptions<T extends LookupTypes = OperationTypes> = ConnectorOptions<T> &
+  ConnectTarget;
 
 const forTheMethod = /* @__PURE__ */ namesElsewhere(targetNames, "Pass it to the method connect.");
-const forTheConnector = /* @__PURE__ */ namesElsewhere(connectorNames, "Pass it to createConnector.");
+const forTheConnector = /* @__PURE__ */ namesElsewhere(
+  connectorNames,
+  "Pass it to createConnector.",
+);
 
 const connectNames: NamesOf<ConnectOptions> = { ...targetNames, ...connectorNames };
 
@@ -123,7 +127,9 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
   );
   return Object.freeze({
     async connect(wanted: ConnectTarget): Promise<Service<T>> {
-      return tenants.connect(requireOptions("connector.connect", wanted, targetNames, forTheConnector));
+      return tenants.connect(
+        requireOptions("connector.connect", wanted, targetNames, forTheConnector),
+      );
     },
   });
 }
@@ -183,7 +189,10 @@ class TenantConnector<T extends LookupTypes> {
     if (only !== undefined) return this.#serviceOf(this.#authOf(only, target, false));
     // An abort must end the wait for the module too.
     const { chooseCredential } = await untilAborted(choice(), signal);
-    const { credential, detection } = await chooseCredential({ target, ...this.#detections }, signal);
+    const { credential, detection } = await chooseCredential(
+      { target, ...this.#detections },
+      signal,
+    );
     return this.#serviceOf(this.#authOf(credential, target, detection !== undefined), detection);
   }
 
@@ -194,7 +203,8 @@ class TenantConnector<T extends LookupTypes> {
   async #prepare(credential: MachineCredential, target: Target): Promise<void> {
     const { callsFunction, prepare } = driverOf(credential);
     const { variant } = credential;
-    const isLive = this.#checked.has(credential) || this.#auths.peek(nameOf(variant, target))?.isLive;
+    const isLive =
+      this.#checked.has(credential) || this.#auths.peek(nameOf(variant, target))?.isLive;
     if (!isLive) await prepare(target, this.#options);
     if (!callsFunction) this.#checked.add(credential);
   }
@@ -210,7 +220,16 @@ class TenantConnector<T extends LookupTypes> {
       const state = this.#stateOf(variant, target, name);
       const driver = driverOf(credential);
       const [shared, options, explain] = [this.#shared, this.#options, this.#explain];
-      return machineTokens({ variant, target, driver, state, shared, options, explain, isDetected });
+      return machineTokens({
+        variant,
+        target,
+        driver,
+        state,
+        shared,
+        options,
+        explain,
+        isDetected,
+      });
     });
   }
 
@@ -223,7 +242,9 @@ class TenantConnector<T extends LookupTypes> {
     if (!isWrongEndpoint(error)) return error;
     const explained = await ifPossible(choice);
     const context = { target, ...this.#detections };
-    return explained?.explainByDetection(error, variant, isDetected === true, context, renewal) ?? error;
+    return (
+      explained?.explainByDetection(error, variant, isDetected === true, context, renewal) ?? error
+    );
   };
 }
 

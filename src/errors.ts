@@ -62,7 +62,10 @@ export type UnexpectedResponseErrorCode =
 /** The codes of a {@link TransportError}. */
 export type TransportErrorCode = "network_failed" | "timed_out" | "tls_failed";
 /** The codes of a {@link RelaunchRequiredError}. `launch_outcome_unknown`: the answer to the exchange of the code was lost. */
-export type RelaunchRequiredErrorCode = "launch_refused" | "launch_expired" | "launch_outcome_unknown";
+export type RelaunchRequiredErrorCode =
+  | "launch_refused"
+  | "launch_expired"
+  | "launch_outcome_unknown";
 /** The codes of a {@link LoginRequiredError}. `login_outcome_unknown`: the answer to the exchange or the refresh was lost. */
 export type LoginRequiredErrorCode =
   | "login_refused"
@@ -86,7 +89,11 @@ export type SessionErrorCode =
   | "origin_refused"
   | "csrf_refused";
 /** The codes of a {@link StoreError}. */
-export type StoreErrorCode = "store_unavailable" | "store_locked" | "store_corrupt" | "store_conflict";
+export type StoreErrorCode =
+  | "store_unavailable"
+  | "store_locked"
+  | "store_corrupt"
+  | "store_conflict";
 
 /** Every code an error of this package can carry. */
 export type ErrorCode =
@@ -151,7 +158,10 @@ export abstract class BivariantError<Code extends ErrorCode = ErrorCode> extends
 
   /** Returns the name, the message and the enumerable fields, but never a body or a secret. */
   toJSON(): Record<string, unknown> {
-    return Object.assign({ name: this.name, message: this.message } as Record<string, unknown>, this);
+    return Object.assign(
+      { name: this.name, message: this.message } as Record<string, unknown>,
+      this,
+    );
   }
 }
 
@@ -163,7 +173,12 @@ export class ConfigurationError extends BivariantError<ConfigurationErrorCode> {
   constructor(
     code: ConfigurationErrorCode,
     message: string,
-    context: { option?: string | undefined; variant?: Variant; cause?: unknown; known?: string[] } = {},
+    context: {
+      option?: string | undefined;
+      variant?: Variant;
+      cause?: unknown;
+      known?: string[];
+    } = {},
   ) {
     super("ConfigurationError", code, message, context);
   }
@@ -173,7 +188,11 @@ export class ConfigurationError extends BivariantError<ConfigurationErrorCode> {
 export class VariantError extends BivariantError<VariantErrorCode> {
   declare readonly detection: Detection;
 
-  constructor(code: VariantErrorCode, message: string, context: { detection: Detection; variant?: Variant }) {
+  constructor(
+    code: VariantErrorCode,
+    message: string,
+    context: { detection: Detection; variant?: Variant },
+  ) {
     super("VariantError", code, message, context);
   }
 }
@@ -241,7 +260,12 @@ export class UnexpectedResponseError extends BivariantError<UnexpectedResponseEr
   constructor(
     code: UnexpectedResponseErrorCode,
     message: string,
-    context: { status: number; issues?: readonly string[]; variant?: Variant; detection?: Detection },
+    context: {
+      status: number;
+      issues?: readonly string[];
+      variant?: Variant;
+      detection?: Detection;
+    },
   ) {
     super("UnexpectedResponseError", code, message, { issues: [], ...context });
   }
@@ -266,7 +290,10 @@ export class TransportError extends BivariantError<TransportErrorCode> {
  * 30 s was answered 401 and cannot be renewed, `cause` is the `RelaunchRequiredError` or `LoginRequiredError` that
  * says what to ask the person for.
  */
-export class ApiError<Status extends number = number, Body = unknown> extends BivariantError<ApiErrorCode> {
+export class ApiError<
+  Status extends number = number,
+  Body = unknown,
+> extends BivariantError<ApiErrorCode> {
   declare readonly status: Status;
   /** The parsed body; `undefined` when it was empty. Not enumerable, since the server may echo a secret in it. */
   declare readonly body: Body;
@@ -315,7 +342,9 @@ type Guard<E> = (value: unknown) => value is E;
 
 function isNamed<E extends BivariantError>(name: string): Guard<E> {
   return (value): value is E =>
-    typeof value === "object" && value !== null && (value as Record<symbol, unknown>)[brand] === name;
+    typeof value === "object" &&
+    value !== null &&
+    (value as Record<symbol, unknown>)[brand] === name;
 }
 
 /**
@@ -338,10 +367,12 @@ export function isBivariantError(value: unknown): value is BivariantError {
  * calls wait for too. Returns the error.
  */
 export function locate<E>(error: E, { tenantId, ...context }: ErrorContext): E {
-  if (!isBivariantError(error) || error.baseUrl !== undefined || Object.isFrozen(error)) return error;
+  if (!isBivariantError(error) || error.baseUrl !== undefined || Object.isFrozen(error))
+    return error;
   // Variant B may have been named without a tenant id.
   for (const [field, value] of Object.entries({ tenantId: tenantId || undefined, ...context }))
-    if (value !== undefined && !Object.hasOwn(error, field)) Object.assign(error, { [field]: value });
+    if (value !== undefined && !Object.hasOwn(error, field))
+      Object.assign(error, { [field]: value });
   return error;
 }
 
@@ -351,7 +382,10 @@ export function codeOf(error: unknown, signal?: AbortSignal): string {
 }
 
 /** The fields of an event about a token request that failed. Messages of other errors are left out: they may hold a secret. */
-export function failureOf(error: unknown, signal?: AbortSignal): { code: string; message?: string } {
+export function failureOf(
+  error: unknown,
+  signal?: AbortSignal,
+): { code: string; message?: string } {
   const code = codeOf(error, signal);
   return isBivariantError(error) ? { code, message: error.message } : { code };
 }
@@ -420,7 +454,8 @@ export const isRateLimitedError: Guard<RateLimitedError> = isNamed("RateLimitedE
  *   else throw error;
  * }
  */
-export const isRelaunchRequiredError: Guard<RelaunchRequiredError> = isNamed("RelaunchRequiredError");
+export const isRelaunchRequiredError: Guard<RelaunchRequiredError> =
+  isNamed("RelaunchRequiredError");
 /**
  * Whether a value is a {@link LoginRequiredError}, of any realm and any copy of this package.
  *
@@ -446,7 +481,8 @@ export const isLoginRequiredError: Guard<LoginRequiredError> = isNamed("LoginReq
  *   else throw error;
  * }
  */
-export const isUnexpectedResponseError: Guard<UnexpectedResponseError> = isNamed("UnexpectedResponseError");
+export const isUnexpectedResponseError: Guard<UnexpectedResponseError> =
+  isNamed("UnexpectedResponseError");
 /**
  * Whether a value is a {@link TransportError}, of any realm and any copy of this package.
  *
@@ -516,7 +552,8 @@ function isEchoOf(secret: string, text: string): boolean {
   // The text may hold the secret as it is, or as it is written in JSON, in a form or in a URL.
   const forms = [secret, JSON.stringify(secret).slice(1, -1), inForm, inForm.replace(/\+/g, "%20")];
   const parts = new Set<string>();
-  for (let at = 0; at + echoCharacters <= text.length; at++) parts.add(text.slice(at, at + echoCharacters));
+  for (let at = 0; at + echoCharacters <= text.length; at++)
+    parts.add(text.slice(at, at + echoCharacters));
   return [...new Set(forms)].some((form) => {
     if (form.length <= echoCharacters) return form !== "" && text.includes(form);
     for (let at = 0; at + echoCharacters <= form.length; at++)
@@ -528,7 +565,8 @@ function isEchoOf(secret: string, text: string): boolean {
 /** A line of a stack that names a place in a file, as V8 and the other engines write it. */
 const frame = /^ +at .+:\d+:\d+\)?$|^[^\s@]*@\S+:\d+:\d+$/gm;
 /** What names of hosts, paths and actions consist of, such as GetSecretValue, and the 12 digits of an AWS account. */
-const namePart = /^(?:\d{0,5}|\d{12}|(?:\p{Lu}+|\p{Lu}?[\p{Ll}\p{Lo}]+(?:\p{Lu}\p{Ll}{2,})*)\d{0,2})$/u;
+const namePart =
+  /^(?:\d{0,5}|\d{12}|(?:\p{Lu}+|\p{Lu}?[\p{Ll}\p{Lo}]+(?:\p{Lu}\p{Ll}{2,})*)\d{0,2})$/u;
 
 /** Replaces the words that are not of language, and not the address or path of anything, so may be key material. */
 function withoutKeys(text: string): string {
@@ -545,15 +583,24 @@ function withoutKeys(text: string): string {
  */
 function withoutSecrets(cause: unknown, known: readonly string[] | undefined, depth = 0): unknown {
   if (isBivariantError(cause)) return cause;
-  const { name, message = cause, code, stack, cause: inner } = Object(cause) as Record<string, unknown>;
+  const {
+    name,
+    message = cause,
+    code,
+    stack,
+    cause: inner,
+  } = Object(cause) as Record<string, unknown>;
   const text = (value: unknown) => (typeof value === "string" ? value : "");
-  const isCode = typeof code === "number" || /^(?:[A-Z][A-Z0-9_]{1,60}|[A-Za-z_]{1,60})$/.test(text(code));
+  const isCode =
+    typeof code === "number" || /^(?:[A-Z][A-Z0-9_]{1,60}|[A-Za-z_]{1,60})$/.test(text(code));
   const kind = /^[A-Za-z][A-Za-z0-9]{0,60}$/.test(text(name)) ? text(name) : "Error";
   const leftOut = `the message of the ${kind} is left out, since it may hold a secret`;
   const isOwn = known?.every((secret) => !isEchoOf(secret, text(message)));
   const error = new Error(
     isOwn ? withoutKeys(text(message).slice(0, 500)) : (isCode && text(code)) || leftOut,
-    inner === undefined || depth >= 3 ? undefined : { cause: withoutSecrets(inner, known, depth + 1) },
+    inner === undefined || depth >= 3
+      ? undefined
+      : { cause: withoutSecrets(inner, known, depth + 1) },
   );
   const frames = (isOwn && text(stack).replace(text(message), "").match(frame)) || [];
   hide(error, "name", kind);

@@ -4,5 +4,8 @@
 export function htmlText(value: string): string {
   return value
     .replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`)
-    .replace(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) => `\\u{${char.codePointAt(0)?.toString(16)}}`);
+    .replace(
+      /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
+      (char) => `\\u{${char.codePointAt(0)?.toString(16)}}`,
+    );
 }

@@ -16,7 +16,11 @@ export {
   type ServiceAccountSettings,
   serviceAccount,
 } from "./auth/credentials/clients.js";
-export type { MachineCredential, PersonCredential, Settings } from "./auth/credentials/credential.js";
+export type {
+  MachineCredential,
+  PersonCredential,
+  Settings,
+} from "./auth/credentials/credential.js";
 export {
   createClientAssertion,
   type ServicePluginSettings,
@@ -24,7 +28,12 @@ export {
   type UserInterfacePluginSettings,
   userInterfacePlugin,
 } from "./auth/credentials/plugins.js";
-export type { CryptoKeyLike, KeyObjectLike, PrivateKey, Signer } from "./auth/credentials/signing-key.js";
+export type {
+  CryptoKeyLike,
+  KeyObjectLike,
+  PrivateKey,
+  Signer,
+} from "./auth/credentials/signing-key.js";
 export { type CreateAuthOptions, createAuth } from "./auth/machine-tokens.js";
 export type { PersonAuthOptions } from "./auth/person/person-context.js";
 export type { StoredValue, TokenStore } from "./auth/shared/token-store.js";

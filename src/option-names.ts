@@ -26,7 +26,12 @@ export interface UnknownName {
 }
 
 /** Describes a name that the function `of` does not take. */
-export function describeUnknown(of: string, name: string, names: Names, advice?: Advice): UnknownName {
+export function describeUnknown(
+  of: string,
+  name: string,
+  names: Names,
+  advice?: Advice,
+): UnknownName {
   const shown = shownName(name);
   const message = `${shown} is not an option of ${of}. ${advice?.(name) ?? adviceFor(name, names)}`;
   return { name: shown, message };
@@ -87,7 +92,8 @@ interface Issue {
 /** The words of zod for members that a strict object does not have: `schema.safeParse(input, { error: unknownMembers })`. */
 export function unknownMembers({ code, keys = [], errors = [], inst }: Issue): string | undefined {
   // That a member is unknown says more than that no part of a union matches.
-  if (code === "invalid_union") return errors.flat().find((one) => one.code === "unrecognized_keys")?.message;
+  if (code === "invalid_union")
+    return errors.flat().find((one) => one.code === "unrecognized_keys")?.message;
   if (code !== "unrecognized_keys") return undefined;
   const { shape = {} } = (inst?._zod.def ?? {}) as { readonly shape?: object };
   const names = Object.fromEntries(Object.keys(shape).map((name) => [name, true]));

@@ -12,7 +12,11 @@ import { type Advice, describeUnknown, type Names, type NamesOf } from "./option
  *
  * @example throw invalidOption("clock.now", "must be a function that returns epoch milliseconds")
  */
-export function invalidOption(option: string, problem: string, remedy?: string): ConfigurationError {
+export function invalidOption(
+  option: string,
+  problem: string,
+  remedy?: string,
+): ConfigurationError {
   const message = `${option} ${problem}.${remedy === undefined ? "" : ` ${remedy}`}`;
   return new ConfigurationError("option_invalid", message, { option });
 }
@@ -24,7 +28,12 @@ export function requireObject<T extends object>(option: string, value: T): T {
 }
 
 /** Checks that an options argument is an object whose names the function `of` knows. @throws ConfigurationError `option_invalid` */
-export function requireOptions<T extends object>(of: string, options: T, names: Names, advice?: Advice): T {
+export function requireOptions<T extends object>(
+  of: string,
+  options: T,
+  names: Names,
+  advice?: Advice,
+): T {
   // Calls are checked too, so this makes nothing for a known name: `in` takes half the time of Object.keys.
   for (const name in requireObject("options", options)) {
     // Only own names count, since an inherited one belongs to a class; that of `names` is not a boolean.
@@ -37,7 +46,9 @@ export function requireOptions<T extends object>(of: string, options: T, names: 
 
 /** Copies options without those that are `undefined`, which would hide the defaults that they are spread over. */
 export function withoutUndefined<T extends object>(options: T): T {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as T;
+  return Object.fromEntries(
+    Object.entries(options).filter(([, value]) => value !== undefined),
+  ) as T;
 }
 
 /** A settings file may be spread into the options of a function that takes only some of it. */
@@ -88,10 +99,18 @@ export function requireTypes<T extends object>(
 export const longestTimerMs: number = 2 ** 31 - 1;
 
 /** Checks a duration in milliseconds that a timer can keep. @throws ConfigurationError `option_invalid` */
-export function requireDuration(option: string, value: unknown, fallback: number, least: number): number {
+export function requireDuration(
+  option: string,
+  value: unknown,
+  fallback: number,
+  least: number,
+): number {
   if (value === undefined) return fallback;
   if (typeof value === "number" && value >= least && value <= longestTimerMs) return value;
-  throw invalidOption(option, `must be a number of milliseconds from ${least} to ${longestTimerMs}`);
+  throw invalidOption(
+    option,
+    `must be a number of milliseconds from ${least} to ${longestTimerMs}`,
+  );
 }
 
 /** Checks a whole number. @throws ConfigurationError `option_invalid` */
@@ -115,7 +134,8 @@ export function requireSignal(signal: unknown): AbortSignal | undefined {
   if (signal === undefined || signal === null) return undefined;
   if (signal instanceof AbortSignal) return signal;
   const { aborted, addEventListener, removeEventListener } = signal as Partial<AbortSignal>;
-  const isEventTarget = typeof addEventListener === "function" && typeof removeEventListener === "function";
+  const isEventTarget =
+    typeof addEventListener === "function" && typeof removeEventListener === "function";
   if (typeof aborted === "boolean" && isEventTarget) return signal as AbortSignal;
   throw invalidOption("signal", "must be an AbortSignal");
 }
@@ -125,14 +145,18 @@ const longestCode = 4_096;
 
 /** Checks a code (RFC 6749 appendix A.11: visible ASCII). @throws ConfigurationError `option_invalid` */
 export function requireCode(code: unknown): string {
-  if (typeof code === "string" && code.length <= longestCode && /^[\x20-\x7e]+$/.test(code)) return code;
+  if (typeof code === "string" && code.length <= longestCode && /^[\x20-\x7e]+$/.test(code))
+    return code;
   throw invalidOption("code", `must be 1 to ${longestCode} visible ASCII characters`);
 }
 
 /** Checks a verifier (RFC 7636 section 4.1). @throws ConfigurationError `option_invalid` */
 export function requireCodeVerifier(verifier: unknown): string {
   if (typeof verifier === "string" && /^[A-Za-z0-9._~-]{43,128}$/.test(verifier)) return verifier;
-  throw invalidOption("codeVerifier", "must be a PKCE verifier: 43 to 128 letters, digits and -._~");
+  throw invalidOption(
+    "codeVerifier",
+    "must be a PKCE verifier: 43 to 128 letters, digits and -._~",
+  );
 }
 
 /** The name of a header or a method (RFC 9110 section 5.6.2). */
@@ -150,7 +174,8 @@ export function headerRecord(
   const record: Record<string, string> = {};
   for (const headers of all) {
     if (headers === undefined || headers === null) continue;
-    if (typeof headers !== "object") throw invalidOption("headers", "must be an object or a list of pairs");
+    if (typeof headers !== "object")
+      throw invalidOption("headers", "must be an object or a list of pairs");
     const entries = Symbol.iterator in headers ? headers : Object.entries(headers);
     for (const entry of entries as Iterable<unknown>) {
       if (!Array.isArray(entry) || entry.length !== 2)
@@ -159,9 +184,14 @@ export function headerRecord(
       const key = String(name).toLowerCase();
       const text = String(value);
       if (value === null || value === undefined) delete record[key];
-      else if (!httpToken.test(key)) throw invalidOption("headers", "hold a name that HTTP does not allow");
+      else if (!httpToken.test(key))
+        throw invalidOption("headers", "hold a name that HTTP does not allow");
       else if (headerValue.test(text)) record[key] = text;
-      else throw invalidOption("headers", `hold a forbidden character, such as a line break, in ${key}`);
+      else
+        throw invalidOption(
+          "headers",
+          `hold a forbidden character, such as a line break, in ${key}`,
+        );
     }
   }
   return record;

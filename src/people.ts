@@ -3,7 +3,11 @@ import type { PersonAuth } from "./auth/auth.js";
 import type { PreparedApiClient } from "./auth/credentials/clients.js";
 import { requireText } from "./auth/credentials/credential.js";
 import { exchangeCode } from "./auth/person/code-exchange.js";
-import { type PersonAuthOptions, type PersonContext, personContext } from "./auth/person/person-context.js";
+import {
+  type PersonAuthOptions,
+  type PersonContext,
+  personContext,
+} from "./auth/person/person-context.js";
 import { PersonLifecycle } from "./auth/person/person-refresh.js";
 import { readGrant } from "./auth/person/stored-grant.js";
 import type { TokenStore } from "./auth/shared/token-store.js";
@@ -12,7 +16,13 @@ import { locate, type Variant } from "./errors.js";
 import { isLoopback, untilAborted } from "./http/exchange.js";
 import { lazy } from "./http/lazy.js";
 import type { NamesOf } from "./option-names.js";
-import { invalidOption, requireCode, requireCodeVerifier, requireOptions, requireSignal } from "./options.js";
+import {
+  invalidOption,
+  requireCode,
+  requireCodeVerifier,
+  requireOptions,
+  requireSignal,
+} from "./options.js";
 import { memoryStore } from "./stores/memory.js";
 
 /** The module is loaded lazily, because only a login needs it. */
@@ -148,8 +158,16 @@ export async function completeLogin(options: CompleteLoginOptions): Promise<Pers
   const context = await untilAborted(contextOf(begun, "B"), signal);
   const prepared = context.prepared as PreparedApiClient;
   // The issuer is compared too: without it, a callback of another deployment could be taken for this one's.
-  if ((["clientId", "redirectUri", "issuer"] as const).some((field) => login[field] !== prepared[field]))
-    throw invalidOption("login", "was begun with another credential", "Pass the credential that began it.");
+  if (
+    (["clientId", "redirectUri", "issuer"] as const).some(
+      (field) => login[field] !== prepared[field],
+    )
+  )
+    throw invalidOption(
+      "login",
+      "was begun with another credential",
+      "Pass the credential that began it.",
+    );
   const codeVerifier = requireCodeVerifier(login.codeVerifier);
   const { readCallback } = await untilAborted(authorization(), signal);
   let code: string;
@@ -202,7 +220,10 @@ function located<E>(error: E, { variant, target, prepared: { clientId } }: Perso
 }
 
 /** Checks the options and adds a store in memory if there is none. */
-function contextOf<V extends Variant>(options: PersonAuthOptions<V>, variant: V): Promise<PersonContext> {
+function contextOf<V extends Variant>(
+  options: PersonAuthOptions<V>,
+  variant: V,
+): Promise<PersonContext> {
   const { store, clock } = options;
   const given = store === undefined ? memoryStore({ clock }) : store;
   return personContext({ ...options, store: given }, variant);

@@ -2,7 +2,13 @@
 import { type OperationTypes, operations } from "../generated/operations.js";
 import { type Auth, callSupport, emitter, type InheritedOptions } from "./auth/auth.js";
 import type { CallMemory } from "./client/bearer-fetch.js";
-import { type Api, type Caller, type CallerContext, createCaller, OperationIndex } from "./client/caller.js";
+import {
+  type Api,
+  type Caller,
+  type CallerContext,
+  createCaller,
+  OperationIndex,
+} from "./client/caller.js";
 import type { CallInit } from "./client/init.js";
 import type {
   CallArgs,
@@ -15,7 +21,12 @@ import type {
   ParsedInit,
 } from "./client/outcome.js";
 import { createServiceFetch, type ServiceFetch } from "./client/service-fetch.js";
-import { type CallOptions, type ClientOptions, callNames, resolveClientOptions } from "./client-options.js";
+import {
+  type CallOptions,
+  type ClientOptions,
+  callNames,
+  resolveClientOptions,
+} from "./client-options.js";
 import type { Detection, Variant } from "./errors.js";
 import { recordOf } from "./http/exchange.js";
 import type { NamesOf } from "./option-names.js";
@@ -104,7 +115,8 @@ const clientNames: NamesOf<VariantClientOptions> = {
 };
 
 /** The options of {@link createService}. */
-export interface CreateServiceOptions<T extends LookupTypes = OperationTypes> extends VariantClientOptions {
+export interface CreateServiceOptions<T extends LookupTypes = OperationTypes>
+  extends VariantClientOptions {
   /** The operations.ts that `bivariant generate` wrote from documents of your own. Default: the shipped one. */
   readonly api?: Api<T> | undefined;
 }
@@ -194,8 +206,12 @@ export function createVariantClient<X extends Variant>(
   entries: object,
   options: VariantClientOptions,
 ): PathClient<OperationTypes, X> {
-  if (auth?.variant !== variant) throw invalidOption("auth", `must be an Auth of Variant ${variant}`);
-  const resolved = resolveFor(auth, requireOptions(`createVariant${variant}Client`, options, clientNames));
+  if (auth?.variant !== variant)
+    throw invalidOption("auth", `must be an Auth of Variant ${variant}`);
+  const resolved = resolveFor(
+    auth,
+    requireOptions(`createVariant${variant}Client`, options, clientNames),
+  );
   const operations = new OperationIndex(entries, variant);
   const context = contextOf(resolved);
   const call = createCaller({ ...context, operations });
@@ -242,7 +258,8 @@ const PathMethods = /* @__PURE__ */ (() =>
     static #getterOf(method: Method) {
       return function get(this: PathMethods) {
         const { operations, call } = this.#callers;
-        return async (path: string, init?: CallInit) => call(this.#auth, operations.idOf(method, path), init);
+        return async (path: string, init?: CallInit) =>
+          call(this.#auth, operations.idOf(method, path), init);
       };
     }
 

@@ -15,14 +15,18 @@ export type ValidationSchemas = Readonly<Record<Variant, SchemasOfVariant>>;
 
 interface SchemasOfVariant {
   readonly operations: {
-    readonly [operationId: string]: { readonly responses: Readonly<Record<string, () => ResponseSchema>> };
+    readonly [operationId: string]: {
+      readonly responses: Readonly<Record<string, () => ResponseSchema>>;
+    };
   };
 }
 
 /** The part of a generated schema that is used here. The schema may come from another copy of zod. */
 export interface ResponseSchema {
   /** Returns what is wrong with the data, and does not throw. */
-  safeParse(data: unknown): { readonly error?: { readonly issues: readonly ResponseIssue[] } | undefined };
+  safeParse(data: unknown): {
+    readonly error?: { readonly issues: readonly ResponseIssue[] } | undefined;
+  };
 }
 
 /** One thing that is wrong with the data of an answer, as zod reports it. */
@@ -48,7 +52,8 @@ export function validator(
   mode: ValidationMode,
   schemas: ValidationSchemas | { readonly schemas: ValidationSchemas } = ownSchemas,
 ): Validate {
-  if (mode !== "report" && mode !== "strict") throw invalidOption("mode", 'must be "report" or "strict"');
+  if (mode !== "report" && mode !== "strict")
+    throw invalidOption("mode", 'must be "report" or "strict"');
   const table = "schemas" in Object(schemas) ? (schemas as { schemas: unknown }).schemas : schemas;
   const { A, B } = (table ?? {}) as ValidationSchemas;
   if (typeof A?.operations !== "object" || typeof B?.operations !== "object")
@@ -72,10 +77,13 @@ function issuesOf(
   { operations }: SchemasOfVariant,
 ): string[] {
   // `default` describes refusals, which are not checked.
-  const issues = operations[operationId]?.responses?.[status]?.().safeParse(data).error?.issues ?? [];
+  const issues =
+    operations[operationId]?.responses?.[status]?.().safeParse(data).error?.issues ?? [];
   const shown = issues.slice(0, mostIssues).map(({ message, params }) =>
     // A schema that `generate` did not write may quote the data.
-    typeof params?.place === "string" ? `${params.place}: ${message}` : "$: expected the documented shape",
+    typeof params?.place === "string"
+      ? `${params.place}: ${message}`
+      : "$: expected the documented shape",
   );
   const rest = issues.length - shown.length;
   if (rest === 0) return shown;

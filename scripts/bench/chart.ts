@@ -36,7 +36,8 @@ const KINDS: { readonly [verdict in ReportedRow["verdict"]]?: Kind } = {
 export function drawFigures({ rows, node, cpu, cores, date, load }: Report): string {
   const bottom = plot.top + rows.length * ROW_HEIGHT;
   const height = bottom + 16;
-  const count = (verdict: ReportedRow["verdict"]) => rows.filter((row) => row.verdict === verdict).length;
+  const count = (verdict: ReportedRow["verdict"]) =>
+    rows.filter((row) => row.verdict === verdict).length;
   const counts = `${count("met")} met, ${count("missed")} missed, ${count("too noisy to say")} too noisy to say`;
   const aim = xOf(1);
   const shapes = [
@@ -89,9 +90,12 @@ function draw(row: ReportedRow, top: number): string {
   if (kind !== undefined && value !== undefined && low !== undefined && high !== undefined) {
     const [end, from, to] = [value, low, high].map((figure) => xOf(relative(figure, aim)));
     shapes.push(bar(kind, plot.left, top + 5, (end ?? plot.left) - plot.left));
-    if (low !== high && relative(low, aim) < MOST_AIMS) shapes.push(interval(from ?? 0, to ?? 0, top + 12));
+    if (low !== high && relative(low, aim) < MOST_AIMS)
+      shapes.push(interval(from ?? 0, to ?? 0, top + 12));
     if (relative(value, aim) > MOST_AIMS) shapes.push(text(plot.right + 3, top + 17, "", "»"));
-    shapes.push(text(plot.right + 144, top + 17, "dim", `${inInterval(row)}, aim ${quantity(row, aim)}`));
+    shapes.push(
+      text(plot.right + 144, top + 17, "dim", `${inInterval(row)}, aim ${quantity(row, aim)}`),
+    );
   }
   shapes.push(text(16, top + 34, "small", title));
   return `<g>${shapes.join("")}</g>`;

@@ -48,9 +48,15 @@ const QUESTIONS: Readonly<Record<string, readonly Question[]>> = {
     { words: "A tenant that is kept with its token", row: "tenant-memory" },
   ],
   "Size of a bundle, compressed": [
-    { words: "Everything that a call may load", row: "bundle-size", theirs: "oauth4webapi, openapi-fetch" },
+    {
+      words: "Everything that a call may load",
+      row: "bundle-size",
+      theirs: "oauth4webapi, openapi-fetch",
+    },
   ],
-  "Token requests": [{ words: "25,000 tenants, each called a second time", row: "tenants-in-turn" }],
+  "Token requests": [
+    { words: "25,000 tenants, each called a second time", row: "tenants-in-turn" },
+  ],
 };
 
 const WIDTH = 640;
@@ -89,10 +95,15 @@ export function drawComparison({ rows, node, cpu, cores, date }: Report): string
       return sides.length > 1 ? [{ words: question.words, sides }] : [];
     });
     if (answered.length === 0) continue;
-    shapes.push(`<path class="rule" d="M16 ${top}H${WIDTH - 16}"/>`, text(16, top + 24, "section", section));
+    shapes.push(
+      `<path class="rule" d="M16 ${top}H${WIDTH - 16}"/>`,
+      text(16, top + 24, "section", section),
+    );
     top += 34;
     for (const { words: question, sides } of answered) {
-      words.push(`${question}: ${sides.map(({ name, figure }) => `${name} ${figure}`).join(", ")}.`);
+      words.push(
+        `${question}: ${sides.map(({ name, figure }) => `${name} ${figure}`).join(", ")}.`,
+      );
       shapes.push(text(16, top + 16, "", question));
       top += LINE;
       const most = Math.max(...sides.map(({ amount }) => amount));
@@ -124,7 +135,10 @@ ${shapes.join("\n")}
 }
 
 /** Ours first, then those that the row compares with. */
-function sidesOf({ row: name, theirs, unit }: Question, rows: readonly ReportedRow[]): readonly Side[] {
+function sidesOf(
+  { row: name, theirs, unit }: Question,
+  rows: readonly ReportedRow[],
+): readonly Side[] {
   const row = rows.find((one) => one.name === name);
   if (row?.ours === undefined || row.theirs === undefined) return [];
   const named = theirs === undefined ? row.theirs.split(", ") : [`${theirs} ${row.theirs}`];
@@ -139,7 +153,8 @@ const UNITS: Readonly<Record<string, number>> = {
 /** Reads a name and the figures behind it, such as "openapi-fetch 186 µs CPU (209 µs)". */
 function sideOf(words: string, unit: string | undefined): Side | undefined {
   const figures = [...words.matchAll(/ \(?(\d[\d.]*) ([a-zµA-Z]+)/g)];
-  const [figure = "", number, found = ""] = figures.find((one) => one[2] === (unit ?? one[2])) ?? [];
+  const [figure = "", number, found = ""] =
+    figures.find((one) => one[2] === (unit ?? one[2])) ?? [];
   const factor = UNITS[found];
   if (factor === undefined) return undefined;
   const name = words.slice(0, figures[0]?.index);

@@ -2,7 +2,9 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
-const devices = JSON.stringify([1, 2, 3].map((id) => ({ id: `device-${id}`, name: `Device ${id}` })));
+const devices = JSON.stringify(
+  [1, 2, 3].map((id) => ({ id: `device-${id}`, name: `Device ${id}` })),
+);
 const token = JSON.stringify({ access_token: "token" });
 
 const server = createServer((request, response) => {

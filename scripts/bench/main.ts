@@ -73,7 +73,10 @@ async function buildPackage(root: string): Promise<Build> {
   await bundleEntries(root, join(folder, "dist"));
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   const { name, type, sideEffects, imports, exports } = manifest;
-  writeFileSync(join(folder, "package.json"), JSON.stringify({ name, type, sideEffects, imports, exports }));
+  writeFileSync(
+    join(folder, "package.json"),
+    JSON.stringify({ name, type, sideEffects, imports, exports }),
+  );
   return { folder, main: pathToFileURL(join(folder, "dist/node/src/index.js")).href };
 }
 

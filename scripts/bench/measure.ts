@@ -63,7 +63,9 @@ export function verdictOn({ low, high }: Interval, aim: number): Verdict {
 export function medianOf(samples: readonly number[]): number {
   const sorted = [...samples].sort((a, b) => a - b);
   const middle = (sorted.length - 1) / 2;
-  return ((sorted[Math.floor(middle)] ?? Number.NaN) + (sorted[Math.ceil(middle)] ?? Number.NaN)) / 2;
+  return (
+    ((sorted[Math.floor(middle)] ?? Number.NaN) + (sorted[Math.ceil(middle)] ?? Number.NaN)) / 2
+  );
 }
 
 /**
@@ -84,7 +86,10 @@ const FEWEST_SAMPLES = 7;
 const NARROW = 0.03;
 
 /** Takes samples until their interval is narrow and on one side of the aim, or the time is over, but at least one. */
-export async function sample(take: () => Promise<number> | number, limit: Limit): Promise<Interval> {
+export async function sample(
+  take: () => Promise<number> | number,
+  limit: Limit,
+): Promise<Interval> {
   const { aim } = limit;
   const until = performance.now() + limit.seconds * 1_000;
   const samples: number[] = [];
@@ -174,7 +179,9 @@ export async function compare({ ours, theirs, by, aim, seconds }: Loops): Promis
     },
     limitUntil(until, aim),
   );
-  const [oursCost, theirsCost] = [0, 1].map((side) => medianCost(rounds.map((costs) => costs[side])));
+  const [oursCost, theirsCost] = [0, 1].map((side) =>
+    medianCost(rounds.map((costs) => costs[side])),
+  );
   const costs = { ours: oursCost ?? NO_COST, theirs: theirsCost ?? NO_COST };
   return { ...interval, ours: inWords(costs.ours), theirs: inWords(costs.theirs), costs };
 }
@@ -250,7 +257,9 @@ export async function compareProcesses(programs: Programs): Promise<Compared<Pro
     },
     limitUntil(until, aim),
   );
-  const [oursCost, theirsCost] = [0, 1].map((side) => medianCost(rounds.map((costs) => costs[side])));
+  const [oursCost, theirsCost] = [0, 1].map((side) =>
+    medianCost(rounds.map((costs) => costs[side])),
+  );
   const costs = { ours: oursCost ?? NO_COST, theirs: theirsCost ?? NO_COST };
   const words = { ours: inWords(costs.ours), theirs: theirs && inWords(costs.theirs) };
   return { ...interval, ...words, costs };
@@ -290,7 +299,11 @@ export function medianCost(all: readonly (Partial<ProcessCost> | undefined)[]): 
 }
 
 /** Returns a cost as text, such as "21.4 µs CPU (23.0 µs)". */
-export function inWords({ cpuMs, wallMs, peakMiB = 0 }: Cost & { readonly peakMiB?: number }): string {
+export function inWords({
+  cpuMs,
+  wallMs,
+  peakMiB = 0,
+}: Cost & { readonly peakMiB?: number }): string {
   const memory = peakMiB > 0 ? `, ${peakMiB.toFixed(0)} MiB` : "";
   return `${duration(cpuMs)} CPU (${duration(wallMs)}${memory})`;
 }
@@ -301,7 +314,10 @@ export function duration(ms: number): string {
     { unit: "ms", size: 1 },
     { unit: "µs", size: 1e-3 },
   ];
-  const { unit, size } = units.find(({ size }) => Math.abs(ms) >= size) ?? { unit: "ns", size: 1e-6 };
+  const { unit, size } = units.find(({ size }) => Math.abs(ms) >= size) ?? {
+    unit: "ns",
+    size: 1e-6,
+  };
   return `${Number((ms / size).toPrecision(3))} ${unit}`;
 }
 

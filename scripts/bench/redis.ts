@@ -30,8 +30,12 @@ export async function withRedisStore<T>(
   const server = spawn(program, where, { stdio: "ignore" });
   const ended = once(server, "exit");
   // The server needs a moment until it listens.
-  const reconnectStrategy = (attempts: number) => (attempts < 100 ? 50 : new Error("Redis did not start"));
-  const client = createClient({ socket: { path, tls: false, reconnectStrategy } }).on("error", () => {});
+  const reconnectStrategy = (attempts: number) =>
+    attempts < 100 ? 50 : new Error("Redis did not start");
+  const client = createClient({ socket: { path, tls: false, reconnectStrategy } }).on(
+    "error",
+    () => {},
+  );
   const commands = async (): Promise<number> => {
     const stats = await client.info("commandstats");
     const counts = [...stats.matchAll(/^cmdstat_(?!info:)\S+?:calls=(\d+)/gm)];

@@ -41,7 +41,9 @@ export interface Report extends Setting {
   readonly rows: readonly ReportedRow[];
 }
 
-export interface ReportedRow extends Pick<Row, "name" | "title" | "unit" | "aim">, Partial<Figures> {
+export interface ReportedRow
+  extends Pick<Row, "name" | "title" | "unit" | "aim">,
+    Partial<Figures> {
   readonly verdict: MeasuredRow["verdict"];
   readonly failed?: string;
   readonly notMeasured?: string;
@@ -62,17 +64,30 @@ export function reportOn(setting: Setting, rows: readonly MeasuredRow[]): Report
 export function asText({ rows, ...setting }: Report): string {
   const head = ["row", "ours", "theirs or limit", "ratio or value", "aim", "verdict"];
   const cells = [head, ...rows.map(cellsOf)];
-  const widths = head.map((_, column) => Math.max(...cells.map((line) => line[column]?.length ?? 0)));
-  const lines = cells.map((line) => line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  "));
+  const widths = head.map((_, column) =>
+    Math.max(...cells.map((line) => line[column]?.length ?? 0)),
+  );
+  const lines = cells.map((line) =>
+    line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  "),
+  );
   const notes = rows.map(({ name, title, failed, notMeasured, detail }) => {
     const note = failed ?? notMeasured ?? detail;
     return `${name}: ${title}${note === undefined ? "" : `\n  ${note}`}`;
   });
-  return [describeSetting(setting), "", ...lines.map((line) => line.trimEnd()), "", ...notes].join("\n");
+  return [describeSetting(setting), "", ...lines.map((line) => line.trimEnd()), "", ...notes].join(
+    "\n",
+  );
 }
 
 function cellsOf(row: ReportedRow): string[] {
-  const { name, aim, verdict, value, ours = "", theirs = value === undefined ? "" : "a limit" } = row;
+  const {
+    name,
+    aim,
+    verdict,
+    value,
+    ours = "",
+    theirs = value === undefined ? "" : "a limit",
+  } = row;
   return [name, ours, theirs, inInterval(row), `at most ${quantity(row, aim)}`, verdict];
 }
 

@@ -18,7 +18,8 @@ async function measureRow([name, seconds, build]: readonly string[]): Promise<Ro
     };
     const figures = await row.measure(JSON.parse(build ?? ""), limit);
     const { value, low, high } = figures;
-    if (![value, low, high].every(Number.isFinite)) throw new Error(`It measured ${low}, ${value}, ${high}.`);
+    if (![value, low, high].every(Number.isFinite))
+      throw new Error(`It measured ${low}, ${value}, ${high}.`);
     return { figures };
   } catch (error) {
     if (error instanceof NotMeasured) return { notMeasured: error.message };

@@ -39,11 +39,15 @@ export async function runRows(
     const later = rows.slice(index);
     const leftSeconds = LONGEST_SECONDS - performance.now() / 1_000;
     const share =
-      (leftSeconds - OVERHEAD_SECONDS * later.length) / later.reduce((sum, { seconds }) => sum + seconds, 0);
+      (leftSeconds - OVERHEAD_SECONDS * later.length) /
+      later.reduce((sum, { seconds }) => sum + seconds, 0);
     const seconds = row.seconds * Math.min(1, Math.max(0, share));
     const startedAt = performance.now();
     const args = [row.name, String(seconds), JSON.stringify(build)];
-    const longest = Math.min(PATIENCE * (row.seconds + OVERHEAD_SECONDS), leftSeconds - later.length);
+    const longest = Math.min(
+      PATIENCE * (row.seconds + OVERHEAD_SECONDS),
+      leftSeconds - later.length,
+    );
     const result = await runToTheEnd(program, args, longest * 1_000);
     const took = (performance.now() - startedAt) / 1_000;
     measured.push({ row, result, verdict: verdictOf(row, result), seconds: took });

@@ -16,11 +16,21 @@ interface RunningScript {
 }
 
 /** Starts the script `name`.ts with the task as its argument, and waits for its first message. */
-export async function startScript({ folder }: Build, name: string, task: object): Promise<RunningScript> {
+export async function startScript(
+  { folder }: Build,
+  name: string,
+  task: object,
+): Promise<RunningScript> {
   // Compiled with esbuild: tsx would measure its own wrappers too.
   const outfile = join(folder, `${name}.mjs`);
   const source = fileURLToPath(new URL(`${name}.ts`, import.meta.url));
-  await bundle({ entryPoints: [source], outfile, format: "esm", target: "es2022", logLevel: "warning" });
+  await bundle({
+    entryPoints: [source],
+    outfile,
+    format: "esm",
+    target: "es2022",
+    logLevel: "warning",
+  });
   const child = fork(outfile, [JSON.stringify(task)], {
     env: { ...process.env, NODE_OPTIONS: "", NODE_ENV: "production" },
     // oidc-provider prints warnings, which are not shown.

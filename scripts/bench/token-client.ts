@@ -23,7 +23,12 @@ export class TokenClient {
     let next = 0;
     const worker = async (): Promise<void> => {
       for (let body = forms[next++]; body !== undefined; body = forms[next++]) {
-        const answer = await this.#retrying.request({ path: this.#path, method: "POST", headers, body });
+        const answer = await this.#retrying.request({
+          path: this.#path,
+          method: "POST",
+          headers,
+          body,
+        });
         const text = await answer.body.text();
         if (answer.statusCode !== 200 || !text.includes('"access_token":"'))
           throw new Error(`no token: ${text}`);

@@ -34,7 +34,13 @@ async function startEmulator(task: ServerTask): Promise<string> {
   const emulator = entry.createEmulator({ variants: ["A"], tokenLifetimeSeconds });
   const jwks = { keys: [publicJwk] };
   for (const tenantId of tenantIds)
-    emulator.registerPlugin({ tenantId, clientId, type: "service", jwks, scopes: ["devices:read"] });
+    emulator.registerPlugin({
+      tenantId,
+      clientId,
+      type: "service",
+      jwks,
+      scopes: ["devices:read"],
+    });
   const { url } = await emulator.listen();
   return `${url}/api/v1/${tenantIds[0]}/external-plugin/oauth/token`;
 }

@@ -32,7 +32,8 @@ const trials: Trials = {
     if (isCaught) of.caught++;
     else of.missed.push(what);
     console.error(`${++done} ${isCaught ? "noticed" : "NOT NOTICED"} ${what}`);
-    if (values.out) writeFileSync(values.out, JSON.stringify(Object.fromEntries(parts), undefined, 2));
+    if (values.out)
+      writeFileSync(values.out, JSON.stringify(Object.fromEntries(parts), undefined, 2));
   },
 };
 const count = Number(values.count);

@@ -32,7 +32,8 @@ function replacementOf(node: ts.Node, text: string): readonly [ts.Node, string] 
   if (ts.isBinaryExpression(node)) {
     const operator = swapped[node.operatorToken.getText()];
     if (operator !== undefined) return [node.operatorToken, operator];
-    if (node.operatorToken.kind === ts.SyntaxKind.QuestionQuestionToken) return [node, of(node.left)];
+    if (node.operatorToken.kind === ts.SyntaxKind.QuestionQuestionToken)
+      return [node, of(node.left)];
   }
   if (ts.isPrefixUnaryExpression(node) && node.operator === ts.SyntaxKind.ExclamationToken)
     return [node, of(node.operand)];
@@ -45,7 +46,8 @@ function replacementOf(node: ts.Node, text: string): readonly [ts.Node, string] 
   if (ts.isExpressionStatement(node)) {
     const { expression } = node;
     const call = ts.isAwaitExpression(expression) ? expression.expression : expression;
-    if (ts.isCallExpression(call) && call.expression.kind !== ts.SyntaxKind.SuperKeyword) return [node, ";"];
+    if (ts.isCallExpression(call) && call.expression.kind !== ts.SyntaxKind.SuperKeyword)
+      return [node, ";"];
   }
   return undefined;
 }
@@ -55,14 +57,23 @@ export function mutantsOf(source: string, text: string): Mutant[] {
   const file = ts.createSourceFile(source, text, ts.ScriptTarget.Latest, true);
   const found: Mutant[] = [];
   const visit = (node: ts.Node): void => {
-    if (ts.isTypeNode(node) || ts.isInterfaceDeclaration(node) || ts.isImportDeclaration(node)) return;
+    if (ts.isTypeNode(node) || ts.isInterfaceDeclaration(node) || ts.isImportDeclaration(node))
+      return;
     const made = replacementOf(node, text);
-    const isName = ts.isPropertyAssignment(node.parent ?? node) && node.kind === ts.SyntaxKind.TrueKeyword;
+    const isName =
+      ts.isPropertyAssignment(node.parent ?? node) && node.kind === ts.SyntaxKind.TrueKeyword;
     if (made !== undefined && !isName) {
       const [part, replacement] = made;
       const from = part.getStart();
       const line = file.getLineAndCharacterOfPosition(from).line + 1;
-      found.push({ source, line, from, to: part.end, text: replacement, was: text.slice(from, part.end) });
+      found.push({
+        source,
+        line,
+        from,
+        to: part.end,
+        text: replacement,
+        was: text.slice(from, part.end),
+      });
     }
     ts.forEachChild(node, visit);
   };
@@ -94,7 +105,9 @@ export async function tryMutants(
   const sources = git(repository, "ls-tree", "-r", "--name-only", commit, folder)
     .split("\n")
     .filter((path) => path.endsWith(".ts"));
-  const all = sources.flatMap((path) => mutantsOf(path, git(repository, "show", `${commit}:${path}`)));
+  const all = sources.flatMap((path) =>
+    mutantsOf(path, git(repository, "show", `${commit}:${path}`)),
+  );
   await inTurn(sample(all, count, seed), { repository, commit, jobs }, async (trial, mutant) => {
     const path = join(trial.folder, mutant.source);
     const text = readFileSync(path, "utf8");

@@ -12,7 +12,9 @@ interface Fix {
 }
 
 function fixesOf(repository: string, commit: string): Fix[] {
-  const log = git(repository, "log", "--format=%H %s", "-E", "--grep=^fix", commit).trim().split("\n");
+  const log = git(repository, "log", "--format=%H %s", "-E", "--grep=^fix", commit)
+    .trim()
+    .split("\n");
   return log.flatMap((line): Fix[] => {
     const hash = line.slice(0, 40);
     const changed = git(repository, "show", "--format=", "--name-only", hash).trim().split("\n");
@@ -39,7 +41,8 @@ export async function tryReversedFixes(
     const nearest = fix.tests.filter((path) => git(trial.folder, "ls-files", path) !== "");
     const folders = [...new Set(fix.sources.flatMap(testsFor))];
     const isCaught =
-      (nearest.length > 0 && (await trial.fails(nearest, workers))) || (await trial.fails(folders, workers));
+      (nearest.length > 0 && (await trial.fails(nearest, workers))) ||
+      (await trial.fails(folders, workers));
     git(trial.folder, "checkout", "--quiet", "--", ".");
     onRow(partOf(fix.sources[0] ?? ""), isCaught, `${fix.hash.slice(0, 8)} ${fix.subject}`);
   });

@@ -57,7 +57,8 @@ export class Trial {
   /** Runs the tests until the first fails. Resolves with whether one did. */
   async fails(tests: readonly string[], workers: number): Promise<boolean> {
     const there = tests.filter(
-      (path) => existsSync(join(this.folder, path)) || existsSync(join(this.folder, `${path}.test.ts`)),
+      (path) =>
+        existsSync(join(this.folder, path)) || existsSync(join(this.folder, `${path}.test.ts`)),
     );
     const vitest = join(this.folder, "node_modules/vitest/vitest.mjs");
     const options = [

@@ -76,10 +76,17 @@ export async function againstAjv({ name, path }: PublishedDocument): Promise<Com
 function ajvOf(root: object): (pointer: string) => ((value: unknown) => boolean) | string {
   // Ajv knows `nullable` of OpenAPI 3.0, which has no meaning here any more, and reads `$schema` of a whole document.
   const own = JSON.parse(
-    JSON.stringify(root, (key, value) => (key === "nullable" && value === true ? undefined : value)),
+    JSON.stringify(root, (key, value) =>
+      key === "nullable" && value === true ? undefined : value,
+    ),
   );
   delete own.$schema;
-  const options = { strict: false, logger: false, validateSchema: false, ownProperties: true } as const;
+  const options = {
+    strict: false,
+    logger: false,
+    validateSchema: false,
+    ownProperties: true,
+  } as const;
   const ajv = new Ajv2020({ ...options, code: { regExp: patternOf } });
   addFormats.default(ajv, { formats: [...FORMATS] });
   ajv.addSchema(own, "document");

@@ -62,7 +62,8 @@ export const KNOWN_REASONS: Readonly<Record<string, Readonly<Record<string, stri
       {
         cookies_form_nonExploded: fragment,
         cookies_form_exploded: fragment,
-        form_data_deepObject_exploded: "the style deepObject is not defined for the text `primitive`",
+        form_data_deepObject_exploded:
+          "the style deepObject is not defined for the text `primitive`",
       },
     ]),
   ),

@@ -116,7 +116,12 @@ interface Message {
 /** What the compiler says with the options of this repository, by the number of the document. */
 function compile(folder: string): ReadonlyMap<number, readonly Message[]> {
   const compilerOptions = { paths: { bivariant: [join(ROOT, "src/index.ts")] }, noEmit: true };
-  const config = { extends: join(ROOT, "tsconfig.json"), compilerOptions, include: ["*/*.ts"], exclude: [] };
+  const config = {
+    extends: join(ROOT, "tsconfig.json"),
+    compilerOptions,
+    include: ["*/*.ts"],
+    exclude: [],
+  };
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
   const args = [join(ROOT, "node_modules/typescript-7/bin/tsc"), "-p", folder, "--pretty", "false"];
@@ -138,15 +143,18 @@ function compile(folder: string): ReadonlyMap<number, readonly Message[]> {
 async function resultOf(prepared: Prepared, messages: readonly Message[]): Promise<DocumentResult> {
   const { published, folder, refusal, document, operations, notCalled, untyped } = prepared;
   const { name, path, version } = published;
-  const [format = ""] = /\b(?:openapi|swagger)["']?\s*:\s*["']?[\d.]+/.exec(readFileSync(path, "utf8")) ?? [];
+  const [format = ""] =
+    /\b(?:openapi|swagger)["']?\s*:\s*["']?[\d.]+/.exec(readFileSync(path, "utf8")) ?? [];
   const shown = { document: name, version, format: format.replace(/["':]/g, "") };
   const whole: Failure[] = refusal === undefined ? [] : [{ at: name, reason: refusal }];
   const reasons = new Map(notCalled);
   const lines = existingLines(folder, document);
   for (const { file, line, text } of messages) {
-    const called = file === "calls.ts" ? /^ {4}("(?:[^"\\]|\\.)*"): /.exec(lines[line - 1] ?? "") : undefined;
+    const called =
+      file === "calls.ts" ? /^ {4}("(?:[^"\\]|\\.)*"): /.exec(lines[line - 1] ?? "") : undefined;
     const id: unknown = called?.[1] && JSON.parse(called[1]);
-    if (typeof id === "string") reasons.set(id, `its arguments have not the documented type: ${text}`);
+    if (typeof id === "string")
+      reasons.set(id, `its arguments have not the documented type: ${text}`);
     else whole.push({ at: `${name}, ${file}:${line}`, reason: text });
   }
   if (document !== undefined) {
@@ -166,12 +174,20 @@ async function resultOf(prepared: Prepared, messages: readonly Message[]): Promi
     const at = document?.positionOf(document.origins.before(pointer));
     return [{ operation: id, at: `${document?.file}:${at}`, reason, known: known[id] }];
   });
-  const stale = Object.keys(known).filter((id) => !failures.some(({ operation }) => operation === id));
+  const stale = Object.keys(known).filter(
+    (id) => !failures.some(({ operation }) => operation === id),
+  );
   for (const id of stale)
     whole.push({ at: name, reason: `${id} is a known failure, but it makes a round trip` });
   const roundTrips = operations.length - failures.length;
   const cast = untyped.filter((id) => failures.every(({ operation }) => operation !== id)).length;
-  return { ...shown, operations: operations.length, roundTrips, cast, failures: [...whole, ...failures] };
+  return {
+    ...shown,
+    operations: operations.length,
+    roundTrips,
+    cast,
+    failures: [...whole, ...failures],
+  };
 }
 
 function existingLines(folder: string, document: Document | undefined): readonly string[] {
@@ -206,13 +222,21 @@ async function callAll(
   try {
     const credentials = [serviceAccount(account)];
     const validate = validator("strict", schemas);
-    const options = { tenantId: "acme", variant: "B", credentials, validate, maxRetries: 0 } as const;
+    const options = {
+      tenantId: "acme",
+      variant: "B",
+      credentials,
+      validate,
+      maxRetries: 0,
+    } as const;
     const calls = callsOf(await connect({ ...options, baseUrl: url, api: api as never }));
     for (const { id } of operations) {
       const call = calls[id];
       const reason = call && (await reasonOf(call));
       if (reason === undefined || reasons.has(id)) continue;
-      const refusal = emulator.customerLog.last({ requestId: emulator.journal.last({ operation: id })?.id });
+      const refusal = emulator.customerLog.last({
+        requestId: emulator.journal.last({ operation: id })?.id,
+      });
       const why = refusal === undefined ? "" : ` (${refusal.expected}: ${refusal.actual})`;
       reasons.set(id, reason + why);
     }

@@ -1,7 +1,16 @@
 // Writes a module that calls every operation of a document, with arguments from the samples of the document.
-import { atPointer, type Document, follow, walkDocument } from "../../src/generate/document/document.js";
+import {
+  atPointer,
+  type Document,
+  follow,
+  walkDocument,
+} from "../../src/generate/document/document.js";
 import { isObject, type JsonObject } from "../../src/generate/document/source-file.js";
-import { isFile as isFileSchema, isNeeded, isParameter } from "../../src/generate/emit/call-types.js";
+import {
+  isFile as isFileSchema,
+  isNeeded,
+  isParameter,
+} from "../../src/generate/emit/call-types.js";
 import type { Operation } from "../../src/generate/operations/list-operations.js";
 import {
   type Body,
@@ -71,7 +80,8 @@ function initOf(document: Document, open: Document, operation: Operation): Text 
   for (const parameter of operation.parameters.filter(isParameter)) {
     const value = parameterValue(document, operation, parameter);
     length += parameter.name.length + encodeURIComponent(JSON.stringify(value) ?? "").length;
-    const isLeftOut = value === undefined || !isWritable(parameter, value) || length > LONGEST_QUERY;
+    const isLeftOut =
+      value === undefined || !isWritable(parameter, value) || length > LONGEST_QUERY;
     if (isLeftOut && !isNeeded("B", parameter)) continue;
     if (value === undefined)
       return { reason: `no value is found for the parameter ${parameter.name}; give an example` };
@@ -109,7 +119,11 @@ function rangeMember(range: string): string {
 }
 
 /** An example of the parameter that its schema allows, else a sample. Undefined if nothing is found. */
-function parameterValue(document: Document, { path, source }: Operation, wanted: Parameter): unknown {
+function parameterValue(
+  document: Document,
+  { path, source }: Operation,
+  wanted: Parameter,
+): unknown {
   const item = follow(document, Object(document.root.paths)[path], "").value;
   for (const list of [source.parameters, Object(item).parameters]) {
     for (const entry of Array.isArray(list) ? list : []) {
@@ -118,7 +132,8 @@ function parameterValue(document: Document, { path, source }: Operation, wanted:
       const [media = value] = Object.values(Object(value.content)).filter(isObject);
       const [example] = wanted.required ? examplesIn(document, media) : [];
       // What several schemas of a oneOf allow is refused by the validator, but a server may well take the example.
-      const found = exampleOf(document, media) ?? sampled(document, media.schema, "text") ?? example;
+      const found =
+        exampleOf(document, media) ?? sampled(document, media.schema, "text") ?? example;
       // An empty list is a parameter that is not sent.
       if (!Array.isArray(found) || found.length > 0) return found;
       const item = sampled(document, mergedSchema(document, media.schema).items, "text");
@@ -154,8 +169,13 @@ function described(document: Document, schema: unknown, value: unknown): unknown
     const items = parts.find((part) => part.items !== undefined)?.items;
     return value.map((one) => described(document, items, one));
   }
-  const tags = parts.map(({ discriminator }) => [String(Object(discriminator).propertyName), {}] as const);
-  const properties = new Map([...tags, ...parts.flatMap((part) => Object.entries(Object(part.properties)))]);
+  const tags = parts.map(
+    ({ discriminator }) => [String(Object(discriminator).propertyName), {}] as const,
+  );
+  const properties = new Map([
+    ...tags,
+    ...parts.flatMap((part) => Object.entries(Object(part.properties))),
+  ]);
   const isOpen = parts.some((part) => part.patternProperties || part.additionalProperties);
   if (!isObject(value) || parts.every((part) => part.properties === undefined)) return value;
   const members = Object.entries(value).filter(([name]) => isOpen || properties.has(name));
@@ -168,7 +188,9 @@ function described(document: Document, schema: unknown, value: unknown): unknown
 function partsOf(document: Document, schema: unknown): JsonObject[] {
   const { value } = follow(document, schema, "");
   if (!isObject(value)) return [];
-  const others = [value.allOf, value.oneOf, value.anyOf].flatMap((list) => (Array.isArray(list) ? list : []));
+  const others = [value.allOf, value.oneOf, value.anyOf].flatMap((list) =>
+    Array.isArray(list) ? list : [],
+  );
   return [value, ...others.flatMap((other) => partsOf(document, other))];
 }
 
@@ -201,7 +223,10 @@ function withoutEmptyLists(document: Document, schema: unknown, value: JsonObjec
   const { properties } = mergedSchema(document, schema);
   const members = Object.entries(value).map(([name, member]) => {
     if (!Array.isArray(member) || member.length > 0) return [name, member];
-    return [name, [sampled(document, mergedSchema(document, Object(properties)[name]).items, "text")]];
+    return [
+      name,
+      [sampled(document, mergedSchema(document, Object(properties)[name]).items, "text")],
+    ];
   });
   return Object.fromEntries(members);
 }
@@ -214,7 +239,9 @@ function formOf(document: Document, { media, encoding }: Body, value: JsonObject
     const isList = own.type === "array";
     const [type] = encoding[name]?.contentType?.split(",") ?? [];
     const file =
-      type === undefined ? blob : `new Blob(["bytes"], { type: ${JSON.stringify(rangeMember(type))} })`;
+      type === undefined
+        ? blob
+        : `new Blob(["bytes"], { type: ${JSON.stringify(rangeMember(type))} })`;
     const isFile = isFileSchema(isList ? mergedSchema(document, own.items) : own, type);
     return `${JSON.stringify(name)}: ${isFile ? (isList ? `[${file}]` : file) : JSON.stringify(member)}`;
   });

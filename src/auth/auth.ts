@@ -123,7 +123,13 @@ class HeldToken {
 
   constructor({ value, expiresAt, issuedAt, tenant, operator, roles }: AccessTokenFields) {
     this.#value = value;
-    const rest: Required<Omit<AccessTokenFields, "value">> = { expiresAt, issuedAt, tenant, operator, roles };
+    const rest: Required<Omit<AccessTokenFields, "value">> = {
+      expiresAt,
+      issuedAt,
+      tenant,
+      operator,
+      roles,
+    };
     Object.freeze(Object.assign(this, withoutUndefined(rest)));
   }
 
@@ -189,11 +195,22 @@ interface CallEvent extends EventContext {
  */
 export type ServiceEvent =
   /** A detection ended with a verdict. */
-  | (Omit<EndEvent, "variant"> & { readonly type: "variant_detected"; readonly detection: Detection })
+  | (Omit<EndEvent, "variant"> & {
+      readonly type: "variant_detected";
+      readonly detection: Detection;
+    })
   /** A token request is about to be signed, if need be, and sent. */
-  | (EventContext & { readonly type: "token_requested"; readonly clientId: string; readonly attempt: number })
+  | (EventContext & {
+      readonly type: "token_requested";
+      readonly clientId: string;
+      readonly attempt: number;
+    })
   /** A token request, with its waits and retries, ended: a new token is held. */
-  | (EndEvent & { readonly type: "token_renewed"; readonly clientId: string; readonly expiresAt: number })
+  | (EndEvent & {
+      readonly type: "token_renewed";
+      readonly clientId: string;
+      readonly expiresAt: number;
+    })
   /** A token request, with its waits and retries, ended without a token. */
   | (FailureEvent & { readonly type: "token_failed"; readonly clientId: string })
   /** A token near its expiry was served while a new one is requested. */
@@ -209,7 +226,11 @@ export type ServiceEvent =
       readonly retryAt: number;
     })
   /** The server's clock is ahead of this machine's by `offsetMs`, plus or minus `errorMs`. */
-  | (EventContext & { readonly type: "clock_off"; readonly offsetMs: number; readonly errorMs: number })
+  | (EventContext & {
+      readonly type: "clock_off";
+      readonly offsetMs: number;
+      readonly errorMs: number;
+    })
   /** The answer names another tenant than the requested one. */
   | (EventContext & { readonly type: "tenant_differs"; readonly tenant: string })
   /** A field that Variant B does not show has an odd value and counts as absent. `issue` holds no value. */
@@ -291,16 +312,30 @@ export function emitter(
   return (requestId = newRequestId()) => ({
     requestId,
     emit: (body) =>
-      emit(onEvent, { ...body, variant, baseUrl, tenantId, requestId, at: clock.now() } as ServiceEvent),
+      emit(onEvent, {
+        ...body,
+        variant,
+        baseUrl,
+        tenantId,
+        requestId,
+        at: clock.now(),
+      } as ServiceEvent),
   });
 }
 
 /** The event for a store that failed. The message of the error behind a StoreError may hold a password and is left out. */
 export function storeFailed(error: unknown): EventBody {
   // Any other error is from reading the stored text, which its message may quote.
-  const own = isStoreError(error) ? { code: error.code, message: error.message } : { code: "store_corrupt" };
-  const fault = Object(isStoreError(error) ? error.cause : error) as Record<"code" | "name", unknown>;
-  const reason = [fault.code, fault.name].find((text) => typeof text === "string" && /^\w{1,40}$/.test(text));
+  const own = isStoreError(error)
+    ? { code: error.code, message: error.message }
+    : { code: "store_corrupt" };
+  const fault = Object(isStoreError(error) ? error.cause : error) as Record<
+    "code" | "name",
+    unknown
+  >;
+  const reason = [fault.code, fault.name].find(
+    (text) => typeof text === "string" && /^\w{1,40}$/.test(text),
+  );
   return { type: "store_failed", ...own, ...(typeof reason === "string" && { reason }) };
 }
 
@@ -308,7 +343,10 @@ export function storeFailed(error: unknown): EventBody {
 const faulty = /* @__PURE__ */ new WeakSet<object>();
 
 /** Calls a listener. Its errors, thrown or rejected, must not fail the caller; the first one is shown. */
-export function emit<E = ServiceEvent>(onEvent: ((event: E) => unknown) | undefined, event: E): void {
+export function emit<E = ServiceEvent>(
+  onEvent: ((event: E) => unknown) | undefined,
+  event: E,
+): void {
   if (onEvent === undefined) return;
   try {
     const result = onEvent(event);

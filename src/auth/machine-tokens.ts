@@ -1,5 +1,10 @@
 /** `createAuth`, and the tokens of a machine credential, from the store if it has one, otherwise from the endpoint. */
-import { type AuthOptions, ownAuthNames, resolveAuthOptions, type TargetOptions } from "../client-options.js";
+import {
+  type AuthOptions,
+  ownAuthNames,
+  resolveAuthOptions,
+  type TargetOptions,
+} from "../client-options.js";
 import { deadlineIn } from "../clock.js";
 import {
   codeOf,
@@ -95,12 +100,20 @@ class MachineTokenSource implements TokenSource {
     this.#backoff.check(prepared.fingerprint);
     // A background renewal makes one attempt, so that nothing keeps running after the program has ended.
     const deadline = deadlineIn(isBackground ? 0 : options.retryDeadlineMs, options.clock);
-    const run = { prepared, deadline, attempts: 0, faults: 0, otherClock: undefined, wasInBounds: false };
+    const run = {
+      prepared,
+      deadline,
+      attempts: 0,
+      faults: 0,
+      otherClock: undefined,
+      wasInBounds: false,
+    };
     try {
       return await this.#request(run, renewal);
     } catch (error) {
       const isForNow = isRateLimitedError(error) || isTransportError(error);
-      if (isForNow && isNewer(stored, renewal) && options.clock.now() < stored.expiresAt) return stored;
+      if (isForNow && isNewer(stored, renewal) && options.clock.now() < stored.expiresAt)
+        return stored;
       throw error;
     }
   }
@@ -136,7 +149,9 @@ class MachineTokenSource implements TokenSource {
     if (run.attempts > 0) run.prepared = await this.#prepare();
     const { prepared } = run;
     // With the mark in the key, processes whose keys differ have refusals of their own.
-    const refusalKey = shared.isShared ? [...this.#key("refusal", prepared), await markOf(prepared)] : [];
+    const refusalKey = shared.isShared
+      ? [...this.#key("refusal", prepared), await markOf(prepared)]
+      : [];
     let isRefusalShared = false;
     if (shared.isShared) {
       const [stored, refusal] = await Promise.all([
@@ -163,7 +178,8 @@ class MachineTokenSource implements TokenSource {
       return step;
     } catch (cause) {
       if (signal?.aborted) throw cause;
-      if (!(cause instanceof TokenRequestError || cause instanceof UnexpectedResponseError)) throw cause;
+      if (!(cause instanceof TokenRequestError || cause instanceof UnexpectedResponseError))
+        throw cause;
       const retryAt = this.#backoff.refused(round, prepared.fingerprint);
       // Stored before it is explained, because all callers may leave meanwhile.
       this.#backoff.keep(cause);
@@ -206,7 +222,8 @@ class MachineTokenSource implements TokenSource {
     if (answer === undefined || answer.status >= 500) {
       const askedMs = answer && parseRetryAfterMs(answer.headers, answer.receivedAt);
       const waitMs = retryWaitMs(askedMs, run.faults++, options.clock);
-      if (!isBackground && run.faults <= mostFaultRetries && waitMs <= run.deadline()) return { waitMs };
+      if (!isBackground && run.faults <= mostFaultRetries && waitMs <= run.deadline())
+        return { waitMs };
     }
     if (reply instanceof TransportError) throw reply;
     if (reply.answer.status === 429) return { waitMs: 0 };
@@ -234,7 +251,8 @@ class MachineTokenSource implements TokenSource {
    * out of its bounds, and our own if the server's was applied and has not been accepted so far.
    */
   #otherClock(reply: TokenReply, refusal: TokenRequestError): "server" | "own" | undefined {
-    if (refusal.error !== "invalid_client" || reply.sent.issuedAtSeconds === undefined) return undefined;
+    if (refusal.error !== "invalid_client" || reply.sent.issuedAtSeconds === undefined)
+      return undefined;
     const { serverClock } = this.#context.state;
     if (serverClock.isTooFarOff) return undefined;
     if (mayBeOutOfBounds(this.#context, reply)) return "server";
@@ -261,7 +279,11 @@ class MachineTokenSource implements TokenSource {
 
   #readToken(prepared: PreparedCredential, emit: Emit): Promise<AccessToken | undefined> {
     const { shared, options } = this.#context;
-    return shared.read(this.#key("token", prepared), (json) => parseToken(json, options.clock.now()), emit);
+    return shared.read(
+      this.#key("token", prepared),
+      (json) => parseToken(json, options.clock.now()),
+      emit,
+    );
   }
 
   #key(kind: "token" | "refusal", { clientId }: PreparedCredential): SharedKey {
@@ -279,7 +301,8 @@ function isNewer(stored: AccessToken | undefined, renewal: Renewal): stored is A
 function parseToken(json: unknown, now: number): AccessToken {
   const { value, expiresAt, issuedAt, ...rest } = Object(json);
   const isToken = value !== "" && typeof value === "string" && typeof expiresAt === "number";
-  if (!isToken || typeof issuedAt !== "number") throw new TypeError("The stored value is not a token.");
+  if (!isToken || typeof issuedAt !== "number")
+    throw new TypeError("The stored value is not a token.");
   // A token of the future is from a process whose clock is ahead. Its lifetime must not grow by that, and its age is
   // unknown: it may have been stored long before this process reads it.
   const aheadMs = Math.max(issuedAt - now, 0);
@@ -315,7 +338,9 @@ export interface CreateAuthOptions<V extends Variant = Variant> extends AuthOpti
  * const auth = createAuth({ baseUrl, tenantId: "acme", credential: servicePlugin({ clientId, privateKey }) });
  * const { value } = await auth.getAccessToken();
  */
-export function createAuth<V extends Variant>(options: CreateAuthOptions<V>): Auth & { readonly variant: V } {
+export function createAuth<V extends Variant>(
+  options: CreateAuthOptions<V>,
+): Auth & { readonly variant: V } {
   const names: NamesOf<CreateAuthOptions> = ownAuthNames;
   const driver = driverOf(requireOptions("createAuth", options, names).credential);
   const { variant } = options.credential;

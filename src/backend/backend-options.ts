@@ -118,7 +118,11 @@ export interface Settings {
   readonly findDeployment: Deployments["find"];
   readonly checkLogin: Deployments["checkLogin"];
   readonly path: string;
-  readonly session: { readonly cookie: boolean; readonly lifetimeMs: number; readonly idleMs: number };
+  readonly session: {
+    readonly cookie: boolean;
+    readonly lifetimeMs: number;
+    readonly idleMs: number;
+  };
   readonly store: TokenStore;
   /** Whether the option `store` is set. Otherwise sessions are in the memory of this process. */
   readonly hasOwnStore: boolean;
@@ -146,7 +150,9 @@ const optionsSchema = z.looseObject({
     )
     .default("/auth"),
   publicUrl: text.optional(),
-  origins: z.array(text, 'must be an array of origins such as ["https://planner.example"]').default([]),
+  origins: z
+    .array(text, 'must be an array of origins such as ["https://planner.example"]')
+    .default([]),
   session: z
     .object(
       {
@@ -223,7 +229,15 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
     return origin;
   };
   const publicOrigin = publicUrl === undefined ? undefined : parseOrigin("publicUrl")(publicUrl);
-  const checked = { ...options, path, allowInsecureHttp, publicOrigin, clock, timeoutMs, hasOwnFetch };
+  const checked = {
+    ...options,
+    path,
+    allowInsecureHttp,
+    publicOrigin,
+    clock,
+    timeoutMs,
+    hasOwnFetch,
+  };
   const deployments = parseDeployments(options.deployments, checked);
   return {
     path,

@@ -121,7 +121,13 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
   );
   const sessions = new Sessions(settings, people);
   const logins = new PendingLogins(settings);
-  const context: Context = { settings, people, sessions, logins, limited: exchangeLimits(settings) };
+  const context: Context = {
+    settings,
+    people,
+    sessions,
+    logins,
+    limited: exchangeLimits(settings),
+  };
 
   const answer = (error: unknown, route: string, asPage = false): Response => {
     const shown = reportedAnswer(error, route, settings);
@@ -145,7 +151,8 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
       };
       return new Response(null, { status: 204, headers });
     }
-    if (request.method !== method) throw new Refusal("method_not_allowed", { headers: { allow: method } });
+    if (request.method !== method)
+      throw new Refusal("method_not_allowed", { headers: { allow: method } });
     // Browsers send `Origin` with every POST (Fetch standard, section 3.2); a sandboxed page sends "null".
     if (method === "POST" && !isAllowed) throw originRefused(origin, request, settings);
     return route.answer(request, context);
@@ -178,7 +185,15 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
       const { session } = await sessions.ofRequest(asWebRequest(request));
       await people.of(session);
       const { variant, tenantId, baseUrl, operator, roles, expiresAt } = session;
-      return { variant, tenantId, baseUrl, operator, roles, expiresAt, stateKey: stateKeyOf(session) };
+      return {
+        variant,
+        tenantId,
+        baseUrl,
+        operator,
+        roles,
+        expiresAt,
+        stateKey: stateKeyOf(session),
+      };
     },
     answer(error: unknown): Response {
       people.endRefused(error);
@@ -231,5 +246,10 @@ function withHeaders(response: Response, headers: Readonly<Record<string, string
  */
 function stateKeyOf({ variant, operator, baseUrl, tenantId, person }: SessionSubject): string {
   if (operator === undefined) return JSON.stringify(["session", person]);
-  return JSON.stringify([variant === "A" ? "operator" : "person", baseUrl, tenantId, operator.userId]);
+  return JSON.stringify([
+    variant === "A" ? "operator" : "person",
+    baseUrl,
+    tenantId,
+    operator.userId,
+  ]);
 }

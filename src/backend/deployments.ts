@@ -169,9 +169,12 @@ function areLoginsDistinct(
     const { redirectUri, issuer } = settings ?? {};
     // This is checked now, because at the first login only the person would see the error.
     if (redirectUri !== undefined) requireOwnRedirectUri(redirectUri, publicOrigin);
-    const url = redirectUri ?? defaultRedirectUri(publicOrigin ?? "https://unknown.invalid", path, tenantId);
+    const url =
+      redirectUri ?? defaultRedirectUri(publicOrigin ?? "https://unknown.invalid", path, tenantId);
     const origin = redirectUri === undefined ? publicOrigin : new URL(url).origin;
-    return [{ isKnown: settings !== undefined, route: callbackRoute(url, path), origin, baseUrl, issuer }];
+    return [
+      { isKnown: settings !== undefined, route: callbackRoute(url, path), origin, baseUrl, issuer },
+    ];
   });
   const known = logins.filter(({ isKnown }) => isKnown);
   const mayBeEqual = (one = "", other = "") => one === "" || other === "" || one === other;
@@ -202,7 +205,10 @@ function matches(deployment: BackendDeployment, { purpose, ...fields }: Deployme
   );
 }
 
-function isWellFormed({ tenantId, hostOrigin }: DeploymentQuery, options: DeploymentOptions): boolean {
+function isWellFormed(
+  { tenantId, hostOrigin }: DeploymentQuery,
+  options: DeploymentOptions,
+): boolean {
   if (hostOrigin !== undefined && originOf(hostOrigin, options.allowInsecureHttp) !== hostOrigin)
     return false;
   try {
@@ -222,17 +228,24 @@ function parseList(given: unknown, options: DeploymentOptions): readonly Backend
     ...(login ? [tenantId] : []),
   ]);
   if (new Set(names).size === names.length) return list;
-  const twice = "two launches with the same hostOrigin and tenantId, or two logins with the same tenantId";
+  const twice =
+    "two launches with the same hostOrigin and tenantId, or two logins with the same tenantId";
   throw invalidOption("deployments", `must not hold ${twice}`);
 }
 
-function parseDeployment(given: unknown, options: DeploymentOptions, where: string): BackendDeployment {
+function parseDeployment(
+  given: unknown,
+  options: DeploymentOptions,
+  where: string,
+): BackendDeployment {
   const invalid = (problem: string) =>
     invalidOption("deployments", `must hold valid deployments: ${problem}`);
   const parsed = deploymentSchema.safeParse(given, { error: unknownMembers });
   if (!parsed.success)
     throw invalid(
-      parsed.error.issues.map(({ path, message }) => `${[where, ...path].join(".")} ${message}`).join("; "),
+      parsed.error.issues
+        .map(({ path, message }) => `${[where, ...path].join(".")} ${message}`)
+        .join("; "),
     );
   const { tenantId, baseUrl, hostOrigin } = parsed.data;
   if (hostOrigin !== undefined && originOf(hostOrigin, options.allowInsecureHttp) !== hostOrigin)
@@ -262,7 +275,10 @@ function requireOwnRedirectUri(redirectUri: string, own: string | undefined): vo
   const { origin, pathname } = new URL(redirectUri);
   const must = "must hold logins whose redirectUri";
   if (!/\/callback(?:\/|$)/.test(pathname))
-    throw invalidOption("deployments", `${must} has a path that ends with /callback or continues below it`);
+    throw invalidOption(
+      "deployments",
+      `${must} has a path that ends with /callback or continues below it`,
+    );
   if (own !== undefined && origin !== own)
     throw invalidOption(
       "deployments",

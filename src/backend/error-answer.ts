@@ -66,8 +66,14 @@ const refusals = {
   body_too_large: [413, "The body is too large. Send at most 64 KiB."],
   body_timeout: [408, "The body did not arrive in time. Send it at once."],
   request_invalid: [400, "The body is invalid. Send a JSON object in UTF-8."],
-  cookies_too_large: [431, "The cookies are too large. Clear the cookies of this site, and try again."],
-  origin_refused: [403, "This origin is not accepted. Set the backend's publicUrl (proxy) or origins."],
+  cookies_too_large: [
+    431,
+    "The cookies are too large. Clear the cookies of this site, and try again.",
+  ],
+  origin_refused: [
+    403,
+    "This origin is not accepted. Set the backend's publicUrl (proxy) or origins.",
+  ],
   login_not_configured: [
     404,
     "This backend has no login. Pass login: false to startSession, and open the page from the host application.",
@@ -77,8 +83,14 @@ const refusals = {
     "Name the tenant, as in login?tenant=acme (the option tenant of startSession), or pass login: false for a page that is only launched.",
   ],
   tenant_unknown: [404, "No login is possible for this tenant."],
-  login_unconfirmed: [403, "Another site led here. Log in only if you want to use this application."],
-  return_to_refused: [400, "return_to must lead to a page of the application, in at most 2048 characters."],
+  login_unconfirmed: [
+    403,
+    "Another site led here. Log in only if you want to use this application.",
+  ],
+  return_to_refused: [
+    400,
+    "return_to must lead to a page of the application, in at most 2048 characters.",
+  ],
   person_unknown: [
     409,
     "The service does not name the person of this session, so the person's other sessions cannot be found. Log out without everywhere.",
@@ -163,12 +175,18 @@ function answerFor(error: unknown, now: number): ErrorAnswer {
   }
   if (isRateLimitedError(error) || (isApiError(error) && error.code === "api_rate_limited")) {
     const { retryAt } = error;
-    const headers = retryAt && { "retry-after": String(Math.max(1, Math.ceil((retryAt - now) / 1_000))) };
+    const headers = retryAt && {
+      "retry-after": String(Math.max(1, Math.ceil((retryAt - now) / 1_000))),
+    };
     const message = "Too many requests were sent to the service. Try again later.";
     return { status: 503, code: "rate_limited", message, ...(headers && { headers }) };
   }
   if (isApiError(error) && error.code === "api_forbidden")
-    return { status: 403, code: error.code, message: "The service does not allow this operator to do that." };
+    return {
+      status: 403,
+      code: error.code,
+      message: "The service does not allow this operator to do that.",
+    };
   if (isApiError(error))
     return { status: 502, code: error.code, message: "The service did not do what it was asked." };
   const noToken = "The service did not issue a token. Tell the administrator of this application.";
@@ -176,10 +194,18 @@ function answerFor(error: unknown, now: number): ErrorAnswer {
     return { status: 502, code: "exchange_failed", message: noToken };
   if (isTransportError(error)) {
     const next = error.retryable ? "Try again." : "Look what it did before you try again.";
-    return { status: 503, code: "service_unreachable", message: `The service did not answer. ${next}` };
+    return {
+      status: 503,
+      code: "service_unreachable",
+      message: `The service did not answer. ${next}`,
+    };
   }
   if (isStoreError(error))
-    return { status: 503, code: "store_unavailable", message: "The session store failed. Try again." };
+    return {
+      status: 503,
+      code: "store_unavailable",
+      message: "The session store failed. Try again.",
+    };
   return { status: 500, code: "backend_failed", message: "The backend failed. Its log says why." };
 }
 

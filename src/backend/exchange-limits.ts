@@ -51,7 +51,8 @@ export function exchangeLimits({ clock, clientKey }: Settings): LimitedExchange 
     const client = key === undefined ? none : clients.get(`${deployment} ${key}`, () => none);
     const counts = running.get(deployment) ?? { here: 0, away: 0 };
     const waitMs = client.leftMs() - (mostRefused - 1) * forgivenMs;
-    const isFull = counts.here >= mostAtOnce || counts.away >= mostAway || client.running >= mostOfOneClient;
+    const isFull =
+      counts.here >= mostAtOnce || counts.away >= mostAway || client.running >= mostOfOneClient;
     if (waitMs > 0 || isFull) {
       const headers = { "retry-after": String(Math.max(1, Math.ceil(waitMs / 1_000))) };
       throw new Refusal("rate_limited", { headers });
@@ -65,7 +66,11 @@ export function exchangeLimits({ clock, clientKey }: Settings): LimitedExchange 
         if (counts.here + counts.away === 0) running.delete(deployment);
       });
     try {
-      return await delayingRefusals(clock, (error) => codeOf(error) === "launch_refused", exchanged);
+      return await delayingRefusals(
+        clock,
+        (error) => codeOf(error) === "launch_refused",
+        exchanged,
+      );
     } catch (error) {
       // This is after the delay too, so that what a client may still ask does not name the customers either.
       if (counted.includes(codeOf(error)))

@@ -32,14 +32,18 @@ export class LoginSeal {
     const key = await this.#key();
     if (key === undefined) return undefined;
     const currentDate = new Date(this.#settings.clock.now());
-    const algorithms = { keyManagementAlgorithms: ["dir"], contentEncryptionAlgorithms: ["A256GCM"] };
+    const algorithms = {
+      keyManagementAlgorithms: ["dir"],
+      contentEncryptionAlgorithms: ["A256GCM"],
+    };
     const opened = jwtDecrypt(sealed, key, { audience: name, currentDate, ...algorithms });
     return opened.then(({ payload }) => payload.login).catch(() => undefined);
   }
 
   async #key(): Promise<Uint8Array | undefined> {
     const { store, clock } = this.#settings;
-    if (this.#cached !== undefined && clock.now() - this.#cached.readAt < cachedMs) return this.#cached.key;
+    if (this.#cached !== undefined && clock.now() - this.#cached.readAt < cachedMs)
+      return this.#cached.key;
     const found = await store.get(keyName).catch((error: unknown) => {
       if (isStoreError(error) && error.code === "store_corrupt") return undefined;
       throw error;

@@ -83,7 +83,11 @@ export class PendingLogins {
   }
 
   /** Returns the `Set-Cookie` values that keep a login in the browser. */
-  async start(request: Request, started: StartedLogin, returnTo: string): Promise<readonly string[]> {
+  async start(
+    request: Request,
+    started: StartedLogin,
+    returnTo: string,
+  ): Promise<readonly string[]> {
     const sealed = { returnTo, expiresAt: this.#settings.clock.now() + stepMs, started };
     const cookie = await this.#sealed(this.#newName(request), sealed);
     if (cookie.value.length > mostCookieBytes) throw new Refusal("return_to_refused");
@@ -100,7 +104,10 @@ export class PendingLogins {
   }
 
   /** Returns this browser's login (RFC 6749 section 10.12), else the page of another, for an error. */
-  async take(request: Request, state: string | undefined): Promise<TakenLogin | string | undefined> {
+  async take(
+    request: Request,
+    state: string | undefined,
+  ): Promise<TakenLogin | string | undefined> {
     const found = await this.#loginsOf(request);
     if (found.length === 0 && this.#namesOf(request).length > 0) this.#reportUnknown();
     const own = found.find(({ started }) => started && areEqual(state ?? "", started.login.state));
@@ -110,7 +117,9 @@ export class PendingLogins {
       ...started,
       returnTo,
       isLate: this.#settings.clock.now() >= expiresAt,
-      end: async () => [this.#setCookie(request, await this.#sealed(cookie.name, { returnTo, expiresAt }))],
+      end: async () => [
+        this.#setCookie(request, await this.#sealed(cookie.name, { returnTo, expiresAt })),
+      ],
       complete: async (completed) => {
         const now = this.#settings.clock.now();
         const record = { returnTo, expiresAt: now + stepMs };
@@ -178,7 +187,10 @@ export class PendingLogins {
   }
 
   async #sealed(name: string, login: LoginRecord): Promise<LoginCookie> {
-    return { name, value: await this.#seal.seal(name, login, this.#settings.clock.now() + rememberedMs) };
+    return {
+      name,
+      value: await this.#seal.seal(name, login, this.#settings.clock.now() + rememberedMs),
+    };
   }
 
   async #loginsOf(request: Request): Promise<readonly FoundLogin[]> {
@@ -197,7 +209,10 @@ export class PendingLogins {
   }
 
   /** Returns the login with the page's mark, or without a mark the latest login, if all are of one tenant. */
-  async #completedOf(request: Request, { mark, tenantId }: WantedLogin): Promise<FoundLogin | undefined> {
+  async #completedOf(
+    request: Request,
+    { mark, tenantId }: WantedLogin,
+  ): Promise<FoundLogin | undefined> {
     const now = this.#settings.clock.now();
     const logins = (await this.#loginsOf(request)).filter(
       ({ returnTo, expiresAt, completed }) =>

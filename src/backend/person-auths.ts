@@ -42,7 +42,12 @@ export interface SessionSubject {
   readonly roles?: readonly { readonly name: string; readonly group?: string }[] | undefined;
 }
 
-export function isSubject({ person, variant, tenantId, baseUrl }: Partial<SessionSubject>): boolean {
+export function isSubject({
+  person,
+  variant,
+  tenantId,
+  baseUrl,
+}: Partial<SessionSubject>): boolean {
   return [person, variant, tenantId, baseUrl].every((field) => typeof field === "string");
 }
 
@@ -67,7 +72,10 @@ interface Held {
 
 export class PersonAuths {
   readonly #settings: Settings;
-  readonly #held: RecentlyUsed<Held> = new RecentlyUsed(10_000, ({ resuming }) => resuming === undefined);
+  readonly #held: RecentlyUsed<Held> = new RecentlyUsed(
+    10_000,
+    ({ resuming }) => resuming === undefined,
+  );
   /** The Auth that made each error saying that the service no longer accepts a token. */
   readonly #refused: WeakMap<object, PersonAuth> = new WeakMap();
 
@@ -118,11 +126,17 @@ export class PersonAuths {
       const answer = await inTime((async () => identify(auth))(), timeoutMs, clock, late);
       const parsed = personSchema.safeParse(answer);
       if (!parsed.success) {
-        const problems = parsed.error.issues.map(({ path, message }) => [...path, message].join(" "));
+        const problems = parsed.error.issues.map(({ path, message }) =>
+          [...path, message].join(" "),
+        );
         throw invalidOption("identify", `must return a person: ${problems.join("; ")}`);
       }
       const { userId, firstname, lastname } = parsed.data;
-      return { userId, ...(firstname != null && { firstname }), ...(lastname != null && { lastname }) };
+      return {
+        userId,
+        ...(firstname != null && { firstname }),
+        ...(lastname != null && { lastname }),
+      };
     } catch (error) {
       const message = "The function identify failed. Its error is the cause.";
       const own = { option: "identify", cause: error, known: [token.value] };
@@ -130,7 +144,9 @@ export class PersonAuths {
         ? error
         : new ConfigurationError("option_invalid", message, own);
       const { variant, baseUrl, tenantId } = auth;
-      throw new Refusal("identify_failed", { cause: locate(failure, { variant, baseUrl, tenantId }) });
+      throw new Refusal("identify_failed", {
+        cause: locate(failure, { variant, baseUrl, tenantId }),
+      });
     }
   }
 
@@ -138,7 +154,10 @@ export class PersonAuths {
   async of(subject: SessionSubject): Promise<PersonAuth> {
     const options = await this.#optionsFor(subject);
     if (options === undefined)
-      throw new SessionError("session_unknown", "The deployment of this session is not configured here.");
+      throw new SessionError(
+        "session_unknown",
+        "The deployment of this session is not configured here.",
+      );
     const auth = await this.#resumed(options);
     if (auth !== undefined) return auth;
     if (subject.variant === "A")
@@ -182,7 +201,12 @@ export class PersonAuths {
   async #optionsFor(subject: SessionSubject): Promise<ResumeAuthOptions | undefined> {
     const { variant, person, tenantId, baseUrl, hostOrigin } = subject;
     const purpose = variant === "A" ? "launch" : "login";
-    const query = { purpose, tenantId, baseUrl, ...(hostOrigin !== undefined && { hostOrigin }) } as const;
+    const query = {
+      purpose,
+      tenantId,
+      baseUrl,
+      ...(hostOrigin !== undefined && { hostOrigin }),
+    } as const;
     const credential = (await this.#settings.findDeployment(query))?.[purpose];
     return credential && { ...this.#settings.auth, baseUrl, tenantId, credential, person };
   }

@@ -21,7 +21,11 @@ export class Records<T extends object> {
   readonly #isWhole: (value: Partial<T>) => boolean;
 
   /** `isWhole` recognises an entry that this version wrote. */
-  constructor({ store, report }: RecordsOptions, kind: string, isWhole: (value: Partial<T>) => boolean) {
+  constructor(
+    { store, report }: RecordsOptions,
+    kind: string,
+    isWhole: (value: Partial<T>) => boolean,
+  ) {
     this.#store = store;
     this.#report = report;
     this.#kind = kind;
@@ -86,8 +90,12 @@ export function randomToken(): string {
 /** Derives it with HMAC-SHA256, so that it need not be stored and does not reveal the session token. */
 export async function csrfTokenOf(sessionToken: string): Promise<string> {
   const algorithm = { name: "HMAC", hash: "SHA-256" };
-  const key = await crypto.subtle.importKey("raw", bytesOf(sessionToken), algorithm, false, ["sign"]);
-  return base64url(new Uint8Array(await crypto.subtle.sign("HMAC", key, bytesOf("bivariant csrf"))));
+  const key = await crypto.subtle.importKey("raw", bytesOf(sessionToken), algorithm, false, [
+    "sign",
+  ]);
+  return base64url(
+    new Uint8Array(await crypto.subtle.sign("HMAC", key, bytesOf("bivariant csrf"))),
+  );
 }
 
 /** Takes the same time however much of the guess is right. */

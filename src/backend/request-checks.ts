@@ -78,7 +78,12 @@ export function readCookie(request: Request, name: string): string | undefined {
 }
 
 /** Makes a value for `Set-Cookie` (RFC 6265bis section 4.1). An age of 0 removes the cookie. */
-export function cookieHeader(name: string, value: string, maxAgeSeconds: number, attributes: string): string {
+export function cookieHeader(
+  name: string,
+  value: string,
+  maxAgeSeconds: number,
+  attributes: string,
+): string {
   return `${name}=${value}; Max-Age=${maxAgeSeconds}; Path=/; HttpOnly${attributes}`;
 }
 
@@ -107,7 +112,10 @@ export const csrfHeader = "x-bivariant-csrf";
 export function bearerToken(request: Request): string {
   const [, token] = /^bearer +(\S.*)$/i.exec(request.headers.get("authorization") ?? "") ?? [];
   if (token === undefined)
-    throw new SessionError("session_missing", "The request names no session. Send it as a bearer token.");
+    throw new SessionError(
+      "session_missing",
+      "The request names no session. Send it as a bearer token.",
+    );
   return token;
 }
 
@@ -126,14 +134,23 @@ export async function guardedCookieToken(request: Request, settings: Settings): 
     throw new SessionError("origin_refused", "Requests from this origin are not accepted.");
   const token = cookieToken(request, settings);
   if (token === undefined)
-    throw new SessionError("session_missing", "The request names no session: its cookie is missing.");
+    throw new SessionError(
+      "session_missing",
+      "The request names no session: its cookie is missing.",
+    );
   const csrf = request.headers.get(csrfHeader);
   if (isSafe && csrf === null) return token;
   if (areEqual(csrf ?? "", await csrfTokenOf(token))) return token;
   // All tabs share the cookie. If another tab replaced the session, this tab must not read the new one.
   if (isSafe)
-    throw new SessionError("session_unknown", "Another session has replaced this one. Start a new session.");
-  throw new SessionError("csrf_refused", `Send the session's CSRF token in the header ${csrfHeader}.`);
+    throw new SessionError(
+      "session_unknown",
+      "Another session has replaced this one. Start a new session.",
+    );
+  throw new SessionError(
+    "csrf_refused",
+    `Send the session's CSRF token in the header ${csrfHeader}.`,
+  );
 }
 
 export async function readJson<S extends z.ZodObject>(
@@ -165,7 +182,8 @@ async function readText(
   { headers, body, signal }: Request,
   { timeoutMs, clock }: Pick<Settings, "timeoutMs" | "clock">,
 ): Promise<string> {
-  if (Number(headers.get("content-length") ?? 0) > longestBodyBytes) throw new Refusal("body_too_large");
+  if (Number(headers.get("content-length") ?? 0) > longestBodyBytes)
+    throw new Refusal("body_too_large");
   // The rest of the body stays unread, and would be taken for the next request.
   const closing = { headers: { connection: "close" } };
   let size = 0;
@@ -185,7 +203,9 @@ async function readText(
   try {
     // The rest is not cancelled, because node:http would then close the connection before the answer.
     const limited = body?.pipeThrough(limit, { signal: end.signal, preventCancel: true });
-    return new TextDecoder("utf-8", { fatal: true }).decode(await new Response(limited).arrayBuffer());
+    return new TextDecoder("utf-8", { fatal: true }).decode(
+      await new Response(limited).arrayBuffer(),
+    );
   } catch (error) {
     if (error instanceof Refusal || isConfigurationError(error)) throw error;
     // The body broke off, was read before, or is not UTF-8.

@@ -58,13 +58,20 @@ export class Sessions {
     this.#records = new Records(
       settings,
       "session",
-      (record) => isSubject(record) && Number.isFinite(record.expiresAt) && Number.isFinite(record.usedAt),
+      (record) =>
+        isSubject(record) && Number.isFinite(record.expiresAt) && Number.isFinite(record.usedAt),
     );
-    this.#persons = new Records(settings, "person", ({ generation }) => typeof generation === "string");
+    this.#persons = new Records(
+      settings,
+      "person",
+      ({ generation }) => typeof generation === "string",
+    );
   }
 
   /** Opens a session under a new token, which thus cannot have been planted (no session fixation). */
-  async open(subject: SessionSubject): Promise<{ readonly token: string; readonly session: SessionRecord }> {
+  async open(
+    subject: SessionSubject,
+  ): Promise<{ readonly token: string; readonly session: SessionRecord }> {
     const token = randomToken();
     const usedAt = this.#settings.clock.now();
     const longest = usedAt + this.#settings.session.lifetimeMs;
@@ -88,7 +95,10 @@ export class Sessions {
     if (now >= this.#endOf(session)) {
       await this.#people.forget(session).catch(this.#settings.report);
       if (session.launchEndsAt !== undefined && now >= session.launchEndsAt)
-        throw new RelaunchRequiredError("launch_expired", "The launch has expired. Open the plugin again.");
+        throw new RelaunchRequiredError(
+          "launch_expired",
+          "The launch has expired. Open the plugin again.",
+        );
       throw new SessionError("session_expired", "This session has expired. Start a new session.");
     }
     if (((await this.#generationOf(session)) ?? session.generation) !== session.generation) {
@@ -98,7 +108,9 @@ export class Sessions {
     // The use is written at most once a minute, to save writes to the store.
     if (now - session.usedAt >= Math.min(60_000, this.#settings.session.idleMs / 10))
       // The version must be the one that was read, or a session that was ended meanwhile would come back.
-      await this.#write(token, { ...session, usedAt: now }, found.version).catch(this.#settings.report);
+      await this.#write(token, { ...session, usedAt: now }, found.version).catch(
+        this.#settings.report,
+      );
     return session;
   }
 
@@ -127,7 +139,9 @@ export class Sessions {
   }
 
   /** The session that a request names, and its token. @throws SessionError, RelaunchRequiredError, StoreError */
-  async ofRequest(request: Request): Promise<{ readonly token: string; readonly session: SessionRecord }> {
+  async ofRequest(
+    request: Request,
+  ): Promise<{ readonly token: string; readonly session: SessionRecord }> {
     const token = this.#settings.session.cookie
       ? await guardedCookieToken(request, this.#settings)
       : bearerToken(request);
@@ -152,7 +166,10 @@ export class Sessions {
   }
 
   #write(token: string, session: SessionRecord, ifVersion: string | null): Promise<boolean> {
-    return this.#records.write(token, session, { ifVersion, expiresAt: this.#endOf(session) + rememberedMs });
+    return this.#records.write(token, session, {
+      ifVersion,
+      expiresAt: this.#endOf(session) + rememberedMs,
+    });
   }
 }
 
@@ -176,11 +193,20 @@ export async function openSession(
   const { token, session } = await sessions.open(subject);
   if (!settings.session.cookie) return Response.json({ session: token, ...shownTo(session) });
   if (replaced !== undefined) await sessions.endReplaced(replaced);
-  const cookie = sessionCookie(request, settings, token, Math.floor(settings.session.lifetimeMs / 1_000));
+  const cookie = sessionCookie(
+    request,
+    settings,
+    token,
+    Math.floor(settings.session.lifetimeMs / 1_000),
+  );
   return continueSession(token, session, { "set-cookie": cookie });
 }
 
-async function continueSession(token: string, session: SessionRecord, headers = {}): Promise<Response> {
+async function continueSession(
+  token: string,
+  session: SessionRecord,
+  headers = {},
+): Promise<Response> {
   return Response.json({ csrf: await csrfTokenOf(token), ...shownTo(session) }, { headers });
 }
 
@@ -188,7 +214,12 @@ function shownTo({ variant, tenantId, operator, expiresAt }: SessionRecord): obj
   return { variant, tenantId, operator, expiresAt };
 }
 
-function sessionCookie(request: Request, settings: Settings, value: string, maxAgeSeconds: number): string {
+function sessionCookie(
+  request: Request,
+  settings: Settings,
+  value: string,
+  maxAgeSeconds: number,
+): string {
   // A plugin's page is in an iframe of another site, where browsers keep only partitioned cookies.
   const inIframes = "; SameSite=None; Secure; Partitioned";
   return cookieHeader(cookieName("session", request, settings), value, maxAgeSeconds, inIframes);
@@ -238,7 +269,10 @@ export async function answerMe(request: Request, { sessions, people }: Context):
 const logoutBody = z.object({ everywhere: z.boolean().optional() });
 
 /** POST logout: ends the session and forgets its tokens. With `everywhere`, all sessions of the person end. */
-export async function answerLogout(request: Request, { settings, sessions }: Context): Promise<Response> {
+export async function answerLogout(
+  request: Request,
+  { settings, sessions }: Context,
+): Promise<Response> {
   const { everywhere } = await readJson(request, logoutBody, settings);
   const { token, session } = await sessions.ofRequest(request);
   await sessions.end(token, session, everywhere);

@@ -28,7 +28,11 @@ const launchBody = z.object({
 });
 
 export async function answerLaunch(request: Request, context: Context): Promise<Response> {
-  const { code, codeVerifier, tenantId, hostOrigin } = await readJson(request, launchBody, context.settings);
+  const { code, codeVerifier, tenantId, hostOrigin } = await readJson(
+    request,
+    launchBody,
+    context.settings,
+  );
   const { settings, people, limited } = context;
   // This fails before the code is spent on a session that could not be returned.
   cookieToken(request, settings);
@@ -37,8 +41,12 @@ export async function answerLaunch(request: Request, context: Context): Promise<
       .findDeployment({ purpose: "launch", tenantId, hostOrigin }, leave)
       .catch(asRefused);
     if (deployment?.launch === undefined) {
-      const [tenant, host] = [tenantId, hostOrigin].map((text) => wireText(text, [code, codeVerifier]));
-      return asRefused(notConfigured(`a launch of the tenant ${tenant} from the host application ${host}`));
+      const [tenant, host] = [tenantId, hostOrigin].map((text) =>
+        wireText(text, [code, codeVerifier]),
+      );
+      return asRefused(
+        notConfigured(`a launch of the tenant ${tenant} from the host application ${host}`),
+      );
     }
     const { launch, baseUrl } = deployment;
     const credential = watchedCredential(launch, leave);
@@ -59,9 +67,13 @@ export async function answerLaunch(request: Request, context: Context): Promise<
 /** Answers a mistake in the configuration like a refused code, because anyone can ask for any tenant. */
 function asRefused(error: unknown): never {
   if (!isConfigurationError(error)) throw error;
-  throw new RelaunchRequiredError("launch_refused", `The launch is not possible: ${error.message}`, {
-    cause: error,
-  });
+  throw new RelaunchRequiredError(
+    "launch_refused",
+    `The launch is not possible: ${error.message}`,
+    {
+      cause: error,
+    },
+  );
 }
 
 function notConfigured(purpose: string): ConfigurationError {
@@ -100,7 +112,13 @@ async function begin(
   }
   const { baseUrl, tenantId, login: credential } = deployment;
   const redirectUri = defaultRedirectUri(own, settings.path, tenantId);
-  const { url, login } = await beginLogin({ ...settings.auth, baseUrl, tenantId, credential, redirectUri });
+  const { url, login } = await beginLogin({
+    ...settings.auth,
+    baseUrl,
+    tenantId,
+    credential,
+    redirectUri,
+  });
   settings.checkLogin(login, deployment, own);
   return { url, started: { login, tenantId, baseUrl } };
 }
@@ -117,7 +135,8 @@ export async function answerCallback(request: Request, context: Context): Promis
   } catch (error) {
     const { code, reason = code } = reportedAnswer(error, "callback", settings);
     // After most refusals the login stays, because nothing was done. A store that failed may be back soon.
-    const stays = (error instanceof Refusal && error.code !== "identify_failed") || isStoreError(error);
+    const stays =
+      (error instanceof Refusal && error.code !== "identify_failed") || isStoreError(error);
     const cookies = stays ? [] : await taken.end().catch(() => []);
     return redirect(303, withLoginError(taken.returnTo, reason), cookies);
   }
@@ -141,7 +160,10 @@ async function complete(
   const options = { ...settings.auth, baseUrl, tenantId, login, callbackUrl: callbackUrl.href };
   const { login: own } = deployment;
   const exchange = (leave: () => () => void) => {
-    const watched = { credential: watchedCredential(own, leave), store: watchedStore(options.store, leave) };
+    const watched = {
+      credential: watchedCredential(own, leave),
+      store: watchedStore(options.store, leave),
+    };
     return completeLogin({ ...options, ...watched, person: randomToken() });
   };
   const auth = await limited(JSON.stringify(["login", tenantId, baseUrl]), request, exchange);
@@ -161,7 +183,10 @@ function parseReturnTo(given: string, request: Request, options: Settings): stri
   const isPlain = !/[\\\p{Cc}]/u.test(given) && given.trim() === given;
   // It must be a path or an http(s) address. "//host" and "javascript:" are refused.
   const url =
-    isPlain && /^(?:\/(?!\/)|https?:\/\/)/i.test(given) && URL.canParse(given, own) && new URL(given, own);
+    isPlain &&
+    /^(?:\/(?!\/)|https?:\/\/)/i.test(given) &&
+    URL.canParse(given, own) &&
+    new URL(given, own);
   if (
     !url ||
     // Anyone can have it stored without logging in, so it must be short.

@@ -2,7 +2,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
 import type { ReadableStream as NodeReadableStream } from "node:stream/web";
-import { type ClockOptions, deadlineIn, inTime, type ResolvedClock, resolveClock } from "../clock.js";
+import {
+  type ClockOptions,
+  deadlineIn,
+  inTime,
+  type ResolvedClock,
+  resolveClock,
+} from "../clock.js";
 import type { NamesOf } from "../option-names.js";
 import { invalidOption, requireDuration, requireOptions } from "../options.js";
 import { type ErrorAnswer, Refusal } from "./error-answer.js";
@@ -85,7 +91,8 @@ async function serve(
   const gone = new AbortController();
   let request: Request | undefined;
   outgoing.on("close", () => {
-    if (!outgoing.writableFinished) gone.abort(new DOMException("The client went away.", "AbortError"));
+    if (!outgoing.writableFinished)
+      gone.abort(new DOMException("The client went away.", "AbortError"));
     // The request is held until here, because its signal no longer follows `gone` after garbage collection.
     request = undefined;
   });
@@ -99,7 +106,8 @@ async function serve(
     response = await handler(request);
     const isResponse =
       typeof response?.status === "number" && typeof response.headers?.getSetCookie === "function";
-    if (!isResponse) response = refusal({ ...failed, message: "The handler did not return a Response." });
+    if (!isResponse)
+      response = refusal({ ...failed, message: "The handler did not return a Response." });
   } catch (error) {
     response = refusal(error instanceof Refusal ? error.answer : failed);
   }
@@ -123,7 +131,8 @@ async function serve(
  * });
  */
 export function toWebRequest(request: NodeRequest): Request {
-  if (!Array.isArray(request?.rawHeaders)) throw invalidOption("request", "must be a request of node:http");
+  if (!Array.isArray(request?.rawHeaders))
+    throw invalidOption("request", "must be a request of node:http");
   return makeRequest(request as Incoming);
 }
 
@@ -143,7 +152,12 @@ function makeRequest(incoming: Incoming, limit?: Limit, signal?: AbortSignal): R
       if (!name.startsWith(":")) headers.append(name, value);
     }
     const body = method === "GET" || method === "HEAD" ? undefined : bodyOf(incoming, limit);
-    const init = { method, headers, ...(signal && { signal }), ...(body && { body, duplex: "half" }) };
+    const init = {
+      method,
+      headers,
+      ...(signal && { signal }),
+      ...(body && { body, duplex: "half" }),
+    };
     // The URL is not resolved, because a path that begins with two slashes would replace the host.
     const request = new Request(`${protocol}://${host}${target}`, init as RequestInit);
     if (socket?.remoteAddress !== undefined) addresses.set(request, socket.remoteAddress);
@@ -209,11 +223,16 @@ function nodeStreams(): Promise<Pick<typeof import("node:stream"), "Readable" | 
   return import("node:stream");
 }
 
-async function send(response: Response, incoming: Incoming, outgoing: ServerResponse): Promise<void> {
+async function send(
+  response: Response,
+  incoming: Incoming,
+  outgoing: ServerResponse,
+): Promise<void> {
   if (outgoing.destroyed) return response.body?.cancel();
   const { stream } = outgoing as { readonly stream?: ServerHttp2Stream };
   for (const [name, value] of response.headers)
-    if (name !== "set-cookie" && !(stream && name === "connection")) outgoing.setHeader(name, value);
+    if (name !== "set-cookie" && !(stream && name === "connection"))
+      outgoing.setHeader(name, value);
   const cookies = response.headers.getSetCookie();
   if (cookies.length > 0) outgoing.setHeader("set-cookie", cookies);
   // Otherwise the unread rest of the body would be read as the next request. HTTP/2 closes only its stream.

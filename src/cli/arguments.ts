@@ -53,7 +53,10 @@ export function wholeNumber(least: number, most: number, unit: string): (text: s
 
 /** `--port` of a command that a browser comes back to. */
 export function callbackPort(): Option {
-  return new Option("--port <number>", "port of the loopback address that the browser comes back to")
+  return new Option(
+    "--port <number>",
+    "port of the loopback address that the browser comes back to",
+  )
     .argParser(wholeNumber(0, 65_535, "a port number"))
     .default(0, "a free one");
 }
@@ -81,10 +84,13 @@ export async function readFileOf(
   most: number = mostBytes,
 ): Promise<string> {
   const source = openFileOf(flag, path, signal);
-  const bytes = await readAtMost(source, most).catch(({ code = "no code" }: NodeJS.ErrnoException) => {
-    throw invalidFlag(flag, `names a file that cannot be read (${code}): ${path}`);
-  });
-  if (bytes === undefined) throw invalidFlag(flag, `names a file that has more than ${most} bytes: ${path}`);
+  const bytes = await readAtMost(source, most).catch(
+    ({ code = "no code" }: NodeJS.ErrnoException) => {
+      throw invalidFlag(flag, `names a file that cannot be read (${code}): ${path}`);
+    },
+  );
+  if (bytes === undefined)
+    throw invalidFlag(flag, `names a file that has more than ${most} bytes: ${path}`);
   return bytes.toString("utf8").replace(/^\ufeff/, "");
 }
 

@@ -27,9 +27,15 @@ const settingOf: Readonly<Partial<Record<keyof ContractTarget, SettingName>>> = 
 };
 
 /** Reads everything but the person. @throws ConfigurationError, before anything is sent; never quotes a secret */
-export async function readTarget(settings: Settings, file: string | undefined): Promise<ContractTarget> {
+export async function readTarget(
+  settings: Settings,
+  file: string | undefined,
+): Promise<ContractTarget> {
   const lent: Lent = file === undefined ? {} : await readTargetFile(file, settings.signal);
-  for (const [name, value] of Object.entries(await fromSettings(settings)) as [keyof Lent, unknown][]) {
+  for (const [name, value] of Object.entries(await fromSettings(settings)) as [
+    keyof Lent,
+    unknown,
+  ][]) {
     if (value === undefined || value === lent[name]) continue;
     // To prefer one would send a credential of one deployment to another by accident.
     if (lent[name] !== undefined)
@@ -40,9 +46,12 @@ export async function readTarget(settings: Settings, file: string | undefined): 
     lent[name] = value;
   }
   if (lent.baseUrl === undefined)
-    throw new ConfigurationError("base_url_invalid", "The base URL is missing.", { option: "baseUrl" });
+    throw new ConfigurationError("base_url_invalid", "The base URL is missing.", {
+      option: "baseUrl",
+    });
   for (const name of ["apiClient", "otherApiClient"] as const)
-    if (isObject(lent[name])) lent[name] = { redirectUri: "http://127.0.0.1/callback", ...lent[name] };
+    if (isObject(lent[name]))
+      lent[name] = { redirectUri: "http://127.0.0.1/callback", ...lent[name] };
   return lent as unknown as ContractTarget;
 }
 
@@ -84,7 +93,13 @@ async function readTargetFile(path: string, signal: AbortSignal): Promise<Lent> 
       const fail = (message: string) =>
         new ConfigurationError("credential_invalid", message, { option: "--target" });
       const where = `${name}.${from} in the target file`;
-      member[to] = await readSecretFile(resolve(dirname(path), given), "secret", where, fail, signal);
+      member[to] = await readSecretFile(
+        resolve(dirname(path), given),
+        "secret",
+        where,
+        fail,
+        signal,
+      );
     }
     lent[name] = member;
   }
@@ -116,9 +131,11 @@ export async function withPerson(
     output.say(url);
     const state = new URL(url).searchParams.get("state") ?? "";
     const late = AbortSignal.timeout(1000 * loginSeconds);
-    const callback = await listener.callback(state, AbortSignal.any([signal, late])).catch((error) => {
-      throw late.aborted ? new NotTried(`No browser came back within ${loginSeconds} s.`) : error;
-    });
+    const callback = await listener
+      .callback(state, AbortSignal.any([signal, late]))
+      .catch((error) => {
+        throw late.aborted ? new NotTried(`No browser came back within ${loginSeconds} s.`) : error;
+      });
     await callback.show(loginPages.arrived);
     return callback.url;
   };

@@ -1,6 +1,11 @@
 /** The credentials that the settings describe, with their secrets from files or the environment. */
 import { ConfigurationError, type Variant } from "../errors.js";
-import { type AccountSettings, type PluginSettings, readSecretFrom, unfoldPem } from "../internal.js";
+import {
+  type AccountSettings,
+  type PluginSettings,
+  readSecretFrom,
+  unfoldPem,
+} from "../internal.js";
 import { openFileOf } from "./arguments.js";
 import { namesOf, type Settings, secretTable } from "./settings.js";
 
@@ -24,7 +29,11 @@ export async function readPrivateKey(settings: Settings): Promise<string> {
       { option: "aPrivateKeyFile", variant: "A" },
     );
   if (key !== undefined) return unfoldPem(key);
-  throw incomplete("A", "private key", `${namesOf("aPrivateKeyFile")}, or with ${namesOf("aPrivateKey")}`);
+  throw incomplete(
+    "A",
+    "private key",
+    `${namesOf("aPrivateKeyFile")}, or with ${namesOf("aPrivateKey")}`,
+  );
 }
 
 export async function readAccount(settings: Settings): Promise<AccountSettings | undefined> {
@@ -49,7 +58,9 @@ export function isKeyText(text: string): boolean {
 /** Says that no credential is configured, or only one that the named variant does not use. */
 export function noCredential({ variant, aClientId, bClientId }: Settings): string {
   const other = variant === "A" ? bClientId && "B" : variant && aClientId && "A";
-  return other ? `There is a credential for Variant ${other} only.` : "No credential is configured.";
+  return other
+    ? `There is a credential for Variant ${other} only.`
+    : "No credential is configured.";
 }
 
 /** Ignoring an incomplete credential would silently select another identity. */

@@ -35,7 +35,9 @@ export const exitCodes = {
 export const signalExitCodes = { SIGHUP: 129, SIGINT: 130, SIGQUIT: 131, SIGTERM: 143 } as const;
 
 export type SignalName = keyof typeof signalExitCodes;
-export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes] | (typeof signalExitCodes)[SignalName];
+export type ExitCode =
+  | (typeof exitCodes)[keyof typeof exitCodes]
+  | (typeof signalExitCodes)[SignalName];
 
 export const exitCodesHelp: string = `Exit codes:
   0  done
@@ -51,7 +53,11 @@ export function exitCodeOf(error: unknown): ExitCode {
   if (isConfigurationError(error) || isStoreError(error) || isToolError(error))
     return exitCodes.configuration;
   // An API error too can mean that the login is over.
-  if (isTokenRequestError(error) || isRateLimitedError(error) || personRequired(error) !== undefined)
+  if (
+    isTokenRequestError(error) ||
+    isRateLimitedError(error) ||
+    personRequired(error) !== undefined
+  )
     return exitCodes.tokenRefused;
   if (isVariantError(error)) return exitCodes.variant;
   if (isTransportError(error) || isUnexpectedResponseError(error)) return exitCodes.network;
@@ -117,7 +123,8 @@ export function errorLines(error: unknown, paint: Paint, body?: unknown): string
   if (body !== undefined) lines.push(`  The answer: ${printableJson(body)}`);
   const { retryAt } = error as { retryAt?: number };
   // The pause after a refused token request holds only for the same process.
-  const instant = retryAt === undefined || isTokenRequestError(error) ? "" : new Date(retryAt).toISOString();
+  const instant =
+    retryAt === undefined || isTokenRequestError(error) ? "" : new Date(retryAt).toISOString();
   if (!message.includes(instant)) lines.push(`  Try again after ${instant}.`);
   return lines;
 }
@@ -128,7 +135,10 @@ function hintOf(error: unknown): string | undefined {
   return isLoginRequiredError(personRequired(error)) ? "Run bivariant login." : undefined;
 }
 
-function head({ code, message }: { readonly code: string; readonly message: string }, paint: Paint): string {
+function head(
+  { code, message }: { readonly code: string; readonly message: string },
+  paint: Paint,
+): string {
   return `${paint("red", "error")} ${paint("bold", code)}: ${message}`;
 }
 
@@ -147,7 +157,10 @@ function causeLines(causes: readonly Cause[], paint: Paint): string[] {
 }
 
 /** Describes an error for scripts, with the public fields of its class and its hint; `retryAt` in epoch milliseconds. */
-export function errorJson(error: unknown, body?: unknown): { readonly error: Record<string, unknown> } {
+export function errorJson(
+  error: unknown,
+  body?: unknown,
+): { readonly error: Record<string, unknown> } {
   const bodyField = body === undefined ? {} : { body };
   return { error: { ...fieldsOf(error), ...bodyField, exitCode: exitCodeOf(error) } };
 }
@@ -158,7 +171,8 @@ function fieldsOf(error: unknown): object {
     return { ...error.toJSON(), ...(hint !== undefined && { hint }) };
   }
   const name = error instanceof Error ? error.name : "not an Error";
-  if (!isToolError(error)) return { code: "internal", message: `A fault of this program (${name}).` };
+  if (!isToolError(error))
+    return { code: "internal", message: `A fault of this program (${name}).` };
   const { code, issues, document, pointer, errors = [error] } = error;
   const several = errors.length > 1 && { errors: errors.map(fieldsOf) };
   return { code, message: error.message, name, issues, document, pointer, ...several };

@@ -27,7 +27,8 @@ export class FileWatcher {
 
   /** Returns whether files have changed since the last true answer, and are the same for a while. */
   hasChanged(): boolean {
-    if (this.#changedAt === undefined || performance.now() - this.#changedAt < lookEveryMs) return false;
+    if (this.#changedAt === undefined || performance.now() - this.#changedAt < lookEveryMs)
+      return false;
     this.#changedAt = undefined;
     return true;
   }

@@ -24,5 +24,10 @@ for (const stream of [process.stdout, process.stderr])
   });
 
 const { stdout, stderr, env } = process;
-const exitCode = await run(process.argv.slice(2), { stdout, stderr, env, signal: interruption.signal });
+const exitCode = await run(process.argv.slice(2), {
+  stdout,
+  stderr,
+  env,
+  signal: interruption.signal,
+});
 process.exitCode = lostOutput ?? exitCode;

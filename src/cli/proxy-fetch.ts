@@ -47,7 +47,10 @@ async function load(http: Proxy | undefined, https: Proxy, env: Environment): Pr
     proxyTunnel: false,
   });
   return async (url, init) =>
-    (await fetch(url as RequestInfo, { ...(init as UndiciInit), dispatcher })) as unknown as Response;
+    (await fetch(url as RequestInfo, {
+      ...(init as UndiciInit),
+      dispatcher,
+    })) as unknown as Response;
 }
 
 function readProxy(env: Environment, name: string): Proxy | undefined {
@@ -70,7 +73,9 @@ function readProxy(env: Environment, name: string): Proxy | undefined {
 
 /** The error of a request that may have gone through a proxy. It names the variable, never its value. */
 function proxyFault(fault: unknown, { url, variable }: Proxy, target: URL): unknown {
-  const status = /^Proxy (?:response|Authentication Required) \((\d{3})\)/m.exec(messagesOf(fault))?.[1];
+  const status = /^Proxy (?:response|Authentication Required) \((\d{3})\)/m.exec(
+    messagesOf(fault),
+  )?.[1];
   if (status !== undefined)
     return new TransportError(
       "network_failed",

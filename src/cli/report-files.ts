@@ -10,7 +10,10 @@ interface NamedFile {
 }
 
 /** @throws ConfigurationError `option_invalid` for a report that cannot be written, or would overwrite another file of the run */
-export async function checkReports(reports: readonly NamedFile[], others: readonly string[]): Promise<void> {
+export async function checkReports(
+  reports: readonly NamedFile[],
+  others: readonly string[],
+): Promise<void> {
   const taken = new Set(others.map((path) => resolve(path)));
   for (const { flag, path } of reports) {
     if (taken.has(resolve(path)))

@@ -111,7 +111,8 @@ export async function run(argv: readonly string[], process: Process): Promise<Ex
       const exitCode: ExitCode = signal.reason;
       // Any other exit code means that the output is closed, so nothing can be written.
       if (Object.values<ExitCode>(signalExitCodes).includes(exitCode))
-        if (json) output.value({ error: { code: "interrupted", message: "Interrupted.", exitCode } });
+        if (json)
+          output.value({ error: { code: "interrupted", message: "Interrupted.", exitCode } });
         else output.note("Interrupted.");
       return exitCode;
     }
@@ -131,7 +132,10 @@ function createProgram(context: Context): Command {
     .description("One client for a service that is described in two contradicting ways.")
     .version(version)
     .helpCommand(false)
-    .option("--json", "print only JSON on stdout, errors included (except for --help and --version)")
+    .option(
+      "--json",
+      "print only JSON on stdout, errors included (except for --help and --version)",
+    )
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
       writeOut: (text) => output.raw(text),

@@ -1,5 +1,10 @@
 /** Opens the service that the settings describe and gets its token, with notes while the user waits. */
-import { ConfigurationError, isRateLimitedError, isTokenRequestError, type Variant } from "../errors.js";
+import {
+  ConfigurationError,
+  isRateLimitedError,
+  isTokenRequestError,
+  type Variant,
+} from "../errors.js";
 import {
   type AccessToken,
   type ConnectOptions,
@@ -27,14 +32,21 @@ export async function openService(
   { output, env, signal }: Context,
   api?: ConnectOptions["api"],
   checkVariant?: (variant: Variant) => void,
-): Promise<{ readonly service: Service; readonly token: AccessToken; readonly secrets: readonly string[] }> {
+): Promise<{
+  readonly service: Service;
+  readonly token: AccessToken;
+  readonly secrets: readonly string[];
+}> {
   const { baseUrl = "", tenant, variant, timeoutMs, retryDeadlineMs, allowInsecureHttp } = settings;
   const { onEvent } = output;
   const login = await wantedLogin(settings, env, onEvent);
   const plugin = variant === "B" || settings.login ? undefined : await readPlugin(settings);
   const account = variant === "A" || login !== undefined ? undefined : await readAccount(settings);
   if (plugin === undefined && account === undefined && login === undefined)
-    throw new ConfigurationError("credential_missing", `${noCredential(settings)} ${waysToSet(variant)}`);
+    throw new ConfigurationError(
+      "credential_missing",
+      `${noCredential(settings)} ${waysToSet(variant)}`,
+    );
   const fetch = proxyFetch(env);
   const isLoginChosen = login !== undefined && plugin === undefined;
   const connected = isLoginChosen
@@ -56,7 +68,9 @@ export async function openService(
             ...(plugin ? [servicePlugin(plugin)] : []),
             ...(account ? [serviceAccount(account)] : []),
             // With this credential `connect` asks for Variant B too. It is never sent.
-            ...(login ? [serviceAccount({ clientId: "stored-login", clientSecret: "unused" })] : []),
+            ...(login
+              ? [serviceAccount({ clientId: "stored-login", clientSecret: "unused" })]
+              : []),
           ],
         }),
       );

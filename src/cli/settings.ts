@@ -22,11 +22,18 @@ interface Setting {
 const settingTable = {
   baseUrl: { value: "url", text: "address of the deployment, with its path prefix if it has one" },
   tenant: { value: "id", text: "tenant id, which Variant A needs; in Variant B only a local name" },
-  variant: { value: "A|B", text: "use this variant without asking the deployment", choices: ["A", "B"] },
+  variant: {
+    value: "A|B",
+    text: "use this variant without asking the deployment",
+    choices: ["A", "B"],
+  },
   aClientId: { value: "id", text: "Variant A: client id of the service plugin" },
   aPrivateKeyFile: { value: "path", text: "Variant A: file with the private key, PEM or JWK" },
   aPrivateKey: { isSecret: true, text: "Variant A: the private key itself" },
-  aKeyId: { value: "kid", text: "Variant A: kid of the key (default: that of the JWK, else the thumbprint)" },
+  aKeyId: {
+    value: "kid",
+    text: "Variant A: kid of the key (default: that of the JWK, else the thumbprint)",
+  },
   audience: {
     value: "url",
     env: "BIVARIANT_A_AUDIENCE",
@@ -39,15 +46,26 @@ const settingTable = {
     value: "id",
     text: "Variant B: id of the API client for logins",
   },
-  bLoginClientSecretFile: { value: "path", text: "Variant B: file with the API client's secret, if any" },
+  bLoginClientSecretFile: {
+    value: "path",
+    text: "Variant B: file with the API client's secret, if any",
+  },
   bLoginClientSecret: { isSecret: true, text: "Variant B: the API client's secret itself" },
   authorizationEndpoint: {
     value: "url",
     env: "BIVARIANT_B_AUTHORIZATION_ENDPOINT",
     text: "where people log in: a URL, or a path under the base URL",
   },
-  issuer: { value: "url", env: "BIVARIANT_B_ISSUER", text: "the iss that the callback must have (RFC 9207)" },
-  scope: { value: "scopes", env: false, text: "scopes to request, separated by spaces (default: none)" },
+  issuer: {
+    value: "url",
+    env: "BIVARIANT_B_ISSUER",
+    text: "the iss that the callback must have (RFC 9207)",
+  },
+  scope: {
+    value: "scopes",
+    env: false,
+    text: "scopes to request, separated by spaces (default: none)",
+  },
   refreshPath: {
     value: "path",
     env: "BIVARIANT_B_REFRESH_PATH",
@@ -57,10 +75,16 @@ const settingTable = {
     value: "path",
     text: "folder of the stored logins, encrypted (default: bivariant/grants in $XDG_STATE_HOME or ~/.local/state)",
   },
-  storeKeyFile: { value: "path", text: "file with its key, 32 bytes as base64 (default: <store file>.key)" },
+  storeKeyFile: {
+    value: "path",
+    text: "file with its key, 32 bytes as base64 (default: <store file>.key)",
+  },
   storeKey: { isSecret: true, text: "the key of the store itself" },
   login: { env: false, text: "use the stored login, even if a secret or a plugin is configured" },
-  settings: { value: "path", text: "JSON file with what is known of the deployment, such as refreshPath" },
+  settings: {
+    value: "path",
+    text: "JSON file with what is known of the deployment, such as refreshPath",
+  },
   timeoutMs: {
     value: "ms",
     env: false,
@@ -107,7 +131,9 @@ export type Settings = { readonly [Name in SettingName]?: ValueOf<Name> } & {
 
 function flagOf(name: SettingName): string | undefined {
   const { isSecret }: Setting = settingTable[name];
-  return isSecret ? undefined : `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  return isSecret
+    ? undefined
+    : `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
 function variableOf(name: SettingName): string | undefined {
@@ -117,9 +143,16 @@ function variableOf(name: SettingName): string | undefined {
     : (env ?? `BIVARIANT_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`);
 }
 
-export const settingVariables: readonly string[] = settingNames.flatMap((name) => variableOf(name) ?? []);
+export const settingVariables: readonly string[] = settingNames.flatMap(
+  (name) => variableOf(name) ?? [],
+);
 
-export const targetSettings: readonly SettingName[] = ["baseUrl", "tenant", "timeoutMs", "allowInsecureHttp"];
+export const targetSettings: readonly SettingName[] = [
+  "baseUrl",
+  "tenant",
+  "timeoutMs",
+  "allowInsecureHttp",
+];
 
 /** The settings with which a machine, or a person who logged in, gets a token. */
 export const identitySettings: readonly SettingName[] = settingNames.filter(
@@ -131,7 +164,11 @@ export const loginSettings: readonly SettingName[] = settingNames.filter(
 );
 
 /** Adds the options of some settings to a command, and lists the variables of secrets in its help. */
-export function addSettings(command: Command, names: readonly SettingName[], env: Environment): Command {
+export function addSettings(
+  command: Command,
+  names: readonly SettingName[],
+  env: Environment,
+): Command {
   const secretLines: string[] = [];
   for (const name of names) {
     const { value, text, choices, least, default: usual }: Setting = settingTable[name];
@@ -144,20 +181,30 @@ export function addSettings(command: Command, names: readonly SettingName[], env
     const option = new Option(value === undefined ? flag : `${flag} <${value}>`, text);
     if (choices !== undefined) option.choices(choices);
     if (least !== undefined)
-      option.argParser(wholeNumber(least, 999_999_999, "a whole number of milliseconds")).default(usual);
+      option
+        .argParser(wholeNumber(least, 999_999_999, "a whole number of milliseconds"))
+        .default(usual);
     // Shells and CI systems leave variables that are set but empty. They count as not set.
     if (variable !== undefined && env[variable] !== "") option.env(variable);
     command.addOption(option);
   }
   if (secretLines.length > 0)
-    command.addHelpText("after", `\nSecrets, from the environment only:\n${secretLines.join("\n")}`);
+    command.addHelpText(
+      "after",
+      `\nSecrets, from the environment only:\n${secretLines.join("\n")}`,
+    );
   return command;
 }
 
 /** The setting of the file that may hold each secret, and of the client that the secret belongs to. */
 export const secretTable = {
   aPrivateKey: { variant: "A", what: "private key", file: "aPrivateKeyFile", client: undefined },
-  bClientSecret: { variant: "B", what: "client secret", file: "bClientSecretFile", client: "bClientId" },
+  bClientSecret: {
+    variant: "B",
+    what: "client secret",
+    file: "bClientSecretFile",
+    client: "bClientId",
+  },
   bLoginClientSecret: {
     variant: "B",
     what: "client secret",
@@ -183,14 +230,20 @@ export async function readSettings(
     const { file, client } = secretTable[name];
     if (command.getOptionValueSource(file) === "cli") continue;
     const owner = client && valueIn(client);
-    if (client !== undefined && owner !== undefined && owner !== settings[client]) delete settings[file];
+    if (client !== undefined && owner !== undefined && owner !== settings[client])
+      delete settings[file];
     else settings[name] = valueIn(name);
   }
   if (settings.settings === undefined) return { ...settings, signal };
   // Loaded only for a file, since it needs zod and yaml.
   const { readSettingsFile } = await import("./settings-file.js");
   const { refreshPath, unauthorizedStatuses } = await readSettingsFile(settings.settings, signal);
-  return { ...(refreshPath !== undefined && { refreshPath }), ...settings, unauthorizedStatuses, signal };
+  return {
+    ...(refreshPath !== undefined && { refreshPath }),
+    ...settings,
+    unauthorizedStatuses,
+    signal,
+  };
 }
 
 const settingOfOption: Readonly<Record<string, SettingName>> = {

@@ -57,7 +57,13 @@ export async function loginOptions(
     tenantId: tenant,
     clientId,
     secrets: clientSecret === undefined ? [] : [clientSecret],
-    credential: apiClient({ ...addresses, clientId, clientSecret, refreshPath, authorizationParameters }),
+    credential: apiClient({
+      ...addresses,
+      clientId,
+      clientSecret,
+      refreshPath,
+      authorizationParameters,
+    }),
     fetch: proxyFetch(env),
     timeoutMs,
     retryDeadlineMs,
@@ -99,7 +105,10 @@ export async function wantedLogin(
     return { options, found: new LoginRequiredError("login_expired", message) };
   // Without any login the settings mean a service account. `readAccount` reports that its secret is missing.
   if (found.length === 0) return undefined;
-  const error = new ConfigurationError("credential_missing", message, { option: "tenantId", variant: "B" });
+  const error = new ConfigurationError("credential_missing", message, {
+    option: "tenantId",
+    variant: "B",
+  });
   return { options, found: error };
 }
 
@@ -112,7 +121,9 @@ function meansLogin(settings: Settings): boolean {
 
 /** In Variant B the tenant is only a name that the user chose, but it must be the same to find the login. */
 function otherTenants(others: readonly LoginName[]): string {
-  const ways = others.map(({ tenantId }) => (tenantId ? `for the tenant ${tenantId}` : "without a tenant"));
+  const ways = others.map(({ tenantId }) =>
+    tenantId ? `for the tenant ${tenantId}` : "without a tenant",
+  );
   return `There is one ${ways.join(", and one ")}: set the tenant as it was at that login, or log in again.`;
 }
 
@@ -128,7 +139,10 @@ export function storePath({ storeFile }: Settings, env: Environment): string {
 }
 
 /** Opens the store; undefined if it does not exist. @throws ConfigurationError, StoreError if it cannot be read */
-export async function openLoginStore(settings: Settings, env: Environment): Promise<TokenStore | undefined> {
+export async function openLoginStore(
+  settings: Settings,
+  env: Environment,
+): Promise<TokenStore | undefined> {
   const file = storePath(settings, env);
   return existsSync(file) ? openStore(file, settings) : undefined;
 }
@@ -146,7 +160,8 @@ export async function createLoginStore(settings: Settings, env: Environment): Pr
 }
 
 async function openStore(file: string, settings: Settings): Promise<TokenStore> {
-  const key = (await readSecret(settings, "storeKey")) ?? (await readKey(`${file}.key`, settings.signal));
+  const key =
+    (await readSecret(settings, "storeKey")) ?? (await readKey(`${file}.key`, settings.signal));
   // Loaded only for a stored login, since its encryption needs the whole of jose.
   const { fileStore } = await import("../stores/file.js");
   const store = fileStore(file, { key });
@@ -224,7 +239,10 @@ export async function rememberLogin(person: StoredPerson, auth: PersonAuth<"B">)
     throw new StoreError("store_unavailable", "The login could not be stored. Log in again.");
   const { baseUrl, tenantId, clientId } = person;
   const name = { baseUrl, tenantId, clientId };
-  await changeNames(person.store, (names) => [...names.filter((one) => !isSameLogin(one, name)), name]);
+  await changeNames(person.store, (names) => [
+    ...names.filter((one) => !isSameLogin(one, name)),
+    name,
+  ]);
 }
 
 export async function forgetLogin(person: StoredPerson): Promise<boolean> {
@@ -244,7 +262,10 @@ function isSameLogin(left: LoginName, right: LoginName): boolean {
 /** A store cannot list its entries, so this entry lists the names of all logins. */
 const listKey = JSON.stringify(["cli-logins"]);
 
-function changeNames(store: TokenStore, change: (names: LoginName[]) => LoginName[]): Promise<void> {
+function changeNames(
+  store: TokenStore,
+  change: (names: LoginName[]) => LoginName[],
+): Promise<void> {
   return store.lock(listKey, async () => {
     await store.set(listKey, JSON.stringify(change(await readNames(store))));
   });

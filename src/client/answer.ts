@@ -24,7 +24,11 @@ interface Reading {
 export interface AnswerReader {
   /** The value of the header accept. */
   readonly accept: string;
-  readonly read: (response: Response, isSuccess: boolean, located: Located) => Promise<AnswerContent>;
+  readonly read: (
+    response: Response,
+    isSuccess: boolean,
+    located: Located,
+  ) => Promise<AnswerContent>;
 }
 
 /** Adds to an error what the call is about. */
@@ -64,7 +68,10 @@ function kindOf(mediaType: string): Kind {
 }
 
 /** The documented media types of a status, or undefined if the document has no answer of that status. */
-function documentedTypes({ answers, success, failure }: OperationEntry, status: number): readonly string[] {
+function documentedTypes(
+  { answers, success, failure }: OperationEntry,
+  status: number,
+): readonly string[] {
   const own = answers?.[String(status)];
   if (own !== undefined) return own;
   const shared = answers?.[`${String(status)[0]}XX`] ?? answers?.default;
@@ -118,12 +125,14 @@ async function readAnswer(
   const { status } = response;
   const type = response.headers.get("content-type")?.toLowerCase() || undefined;
   const documented = documentedTypes(operation, status);
-  if (!isSuccess) return { value: await refusalOf(response, type, documented, reading), isJson: true };
+  if (!isSuccess)
+    return { value: await refusalOf(response, type, documented, reading), isJson: true };
   const kind = reading.parseAs ?? expectedKind(type, documented);
   if (kind === undefined) throw undocumented(status, documented, reading);
   const isJson = kind === "json";
   // There is no body at all, as of a 204 or of the answer to a HEAD.
-  if (response.body === null || kind === "stream") return { value: response.body ?? undefined, isJson };
+  if (response.body === null || kind === "stream")
+    return { value: response.body ?? undefined, isJson };
   if (kind === "events")
     return { value: whileRead(eventsOf(response, response.body, reading), located), isJson };
   if (kind === "lines")
@@ -282,9 +291,13 @@ async function* textsOf(
   try {
     for (;;) {
       // The body of a fetch of the caller's may not end when the signal is aborted.
-      const { done, value } = await core.untilAborted(reader.read(), signal).catch((fault: unknown) => {
-        throw signal?.aborted ? signal.reason : core.transportError(fault, auth.variant, auth.baseUrl);
-      });
+      const { done, value } = await core
+        .untilAborted(reader.read(), signal)
+        .catch((fault: unknown) => {
+          throw signal?.aborted
+            ? signal.reason
+            : core.transportError(fault, auth.variant, auth.baseUrl);
+        });
       const text = decoder.decode(value, { stream: !done });
       if (text !== "") yield text;
       if (done) return;

@@ -7,7 +7,13 @@ import { createQuerySerializer } from "openapi-fetch";
 import type { headerRecord } from "../options.js";
 import { invalidOption, requireOptions } from "../options.js";
 import { contentOf } from "./content.js";
-import { cookieHeader, parameterHeaders, requestUrl, requireParameters, type Values } from "./parameters.js";
+import {
+  cookieHeader,
+  parameterHeaders,
+  requestUrl,
+  requireParameters,
+  type Values,
+} from "./parameters.js";
 import type { CallRequest, CallToWrite, QuerySerializer } from "./request.js";
 
 export { answerReader } from "./answer.js";
@@ -27,7 +33,12 @@ export function anyRequest(
   const params = init.params ?? {};
   const serializer = querySerializer === undefined ? undefined : querySerializerOf(querySerializer);
   const url = requestUrl(path, params, target, parameters, hasDotSegment, serializer);
-  const headers = headerRecord(common, init.headers, parameterHeaders(params.header, parameters), own);
+  const headers = headerRecord(
+    common,
+    init.headers,
+    parameterHeaders(params.header, parameters),
+    own,
+  );
   const cookie = params.cookie && cookieHeader(params.cookie, parameters, headers.cookie);
   if (cookie !== undefined) headers.cookie = cookie;
   if (parameters !== undefined) requireParameters(operationId, parameters, params, headers);

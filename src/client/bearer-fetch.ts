@@ -94,7 +94,10 @@ interface BearerAnswer<T> {
 }
 
 /** What the error of a request through an Auth is about. */
-export function contextOf({ tenantId, baseUrl, variant }: Auth, request: ErrorContext = {}): ErrorContext {
+export function contextOf(
+  { tenantId, baseUrl, variant }: Auth,
+  request: ErrorContext = {},
+): ErrorContext {
   return { tenantId, baseUrl, variant, ...request };
 }
 
@@ -164,14 +167,21 @@ function mayBeProcessed(fault: unknown, method: string, status: number): unknown
 }
 
 /** Whether an answer may mean that the token is no longer valid, so that another one may help. */
-function refusesBearer(status: number, token: AccessToken, auth: Auth, context: BearerFetchContext): boolean {
+function refusesBearer(
+  status: number,
+  token: AccessToken,
+  auth: Auth,
+  context: BearerFetchContext,
+): boolean {
   const { options, memoryOf } = context;
   if (!options.unauthorizedStatuses.includes(status)) return false;
   const ageMs = options.clock.now() - (token.issuedAt ?? 0);
   // If the clock was set back, the age is negative. Such a token is not treated as young.
   if (ageMs >= 0 && ageMs <= youngTokenMs) return false;
   // A status other than 401 has other meanings too, so the token must have been accepted before.
-  return status === 401 || [...memoryOf(auth).worked.values()].some(({ value }) => value === token.value);
+  return (
+    status === 401 || [...memoryOf(auth).worked.values()].some(({ value }) => value === token.value)
+  );
 }
 
 /** The Fetch standard has the same limit. */
@@ -234,7 +244,11 @@ async function follow<T>(
 }
 
 /** Outside the base URL a request has no bearer and no body. After a redirect outside, the bearer stays removed. */
-function nextHop(response: Response, hop: Hop, { auth, init }: BearerRequest<unknown>): Hop | undefined {
+function nextHop(
+  response: Response,
+  hop: Hop,
+  { auth, init }: BearerRequest<unknown>,
+): Hop | undefined {
   const { status } = response;
   const isRefused = init?.redirect === "error" && status >= 300 && status < 400;
   if (response.type === "opaqueredirect" || isRefused) {
@@ -242,7 +256,10 @@ function nextHop(response: Response, hop: Hop, { auth, init }: BearerRequest<unk
       ? 'which redirect: "error" forbids. Leave redirect out, and it is followed.'
       : "and a browser hides where it leads. It was not followed. Check baseUrl.";
     const message = `The API answered with a redirect (${status || "its status is hidden"}), ${reason}`;
-    throw new UnexpectedResponseError("response_redirected", message, { status, variant: auth.variant });
+    throw new UnexpectedResponseError("response_redirected", message, {
+      status,
+      variant: auth.variant,
+    });
   }
   if (init?.redirect === "manual") return undefined;
   const location = response.headers.get("location");

@@ -38,14 +38,16 @@ export function formMembers(body: unknown): [string, unknown][] {
 }
 
 /** JSON.stringify would write these as `{}`, or as an object of numbered bytes. */
-const notJson = /^\[object (?:\w+(?:Data|Params|Stream|Array|Buffer|View)|Blob|File|Map|Set|Promise)\]$/;
+const notJson =
+  /^\[object (?:\w+(?:Data|Params|Stream|Array|Buffer|View)|Blob|File|Map|Set|Promise)\]$/;
 
 export function jsonOf(value: unknown, option = "body"): string {
   let text: string | undefined;
   try {
     // The streams of Node are objects of what their class holds.
     const isStream = typeof value === "object" && value !== null && Symbol.asyncIterator in value;
-    const isOpen = typeof value === "number" ? isText(value) : !isStream && !notJson.test(tagOf(value));
+    const isOpen =
+      typeof value === "number" ? isText(value) : !isStream && !notJson.test(tagOf(value));
     if (isOpen) text = JSON.stringify(value);
   } catch {
     // The engine's message may quote the value.

@@ -9,7 +9,11 @@ import type { CallInit } from "./init.js";
 export function explainCall(
   call: RefusedCall,
   code: ApiErrorCode,
-): { readonly text: string; readonly causes: readonly Cause[] | undefined; readonly ending: string } {
+): {
+  readonly text: string;
+  readonly causes: readonly Cause[] | undefined;
+  readonly ending: string;
+} {
   const { required } = call;
   const needsPerson = call.support?.needsPerson;
   const { status } = call.response;
@@ -70,20 +74,23 @@ const texts: Readonly<Record<ApiErrorCode, string>> = {
   api_unauthorized:
     ": the token was refused. Check whether the route accepts such tokens, and the plugin, client or account is enabled.",
   api_forbidden: ": the token does not permit this call.",
-  api_rate_limited: ": a rate limit was exceeded. Try again later, or raise retryDeadlineMs to wait longer.",
+  api_rate_limited:
+    ": a rate limit was exceeded. Try again later, or raise retryDeadlineMs to wait longer.",
   api_refused: ": the call was refused. Read the body of the error.",
   api_failed: ": the server failed. Try again later.",
   api_undocumented:
     ", which the description does not list for this operation. Look at it, and add the status to the document.",
 };
 
-const silent = ": the call was refused, without a body. Check its parameters and body against the document.";
+const silent =
+  ": the call was refused, without a body. Check its parameters and body against the document.";
 
 /** RFC 9110 section 15.4.5. */
 const unchanged = ": nothing has changed.";
 
 /** Gateways answer 502, 503 and 504 also after the service has accepted a call. */
-const unclear = ": the server failed. The call may have been processed: look before you send it again.";
+const unclear =
+  ": the server failed. The call may have been processed: look before you send it again.";
 
 /** A held token works until it expires, and only a token request that is answered 404 starts a detection. */
 const mayHaveMoved =
@@ -107,12 +114,19 @@ function causesOf403({
 }: RefusedCall): readonly Cause[] | undefined {
   const isPerson = support?.refused !== undefined;
   if (auth.variant === "B") {
-    const who = isPerson ? "person who logged in" : "service account (the admin area, Service accounts)";
+    const who = isPerson
+      ? "person who logged in"
+      : "service account (the admin area, Service accounts)";
     const summary = "The role does not permit this call";
     const evidence =
       "A token reaches what the role permits (section 2.5). Errors of Variant B are not shown.";
     return [
-      { id: "role_missing", summary, evidence, remedy: `Ask the customer to check the role of the ${who}.` },
+      {
+        id: "role_missing",
+        summary,
+        evidence,
+        remedy: `Ask the customer to check the role of the ${who}.`,
+      },
     ];
   }
   if (body !== undefined) return undefined;
@@ -147,13 +161,19 @@ function causesOf403({
   // A token that succeeded before has the scope. What differs now is the device or the grant.
   const isAboutDevice = namesDevice(operation, init);
   const ranked = hasWorked ? [device, narrowed, operator] : [scope, operator, narrowed, device];
-  return ranked.filter((one) => (one !== device || isAboutDevice) && (one !== operator || isPerson));
+  return ranked.filter(
+    (one) => (one !== device || isAboutDevice) && (one !== operator || isPerson),
+  );
 }
 
 /** Whether the path, the query or the body has a parameter for a device, by a mark in the document or by its name. */
-function namesDevice({ path, deviceParameter }: OperationEntry, { params, body }: CallInit): boolean {
+function namesDevice(
+  { path, deviceParameter }: OperationEntry,
+  { params, body }: CallInit,
+): boolean {
   // The bytes of a Buffer are its keys too.
-  const inBody = typeof body === "object" && !ArrayBuffer.isView(body) ? Object.keys(body ?? {}) : [];
+  const inBody =
+    typeof body === "object" && !ArrayBuffer.isView(body) ? Object.keys(body ?? {}) : [];
   const inPath = [...path.matchAll(/\{([^{}]+)\}/g)].map(([, name = ""]) => name);
   const names = [...inPath, ...Object.keys(params?.query ?? {}), ...inBody];
   const marked = typeof deviceParameter === "object" ? deviceParameter.name : deviceParameter;
@@ -164,7 +184,10 @@ const dropToken =
   "Then drop the token, so that the next one carries the scope: service.auth.invalidate(await service.auth.getAccessToken()).";
 
 /** The description does not say which status a disabled plugin or a wrong route gets, so a refusal may mean either. */
-function causesOfRefusedPerson({ variant, code }: PersonRequiredError, status: number): readonly Cause[] {
+function causesOfRefusedPerson(
+  { variant, code }: PersonRequiredError,
+  status: number,
+): readonly Cause[] {
   const [event, action, client, place] =
     variant === "A"
       ? ["launch", "open the plugin again from the host application", "plugin", pluginSettings]

@@ -45,14 +45,17 @@ export async function apiErrorOf(call: RefusedCall): Promise<ApiError> {
   const { variant } = auth;
   const { status, headers } = response;
   const code = apiErrorCodeOf(status, call.operation.failure.includes(status));
-  const waitMs = status === 429 || status === 503 ? parseRetryAfterMs(headers, call.now) : undefined;
+  const waitMs =
+    status === 429 || status === 503 ? parseRetryAfterMs(headers, call.now) : undefined;
   // Loaded only for a refusal. If it cannot be loaded, the error has no causes and a shorter message.
   const explained = await import("./call-diagnosis.js").then(
     ({ explainCall }) => explainCall(call, code),
     () => ({ text: `. ${required?.message ?? ""}`, causes: undefined, ending: "" }),
   );
   const retryAt = waitMs === undefined ? undefined : call.now + waitMs;
-  const until = retryAt ? ` The answer asks to wait until ${new Date(retryAt).toISOString()} (retryAt).` : "";
+  const until = retryAt
+    ? ` The answer asks to wait until ${new Date(retryAt).toISOString()} (retryAt).`
+    : "";
   const message =
     `${operationId} was answered ${status}${explained.text}`.trimEnd() +
     until +

@@ -13,10 +13,21 @@ import {
 import { idempotentMethods, readBounded, transportError, untilAborted } from "../http/exchange.js";
 import { lazy } from "../http/lazy.js";
 import { mostAlike } from "../option-names.js";
-import { headerRecord, invalidOption, requireDuration, requireTypes, requireWhole } from "../options.js";
+import {
+  headerRecord,
+  invalidOption,
+  requireDuration,
+  requireTypes,
+  requireWhole,
+} from "../options.js";
 import { hasDotSegment } from "../variants/target.js";
 import type { AnswerContent, AnswerReader } from "./answer.js";
-import { type BearerFetchContext, type BearerRequest, bearerFetch, contextOf } from "./bearer-fetch.js";
+import {
+  type BearerFetchContext,
+  type BearerRequest,
+  bearerFetch,
+  contextOf,
+} from "./bearer-fetch.js";
 import { apiErrorOf } from "./call-error.js";
 import { type CallInit, fetchInitOf } from "./init.js";
 import type { LookupTypes } from "./outcome.js";
@@ -142,10 +153,16 @@ async function prepare(
   const timeoutMs = requireDuration("timeoutMs", init.timeoutMs, options.timeoutMs, 1);
   requireTypes(init, "boolean", ["idempotent"]);
   const { idempotent: isIdempotent = idempotentMethods.includes(method), parseAs } = init;
-  const mostBytes = requireWhole("maxResponseBytes", init.maxResponseBytes, options.maxResponseBytes, 1);
+  const mostBytes = requireWhole(
+    "maxResponseBytes",
+    init.maxResponseBytes,
+    options.maxResponseBytes,
+    1,
+  );
   const own = envelopeHeader(init.envelope);
   const toWrite = { operationId, operation, init, target: auth, common: options.headers, own };
-  const { url, headers, body } = usualRequest(toWrite) ?? (await anyCall()).anyRequest(toWrite, core);
+  const { url, headers, body } =
+    usualRequest(toWrite) ?? (await anyCall()).anyRequest(toWrite, core);
   const isUsual =
     operation.answers === undefined &&
     operation.success.length > 0 &&
@@ -211,7 +228,10 @@ async function send(call: PreparedCall, context: CallerContext): Promise<AnyOutc
           ? readText(response, variant)
           : reader.read(response, isSuccess(operation, response), located),
     };
-    const { response, content, token, required, refusedToken } = await bearerFetch(request, context);
+    const { response, content, token, required, refusedToken } = await bearerFetch(
+      request,
+      context,
+    );
     status = response.status;
     const outcome = { status, variant, retries: retries.count, requestId, response };
     if (isSuccess(operation, response)) {
@@ -234,7 +254,9 @@ async function send(call: PreparedCall, context: CallerContext): Promise<AnyOutc
       required,
       now: options.clock.now(),
       body: typeof content === "string" ? parseRefusal(content) : content.value,
-      isReplayed: options.unauthorizedStatuses.includes(status) ? refusedToken !== undefined : undefined,
+      isReplayed: options.unauthorizedStatuses.includes(status)
+        ? refusedToken !== undefined
+        : undefined,
       sent: options.bodyInMessage ? { tokens: [token, refusedToken], headers } : undefined,
       isIdempotent: call.isIdempotent,
       hasWorked: token !== undefined && memory.worked.get(operationId)?.value === token.value,
@@ -260,7 +282,8 @@ const unknownPathStatuses: readonly number[] = [404, 405, 410];
 
 /** Whether a path is unknown, and not a record that it names: then a router, which has no JSON to say, has answered. */
 function isOfRouter({ path }: OperationEntry, content: string | AnswerContent): boolean {
-  const isJson = typeof content === "string" ? typeof parseRefusal(content) === "object" : content.isJson;
+  const isJson =
+    typeof content === "string" ? typeof parseRefusal(content) === "object" : content.isJson;
   return !isJson && !/\{(?!tenantId\})/.test(path);
 }
 

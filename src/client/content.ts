@@ -23,9 +23,11 @@ export function contentOf(
 ): Content {
   const [contentType, encodings] = chooseType(operation, given, headers["content-type"]);
   if (serializer !== undefined) {
-    if (typeof serializer !== "function") throw invalidOption("bodySerializer", "must be a function");
+    if (typeof serializer !== "function")
+      throw invalidOption("bodySerializer", "must be a function");
     const body = serializer(given, new Headers(headers));
-    if (!isSendable(body)) throw invalidOption("bodySerializer", "must return a body that fetch can send");
+    if (!isSendable(body))
+      throw invalidOption("bodySerializer", "must return a body that fetch can send");
     return { body, contentType: isA("FormData", body) ? undefined : contentType };
   }
   if (jsonType.test(contentType)) return { body: jsonOf(given), contentType };
@@ -51,7 +53,10 @@ export function contentOf(
 /** Whether a fetch sends the value as it is. Anything else would become text such as "[object Object]". */
 function isSendable(value: unknown): value is SentBody {
   return (
-    typeof value === "string" || isBytes(value) || isA("FormData", value) || isA("URLSearchParams", value)
+    typeof value === "string" ||
+    isBytes(value) ||
+    isA("FormData", value) ||
+    isA("URLSearchParams", value)
   );
 }
 
@@ -91,7 +96,11 @@ function chooseType(
   if (header !== undefined) {
     const isJson = contents === undefined && jsonType.test(header) && jsonType.test(usual);
     if (names.length > 0 && found(header) === undefined && !isJson)
-      throw invalidOption("headers", "hold a content-type that is not documented", `${documented}.`);
+      throw invalidOption(
+        "headers",
+        "hold a content-type that is not documented",
+        `${documented}.`,
+      );
     return [header, known[found(header) ?? ""] ?? {}];
   }
   const own = ownType(body);
@@ -154,7 +163,10 @@ function memberText(value: unknown, contentType: string | undefined, option: str
   if (contentType === undefined ? typeof value === "object" : jsonType.test(contentType))
     return jsonOf(value, option);
   if (isText(value)) return textOf(value, option);
-  throw invalidOption(option, `must be text, bytes, a Blob or a stream for ${contentType ?? "a form"}`);
+  throw invalidOption(
+    option,
+    `must be text, bytes, a Blob or a stream for ${contentType ?? "a form"}`,
+  );
 }
 
 /** What a part is made of: its text or bytes, and what its header says. */
@@ -167,9 +179,15 @@ interface Part {
 
 /** Unlike a FormData this has parts of JSON without a file name, and streams. */
 function multipart(body: unknown, contentType: string, encodings: Encodings): Content {
-  const parts = formMembers(body).flatMap(([name, value]) => partsOf(name, value, encodings[name] ?? {}));
+  const parts = formMembers(body).flatMap(([name, value]) =>
+    partsOf(name, value, encodings[name] ?? {}),
+  );
   const boundary = `----${crypto.getRandomValues(new Uint32Array(4)).join("")}`;
-  const pieces = parts.flatMap((part) => [`--${boundary}\r\n${headOf(part)}\r\n\r\n`, part.content, "\r\n"]);
+  const pieces = parts.flatMap((part) => [
+    `--${boundary}\r\n${headOf(part)}\r\n\r\n`,
+    part.content,
+    "\r\n",
+  ]);
   pieces.push(`--${boundary}--\r\n`);
   return {
     body: pieces.some((piece) => isA("ReadableStream", piece))
@@ -190,11 +208,18 @@ function partsOf(name: string, value: unknown, encoding: PropertyEncoding): Part
   return values.map((one) => ({ name, ...partOf(one, encoding.contentType, `body.${name}`) }));
 }
 
-function partOf(value: unknown, documented: string | undefined, option: string): Omit<Part, "name"> {
+function partOf(
+  value: unknown,
+  documented: string | undefined,
+  option: string,
+): Omit<Part, "name"> {
   const types = (documented ?? "*/*").split(",").map((type) => type.trim());
   const [first, another] = types.filter((type) => !type.includes("*"));
   const isFile = isBytes(value);
-  const { type: own = "", name = "blob" } = Object(isFile && value) as { type?: string; name?: string };
+  const { type: own = "", name = "blob" } = Object(isFile && value) as {
+    type?: string;
+    name?: string;
+  };
   const isObject = typeof value === "object";
   const usual = isFile ? "application/octet-stream" : isObject ? "application/json" : "text/plain";
   const match = bestMatch(usual, types) && usual;
@@ -225,7 +250,9 @@ function headOf({ name, contentType, fileName }: Part): string {
 /** Joins pieces to a stream that reads each when it is its turn, and cancels those that are left when it is cancelled. */
 function joined(pieces: readonly Part["content"][]): ReadableStream<Uint8Array> {
   const streams = pieces.map((piece) =>
-    isA("ReadableStream", piece) ? (piece as ReadableStream) : new Blob([piece as BlobPart]).stream(),
+    isA("ReadableStream", piece)
+      ? (piece as ReadableStream)
+      : new Blob([piece as BlobPart]).stream(),
   );
   let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   return new ReadableStream<Uint8Array>(
@@ -240,7 +267,10 @@ function joined(pieces: readonly Part["content"][]): ReadableStream<Uint8Array> 
         }
       },
       async cancel(reason) {
-        await Promise.all([reader?.cancel(reason), ...streams.map((stream) => stream.cancel(reason))]);
+        await Promise.all([
+          reader?.cancel(reason),
+          ...streams.map((stream) => stream.cancel(reason)),
+        ]);
       },
     },
     { highWaterMark: 0 },

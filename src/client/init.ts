@@ -61,7 +61,9 @@ export function requireFetchInit(init: RequestInit): RequestInit {
   return requireOptions("service.fetch", requireObject("init", init), fetchNames);
 }
 
-const ownNames: NamesOf<CallInit & Omit<GeneratedOptions, Exclude<keyof RequestInit, keyof CallInit>>> = {
+const ownNames: NamesOf<
+  CallInit & Omit<GeneratedOptions, Exclude<keyof RequestInit, keyof CallInit>>
+> = {
   params: true,
   body: true,
   headers: true,
@@ -77,7 +79,12 @@ const ownNames: NamesOf<CallInit & Omit<GeneratedOptions, Exclude<keyof RequestI
 };
 const { method: _ofTheOperation, ...passedOn } = fetchNames;
 const callNames = { ...passedOn, ...ownNames };
-const parameterNames: NamesOf<CallParameters> = { path: true, query: true, header: true, cookie: true };
+const parameterNames: NamesOf<CallParameters> = {
+  path: true,
+  query: true,
+  header: true,
+  cookie: true,
+};
 
 function callAdvice(name: string): string | undefined {
   if (Object.hasOwn(parameterNames, name)) return "Pass it in params.";

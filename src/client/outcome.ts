@@ -102,7 +102,9 @@ export type Outcome<T extends LookupTypes, X extends Variant, O, P extends Parse
 type ArgsOf<Operations, O> =
   Lookup<Operations, O> extends { args: infer Args extends readonly unknown[] } ? Args : never;
 /** Without it, the compiler would report the missing arguments of other operations instead of the refused operationId. */
-type ArgsOfAdvice<T extends LookupTypes, O> = [Extract<O, IdAdvice<T, Variant>>] extends [never] ? never : [];
+type ArgsOfAdvice<T extends LookupTypes, O> = [Extract<O, IdAdvice<T, Variant>>] extends [never]
+  ? never
+  : [];
 
 /** The arguments of a call after the operationId. While the variant is unknown, both variants must accept them. */
 export type CallArgs<T extends LookupTypes, X extends Variant, O> = [X] extends ["A"]
@@ -118,7 +120,9 @@ export type ParsedInit<Args extends readonly unknown[], P extends ParseAs> = Par
 >;
 
 /** For each choice of a body, since `Omit` alone would merge them. */
-type ParsedChoice<Init, P> = Init extends unknown ? Omit<Init, "parseAs"> & { readonly parseAs: P } : never;
+type ParsedChoice<Init, P> = Init extends unknown
+  ? Omit<Init, "parseAs"> & { readonly parseAs: P }
+  : never;
 
 interface AnyOutcome {
   readonly ok: boolean;
@@ -138,7 +142,9 @@ type DataOf<O extends AnyOutcome> = Extract<O, { readonly ok: true }>["data"];
  */
 export function unwrap<O extends AnyOutcome>(outcome: O): DataOf<O>;
 export function unwrap<O extends AnyOutcome>(outcome: Promise<O>): Promise<DataOf<O>>;
-export function unwrap<O extends AnyOutcome>(outcome: O | Promise<O>): DataOf<O> | Promise<DataOf<O>> {
+export function unwrap<O extends AnyOutcome>(
+  outcome: O | Promise<O>,
+): DataOf<O> | Promise<DataOf<O>> {
   if (outcome instanceof Promise) return outcome.then((settled) => unwrap(settled));
   if (typeof outcome?.ok !== "boolean")
     throw invalidOption("outcome", "must be the outcome of a call, or a promise of one");

@@ -20,17 +20,24 @@ export function requestUrl(
   target: Target,
   entries: Entries,
   hasDotSegment: (path: string) => boolean,
-  querySerializer: (query: Values) => string = (values) => writeAll("query", values, entries).join("&"),
+  querySerializer: (query: Values) => string = (values) =>
+    writeAll("query", values, entries).join("&"),
 ): string {
   // A fragment stays with the client (RFC 9110 section 7.1), and a query after it would too.
   const route = template.replace(/#.*/, "");
   const sent = route.replace(braces, (_match, prefix: string, name: string, star: string) => {
     if (name === "tenantId") return percentEncode(tenantIdOf(path, target));
     const style = prefix === "." ? "label" : prefix === ";" ? "matrix" : "simple";
-    const entry = entryOf(entries, "path", name) ?? { in: "path", name, style, explode: star === "*" };
+    const entry = entryOf(entries, "path", name) ?? {
+      in: "path",
+      name,
+      style,
+      explode: star === "*",
+    };
     // Without a value the segment would be empty, which leads to another route.
     const text = writeParameter(entry, path?.[name]) || undefined;
-    if (text === undefined) throw wrongPath("missing", name, "is missing or empty. Pass it in params.path");
+    if (text === undefined)
+      throw wrongPath("missing", name, "is missing or empty. Pass it in params.path");
     return text;
   });
   // The check is of the written value, because a list with one entry or a label's dot can also result in "..".
@@ -61,7 +68,9 @@ function wouldFold(template: string, index: number): ConfigurationError {
 
 function wrongPath(kind: "missing" | "invalid", name: string, problem: string): ConfigurationError {
   const message = `The path parameter "${name}" ${problem}.`;
-  return new ConfigurationError(`path_parameter_${kind}`, message, { option: `params.path.${name}` });
+  return new ConfigurationError(`path_parameter_${kind}`, message, {
+    option: `params.path.${name}`,
+  });
 }
 
 /** The headers of `params`, written. A value that is null or undefined removes a header, so its name is kept. */
@@ -86,7 +95,11 @@ export function cookieHeader(cookie: Values, entries: Entries, own?: string): st
     );
   // A browser leaves out a header that it forbids, and the call would arrive without its parameter.
   if (!new Request("http://localhost", { headers: { cookie: "a=b" } }).headers.has("cookie"))
-    throw invalidOption("params.cookie", "cannot be sent from a browser", "Make the call on a server.");
+    throw invalidOption(
+      "params.cookie",
+      "cannot be sent from a browser",
+      "Make the call on a server.",
+    );
   return (own === undefined ? written : [own, ...written]).join("; ");
 }
 
@@ -101,11 +114,13 @@ export function requireParameters(
     const { in: place, name, required } = entry;
     if (!required) continue;
     const value = plain(params[place]?.[name]);
-    const isEmpty = entry.content === undefined && typeof value === "object" && !Object.keys(value ?? {})[0];
+    const isEmpty =
+      entry.content === undefined && typeof value === "object" && !Object.keys(value ?? {})[0];
     const isThere =
       place === "header"
         ? headers[name.toLowerCase()] !== undefined
-        : place === "cookie" && headers.cookie?.split(/; */).some((one) => one.startsWith(`${name}=`));
+        : place === "cookie" &&
+          headers.cookie?.split(/; */).some((one) => one.startsWith(`${name}=`));
     if (!isThere && (value === undefined || value === null || isEmpty))
       throw invalidOption(optionOf(entry), `is missing, but ${operationId} requires it`);
   }
@@ -149,7 +164,11 @@ const delimiters: Readonly<Record<string, readonly [encoded: string, held: RegEx
  *
  * @throws ConfigurationError `option_invalid`; in a path `path_parameter_invalid`
  */
-export function writeParameter(entry: ParameterEntry, given: unknown, option?: string): string | undefined {
+export function writeParameter(
+  entry: ParameterEntry,
+  given: unknown,
+  option?: string,
+): string | undefined {
   if (given === undefined || given === null) return undefined;
   const { in: place, style = usualStyles[place], content } = entry;
   const isJson = content !== undefined && jsonType.test(content);
@@ -189,7 +208,10 @@ function writeMembers(
   const isDeep = style === "deepObject";
   const key = keyOf(entry);
   const encodeName = place === "header" ? String : percentEncode;
-  const [joint, held] = delimiters[style] ?? [",", isDeep ? /[[\]]/ : place === "header" ? /,/ : undefined];
+  const [joint, held] = delimiters[style] ?? [
+    ",",
+    isDeep ? /[[\]]/ : place === "header" ? /,/ : undefined,
+  ];
   const written: string[] = [];
   // Twice as fast as Object.entries.
   for (const of of Object.keys(value)) {
@@ -208,7 +230,9 @@ function writeMembers(
   }
   if (written.length === 0) return undefined;
   const [first, between] = separators[style] ?? ["", "&"];
-  return isDeep || explode ? first + written.join(between) : first + named(key, written.join(joint), style);
+  return isDeep || explode
+    ? first + written.join(between)
+    : first + named(key, written.join(joint), style);
 }
 
 function keyOf({ in: place, name }: ParameterEntry): string {
@@ -235,11 +259,21 @@ function optionOf({ in: place, name }: ParameterEntry): string {
   return `params.${place}.${name}`;
 }
 
-function refused(entry: ParameterEntry, problem: string, option = optionOf(entry)): ConfigurationError {
-  return entry.in === "path" ? wrongPath("invalid", entry.name, problem) : invalidOption(option, problem);
+function refused(
+  entry: ParameterEntry,
+  problem: string,
+  option = optionOf(entry),
+): ConfigurationError {
+  return entry.in === "path"
+    ? wrongPath("invalid", entry.name, problem)
+    : invalidOption(option, problem);
 }
 
-function unfit(entry: ParameterEntry, problem: string, option: string | undefined): ConfigurationError {
+function unfit(
+  entry: ParameterEntry,
+  problem: string,
+  option: string | undefined,
+): ConfigurationError {
   if (entry.in !== "query" || option !== undefined) return refused(entry, problem, option);
   const either = "must fit into a URL: it holds nested objects or lists, or half a surrogate pair";
   return invalidOption("params.query", either, `Look at ${entry.name}.`);

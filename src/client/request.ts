@@ -40,27 +40,39 @@ export interface CallToWrite {
 }
 
 /** Returns undefined for a call that is not as most are. Then the whole request is left to `anyRequest`. */
-export function usualRequest({ operation, init, target, common, own }: CallToWrite): CallRequest | undefined {
+export function usualRequest({
+  operation,
+  init,
+  target,
+  common,
+  own,
+}: CallToWrite): CallRequest | undefined {
   const { contentType = "application/json", contents, parameters } = operation;
   const { body, querySerializer, bodySerializer } = init;
   const params = init.params ?? {};
   const { path, query, header } = params;
   if (/[?#]/.test(operation.path)) return;
-  if (querySerializer !== undefined || bodySerializer !== undefined || params.cookie !== undefined) return;
+  if (querySerializer !== undefined || bodySerializer !== undefined || params.cookie !== undefined)
+    return;
   if (parameters !== undefined && !parameters.every((entry) => isUsual(entry, params))) return;
-  if (header !== undefined && !Object.values(header).every((value) => value === null || isText(value)))
+  if (
+    header !== undefined &&
+    !Object.values(header).every((value) => value === null || isText(value))
+  )
     return;
   try {
     let isComplete = true;
     const sent = operation.path.replace(/\{([^{}]+)\}/g, (_braced, name: string) => {
-      const value = name === "tenantId" && path?.tenantId === undefined ? target.tenantId : path?.[name];
+      const value =
+        name === "tenantId" && path?.tenantId === undefined ? target.tenantId : path?.[name];
       if (!isText(value) || value === "" || (name === "tenantId" && value !== target.tenantId))
         isComplete = false;
       return percentEncode(String(value));
     });
     if (!isComplete || (path !== undefined && hasDotSegment(sent))) return;
     const search = query === undefined ? "" : usualQuery(query);
-    const text = body === undefined || contents !== undefined ? undefined : usualBody(body, contentType);
+    const text =
+      body === undefined || contents !== undefined ? undefined : usualBody(body, contentType);
     if (search === undefined || (body !== undefined && text === undefined)) return;
     const headers = headerRecord(common, init.headers, header, own);
     if (text !== undefined) {
@@ -110,7 +122,9 @@ function usualBody(body: unknown, contentType: string): string | undefined {
     }
   }
   if (contentType !== "application/x-www-form-urlencoded" || !isObject) return;
-  const fields = Object.entries(Object(body)).filter(([, value]) => value !== undefined && value !== null);
+  const fields = Object.entries(Object(body)).filter(
+    ([, value]) => value !== undefined && value !== null,
+  );
   if (!fields.every(([, value]) => isText(value))) return;
   const text = new URLSearchParams(fields.map(([name, value]) => [name, String(value)])).toString();
   // The replacement character may stand for half a surrogate pair.

@@ -29,7 +29,12 @@ export class Retries {
   readonly #emit: Emit;
   readonly #leftMs: () => number;
 
-  constructor(call: RetriedCall, options: ClientOptions, limited: Map<string, () => number>, emit: Emit) {
+  constructor(
+    call: RetriedCall,
+    options: ClientOptions,
+    limited: Map<string, () => number>,
+    emit: Emit,
+  ) {
     this.#call = call;
     this.#options = options;
     this.#limited = limited;
@@ -50,7 +55,9 @@ export class Retries {
     const { operationId, method, body, isIdempotent, maxRetries, signal } = this.#call;
     const { clock } = this.#options;
     const status = response?.status;
-    const isPassing = isTransportError(fault) ? fault.retryable : gatewayStatuses.includes(status ?? 0);
+    const isPassing = isTransportError(fault)
+      ? fault.retryable
+      : gatewayStatuses.includes(status ?? 0);
     // A request that was answered 429 was not processed, whatever its method.
     if (status !== 429 && !(isPassing && isIdempotent)) return false;
     const askedMs = response && parseRetryAfterMs(response.headers, clock.now());
@@ -58,7 +65,15 @@ export class Retries {
     if (status === 429) this.#limited.set(operationId, countdown(waitMs, clock));
     if (this.count >= maxRetries || !canBeSentAgain(body) || waitMs > this.#leftMs()) return false;
     const code = isTransportError(fault) ? fault.code : undefined;
-    this.#emit({ type: "call_retried", operationId, method, status, code, retry: ++this.count, waitMs });
+    this.#emit({
+      type: "call_retried",
+      operationId,
+      method,
+      status,
+      code,
+      retry: ++this.count,
+      waitMs,
+    });
     await sleep(waitMs, signal, clock);
     return true;
   }

@@ -75,14 +75,19 @@ function requestMethod(init: RequestInit): string {
     throw invalidOption("method", "must be a method that fetch accepts");
   const hasBody = init.body !== undefined && init.body !== null;
   if (hasBody && (method === "GET" || method === "HEAD"))
-    throw invalidOption("body", `must not be sent with ${method}`, 'Set the method, such as "POST".');
+    throw invalidOption(
+      "body",
+      `must not be sent with ${method}`,
+      'Set the method, such as "POST".',
+    );
   return method;
 }
 
 function resolveUnderBase(input: unknown, { baseUrl }: Auth): string {
   const refused = (problem: string): ConfigurationError =>
     invalidOption("input", problem, 'Pass a path relative to baseUrl, such as "v1/devices".');
-  if (typeof input !== "string" && !(input instanceof URL)) throw refused("must be a string or a URL");
+  if (typeof input !== "string" && !(input instanceof URL))
+    throw refused("must be a string or a URL");
   const text = String(input);
   const isAbsolute = /^[a-z][a-z0-9+.-]*:/i.test(text);
   let url: URL;
@@ -91,7 +96,8 @@ function resolveUnderBase(input: unknown, { baseUrl }: Auth): string {
   } catch {
     throw refused("is not a valid URL");
   }
-  if (!isUnderBase(url, baseUrl)) throw refused("is not under baseUrl, and the bearer must not leave that");
+  if (!isUnderBase(url, baseUrl))
+    throw refused("is not under baseUrl, and the bearer must not leave that");
   return url.href;
 }
 

@@ -40,11 +40,13 @@ export async function importSigner(
   try {
     const key = await importKey(privateKey);
     const { name, hash, modulusLength = 0 } = key.algorithm as Partial<RsaHashedKeyAlgorithm>;
-    const isUsable = key.type === "private" && name === "RSASSA-PKCS1-v1_5" && hash?.name === "SHA-256";
+    const isUsable =
+      key.type === "private" && name === "RSASSA-PKCS1-v1_5" && hash?.name === "SHA-256";
     if (!isUsable || modulusLength < 2048)
       throw new TypeError("not a private RSA key of 2048 bits for RS256");
     const publicJwk = key.extractable ? publicHalf(await exportJWK(key)) : undefined;
-    const ownKid = typeof privateKey === "object" && "kid" in privateKey ? String(privateKey.kid) : undefined;
+    const ownKid =
+      typeof privateKey === "object" && "kid" in privateKey ? String(privateKey.kid) : undefined;
     const kid = keyId ?? ownKid ?? (publicJwk && (await calculateJwkThumbprint(publicJwk)));
     if (kid === undefined) throw new TypeError("a key that cannot be exported needs a keyId");
     return { key, keyId: kid, publicJwk };
@@ -62,7 +64,8 @@ async function importKey(privateKey: PluginCredential["privateKey"]): Promise<Cr
   if (typeof privateKey !== "string")
     return asKey(await importJWK(privateKey as JWK, algorithm, { extractable: true }));
   const text = privateKey.trim();
-  if (text.startsWith("{")) return asKey(await importJWK(JSON.parse(text), algorithm, { extractable: true }));
+  if (text.startsWith("{"))
+    return asKey(await importJWK(JSON.parse(text), algorithm, { extractable: true }));
   return importPKCS8(text, algorithm, { extractable: true });
 }
 
@@ -102,6 +105,10 @@ export async function signAssertion(
 }
 
 async function signBytes(key: CryptoKey, text: string): Promise<string> {
-  const signature = await crypto.subtle.sign("RSASSA-PKCS1-v1_5", key, new TextEncoder().encode(text));
+  const signature = await crypto.subtle.sign(
+    "RSASSA-PKCS1-v1_5",
+    key,
+    new TextEncoder().encode(text),
+  );
   return base64url.encode(new Uint8Array(signature));
 }

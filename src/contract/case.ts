@@ -60,7 +60,9 @@ export interface Verdict {
 }
 
 /** What a case found out about a deployment: plain data without a secret. */
-export interface ContractResult extends Omit<ContractCase, "needs" | "costs" | "safe" | "extra">, Verdict {
+export interface ContractResult
+  extends Omit<ContractCase, "needs" | "costs" | "safe" | "extra">,
+    Verdict {
   readonly expected: string;
   /** The requests that it sent, and those of earlier cases that it relies on, with their answers, redacted. */
   readonly evidence: readonly Exchange[];
@@ -76,7 +78,11 @@ export interface CaseDefinition extends ContractCase {
 export const holds = (observed: string): Verdict => ({ result: "holds", observed });
 export const breaks = (observed: string): Verdict => ({ result: "breaks", observed });
 /** Breaks, because what the rule refuses was accepted. */
-export const accepts = (observed: string): Verdict => ({ result: "breaks", observed, accepted: true });
+export const accepts = (observed: string): Verdict => ({
+  result: "breaks",
+  observed,
+  accepted: true,
+});
 export const learnt = (observed: string, settings?: DeploymentSettings): Verdict => ({
   result: "learnt",
   observed,

@@ -1,7 +1,12 @@
 /** The cases as tests of vitest, jest, bun:test or node:test. */
 import type { ContractResult } from "./case.js";
 import { NotTried, requireOptions } from "./errors.js";
-import { type ComparedResult, compareChosen, movementLines, onlyMoved } from "./reports/baseline.js";
+import {
+  type ComparedResult,
+  compareChosen,
+  movementLines,
+  onlyMoved,
+} from "./reports/baseline.js";
 import { type ContractOptions, contractCases, optionNames, prepareRun } from "./run.js";
 import type { ContractTarget } from "./target.js";
 
@@ -61,9 +66,13 @@ export async function describeContract(
       test(`${id}: ${says}`, async () => {
         const where = `(Variant ${about.variant}, section ${about.section}). ${says}`;
         if (result === "breaks")
-          throw new Error(`${id} breaks ${where} Expected: ${about.expected} Observed: ${observed}`);
+          throw new Error(
+            `${id} breaks ${where} Expected: ${about.expected} Observed: ${observed}`,
+          );
         if (movement !== undefined)
-          throw new Error(`${id} moved since the baseline ${where}\n${movementLines(movement).join("\n")}`);
+          throw new Error(
+            `${id} moved since the baseline ${where}\n${movementLines(movement).join("\n")}`,
+          );
       });
     }
     for (const { id, kind } of moved)

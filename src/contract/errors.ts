@@ -28,7 +28,8 @@ export function requireOptions<T extends object>(of: string, options: T, names: 
   const unknown = isObject
     ? unknownName(of, options, names)
     : { name: "options", message: "must be an object" };
-  if (unknown !== undefined) throw new ContractError("option_invalid", unknown.message, [unknown.name]);
+  if (unknown !== undefined)
+    throw new ContractError("option_invalid", unknown.message, [unknown.name]);
 }
 
 /**

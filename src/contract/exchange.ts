@@ -144,7 +144,10 @@ export class Exchanges {
       const waitMs = retryAfterMs(answer.headers, now()) ?? backoffMs;
       waitedMs += waitMs;
       if (waitedMs > retryDeadlineMs)
-        throw new NotTried(`The rate limit did not end within ${retryDeadlineMs / 1000} s.`, "rate_limited");
+        throw new NotTried(
+          `The rate limit did not end within ${retryDeadlineMs / 1000} s.`,
+          "rate_limited",
+        );
       await wait(waitMs, "rate_limit");
     }
   }
@@ -154,7 +157,8 @@ export class Exchanges {
     const { fetch, now, wait, paceMs, timeoutMs, signal, secrets } = this.#options;
     signal?.throwIfAborted();
     if (this.down !== undefined) throw new NotTried(this.down, "down");
-    if (this.left <= 0) throw new NotTried("The budget of requests is spent. Raise maxRequests.", "budget");
+    if (this.left <= 0)
+      throw new NotTried("The budget of requests is spent. Raise maxRequests.", "budget");
     if (this.all.length > 0 && paceMs > 0) await wait(paceMs, "pace");
     const asked = { note, method, url: withoutValues(url), fields };
     const startedAt = performance.now();
@@ -166,7 +170,11 @@ export class Exchanges {
       const isLarge = (outgoing.body?.length ?? 0) > 65_536;
       const init = {
         method,
-        headers: { accept: "application/json", ...headers, ...(isLarge && { connection: "close" }) },
+        headers: {
+          accept: "application/json",
+          ...headers,
+          ...(isLarge && { connection: "close" }),
+        },
         redirect: "manual",
       } as const;
       const response = await fetch(url, { ...sentOnce(init, outgoing.body), signal: abort });
@@ -210,7 +218,13 @@ export class Exchanges {
       this.#silent++;
       const reason = limit.aborted ? `no answer within ${timeoutMs} ms` : codeOf(fault);
       this.#latest = `${new URL(url).origin} does not answer (${reason}). Check the address, the network and the proxy.`;
-      this.all.push({ ...asked, status: 0, headers: [], body: reason, milliseconds: milliseconds() });
+      this.all.push({
+        ...asked,
+        status: 0,
+        headers: [],
+        body: reason,
+        milliseconds: milliseconds(),
+      });
       throw new NotTried(this.#latest, "no_answer");
     }
   }
@@ -246,7 +260,9 @@ function parseJson(text: string): unknown {
     let level = [value];
     for (let depth = 0; level.length > 0; depth++) {
       if (depth > mostLevels) return undefined;
-      level = level.flatMap((one) => (typeof one === "object" && one !== null ? Object.values(one) : []));
+      level = level.flatMap((one) =>
+        typeof one === "object" && one !== null ? Object.values(one) : [],
+      );
     }
     return value;
   } catch {
@@ -278,7 +294,9 @@ function shownBody(value: unknown, text: string, schema: JsonSchema | undefined)
   if (text === "") return "empty";
   if (value === undefined) return `${text.length} characters that are not JSON`;
   if (!isObject(value)) return Array.isArray(value) ? `an array of ${value.length}` : typeof value;
-  const named = Object.entries(value).filter(([name]) => Object.hasOwn(Object(schema?.properties), name));
+  const named = Object.entries(value).filter(([name]) =>
+    Object.hasOwn(Object(schema?.properties), name),
+  );
   if (named.length === 0) return `an object with ${Object.keys(value).length} members`;
   const members = named.slice(0, 20);
   return `{ ${members.map(([name, member]) => `${name}: ${shownMember(name, member)}`).join(", ")} }`;

@@ -1,7 +1,13 @@
 /** What a case works with: the target, its credentials, and requests that are shared between cases. */
 import { type AssertionChanges, importSigner, type Signer, signAssertion } from "./assertion.js";
 import { NotTried } from "./errors.js";
-import { type Answer, type Exchange, type ExchangeOptions, Exchanges, type Outgoing } from "./exchange.js";
+import {
+  type Answer,
+  type Exchange,
+  type ExchangeOptions,
+  Exchanges,
+  type Outgoing,
+} from "./exchange.js";
 import { Secrets } from "./secrets.js";
 import type { ContractTarget, Need, PluginCredential } from "./target.js";
 
@@ -68,14 +74,20 @@ export class Kit {
   readonly #accepted = new Set<Variant>();
   #clockOffsetMs = 0;
 
-  constructor(target: ContractTarget, options: Omit<ExchangeOptions, "secrets" | "ids">, isNamed: boolean) {
+  constructor(
+    target: ContractTarget,
+    options: Omit<ExchangeOptions, "secrets" | "ids">,
+    isNamed: boolean,
+  ) {
     this.target = target;
     this.isNamed = isNamed;
     this.#options = options;
     this.exchanges = new Exchanges({ ...options, secrets: this.secrets, ids: idsIn(target) });
-    for (const { clientSecret } of [target.serviceAccount, target.apiClient, target.otherApiClient].flatMap(
-      (client) => client ?? [],
-    ))
+    for (const { clientSecret } of [
+      target.serviceAccount,
+      target.apiClient,
+      target.otherApiClient,
+    ].flatMap((client) => client ?? []))
       this.keepSecret(clientSecret);
   }
 
@@ -136,14 +148,18 @@ export class Kit {
   shownFault(fault: unknown): string {
     const message = fault instanceof Error ? fault.message : typeof fault === "string" ? fault : "";
     const [line = ""] = message.trim().split(/[\r\n]/, 1);
-    const withoutQuery = line.replace(/[?#][^\s"'<>]*/g, (tail) => (tail.includes("=") ? "?..." : tail));
+    const withoutQuery = line.replace(/[?#][^\s"'<>]*/g, (tail) =>
+      tail.includes("=") ? "?..." : tail,
+    );
     const text = withoutQuery.replace(/\.$/, "");
     return text === "" || this.secrets.areIn(text) ? "" : `: ${text.slice(0, 200)}`;
   }
 
   /** Runs a task once for all cases that share it. Its exchanges are evidence of each of them. */
   async share<T>(key: string, task: () => Promise<T>): Promise<T> {
-    const known = this.#shared.get(key) as Promise<{ value: T; evidence: readonly number[] }> | undefined;
+    const known = this.#shared.get(key) as
+      | Promise<{ value: T; evidence: readonly number[] }>
+      | undefined;
     const outer = this.#evidence;
     const running =
       known ??
@@ -172,7 +188,8 @@ export class Kit {
       this.#learnClock(answer);
       return answer;
     } finally {
-      for (let index = before; index < this.exchanges.all.length; index++) this.#evidence.add(index);
+      for (let index = before; index < this.exchanges.all.length; index++)
+        this.#evidence.add(index);
     }
   }
 
@@ -209,7 +226,11 @@ export class Kit {
   }
 
   /** A client assertion of a plugin, right unless it is changed. */
-  async assertion(plugin: PluginCredential, audience: string, changes?: AssertionChanges): Promise<string> {
+  async assertion(
+    plugin: PluginCredential,
+    audience: string,
+    changes?: AssertionChanges,
+  ): Promise<string> {
     const assertion = await signAssertion(
       await this.signer(plugin),
       { clientId: plugin.clientId, audience, now: this.now() },
@@ -350,7 +371,9 @@ export class Kit {
 const machine = { A: "service plugin", B: "service account" } as const;
 
 /** The right fields of a token request by the service account. */
-export function accountFields(kit: Kit): Record<"grant_type" | "client_id" | "client_secret", string> {
+export function accountFields(
+  kit: Kit,
+): Record<"grant_type" | "client_id" | "client_secret", string> {
   const { clientId, clientSecret } = kit.need("serviceAccount");
   return { grant_type: "client_credentials", client_id: clientId, client_secret: clientSecret };
 }

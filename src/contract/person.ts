@@ -17,7 +17,11 @@ export async function challengeOf(verifier: string): Promise<string> {
 }
 
 /** A right authorization request (RFC 6749 section 4.1.1, RFC 7636 section 4.3), but for the changes. */
-export async function authorizationUrl(kit: Kit, verifier: string, changes: Fields = {}): Promise<URL> {
+export async function authorizationUrl(
+  kit: Kit,
+  verifier: string,
+  changes: Fields = {},
+): Promise<URL> {
   const client = kit.need("apiClient");
   const { authorizationEndpoint, clientId, redirectUri, authorizationParameters } = client;
   const parameters: Fields = {
@@ -37,7 +41,11 @@ export async function authorizationUrl(kit: Kit, verifier: string, changes: Fiel
 }
 
 /** What the person brings back. @throws NotTried if the hook fails */
-export async function callbackOf(kit: Kit, hook: "login" | "denyLogin", url: URL): Promise<URLSearchParams> {
+export async function callbackOf(
+  kit: Kit,
+  hook: "login" | "denyLogin",
+  url: URL,
+): Promise<URLSearchParams> {
   const follow = kit.need(hook);
   kit.keepSecret(url.searchParams.get("state"));
   const callback = await kit.ask(`\`${hook}\` of the target failed`, () => follow(url.href));
@@ -130,9 +138,18 @@ export function exchangeTwice(kit: Kit): Promise<{ login: Login; wrong: Answer; 
   return kit.share("exchange twice", async () => {
     const login = await logIn(kit);
     const changes = { code_verifier: randomText() };
-    const wrong = await exchangeCode(kit, login, "a code exchange with another code_verifier", changes);
+    const wrong = await exchangeCode(
+      kit,
+      login,
+      "a code exchange with another code_verifier",
+      changes,
+    );
     if (wrong.accessToken !== undefined) return { login, wrong };
-    return { login, wrong, right: await exchangeCode(kit, login, "the same with the right code_verifier") };
+    return {
+      login,
+      wrong,
+      right: await exchangeCode(kit, login, "the same with the right code_verifier"),
+    };
   });
 }
 
@@ -165,7 +182,10 @@ interface Refresh {
 }
 
 /** Asks for a refresh with the fields of RFC 6749 section 6, as JSON; the description does not show them. */
-export function refreshAt(kit: Kit, { path, refreshToken, changes, ...request }: Refresh): Promise<Answer> {
+export function refreshAt(
+  kit: Kit,
+  { path, refreshToken, changes, ...request }: Refresh,
+): Promise<Answer> {
   const right = { grant_type: "refresh_token", refresh_token: refreshToken };
   const fields = { ...right, ...authenticationOf(kit.need("apiClient")), ...changes };
   return kit.requestTokenOfB({ ...request, url: kit.url(path), fields, operation: "refresh" });
@@ -178,17 +198,31 @@ export async function refreshSession(
   request: Omit<Refresh, "refreshToken">,
 ): Promise<Answer> {
   const { refreshToken } = session;
-  if (refreshToken === undefined) throw new NotTried("The code exchange returned no refresh_token.");
+  if (refreshToken === undefined)
+    throw new NotTried("The code exchange returned no refresh_token.");
   const answer = await refreshAt(kit, { ...request, refreshToken });
-  if (answer.accessToken !== undefined) session.refreshToken = refreshTokenOf(answer.fields) ?? refreshToken;
+  if (answer.accessToken !== undefined)
+    session.refreshToken = refreshTokenOf(answer.fields) ?? refreshToken;
   return answer;
 }
 
 const tokenPath = "/v1/auth/token";
 const siblingPath = "/v1/auth/bivariant-contract";
-const likelyPaths = ["refresh", "token/refresh", "refresh-token", "refresh_token", "renew", "token/renew"]
+const likelyPaths = [
+  "refresh",
+  "token/refresh",
+  "refresh-token",
+  "refresh_token",
+  "renew",
+  "token/renew",
+]
   .map((name) => `/v1/auth/${name}`)
-  .concat("/v1/auth/refresh/token", "/v1/auth/session/refresh", "/v1/token/refresh", "/v1/oauth/token");
+  .concat(
+    "/v1/auth/refresh/token",
+    "/v1/auth/session/refresh",
+    "/v1/token/refresh",
+    "/v1/oauth/token",
+  );
 
 interface Costs {
   readonly requests: number;
@@ -236,7 +270,11 @@ export function firstRefresh(
     const session = await sharedSession(kit);
     const { refreshToken } = session;
     const path = await findRefreshPath(kit);
-    const answer = await refreshSession(kit, session, { path, note: "a right refresh", isRegular: true });
+    const answer = await refreshSession(kit, session, {
+      path,
+      note: "a right refresh",
+      isRegular: true,
+    });
     if (answer.accessToken === undefined)
       throw new NotTried(
         `${path} does not redeem refresh tokens (${shownAnswer(answer)}). Name the path as \`refreshPath\`.`,

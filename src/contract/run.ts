@@ -32,7 +32,9 @@ export interface ContractOptions {
   /** Waits, for a rate limit and for lifetimes to end. An emulator's clock can be moved instead. Default: real time. */
   readonly wait?: ((ms: number) => Promise<unknown>) | undefined;
   /** Called before each wait, so that a person can be told. */
-  readonly onWait?: ((waiting: { readonly ms: number; readonly reason: WaitReason }) => void) | undefined;
+  readonly onWait?:
+    | ((waiting: { readonly ms: number; readonly reason: WaitReason }) => void)
+    | undefined;
   /** Allows plain http to another machine. Default: false. */
   readonly allowInsecureHttp?: boolean | undefined;
 }
@@ -109,7 +111,10 @@ export const optionNames: NamesOf<ContractOptions> = {
 async function checkAccess(kit: Kit, cases: readonly CaseDefinition[]): Promise<void> {
   const { tenantId, plugin, pagePlugin, serviceAccount, apiClient } = kit.target;
   const tried = { A: tenantId !== undefined, B: true };
-  const lent = { A: tried.A && Boolean(plugin ?? pagePlugin), B: Boolean(serviceAccount ?? apiClient) };
+  const lent = {
+    A: tried.A && Boolean(plugin ?? pagePlugin),
+    B: Boolean(serviceAccount ?? apiClient),
+  };
   const asked = lent.A || lent.B ? lent : tried;
   const variants = (["A", "B"] as const).filter(
     (variant) => asked[variant] && cases.some((one) => one.variant === variant),
@@ -139,17 +144,25 @@ export function chooseCases(
   list = "contractCases",
 ): readonly CaseDefinition[] {
   if (only === undefined)
-    return allCases.filter(({ costs }) => !safe || costs.codes + costs.logins + costs.seconds === 0);
-  const isNamed = (name: string) => (one: CaseDefinition) => one.id === name || one.id.startsWith(`${name}.`);
+    return allCases.filter(
+      ({ costs }) => !safe || costs.codes + costs.logins + costs.seconds === 0,
+    );
+  const isNamed = (name: string) => (one: CaseDefinition) =>
+    one.id === name || one.id.startsWith(`${name}.`);
   const unknown = only.filter((name) => !allCases.some(isNamed(name)));
-  if (unknown.length === 0) return allCases.filter((one) => only.some((name) => isNamed(name)(one)));
-  const groupsOf = (id: string) => id.split(".").map((_, at, parts) => parts.slice(0, at + 1).join("."));
+  if (unknown.length === 0)
+    return allCases.filter((one) => only.some((name) => isNamed(name)(one)));
+  const groupsOf = (id: string) =>
+    id.split(".").map((_, at, parts) => parts.slice(0, at + 1).join("."));
   const known = allCases.flatMap(({ id }) => groupsOf(id));
   const names = unknown.map((name) => {
     const meant = mostAlike(name, known);
     return `${JSON.stringify(name)}${meant === undefined ? "" : ` (did you mean ${meant}?)`}`;
   });
-  throw new ContractError("case_unknown", `No case is named ${names.join(", ")}. ${list} lists them.`);
+  throw new ContractError(
+    "case_unknown",
+    `No case is named ${names.join(", ")}. ${list} lists them.`,
+  );
 }
 
 async function runCase(
@@ -178,7 +191,11 @@ function withoutSecrets(verdict: Verdict, { secrets }: Kit): Verdict {
   return { ...verdict, observed: "Not shown: the answer repeats a secret.", settings: undefined };
 }
 
-async function tryCase(definition: CaseDefinition, kit: Kit, options: ContractOptions): Promise<Verdict> {
+async function tryCase(
+  definition: CaseDefinition,
+  kit: Kit,
+  options: ContractOptions,
+): Promise<Verdict> {
   const { needs, costs, safe, extra, variant } = definition;
   const missing = needs.filter((name) => kit.target[name] === undefined);
   if (missing.length > 0)
@@ -218,10 +235,15 @@ function exchangeOptions(
   const { maxRequests = isLocal ? 1_000 : 60, paceMs = isLocal ? 0 : 200 } = options;
   const { timeoutMs = 10_000, retryDeadlineMs = 60_000, signal, now: given = Date.now } = options;
   for (const [name, value] of Object.entries({ maxRequests, paceMs, timeoutMs, retryDeadlineMs }))
-    if (!Number.isSafeInteger(value) || value < (name === "paceMs" || name === "retryDeadlineMs" ? 0 : 1))
-      throw new ContractError("option_invalid", `\`${name}\` must be a whole number, and not negative.`, [
-        name,
-      ]);
+    if (
+      !Number.isSafeInteger(value) ||
+      value < (name === "paceMs" || name === "retryDeadlineMs" ? 0 : 1)
+    )
+      throw new ContractError(
+        "option_invalid",
+        `\`${name}\` must be a whole number, and not negative.`,
+        [name],
+      );
   const fetch = options.fetch ?? ((url: string, init: RequestInit) => globalThis.fetch(url, init));
   const waiting = options.wait ?? ((ms: number) => sleep(ms, signal));
   // A `wait` that moves the server's clock passes no time here, and the next assertion must not be an old one.
@@ -240,7 +262,8 @@ function exchangeOptions(
 const longestTimerMs = 2 ** 31 - 1;
 
 async function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  for (let left = ms; left > 0; left -= longestTimerMs) await timer(Math.min(left, longestTimerMs), signal);
+  for (let left = ms; left > 0; left -= longestTimerMs)
+    await timer(Math.min(left, longestTimerMs), signal);
 }
 
 function timer(ms: number, signal: AbortSignal | undefined): Promise<void> {

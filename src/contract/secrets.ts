@@ -37,9 +37,15 @@ function formsOf(value: string): ReadonlySet<string> {
   const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
   const base64 = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
   const encoded = [base64, base64url.encode(bytes), hex];
-  return new Set([value, JSON.stringify(value).slice(1, -1), encodeURIComponent(value), ...encoded]);
+  return new Set([
+    value,
+    JSON.stringify(value).slice(1, -1),
+    encodeURIComponent(value),
+    ...encoded,
+  ]);
 }
 
 function* partsOf(text: string, length: number): Generator<string> {
-  for (let start = 0; start + length <= text.length; start++) yield text.slice(start, start + length);
+  for (let start = 0; start + length <= text.length; start++)
+    yield text.slice(start, start + length);
 }

@@ -108,10 +108,15 @@ export type Need = Exclude<keyof ContractTarget, "baseUrl">;
 const text = z.string().min(1);
 const plugin = z.strictObject({
   clientId: text,
-  privateKey: z.union([text, z.custom<object>((value) => typeof value === "object" && value !== null)]),
+  privateKey: z.union([
+    text,
+    z.custom<object>((value) => typeof value === "object" && value !== null),
+  ]),
   keyId: text.optional(),
 });
-const hook = z.custom<never>((value) => typeof value === "function", "must be a function").optional();
+const hook = z
+  .custom<never>((value) => typeof value === "function", "must be a function")
+  .optional();
 const route = z
   .string()
   .regex(/^[A-Z]+ \/[^\s{}]*$/, 'must be a method and a path, such as "GET /v1/devices"')
@@ -141,7 +146,9 @@ const apiClient = z.strictObject({
 });
 
 /** A tenant id becomes a segment of a path. */
-const tenantId = z.string().regex(/^[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/, "must be a segment of a path");
+const tenantId = z
+  .string()
+  .regex(/^[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/, "must be a segment of a path");
 
 const schema = z.strictObject({
   baseUrl: z.url({ protocol: /^https?$/, abort: true }).refine((url) => {
@@ -169,9 +176,15 @@ const schema = z.strictObject({
   otherApiClient: apiClient.optional(),
   login: hook,
   denyLogin: hook,
-  refreshPath: z.string().startsWith("/").refine(staysBelow, "must not lead out of the base URL").optional(),
+  refreshPath: z
+    .string()
+    .startsWith("/")
+    .refine(staysBelow, "must not lead out of the base URL")
+    .optional(),
   envelopes: z.array(text).optional(),
-  rateLimit: z.strictObject({ requests: z.int().min(1), windowSeconds: z.number().positive() }).optional(),
+  rateLimit: z
+    .strictObject({ requests: z.int().min(1), windowSeconds: z.number().positive() })
+    .optional(),
 });
 
 /**
@@ -196,8 +209,14 @@ export function parseTarget(input: unknown): ContractTarget {
     };
   }
   // Neither a message of zod nor these quote a value: it may be a secret.
-  const issues = parsed.error.issues.map(({ path, message }) => `${path.join(".") || "target"}: ${message}`);
-  throw new ContractError("target_invalid", `The target is not valid. ${issues.join("; ")}.`, issues);
+  const issues = parsed.error.issues.map(
+    ({ path, message }) => `${path.join(".") || "target"}: ${message}`,
+  );
+  throw new ContractError(
+    "target_invalid",
+    `The target is not valid. ${issues.join("; ")}.`,
+    issues,
+  );
 }
 
 /** What a run would need for the cases that were not tried, in words. */

@@ -26,14 +26,22 @@ export async function examineAssertion(
     key = await importSigningKey(plugin.privateKey, plugin.keyId);
     const bits = 8 * (await key.sign(new Uint8Array(1))).length;
     const kid = key.keyId === key.thumbprint ? `${key.keyId}, its RFC 7638 thumbprint` : key.keyId;
-    keyFinding = pass("key", `A private RSA key of ${bits} bits, which can sign RS256. Its kid is ${kid}.`);
+    keyFinding = pass(
+      "key",
+      `A private RSA key of ${bits} bits, which can sign RS256. Its kid is ${kid}.`,
+    );
   } catch (error) {
     if (!isConfigurationError(error)) throw error;
     const remedy = `Use a private RSA key, or make one with bivariant keys new and register its JWKS under ${registrationPage}.`;
     const noKey = "because there is no key that can sign.";
     const assertion = unknown("assertion", `Not made, ${noKey}`);
     const jwks = unknown("jwks", `Not compared, ${noKey}`);
-    const findings = [fail("key", error.message, remedy, error.code), jwks, audienceFinding, assertion];
+    const findings = [
+      fail("key", error.message, remedy, error.code),
+      jwks,
+      audienceFinding,
+      assertion,
+    ];
     return { canSign: false, findings };
   }
   const assertion =
@@ -47,7 +55,8 @@ export async function examineAssertion(
 function examineAudience(input: DoctorInput): { audience?: string; finding: Finding } {
   try {
     const baseUrl = parseBaseUrl(input.baseUrl, input.allowInsecureHttp);
-    const url = new URL(tokenEndpointOfA({ baseUrl, tenantId: parseTenantId(input.tenantId) })).href;
+    const url = new URL(tokenEndpointOfA({ baseUrl, tenantId: parseTenantId(input.tenantId) }))
+      .href;
     const audience = isConfigurationError(input.plugin) ? url : (input.plugin?.audience ?? url);
     const { wording } = input;
     const exact = `aud is the exact token URL, with the tenant substituted: ${url}`;
@@ -61,7 +70,8 @@ function examineAudience(input: DoctorInput): { audience?: string; finding: Find
   } catch (error) {
     if (!isConfigurationError(error)) throw error;
     const remedy =
-      input.wording.whereToSet(error) ?? "Correct the base URL or the tenant id: aud is the exact token URL.";
+      input.wording.whereToSet(error) ??
+      "Correct the base URL or the tenant id: aud is the exact token URL.";
     return { finding: fail("audience", error.message, remedy, error.code) };
   }
 }
@@ -117,7 +127,9 @@ async function compareJwks(
       `Make a new key with bivariant keys new, and register its JWKS instead under ${registrationPage}.`,
     );
   const thumbprints = await Promise.all(
-    keys.map((key) => (key.kty === "RSA" ? calculateJwkThumbprint(key).catch(() => undefined) : undefined)),
+    keys.map((key) =>
+      key.kty === "RSA" ? calculateJwkThumbprint(key).catch(() => undefined) : undefined,
+    ),
   );
   const own = keys.filter((_, index) => thumbprints[index] === thumbprint);
   const withKid = keys.filter((key) => key.kid === kid);
@@ -135,10 +147,18 @@ async function compareJwks(
       : pass("jwks", `The signing key is registered, with its kid ${kid}.`);
   const otherKid = wireText(found.kid);
   const evidence = `The signing key is registered ${otherKid === undefined ? "without a kid" : `with the kid ${otherKid}`}, but its assertions name ${kid}.`;
-  const more = otherKid === undefined ? "" : ` Or set the registered kid with ${wording.namesOf("aKeyId")}.`;
+  const more =
+    otherKid === undefined ? "" : ` Or set the registered kid with ${wording.namesOf("aKeyId")}.`;
   return keys.length === 1
-    ? unknown("jwks", `${evidence} That works only until a second key is registered.`, remedy + more)
-    : failed(`${evidence} With ${keys.length} registered keys the service cannot find the right one.`, more);
+    ? unknown(
+        "jwks",
+        `${evidence} That works only until a second key is registered.`,
+        remedy + more,
+      )
+    : failed(
+        `${evidence} With ${keys.length} registered keys the service cannot find the right one.`,
+        more,
+      );
 }
 
 function asObject(value: unknown): Record<string, unknown> {

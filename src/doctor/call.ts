@@ -48,7 +48,8 @@ export async function examineCall(input: DoctorInput, earlier: Earlier): Promise
   const asked = client && !(client instanceof Error) ? ` for ${namesClient(client, tenantId)}` : "";
   const refused: Refused = { ...earlier, asked, adminArea, wording };
   // This machine's clock decides whether a stored login is valid, even if it differs from the server's.
-  const clock = isLogin || correctionMs === 0 ? undefined : { now: () => Date.now() + correctionMs };
+  const clock =
+    isLogin || correctionMs === 0 ? undefined : { now: () => Date.now() + correctionMs };
   let token: Finding | undefined;
   try {
     // `obstacleOf` has checked that the credential of the variant is there and complete.
@@ -56,7 +57,9 @@ export async function examineCall(input: DoctorInput, earlier: Earlier): Promise
       variant === "A" ? servicePlugin(plugin as never) : serviceAccount(account as never);
     const service = input.openService(isLogin ? (login as PersonAuth<"B">) : credential(), clock);
     const { auth } = service;
-    const issued = await auth.getAccessToken({ signal }).catch((error) => waitAndRetry(auth, error, input));
+    const issued = await auth
+      .getAccessToken({ signal })
+      .catch((error) => waitAndRetry(auth, error, input));
     token = tokenFinding(auth, issued, input);
     const outcome = await service.call("listDevices", { signal });
     if (outcome.ok) return [token, pass("api_call", `listDevices was answered ${outcome.status}.`)];
@@ -72,7 +75,9 @@ export async function examineCall(input: DoctorInput, earlier: Earlier): Promise
 async function waitAndRetry(auth: Auth, error: unknown, input: DoctorInput): Promise<AccessToken> {
   const { signal, retryDeadlineMs, note } = input;
   if (!isRateLimitedError(error) || error.retryAt > Date.now() + retryDeadlineMs) throw error;
-  note(`The rate limit of the tenant is reached. Waiting until ${new Date(error.retryAt).toISOString()}.`);
+  note(
+    `The rate limit of the tenant is reached. Waiting until ${new Date(error.retryAt).toISOString()}.`,
+  );
   // A timer may end a millisecond early, and `retryAt` is in whole ones: the gate would still be closed.
   await setTimeout(Math.max(error.retryAt - Date.now(), 0) + 2, undefined, { signal });
   return auth.getAccessToken({ signal });
@@ -95,7 +100,8 @@ function obstacleOf(
   const notRequested = (why: string) => unknown("token", `Not requested, because ${why}.`);
   if (plugin !== undefined && !canSign) return notRequested("there is no key that can sign");
   if (!isReached) return notRequested("the deployment was not reached");
-  if (variant === undefined) return notRequested("no variant with a configured credential was detected");
+  if (variant === undefined)
+    return notRequested("no variant with a configured credential was detected");
   if (variant === "A" || !isBivariantError(login)) return undefined;
   const where = isConfigurationError(login) ? wording.whereToSet(login) : undefined;
   const remedy = isLoginRequiredError(login)
@@ -111,7 +117,10 @@ function tokenFinding(auth: Auth, token: AccessToken, input: DoctorInput): Findi
     const then = auth[callSupport]?.needsPerson
       ? "then a person must log in again"
       : "then it is renewed without a prompt";
-    return pass("token", `The stored login has a token, which is valid for ${seconds} s more; ${then}.`);
+    return pass(
+      "token",
+      `The stored login has a token, which is valid for ${seconds} s more; ${then}.`,
+    );
   }
   if (auth.variant === "A" && token.tenant !== undefined && token.tenant !== tenantId)
     return fail(
@@ -171,9 +180,12 @@ function evidenceOf(
     const issues = isUnexpectedResponseError(error) ? error.issues : [];
     return [error.message, ...issues.map((issue) => `${issue}.`)].join(" ");
   }
-  const others = more.length === 0 ? "" : ` Also possible: ${more.map(({ summary }) => summary).join("; ")}.`;
+  const others =
+    more.length === 0 ? "" : ` Also possible: ${more.map(({ summary }) => summary).join("; ")}.`;
   const corrected =
-    correctionMs === 0 ? "" : " The assertion used the server's Date; it also fails if that is wrong.";
+    correctionMs === 0
+      ? ""
+      : " The assertion used the server's Date; it also fails if that is wrong.";
   const isExcluded =
     jwks?.verdict === "pass" && isTokenRequestError(error) && error.error === "invalid_client";
   const key = isExcluded ? " The key is not the cause, because the registered JWKS holds it." : "";
@@ -194,7 +206,9 @@ function remedyOf(error: BivariantError, causes: readonly Cause[], refused: Refu
   if (isTransportError(error))
     return "Try again. If it stays so, check the network and the proxies on the way.";
   if (isConfigurationError(error))
-    return refused.wording.whereToSet(error) ?? "Correct the settings; see bivariant doctor --help.";
+    return (
+      refused.wording.whereToSet(error) ?? "Correct the settings; see bivariant doctor --help."
+    );
   return "Something else answers there: a proxy's page, a login page or another server. Check the base URL and the tenant id.";
 }
 
@@ -210,7 +224,9 @@ function remedyOfCall({ status, retryAt }: ApiError, { variant, adminArea }: Ref
   }
   if (status === 429)
     return `Try again ${retryAt === undefined ? "later" : `after ${new Date(retryAt).toISOString()}`}.`;
-  if (status === 404 || status === 405) return "Check the base URL: its path prefix may be missing or wrong.";
-  if (status >= 500) return "The server failed. Try again later, or tell the operator of the deployment.";
+  if (status === 404 || status === 405)
+    return "Check the base URL: its path prefix may be missing or wrong.";
+  if (status >= 500)
+    return "The server failed. Try again later, or tell the operator of the deployment.";
   return "The description does not contain this answer. Ask the operator of the deployment.";
 }

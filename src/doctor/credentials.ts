@@ -10,7 +10,10 @@ export interface PluginSettings {
 }
 
 /** Names who asked for a token. Neither id is secret, and a wrong one is a usual reason for a refusal. */
-export function namesClient({ clientId }: { readonly clientId: string }, tenant: string | undefined): string {
+export function namesClient(
+  { clientId }: { readonly clientId: string },
+  tenant: string | undefined,
+): string {
   return `the client ${clientId}${tenant === undefined ? "" : ` of the tenant ${tenant}`}`;
 }
 
@@ -39,7 +42,8 @@ export async function readSecretFrom(
       );
     },
   );
-  const problem = (text: string) => invalid(`The file with the ${what} ${text}. Check the path in ${names}.`);
+  const problem = (text: string) =>
+    invalid(`The file with the ${what} ${text}. Check the path in ${names}.`);
   if (bytes === undefined) throw problem(`is larger than ${longestSecret} bytes`);
   const secret = bytes.toString("utf8").replace(/^\ufeff|\r?\n$/g, "");
   if (secret.trim() === "") throw problem("is empty");

@@ -28,7 +28,9 @@ export async function examineReach(input: DoctorInput): Promise<Reach> {
         ? `Set an https address with ${wording.namesOf("baseUrl")}, or set allowInsecureHttp in a network that you trust.`
         : `Correct it with ${wording.namesOf("baseUrl")}.`;
     const checks = ["reachability", "tls", "clock"] as const;
-    const rest = checks.map((check) => unknown(check, "Not checked, because the base URL is not usable."));
+    const rest = checks.map((check) =>
+      unknown(check, "Not checked, because the base URL is not usable."),
+    );
     return unreached(fail("base_url", error.message, remedy, error.code), ...rest);
   }
   const url = pass("base_url", baseUrl);
@@ -87,9 +89,12 @@ function tls(baseUrl: string, { checksCertificates }: DoctorInput): Finding {
 
 /** Chooses the remedy by the error code of the system, which the message contains. */
 function tlsRemedy(message: string): string {
-  if (/EXPIRED/.test(message)) return "Have the certificate renewed, or correct the clock of this machine.";
-  if (/NOT_YET_VALID/.test(message)) return "Correct the clock of this machine, or check the certificate.";
-  if (/ALTNAME|HOSTNAME/.test(message)) return "Use a base URL with a name that the certificate holds.";
+  if (/EXPIRED/.test(message))
+    return "Have the certificate renewed, or correct the clock of this machine.";
+  if (/NOT_YET_VALID/.test(message))
+    return "Correct the clock of this machine, or check the certificate.";
+  if (/ALTNAME|HOSTNAME/.test(message))
+    return "Use a base URL with a name that the certificate holds.";
   if (/SELF_SIGNED|UNABLE_TO_|CERT_UNTRUSTED/.test(message))
     return "Make this machine trust the authority that signed it: name its certificate, a PEM file, in NODE_EXTRA_CA_CERTS.";
   if (/EPROTO|ERR_SSL_/.test(message))
@@ -106,7 +111,8 @@ function examineClock(answer: Answer): { finding: Finding; correctionMs: number 
   clock.observe(answer);
   const { offsetMs, errorMs, appliedMs: correctionMs } = clock;
   if (offsetMs === undefined) {
-    const evidence = "The answer has no Date or comes from a cache, so the clocks cannot be compared.";
+    const evidence =
+      "The answer has no Date or comes from a cache, so the clocks cannot be compared.";
     const remedy = "Compare this machine's clock with another clock.";
     return { finding: unknown("clock", evidence, remedy), correctionMs };
   }
@@ -116,7 +122,8 @@ function examineClock(answer: Answer): { finding: Finding; correctionMs: number 
     distanceMs <= errorMs
       ? `The server's clock and this machine's agree, give or take ${seconds(errorMs)} s.`
       : `The server's clock is ${seconds(distanceMs)} s ${offsetMs > 0 ? "ahead of" : "behind"} this machine's, give or take ${seconds(errorMs)} s; the service tolerates 30 s.`;
-  if (distanceMs <= toleranceMs - errorMs) return { finding: pass("clock", evidence), correctionMs };
+  if (distanceMs <= toleranceMs - errorMs)
+    return { finding: pass("clock", evidence), correctionMs };
   const until = clock.isTooFarOff
     ? "The client does not correct a difference of more than a day."
     : "Until then the client uses the server's Date for its assertions.";
@@ -131,14 +138,20 @@ const checkTenant = "Check the base URL and the tenant id: a wrong one looks the
 export async function examineDetection(
   input: DoctorInput,
   { isReached }: Reach,
-): Promise<{ readonly variant: Variant | undefined; readonly other?: Variant; readonly finding: Finding }> {
+): Promise<{
+  readonly variant: Variant | undefined;
+  readonly other?: Variant;
+  readonly finding: Finding;
+}> {
   const { baseUrl, tenantId, allowInsecureHttp, fetch, signal, timeoutMs } = input;
   const only = onlyVariant(input);
   const notChecked = (why: string) => unknown("detection", `Not checked${why}`);
   if (!isReached) return { variant: only, finding: notChecked(", because there was no answer.") };
   if (tenantId === undefined) {
-    if (only === "B") return { variant: only, finding: notChecked(": Variant B alone needs no tenant id.") };
-    const evidence = "Not checked, because there is no tenant id, which is part of Variant A's path.";
+    if (only === "B")
+      return { variant: only, finding: notChecked(": Variant B alone needs no tenant id.") };
+    const evidence =
+      "Not checked, because there is no tenant id, which is part of Variant A's path.";
     const remedy = `Set it with ${input.wording.namesOf("tenant")}.`;
     return { variant: undefined, finding: fail("detection", evidence, remedy) };
   }
@@ -166,8 +179,10 @@ export function judgeDetection(
   served: Detection["served"],
   input: DoctorInput,
 ): { readonly variant: Variant | undefined; readonly finding: Finding } {
-  const chosen = onlyVariant(input) ?? (served.A === "yes" ? "A" : served.B === "yes" ? "B" : undefined);
-  const finding = chosen === undefined ? noVariant(served, input) : verdictOn(chosen, served, input);
+  const chosen =
+    onlyVariant(input) ?? (served.A === "yes" ? "A" : served.B === "yes" ? "B" : undefined);
+  const finding =
+    chosen === undefined ? noVariant(served, input) : verdictOn(chosen, served, input);
   return { variant: finding.verdict === "fail" ? undefined : chosen, finding };
 }
 
@@ -190,7 +205,10 @@ function verdictOn(chosen: Variant, served: Detection["served"], input: DoctorIn
   const other = chosen === "A" ? "B" : "A";
   const use = `${variant === undefined ? "The only credential is for" : "The named variant is"} Variant ${chosen}`;
   if (served[chosen] === "unknown")
-    return unknown("detection", `It is unknown whether Variant ${chosen} is served. ${use}, so it is tried.`);
+    return unknown(
+      "detection",
+      `It is unknown whether Variant ${chosen} is served. ${use}, so it is tried.`,
+    );
   if (served[chosen] === "yes") return pass("detection", `Variant ${chosen} is served.`);
   const isOther = served[other] === "yes";
   return fail(

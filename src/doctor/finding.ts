@@ -1,6 +1,13 @@
 /** The input of the doctor, and its findings. */
 import type { Cause, ConfigurationError, Evidence, Variant } from "../errors.js";
-import type { BivariantError, Clock, Fetch, MachineCredential, PersonAuth, Service } from "../index.js";
+import type {
+  BivariantError,
+  Clock,
+  Fetch,
+  MachineCredential,
+  PersonAuth,
+  Service,
+} from "../index.js";
 import type { AccountSettings, PluginSettings } from "./credentials.js";
 
 /** A setting that a remedy may name. */

@@ -29,8 +29,16 @@ import type {
 } from "./registrations/clients.js";
 import { identitySchema } from "./registrations/fields.js";
 import { type PluginIdentity, type TestKey, TestKeys } from "./registrations/keys.js";
-import type { OperatorIdentity, OperatorRegistration, OperatorUpdate } from "./registrations/operators.js";
-import { type PluginRegistration, type PluginUpdate, pluginNames } from "./registrations/plugins.js";
+import type {
+  OperatorIdentity,
+  OperatorRegistration,
+  OperatorUpdate,
+} from "./registrations/operators.js";
+import {
+  type PluginRegistration,
+  type PluginUpdate,
+  pluginNames,
+} from "./registrations/plugins.js";
 import type { EmulatorRules } from "./rules/checks.js";
 import { applySeed } from "./seed/seed.js";
 import type { EmulatorClock } from "./state/clock.js";
@@ -214,7 +222,9 @@ const addressSchema = z.strictObject({
  * emulator.registerPlugin({ clientId: "reporter", tenantId: "acme", type: "service", scopes: ["devices:read"] });
  * const { url, close } = await emulator.listen();
  */
-export function createEmulator<T extends ApiTypes = ApiTypes>(options: EmulatorOptions<T> = {}): Emulator {
+export function createEmulator<T extends ApiTypes = ApiTypes>(
+  options: EmulatorOptions<T> = {},
+): Emulator {
   let given = parseEmulatorOptions(options);
   const { publicUrl: configured = DEFAULT_PUBLIC_URL } = given;
   const { origin, pathname } = new URL(configured);

@@ -9,7 +9,11 @@ export type Grant = "client_credentials" | "authorization_code" | "refresh_token
 /** A name, or the URN of an extension (RFC 6749 section 4.5). */
 const GRANT_TYPE = /^([a-z_]+|urn:[\w:.-]+)$/;
 
-export const GRANTS: readonly Grant[] = ["client_credentials", "authorization_code", "refresh_token"];
+export const GRANTS: readonly Grant[] = [
+  "client_credentials",
+  "authorization_code",
+  "refresh_token",
+];
 
 export function asGrant(value: unknown): Grant | undefined {
   return GRANTS.find((grant) => grant === value);
@@ -31,18 +35,26 @@ export function isCodeChallenge(value: unknown): value is string {
 }
 
 /** Returns how the verifier fails the challenge, in words that are safe to log, or undefined if it is right. */
-export function wrongVerifier(codeVerifier: string | undefined, codeChallenge: string): Finding | undefined {
+export function wrongVerifier(
+  codeVerifier: string | undefined,
+  codeChallenge: string,
+): Finding | undefined {
   const expected = "the verifier of the challenge";
   if (codeVerifier === undefined) return { expected, actual: "absent" };
   if (!CODE_VERIFIER.test(codeVerifier)) {
     return { expected, actual: "not 43 to 128 unreserved characters" };
   }
   const challenge = createHash("sha256").update(codeVerifier).digest("base64url");
-  return challenge === codeChallenge ? undefined : { expected, actual: "a verifier of another challenge" };
+  return challenge === codeChallenge
+    ? undefined
+    : { expected, actual: "a verifier of another challenge" };
 }
 
 const bodies = {
-  "token-request": { type: "application/x-www-form-urlencoded", unreadable: "token-request.media-type" },
+  "token-request": {
+    type: "application/x-www-form-urlencoded",
+    unreadable: "token-request.media-type",
+  },
   "client-request": { type: "application/json", unreadable: "client-request.json" },
 } as const;
 
@@ -63,7 +75,11 @@ export async function readTokenRequest(
   const body = await readBody(request);
   if ("text" in body) return body;
   return body.fault === "too large"
-    ? { rule: `${rules}.body-size`, expected: `at most ${MAXIMUM_BODY_BYTES} bytes`, actual: "more" }
+    ? {
+        rule: `${rules}.body-size`,
+        expected: `at most ${MAXIMUM_BODY_BYTES} bytes`,
+        actual: "more",
+      }
     : { rule: unreadable, expected, actual: "a body that broke off or is not UTF-8" };
 }
 
@@ -71,7 +87,9 @@ export async function readTokenRequest(
 export function repeatedParameter(parameters: URLSearchParams): Finding | undefined {
   const known = new Set<string>();
   const repeated = [...parameters.keys()].find((name) => known.size === known.add(name).size);
-  return repeated === undefined ? undefined : { expected: "each parameter once", actual: shown(repeated) };
+  return repeated === undefined
+    ? undefined
+    : { expected: "each parameter once", actual: shown(repeated) };
 }
 
 /** Finds a second authentication (RFC 6749 section 2.3) in the Authorization header or the other variant's field. */

@@ -182,16 +182,24 @@ const OTHER_PATHS = /^\/(_emulator|host|api)(\/|$)|^\/v1\/auth\/(authorize|login
 const refreshPath = z
   .string()
   .regex(/^(\/[A-Za-z0-9._~-]+)+$/, "must be a path of literal segments under the base URL")
-  .refine((path) => !OTHER_PATHS.test(path), "must not be a path of the emulator's pages or of Variant A");
+  .refine(
+    (path) => !OTHER_PATHS.test(path),
+    "must not be a path of the emulator's pages or of Variant A",
+  );
 /** "a JSON object with access_token (string) ... refresh_token (string)" (section 4.2): extras do not change these. */
 const tokenResponseExtras = z
   .record(z.string(), json)
-  .refine((extras) => !("access_token" in extras || "refresh_token" in extras), "must not name a token");
+  .refine(
+    (extras) => !("access_token" in extras || "refresh_token" in extras),
+    "must not name a token",
+  );
 
 /** Every option, how it is checked, and its default. `options` describes what each of them decides. */
 const schema = z.strictObject({
   variants: z.array(z.enum(["A", "B"])).default(["A", "B"]),
-  now: z.custom<() => number>((value) => typeof value === "function", "must be a function").optional(),
+  now: z
+    .custom<() => number>((value) => typeof value === "function", "must be a function")
+    .optional(),
   publicUrl: publicUrl.optional(),
   rateLimit: z.union([z.literal(false), rateLimit]).default(false),
   routes: z.array(apiRouteSchema).default([]),
@@ -231,7 +239,12 @@ const schema = z.strictObject({
 
 type Defaulted = Exclude<
   keyof EmulatorOptions,
-  "now" | "publicUrl" | "unauthorizedStatuses" | "pluginTokenRefusedStatus" | "devices" | "randomSeed"
+  | "now"
+  | "publicUrl"
+  | "unauthorizedStatuses"
+  | "pluginTokenRefusedStatus"
+  | "devices"
+  | "randomSeed"
 >;
 
 export type Settings = EmulatorOptions &
@@ -246,11 +259,17 @@ export function withDefaults(options: EmulatorOptions): Settings {
 /** Returns the options that are given; undefined stands for the default. @throws EmulatorError `option_invalid`, `seed_invalid` */
 export function parseEmulatorOptions(input: unknown): EmulatorOptions {
   const settings = withDefaults(input as EmulatorOptions);
-  const { seed, devices, tokenResponseExtras, bearerBody, clientErrorBody, missingCapabilityBody } = settings;
+  const { seed, devices, tokenResponseExtras, bearerBody, clientErrorBody, missingCapabilityBody } =
+    settings;
   const bodies = { bearerBody, clientErrorBody, missingCapabilityBody };
   // They are copied, so that later changes to the caller's objects have no effect.
-  const copies = { seed: parseSeed(seed), ...structuredClone({ devices, tokenResponseExtras, ...bodies }) };
-  const given = Object.entries({ ...settings, ...copies }).filter(([name]) => name in (input as object));
+  const copies = {
+    seed: parseSeed(seed),
+    ...structuredClone({ devices, tokenResponseExtras, ...bodies }),
+  };
+  const given = Object.entries({ ...settings, ...copies }).filter(
+    ([name]) => name in (input as object),
+  );
   return Object.fromEntries(given);
 }
 
@@ -294,46 +313,100 @@ export type OptionId =
 const table: Readonly<Record<OptionId, readonly [section: string, says: string]>> = {
   variants: ["5.11", "Which variants are served."],
   publicUrl: ["2.2", "The base URL of every path and of aud. By default the emulator's own URL."],
-  rateLimit: ["8", "The requests per tenant and the window in seconds of the rate limit. False: no limit."],
-  "rateLimit.retryAfter": ["8", "Whether a 429 carries Retry-After, and its form: seconds, date, or false."],
-  tokenLifetimeSeconds: ["2.3, 5.9, 8", "The lifetime of access tokens, and expires_in of Variant A."],
+  rateLimit: [
+    "8",
+    "The requests per tenant and the window in seconds of the rate limit. False: no limit.",
+  ],
+  "rateLimit.retryAfter": [
+    "8",
+    "Whether a 429 carries Retry-After, and its form: seconds, date, or false.",
+  ],
+  tokenLifetimeSeconds: [
+    "2.3, 5.9, 8",
+    "The lifetime of access tokens, and expires_in of Variant A.",
+  ],
   codeLifetimeSeconds: ["3, 8", "How long a code can be exchanged. For Variant B it is not shown."],
   unauthenticatedAttemptSpendsCode: [
     "3",
     "Whether an exchange with a refused assertion spends the code too.",
   ],
-  rateLimitedAttemptSpendsCode: ["3", "Whether an exchange that is answered 429 spends the code too."],
-  requireKid: ["2.2", "Whether an assertion without kid is refused, even with one key in the JWKS."],
+  rateLimitedAttemptSpendsCode: [
+    "3",
+    "Whether an exchange that is answered 429 spends the code too.",
+  ],
+  requireKid: [
+    "2.2",
+    "Whether an assertion without kid is refused, even with one key in the JWKS.",
+  ],
   refusedPluginError: ["7.1", "The error for an unregistered or disabled plugin."],
   malformedError: ["7.1", "The error for a token request that cannot be read or lacks a field."],
   fixedTextFullStop: ["7.1", "Whether the fixed text of error_description ends with a full stop."],
-  revoShape: ["2.3", "Whether revo is one object (nested), or its members are keys with a dot (flat)."],
-  launchState: ["5.3", "The value of state in host:auth-code: state of the launch URL, or the opaque_code."],
+  revoShape: [
+    "2.3",
+    "Whether revo is one object (nested), or its members are keys with a dot (flat).",
+  ],
+  launchState: [
+    "5.3",
+    "The value of state in host:auth-code: state of the launch URL, or the opaque_code.",
+  ],
   refreshPath: ["4.2", "Where Variant B redeems a refresh_token, as JSON (RFC 6749 section 6)."],
-  "refreshTokens.rotation": ["5.9", "Whether each refresh returns a new token and spends the old one."],
+  "refreshTokens.rotation": [
+    "5.9",
+    "Whether each refresh returns a new token and spends the old one.",
+  ],
   "refreshTokens.reuseDetection": ["5.9", "Whether a spent refresh token revokes the whole login."],
-  "refreshTokens.lifetimeSeconds": ["5.9", "How long a login can be refreshed, no matter how often."],
+  "refreshTokens.lifetimeSeconds": [
+    "5.9",
+    "How long a login can be refreshed, no matter how often.",
+  ],
   "refreshTokens.idleSeconds": ["5.9", "How long after its last use a login can be refreshed."],
-  tokenResponseExtras: ["4.2", "Additional fields of Variant B's token response, for example expires_in."],
+  tokenResponseExtras: [
+    "4.2",
+    "Additional fields of Variant B's token response, for example expires_in.",
+  ],
   successStatus: ["4.1, 4.2", "The status of a success of both token endpoints."],
-  userIdType: ["2.3", "The JSON type of userId, where the user id is a whole number: string or number."],
-  clientErrorBody: ["7.3", "The body of Variant B's token errors. Null: as in RFC 6749 section 5.2."],
-  clientErrorStatus: ["7.3", "The status of Variant B's token errors. Null: that of the broken rule."],
+  userIdType: [
+    "2.3",
+    "The JSON type of userId, where the user id is a whole number: string or number.",
+  ],
+  clientErrorBody: [
+    "7.3",
+    "The body of Variant B's token errors. Null: as in RFC 6749 section 5.2.",
+  ],
+  clientErrorStatus: [
+    "7.3",
+    "The status of Variant B's token errors. Null: that of the broken rule.",
+  ],
   issuerInCallback: ["4.2", "Whether Variant B's callback carries iss, the public URL (RFC 9207)."],
   api: ["4.3", "The operations of documents of your own. The option routes can replace them."],
-  routes: ["4.3", "Routes besides the two device lists. A declared route can replace an invented one."],
+  routes: [
+    "4.3",
+    "Routes besides the two device lists. A declared route can replace an invented one.",
+  ],
   respond: ["4.3", "Answers of your own for operations of the option api, by operationId."],
   narrowingDelayMs: ["2.1", "How long a replaced grant stays in force for issued tokens."],
   bearerStatus: ["7.2", "The status for a bearer that is missing or not valid for the request."],
-  bearerBody: ["7.2", "The body of that answer. Null: none at 401, otherwise invalid_token as error."],
-  missingCapabilityBody: ["7.2", "The body of the 403 for a person without the capability. Null: none."],
+  bearerBody: [
+    "7.2",
+    "The body of that answer. Null: none at 401, otherwise invalid_token as error.",
+  ],
+  missingCapabilityBody: [
+    "7.2",
+    "The body of the 403 for a person without the capability. Null: none.",
+  ],
   pluginTokenRefusedStatus: [
     "7.2",
     "The status for a plugin token on a route that takes none. By default that of bearerStatus.",
   ],
   envelope: ["4.3, 9", "The values of X-Envelope, and the member that then holds the body."],
-  devices: ["4.3", "The device list, for all tenants or by tenant. A device restriction does not filter it."],
-  admin: ["not shown", "Who may use the page at /_emulator: loopback, everywhere, or false for no caller."],
+  devices: [
+    "4.3",
+    "The device list, for all tenants or by tenant. A device restriction does not filter it.",
+  ],
+  admin: [
+    "not shown",
+    "Who may use the page at /_emulator: loopback, everywhere, or false for no caller.",
+  ],
 };
 
 const { refreshTokens: nested, ...settings } = withDefaults({});
@@ -354,5 +427,8 @@ const defaults: Record<string, unknown> = { ...settings, ...others, ...Object.fr
  * emulatorOptions.narrowingDelayMs.default; // 0
  */
 export const emulatorOptions: Readonly<Record<OptionId, Option>> = Object.fromEntries(
-  Object.entries(table).map(([id, [section, says]]) => [id, { section, says, default: defaults[id] }]),
+  Object.entries(table).map(([id, [section, says]]) => [
+    id,
+    { section, says, default: defaults[id] },
+  ]),
 ) as Record<OptionId, Option>;

@@ -54,7 +54,10 @@ export const emulatorRules: Readonly<Record<RuleId, Rule>> = {
     { answer: { status: 400, error: "invalid_request" } },
     { ...loginRules, ...clientRequestRules },
   ),
-  ...withDefaults({ answer: { status: 400, error: "invalid_grant" }, remedy: LOG_IN }, personGrantRules),
+  ...withDefaults(
+    { answer: { status: 400, error: "invalid_grant" }, remedy: LOG_IN },
+    personGrantRules,
+  ),
   ...withDefaults({ answer: { status: 401 } }, apiRules),
 };
 

@@ -13,7 +13,13 @@ import {
   type Variant,
 } from "./document/document.js";
 import { pathOfVariant, readDocument } from "./document/read-document.js";
-import { GenerateError, isObject, keysOf, pointerTo, requireOptions } from "./document/source-file.js";
+import {
+  GenerateError,
+  isObject,
+  keysOf,
+  pointerTo,
+  requireOptions,
+} from "./document/source-file.js";
 import { collectUnknowns } from "./emit/unknowns.js";
 import { listOperations } from "./operations/list-operations.js";
 
@@ -71,7 +77,8 @@ export async function diffDocuments(
   const redocly = findRedocly();
   const [before, after] = [await filesAt(old), await filesAt(revised)];
   if (before.has(undefined) !== after.has(undefined)) {
-    const message = "One of the two is a document and the other a folder. Pass two documents or two folders.";
+    const message =
+      "One of the two is a document and the other a folder. Pass two documents or two folders.";
     throw new GenerateError("option_invalid", message);
   }
   const changes: Change[] = [];
@@ -84,12 +91,23 @@ export async function diffDocuments(
       const isNew = base === undefined;
       const message = `The document was ${isNew ? "added" : "removed"}.`;
       const level = isNew ? "additive" : "breaking";
-      changes.push({ level, variant, part: "document", message, file: base ?? revision ?? "", rules: [] });
+      changes.push({
+        level,
+        variant,
+        part: "document",
+        message,
+        file: base ?? revision ?? "",
+        rules: [],
+      });
     }
   }
   changes.sort((a, b) => LEVELS.indexOf(a.level) - LEVELS.indexOf(b.level));
   const count = (level: Level) => changes.filter((change) => change.level === level).length;
-  const summary = { breaking: count("breaking"), additive: count("additive"), neutral: count("neutral") };
+  const summary = {
+    breaking: count("breaking"),
+    additive: count("additive"),
+    neutral: count("neutral"),
+  };
   return { level: changes[0]?.level, summary, changes };
 }
 
@@ -103,12 +121,15 @@ async function filesAt(path: string): Promise<ReadonlyMap<Variant | undefined, s
   if (!found.isDirectory()) return new Map([[undefined, path]]);
   const names = (await readdir(path)).sort();
   const documents = VARIANTS.flatMap((variant) => {
-    const ofVariant = variant === "A" ? /^variant-a\.(?:ya?ml|json)$/i : /^variant-b\.(?:ya?ml|json)$/i;
+    const ofVariant =
+      variant === "A" ? /^variant-a\.(?:ya?ml|json)$/i : /^variant-b\.(?:ya?ml|json)$/i;
     const name = names.find((one) => ofVariant.test(one));
     return name === undefined ? [] : [[variant, join(path, name)] as const];
   });
   if (documents.length > 0) return new Map(documents);
-  throw unreadable("the folder has neither variant-a nor variant-b with the ending .yaml, .yml or .json");
+  throw unreadable(
+    "the folder has neither variant-a nor variant-b with the ending .yaml, .yml or .json",
+  );
 }
 
 async function changesBetween(
@@ -167,7 +188,8 @@ async function changesBetween(
 
 /** Redocly would request the address in such a reference, also where it is an example and no reference. */
 function refuseExternal(document: Document): void {
-  if (document.origins.files.size === 0 && !/"\$ref":"[^#]/.test(JSON.stringify(document.root))) return;
+  if (document.origins.files.size === 0 && !/"\$ref":"[^#]/.test(JSON.stringify(document.root)))
+    return;
   const message = "a $ref that does not start with # is not followed, not even in an example";
   throw documentError(document, "reference_external", "", message);
 }
@@ -181,8 +203,17 @@ function marksOnlyIn(
   const known = collectUnknowns([other]);
   const marks = [...collectUnknowns([document]).values()].filter(({ id }) => !known.has(id));
   return marks.map(({ id, says, pointers }) => {
-    const line = Number.parseInt(document.positionOf(pointers[document.variant]?.[0] ?? "") ?? "", 10);
-    return { ...change, part: "x-not-shown", message: bounded(`${verb}: ${id}. ${says}`), line, rules: [] };
+    const line = Number.parseInt(
+      document.positionOf(pointers[document.variant]?.[0] ?? "") ?? "",
+      10,
+    );
+    return {
+      ...change,
+      part: "x-not-shown",
+      message: bounded(`${verb}: ${id}. ${says}`),
+      line,
+      rules: [],
+    };
   });
 }
 
@@ -220,7 +251,11 @@ function signatureOf(
   { impact, kind, typeName, property, path, revision }: Reported,
   document: Document,
 ): string {
-  const { value: body } = follow(document, typeName === "RequestBody" ? revision?.value : undefined, "");
+  const { value: body } = follow(
+    document,
+    typeName === "RequestBody" ? revision?.value : undefined,
+    "",
+  );
   const required = `required=${isObject(body) && body.required === true}`;
   const set = property === undefined ? required : `${property}=${revision?.value}`;
   return [bounded(`${impact} ${kind} ${typeName} ${set}`), path].join(" ");
@@ -244,14 +279,22 @@ const CORRECTIONS: readonly (readonly [Level | undefined, when: RegExp, reason?:
   ],
   ["breaking", /^minor added RequestBody required=true/, "A call without the new body is refused."],
   ["breaking", /^patch modified Parameter name=/, "Callers pass a path parameter by its name."],
-  ["breaking", /^minor added Response .*\/2\w\w$/, "Callers expect the data of the statuses known before."],
+  [
+    "breaking",
+    /^minor added Response .*\/2\w\w$/,
+    "Callers expect the data of the statuses known before.",
+  ],
   [
     "breaking",
     /^patch removed Schema .*\/responses(?:\/[^/]+){3,5}\/schema$/,
     "The type of the body is unknown now.",
   ],
   ["breaking", /^patch \w+ Operation x-plugin-enabled=false/, "No plugin token is accepted."],
-  ["breaking", FIELD_REMOVED, "Code that sends the field does not compile, and the service may ignore it."],
+  [
+    "breaking",
+    FIELD_REMOVED,
+    "Code that sends the field does not compile, and the service may ignore it.",
+  ],
   [undefined, ANNOTATED],
   ["additive", RELAXED, "More is accepted, or more is promised."],
 ];
@@ -283,7 +326,9 @@ function partAt(path: string, document: Document): Pick<Change, "operation" | "p
 function messageOf({ verdicts, kind, typeName, property, base, revision }: Reported): string {
   if (verdicts.length > 0) return verdicts.map(({ message }) => message).join(" ");
   if (property === undefined) return `${typeName} was ${kind}.`;
-  const [from, to] = [base?.value, revision?.value].map((value) => JSON.stringify(value)?.slice(0, 60));
+  const [from, to] = [base?.value, revision?.value].map((value) =>
+    JSON.stringify(value)?.slice(0, 60),
+  );
   if (to === undefined) return `\`${property}\` was removed.`;
   return from === undefined
     ? `\`${property}\` was set to ${to}.`
@@ -301,7 +346,9 @@ const TIME_LIMIT_MS = 300_000;
 const MOST_BYTES = 512 * 1024 * 1024;
 
 /** The program of the optional peer dependency. */
-export function findRedocly(find: (name: string) => string = createRequire(import.meta.url).resolve): string {
+export function findRedocly(
+  find: (name: string) => string = createRequire(import.meta.url).resolve,
+): string {
   try {
     const manifest = find("@redocly/cli/package.json");
     return join(dirname(manifest), createRequire(manifest)(manifest).bin.redocly);
@@ -320,7 +367,16 @@ export function runRedocly(
   revision: string,
   signal?: AbortSignal,
 ): Promise<Report> {
-  const args = [program, "diff", resolve(base), resolve(revision), "--format", "json", "--fail-on", "none"];
+  const args = [
+    program,
+    "diff",
+    resolve(base),
+    resolve(revision),
+    "--format",
+    "json",
+    "--fail-on",
+    "none",
+  ];
   // In this folder no `redocly.yaml` of the user changes the result.
   const options = {
     cwd: dirname(program),
@@ -337,7 +393,9 @@ export function runRedocly(
         if (report.reportVersion === "1") return fulfil(report);
       } catch {}
       const said = stderr.split("\n").filter((line) => /\w/.test(line) && !/^\s*║/.test(line));
-      const reason = error?.killed ? "it was stopped" : bounded(said.join(" ")) || "it printed no report";
+      const reason = error?.killed
+        ? "it was stopped"
+        : bounded(said.join(" ")) || "it printed no report";
       const message = `redocly diff failed: ${reason}. If it works elsewhere, install the version that is known: ${INSTALL}`;
       reject(new GenerateError("diff_failed", message));
     });

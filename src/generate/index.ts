@@ -1,5 +1,13 @@
 /** `bivariant/generate`: OpenAPI documents to generated code, and the check that the two agree. @packageDocumentation */
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join, relative, sep } from "node:path";
@@ -9,7 +17,13 @@ import { Findings, type Notice } from "./document/findings.js";
 import { readDocuments } from "./document/overlay.js";
 import { provenanceNotes } from "./document/provenance.js";
 import { shippedDocument } from "./document/read-document.js";
-import { entriesOf, GenerateError, isObject, listOf, requireOptions } from "./document/source-file.js";
+import {
+  entriesOf,
+  GenerateError,
+  isObject,
+  listOf,
+  requireOptions,
+} from "./document/source-file.js";
 import { emitEmulation, emitNotSampled, emulate } from "./emit/emulation.js";
 import { emitOperations } from "./emit/operations.js";
 import { emitSchemas } from "./emit/schemas.js";
@@ -19,7 +33,11 @@ import { listOperations } from "./operations/list-operations.js";
 
 export { type Change, type DocumentDiff, diffDocuments, type Level } from "./diff.js";
 export type { Notice } from "./document/findings.js";
-export { GenerateError, type GenerateErrorCode, type GenerateErrorDetails } from "./document/source-file.js";
+export {
+  GenerateError,
+  type GenerateErrorCode,
+  type GenerateErrorDetails,
+} from "./document/source-file.js";
 export { diffVariants, type OperationDifference } from "./variant-diff.js";
 
 /** The path of the document of each variant. Default of each: the document of this package. */
@@ -154,7 +172,11 @@ function checked(of: string, options: GenerateOptions): Sources {
     ...{ documents: true, overlays: true, out: true },
     ...{ refs: true, strict: true, onNotice: true, onFile: true, signal: true },
   } as const;
-  const given: { readonly [Key in keyof GenerateOptions]?: unknown } = requireOptions(of, options, names);
+  const given: { readonly [Key in keyof GenerateOptions]?: unknown } = requireOptions(
+    of,
+    options,
+    names,
+  );
   const { documents = {}, overlays = [], out, refs, strict, onNotice, onFile, signal } = given;
   const isPath = (path: unknown) => typeof path === "string" && path !== "";
   const paths = entriesOf(documents).filter(([, path]) => path !== undefined);
@@ -177,7 +199,8 @@ function checked(of: string, options: GenerateOptions): Sources {
     [signal === undefined || signal instanceof AbortSignal, "`signal` must be an AbortSignal."],
     [isPath(out), "`out` must be the path of the folder for the generated files."],
   ];
-  for (const [isKept, message] of rules) if (!isKept) throw new GenerateError("option_invalid", message);
+  for (const [isKept, message] of rules)
+    if (!isKept) throw new GenerateError("option_invalid", message);
   return options;
 }
 
@@ -194,7 +217,9 @@ async function render(sources: Sources, out: string): Promise<Files> {
   const findings = new Findings();
   // This comes first because it reports a missing package.
   const typesOf = await step(typeEmitter);
-  const { A, B } = await step(() => readDocuments(paths, overlays, { findings, refs, onFile, signal }));
+  const { A, B } = await step(() =>
+    readDocuments(paths, overlays, { findings, refs, onFile, signal }),
+  );
   const lists = await step(() => ({ A: listOperations(A), B: listOperations(B) }));
   findings.refuse();
   const schemas = await step(() => emitSchemas({ A, B }, lists, out));
@@ -207,7 +232,10 @@ async function render(sources: Sources, out: string): Promise<Files> {
   const files = new Map([
     ["emulation.ts", await step(() => emitEmulation({ A, B }, emulation))],
     ["lock.json", emitLock([A, B])],
-    ["operations.ts", await step(() => emitOperations({ A, B }, lists, notes) + emitNotSampled(emulation))],
+    [
+      "operations.ts",
+      await step(() => emitOperations({ A, B }, lists, notes) + emitNotSampled(emulation)),
+    ],
     ["schemas.ts", schemas],
     ["unknowns.ts", unknowns],
     ["variant-a.ts", typesA],
@@ -220,7 +248,10 @@ async function render(sources: Sources, out: string): Promise<Files> {
 }
 
 /** A document as the overlays leave it, for `diffDocuments` and for other tools. */
-function documentWithOverlays({ variant, root }: Document): readonly [name: string, content: string] {
+function documentWithOverlays({
+  variant,
+  root,
+}: Document): readonly [name: string, content: string] {
   return [`variant-${variant.toLowerCase()}.json`, `${JSON.stringify(root, undefined, 2)}\n`];
 }
 
@@ -231,14 +262,19 @@ const GENERATOR_VERSION = 7;
 const GENERATING_PACKAGES = ["openapi-typescript", "typescript"];
 
 function emitLock(documents: readonly Document[]): string {
-  const versionOf = (name: string): string => createRequire(import.meta.url)(`${name}/package.json`).version;
+  const versionOf = (name: string): string =>
+    createRequire(import.meta.url)(`${name}/package.json`).version;
   const overlays = new Set(documents.flatMap(({ origins }) => [...origins.overlays]));
   const files = new Set(documents.flatMap(({ origins }) => [...origins.files]));
   const lock = {
     note: "Generated by `bivariant generate`: do not edit. sha256 is of the text without byte order mark, lines ending in LF.",
-    documents: Object.fromEntries(documents.map(({ variant, file, sha256 }) => [variant, { file, sha256 }])),
+    documents: Object.fromEntries(
+      documents.map(({ variant, file, sha256 }) => [variant, { file, sha256 }]),
+    ),
     ...(files.size > 0 && { files: [...files].map(({ file, sha256 }) => ({ file, sha256 })) }),
-    ...(overlays.size > 0 && { overlays: [...overlays].map(({ file, sha256 }) => ({ file, sha256 })) }),
+    ...(overlays.size > 0 && {
+      overlays: [...overlays].map(({ file, sha256 }) => ({ file, sha256 })),
+    }),
     generators: {
       bivariant: GENERATOR_VERSION,
       ...Object.fromEntries(GENERATING_PACKAGES.map((name) => [name, versionOf(name)])),

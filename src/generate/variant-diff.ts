@@ -1,7 +1,13 @@
 /** Compares the two variants of each operation: what a call sends and what it gets, part by part. */
 import { type Document, follow, VARIANTS, type Variant } from "./document/document.js";
 import { readDocument, shippedDocument } from "./document/read-document.js";
-import { entriesOf, GenerateError, isObject, listOf, requireOptions } from "./document/source-file.js";
+import {
+  entriesOf,
+  GenerateError,
+  isObject,
+  listOf,
+  requireOptions,
+} from "./document/source-file.js";
 import { listOperations, type Operation } from "./operations/list-operations.js";
 
 /** What one operation has in one variant and not, or other, in the other. */
@@ -34,7 +40,9 @@ export async function diffVariants(
   const { signal } = requireOptions("diffVariants", options, { signal: true });
   requireOptions("diffVariants", documents, { A: true, B: true });
   const operations = async (variant: Variant) => {
-    const document = await readDocument(variant, documents[variant] ?? shippedDocument(variant), { signal });
+    const document = await readDocument(variant, documents[variant] ?? shippedDocument(variant), {
+      signal,
+    });
     const list = listOperations(document);
     document.findings.refuse();
     return new Map(list.map((one) => [one.id, partsOf(document, one)]));

@@ -11,7 +11,9 @@ const backoffJitter = 0.25;
 
 /** Milliseconds to wait after the n-th failure in a row, counted from 0: "a few seconds, doubling, with random jitter". */
 export function backoffMs(failures: number, clock: ResolvedClock): number {
-  return Math.min(firstStepMs * 2 ** failures, longestStepMs) * (1 + backoffJitter * clock.random());
+  return (
+    Math.min(firstStepMs * 2 ** failures, longestStepMs) * (1 + backoffJitter * clock.random())
+  );
 }
 
 /** Waits by the clock, in which the wait then counts in full. @throws the signal's reason after an abort */
@@ -35,9 +37,16 @@ const shortestMs = 1_000;
 const retryAfterJitter = 0.1;
 
 /** Returns the wait after the n-th failure in a row, counted from 0: what `parseRetryAfterMs` found, or the schedule. */
-export function retryWaitMs(askedMs: number | undefined, failures: number, clock: ResolvedClock): number {
+export function retryWaitMs(
+  askedMs: number | undefined,
+  failures: number,
+  clock: ResolvedClock,
+): number {
   if (askedMs === undefined) return backoffMs(failures, clock);
-  return Math.min(Math.max(askedMs, shortestMs) * (1 + retryAfterJitter * clock.random()), longestMs);
+  return Math.min(
+    Math.max(askedMs, shortestMs) * (1 + retryAfterJitter * clock.random()),
+    longestMs,
+  );
 }
 
 /** Returns the sentence that a message about a wait needs if the wait may have been cut. */
@@ -59,7 +68,8 @@ export function parseHttpDate(text: string | null): number {
 export function parseRetryAfterMs(headers: Headers, now: number): number | undefined {
   const value = headers.get("retry-after")?.trim();
   if (value === undefined || value === "") return undefined;
-  if (/^\d+$/.test(value)) return Number(value) > 0 ? Math.min(Number(value) * 1000, longestMs) : undefined;
+  if (/^\d+$/.test(value))
+    return Number(value) > 0 ? Math.min(Number(value) * 1000, longestMs) : undefined;
   // Only HTTP dates are accepted: Date.parse would read "-1" and "1.5" as years.
   if (!/^[A-Za-z]{3,9},? /.test(value)) return undefined;
   const at = parseHttpDate(value);

@@ -149,7 +149,10 @@ export function withTimeLimit<T>(
 }
 
 /** The functions to call when a signal is aborted. They share one listener, which is removed with the last of them. */
-const waiting = new WeakMap<AbortSignal, { readonly ends: Set<() => void>; readonly listener: () => void }>();
+const waiting = new WeakMap<
+  AbortSignal,
+  { readonly ends: Set<() => void>; readonly listener: () => void }
+>();
 
 /** Calls `end` once when the signal is aborted, unless `unlisten` cancels this before. */
 export function listen(signal: AbortSignal, end: () => void): void {
@@ -181,7 +184,10 @@ export function whenAborted(signal: AbortSignal, end: () => void): () => void {
 }
 
 /** Waits for a value or a promise. @throws the signal's reason when it is aborted before */
-export function untilAborted<T>(given: T | Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+export function untilAborted<T>(
+  given: T | Promise<T>,
+  signal: AbortSignal | undefined,
+): Promise<T> {
   const promise = Promise.resolve(given);
   if (signal === undefined) return promise;
   return new Promise((resolve, reject) => {
@@ -210,10 +216,12 @@ export function transportError(fault: unknown, variant: Variant, baseUrl: string
 }
 
 /** The faults before a connection was made, so that no byte of the request was sent. */
-const unsentCode = /^(?:ECONNREFUSED|ENOTFOUND|EAI_\w+|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/;
+const unsentCode =
+  /^(?:ECONNREFUSED|ENOTFOUND|EAI_\w+|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/;
 
 /** Certificates are checked before the request is sent. Alerts and damaged records may come after it. */
-const certificateCode = /^(?:ERR_TLS_CERT_|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED|HOSTNAME_|CRL_|INVALID_)/;
+const certificateCode =
+  /^(?:ERR_TLS_CERT_|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED|HOSTNAME_|CRL_|INVALID_)/;
 
 /** Whether the fault of a fetch shows by itself that the request did not reach the server. */
 export function wasNotSent({ cause }: TransportError): boolean {
@@ -276,7 +284,10 @@ export async function sendRequest(
       // The request may hold a code or a refresh token.
       if (sent !== undefined) throw invalidOption("intercept", "must send a request once");
       // All requests of this package have a record of headers with names in lower case.
-      const added = Object.entries(mayAdd ? headers : {}).map(([name, value]) => [name.toLowerCase(), value]);
+      const added = Object.entries(mayAdd ? headers : {}).map(([name, value]) => [
+        name.toLowerCase(),
+        value,
+      ]);
       sent = fetch(url, { ...init, headers: { ...Object.fromEntries(added), ...init.headers } });
       return sent;
     });
@@ -308,7 +319,14 @@ export function staysHere(hostname: string, isOwnFetch: boolean): boolean {
 export const defaultFetch: Fetch = (url, init) => globalThis.fetch(url, init);
 
 /** The methods that may be sent again although the first request may have been processed (RFC 9110 section 9.2.2). */
-export const idempotentMethods: readonly string[] = ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"];
+export const idempotentMethods: readonly string[] = [
+  "GET",
+  "HEAD",
+  "OPTIONS",
+  "TRACE",
+  "PUT",
+  "DELETE",
+];
 
 /** Whether a body can be sent twice. A stream can be read only once. */
 export function canBeSentAgain(body: unknown): boolean {
@@ -327,7 +345,8 @@ export function sendingOnce(fetch: Fetch, isOwn: boolean): Fetch {
   return (url, init = {}) => {
     const { method = "GET", body } = init;
     const isUndici = globalThis.process?.versions?.undici !== undefined;
-    if (!isUndici || (idempotentMethods.includes(method) && !("duplex" in init))) return fetch(url, init);
+    if (!isUndici || (idempotentMethods.includes(method) && !("duplex" in init)))
+      return fetch(url, init);
     const text = body ?? "";
     if (typeof text === "string") {
       // Bytes that are made only to be counted would cost a first token 2% more.

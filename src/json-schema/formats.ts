@@ -9,14 +9,15 @@ function isDate(text: string): boolean {
   return month >= 1 && month <= 12 && day >= 1 && day <= days;
 }
 
-const DATE_TIME = /^(\d{4}-\d\d-\d\d)[Tt\s](\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[Zz]|([+-])(\d\d)(?::?(\d\d))?)$/;
+const DATE_TIME =
+  /^(\d{4}-\d\d-\d\d)[Tt\s](\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[Zz]|([+-])(\d\d)(?::?(\d\d))?)$/;
 
 /** RFC 3339, date-time, with a leap second at the end of a day in UTC. */
 function isDateTime(text: string): boolean {
   const found = DATE_TIME.exec(text);
   if (found === null || !isDate(found[1] ?? "")) return false;
-  const [hour = 0, minute = 0, second = 0, offsetHour = 0, offsetMinute = 0] = [2, 3, 4, 6, 7].map((index) =>
-    Number(found[index] ?? 0),
+  const [hour = 0, minute = 0, second = 0, offsetHour = 0, offsetMinute = 0] = [2, 3, 4, 6, 7].map(
+    (index) => Number(found[index] ?? 0),
   );
   if (hour > 23 || minute > 59 || offsetHour > 23 || offsetMinute > 59) return false;
   const offset = (offsetHour * 60 + offsetMinute) * (found[5] === "-" ? -1 : 1);
@@ -75,7 +76,9 @@ export function patternOf(pattern: string): RegExp | undefined {
   // Each escape, and each character beyond the basic plane.
   const parts = pattern.match(/\\(?:[pPu]\{|.)|[\u{10000}-\u{10FFFF}]/gsu) ?? [];
   // These mean something else without the flag, and the escapes of other languages mere letters.
-  const isSameWithoutUnicode = parts.every((part) => /^\\(?:[bBcdDfnrsStvwWxu]|\W|\d|_)$/.test(part));
+  const isSameWithoutUnicode = parts.every((part) =>
+    /^\\(?:[bBcdDfnrsStvwWxu]|\W|\d|_)$/.test(part),
+  );
   for (const flags of isSameWithoutUnicode ? ["u", ""] : ["u"]) {
     try {
       return new RegExp(pattern, flags);

@@ -63,7 +63,9 @@ export function jsonSchemas(definitions: Definitions): (name: string) => LazySch
  * const check = jsonChecker({ Device: { type: "object", required: ["id"] } });
  * check("Device")({}); // one issue, whose message says that the member "id" is missing
  */
-export function jsonChecker(definitions: Definitions): (name: string) => (value: unknown) => JsonIssue[] {
+export function jsonChecker(
+  definitions: Definitions,
+): (name: string) => (value: unknown) => JsonIssue[] {
   const compiler = new DefinitionCompiler(definitions);
   return (name) => {
     const check = compiler.reference(`#/$defs/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`);
@@ -100,7 +102,10 @@ const MAKERS: readonly (readonly [keywords: readonly string[], maker: Maker])[] 
     objectOf,
   ],
   [["$ref"], ({ $ref }, compiler) => compiler.reference(String($ref))],
-  [["allOf"], ({ allOf }, compiler) => every(schemaList(allOf).map((one) => compiler.compile(one)))],
+  [
+    ["allOf"],
+    ({ allOf }, compiler) => every(schemaList(allOf).map((one) => compiler.compile(one))),
+  ],
   [["anyOf"], unionOf("anyOf")],
   [["oneOf"], unionOf("oneOf")],
   [["not"], notOf],
@@ -128,7 +133,9 @@ class DefinitionCompiler implements Compiler {
     const typed = schema.type === undefined ? undefined : typeOf(schema, this);
     if (typed === undefined) return whole;
     // A value of another type has nothing else to be told.
-    return whole === accept ? typed : (value, run, seen) => typed(value, run) && whole(value, run, seen);
+    return whole === accept
+      ? typed
+      : (value, run, seen) => typed(value, run) && whole(value, run, seen);
   }
 
   definition(reference: string): unknown {
@@ -148,7 +155,8 @@ class DefinitionCompiler implements Compiler {
       run.verdicts.set(check, verdicts);
       const verdict = verdicts.get(value);
       if (verdict === true) return true;
-      if (verdict !== undefined && (run.issues === undefined || verdict === "reported")) return false;
+      if (verdict !== undefined && (run.issues === undefined || verdict === "reported"))
+        return false;
       const isValid = compiled(value, run);
       verdicts.set(value, isValid || (run.issues !== undefined && "reported"));
       return isValid;

@@ -68,8 +68,18 @@ export const valuesOf: Maker = (schema) => {
   );
 };
 
-export const numberOf: Maker = ({ minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf }) => {
-  const limits: [limit: unknown, words: string, holds: (value: number, limit: number) => boolean][] = [
+export const numberOf: Maker = ({
+  minimum,
+  maximum,
+  exclusiveMinimum,
+  exclusiveMaximum,
+  multipleOf,
+}) => {
+  const limits: [
+    limit: unknown,
+    words: string,
+    holds: (value: number, limit: number) => boolean,
+  ][] = [
     [minimum, "at least", (value, limit) => value >= limit],
     [maximum, "at most", (value, limit) => value <= limit],
     [exclusiveMinimum, "more than", (value, limit) => value > limit],
@@ -101,7 +111,13 @@ export const stringOf: Maker = ({ minLength, maxLength, pattern, format }) => {
 };
 
 export const arrayOf: Maker = (schema, compiler) => {
-  const { minItems = 0, maxItems = Number.POSITIVE_INFINITY, uniqueItems, items, contains } = schema;
+  const {
+    minItems = 0,
+    maxItems = Number.POSITIVE_INFINITY,
+    uniqueItems,
+    items,
+    contains,
+  } = schema;
   const { minContains = 1, maxContains = Number.POSITIVE_INFINITY } = schema;
   const first = schemaList(schema.prefixItems).map((one) => compiler.compile(one));
   const rest = items === undefined ? undefined : compiler.compile(items);
@@ -129,27 +145,35 @@ export const arrayOf: Maker = (schema, compiler) => {
     if (wanted === undefined) return isValid;
     if (found < Number(minContains))
       return fail(run, `at least ${minContains} entries of a documented shape`);
-    if (found > Number(maxContains)) return fail(run, `at most ${maxContains} entries of a documented shape`);
+    if (found > Number(maxContains))
+      return fail(run, `at most ${maxContains} entries of a documented shape`);
     return isValid;
   };
 };
 
 export const objectOf: Maker = (schema, compiler) => {
-  const { additionalProperties: more, minProperties = 0, maxProperties = Number.POSITIVE_INFINITY } = schema;
+  const {
+    additionalProperties: more,
+    minProperties = 0,
+    maxProperties = Number.POSITIVE_INFINITY,
+  } = schema;
   const compiled = ([name, one]: [string, unknown]) => [name, compiler.compile(one)] as const;
   const properties = new Map(entriesOf(schema.properties).map(compiled));
   const patterns = entriesOf(schema.patternProperties).map(
     ([pattern, one]) => [patternOf(pattern), compiler.compile(one)] as const,
   );
   const rest = more === undefined ? undefined : compiler.compile(more);
-  const names = schema.propertyNames === undefined ? undefined : compiler.compile(schema.propertyNames);
+  const names =
+    schema.propertyNames === undefined ? undefined : compiler.compile(schema.propertyNames);
   const required = schemaList(schema.required).map(String);
   const dependent = entriesOf(schema.dependentRequired);
   const checkNames: Check | undefined = names && ((name, run) => names(name, run.quiet ?? run));
   return (value, run, seen) => {
     if (!isObject(value)) return true;
     const has = (name: string) => Object.hasOwn(value, name) && value[name] !== undefined;
-    const triggered = dependent.flatMap(([name, list]) => (has(name) ? schemaList(list).map(String) : []));
+    const triggered = dependent.flatMap(([name, list]) =>
+      has(name) ? schemaList(list).map(String) : [],
+    );
     let isValid = true;
     for (const name of triggered.length > 0 ? new Set([...required, ...triggered]) : required) {
       if (has(name)) continue;
@@ -168,18 +192,22 @@ export const objectOf: Maker = (schema, compiler) => {
       for (const [pattern, byPattern] of patterns) {
         if (pattern?.test(name) === false) continue;
         // A name may match a pattern that cannot be used, so nothing is known of it.
-        if (pattern !== undefined) isValid = within(run, name, isKnown, byPattern, member) && isValid;
+        if (pattern !== undefined)
+          isValid = within(run, name, isKnown, byPattern, member) && isValid;
         isKnown = true;
       }
       if (!isKnown && more === false) isClosed = true;
-      else if (!isKnown && rest !== undefined) isValid = within(run, name, false, rest, member) && isValid;
+      else if (!isKnown && rest !== undefined)
+        isValid = within(run, name, false, rest, member) && isValid;
       if (isKnown || rest !== undefined) seen?.add(name);
       if (checkNames?.(name, run) === false) isValid = fail(run, "other property names");
       if (!isValid && run.issues === undefined) return false;
     }
     if (isClosed) isValid = fail(run, "no other properties");
     if (count < Number(minProperties)) return fail(run, `at least ${minProperties} properties`);
-    return count <= Number(maxProperties) ? isValid : fail(run, `at most ${maxProperties} properties`);
+    return count <= Number(maxProperties)
+      ? isValid
+      : fail(run, `at most ${maxProperties} properties`);
   };
 };
 

@@ -32,7 +32,8 @@ export const MOST_ISSUES = 1000;
 
 export const isObject = (value: unknown): value is Schema =>
   typeof value === "object" && value !== null && !Array.isArray(value);
-export const schemaList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+export const schemaList = (value: unknown): readonly unknown[] =>
+  Array.isArray(value) ? value : [];
 export const entriesOf = (value: unknown): [string, unknown][] =>
   isObject(value) ? Object.entries(value) : [];
 export const or = (words: readonly string[]): string =>

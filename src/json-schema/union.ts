@@ -26,7 +26,8 @@ export const unionOf =
       const matched: number[] = [];
       for (const [index, branch] of branches.entries()) {
         if (isAllowed(branch, value, run, seen)) matched.push(index);
-        if (keyword === "anyOf" ? matched.length > 0 && seen === undefined : matched.length > 1) break;
+        if (keyword === "anyOf" ? matched.length > 0 && seen === undefined : matched.length > 1)
+          break;
       }
       if (keyword === "anyOf" ? matched.length > 0 : matched.length === 1) return true;
       if (run.issues === undefined) return false;
@@ -44,7 +45,8 @@ export const conditionOf: Maker = (schema, compiler) => {
     schema[key] === undefined ? undefined : compiler.compile(schema[key]),
   );
   if (condition === undefined) return undefined;
-  return (value, run, seen) => (isAllowed(condition, value, run, seen) ? then : otherwise)(value, run, seen);
+  return (value, run, seen) =>
+    (isAllowed(condition, value, run, seen) ? then : otherwise)(value, run, seen);
 };
 
 export const notOf: Maker = ({ not }, compiler) => {
@@ -54,7 +56,9 @@ export const notOf: Maker = ({ not }, compiler) => {
 };
 
 export const dependentOf: Maker = ({ dependentSchemas }, compiler) => {
-  const checks = entriesOf(dependentSchemas).map(([name, one]) => [name, compiler.compile(one)] as const);
+  const checks = entriesOf(dependentSchemas).map(
+    ([name, one]) => [name, compiler.compile(one)] as const,
+  );
   return (value, run, seen) => {
     if (!isObject(value)) return true;
     const dependent = checks.filter(([name]) => Object.hasOwn(value, name));
@@ -77,7 +81,8 @@ export function unevaluatedOf(schema: Schema, compiler: Compiler, check: Check):
     for (const key of all ?? []) {
       if (own.has(key)) continue;
       own.add(key);
-      isValid = within(run, key, typeof key === "number", rest ?? accept, Object(value)[key]) && isValid;
+      isValid =
+        within(run, key, typeof key === "number", rest ?? accept, Object(value)[key]) && isValid;
     }
     if (seen !== undefined) for (const key of own) seen.add(key);
     return isValid;
@@ -115,13 +120,19 @@ function explain(union: Union, value: unknown, run: Run, compiler: Compiler): fa
       const some = left.filter((index) => facts[index] !== undefined && fits(facts[index]));
       if (some.length > 0) left = some;
     };
-    keep(({ constants }) => constants.every(([name, values]) => values.includes(value[name] ?? values[0])));
+    keep(({ constants }) =>
+      constants.every(([name, values]) => values.includes(value[name] ?? values[0])),
+    );
     keep(({ required }) => required.every((name) => value[name] !== undefined));
   }
   const [index = 0, ...others] = left;
   const names = left.map((one) => nameOf(list, one)).join(", ");
   if (others.length > 0) return fail(run, `one of the documented shapes: ${names}`);
-  return reword(run, () => branches[index]?.(value, run), ofType.length === 1 ? "" : ` (as ${names})`);
+  return reword(
+    run,
+    () => branches[index]?.(value, run),
+    ofType.length === 1 ? "" : ` (as ${names})`,
+  );
 }
 
 /** The branch of each value of the discriminator (OpenAPI 3.1.1, Discriminator Object). */

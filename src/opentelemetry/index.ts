@@ -80,7 +80,9 @@ export function telemetry(options: TelemetryOptions = {}): { readonly intercept:
 const suppressed = createContextKey("OpenTelemetry SDK Context Key SUPPRESS_TRACING");
 
 /** Those that the conventions advise for this histogram. */
-const explicitBucketBoundaries = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
+const explicitBucketBoundaries = [
+  0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
+];
 
 function histogramOf(meter: Meter): Histogram {
   return meter.createHistogram("http.client.request.duration", {
@@ -108,7 +110,13 @@ function commonAttributes(request: InterceptedRequest): Attributes {
 }
 
 /** A token endpoint has no parameter but the tenant of Variant A. A `service.fetch` or a redirect has no template. */
-function templateOf({ purpose, variant, url, baseUrl, path }: InterceptedRequest): string | undefined {
+function templateOf({
+  purpose,
+  variant,
+  url,
+  baseUrl,
+  path,
+}: InterceptedRequest): string | undefined {
   const prefix = new URL(baseUrl).pathname.replace(/\/$/, "");
   if (purpose === "call") return path === undefined ? undefined : prefix + path;
   if (variant === "A") return tokenEndpointOfA({ baseUrl: prefix, tenantId: "{tenantId}" });
@@ -121,7 +129,8 @@ function spanAttributes(request: InterceptedRequest, common: Attributes): Attrib
   const isOther = common["http.request.method"] === "_OTHER";
   return {
     // The values of parameters may be secret.
-    "url.full": template && new URL(url).origin + String(template).replace(/\{[^{}]*\}/g, "REDACTED"),
+    "url.full":
+      template && new URL(url).origin + String(template).replace(/\{[^{}]*\}/g, "REDACTED"),
     "http.request.method_original": isOther ? method : undefined,
     "http.request.resend_count": resend || undefined,
     "bivariant.purpose": purpose,
@@ -140,5 +149,7 @@ function nameOf({ "http.request.method": method, "url.template": template }: Att
 function faultType(fault: unknown): string {
   if (isBivariantError(fault)) return fault.code;
   const { name } = Object(fault);
-  return systemCode(fault) ?? (typeof name === "string" && /^\w{1,40}$/.test(name) ? name : "_OTHER");
+  return (
+    systemCode(fault) ?? (typeof name === "string" && /^\w{1,40}$/.test(name) ? name : "_OTHER")
+  );
 }

@@ -31,7 +31,8 @@ export async function shakeHands(
   if (!answer) throw new PageError("host_silent");
   if (!isAuthCodeValid(answer)) throw new PageError("auth_code_invalid");
   if (answer.state !== (state ?? answer.state)) throw new PageError("state_mismatch");
-  if (answer.tenantId !== (wantedTenantId ?? answer.tenantId)) throw new PageError("tenant_mismatch");
+  if (answer.tenantId !== (wantedTenantId ?? answer.tenantId))
+    throw new PageError("tenant_mismatch");
   return answer;
 }
 
@@ -75,7 +76,9 @@ export function createVerifier(): string {
 }
 
 export async function challengeOf(verifier: string): Promise<string> {
-  return base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier))));
+  return base64url(
+    new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier))),
+  );
 }
 
 /** The host's answer for this launch. */

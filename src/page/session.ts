@@ -96,7 +96,10 @@ export async function openSession(
   if (!/^[AB]$/.test(body.variant as string))
     throw new PageError(errorCodeOf(body.error), body.message as string, body);
   // The answer has a token, or a CSRF token if the session is in a cookie.
-  const { session, csrf, ...info } = body as unknown as SessionInfo & { session?: string; csrf: string };
+  const { session, csrf, ...info } = body as unknown as SessionInfo & {
+    session?: string;
+    csrf: string;
+  };
   if (info.tenantId !== (expectedTenantId ?? info.tenantId)) throw new PageError("tenant_mismatch");
 
   const own: Header = session ? ["authorization", `Bearer ${session}`] : ["x-bivariant-csrf", csrf];
@@ -135,7 +138,8 @@ export async function openSession(
       if (!everywhere) end("logged_out");
       const answer = await sent;
       // A 401 means that the session was over there already, but not those in other browsers.
-      if (!answer.ok && (everywhere || answer.status !== 401)) throw new PageError("backend_failed");
+      if (!answer.ok && (everywhere || answer.status !== 401))
+        throw new PageError("backend_failed");
       end("logged_out");
     },
   };

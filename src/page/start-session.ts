@@ -109,7 +109,11 @@ export async function startSession(options: StartSessionOptions = {}): Promise<S
     backend = "/auth",
     parameters = {},
     login = true,
-    initMessage = (challenge, opaque_code) => ({ type: "plugin:pkce-init", challenge, opaque_code }),
+    initMessage = (challenge, opaque_code) => ({
+      type: "plugin:pkce-init",
+      challenge,
+      opaque_code,
+    }),
     readAuthCode: read = readAuthCode,
     timeoutMs = 30_000,
     fetch = self.fetch,
@@ -167,7 +171,9 @@ export async function startSession(options: StartSessionOptions = {}): Promise<S
     });
     if (response.status === 204) {
       if (login && !hostOrigin && !returned) return goToLogin(client.url, address, tenant);
-      throw new PageError(hostOrigin ? "opaque_code_missing" : returned ? "session_missing" : "not_framed");
+      throw new PageError(
+        hostOrigin ? "opaque_code_missing" : returned ? "session_missing" : "not_framed",
+      );
     }
   }
   return openSession(client, response, tenant, onEnded);
@@ -180,6 +186,9 @@ function goToLogin(backend: URL, address: URL, tenant: string | undefined): Prom
   location.assign(`${backend}/login?${new URLSearchParams(query)}`);
   return new Promise((_, reject) => {
     // The person went back, and the browser restored the page as it was.
-    addEventListener("pageshow", ({ persisted }) => persisted && reject(new PageError("session_missing")));
+    addEventListener(
+      "pageshow",
+      ({ persisted }) => persisted && reject(new PageError("session_missing")),
+    );
   });
 }

@@ -14,7 +14,11 @@ const entryNames: NamesOf<EntryOptions> = { ifVersion: true, expiresAt: true, si
 const lockNames: NamesOf<LockOptions> = { timeoutMs: true };
 
 /** Checks the arguments of `set`. A value that is not a string could make a whole file unreadable. */
-export function requireEntry(key: unknown, value: unknown, options: EntryOptions = {}): EntryOptions {
+export function requireEntry(
+  key: unknown,
+  value: unknown,
+  options: EntryOptions = {},
+): EntryOptions {
   requireKey(key);
   if (typeof value !== "string") throw invalidOption("value", "must be a string");
   const { ifVersion, expiresAt } = requireOptions("set", options, entryNames);

@@ -37,8 +37,12 @@ export function encryptedStore(store: TokenStore, key: EncryptionKey | undefined
       if (found === undefined || found === null) return undefined;
       const value = await encryption.open(found.value, { name: await encryption.nameOf(name) });
       if (value !== undefined) return { value, version: found.version };
-      const problem = "The store holds a value that was not encrypted with this key for this entry.";
-      throw new StoreError("store_corrupt", `${problem} Use the key that wrote it, or delete the entry.`);
+      const problem =
+        "The store holds a value that was not encrypted with this key for this entry.";
+      throw new StoreError(
+        "store_corrupt",
+        `${problem} Use the key that wrote it, or delete the entry.`,
+      );
     },
     async set(name, value, options) {
       requireEntry(name, value, options);

@@ -46,7 +46,9 @@ export const plaintext: Encryption = {
 };
 
 async function hashOf(text: string): Promise<string> {
-  return encode(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
+  return encode(
+    new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))),
+  );
 }
 
 /** Makes each value a compact JWE (`dir` and `A256GCM`, RFC 7518) with its place in the protected header. */

@@ -101,7 +101,8 @@ function list(folder: string): Listing {
   const folders = new Set<string>();
   for (const one of undefinedIfMissing(() => readdirSync(folder, { withFileTypes: true })) ?? []) {
     if (one.isDirectory()) folders.add(one.name);
-    if (/^[1-9]\d{0,14}$/.test(one.name) && Number(one.name) <= highestNumber) numbers.push(Number(one.name));
+    if (/^[1-9]\d{0,14}$/.test(one.name) && Number(one.name) <= highestNumber)
+      numbers.push(Number(one.name));
     else (one.name.startsWith("~") ? temporary : strange).push(one.name);
   }
   return { numbers: numbers.sort((a, b) => b - a), temporary, strange, folders };
@@ -181,7 +182,11 @@ async function open(
   const file = quietly(() => parseJson(bytes));
   if (!isRecord(file) || file.name !== name) return undefined;
   const { version, expiresAt, value: sealed } = file;
-  if (typeof version !== "string" || typeof sealed !== "string" || !version.startsWith(`${number}.`))
+  if (
+    typeof version !== "string" ||
+    typeof sealed !== "string" ||
+    !version.startsWith(`${number}.`)
+  )
     return undefined;
   if (expiresAt !== undefined && typeof expiresAt !== "number") return undefined;
   const value = await encryption.open(sealed, { name, version, expiresAt });
@@ -258,7 +263,8 @@ async function add(
   try {
     await writeSafely(made, contents);
     listed = list(folder);
-    if (listed.numbers[0] !== top || !won(() => linkSync(made, join(folder, String(top + 1))))) return false;
+    if (listed.numbers[0] !== top || !won(() => linkSync(made, join(folder, String(top + 1)))))
+      return false;
   } catch (error) {
     // The entry was removed meanwhile.
     if (systemCode(error) === "ENOENT") return false;

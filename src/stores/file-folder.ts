@@ -69,11 +69,15 @@ export async function checkFolder(folder: string, encryption: Encryption): Promi
     } catch (error) {
       if (!(error instanceof Damaged)) throw error;
       const problem = `${folder} cannot be read as a store: ${error.message} (${markerName}).`;
-      throw new StoreError("store_corrupt", `${problem} It was left as it is. Move the folder away.`);
+      throw new StoreError(
+        "store_corrupt",
+        `${problem} It was left as it is. Move the folder away.`,
+      );
     }
   }
   // A process that makes the folder may just have begun, or may have been killed.
-  const isOurs = (name: string) => name.startsWith("~") || [...innerFolders, markerName].includes(name);
+  const isOurs = (name: string) =>
+    name.startsWith("~") || [...innerFolders, markerName].includes(name);
   if (!readdirSync(folder).every(isOurs))
     throw unavailable(`${folder} is a folder with other files. Use the path of a new folder.`);
   const entries = undefinedIfMissing(() => readdirSync(join(folder, "entries"))) ?? [];
@@ -97,7 +101,9 @@ async function checkHead(head: unknown, path: string, encryption: Encryption): P
   if (!isRecord(head) || head.kind !== kind || typeof head.format !== "number")
     throw new Damaged("it is not the file of a store");
   if (head.format > format)
-    throw unavailable(`${path} was written by a newer version of this package. Update the package.`);
+    throw unavailable(
+      `${path} was written by a newer version of this package. Update the package.`,
+    );
   if (head.format !== format) throw new Damaged("its format is unknown");
   if (head.cipher !== encryption.cipher) {
     if (head.cipher === "none")
@@ -200,12 +206,17 @@ const mostLinks = 40;
  * Resolves a link, so that all names of the store have the same locks. In a folder that others may write to,
  * such as /tmp, a link of another user could lead to any file of this one.
  */
-export function followLink(path: string): { readonly at: string; readonly stats: Stats | undefined } {
+export function followLink(path: string): {
+  readonly at: string;
+  readonly stats: Stats | undefined;
+} {
   for (let at = path, links = 0; links <= mostLinks; links++) {
     const stats = lstatIfThere(at);
     if (!stats?.isSymbolicLink()) return { at, stats };
     if (!isOwn(stats))
-      throw unavailable(`${at} is a link of another user. Remove it, or use a path in a folder of your own.`);
+      throw unavailable(
+        `${at} is a link of another user. Remove it, or use a path in a folder of your own.`,
+      );
     const target = readlinkSync(at);
     at = isAbsolute(target) ? target : `${dirname(at)}/${target}`;
   }

@@ -42,7 +42,10 @@ function thisMachine(): string {
   const parts = [hostname(), process.platform];
   try {
     if (process.platform === "linux")
-      parts.push(readFileSync("/proc/sys/kernel/random/boot_id", "utf8"), readlinkSync("/proc/self/ns/pid"));
+      parts.push(
+        readFileSync("/proc/sys/kernel/random/boot_id", "utf8"),
+        readlinkSync("/proc/self/ns/pid"),
+      );
   } catch {
     parts.push(randomBytes(8).toString("hex"));
   }
@@ -112,7 +115,9 @@ function hold(lock: string, holder: string): HeldLock {
     utimes(join(lock, holder), now, now).catch((error) => {
       if (systemCode(error) !== "ENOENT") return;
       clearInterval(timer);
-      lease.abort(locked("Another process took the lock over, because this one gave no sign of life."));
+      lease.abort(
+        locked("Another process took the lock over, because this one gave no sign of life."),
+      );
     });
   }, beatEveryMs);
   timer.unref();
@@ -156,7 +161,8 @@ export async function takeLock(
     const holder = newHolder();
     if (living === undefined && claim(lock, holder)) return hold(lock, holder);
     if (performance.now() >= endsAt) {
-      const by = living === undefined ? `other processes, or a file in ${lock},` : describeHolder(living);
+      const by =
+        living === undefined ? `other processes, or a file in ${lock},` : describeHolder(living);
       throw locked(`The lock was not free within ${timeoutMs} ms: ${by} held it.`);
     }
     await pause(tries);

@@ -8,7 +8,13 @@ import { StoreError } from "../errors.js";
 import type { NamesOf } from "../option-names.js";
 import { invalidOption, requireOptions } from "../options.js";
 import { requireEntry, requireKey, requireLock } from "./arguments.js";
-import { type Encryption, type EncryptionKey, encryptionWith, makeKey, plaintext } from "./encryption.js";
+import {
+  type Encryption,
+  type EncryptionKey,
+  encryptionWith,
+  makeKey,
+  plaintext,
+} from "./encryption.js";
 import { close, look, type Place, replace, sweepEntry } from "./file-entry.js";
 import {
   asStoreError,
@@ -80,7 +86,8 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
           checked = identity;
           return at;
         }
-      } else if (at !== given) throw unavailable(`${given} is a link to a missing file. Correct the link.`);
+      } else if (at !== given)
+        throw unavailable(`${given} is a link to a missing file. Correct the link.`);
       if (!isWanted) return at;
       await makeFolder(at, encryption);
     }
@@ -165,14 +172,18 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
     set: async (key, value, setOptions) => {
       const { ifVersion, expiresAt, signal } = requireEntry(key, value, setOptions);
       // JSON cannot hold infinity.
-      const finite = expiresAt === Number.POSITIVE_INFINITY ? undefined : expiresAt && Math.max(expiresAt, 0);
+      const finite =
+        expiresAt === Number.POSITIVE_INFINITY ? undefined : expiresAt && Math.max(expiresAt, 0);
       return guarded(key, true, async (place) => {
         const attempt = async () => {
           // The caller has given up while this write was queued.
           signal?.throwIfAborted();
           const { state, current } = await read(place);
           if (ifVersion !== undefined && (current?.version ?? null) !== ifVersion)
-            throw new StoreError("store_conflict", "Another write changed this entry first. Read it again.");
+            throw new StoreError(
+              "store_conflict",
+              "Another write changed this entry first. Read it again.",
+            );
           if (!state.isClosed) return replace(place, state, value, finite);
           await close(place, state);
           return undefined;
@@ -185,7 +196,9 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
     delete: async (key) => {
       requireKey(key);
       return guarded(key, false, async (place) => {
-        await change(place, async () => ((await close(place, (await read(place)).state)) ? true : undefined));
+        await change(place, async () =>
+          (await close(place, (await read(place)).state)) ? true : undefined,
+        );
       });
     },
     async lock(key, task, lockOptions) {
@@ -210,5 +223,9 @@ function chosenEncryption({ key, plaintext: plain = false }: FileStoreOptions): 
     throw invalidOption("plaintext", "must not be set together with key");
   if (key !== undefined) return encryptionWith(key);
   if (plain === true) return plaintext;
-  throw invalidOption("key", "is missing", `${makeKey}. Or set plaintext: true to keep tokens readable.`);
+  throw invalidOption(
+    "key",
+    "is missing",
+    `${makeKey}. Or set plaintext: true to keep tokens readable.`,
+  );
 }

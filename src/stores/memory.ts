@@ -45,9 +45,16 @@ export function memoryStore(options: MemoryStoreOptions = {}): TokenStore {
       return entry && { value: entry.value, version: entry.version };
     },
     async set(key, value, setOptions) {
-      const { ifVersion, expiresAt = Number.POSITIVE_INFINITY } = requireEntry(key, value, setOptions);
+      const { ifVersion, expiresAt = Number.POSITIVE_INFINITY } = requireEntry(
+        key,
+        value,
+        setOptions,
+      );
       if (ifVersion !== undefined && (read(key)?.version ?? null) !== ifVersion)
-        throw new StoreError("store_conflict", "Another write changed this entry first. Read it again.");
+        throw new StoreError(
+          "store_conflict",
+          "Another write changed this entry first. Read it again.",
+        );
       writes++;
       // This drops expired entries that are never read again.
       if (writes % 1_000 === 0) for (const old of [...entries.keys()]) read(old);

@@ -105,7 +105,8 @@ export function redisStore(
         throw error;
       }
       const leftMs = endsAt - clock.monotonic();
-      if (leftMs <= 0) throw new StoreError("store_locked", `The lock was not free within ${timeoutMs} ms.`);
+      if (leftMs <= 0)
+        throw new StoreError("store_locked", `The lock was not free within ${timeoutMs} ms.`);
       // With jitter, so that processes which began to wait together do not ask together.
       const pauseMs = Math.min(leftMs, longestMs * (0.5 + clock.random() / 2));
       await new Promise<void>((resolve) => clock.setTimeout(resolve, pauseMs));
@@ -126,14 +127,23 @@ export function redisStore(
         signal,
       } = requireEntry(key, value, setOptions);
       const version = crypto.randomUUID();
-      const over = ifVersion === undefined ? "any" : ifVersion === null ? "missing" : `=${ifVersion}`;
+      const over =
+        ifVersion === undefined ? "any" : ifVersion === null ? "missing" : `=${ifVersion}`;
       // Redis refuses times before 1970, and those that it cannot count. 1 is as long ago as any.
       const expiry = expiresAt > latestExpiry ? [] : [String(Math.max(1, Math.ceil(expiresAt)))];
       // JSON keeps half a surrogate pair, which UTF-8 would lose.
       const entry = `${version} ${JSON.stringify(value)}`;
-      const wrote = await run(writeScript, nameOf("entry", key), [version, entry, over, ...expiry], signal);
+      const wrote = await run(
+        writeScript,
+        nameOf("entry", key),
+        [version, entry, over, ...expiry],
+        signal,
+      );
       if (isYes(wrote)) return { value, version };
-      throw new StoreError("store_conflict", "Another write changed this entry first. Read it again.");
+      throw new StoreError(
+        "store_conflict",
+        "Another write changed this entry first. Read it again.",
+      );
     },
     async delete(key) {
       requireKey(key);
@@ -153,7 +163,9 @@ export function redisStore(
         } finally {
           lease.end();
           // If it fails, the lease ends by itself. The outcome of the task counts.
-          await inTime(run(releaseScript, name, [holder]), answerMs, clock, lateError).catch(() => {});
+          await inTime(run(releaseScript, name, [holder]), answerMs, clock, lateError).catch(
+            () => {},
+          );
         }
       });
     },
@@ -203,7 +215,10 @@ function isYes(answer: unknown): boolean {
 
 /** Keeps braces for the hash tag, and a lone surrogate, which UTF-8 would lose. Different texts stay different. */
 function encodeName(text: string): string {
-  return text.replace(/[%{}]|\p{Surrogate}/gu, (character) => `%${character.charCodeAt(0).toString(16)}`);
+  return text.replace(
+    /[%{}]|\p{Surrogate}/gu,
+    (character) => `%${character.charCodeAt(0).toString(16)}`,
+  );
 }
 
 /** @throws StoreError `store_corrupt` */
@@ -219,10 +234,18 @@ function parseEntry(entry: unknown): { value: string; version: string } {
 
 function foreignKey(): StoreError {
   const problem = "Redis holds something under the key of an entry that this store did not write.";
-  return new StoreError("store_corrupt", `${problem} Use another prefix or database, or delete it.`);
+  return new StoreError(
+    "store_corrupt",
+    `${problem} Use another prefix or database, or delete it.`,
+  );
 }
 
-type Run = (script: string, name: string, args: readonly string[], signal?: AbortSignal) => Promise<unknown>;
+type Run = (
+  script: string,
+  name: string,
+  args: readonly string[],
+  signal?: AbortSignal,
+) => Promise<unknown>;
 
 /** Runs scripts by their hash. Redis forgets scripts in a restart or failover, and then gets the text once more. */
 function scriptRunner(client: RedisClient): Run {
@@ -238,10 +261,12 @@ function scriptRunner(client: RedisClient): Run {
     // The caller has given up.
     signal?.throwIfAborted();
     try {
-      return await send(name, ["evalsha", hash, "1", name, ...args], signal).catch((fault: unknown) => {
-        if (!messageOf(fault).startsWith("NOSCRIPT")) throw fault;
-        return send(name, ["eval", script, "1", name, ...args], signal);
-      });
+      return await send(name, ["evalsha", hash, "1", name, ...args], signal).catch(
+        (fault: unknown) => {
+          if (!messageOf(fault).startsWith("NOSCRIPT")) throw fault;
+          return send(name, ["eval", script, "1", name, ...args], signal);
+        },
+      );
     } catch (fault) {
       throw storeErrorOf(fault);
     }
@@ -269,7 +294,8 @@ function commandSender(client: RedisClient): Send {
       "Pass the resolved createClient(...).connect(), or new Redis(...) of ioredis.",
     );
   if ("slots" in given)
-    return async (name, command, signal) => given.sendCommand(name, false, command, options(signal));
+    return async (name, command, signal) =>
+      given.sendCommand(name, false, command, options(signal));
   if ("getSentinelNode" in given)
     return async (_name, command, signal) => given.sendCommand(false, command, options(signal));
   return async (_name, command, signal) => given.sendCommand(command, options(signal));
@@ -287,9 +313,12 @@ function storeErrorOf(fault: unknown): StoreError {
   const { name, code } = Object(fault) as Partial<Error> & { code?: unknown };
   const answer = /^[A-Z]{3,20}(?= )/.exec(message)?.[0];
   if (answer !== undefined) {
-    const remedy = "See the log of Redis, and the user, role and settings that the client connects with.";
+    const remedy =
+      "See the log of Redis, and the user, role and settings that the client connects with.";
     const cause = { name: "ReplyError", code: answer };
-    return new StoreError("store_unavailable", `Redis refused a command (${answer}). ${remedy}`, { cause });
+    return new StoreError("store_unavailable", `Redis refused a command (${answer}). ${remedy}`, {
+      cause,
+    });
   }
   // The classes of the package redis do not set their names.
   const cause = { name: name === "Error" ? Object(fault).constructor.name : name, code };

@@ -102,7 +102,11 @@ function definePromises(promise: (title: string, check: Check) => void): void {
     );
   });
   kept("an empty value", "");
-  kept("JSON, as a value and in a key,", '{"a":"\\u0000\\n\\""}', '["token","https://a.example/x%2F?*"]');
+  kept(
+    "JSON, as a value and in a key,",
+    '{"a":"\\u0000\\n\\""}',
+    '["token","https://a.example/x%2F?*"]',
+  );
   kept("a text with letters beyond ASCII", "日本語 🙂 ä", "schlüssel");
   kept("a text of 100,000 letters", "x".repeat(100_000));
   promise("keys that are almost the same are different entries", async (one, two, key) => {
@@ -122,7 +126,11 @@ function definePromises(promise: (title: string, check: Check) => void): void {
     const versions = [];
     for (const store of [one, two, one, two]) versions.push((await store.set(key, "same")).version);
     const isNew = new Set(versions).size === versions.length;
-    must(isNew, `Four writes had the versions ${versions.join(", ")}`, "Each write must have a new one.");
+    must(
+      isNew,
+      `Four writes had the versions ${versions.join(", ")}`,
+      "Each write must have a new one.",
+    );
   });
   promise("set with ifVersion replaces that version and no other", async (one, two, key) => {
     const first = await one.set(key, "first");
@@ -135,13 +143,16 @@ function definePromises(promise: (title: string, check: Check) => void): void {
     await mustConflict(two, key, null);
     await mustHold(two, key, "first", version);
   });
-  promise("the version of a deleted entry is refused, also after a new write", async (one, two, key) => {
-    const { version } = await one.set(key, "first");
-    await two.delete(key);
-    await mustConflict(one, key, version);
-    await two.set(key, "again", { ifVersion: null });
-    await mustConflict(one, key, version);
-  });
+  promise(
+    "the version of a deleted entry is refused, also after a new write",
+    async (one, two, key) => {
+      const { version } = await one.set(key, "first");
+      await two.delete(key);
+      await mustConflict(one, key, version);
+      await two.set(key, "again", { ifVersion: null });
+      await mustConflict(one, key, version);
+    },
+  );
   promise(
     "of many writes over one version, or none, at the same time, one is done",
     async (one, two, key) => {
@@ -162,13 +173,16 @@ function definePromises(promise: (title: string, check: Check) => void): void {
       }
     },
   );
-  promise("a deleted entry is missing, and delete accepts a missing entry", async (one, two, key) => {
-    await one.set(key, "value");
-    await mustHold(two, key, "value");
-    await one.delete(key);
-    await mustBeMissing(two, key, "after delete()");
-    await two.delete(key);
-  });
+  promise(
+    "a deleted entry is missing, and delete accepts a missing entry",
+    async (one, two, key) => {
+      await one.set(key, "value");
+      await mustHold(two, key, "value");
+      await one.delete(key);
+      await mustBeMissing(two, key, "after delete()");
+      await two.delete(key);
+    },
+  );
   promise(
     "an entry is kept until expiresAt, then missing, also for ifVersion",
     async (one, two, key, clock) => {
@@ -176,7 +190,11 @@ function definePromises(promise: (title: string, check: Check) => void): void {
       const { version } = await one.set(key, "value", { expiresAt });
       const found = await two.get(key);
       const isTooSoon = found === undefined && clock.now() < expiresAt;
-      must(!isTooSoon, "get() resolved with undefined too soon", "expiresAt is in epoch milliseconds.");
+      must(
+        !isTooSoon,
+        "get() resolved with undefined too soon",
+        "expiresAt is in epoch milliseconds.",
+      );
       await elapsed(lifeMs, clock);
       while ((await two.get(key)) !== undefined && clock.now() < expiresAt + graceMs)
         await elapsed(20, clock);
@@ -201,51 +219,77 @@ function definePromises(promise: (title: string, check: Check) => void): void {
   });
   promise("lock resolves with the result of its task", async (one, _two, key) => {
     const result: unknown = await one.lock(key, async () => "result");
-    must(result === "result", `lock() resolved with ${shown(result)}`, "It must be the task's result.");
+    must(
+      result === "result",
+      `lock() resolved with ${shown(result)}`,
+      "It must be the task's result.",
+    );
   });
-  promise("the tasks of one lock never overlap, and all of them run", async (one, two, key, clock) => {
-    let [inside, most, ran] = [0, 0, 0];
-    const task = async () => {
-      inside++;
-      most = Math.max(most, inside);
-      await elapsed(2, clock);
-      inside--;
-      ran++;
-    };
-    await Promise.all([one, two, one, two, one, two].map((store) => store.lock(key, task)));
-    must(most === 1, `${most} tasks ran under one lock at the same time`, "Only one may run at a time.");
-    must(ran === 6, `${ran} of 6 tasks under one lock ran`, "All of them must run.");
-  });
+  promise(
+    "the tasks of one lock never overlap, and all of them run",
+    async (one, two, key, clock) => {
+      let [inside, most, ran] = [0, 0, 0];
+      const task = async () => {
+        inside++;
+        most = Math.max(most, inside);
+        await elapsed(2, clock);
+        inside--;
+        ran++;
+      };
+      await Promise.all([one, two, one, two, one, two].map((store) => store.lock(key, task)));
+      must(
+        most === 1,
+        `${most} tasks ran under one lock at the same time`,
+        "Only one may run at a time.",
+      );
+      must(ran === 6, `${ran} of 6 tasks under one lock ran`, "All of them must run.");
+    },
+  );
   promise("locks of different keys do not wait for each other", async (one, two, key) => {
     await one.lock(`${key}a`, () => two.lock(`${key}ab`, async () => {}, { timeoutMs: 1_000 }));
   });
-  promise("a lock that is held rejects with store_locked, and its task never runs", async (one, two, key) => {
-    let hasRun = false;
-    const task = async () => {
-      hasRun = true;
-    };
-    await one.lock(key, async () => {
-      await mustBeLocked(two, key, task);
-      // The wait that ended must not have freed the lock.
-      await mustBeLocked(two, key, task);
-    });
-    await one.lock(key, async () => {});
-    must(!hasRun, "The task of a lock() that was rejected ran", "It must not run.");
-  });
-  promise("under a lock its key can be written and deleted, and stays locked", async (one, two, key) => {
-    await one.lock(key, async () => {
-      await one.set(key, "value");
-      await mustHold(two, key, "value");
-      await two.delete(key);
-      await mustBeLocked(two, key);
-    });
-  });
-  promise("a task that rejects makes lock reject with its error, and frees it", async (one, two, key) => {
-    const error = new Error("the error of the task");
-    const seen: unknown = await one.lock(key, () => Promise.reject(error)).catch((reason) => reason);
-    must(seen === error, `lock() settled with ${shown(seen)}`, "It must reject with the task's error.");
-    await two.lock(key, async () => {}, { timeoutMs: 1_000 });
-  });
+  promise(
+    "a lock that is held rejects with store_locked, and its task never runs",
+    async (one, two, key) => {
+      let hasRun = false;
+      const task = async () => {
+        hasRun = true;
+      };
+      await one.lock(key, async () => {
+        await mustBeLocked(two, key, task);
+        // The wait that ended must not have freed the lock.
+        await mustBeLocked(two, key, task);
+      });
+      await one.lock(key, async () => {});
+      must(!hasRun, "The task of a lock() that was rejected ran", "It must not run.");
+    },
+  );
+  promise(
+    "under a lock its key can be written and deleted, and stays locked",
+    async (one, two, key) => {
+      await one.lock(key, async () => {
+        await one.set(key, "value");
+        await mustHold(two, key, "value");
+        await two.delete(key);
+        await mustBeLocked(two, key);
+      });
+    },
+  );
+  promise(
+    "a task that rejects makes lock reject with its error, and frees it",
+    async (one, two, key) => {
+      const error = new Error("the error of the task");
+      const seen: unknown = await one
+        .lock(key, () => Promise.reject(error))
+        .catch((reason) => reason);
+      must(
+        seen === error,
+        `lock() settled with ${shown(seen)}`,
+        "It must reject with the task's error.",
+      );
+      await two.lock(key, async () => {}, { timeoutMs: 1_000 });
+    },
+  );
 }
 
 /** @throws Error whose message says what the store did and what it must do */
@@ -253,22 +297,39 @@ function must(isSo: boolean, did: string, rule: string, cause?: unknown): void {
   if (!isSo) throw new Error(`${did}. ${rule}`, { cause });
 }
 
-async function mustHold(store: TokenStore, key: string, value: string, version?: string): Promise<void> {
+async function mustHold(
+  store: TokenStore,
+  key: string,
+  value: string,
+  version?: string,
+): Promise<void> {
   const found: StoredValue | undefined = await store.get(key);
   const did = `get() resolved with ${shown(found)}`;
   must(found?.value === value, did, `The value must be ${shown(value)}.`);
-  must(version === undefined || found?.version === version, did, `The version must still be ${version}.`);
+  must(
+    version === undefined || found?.version === version,
+    did,
+    `The version must still be ${version}.`,
+  );
 }
 
 async function mustBeMissing(store: TokenStore, key: string, when: string): Promise<void> {
   const found: unknown = await store.get(key);
-  must(found === undefined, `get() resolved with ${shown(found)} ${when}`, "It must resolve with undefined.");
+  must(
+    found === undefined,
+    `get() resolved with ${shown(found)} ${when}`,
+    "It must resolve with undefined.",
+  );
 }
 
 /** Writes over a version that is not the current one. */
 function mustConflict(store: TokenStore, key: string, ifVersion: string | null): Promise<void> {
   const attempt = store.set(key, "refused", { ifVersion });
-  return mustReject("store_conflict", `set() with the wrong ifVersion ${shown(ifVersion)}`, attempt);
+  return mustReject(
+    "store_conflict",
+    `set() with the wrong ifVersion ${shown(ifVersion)}`,
+    attempt,
+  );
 }
 
 /** Waits briefly for a lock that is held. */
@@ -277,7 +338,11 @@ function mustBeLocked(store: TokenStore, key: string, task = async () => {}): Pr
   return mustReject("store_locked", "lock() of a key that is held", attempt);
 }
 
-async function mustReject(code: StoreErrorCode, what: string, attempt: Promise<unknown>): Promise<void> {
+async function mustReject(
+  code: StoreErrorCode,
+  what: string,
+  attempt: Promise<unknown>,
+): Promise<void> {
   const [outcome] = await Promise.allSettled([attempt]);
   const fault: unknown = outcome.status === "rejected" ? outcome.reason : undefined;
   const did = outcome.status === "rejected" ? `rejected with ${shown(fault)}` : "resolved";
@@ -287,7 +352,11 @@ async function mustReject(code: StoreErrorCode, what: string, attempt: Promise<u
 
 /** A handle whose methods reject, with the name of the method, if they do not settle in time. */
 function limited(store: TokenStore, clock: ResolvedClock): TokenStore {
-  const within = async <T>(method: string, operation: () => Promise<T>, ms = limitMs): Promise<T> => {
+  const within = async <T>(
+    method: string,
+    operation: () => Promise<T>,
+    ms = limitMs,
+  ): Promise<T> => {
     const did = `${method}() did not settle within ${ms} ms`;
     const late = () => new Error(`${did}. It must resolve or reject.`);
     return inTime((async () => operation())(), ms, clock, late);
@@ -301,7 +370,8 @@ function limited(store: TokenStore, clock: ResolvedClock): TokenStore {
     },
     delete: (key) => within("delete", () => store.delete(key)),
     // It is longer for a lock, so that a method which hangs under a lock is the one that is named.
-    lock: (key, task, options) => within("lock", () => store.lock(key, task, options), limitMs + 500),
+    lock: (key, task, options) =>
+      within("lock", () => store.lock(key, task, options), limitMs + 500),
   };
 }
 

@@ -36,10 +36,14 @@ const formulaWithin = /([,;\t\r\n])(["']*[=+\-@＝＋－＠])/g;
  */
 export function resultsCsv(results: readonly SurveyResult[]): string {
   const others = new Set(results.flatMap(({ other = {} }) => Object.keys(other)));
-  const names = [...Object.keys(cells), ...[...others].filter((name) => !Object.hasOwn(cells, name))];
+  const names = [
+    ...Object.keys(cells),
+    ...[...others].filter((name) => !Object.hasOwn(cells, name)),
+  ];
   const rows = results.map((one) =>
     names.map((name) => {
-      const other = one.other !== undefined && Object.hasOwn(one.other, name) ? one.other[name] : undefined;
+      const other =
+        one.other !== undefined && Object.hasOwn(one.other, name) ? one.other[name] : undefined;
       const value = Object.hasOwn(cells, name) ? cells[name]?.(one) : other;
       return typeof value === "string" ? value.replace(formulaWithin, "$1'$2") : (value ?? "");
     }),

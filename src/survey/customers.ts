@@ -61,7 +61,11 @@ export interface ReadCustomersOptions extends CheckOptions {
   readonly variables?: Readonly<Record<string, string | undefined>> | undefined;
 }
 
-const optionNames: NamesOf<ReadCustomersOptions> = { folder: true, variables: true, allowInsecureHttp: true };
+const optionNames: NamesOf<ReadCustomersOptions> = {
+  folder: true,
+  variables: true,
+  allowInsecureHttp: true,
+};
 
 /** What {@link readCustomers} found in a file. */
 export interface ReadCustomers {
@@ -123,10 +127,14 @@ export async function readCustomers(
 
 function checkHeader(names: readonly string[]): void {
   const problem = names.map(problemOfName).find((one) => one !== undefined);
-  if (problem !== undefined) throw new SurveyError("customers_invalid", `The first line ${problem}`);
+  if (problem !== undefined)
+    throw new SurveyError("customers_invalid", `The first line ${problem}`);
   const double = names.find((name, index) => name !== "" && names.indexOf(name) !== index);
   if (double !== undefined)
-    throw new SurveyError("customers_invalid", `The first line names a column twice: ${shownName(double)}.`);
+    throw new SurveyError(
+      "customers_invalid",
+      `The first line names a column twice: ${shownName(double)}.`,
+    );
   if (!names.includes("baseUrl"))
     throw new SurveyError(
       "customers_invalid",
@@ -162,7 +170,10 @@ function customerOf({ line, fields }: Row, folder: string): Customer | string {
     if (!Object.hasOwn(columnNames, name)) other.push([name, value]);
     else known[name] = /File$/.test(name) ? resolve(folder, value) : value;
   }
-  return { ...known, ...(other.length > 0 && { other: Object.fromEntries(other) }) } as unknown as Customer;
+  return {
+    ...known,
+    ...(other.length > 0 && { other: Object.fromEntries(other) }),
+  } as unknown as Customer;
 }
 
 /** Checks customers without reading a file. Each base URL is normalised. */
@@ -190,7 +201,12 @@ export function checkCustomers(given: readonly Customer[], options: CheckOptions
 export function identityOf(
   one: { readonly [Name in "baseUrl" | "tenantId" | "aClientId" | "bClientId"]?: unknown },
 ): string {
-  return JSON.stringify([one.baseUrl, one.tenantId ?? null, one.aClientId ?? null, one.bClientId ?? null]);
+  return JSON.stringify([
+    one.baseUrl,
+    one.tenantId ?? null,
+    one.aClientId ?? null,
+    one.bClientId ?? null,
+  ]);
 }
 
 /** Returns the customer with its base URL normalised, or the rest of a sentence about what is wrong with it. */
@@ -211,10 +227,14 @@ function checkCustomer(customer: Customer, { allowInsecureHttp }: CheckOptions):
 /** The rest of a sentence about what is wrong with a customer, apart from its base URL and tenant id. */
 function problemOf(customer: Customer): string | undefined {
   for (const name of columns)
-    if (customer[name] !== undefined && (typeof customer[name] !== "string" || customer[name] === ""))
+    if (
+      customer[name] !== undefined &&
+      (typeof customer[name] !== "string" || customer[name] === "")
+    )
       return `must hold a text in ${name}.`;
   const { tenantId, variant, aClientId, aKeyId, bClientId } = customer;
-  if (variant !== undefined && variant !== "A" && variant !== "B") return "must have A or B in variant.";
+  if (variant !== undefined && variant !== "A" && variant !== "B")
+    return "must have A or B in variant.";
   for (const secret of ["aPrivateKey", "bClientSecret"] as const) {
     const [file, variable] = [customer[`${secret}File`], customer[`${secret}Variable`]];
     if (file !== undefined && variable !== undefined)
@@ -229,7 +249,8 @@ function problemOf(customer: Customer): string | undefined {
   if (aKeyId !== undefined && !hasKey) return "has an aKeyId, but no private key.";
   if ((bClientId === undefined) === hasSecret)
     return "has only one of bClientId and a client secret. Add bClientSecretFile or bClientSecretVariable, or bClientId.";
-  if (tenantId === undefined && (variant === "A" || hasKey)) return "needs a tenantId for Variant A.";
+  if (tenantId === undefined && (variant === "A" || hasKey))
+    return "needs a tenantId for Variant A.";
   const [hasOwn, hasOther] = variant === "A" ? [hasKey, hasSecret] : [hasSecret, hasKey];
   if (variant !== undefined && hasOther && !hasOwn)
     return `names Variant ${variant}, but has only a credential of the other variant.`;

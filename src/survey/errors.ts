@@ -15,7 +15,12 @@ export class SurveyError extends Error {
   /** One sentence for each row that is wrong, with its line. No value of the row is quoted. */
   readonly issues: readonly string[];
 
-  constructor(code: SurveyErrorCode, message: string, issues: readonly string[] = [], cause?: unknown) {
+  constructor(
+    code: SurveyErrorCode,
+    message: string,
+    issues: readonly string[] = [],
+    cause?: unknown,
+  ) {
     super(message, cause === undefined ? undefined : { cause });
     this.code = code;
     this.issues = issues;

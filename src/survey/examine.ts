@@ -10,7 +10,13 @@ import { examineAssertion } from "../doctor/assertion.js";
 import { examineCall, explainRefusal } from "../doctor/call.js";
 import { readSecretFrom, unfoldPem } from "../doctor/credentials.js";
 import { examineReach, judgeDetection } from "../doctor/deployment.js";
-import { type Check, type DoctorInput, type Finding, fail, type Wording } from "../doctor/finding.js";
+import {
+  type Check,
+  type DoctorInput,
+  type Finding,
+  fail,
+  type Wording,
+} from "../doctor/finding.js";
 import {
   type BivariantError,
   ConfigurationError,
@@ -86,7 +92,12 @@ export function examiner(
     const limit = new AbortController();
     const forget = whenAborted(signal, () => limit.abort(signal.reason));
     const timer = clock.setTimeout(() => limit.abort(), customerTimeoutMs);
-    const found: Found = { evidence: [], served: { A: "unknown", B: "unknown" }, findings: [], works: false };
+    const found: Found = {
+      evidence: [],
+      served: { A: "unknown", B: "unknown" },
+      findings: [],
+      works: false,
+    };
     let end: Finding | undefined;
     try {
       await examine(customer, found, limit.signal, context);
@@ -126,10 +137,12 @@ async function examine(customer: Customer, found: Found, signal: AbortSignal, co
   const { baseUrl, tenantId, variant } = customer;
   const target = { baseUrl, tenantId: tenantId ?? "" };
   const order: readonly Variant[] = tenantId === undefined ? ["B"] : ["A", "B"];
-  const obstacle = await detectAll({ target, order, found, signal }, context).catch((error: unknown) => {
-    if (!isBivariantError(error)) throw error;
-    return error;
-  });
+  const obstacle = await detectAll({ target, order, found, signal }, context).catch(
+    (error: unknown) => {
+      if (!isBivariantError(error)) throw error;
+      return error;
+    },
+  );
   const plugin = variant === "B" ? undefined : await readPlugin(customer, signal, context);
   const account = variant === "A" ? undefined : await readAccount(customer, signal, context);
   const input: DoctorInput = {
@@ -175,13 +188,15 @@ function judge(
   served: Detection["served"],
   obstacle: BivariantError | undefined,
 ): { readonly finding: Finding; readonly variant?: Variant | undefined } {
-  if (obstacle !== undefined && !isRateLimitedError(obstacle)) return { finding: explain(obstacle) };
+  if (obstacle !== undefined && !isRateLimitedError(obstacle))
+    return { finding: explain(obstacle) };
   const judged = judgeDetection(served, input);
   const { verdict, remedy } = judged.finding;
   if (verdict !== "pass" && obstacle !== undefined) return { finding: explain(obstacle) };
   // Of hundreds of addresses one may be a stranger's, who must not get a credential.
   const hasCredential = (input.plugin ?? input.account) !== undefined;
-  if (verdict === "unknown" && (input.variant === undefined || !hasCredential)) return { finding: unproven };
+  if (verdict === "unknown" && (input.variant === undefined || !hasCredential))
+    return { finding: unproven };
   if (input.tenantId !== undefined || verdict !== "fail") return judged;
   const withTenant = `Add the tenantId, without which Variant A is not asked. ${remedy}`;
   return { finding: { ...judged.finding, remedy: withTenant } };
@@ -227,7 +242,8 @@ async function detectAll(
       }
     } while (asked.evidence.some((one) => one.variant === variant && one.status === 429));
     before = asked ?? before;
-    if (before !== undefined) Object.assign(found, { evidence: before.evidence, served: before.served });
+    if (before !== undefined)
+      Object.assign(found, { evidence: before.evidence, served: before.served });
   }
   return limited;
 }
@@ -261,7 +277,10 @@ async function readSecret(
   const [file, variable] = [customer[`${secret}File`], customer[`${secret}Variable`]];
   const invalid = (message: string) => new ConfigurationError("credential_invalid", message);
   if (variable !== undefined)
-    return variables[variable] || invalid(`The variable that ${secret}Variable names is not set. Set it.`);
+    return (
+      variables[variable] ||
+      invalid(`The variable that ${secret}Variable names is not set. Set it.`)
+    );
   const what = secret === "aPrivateKey" ? "private key" : "client secret";
   const source = openInput(file ?? "", signal);
   return readSecretFrom(source, what, column(`${secret}File`), invalid).catch((error: unknown) => {
@@ -278,7 +297,9 @@ async function readPlugin(
   const { aClientId: clientId, aKeyId: keyId } = customer;
   if (clientId === undefined) return undefined;
   const key = await readSecret(customer, "aPrivateKey", signal, context);
-  return typeof key === "string" ? { clientId, privateKey: unfoldPem(key), keyId, audience: undefined } : key;
+  return typeof key === "string"
+    ? { clientId, privateKey: unfoldPem(key), keyId, audience: undefined }
+    : key;
 }
 
 async function readAccount(

@@ -84,14 +84,17 @@ ${sorted.map(customerDetails).join("\n")}
 
 function counts(results: readonly SurveyResult[]): string {
   const number = (state: State, variant?: SurveyResult["variant"]) =>
-    results.filter((one) => stateOf(one) === state && (variant === undefined || one.variant === variant))
-      .length;
+    results.filter(
+      (one) => stateOf(one) === state && (variant === undefined || one.variant === variant),
+    ).length;
   const shown = states.filter((state) => state !== "served" || number(state) > 0);
   const rows = shown.map(
     (state) =>
       `<tr><th scope="row"><span class="mark ${stateMarks[state]}">${stateWords[state]}</span></th>${[...variants, undefined].map((variant) => `<td>${number(state, variant)}</td>`).join("")}</tr>`,
   );
-  const heads = [...variants.map(variantWord), "all"].map((word) => `<th scope="col">${word}</th>`).join("");
+  const heads = [...variants.map(variantWord), "all"]
+    .map((word) => `<th scope="col">${word}</th>`)
+    .join("");
   const note = shown.includes("served")
     ? '\n<p class="quiet">Served: a variant was found, and there was no credential to try.</p>'
     : "";
@@ -106,7 +109,8 @@ ${rows.join("\n")}
 /** The failures by their code, the most frequent first. */
 function reasons(results: readonly SurveyResult[]): string {
   const counted = new Map<string, number>();
-  for (const { works, code = "" } of results) if (!works) counted.set(code, (counted.get(code) ?? 0) + 1);
+  for (const { works, code = "" } of results)
+    if (!works) counted.set(code, (counted.get(code) ?? 0) + 1);
   if (counted.size === 0) return "";
   const items = [...counted]
     .sort(([, one], [, other]) => other - one)
@@ -129,7 +133,11 @@ const changeWords: Readonly<Record<Change, string>> = {
   new: "new",
 };
 
-function changes(results: readonly SurveyResult[], since: string, gone: readonly EarlierResult[]): string {
+function changes(
+  results: readonly SurveyResult[],
+  since: string,
+  gone: readonly EarlierResult[],
+): string {
   const nameOf = ({ tenantId, baseUrl }: Pick<EarlierResult, "tenantId" | "baseUrl">) =>
     `<li>${text(tenantId ?? "no tenant")} <span class="quiet address">${text(baseUrl)}</span></li>`;
   const group = (title: string, of: readonly Pick<EarlierResult, "tenantId" | "baseUrl">[]) =>

@@ -33,7 +33,11 @@ export function readRows(given: string, checkHeader: (names: readonly string[]) 
   const first = /^\s*([{[#%-]?)/.exec(text)?.[1] ?? "";
   const isYaml = first !== "" && first !== "{";
   requireSize(text.length, isYaml ? limits.yaml : limits.file, "characters");
-  const read = isYaml ? fromYaml(text) : first === "{" ? fromJsonLines(text) : readCsv(text, checkHeader);
+  const read = isYaml
+    ? fromYaml(text)
+    : first === "{"
+      ? fromJsonLines(text)
+      : readCsv(text, checkHeader);
   requireSize(read.rows.length + read.wrong.length, limits.rows, "rows");
   return read;
 }
@@ -68,7 +72,8 @@ export function readCsv(text: string, checkHeader: (names: readonly string[]) =>
       });
     else if (cells.some((cell) => cell !== ""))
       rows.push({ line, fields: new Map(cells.map((cell, at) => [header?.[at] ?? "", cell])) });
-    if (rows.length + wrong.length > limits.rows) requireSize(Number.POSITIVE_INFINITY, limits.rows, "rows");
+    if (rows.length + wrong.length > limits.rows)
+      requireSize(Number.POSITIVE_INFINITY, limits.rows, "rows");
     return null;
   };
   try {
@@ -86,7 +91,8 @@ export function readCsv(text: string, checkHeader: (names: readonly string[]) =>
     const what = fault.code.replace(/^CSV_/, "").replaceAll("_", " ").toLowerCase();
     throw invalid(`Line ${lines} is not CSV: ${what}. Correct it, or write JSON lines.`);
   }
-  if (header === undefined) throw invalid("The file is empty. Its first line must name the columns.");
+  if (header === undefined)
+    throw invalid("The file is empty. Its first line must name the columns.");
   return { rows, wrong };
 }
 
@@ -128,7 +134,8 @@ type Scalar = string | undefined | { readonly problem: string };
 function scalar(name: string, value: unknown): Scalar {
   if (value === null || value === undefined) return undefined;
   if (typeof value === "string") return value.trim();
-  if (typeof value === "boolean" || (typeof value === "number" && !/Id$/.test(name))) return String(value);
+  if (typeof value === "boolean" || (typeof value === "number" && !/Id$/.test(name)))
+    return String(value);
   return { problem: typeof value === "number" ? "a text in quotes" : "a text" };
 }
 
@@ -177,7 +184,8 @@ function fromYaml(text: string): ReadRows {
     const range = (item as { readonly range?: readonly number[] | null }).range;
     const line = lineAt(range?.[0]);
     if (!isMap(item)) wrong.push({ line, problem: "is not a mapping." });
-    else if ((range?.[1] ?? 0) - (range?.[0] ?? 0) > limits.row) wrong.push({ line, problem: tooLong });
+    else if ((range?.[1] ?? 0) - (range?.[0] ?? 0) > limits.row)
+      wrong.push({ line, problem: tooLong });
     else
       collect(
         item.items.map(({ key, value }) => {
@@ -204,7 +212,9 @@ function* tokensOf(text: string, lines: LineCounter): Generator<CST.Token> {
     yield* parser.next(lexeme);
     // The stack holds the nested collections, the document and a scalar.
     if (parser.stack.length > mostLevels + 2)
-      throw invalid("The YAML is nested too deeply. Write a list with a mapping for each customer.");
+      throw invalid(
+        "The YAML is nested too deeply. Write a list with a mapping for each customer.",
+      );
   }
   yield* parser.end();
 }

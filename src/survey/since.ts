@@ -83,17 +83,26 @@ function fromCsv(text: string): EarlierResult[] {
     const works = { true: true, false: false }[cell("works") ?? ""];
     const [tenantId, variant] = [cell("tenantId") ?? null, cell("variant") ?? null];
     const [aClientId, bClientId] = [cell("aClientId"), cell("bClientId")];
-    const value: unknown = { baseUrl: cell("baseUrl"), tenantId, variant, works, aClientId, bClientId };
+    const value: unknown = {
+      baseUrl: cell("baseUrl"),
+      tenantId,
+      variant,
+      works,
+      aClientId,
+      bClientId,
+    };
     if (!isResult(value)) throw notResults(`Line ${line} is not a result of a survey`);
     return value;
   });
 }
 
 function readRowsOf(text: string): ReadRows {
-  const neither = () => notResults("The earlier result is neither JSON lines nor the CSV of a survey");
+  const neither = () =>
+    notResults("The earlier result is neither JSON lines nor the CSV of a survey");
   try {
     return readCsv(text, (names) => {
-      if (!["baseUrl", "tenantId", "variant", "works"].every((name) => names.includes(name))) throw neither();
+      if (!["baseUrl", "tenantId", "variant", "works"].every((name) => names.includes(name)))
+        throw neither();
     });
   } catch (error) {
     throw error instanceof SurveyError ? neither() : error;

@@ -81,7 +81,10 @@ export class StateFile {
 }
 
 /** The customers whose results are not in the file yet: all of them if there is no file. */
-export async function unfinished(customers: readonly Customer[], path: string): Promise<readonly Customer[]> {
+export async function unfinished(
+  customers: readonly Customer[],
+  path: string,
+): Promise<readonly Customer[]> {
   if (!existsSync(path)) return customers;
   const state = await StateFile.open(path);
   try {

@@ -2,7 +2,13 @@
 import pMap, { pMapSkip } from "p-map";
 import { type AuthOptions, resolveClientOptions } from "../client-options.js";
 import type { NamesOf } from "../option-names.js";
-import { invalidOption, requireDuration, requireOptions, requireSignal, requireTypes } from "../options.js";
+import {
+  invalidOption,
+  requireDuration,
+  requireOptions,
+  requireSignal,
+  requireTypes,
+} from "../options.js";
 import { type CheckOptions, type Customer, checkCustomers } from "./customers.js";
 import { SurveyError } from "./errors.js";
 import { examiner } from "./examine.js";
@@ -59,11 +65,22 @@ export function survey(
 ): AsyncIterableIterator<SurveyResult> {
   requireOptions("survey", options, optionNames);
   requireTypes(options, "string", ["stateFile"]);
-  const { concurrency = usualConcurrency, allowInsecureHttp, stateFile, variables = process.env } = options;
+  const {
+    concurrency = usualConcurrency,
+    allowInsecureHttp,
+    stateFile,
+    variables = process.env,
+  } = options;
   if (!Number.isInteger(concurrency) || concurrency < 1)
     throw invalidOption("concurrency", "must be a whole number, 1 or more");
   const { fetch, clock, timeoutMs, retryDeadlineMs } = options;
-  const resolved = resolveClientOptions({ fetch, clock, timeoutMs, retryDeadlineMs, allowInsecureHttp });
+  const resolved = resolveClientOptions({
+    fetch,
+    clock,
+    timeoutMs,
+    retryDeadlineMs,
+    allowInsecureHttp,
+  });
   const { customerTimeoutMs: given } = options;
   const customerTimeoutMs = requireDuration("customerTimeoutMs", given, usualCustomerTimeoutMs, 1);
   const checked = checkCustomers([...customers], { allowInsecureHttp });
@@ -77,7 +94,8 @@ const mostIssues = 100;
 
 export function wrongCustomers(wrong: readonly WrongRow[]): SurveyError {
   const shown = wrong.slice(0, mostIssues).map(({ line, problem }) => `Line ${line} ${problem}`);
-  const more = wrong.length > mostIssues ? [`${wrong.length - mostIssues} more rows are wrong.`] : [];
+  const more =
+    wrong.length > mostIssues ? [`${wrong.length - mostIssues} more rows are wrong.`] : [];
   const rows = wrong.length === 1 ? "1 row is wrong" : `${wrong.length} rows are wrong`;
   return new SurveyError("customers_invalid", `${rows}. Nothing was sent.`, [...shown, ...more]);
 }
@@ -89,7 +107,10 @@ interface Run {
   readonly signal: AbortSignal | undefined;
 }
 
-async function* run(customers: readonly Customer[], options: Run): AsyncGenerator<SurveyResult, undefined> {
+async function* run(
+  customers: readonly Customer[],
+  options: Run,
+): AsyncGenerator<SurveyResult, undefined> {
   const { examine, stateFile, signal } = options;
   signal?.throwIfAborted();
   const state = stateFile === undefined ? undefined : await StateFile.open(stateFile);

@@ -66,7 +66,11 @@ export async function detect(
   options: DetectOptions,
 ): Promise<Detection> {
   const { before } = options;
-  const served: Record<Variant, "yes" | "no" | "unknown"> = { A: "unknown", B: "unknown", ...before?.served };
+  const served: Record<Variant, "yes" | "no" | "unknown"> = {
+    A: "unknown",
+    B: "unknown",
+    ...before?.served,
+  };
   const evidence: Evidence[] = [...(before?.evidence ?? [])];
   for (const variant of order) {
     const found = variant === "A" ? await askForA(target, options) : await askForB(target, options);
@@ -148,7 +152,9 @@ async function ask(
   // The made-up path may be exempt from the rate limit of the token endpoint, so only its 429 says something about it.
   if (question === "token endpoint" || answer.status === 429) await onAnswer?.(variant, answer);
   const { status, text } = answer;
-  const mediaType = /^[\w.+-]{1,40}\/[\w.+-]{1,80}(?=$|[\s;])/.exec(answer.headers.get("content-type") ?? "");
+  const mediaType = /^[\w.+-]{1,40}\/[\w.+-]{1,80}(?=$|[\s;])/.exec(
+    answer.headers.get("content-type") ?? "",
+  );
   const contentType = mediaType === null ? {} : { contentType: mediaType[0].toLowerCase() };
   const evidence: Asked["evidence"] = (says, reason) => ({
     variant,
@@ -169,7 +175,8 @@ function withoutRefusal({ status, evidence }: Asked): Evidence {
 }
 
 function inconclusive(status: number): string {
-  if (status < 300) return "a success where a refusal was expected: is this a page, or another server?";
+  if (status < 300)
+    return "a success where a refusal was expected: is this a page, or another server?";
   if (status < 400) return "a redirect, which is not followed: is baseUrl the final address?";
   if (status === 429) return "rate limited: the answer does not depend on the variant";
   if (status >= 500) return "the server failed: the answer does not depend on the variant";

@@ -28,7 +28,11 @@ export function parseTarget(
  *
  * @throws ConfigurationError `base_url_invalid`, `base_url_insecure`
  */
-export function parseBaseUrl(baseUrl: unknown, allowInsecureHttp = false, isOwnFetch = true): string {
+export function parseBaseUrl(
+  baseUrl: unknown,
+  allowInsecureHttp = false,
+  isOwnFetch = true,
+): string {
   const invalid = (problem: string) =>
     new ConfigurationError(
       "base_url_invalid",
@@ -42,7 +46,8 @@ export function parseBaseUrl(baseUrl: unknown, allowInsecureHttp = false, isOwnF
   } catch {
     throw invalid("must be an absolute URL");
   }
-  if (url.protocol !== "https:" && url.protocol !== "http:") throw invalid("must begin with https or http");
+  if (url.protocol !== "https:" && url.protocol !== "http:")
+    throw invalid("must begin with https or http");
   if (url.username !== "" || url.password !== "") throw invalid("must not contain credentials");
   if (url.search !== "" || url.hash !== "" || /[?#]/.test(baseUrl))
     throw invalid("must not have a query or a fragment");
@@ -80,7 +85,9 @@ export function hasDotSegment(path: string): boolean {
     // No honest path is encoded so often, and each round takes as long as the path is.
     if (rounds === mostDecodings) return true;
     last = decoded;
-    decoded = last.replace(/%([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)));
+    decoded = last.replace(/%([0-9a-f]{2})/gi, (_, hex) =>
+      String.fromCharCode(Number.parseInt(hex, 16)),
+    );
   }
   // What follows the dots may also end the path for a server that decodes before it parses.
   return /(?:^|[/\\])\.{1,2}(?:$|[/\\;?#\0])/.test(decoded);
@@ -101,7 +108,8 @@ export function parseTenantId(tenantId: unknown, pattern: RegExp = defaultTenant
       { option: "tenantId" },
     );
   if (typeof tenantId !== "string" || tenantId === "") throw invalid("is missing");
-  if (/^\{.*\}$/.test(tenantId)) throw invalid("is a placeholder in braces that was never substituted");
+  if (/^\{.*\}$/.test(tenantId))
+    throw invalid("is a placeholder in braces that was never substituted");
   if (pattern === defaultTenantIdPattern && !pattern.test(tenantId))
     throw invalid("may hold only letters, digits and _ ~ - and, after the first character, dots");
   // `tenantIdPattern` may allow other characters, but none that would lead to another path.

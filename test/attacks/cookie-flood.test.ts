@@ -48,12 +48,27 @@ async function leastTime(run: () => Promise<unknown>): Promise<number> {
 
 describe("the processor time of a request grows no faster than a header of", () => {
   const shapes = [
-    { name: "spaces inside a login", header: (bytes: number) => `${nameOf(0)}=x${" ".repeat(bytes)}x` },
-    { name: "spaces inside a session", header: (bytes: number) => `${session}=x${" ".repeat(bytes)}x` },
-    { name: "spaces before a name", header: (bytes: number) => `a=b;${" ".repeat(bytes)}${session}=x` },
+    {
+      name: "spaces inside a login",
+      header: (bytes: number) => `${nameOf(0)}=x${" ".repeat(bytes)}x`,
+    },
+    {
+      name: "spaces inside a session",
+      header: (bytes: number) => `${session}=x${" ".repeat(bytes)}x`,
+    },
+    {
+      name: "spaces before a name",
+      header: (bytes: number) => `a=b;${" ".repeat(bytes)}${session}=x`,
+    },
     { name: "made-up logins", header: logins },
-    { name: "one login many times", header: (bytes: number) => `${nameOf(0)}=x; `.repeat(bytes / 35) },
-    { name: "a long sealed login", header: (bytes: number) => `${nameOf(0)}=${"x.".repeat(bytes / 2)}x` },
+    {
+      name: "one login many times",
+      header: (bytes: number) => `${nameOf(0)}=x; `.repeat(bytes / 35),
+    },
+    {
+      name: "a long sealed login",
+      header: (bytes: number) => `${nameOf(0)}=${"x.".repeat(bytes / 2)}x`,
+    },
     { name: "semicolons", header: (bytes: number) => "; ".repeat(bytes / 2) },
     { name: "equals signs", header: (bytes: number) => `${session}${"=".repeat(bytes)}` },
   ];
@@ -69,11 +84,14 @@ describe("the processor time of a request grows no faster than a header of", () 
   });
 });
 
-test.each(routes)("$route with more than 64 KiB of cookies is answered 431", async ({ method, path }) => {
-  const { send } = withCookies();
-  expect(await refusalOf(send(method, path, logins(224_000)))).toBe("431 cookies_too_large");
-  expect((await send(method, path, `a=${"x".repeat(65_534)}`)).status).not.toBe(431);
-});
+test.each(routes)(
+  "$route with more than 64 KiB of cookies is answered 431",
+  async ({ method, path }) => {
+    const { send } = withCookies();
+    expect(await refusalOf(send(method, path, logins(224_000)))).toBe("431 cookies_too_large");
+    expect((await send(method, path, `a=${"x".repeat(65_534)}`)).status).not.toBe(431);
+  },
+);
 
 test("a launch with too many cookies is refused before its code is spent", async () => {
   const { browser, launchBody, tokenRequests } = withCookies();
@@ -98,9 +116,15 @@ test("a login whose cookie is sent twice completes nothing, because one may be p
   const { browser, emulator, tokenRequests } = rig();
   const begun = await browser.get("/auth/login");
   const [[name, value] = []] = browser.cookies;
-  const { callbackUrl } = emulator.login({ url: begun.headers.get("location") ?? "", userId: "ada" });
+  const { callbackUrl } = emulator.login({
+    url: begun.headers.get("location") ?? "",
+    userId: "ada",
+  });
   for (const planted of [value, "x", ""])
-    for (const cookie of [`${name}=${planted}; ${name}=${value}`, `${name}=${value}; ${name}=${planted}`]) {
+    for (const cookie of [
+      `${name}=${planted}; ${name}=${value}`,
+      `${name}=${value}; ${name}=${planted}`,
+    ]) {
       expect(await refusalOf(browser.get(callbackUrl, { cookie }))).toBe("400 state_mismatch");
       expect(tokenRequests()).toBe(0);
     }

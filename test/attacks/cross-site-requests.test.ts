@@ -10,7 +10,10 @@ import { launched } from "../page/page-world.js";
 import { describeInChromium } from "../support/chromium.js";
 
 /** Every use of a session, with the status of its answer. */
-async function uses({ backend, browser, launch }: Rig, site: Record<string, string>): Promise<unknown[]> {
+async function uses(
+  { backend, browser, launch }: Rig,
+  site: Record<string, string>,
+): Promise<unknown[]> {
   const { csrf = "" } = await launch();
   const headers = { ...site, "x-bivariant-csrf": csrf };
   const request = (method: string) =>

@@ -62,7 +62,12 @@ describe("a backend", () => {
     const clock = steppedClock();
     const { backend } = rig({ timeoutMs, clock });
     for (const body of [dripping(clock).body, new ReadableStream()]) {
-      const request = new Request(url, { method: "POST", headers, body, duplex: "half" } as RequestInit);
+      const request = new Request(url, {
+        method: "POST",
+        headers,
+        body,
+        duplex: "half",
+      } as RequestInit);
       const answer = await clock.through(backend(request));
       expect(await refusalOf(answer)).toBe("408 body_timeout");
       expect(answer.headers.get("connection")).toBe("close");
@@ -86,15 +91,20 @@ describe("behind toNodeHandler", () => {
     { name: "a backend", backendMs: timeoutMs, limitMs: longer },
     { name: "toNodeHandler, for a backend", backendMs: longer, limitMs: timeoutMs },
     { name: "toNodeHandler, for another handler", backendMs: undefined, limitMs: timeoutMs },
-  ])("the answer is 408, and the connection is closed, after the time limit of $name", async (row) => {
-    const clock = steppedClock();
-    const { backendMs, limitMs } = row;
-    const handler = backendMs ? rig({ publicUrl: OWN, timeoutMs: backendMs, clock }).backend : reading;
-    const url = await serving(handler, { timeoutMs: limitMs, clock });
-    expect(await drip(url, clock)).toMatch(/^HTTP\/1\.1 408 [\s\S]*"error":"body_timeout"/);
-    expect(clock.now() - START).toBeGreaterThanOrEqual(timeoutMs);
-    expect(clock.now() - START).toBeLessThan(longer);
-  });
+  ])(
+    "the answer is 408, and the connection is closed, after the time limit of $name",
+    async (row) => {
+      const clock = steppedClock();
+      const { backendMs, limitMs } = row;
+      const handler = backendMs
+        ? rig({ publicUrl: OWN, timeoutMs: backendMs, clock }).backend
+        : reading;
+      const url = await serving(handler, { timeoutMs: limitMs, clock });
+      expect(await drip(url, clock)).toMatch(/^HTTP\/1\.1 408 [\s\S]*"error":"body_timeout"/);
+      expect(clock.now() - START).toBeGreaterThanOrEqual(timeoutMs);
+      expect(clock.now() - START).toBeLessThan(longer);
+    },
+  );
 
   test("over HTTP/2 the answer is 408, and the stream is closed", async () => {
     const clock = steppedClock();
@@ -125,7 +135,8 @@ describe("behind toNodeHandler", () => {
     let send: (part?: string) => void = () => {};
     const sent = new ReadableStream({
       start(controller) {
-        send = (part) => (part ? controller.enqueue(new TextEncoder().encode(part)) : controller.close());
+        send = (part) =>
+          part ? controller.enqueue(new TextEncoder().encode(part)) : controller.close();
       },
     });
     const slowly = async ({ body }: Request) => {

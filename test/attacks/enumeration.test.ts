@@ -14,7 +14,11 @@ import {
 } from "../backend/rig.js";
 import { steppedClock } from "../support/clock.js";
 
-const shownAs = async (answer: Response) => [answer.status, [...answer.headers], await answer.text()];
+const shownAs = async (answer: Response) => [
+  answer.status,
+  [...answer.headers],
+  await answer.text(),
+];
 
 /** Tenants of all kinds. `acme` works. */
 const world = (options: RigOptions = {}): Rig =>
@@ -57,7 +61,9 @@ test("a launch of an unknown tenant or host is answered like one whose code is r
   for (const [tenantId = "", hostOrigin = ""] of others)
     expect(await ask(tenantId, hostOrigin), `${tenantId} ${hostOrigin}`).toEqual(known);
   const { error } = told.find(({ error }) => String(error).includes("unknown.example")) ?? {};
-  expect(error).toMatchObject({ message: expect.stringContaining("add it to the option deployments") });
+  expect(error).toMatchObject({
+    message: expect.stringContaining("add it to the option deployments"),
+  });
 });
 
 /** How often a stranger asks for each name. */
@@ -67,7 +73,8 @@ const mostDifference = Math.sqrt(Math.log(2 / 1e-6) / samples);
 
 /** The statistic of Kolmogorov and Smirnov: the largest difference between the distributions of two samples. */
 function difference(one: readonly number[], other: readonly number[]): number {
-  const share = (of: readonly number[], at: number) => of.filter((value) => value <= at).length / of.length;
+  const share = (of: readonly number[], at: number) =>
+    of.filter((value) => value <= at).length / of.length;
   return Math.max(...[...one, ...other].map((at) => Math.abs(share(one, at) - share(other, at))));
 }
 
@@ -149,7 +156,9 @@ test.each(["fast", "unknown"])(
     // The deployment has refused all codes, and no refusal was answered.
     await through(sleep(1_000));
     expect(await through(ask())).toEqual([429, "1"]);
-    expect((await through(Promise.all(flood))).map(([status]) => status)).toEqual(Array(64).fill(401));
+    expect((await through(Promise.all(flood))).map(([status]) => status)).toEqual(
+      Array(64).fill(401),
+    );
     expect(await through(ask())).toEqual([429, "135"]);
   },
 );
@@ -159,7 +168,8 @@ test("the time of a refused login says nothing of a tenant, also when a function
   const ask = (name: string) => browser.get(`/auth/login?tenant=${name}`);
   const times = await measure(["fast", "without", "unknown"], ask, 404);
   const [launchOnly = [], without = [], unknown = []] = times.values();
-  for (const known of [launchOnly, without]) expect(difference(known, unknown)).toBeLessThan(mostDifference);
+  for (const known of [launchOnly, without])
+    expect(difference(known, unknown)).toBeLessThan(mostDifference);
 });
 
 test.each([
@@ -179,7 +189,11 @@ test.each([
   },
   { what: "a logout", route: "POST logout", status: 401, body: () => ({}) },
   { what: "a login", route: "GET login?tenant=", status: 404 },
-  { what: "a login for a foreign page", route: "GET login?return_to=//evil.example&tenant=", status: 400 },
+  {
+    what: "a login for a foreign page",
+    route: "GET login?return_to=//evil.example&tenant=",
+    status: 400,
+  },
   {
     ...{ what: "a login from another site", route: "GET login?tenant=", status: 403 },
     headers: { "sec-fetch-site": "cross-site" },
@@ -187,17 +201,21 @@ test.each([
   { what: "a callback", route: "GET callback?code=x&state=", status: 400 },
   { what: "a callback below the route", route: "GET callback/", status: 400 },
   { what: "the person", route: "GET me?tenant=", status: 401 },
-])("the time in which $what is refused says nothing of a tenant that a database finds", async (row) => {
-  const { browser, measure } = timed({ isLookedUp: true });
-  const [method = "", route] = row.route.split(" ");
-  const ask = (name: string) =>
-    method === "GET"
-      ? browser.get(`/auth/${route}${name}`, { ...("headers" in row && row.headers) })
-      : browser.post(`/auth/${route}`, "body" in row ? row.body(name) : {});
-  const times = await measure(["fast", "slow", "unknown"], ask, row.status);
-  const [fast = [], slow = [], unknown = []] = times.values();
-  for (const known of [fast, slow]) expect(difference(known, unknown)).toBeLessThan(mostDifference);
-});
+])(
+  "the time in which $what is refused says nothing of a tenant that a database finds",
+  async (row) => {
+    const { browser, measure } = timed({ isLookedUp: true });
+    const [method = "", route] = row.route.split(" ");
+    const ask = (name: string) =>
+      method === "GET"
+        ? browser.get(`/auth/${route}${name}`, { ...("headers" in row && row.headers) })
+        : browser.post(`/auth/${route}`, "body" in row ? row.body(name) : {});
+    const times = await measure(["fast", "slow", "unknown"], ask, row.status);
+    const [fast = [], slow = [], unknown = []] = times.values();
+    for (const known of [fast, slow])
+      expect(difference(known, unknown)).toBeLessThan(mostDifference);
+  },
+);
 
 test("a body that a stranger sends late does not use up the delay of a refused launch", async () => {
   const { browser, measure, sleep } = timed();

@@ -12,15 +12,23 @@ const crossSite = { "sec-fetch-site": "cross-site", accept: "text/html,*/*;q=0.8
 
 test("six navigations from another site begin no login, and leave the person's own pending one", async () => {
   const { browser, emulator } = rig();
-  const begun = await browser.get("/auth/login?return_to=/page", { "sec-fetch-site": "same-origin" });
+  const begun = await browser.get("/auth/login?return_to=/page", {
+    "sec-fetch-site": "same-origin",
+  });
   for (let times = 0; times < 6; times++) {
     const answer = await browser.get("/auth/login", crossSite);
     expect([answer.status, answer.headers.getSetCookie()]).toEqual([403, []]);
   }
-  const { callbackUrl } = emulator.login({ url: begun.headers.get("location") ?? "", userId: "ada" });
+  const { callbackUrl } = emulator.login({
+    url: begun.headers.get("location") ?? "",
+    userId: "ada",
+  });
   // The authorization server is another site, so its redirect is a cross-site navigation.
   const back = await browser.get(callbackUrl, crossSite);
-  expect([back.status, back.headers.get("location")]).toEqual([303, "https://planner.example/page"]);
+  expect([back.status, back.headers.get("location")]).toEqual([
+    303,
+    "https://planner.example/page",
+  ]);
   expect((await browser.post("/auth/session")).status).toBe(200);
 });
 
@@ -51,8 +59,14 @@ test.each(["same-origin", "none", undefined])(
 test.each([
   { name: "that sends no referrer", referrer: {} },
   { name: "that is not listed", referrer: { referer: "https://blog.planner.example/" } },
-  { name: "whose origin begins like a listed one", referrer: { referer: `${listed}.evil.example/` } },
-  { name: "that was led here by a page of the backend's own origin", referrer: { referer: `${OWN}/` } },
+  {
+    name: "whose origin begins like a listed one",
+    referrer: { referer: `${listed}.evil.example/` },
+  },
+  {
+    name: "that was led here by a page of the backend's own origin",
+    referrer: { referer: `${OWN}/` },
+  },
   { name: "whose referrer is not an address", referrer: { referer: "www.planner.example" } },
 ])("another host of the same site $name begins no login", async ({ referrer }) => {
   expect(await statusFrom({ "sec-fetch-site": "same-site", ...referrer })).toBe(403);
@@ -79,13 +93,16 @@ describeInChromium("in Chromium, a page", (browser) => {
       const page = await world.context.newPage();
       await page.goto(world.evil.origin.replace("evil.", row.host));
       await page.waitForURL(login);
-      const received = (path: string) => world.plugin.requests.filter(({ url }) => url.pathname === path);
+      const received = (path: string) =>
+        world.plugin.requests.filter(({ url }) => url.pathname === path);
       expect([received("/auth/callback"), await world.context.cookies()]).toEqual([[], []]);
       expect(received("/auth/login").at(-1)?.headers).toMatchObject({ "sec-fetch-site": row.site });
 
       await page.getByRole("link", { name: "Log in" }).click();
       await page.waitForURL(`${world.plugin.origin}/?view=list`);
-      expect(await world.begin(page)).toMatchObject({ session: { variant: "B", tenantId: "acme" } });
+      expect(await world.begin(page)).toMatchObject({
+        session: { variant: "B", tenantId: "acme" },
+      });
     },
   );
 });

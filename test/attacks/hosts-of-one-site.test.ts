@@ -23,17 +23,25 @@ function twoHosts(cookie: boolean) {
 }
 
 /** Expects that a page gets its session where it began, and nowhere else, whatever it says of that. */
-async function expectOnlyAt(own: string | undefined, { resume }: ReturnType<typeof twoHosts>): Promise<void> {
+async function expectOnlyAt(
+  own: string | undefined,
+  { resume }: ReturnType<typeof twoHosts>,
+): Promise<void> {
   for (const other of [...hosts, undefined, "null", "undefined", ""].filter((host) => host !== own))
     expect((await resume(other)).status, String(other)).toBe(204);
   expect((await resume(own)).status).toBe(200);
 }
 
-test.each(hosts)("the session of a launch at %s continues there and nowhere else", async (hostOrigin) => {
-  const parts = twoHosts(true);
-  expect((await parts.browser.post("/auth/launch", { ...parts.launchBody(), hostOrigin })).status).toBe(200);
-  await expectOnlyAt(hostOrigin, parts);
-});
+test.each(hosts)(
+  "the session of a launch at %s continues there and nowhere else",
+  async (hostOrigin) => {
+    const parts = twoHosts(true);
+    expect(
+      (await parts.browser.post("/auth/launch", { ...parts.launchBody(), hostOrigin })).status,
+    ).toBe(200);
+    await expectOnlyAt(hostOrigin, parts);
+  },
+);
 
 test.each([{ cookie: true }, { cookie: false }])(
   "the session of a login begins and continues on a page of its own, and in no frame, with %j",
@@ -89,7 +97,9 @@ describeInChromium("a host that is allowed too, at another origin of the same si
     const onward = `${world.host.origin}/onward`;
     const outcome = await startAtOther(world, `<iframe name="plugin" src="${onward}"></iframe>`);
     const started = world.plugin.requests.filter(({ url }) => url.pathname === "/auth/session");
-    expect(started.map(({ body }) => JSON.parse(body))).toEqual([{ login: null, hostOrigin: "undefined" }]);
+    expect(started.map(({ body }) => JSON.parse(body))).toEqual([
+      { login: null, hostOrigin: "undefined" },
+    ]);
     expect(outcome).toMatchObject({ error: { code: "opaque_code_missing" } });
   });
 });

@@ -25,7 +25,10 @@ async function floodOfLogins(
   });
   const size = () => {
     const files = readdirSync(path, { recursive: true }).map((name) => join(path, String(name)));
-    return files.reduce((sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0), 0);
+    return files.reduce(
+      (sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0),
+      0,
+    );
   };
   /** Launches five times a second, and returns how long each launch took. */
   const launches = async (count: number) => {
@@ -38,7 +41,8 @@ async function floodOfLogins(
     }
     return times;
   };
-  const median = (times: number[]) => times.sort((one, other) => one - other)[times.length >> 1] ?? 0;
+  const median = (times: number[]) =>
+    times.sort((one, other) => one - other)[times.length >> 1] ?? 0;
   await launch();
   const sizes = [size()];
   const before = await launches(3 * seconds);
@@ -55,7 +59,11 @@ async function floodOfLogins(
   const usualMs = median([...before, ...(await launches(3 * seconds))]);
   const [first = 0, second = 0, last = 0] = sizes;
   const perLaunch = (second - first) / before.length;
-  return { usualMs, floodedMs: median(during), grownBytes: last - second - perLaunch * during.length };
+  return {
+    usualMs,
+    floodedMs: median(during),
+    grownBytes: last - second - perLaunch * during.length,
+  };
 }
 
 test("25 anonymous logins a second for 20 s add under 10 kB to the store, and a launch takes at most twice its time", async () => {
@@ -68,7 +76,9 @@ test("25 anonymous logins a second for 20 s add under 10 kB to the store, and a 
 });
 
 test("100,000 anonymous requests leave less than 20 MB in memory", async () => {
-  const { backend, launch, another } = rig({ clientKey: (request) => request.headers.get("x-client") ?? "" });
+  const { backend, launch, another } = rig({
+    clientKey: (request) => request.headers.get("x-client") ?? "",
+  });
   const state = "s".repeat(43);
   const anonymous: ((browser: TestBrowser, at: number) => Promise<Response>)[] = [
     (browser) => browser.get("/auth/login?return_to=/page"),

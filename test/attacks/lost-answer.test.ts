@@ -104,7 +104,8 @@ describe("a refresh token whose answer is lost is presented once:", () => {
   });
 
   test("after a 421, also by undici's own fetch", async () => {
-    const fetch: Fetch = (url, init) => undiciFetch(url, init as object) as unknown as Promise<Response>;
+    const fetch: Fetch = (url, init) =>
+      undiciFetch(url, init as object) as unknown as Promise<Response>;
     const { deployment, auth } = await expiredLogin({ fetch });
     deployment.shape = page(421);
     expect(await rejectionOf(auth.getAccessToken())).toMatchObject(unknown);
@@ -136,7 +137,12 @@ describe("a code whose answer is lost is presented once, and the error says so:"
     const { deployment, options, clock } = await expiredLogin();
     deployment.shape = overWhereSilent(shape, clock);
     const back = await backFromLogin(options, (state) => `code=another-code&state=${state}`);
-    const launch = { ...options, credential: plugin, code: "third-code", codeVerifier: "v".repeat(43) };
+    const launch = {
+      ...options,
+      credential: plugin,
+      code: "third-code",
+      codeVerifier: "v".repeat(43),
+    };
     // Section 8 documents a 429 without a body, and a code is not sent again anyway.
     for (const outcome of [name.includes("429") ? "refused" : "outcome_unknown", "refused"]) {
       const login = await rejectionOf(completeLogin({ ...options, ...back }));
@@ -151,7 +157,8 @@ describe("a code whose answer is lost is presented once, and the error says so:"
 // The error of an interceptor may have the code of its own connection, which says nothing of the request.
 describe("with an interceptor, neither a code nor a refresh token is presented twice if", () => {
   type Send = Parameters<Intercept>[1];
-  const refused = () => Promise.reject(Object.assign(new Error("no collector"), { code: "ECONNREFUSED" }));
+  const refused = () =>
+    Promise.reject(Object.assign(new Error("no collector"), { code: "ECONNREFUSED" }));
   const plugin = userInterfacePlugin({ clientId: "planner", privateKey: pkcs8(rsaKey()) });
 
   test.each<{ name: string; shape?: Shape; fail: (send: Send) => Promise<Response> }>([
@@ -168,7 +175,12 @@ describe("with an interceptor, neither a code nor a refresh token is presented t
     const intercept: Intercept = (_request, send) => (isFailing ? fail(send) : send());
     const { deployment, options, clock, auth, another } = await expiredLogin({ intercept });
     Object.assign(deployment, { shape });
-    const launch = { ...options, credential: plugin, code: "third-code", codeVerifier: "v".repeat(43) };
+    const launch = {
+      ...options,
+      credential: plugin,
+      code: "third-code",
+      codeVerifier: "v".repeat(43),
+    };
     isFailing = true;
     const codeOf = async (one: Promise<unknown>) => Object(await rejectionOf(one)).code;
     const codes: unknown[] = [];
@@ -177,7 +189,11 @@ describe("with an interceptor, neither a code nor a refresh token is presented t
       clock.advance(30_000);
     }
     for (const _ of [1, 2]) codes.push(await codeOf(redeemLaunch(launch)));
-    expect(codes).toEqual([...Array(3).fill(unknown.code), "launch_outcome_unknown", "launch_refused"]);
+    expect(codes).toEqual([
+      ...Array(3).fill(unknown.code),
+      "launch_outcome_unknown",
+      "launch_refused",
+    ]);
     deployment.expectNothingTwice();
   });
 });
@@ -238,7 +254,11 @@ describe("a refresh token that is certainly not spent is presented again:", () =
     { name: "a 429 in JSON", refusal: json(429, busy, soon), code: "rate_limited" },
     // Section 8 documents a 429 without a body.
     { name: "an empty 429", refusal: answer(429, "", soon), code: "rate_limited" },
-    { name: "invalid_client", refusal: json(401, { error: "invalid_client" }), code: "token_refused" },
+    {
+      name: "invalid_client",
+      refusal: json(401, { error: "invalid_client" }),
+      code: "token_refused",
+    },
     { name: "a 404 in JSON", refusal: json(404, { error: "not_found" }), code: "response_shape" },
   ])("$name", async ({ refusal, code }) => {
     const { deployment, clock, auth } = await expiredLogin();
@@ -262,22 +282,33 @@ describe("a refresh token that is certainly not spent is presented again:", () =
 describe("over TLS, a refresh token is presented again after", () => {
   /** What becomes of each connection, instead of a handshake with the service. */
   let treat: ((socket: Socket) => unknown) | undefined;
-  const trust = (isTrusted: boolean) => vi.stubEnv("NODE_TLS_REJECT_UNAUTHORIZED", isTrusted ? "0" : "1");
+  const trust = (isTrusted: boolean) =>
+    vi.stubEnv("NODE_TLS_REJECT_UNAUTHORIZED", isTrusted ? "0" : "1");
   const treating = (fault: typeof treat) => () => {
     treat = fault;
   };
 
-  test.each<{ name: string; code: string; harm: (server: Server, clock: SteppedClock) => unknown }>([
-    { name: "a refused connection", code: "network_failed", harm: (server) => server.close() },
-    { name: "a dropped handshake", code: "network_failed", harm: treating((socket) => socket.destroy()) },
-    {
-      name: "a handshake without an answer",
-      code: "timed_out",
-      harm: (_server, clock) => treating(() => clock.expire())(),
-    },
-    { name: "plain http", code: "tls_failed", harm: treating((socket) => socket.end("HTTP/1.1 400 No\r\n")) },
-    { name: "a certificate that is not trusted", code: "tls_failed", harm: () => trust(false) },
-  ])("$name", async ({ code, harm }) => {
+  test.each<{ name: string; code: string; harm: (server: Server, clock: SteppedClock) => unknown }>(
+    [
+      { name: "a refused connection", code: "network_failed", harm: (server) => server.close() },
+      {
+        name: "a dropped handshake",
+        code: "network_failed",
+        harm: treating((socket) => socket.destroy()),
+      },
+      {
+        name: "a handshake without an answer",
+        code: "timed_out",
+        harm: (_server, clock) => treating(() => clock.expire())(),
+      },
+      {
+        name: "plain http",
+        code: "tls_failed",
+        harm: treating((socket) => socket.end("HTTP/1.1 400 No\r\n")),
+      },
+      { name: "a certificate that is not trusted", code: "tls_failed", harm: () => trust(false) },
+    ],
+  )("$name", async ({ code, harm }) => {
     // In Node 20 the global fetch takes no other authorities.
     trust(true);
     onTestFinished(() => void vi.unstubAllEnvs());
@@ -285,7 +316,9 @@ describe("over TLS, a refresh token is presented again after", () => {
       response.setHeader("connection", "close");
       deployment.respond(await text(request), response);
     });
-    const server = createServer((socket) => (treat ?? ((one) => service.emit("connection", one)))(socket));
+    const server = createServer((socket) =>
+      (treat ?? ((one) => service.emit("connection", one)))(socket),
+    );
     await once(server.listen(0, "127.0.0.1"), "listening");
     onTestFinished(() => void server.close());
     const { port } = server.address() as AddressInfo;

@@ -2,7 +2,15 @@
 import { sign } from "node:crypto";
 import { expect, test, vi } from "vitest";
 import { apiClient, type PersonCredential, userInterfacePlugin } from "../../src/index.js";
-import { CALLBACK, interrupted, launching, OWN, type Rig, type RigOptions, rig } from "../backend/rig.js";
+import {
+  CALLBACK,
+  interrupted,
+  launching,
+  OWN,
+  type Rig,
+  type RigOptions,
+  rig,
+} from "../backend/rig.js";
 import { TestBrowser } from "../backend/test-browser.js";
 import { latch } from "../people/person.js";
 import { pkcs8, rsaKey } from "../support/keys.js";
@@ -14,7 +22,11 @@ const poster = ({ browser, launchBody }: Rig) => {
   let posted = 0;
   return (client: string, isHonest = false, more = {}) => {
     const made = isHonest ? {} : { code: `made-up-${posted++}` };
-    return browser.post("/auth/launch", { ...launchBody(), ...made, ...more }, { "x-client": client });
+    return browser.post(
+      "/auth/launch",
+      { ...launchBody(), ...made, ...more },
+      { "x-client": client },
+    );
   };
 };
 
@@ -47,12 +59,15 @@ test("launches that succeed, and those that fail because the service is down, ne
   let isDown = false;
   const parts: Rig = rig({
     clientKey,
-    fetch: (url, init) => (isDown ? Promise.reject(new TypeError("down")) : parts.emulator.fetch(url, init)),
+    fetch: (url, init) =>
+      isDown ? Promise.reject(new TypeError("down")) : parts.emulator.fetch(url, init),
   });
   const post = poster(parts);
-  for (let launches = 0; launches < 25; launches++) expect((await post("office", true)).status).toBe(200);
+  for (let launches = 0; launches < 25; launches++)
+    expect((await post("office", true)).status).toBe(200);
   isDown = true;
-  for (let launches = 0; launches < 25; launches++) expect((await post("office")).status).not.toBe(429);
+  for (let launches = 0; launches < 25; launches++)
+    expect((await post("office")).status).not.toBe(429);
   isDown = false;
   expect((await post("office", true)).status).toBe(200);
 });
@@ -60,26 +75,32 @@ test("launches that succeed, and those that fail because the service is down, ne
 test.each<{ most: number; of: string; options: RigOptions }>([
   { most: 256, of: "a deployment", options: {} },
   { most: 64, of: "one client", options: { clientKey } },
-])("$most exchanges of $of run at a time, and further ones are answered 429", async ({ most, options }) => {
-  const answer = latch();
-  const parts: Rig = rig({
-    ...options,
-    fetch: async (url, init) => {
-      await answer.promise;
-      return parts.emulator.fetch(url, init);
-    },
-  });
-  const post = poster(parts);
-  const flood = Array.from({ length: most + 4 }, () => post("stranger"));
-  const turnedAway = await Promise.race(flood);
-  expect([turnedAway.status, turnedAway.headers.get("retry-after")]).toEqual([429, "1"]);
-  const other = post("ada", true);
-  answer.release();
-  const statuses = (await Promise.all(flood)).map(({ status }) => status);
-  expect([401, 429].map((one) => statuses.filter((status) => status === one).length)).toEqual([most, 4]);
-  expect((await other).status).toBe(options.clientKey ? 200 : 429);
-  expect((await post("ada", true)).status).toBe(200);
-});
+])(
+  "$most exchanges of $of run at a time, and further ones are answered 429",
+  async ({ most, options }) => {
+    const answer = latch();
+    const parts: Rig = rig({
+      ...options,
+      fetch: async (url, init) => {
+        await answer.promise;
+        return parts.emulator.fetch(url, init);
+      },
+    });
+    const post = poster(parts);
+    const flood = Array.from({ length: most + 4 }, () => post("stranger"));
+    const turnedAway = await Promise.race(flood);
+    expect([turnedAway.status, turnedAway.headers.get("retry-after")]).toEqual([429, "1"]);
+    const other = post("ada", true);
+    answer.release();
+    const statuses = (await Promise.all(flood)).map(({ status }) => status);
+    expect([401, 429].map((one) => statuses.filter((status) => status === one).length)).toEqual([
+      most,
+      4,
+    ]);
+    expect((await other).status).toBe(options.clientKey ? 200 : 429);
+    expect((await post("ada", true)).status).toBe(200);
+  },
+);
 
 /** Deployments with a function of the caller's own, which waits for `before` first. */
 type WithFunction = (before: () => Promise<void>) => NonNullable<RigOptions["deployments"]>;
@@ -94,11 +115,18 @@ const bySettings: WithFunction = (before) =>
   );
 const byKey: WithFunction = (before) =>
   withLaunch(
-    userInterfacePlugin({ clientId: "planner", privateKey: () => before().then(() => pem), keyId: "key-1" }),
+    userInterfacePlugin({
+      clientId: "planner",
+      privateKey: () => before().then(() => pem),
+      keyId: "key-1",
+    }),
   );
 const bySigner: WithFunction = (before) => {
   const signature = (bytes: Uint8Array) => sign("sha256", bytes, rsaKey().privateKey);
-  const signer = { keyId: "key-1", sign: (bytes: Uint8Array) => before().then(() => signature(bytes)) };
+  const signer = {
+    keyId: "key-1",
+    sign: (bytes: Uint8Array) => before().then(() => signature(bytes)),
+  };
   return withLaunch(userInterfacePlugin({ clientId: "planner", privateKey: signer }));
 };
 const byLookup: WithFunction = (before) => () => before().then(launching);
@@ -143,15 +171,21 @@ test.each([
 test.each([
   { name: "asked for a mark", isHanging: (key: string) => key.startsWith('["code"') },
   { name: "asked for a grant", isHanging: (key: string) => key.startsWith('["grant"') },
-  { name: "written a session", isHanging: (key: string) => key.startsWith("bivariant:backend:session:") },
-])("launches that hang in a store that is $name keep no others from launching", async ({ isHanging }) => {
-  const { hang, post, release } = hanging((before) => ({
-    wrapStore: interrupted((_, key) => isHanging(key) && before()),
-  }));
-  await hang(257, () => post("stranger", true));
-  release();
-  expect((await post("ada", true)).status).toBe(200);
-});
+  {
+    name: "written a session",
+    isHanging: (key: string) => key.startsWith("bivariant:backend:session:"),
+  },
+])(
+  "launches that hang in a store that is $name keep no others from launching",
+  async ({ isHanging }) => {
+    const { hang, post, release } = hanging((before) => ({
+      wrapStore: interrupted((_, key) => isHanging(key) && before()),
+    }));
+    await hang(257, () => post("stranger", true));
+    release();
+    expect((await post("ada", true)).status).toBe(200);
+  },
+);
 
 const loginSettings = {
   clientId: "portal",

@@ -15,7 +15,11 @@ type Settings = { readonly redirectUri?: string; readonly issuer?: string } | un
 /** The deployments of the tenants acme (honest) and evil, whose credentials have these settings. */
 function list(honest: Settings, evil: Settings, { evilBase = EVIL, areFunctions = false } = {}) {
   const of = (tenantId: string, baseUrl: string, given: Settings) => {
-    const settings = { clientId: "portal", authorizationEndpoint: `${baseUrl}/v1/auth/authorize`, ...given };
+    const settings = {
+      clientId: "portal",
+      authorizationEndpoint: `${baseUrl}/v1/auth/authorize`,
+      ...given,
+    };
     return { tenantId, baseUrl, login: apiClient(areFunctions ? () => settings : settings) };
   };
   return [of("acme", SERVICE, honest), of("evil", evilBase, evil)];
@@ -44,15 +48,21 @@ test.each([
   { name: "one, and an issuer for only one", of: [honestIssuer, at()] },
   { name: "one, and the same issuer", of: [honestIssuer, honestIssuer] },
   { name: "the address that is the default of the other", of: [undefined, at("/acme")] },
-])("two base URLs whose logins have $name are refused by createBackend", ({ of: [honest, evil] }) => {
-  let fault: unknown;
-  try {
-    createBackend({ deployments: list(honest, evil) });
-  } catch (error) {
-    fault = error;
-  }
-  expect([isConfigurationError(fault), String(fault)]).toEqual([true, expect.stringContaining("RFC 9700")]);
-});
+])(
+  "two base URLs whose logins have $name are refused by createBackend",
+  ({ of: [honest, evil] }) => {
+    let fault: unknown;
+    try {
+      createBackend({ deployments: list(honest, evil) });
+    } catch (error) {
+      fault = error;
+    }
+    expect([isConfigurationError(fault), String(fault)]).toEqual([
+      true,
+      expect.stringContaining("RFC 9700"),
+    ]);
+  },
+);
 
 test.each([
   { name: "no redirectUri, so that each has its own", of: [undefined, undefined] },
@@ -77,7 +87,8 @@ describe.each(ways)("with $name of deployments", ({ isSeen, deployed }) => {
       },
     });
     parts.emulator.updateApiClient({ clientId: "portal", redirectUris: [redirectUri] });
-    const begin = (tenant: string) => parts.browser.get(`/auth/login?tenant=${tenant}&return_to=/page`);
+    const begin = (tenant: string) =>
+      parts.browser.get(`/auth/login?tenant=${tenant}&return_to=/page`);
     /** Logs in at the honest deployment with the query of a login that was begun for a tenant. */
     const loggedIn = async (tenant: string) => {
       const { search } = new URL((await begin(tenant)).headers.get("location") ?? "");
@@ -92,13 +103,16 @@ describe.each(ways)("with $name of deployments", ({ isSeen, deployed }) => {
   test.each([
     { name: "a path each, by default", of: [undefined, undefined], own: at("/acme").redirectUri },
     { name: "an issuer each", of: [honestIssuer, evilIssuer], own: at().redirectUri },
-  ])("and $name, the evil one receives no honest code, and the honest login works", async ({ of, own }) => {
-    const { browser, stolen, loggedIn } = attacked(of, own);
-    expect(await loggedIn("evil")).toMatch(/#login_error=(?:state_mismatch|login_refused)$/);
-    expect([stolen, (await browser.post("/auth/session")).status]).toEqual([[], 204]);
-    expect(await loggedIn("acme")).toBe(`${OWN}/page`);
-    expect((await browser.post("/auth/session")).status).toBe(200);
-  });
+  ])(
+    "and $name, the evil one receives no honest code, and the honest login works",
+    async ({ of, own }) => {
+      const { browser, stolen, loggedIn } = attacked(of, own);
+      expect(await loggedIn("evil")).toMatch(/#login_error=(?:state_mismatch|login_refused)$/);
+      expect([stolen, (await browser.post("/auth/session")).status]).toEqual([[], 204]);
+      expect(await loggedIn("acme")).toBe(`${OWN}/page`);
+      expect((await browser.post("/auth/session")).status).toBe(200);
+    },
+  );
 
   // The deployments of a list are compared by createBackend.
   if (isSeen) return;

@@ -21,7 +21,18 @@ const refusal = {
   option: "params.path.deviceId",
   message: expect.stringContaining('"deviceId"'),
 };
-const honest = ["d-1", "d.1", "...", "a..b", "sensor 4", "größe-日本", "50%", "a+b=c;d", "x@y:z", "~_-!*'()"];
+const honest = [
+  "d-1",
+  "d.1",
+  "...",
+  "a..b",
+  "sensor 4",
+  "größe-日本",
+  "50%",
+  "a+b=c;d",
+  "x@y:z",
+  "~_-!*'()",
+];
 
 describeWithNginx("two deployments behind one nginx:", () => {
   test("no path parameter leads from one to the other, and honest ids arrive", async () => {
@@ -34,7 +45,10 @@ describeWithNginx("two deployments behind one nginx:", () => {
       onTestFinished(listening.close);
       // With a path in proxy_pass, nginx passes on the decoded and folded path. Without one, it only chooses by it.
       const upstream = `${new URL(listening.url).origin}/${name}/`;
-      return { journal: emulator.journal, location: `location /${name}/ { proxy_pass ${upstream}; }` };
+      return {
+        journal: emulator.journal,
+        location: `location /${name}/ { proxy_pass ${upstream}; }`,
+      };
     };
     const [a, b] = [await start("a"), await start("b")];
     await startNginx(port, a.location + b.location);
@@ -60,7 +74,9 @@ describeWithNginx("two deployments behind one nginx:", () => {
 
 const folded = [
   ..."..|.|../x|x/..|a/./b|a/../../b|..\\x|/..|..;/x|..;x=1/y|x/..;|..?x|..#x|..\0".split("|"),
-  ..."%2e%2e|%2E./x|..%2fx|..%5cx|%2e%2e%2fx|%252e%252e%252fx|..%3b/x|%25%32%65%25%32%65/x".split("|"),
+  ..."%2e%2e|%2E./x|..%2fx|..%5cx|%2e%2e%2fx|%252e%252e%252fx|..%3b/x|%25%32%65%25%32%65/x".split(
+    "|",
+  ),
 ];
 const objects = [["../x"], ["..", "/../b"], { "/../../b": "x" }, { x: "/../b" }];
 
@@ -76,11 +92,16 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
 
   test("a path parameter that a server may fold is refused by call, paths and service.fetch", async () => {
     for (const deviceId of [...folded, ...objects])
-      for (const send of [call("getDevice", deviceOf(deviceId)), get(paths[variant], deviceOf(deviceId))])
+      for (const send of [
+        call("getDevice", deviceOf(deviceId)),
+        get(paths[variant], deviceOf(deviceId)),
+      ])
         expect(await rejectionOf(send), JSON.stringify(deviceId)).toMatchObject(refusal);
     // URL parsers fold a segment of dots alone, and then the URL is judged as it is sent.
     for (const path of folded.filter((one) => !/^\.+$/.test(one)).map(encodeURIComponent))
-      expect(await rejectionOf(service.fetch(path)), path).toMatchObject({ code: "option_invalid" });
+      expect(await rejectionOf(service.fetch(path)), path).toMatchObject({
+        code: "option_invalid",
+      });
     expect(fetch.calls).toEqual([]);
   });
 

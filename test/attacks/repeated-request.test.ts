@@ -2,7 +2,13 @@
 // that answers 421 after it has passed a request on so makes the service create an order twice, or see a `jti` again.
 import { fetch as undiciFetch } from "undici";
 import { describe, expect, test } from "vitest";
-import { createAuth, createService, type Fetch, serviceAccount, servicePlugin } from "../../src/index.js";
+import {
+  createAuth,
+  createService,
+  type Fetch,
+  serviceAccount,
+  servicePlugin,
+} from "../../src/index.js";
 import { START } from "../support/clock.js";
 import { pkcs8, rsaKey } from "../support/keys.js";
 import { numberedAuth } from "../support/numbered-auth.js";
@@ -31,7 +37,8 @@ const bodies: { name: string; body?: () => RequestInit["body"] }[] = [
   { name: "a buffer", body: () => new Uint8Array([0, 255, 195]).buffer },
   { name: "a view of a buffer", body: () => new Uint8Array([9, 0, 255, 195, 9]).subarray(1, 4) },
 ];
-const undici: Fetch = (url, init) => undiciFetch(url, init as object) as unknown as Promise<Response>;
+const undici: Fetch = (url, init) =>
+  undiciFetch(url, init as object) as unknown as Promise<Response>;
 const fetches: { name: string; fetch?: Fetch }[] = [
   { name: "Node's fetch" },
   { name: "a fetch around it", fetch: (url, init) => globalThis.fetch(url, init) },
@@ -39,9 +46,19 @@ const fetches: { name: string; fetch?: Fetch }[] = [
 ];
 
 /** What arrives of a request, with the same boundary in each form. */
-const arrived = ({ headers, body }: { headers: Readonly<Record<string, string>>; body: string }) => {
+const arrived = ({
+  headers,
+  body,
+}: {
+  headers: Readonly<Record<string, string>>;
+  body: string;
+}) => {
   const boundary = /boundary=(.*)/.exec(headers["content-type"] ?? "")?.[1] ?? "none";
-  const { "content-type": type = "", "content-length": length, "transfer-encoding": coding } = headers;
+  const {
+    "content-type": type = "",
+    "content-length": length,
+    "transfer-encoding": coding,
+  } = headers;
   return [type.replace(boundary, "B"), length, coding, body.replaceAll(boundary, "B")];
 };
 
@@ -67,7 +84,12 @@ describe("a request that a 421 answers is sent once, with the body and the heade
   });
 
   describe.each(fetches)("$name", ({ fetch }) => {
-    const operation = (method: string) => ({ method, path: "/orders", success: [200], failure: [] });
+    const operation = (method: string) => ({
+      method,
+      path: "/orders",
+      success: [200],
+      failure: [],
+    });
     const operations = {
       add: operation("POST"),
       change: operation("PATCH"),
@@ -105,14 +127,24 @@ describe("a request that a 421 answers is sent once, with the body and the heade
   });
 });
 
-test.each(bodies)("a POST with $name is sent again with a new token, since it can be", async ({ body }) => {
-  const { url, requests } = await recordingServer(() => jsonAnswer(requests.length === 1 ? 401 : 200, {}));
-  const service = serviceAt(url);
-  expect((await service.fetch("orders", { method: "POST", body: body?.() } as RequestInit)).status).toBe(200);
-  const [first, second] = requests;
-  expect(requests.map(({ headers }) => headers.authorization)).toEqual(["Bearer token-1", "Bearer token-2"]);
-  expect(second && arrived(second)).toEqual(first && arrived(first));
-});
+test.each(bodies)(
+  "a POST with $name is sent again with a new token, since it can be",
+  async ({ body }) => {
+    const { url, requests } = await recordingServer(() =>
+      jsonAnswer(requests.length === 1 ? 401 : 200, {}),
+    );
+    const service = serviceAt(url);
+    expect(
+      (await service.fetch("orders", { method: "POST", body: body?.() } as RequestInit)).status,
+    ).toBe(200);
+    const [first, second] = requests;
+    expect(requests.map(({ headers }) => headers.authorization)).toEqual([
+      "Bearer token-1",
+      "Bearer token-2",
+    ]);
+    expect(second && arrived(second)).toEqual(first && arrived(first));
+  },
+);
 
 // Undici 7.19 to 7.24, in Node 24.14 and 24.15, makes a network fault of a 401 to a body that it cannot make again.
 test("a POST asks for no login, which would make a 401 a network fault in some versions of Node", async () => {
@@ -134,7 +166,9 @@ test("a fetch of the caller's own gets text as a body whose string it is, and an
   const seen: unknown[] = [];
   const fetch: Fetch = async (_url, init) => {
     seen.push(
-      typeof init?.body === "object" && init.body instanceof FormData ? init.body : String(init?.body),
+      typeof init?.body === "object" && init.body instanceof FormData
+        ? init.body
+        : String(init?.body),
     );
     return new Response();
   };

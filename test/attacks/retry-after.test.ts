@@ -11,7 +11,8 @@ const endless = [
   { name: "a date in the year 9999", value: new Date(Date.UTC(9_999, 11, 31)).toUTCString() },
   { name: "a little more than a day", value: "86401" },
 ];
-const limited = (value: string) => () => new Response("", { status: 429, headers: { "retry-after": value } });
+const limited = (value: string) => () =>
+  new Response("", { status: 429, headers: { "retry-after": value } });
 
 describe.each(["A", "B"] as const)("Variant %s", (variant) => {
   test.each(endless)(
@@ -21,8 +22,14 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
       const { service } = scriptedService(variant, limited(value));
       const retryAt = clock.now() + dayMs;
       const told = { retryAt, message: expect.stringMatching(/more than a day is not waited for/) };
-      expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "rate_limited", ...told });
-      expect((await service.call("listDevices")).error).toMatchObject({ code: "api_rate_limited", ...told });
+      expect(await rejectionOf(auth.getAccessToken())).toMatchObject({
+        code: "rate_limited",
+        ...told,
+      });
+      expect((await service.call("listDevices")).error).toMatchObject({
+        code: "api_rate_limited",
+        ...told,
+      });
       expect(events).toContainEqual(expect.objectContaining({ type: "rate_limited", retryAt }));
       clock.advance(dayMs);
       await rejectionOf(auth.getAccessToken());

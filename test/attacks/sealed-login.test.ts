@@ -29,7 +29,10 @@ test.each<{ name: string; plant: (name: string, value: string) => [string, strin
     name: "under the name of another login",
     plant: (name, value) => [`${name.slice(0, -8)}AAAAAAAA`, value],
   },
-  { name: "under the name of the session", plant: (_name, value) => ["__Host-bivariant-session", value] },
+  {
+    name: "under the name of the session",
+    plant: (_name, value) => ["__Host-bivariant-session", value],
+  },
   { name: "with a changed tag", plant: (name, value) => [name, otherTag(value)] },
   {
     name: "with another header",
@@ -80,8 +83,12 @@ test("a copy of a sealed login completes nothing more: not with its code, and no
 
 test("of two callbacks at once with one sealed login and two codes, one completes", async () => {
   const { browser, callbackUrl, newCallback } = await pending();
-  const answers = await Promise.all([callbackUrl, newCallback()].map(({ href }) => browser.get(href)));
-  expect(answers.filter(({ headers }) => headers.get("location") === `${OWN}/page`)).toHaveLength(1);
+  const answers = await Promise.all(
+    [callbackUrl, newCallback()].map(({ href }) => browser.get(href)),
+  );
+  expect(answers.filter(({ headers }) => headers.get("location") === `${OWN}/page`)).toHaveLength(
+    1,
+  );
   expect((await browser.post("/auth/session")).status).toBe(200);
 });
 
@@ -100,7 +107,10 @@ test("processes that start at once make one key, so that each completes the logi
   const finisher = new TestBrowser(parts.another(), OWN);
   for (const [at, { headers }] of begun.entries()) {
     for (const cookie of browsers[at]?.cookies ?? []) finisher.cookies.set(...cookie);
-    const { callbackUrl } = parts.emulator.login({ url: headers.get("location") ?? "", userId: "ada" });
+    const { callbackUrl } = parts.emulator.login({
+      url: headers.get("location") ?? "",
+      userId: "ada",
+    });
     expect((await finisher.get(callbackUrl)).headers.get("location")).toBe(`${OWN}/`);
   }
 });
@@ -120,7 +130,9 @@ test("an anonymous callback writes nothing", async () => {
   const { written, backend } = await pending();
   for (let at = 0; at < 20; at++) {
     const stranger = new TestBrowser(backend, OWN);
-    expect((await stranger.get(`${CALLBACK}?code=made-up-${at}&state=${"s".repeat(43)}`)).status).toBe(400);
+    expect(
+      (await stranger.get(`${CALLBACK}?code=made-up-${at}&state=${"s".repeat(43)}`)).status,
+    ).toBe(400);
   }
   expect(written).toEqual([]);
 });

@@ -26,7 +26,9 @@ describe.each([
 
   test("corrects no assertion, and is reported once", async () => {
     const answer = (_call: FetchCall, index: number) =>
-      index % 2 === 0 ? new Response("", { status: 503, headers }) : tokenAnswer("t", 3_600, headers);
+      index % 2 === 0
+        ? new Response("", { status: 503, headers })
+        : tokenAnswer("t", 3_600, headers);
     // Epoch time stands still while the waits for another try pass.
     const clock = { ...steppedClock(), now: () => now };
     clock.skipSleeps();
@@ -48,7 +50,10 @@ describe.each([
 
 test.each([
   { name: "by a day gets its token", aheadMs: dayMs },
-  { name: "by fourteen hours, as with a wrong time zone, gets its token", aheadMs: -14 * 3_600_000 },
+  {
+    name: "by fourteen hours, as with a wrong time zone, gets its token",
+    aheadMs: -14 * 3_600_000,
+  },
   { name: "by three days is told to correct its clock", aheadMs: 3 * dayMs, cause: "clock_drift" },
 ])("an honest machine whose clock is off $name", async ({ aheadMs, cause }) => {
   const server = steppedClock();

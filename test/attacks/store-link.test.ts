@@ -19,7 +19,10 @@ import { rejectionOf } from "../support/wait.js";
 const nobody = 65_534;
 const isRoot = process.geteuid?.() === 0;
 const notes = '{"notes":"of another program"}';
-const others = { code: "store_unavailable", message: /is a link of another user\. Remove it, or use a path/ };
+const others = {
+  code: "store_unavailable",
+  message: /is a link of another user\. Remove it, or use a path/,
+};
 const foreign = { code: "store_unavailable", message: /notes\.json is not a folder/ };
 
 // Only root can make links of other users.
@@ -44,8 +47,15 @@ test.skipIf(!isRoot).each([
     path = link;
   }
   const store = fileStore(path, { plaintext: true });
-  for (const use of [() => store.get("key"), () => store.set("key", "v"), () => store.delete("key")])
-    expect(await rejectionOf(use())).toMatchObject({ code, message: expect.stringMatching(message) });
+  for (const use of [
+    () => store.get("key"),
+    () => store.set("key", "v"),
+    () => store.delete("key"),
+  ])
+    expect(await rejectionOf(use())).toMatchObject({
+      code,
+      message: expect.stringMatching(message),
+    });
   expect(readFileSync(file, "utf8")).toBe(notes);
   expect(readdirSync(own)).toEqual(["notes.json"]);
 });

@@ -2,7 +2,14 @@
 // (CWE-117), escape sequences (CWE-150, as in CVE-2003-0063), characters that reverse the text (CVE-2021-42574), and
 // texts of a megabyte. RFC 6749 section 5.2 allows printable ASCII in `error`, which a hostile server does not keep to.
 import { describe, expect, test } from "vitest";
-import { apiClient, completeLogin, connect, createAuth, type ServiceEvent, unwrap } from "../../src/index.js";
+import {
+  apiClient,
+  completeLogin,
+  connect,
+  createAuth,
+  type ServiceEvent,
+  unwrap,
+} from "../../src/index.js";
 import { backFromLogin, client } from "../people/person.js";
 import { account, credentialOf, plugin } from "../support/deployment.js";
 import { scriptedFetch, tokenAnswer } from "../support/fetch.js";
@@ -21,7 +28,10 @@ const page = (status: number) => (text: string) =>
   new Response(text, { status, headers: { "content-type": `text/${inHeader(text)}` } });
 const answers: Record<string, (text: string) => Response> = {
   "a refusal with a text in every field": (text) =>
-    Response.json({ error: text, error_description: text, error_uri: text, [text]: text }, { status: 400 }),
+    Response.json(
+      { error: text, error_description: text, error_uri: text, [text]: text },
+      { status: 400 },
+    ),
   "a token with a text in every field": (text) =>
     Response.json({ access_token: `${text} `, token_type: text, expires_in: text, revo: text }),
   "a token for a tenant that is a text": (text) =>
@@ -76,7 +86,11 @@ describe.each(Object.entries(answers))("%s", (_name, answer) => {
 
 test("a callback with a text as its error leaves the error on one short line", async () => {
   for (const text of texts) {
-    const given = { ...target, credential: apiClient(client), fetch: scriptedFetch(() => tokenAnswer()) };
+    const given = {
+      ...target,
+      credential: apiClient(client),
+      fetch: scriptedFetch(() => tokenAnswer()),
+    };
     const error = encodeURIComponent(text);
     const back = await backFromLogin(
       given,
@@ -104,7 +118,9 @@ function expectShortLines(value: unknown, seen = new Set<unknown>()): void {
 test("an honest refusal keeps its words, in letters of any language", async () => {
   const body = { error: "invalid_client", error_description: "Schlüssel unbekannt (鍵)" };
   const fetch = scriptedFetch(() => Response.json(body, { status: 400 }));
-  const error = await rejectionOf(createAuth({ ...target, credential: account(), fetch }).getAccessToken());
+  const error = await rejectionOf(
+    createAuth({ ...target, credential: account(), fetch }).getAccessToken(),
+  );
   expect(error).toMatchObject({ error: body.error, errorDescription: body.error_description });
   expect((error as Error).message).toContain("(invalid_client: Schlüssel unbekannt (鍵))");
 });

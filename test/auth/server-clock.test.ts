@@ -130,7 +130,8 @@ describe("a machine with a wrong clock", () => {
       }
       const told = clockOff().map(({ offsetMs }) => Math.round(offsetMs / 1_000));
       expect(told).toHaveLength(Math.abs(clientAheadSeconds) > 5 ? 1 : 0);
-      for (const offset of told) expect(Math.abs(offset + clientAheadSeconds)).toBeLessThanOrEqual(1);
+      for (const offset of told)
+        expect(Math.abs(offset + clientAheadSeconds)).toBeLessThanOrEqual(1);
     });
 
     test("is corrected again after the machine's clock was right for a while", async () => {
@@ -179,7 +180,10 @@ describe("a machine with a wrong clock", () => {
 });
 
 describe("a wrong Date", () => {
-  const wrongBySeconds = [16, 29, 31, 40, 89, 91, 300, 86_400].flatMap((seconds) => [seconds, -seconds]);
+  const wrongBySeconds = [16, 29, 31, 40, 89, 91, 300, 86_400].flatMap((seconds) => [
+    seconds,
+    -seconds,
+  ]);
 
   describe.each(wrongBySeconds)("a Date that is wrong by %i s, with a right clock", (seconds) => {
     const rewrite: Rewrite = (headers, serverNow) =>
@@ -221,7 +225,10 @@ describe("a wrong Date", () => {
 
   const unusable: { name: string; rewrite: Rewrite }[] = [
     { name: "no Date", rewrite: (headers) => headers.delete("date") },
-    { name: "a Date of garbage", rewrite: (headers) => headers.set("date", "yesterday, after lunch") },
+    {
+      name: "a Date of garbage",
+      rewrite: (headers) => headers.set("date", "yesterday, after lunch"),
+    },
     { name: "an empty Date", rewrite: (headers) => headers.set("date", "") },
     {
       name: "a Date of a cache, with Age",

@@ -8,22 +8,25 @@ import { credentialOf } from "../support/deployment.js";
 import { scriptedFetch, tokenAnswer } from "../support/fetch.js";
 import { rejectionOf, settle } from "../support/wait.js";
 
-describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $variant", ({ variant }) => {
-  test("a fresh token is served from memory, without a request, a store or a read of the credential", async () => {
-    let reads = 0;
-    const store = {
-      get: async () => void reads++,
-      set: async (_key: string, value: string) => ({ value, version: "1" }),
-      delete: async () => {},
-      lock: <T>(_key: string, task: () => Promise<T>) => task(),
-    } as never;
-    const { auth, fetch } = scriptedAuth(variant, () => tokenAnswer(), { store });
-    const first = await auth.getAccessToken();
-    reads = 0;
-    for (let times = 0; times < 10; times++) expect(await auth.getAccessToken()).toBe(first);
-    expect([fetch.calls.length, reads]).toEqual([1, 0]);
-  });
-});
+describe.each([{ variant: "A" as const }, { variant: "B" as const }])(
+  "Variant $variant",
+  ({ variant }) => {
+    test("a fresh token is served from memory, without a request, a store or a read of the credential", async () => {
+      let reads = 0;
+      const store = {
+        get: async () => void reads++,
+        set: async (_key: string, value: string) => ({ value, version: "1" }),
+        delete: async () => {},
+        lock: <T>(_key: string, task: () => Promise<T>) => task(),
+      } as never;
+      const { auth, fetch } = scriptedAuth(variant, () => tokenAnswer(), { store });
+      const first = await auth.getAccessToken();
+      reads = 0;
+      for (let times = 0; times < 10; times++) expect(await auth.getAccessToken()).toBe(first);
+      expect([fetch.calls.length, reads]).toEqual([1, 0]);
+    });
+  },
+);
 
 test("an assertion that was signed after its only caller left is not sent by a fetch that ignores its signal", async () => {
   let finish = (_signature: Uint8Array) => {};
@@ -35,7 +38,10 @@ test("an assertion that was signed after its only caller left is not sent by a f
     requested.push(url);
     return tokenAnswer();
   };
-  const credential = servicePlugin({ clientId: "plugin", privateKey: { keyId: "kms", sign: () => signing } });
+  const credential = servicePlugin({
+    clientId: "plugin",
+    privateKey: { keyId: "kms", sign: () => signing },
+  });
   const { auth, types } = recordedAuth({ credential, fetch });
   const caller = new AbortController();
   const token = rejectionOf(auth.getAccessToken({ signal: caller.signal }));
@@ -48,12 +54,16 @@ test("an assertion that was signed after its only caller left is not sent by a f
 });
 
 test("concurrent tenants and base URLs each get their own token", async () => {
-  const fetch = scriptedFetch(({ url, body }) => tokenAnswer(`${url} ${body.length}`.replace(/\s/g, "+")));
-  const connector = createConnector({ credentials: [credentialOf("A")], fetch });
-  const targets = ["https://a.example", "https://b.example", "https://a.example/p"].flatMap((base) =>
-    ["acme", "globex"].map((tenant) => ({ baseUrl: base, tenantId: tenant })),
+  const fetch = scriptedFetch(({ url, body }) =>
+    tokenAnswer(`${url} ${body.length}`.replace(/\s/g, "+")),
   );
-  const services = await Promise.all([...targets, ...targets].map((target) => connector.connect(target)));
+  const connector = createConnector({ credentials: [credentialOf("A")], fetch });
+  const targets = ["https://a.example", "https://b.example", "https://a.example/p"].flatMap(
+    (base) => ["acme", "globex"].map((tenant) => ({ baseUrl: base, tenantId: tenant })),
+  );
+  const services = await Promise.all(
+    [...targets, ...targets].map((target) => connector.connect(target)),
+  );
   const tokens = await Promise.all(services.map(({ auth }) => auth.getAccessToken()));
   expect(new Set(tokens.map(({ value }) => value)).size).toBe(targets.length);
   for (const [index, { value }] of tokens.entries()) {
@@ -67,7 +77,11 @@ describe("many concurrent callers", () => {
   function expiring(variant: "A" | "B") {
     const clock = steppedClock();
     const pending: SeenTokenRequest[] = [];
-    const service = fakeService({ variant, now: clock.now, onTokenRequest: (one) => pending.push(one) });
+    const service = fakeService({
+      variant,
+      now: clock.now,
+      onTokenRequest: (one) => pending.push(one),
+    });
     const { credential, fetch } = service;
     const { auth, events } = recordedAuth({ credential, fetch, clock });
     const answerAll = () => {
@@ -105,21 +119,24 @@ describe("many concurrent callers", () => {
     test.each([
       { name: "before the token request is sent", isSent: false },
       { name: "while the token request is under way", isSent: true },
-    ])("99 of 100 callers abort $name: one request, and the last one is served", async ({ isSent }) => {
-      const { auth, service, answerAll, requested, untilExpiry } = expiring(variant);
-      await untilExpiry();
-      const controllers = numbers(100).map(() => new AbortController());
-      const callers = controllers.map(({ signal }) => auth.getAccessToken({ signal }));
-      const aborted = callers.slice(0, 99).map(rejectionOf);
-      if (isSent) await requested();
-      for (const [index, controller] of controllers.slice(0, 99).entries())
-        controller.abort(`caller ${index}`);
-      expect(await Promise.all(aborted)).toEqual(numbers(99).map((index) => `caller ${index}`));
-      expect(await requested()).toBe(2);
-      answerAll();
-      expect((await callers[99])?.value).toBe("token-acme-2");
-      expect(service.tokenRequests.map(({ signal }) => signal.aborted)).toEqual([false, false]);
-    });
+    ])(
+      "99 of 100 callers abort $name: one request, and the last one is served",
+      async ({ isSent }) => {
+        const { auth, service, answerAll, requested, untilExpiry } = expiring(variant);
+        await untilExpiry();
+        const controllers = numbers(100).map(() => new AbortController());
+        const callers = controllers.map(({ signal }) => auth.getAccessToken({ signal }));
+        const aborted = callers.slice(0, 99).map(rejectionOf);
+        if (isSent) await requested();
+        for (const [index, controller] of controllers.slice(0, 99).entries())
+          controller.abort(`caller ${index}`);
+        expect(await Promise.all(aborted)).toEqual(numbers(99).map((index) => `caller ${index}`));
+        expect(await requested()).toBe(2);
+        answerAll();
+        expect((await callers[99])?.value).toBe("token-acme-2");
+        expect(service.tokenRequests.map(({ signal }) => signal.aborted)).toEqual([false, false]);
+      },
+    );
 
     test("when all 100 callers abort, the request is aborted and the next caller sends another", async () => {
       const { auth, service, answerAll, requested, untilExpiry } = expiring(variant);
@@ -165,7 +182,9 @@ describe("many concurrent callers", () => {
 
     test("a caller whose signal is already aborted gets its reason, and no request is sent", async () => {
       const { auth, service } = expiring(variant);
-      expect(await rejectionOf(auth.getAccessToken({ signal: AbortSignal.abort("gone") }))).toBe("gone");
+      expect(await rejectionOf(auth.getAccessToken({ signal: AbortSignal.abort("gone") }))).toBe(
+        "gone",
+      );
       await settle();
       expect(service.tokenRequests).toHaveLength(0);
     });
@@ -176,11 +195,17 @@ describe("many concurrent callers", () => {
       const callers = numbers(100).map(() => rejectionOf(auth.getAccessToken()));
       await requested();
       service.tokenRequests[1]?.answer(
-        Object.assign(new TypeError("fetch failed"), { cause: { code: "SELF_SIGNED_CERT_IN_CHAIN" } }),
+        Object.assign(new TypeError("fetch failed"), {
+          cause: { code: "SELF_SIGNED_CERT_IN_CHAIN" },
+        }),
       );
       const errors = new Set(await Promise.all(callers));
       expect(errors.size).toBe(1);
-      expect([...errors][0]).toMatchObject({ name: "TransportError", code: "tls_failed", retryable: false });
+      expect([...errors][0]).toMatchObject({
+        name: "TransportError",
+        code: "tls_failed",
+        retryable: false,
+      });
       const next = auth.getAccessToken();
       expect(await requested()).toBe(3);
       service.tokenRequests[2]?.answer(service.token("acme"));

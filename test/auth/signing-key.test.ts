@@ -77,11 +77,24 @@ describe("an accepted private key signs an assertion that jose verifies, with th
     },
     { name: "JWK as text", key: () => JSON.stringify(jwk({ kid: "own" })), kid: "own" },
     { name: "CryptoKey", key: () => cryptoKey(rsaKey()) },
-    { name: "CryptoKey that is not extractable, with keyId", key: locked, keyId: "hsm-1", kid: "hsm-1" },
+    {
+      name: "CryptoKey that is not extractable, with keyId",
+      key: locked,
+      keyId: "hsm-1",
+      kid: "hsm-1",
+    },
     { name: "KeyObject", key: () => rsaKey().privateKey },
     { name: "signer", key: () => signer, kid: "kms-7" },
-    { name: "signer that answers at once", key: () => ({ keyId: "kms-8", sign: syncSign }), kid: "kms-8" },
-    { name: "signer that returns an ArrayBuffer, as WebCrypto does", key: subtleSigner, kid: "kms-9" },
+    {
+      name: "signer that answers at once",
+      key: () => ({ keyId: "kms-8", sign: syncSign }),
+      kid: "kms-8",
+    },
+    {
+      name: "signer that returns an ArrayBuffer, as WebCrypto does",
+      key: subtleSigner,
+      kid: "kms-9",
+    },
     { name: "function of a PEM", key: () => pemText },
     { name: "async function of a JWK", key: () => async () => jwk() },
     {
@@ -113,7 +126,9 @@ describe("a refused private key causes an error before any request, and is not s
       .privateKey.export({ type, format: "pem", cipher: "aes-256-cbc", passphrase: "x" } as never)
       .toString();
   const hmac = () =>
-    crypto.subtle.generateKey({ name: "HMAC", hash: "SHA-256" }, true, ["sign"]) as Promise<CryptoKey>;
+    crypto.subtle.generateKey({ name: "HMAC", hash: "SHA-256" }, true, [
+      "sign",
+    ]) as Promise<CryptoKey>;
   const publicKey = async () =>
     (await importJWK(publicJwk(rsaKey()), "RS256", { extractable: true })) as CryptoKey;
   interface Row {
@@ -128,7 +143,11 @@ describe("a refused private key causes an error before any request, and is not s
 
   const unsupported: Row[] = [
     { name: "EC PEM", key: () => pkcs8(ecKey()), message: /only RSA/ },
-    { name: "EC PEM of its own kind", key: () => pem(ecKey().privateKey, "sec1"), message: /only RSA/ },
+    {
+      name: "EC PEM of its own kind",
+      key: () => pem(ecKey().privateKey, "sec1"),
+      message: /only RSA/,
+    },
     { name: "EC JWK", key: () => privateJwk(ecKey()), message: /only RSA/ },
     { name: "EC KeyObject", key: () => ecKey().privateKey, message: /only RSA/ },
     { name: "Ed25519 PEM", key: () => pkcs8(ed25519Key()), message: /only RSA/ },
@@ -140,11 +159,23 @@ describe("a refused private key causes an error before any request, and is not s
       key: () => cryptoKey(rsaKey(), { name: "RSA-PSS" }),
       message: /PKCS1-v1_5 with/,
     },
-    { name: "RS512 CryptoKey", key: () => cryptoKey(rsaKey(), { hash: "SHA-512" }), message: /SHA-256/ },
-    { name: "JWK for PS256", key: () => ({ ...privateJwk(rsaKey()), alg: "PS256" }), message: /RS256/ },
+    {
+      name: "RS512 CryptoKey",
+      key: () => cryptoKey(rsaKey(), { hash: "SHA-512" }),
+      message: /SHA-256/,
+    },
+    {
+      name: "JWK for PS256",
+      key: () => ({ ...privateJwk(rsaKey()), alg: "PS256" }),
+      message: /RS256/,
+    },
     { name: "oct JWK", key: () => ({ kty: "oct", k: "c2VjcmV0LWhtYWM" }), message: /symmetric/ },
     { name: "HMAC CryptoKey", key: hmac, message: /symmetric/ },
-    { name: "secret KeyObject", key: () => createSecretKey(Buffer.from("secret")), message: /symmetric/ },
+    {
+      name: "secret KeyObject",
+      key: () => createSecretKey(Buffer.from("secret")),
+      message: /symmetric/,
+    },
     { name: "encrypted PKCS#8 PEM", key: () => encrypt("pkcs8"), message: /openssl pkey/ },
     { name: "encrypted PKCS#1 PEM", key: () => encrypt("pkcs1"), message: /openssl pkey/ },
     {
@@ -196,7 +227,11 @@ describe("a refused private key causes an error before any request, and is not s
       message: /do not fit|cannot be read/,
     },
     { name: "JWK with d alone", key: jwkWithDAlone, message: /cannot be read/ },
-    { name: "JWK with an empty d", key: () => ({ ...privateJwk(rsaKey()), d: "" }), message: /public key/ },
+    {
+      name: "JWK with an empty d",
+      key: () => ({ ...privateJwk(rsaKey()), d: "" }),
+      message: /public key/,
+    },
     { name: "JWK as broken JSON", key: () => '{"kty":"RSA","d":"', message: /not JSON/ },
     { name: "nothing", key: () => undefined, message: /missing/ },
     { name: "empty text", key: () => "", message: /neither a PEM nor a JWK/ },
@@ -204,10 +239,18 @@ describe("a refused private key causes an error before any request, and is not s
     { name: "number", key: () => 7, message: /missing/ },
     { name: "empty object", key: () => ({}), message: /must be a PEM, a JWK/ },
     { name: "bytes", key: () => new Uint8Array(8), message: /^privateKey is / },
-    { name: "function that rejects", key: () => failing, message: /function that returns privateKey failed/ },
+    {
+      name: "function that rejects",
+      key: () => failing,
+      message: /function that returns privateKey failed/,
+    },
     { name: "function of garbage", key: () => () => "garbage", message: /neither a PEM nor a JWK/ },
     { name: "function of nothing", key: () => async () => undefined, message: /missing/ },
-    { name: "signer that fails", key: () => ({ keyId: "kms", sign: failing }), message: /failed to sign/ },
+    {
+      name: "signer that fails",
+      key: () => ({ keyId: "kms", sign: failing }),
+      message: /failed to sign/,
+    },
     { name: "signer of base64", key: () => signerOf("c2ln"), message: notBytes },
     { name: "signer of nothing", key: () => signerOf(undefined), message: notBytes },
     {
@@ -215,7 +258,11 @@ describe("a refused private key causes an error before any request, and is not s
       key: () => signerOf({ Signature: new Uint8Array(256) }),
       message: notBytes,
     },
-    { name: "signer of a hash", key: () => signerOf(new Uint8Array(32)), message: /32 bytes.*256 or more/ },
+    {
+      name: "signer of a hash",
+      key: () => signerOf(new Uint8Array(32)),
+      message: /32 bytes.*256 or more/,
+    },
   ];
   const withoutId: Row[] = [
     {
@@ -253,7 +300,9 @@ test("a keyId that is not a string is refused", async () => {
 });
 
 test("an import that failed is tried again", async () => {
-  const importKey = vi.spyOn(crypto.subtle, "importKey").mockRejectedValueOnce(new Error("out of memory"));
+  const importKey = vi
+    .spyOn(crypto.subtle, "importKey")
+    .mockRejectedValueOnce(new Error("out of memory"));
   const { auth } = scriptedAuth(plugin(), () => tokenAnswer());
   expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "key_invalid" });
   expect((await auth.getAccessToken()).value).toBe("token-1");
@@ -297,7 +346,8 @@ describe("key and secret rotation", () => {
   test("a function that returns a key is called per assertion, so that a rotation needs no restart and causes no refusal", async () => {
     const clock = steppedClock();
     const emulator = deployment({ now: clock.now });
-    const register = (...keys: Key[]) => emulator.updatePlugin({ ...identity, jwks: jwksOf(...keys) });
+    const register = (...keys: Key[]) =>
+      emulator.updatePlugin({ ...identity, jwks: jwksOf(...keys) });
     let current = oldKey();
     const credential = plugin({
       privateKey: async () => ({ privateKey: pkcs8(current.pair), keyId: current.keyId }),
@@ -332,18 +382,32 @@ describe("key and secret rotation", () => {
     const clock = steppedClock();
     const emulator = deployment({ now: clock.now, rateLimit: { requests: 1, windowSeconds: 20 } });
     const { publicUrl: baseUrl, fetch } = emulator;
-    await createAuth({ baseUrl, tenantId: "acme", credential: plugin(), fetch, clock }).getAccessToken();
+    await createAuth({
+      baseUrl,
+      tenantId: "acme",
+      credential: plugin(),
+      fetch,
+      clock,
+    }).getAccessToken();
     let current = oldKey();
     const credential = plugin({
       privateKey: () => ({ privateKey: pkcs8(current.pair), keyId: current.keyId }),
     });
-    const token = createAuth({ baseUrl, tenantId: "acme", credential, fetch, clock }).getAccessToken();
+    const token = createAuth({
+      baseUrl,
+      tenantId: "acme",
+      credential,
+      fetch,
+      clock,
+    }).getAccessToken();
     await settle();
     expect(emulator.journal.tokenRequests({ status: 429 })).toHaveLength(1);
     current = newKey();
     emulator.updatePlugin({ ...identity, jwks: jwksOf(newKey()) });
     expect((await clock.through(token)).value).not.toBe("");
-    expect(emulator.customerLog.entries().map(({ rule }) => rule)).toEqual(["token-request.rate-limit"]);
+    expect(emulator.customerLog.entries().map(({ rule }) => rule)).toEqual([
+      "token-request.rate-limit",
+    ]);
   });
 
   test("a failing key function causes key_invalid, and the next call tries it again", async () => {

@@ -16,17 +16,37 @@ const token = { access_token: "t" };
 
 describe.each(variants)("the answer of Variant $variant's token endpoint", ({ variant }) => {
   test.each([
-    { name: "an HTML page", answer: () => text("<html>"), code: "response_not_json", issue: undefined },
-    { name: "a JSON list", answer: () => Response.json([token]), code: "response_shape", issue: /object/ },
+    {
+      name: "an HTML page",
+      answer: () => text("<html>"),
+      code: "response_not_json",
+      issue: undefined,
+    },
+    {
+      name: "a JSON list",
+      answer: () => Response.json([token]),
+      code: "response_shape",
+      issue: /object/,
+    },
     {
       name: "another name of the token",
-      ...{ answer: () => Response.json({ token: "t" }), code: "response_shape", issue: /^access_token/ },
+      ...{
+        answer: () => Response.json({ token: "t" }),
+        code: "response_shape",
+        issue: /^access_token/,
+      },
     },
   ])("that is $name says what answered and what is wrong", async ({ answer, code, issue }) => {
     const { auth, fetch } = scriptedAuth(variant, answer);
     const error = (await rejectionOf(auth.getAccessToken())) as Error & { issues: string[] };
     const message = expect.stringMatching(/^The token endpoint answered 200\b.* Is baseUrl .*\?$/);
-    expect(error).toMatchObject({ name: "UnexpectedResponseError", code, variant, status: 200, message });
+    expect(error).toMatchObject({
+      name: "UnexpectedResponseError",
+      code,
+      variant,
+      status: 200,
+      message,
+    });
     expect(error.issues).toEqual(issue === undefined ? [] : [expect.stringMatching(issue)]);
     expect(fetch.calls).toHaveLength(1);
   });
@@ -45,12 +65,22 @@ describe.each(variants)("the answer of Variant $variant's token endpoint", ({ va
       { name: "a 400 with an error", status: 400, body: { error: "x" }, error: "x" },
       { name: "a 401 with an error", status: 401, body: { error: "x" }, error: "x" },
       { name: "a 403 of an unknown shape", status: 403, body: { reason: "no" }, error: undefined },
-      { name: "a 200 with an error and a token", status: 200, body: { ...token, error: "x" }, error: "x" },
+      {
+        name: "a 200 with an error and a token",
+        status: 200,
+        body: { ...token, error: "x" },
+        error: "x",
+      },
     ];
     test.each(rows)("$name", async ({ status, body, error: expected }) => {
       const { auth } = scriptedAuth(variant, () => Response.json(body, { status }));
       const error = await rejectionOf(auth.getAccessToken());
-      expect(error).toMatchObject({ name: "TokenRequestError", code: "token_refused", status, variant });
+      expect(error).toMatchObject({
+        name: "TokenRequestError",
+        code: "token_refused",
+        status,
+        variant,
+      });
       expect((error as { error?: string }).error).toBe(expected);
     });
   });
@@ -65,7 +95,11 @@ describe.each([
   test("is an unexpected response in Variant A, which shows the field", async () => {
     const issues = [expect.stringMatching(`^${field}: `)];
     const error = await rejectionOf(scriptedAuth("A", answer).auth.getAccessToken());
-    expect(error).toMatchObject({ name: "UnexpectedResponseError", code: "response_shape", issues });
+    expect(error).toMatchObject({
+      name: "UnexpectedResponseError",
+      code: "response_shape",
+      issues,
+    });
   });
 
   test("counts as absent in Variant B, with an event", async () => {
@@ -87,7 +121,11 @@ test("a token for another tenant emits tenant_differs and is served", async () =
 
 describe.each(variants)("Variant $variant over HTTP", ({ variant }) => {
   const getToken = (url: string) =>
-    createAuth({ baseUrl: url, tenantId: "acme", credential: credentialOf(variant) }).getAccessToken();
+    createAuth({
+      baseUrl: url,
+      tenantId: "acme",
+      credential: credentialOf(variant),
+    }).getAccessToken();
   const large = "x".repeat(1024 * 1024 + 1);
 
   test.each([
@@ -102,9 +140,18 @@ describe.each(variants)("Variant $variant over HTTP", ({ variant }) => {
   });
 
   test.each([301, 302, 303, 307, 308])("a %i is not followed to its Location", async (status) => {
-    const elsewhere = await recordingServer(() => ({ status: 200, body: '{"access_token":"stolen"}' }));
-    const server = await recordingServer(() => ({ status, headers: { location: `${elsewhere.url}/token` } }));
-    expect(await rejectionOf(getToken(server.url))).toMatchObject({ code: "response_redirected", status });
+    const elsewhere = await recordingServer(() => ({
+      status: 200,
+      body: '{"access_token":"stolen"}',
+    }));
+    const server = await recordingServer(() => ({
+      status,
+      headers: { location: `${elsewhere.url}/token` },
+    }));
+    expect(await rejectionOf(getToken(server.url))).toMatchObject({
+      code: "response_redirected",
+      status,
+    });
     expect(server.requests).toHaveLength(1);
     expect(elsewhere.requests).toHaveLength(0);
   });
@@ -113,9 +160,16 @@ describe.each(variants)("Variant $variant over HTTP", ({ variant }) => {
 describe("a token request carries exactly the documented fields, in one content type", () => {
   test("Variant A: a form", async () => {
     const server = await recordingServer(() => ({ status: 200, body: '{"access_token":"t"}' }));
-    await createAuth({ baseUrl: server.url, tenantId: "acme", credential: plugin() }).getAccessToken();
+    await createAuth({
+      baseUrl: server.url,
+      tenantId: "acme",
+      credential: plugin(),
+    }).getAccessToken();
     const [request] = server.requests;
-    expect(request).toMatchObject({ method: "POST", path: "/api/v1/acme/external-plugin/oauth/token" });
+    expect(request).toMatchObject({
+      method: "POST",
+      path: "/api/v1/acme/external-plugin/oauth/token",
+    });
     expect(request?.headers["content-type"]).toMatch(/^application\/x-www-form-urlencoded/);
     expect(request?.headers.authorization).toBeUndefined();
     expect(Object.fromEntries(new URLSearchParams(request?.body))).toEqual({

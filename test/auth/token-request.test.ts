@@ -29,7 +29,12 @@ async function assertionFor(baseUrl: string, settings: { audience?: string } = {
 test("a client assertion has iss, sub, aud, jti, iat and exp, and no nbf", async () => {
   const { claims } = await assertionFor("https://service.example");
   expect(Object.keys(claims).sort()).toEqual(["aud", "exp", "iat", "iss", "jti", "sub"]);
-  expect(claims).toMatchObject({ iss: PLUGIN_ID, sub: PLUGIN_ID, iat: START / 1000, exp: START / 1000 + 60 });
+  expect(claims).toMatchObject({
+    iss: PLUGIN_ID,
+    sub: PLUGIN_ID,
+    iat: START / 1000,
+    exp: START / 1000 + 60,
+  });
   expect(claims.jti).toMatch(/^[\w-]{20,}$/);
 });
 
@@ -49,8 +54,15 @@ test("createClientAssertion makes an assertion that the token endpoint accepts o
   const statusOf = async () => (await fetch(audience, { method: "POST", body: form })).status;
   expect([await statusOf(), await statusOf()]).toEqual([200, 400]);
   expect(decodeJwt(client_assertion)).toMatchObject({ aud: audience, iat: START / 1000 });
-  expect(decodeProtectedHeader(await createClientAssertion({ ...options, keyId: "k" })).kid).toBe("k");
-  for (const wrong of [{ clientId: "" }, { audience: undefined }, { privateKey: 7 }, { clock: 5 }]) {
+  expect(decodeProtectedHeader(await createClientAssertion({ ...options, keyId: "k" })).kid).toBe(
+    "k",
+  );
+  for (const wrong of [
+    { clientId: "" },
+    { audience: undefined },
+    { privateKey: 7 },
+    { clock: 5 },
+  ]) {
     const error = await rejectionOf(createClientAssertion({ ...options, ...wrong } as never));
     expect(error).toMatchObject({ name: "ConfigurationError", option: Object.keys(wrong)[0] });
   }
@@ -73,11 +85,31 @@ test.each([
 describe("aud is the exact URL of the request, as one string", () => {
   const path = "/api/v1/acme/external-plugin/oauth/token";
   const rows = [
-    { name: "an origin", baseUrl: "https://service.example", aud: `https://service.example${path}` },
-    { name: "a trailing slash", baseUrl: "https://service.example/", aud: `https://service.example${path}` },
-    { name: "a prefix", baseUrl: "https://service.example/x/y", aud: `https://service.example/x/y${path}` },
-    { name: "a default port", baseUrl: "https://service.example:443", aud: `https://service.example${path}` },
-    { name: "capital letters", baseUrl: "HTTPS://Service.Example", aud: `https://service.example${path}` },
+    {
+      name: "an origin",
+      baseUrl: "https://service.example",
+      aud: `https://service.example${path}`,
+    },
+    {
+      name: "a trailing slash",
+      baseUrl: "https://service.example/",
+      aud: `https://service.example${path}`,
+    },
+    {
+      name: "a prefix",
+      baseUrl: "https://service.example/x/y",
+      aud: `https://service.example/x/y${path}`,
+    },
+    {
+      name: "a default port",
+      baseUrl: "https://service.example:443",
+      aud: `https://service.example${path}`,
+    },
+    {
+      name: "capital letters",
+      baseUrl: "HTTPS://Service.Example",
+      aud: `https://service.example${path}`,
+    },
     {
       name: "a letter beyond ASCII",
       baseUrl: "https://bücher.example",
@@ -154,7 +186,12 @@ describe("the causes of a refusal", () => {
       settings: { clientId: "planner" },
       provoke: (emulator) => {
         const jwks = { keys: [publicJwk(rsaKey())] };
-        emulator.registerPlugin({ clientId: "planner", tenantId: "acme", type: "user_interface", jwks });
+        emulator.registerPlugin({
+          clientId: "planner",
+          tenantId: "acme",
+          type: "user_interface",
+          jwks,
+        });
         return undefined;
       },
       rule: "plugin.grant",
@@ -183,7 +220,9 @@ describe("the causes of a refusal", () => {
     },
     {
       name: "an aud that still holds {tenantId}",
-      settings: { audience: "http://service.localhost/api/v1/{tenantId}/external-plugin/oauth/token" },
+      settings: {
+        audience: "http://service.localhost/api/v1/{tenantId}/external-plugin/oauth/token",
+      },
       rule: "assertion.audience",
       cause: "audience_mismatch",
     },
@@ -299,12 +338,27 @@ describe("the causes of a refusal", () => {
     }
     const late = { ...drift, clockOffsetMs: -300_000 };
     const cases: Case[] = [
-      { name: "a slow clock", refusal: drift, first: "clock_drift", evidence: /300 s ahead of this/ },
+      {
+        name: "a slow clock",
+        refusal: drift,
+        first: "clock_drift",
+        evidence: /300 s ahead of this/,
+      },
       { name: "a fast clock", refusal: late, first: "clock_drift", evidence: /300 s behind this/ },
       { name: "a clock in bounds", refusal: {}, first: "jwks_mismatch" },
       { name: "a configured audience", refusal: {}, audience, first: "audience_mismatch" },
-      { name: "a configured audience that worked before", refusal: worked, audience, first: "jwks_mismatch" },
-      { name: "a signer that worked", refusal: worked, first: "jwks_mismatch", evidence: /same key id was/ },
+      {
+        name: "a configured audience that worked before",
+        refusal: worked,
+        audience,
+        first: "jwks_mismatch",
+      },
+      {
+        name: "a signer that worked",
+        refusal: worked,
+        first: "jwks_mismatch",
+        evidence: /same key id was/,
+      },
       { name: "an own fetch", refusal: { ...worked, hasOwnFetch: true }, first: "jwks_mismatch" },
       { name: "an unsupported grant type", refusal: { error: "unsupported_grant_type" } },
       { name: "an invalid request", refusal: { error: "invalid_request" } },
@@ -322,7 +376,8 @@ describe("the causes of a refusal", () => {
 
     test("the algorithm is suspected of a signer, and not of a key that the client signs with", () => {
       const remedyFor = (key: RefusedRequest["key"]) =>
-        explainRefusalOfA(refusal, { ...request, key }).find(({ id }) => id === "jwks_mismatch")?.remedy;
+        explainRefusalOfA(refusal, { ...request, key }).find(({ id }) => id === "jwks_mismatch")
+          ?.remedy;
       expect(remedyFor(request.key)).toContain("RSASSA-PKCS1-v1_5 and SHA-256");
       expect(remedyFor({ ...request.key, thumbprint: "t" })).not.toContain("RSASSA");
     });

@@ -19,131 +19,151 @@ import { rejectionOf, settle } from "../support/wait.js";
 const tenantId = "acme";
 const numbered = () => scriptedFetch((_call, index) => tokenAnswer(`token-${index + 1}`));
 
-describe.each([{ variant: "A" as const }, { variant: "B" as const }])("Variant $variant", ({ variant }) => {
-  const credential = credentialOf(variant);
-  const body = {
-    revo: { tenant: "acme", user: { userId: "u", firstname: "Ada" }, roles: [{ name: "admin", group: "g" }] },
-  };
-
-  test("two Auths with one store send one request, and the stored token keeps all its fields", async () => {
-    const store = memoryStore();
-    const fetch = scriptedFetch(() => Response.json({ access_token: "token-1", ...body }));
-    const [one, other] = [0, 1].map(() => createAuth({ baseUrl, tenantId, credential, fetch, store }));
-    const first = await one?.getAccessToken();
-    await settle();
-    const second = await other?.getAccessToken();
-    expect(fetch.calls).toHaveLength(1);
-    expect(second?.value).toBe("token-1");
-    expect({ ...second }).toEqual({ ...first });
-    expect(Object.keys(second ?? {})).not.toContain("value");
-  });
-
-  test("an Auth near expiry takes the token that another process renewed", async () => {
-    const clock = steppedClock();
-    const store = memoryStore({ clock });
-    const fetch = numbered();
-    const options = { baseUrl, tenantId, credential, fetch, store, clock };
-    const [one, other] = [createAuth(options), createAuth(options)];
-    await one.getAccessToken();
-    await settle();
-    await other.getAccessToken();
-    clock.advance(3_600_000);
-    await one.getAccessToken();
-    await settle();
-    expect((await other.getAccessToken()).value).toBe("token-2");
-    expect(fetch.calls).toHaveLength(2);
-  });
-
-  test("a token that the API refused is not taken from the store again", async () => {
-    const store = memoryStore();
-    const fetch = numbered();
-    const auth = createAuth({ baseUrl, tenantId, credential, fetch, store });
-    auth.invalidate(await auth.getAccessToken());
-    await settle();
-    expect((await auth.getAccessToken()).value).toBe("token-2");
-  });
-
-  test("after a refusal the token that another process renewed is taken without a request", async () => {
-    const store = memoryStore();
-    const fetch = numbered();
-    const options = { baseUrl, tenantId, credential, fetch, store };
-    const [one, other] = [createAuth(options), createAuth(options)];
-    const old = await one.getAccessToken();
-    await settle();
-    other.invalidate(await other.getAccessToken());
-    await other.getAccessToken();
-    await settle();
-    one.invalidate(old);
-    expect((await one.getAccessToken()).value).toBe("token-2");
-    expect(fetch.calls).toHaveLength(2);
-  });
-
-  test("a fresh token in memory is served without a call to the store", async () => {
-    const calls: string[] = [];
-    const store = new Proxy(memoryStore(), {
-      get(target, method: keyof TokenStore) {
-        calls.push(method);
-        return target[method];
+describe.each([{ variant: "A" as const }, { variant: "B" as const }])(
+  "Variant $variant",
+  ({ variant }) => {
+    const credential = credentialOf(variant);
+    const body = {
+      revo: {
+        tenant: "acme",
+        user: { userId: "u", firstname: "Ada" },
+        roles: [{ name: "admin", group: "g" }],
       },
-    });
-    const auth = createAuth({ baseUrl, tenantId, credential, fetch: numbered(), store });
-    await auth.getAccessToken();
-    await settle();
-    const before = calls.length;
-    expect(before).toBeGreaterThan(0);
-    for (let times = 0; times < 5; times++) await auth.getAccessToken();
-    expect(calls).toHaveLength(before);
-  });
+    };
 
-  const failing = async (): Promise<never> => {
-    throw new StoreError("store_unavailable", "The store is down.");
-  };
-  const throwing = (): never => {
-    throw Object.assign(new Error("redis://user:password@host"), { code: "ECONNREFUSED" });
-  };
-  const silent = () => new Promise<never>(() => {});
-  const answering = (found: unknown): TokenStore => ({ ...memoryStore(), get: async () => found as never });
-  const holding = (value: string): TokenStore => ({
-    ...memoryStore(),
-    get: async (key) => (key.startsWith('["token"') ? { value, version: "1" } : undefined),
-  });
-  const all = (method: () => Promise<never>) => ({ get: method, set: method, delete: method, lock: method });
-  const corrupt = { code: "store_corrupt" };
-  const down = { code: "store_unavailable" };
-  const stores: { name: string; store: TokenStore; told?: object }[] = [
-    { name: "rejects", store: all(failing), told: down },
-    { name: "throws", store: all(throwing), told: { ...down, reason: "ECONNREFUSED" } },
-    { name: "never answers", store: all(silent), told: { ...down, reason: "TimeoutError" } },
-    {
-      name: "never answers a write",
-      store: { ...memoryStore(), set: silent },
-      told: { ...down, reason: "TimeoutError" },
-    },
-    { name: "answers null for a missing entry", store: answering(null) },
-    { name: "answers with a number", store: answering(7), told: corrupt },
-    { name: "answers with another object", store: answering({ token: "x" }), told: corrupt },
-    { name: "holds no JSON", store: holding("{"), told: { ...corrupt, reason: "SyntaxError" } },
-    { name: "holds JSON null", store: holding("null"), told: corrupt },
-    { name: "holds another shape", store: holding('{"value":7,"expiresAt":"x"}'), told: corrupt },
-    {
-      name: "holds a token of an unknown age",
-      store: holding('{"value":"old","expiresAt":9e15}'),
-      told: corrupt,
-    },
-    { name: "holds an expired token", store: holding('{"value":"old","expiresAt":1,"issuedAt":0}') },
-  ];
-  test.each(stores)("a store that $name fails no caller", async ({ store, told }) => {
-    const fetch = numbered();
-    const { auth, clock, events } = recordedAuth({ credential, fetch, store });
-    expect((await clock.through(auth.getAccessToken())).value).toBe("token-1");
-    expect((await auth.getAccessToken()).value).toBe("token-1");
-    await clock.pass(10_000);
-    const failure = events.find(({ type }) => type === "store_failed");
-    expect(failure).toEqual(told && expect.objectContaining(told));
-    expect(JSON.stringify(events)).not.toContain("password");
-    expect(fetch.calls).toHaveLength(1);
-  });
-});
+    test("two Auths with one store send one request, and the stored token keeps all its fields", async () => {
+      const store = memoryStore();
+      const fetch = scriptedFetch(() => Response.json({ access_token: "token-1", ...body }));
+      const [one, other] = [0, 1].map(() =>
+        createAuth({ baseUrl, tenantId, credential, fetch, store }),
+      );
+      const first = await one?.getAccessToken();
+      await settle();
+      const second = await other?.getAccessToken();
+      expect(fetch.calls).toHaveLength(1);
+      expect(second?.value).toBe("token-1");
+      expect({ ...second }).toEqual({ ...first });
+      expect(Object.keys(second ?? {})).not.toContain("value");
+    });
+
+    test("an Auth near expiry takes the token that another process renewed", async () => {
+      const clock = steppedClock();
+      const store = memoryStore({ clock });
+      const fetch = numbered();
+      const options = { baseUrl, tenantId, credential, fetch, store, clock };
+      const [one, other] = [createAuth(options), createAuth(options)];
+      await one.getAccessToken();
+      await settle();
+      await other.getAccessToken();
+      clock.advance(3_600_000);
+      await one.getAccessToken();
+      await settle();
+      expect((await other.getAccessToken()).value).toBe("token-2");
+      expect(fetch.calls).toHaveLength(2);
+    });
+
+    test("a token that the API refused is not taken from the store again", async () => {
+      const store = memoryStore();
+      const fetch = numbered();
+      const auth = createAuth({ baseUrl, tenantId, credential, fetch, store });
+      auth.invalidate(await auth.getAccessToken());
+      await settle();
+      expect((await auth.getAccessToken()).value).toBe("token-2");
+    });
+
+    test("after a refusal the token that another process renewed is taken without a request", async () => {
+      const store = memoryStore();
+      const fetch = numbered();
+      const options = { baseUrl, tenantId, credential, fetch, store };
+      const [one, other] = [createAuth(options), createAuth(options)];
+      const old = await one.getAccessToken();
+      await settle();
+      other.invalidate(await other.getAccessToken());
+      await other.getAccessToken();
+      await settle();
+      one.invalidate(old);
+      expect((await one.getAccessToken()).value).toBe("token-2");
+      expect(fetch.calls).toHaveLength(2);
+    });
+
+    test("a fresh token in memory is served without a call to the store", async () => {
+      const calls: string[] = [];
+      const store = new Proxy(memoryStore(), {
+        get(target, method: keyof TokenStore) {
+          calls.push(method);
+          return target[method];
+        },
+      });
+      const auth = createAuth({ baseUrl, tenantId, credential, fetch: numbered(), store });
+      await auth.getAccessToken();
+      await settle();
+      const before = calls.length;
+      expect(before).toBeGreaterThan(0);
+      for (let times = 0; times < 5; times++) await auth.getAccessToken();
+      expect(calls).toHaveLength(before);
+    });
+
+    const failing = async (): Promise<never> => {
+      throw new StoreError("store_unavailable", "The store is down.");
+    };
+    const throwing = (): never => {
+      throw Object.assign(new Error("redis://user:password@host"), { code: "ECONNREFUSED" });
+    };
+    const silent = () => new Promise<never>(() => {});
+    const answering = (found: unknown): TokenStore => ({
+      ...memoryStore(),
+      get: async () => found as never,
+    });
+    const holding = (value: string): TokenStore => ({
+      ...memoryStore(),
+      get: async (key) => (key.startsWith('["token"') ? { value, version: "1" } : undefined),
+    });
+    const all = (method: () => Promise<never>) => ({
+      get: method,
+      set: method,
+      delete: method,
+      lock: method,
+    });
+    const corrupt = { code: "store_corrupt" };
+    const down = { code: "store_unavailable" };
+    const stores: { name: string; store: TokenStore; told?: object }[] = [
+      { name: "rejects", store: all(failing), told: down },
+      { name: "throws", store: all(throwing), told: { ...down, reason: "ECONNREFUSED" } },
+      { name: "never answers", store: all(silent), told: { ...down, reason: "TimeoutError" } },
+      {
+        name: "never answers a write",
+        store: { ...memoryStore(), set: silent },
+        told: { ...down, reason: "TimeoutError" },
+      },
+      { name: "answers null for a missing entry", store: answering(null) },
+      { name: "answers with a number", store: answering(7), told: corrupt },
+      { name: "answers with another object", store: answering({ token: "x" }), told: corrupt },
+      { name: "holds no JSON", store: holding("{"), told: { ...corrupt, reason: "SyntaxError" } },
+      { name: "holds JSON null", store: holding("null"), told: corrupt },
+      { name: "holds another shape", store: holding('{"value":7,"expiresAt":"x"}'), told: corrupt },
+      {
+        name: "holds a token of an unknown age",
+        store: holding('{"value":"old","expiresAt":9e15}'),
+        told: corrupt,
+      },
+      {
+        name: "holds an expired token",
+        store: holding('{"value":"old","expiresAt":1,"issuedAt":0}'),
+      },
+    ];
+    test.each(stores)("a store that $name fails no caller", async ({ store, told }) => {
+      const fetch = numbered();
+      const { auth, clock, events } = recordedAuth({ credential, fetch, store });
+      expect((await clock.through(auth.getAccessToken())).value).toBe("token-1");
+      expect((await auth.getAccessToken()).value).toBe("token-1");
+      await clock.pass(10_000);
+      const failure = events.find(({ type }) => type === "store_failed");
+      expect(failure).toEqual(told && expect.objectContaining(told));
+      expect(JSON.stringify(events)).not.toContain("password");
+      expect(fetch.calls).toHaveLength(1);
+    });
+  },
+);
 
 describe("an identity does not get another's token from the store", () => {
   const base = { baseUrl, tenantId, credential: plugin() };
@@ -152,7 +172,10 @@ describe("an identity does not get another's token from the store", () => {
     { name: "another base URL", options: { ...base, baseUrl: "https://other.example" } },
     { name: "another prefix", options: { ...base, baseUrl: `${baseUrl}/prefix` } },
     { name: "another client", options: { ...base, credential: plugin({ clientId: "other" }) } },
-    { name: "the other variant", options: { ...base, credential: account({ clientId: "reporter-plugin" }) } },
+    {
+      name: "the other variant",
+      options: { ...base, credential: account({ clientId: "reporter-plugin" }) },
+    },
   ];
   test.each(others)("$name", async ({ options }) => {
     const store = memoryStore();
@@ -167,7 +190,12 @@ describe("an identity does not get another's token from the store", () => {
     const fetch = numbered();
     await createAuth({ ...base, fetch, store }).getAccessToken();
     await settle();
-    const token = await createAuth({ ...base, baseUrl: `${baseUrl}/`, fetch, store }).getAccessToken();
+    const token = await createAuth({
+      ...base,
+      baseUrl: `${baseUrl}/`,
+      fetch,
+      store,
+    }).getAccessToken();
     expect(token.value).toBe("token-1");
   });
 });
@@ -180,9 +208,11 @@ describe("processes with one store", () => {
     const clock = steppedClock();
     const store = memoryStore({ clock });
     const fetch = scriptedFetch(script);
-    const start = (options: object = {}) => recordedAuth({ credential, fetch, store, clock, ...options });
+    const start = (options: object = {}) =>
+      recordedAuth({ credential, fetch, store, clock, ...options });
     const auths = Array.from({ length: size }, () => start().auth);
-    const tokens = () => Promise.all(auths.map(async (auth: Auth) => (await auth.getAccessToken()).value));
+    const tokens = () =>
+      Promise.all(auths.map(async (auth: Auth) => (await auth.getAccessToken()).value));
     return { clock, store, fetch, start, auths, tokens };
   }
 
@@ -245,7 +275,9 @@ describe("processes with one store", () => {
 
   test("all stop after one of them met a 429, and the next refusal is the next step of the schedule", async () => {
     const limited = () => new Response("", { status: 429 });
-    const { clock, fetch, start } = fleet(0, (_call, index) => (index < 2 ? limited() : tokenAnswer()));
+    const { clock, fetch, start } = fleet(0, (_call, index) =>
+      index < 2 ? limited() : tokenAnswer(),
+    );
     const wait = async () => {
       const error = await rejectionOf(start({ retryDeadlineMs: 0 }).auth.getAccessToken());
       expect(error).toMatchObject({ code: "rate_limited" });
@@ -272,10 +304,13 @@ describe("processes with one store", () => {
     expect((await late.auth.getAccessToken()).value).toBe("old");
   });
 
-  const refusal = () => Response.json({ error: "invalid_client", error_description: "no" }, { status: 401 });
+  const refusal = () =>
+    Response.json({ error: "invalid_client", error_description: "no" }, { status: 401 });
 
   test("all stop after a wrong secret was refused to one of them, until the secret is another", async () => {
-    const { clock, fetch, start } = fleet(0, (_call, index) => (index < 2 ? refusal() : tokenAnswer()));
+    const { clock, fetch, start } = fleet(0, (_call, index) =>
+      index < 2 ? refusal() : tokenAnswer(),
+    );
     const refused = async () => {
       const error = await rejectionOf(start().auth.getAccessToken());
       expect(error).toMatchObject({
@@ -303,18 +338,25 @@ describe("processes with one store", () => {
       variant: "B" as const,
       answer: () => new Response("<html>", { status: 403 }),
     },
-    { name: "an assertion, by a server whose clock is not known", variant: "A" as const, answer: refusal },
-  ])("do not stop for what may be meant for one of them alone: $name", async ({ variant, answer }) => {
-    const good = () => tokenAnswer();
-    const { fetch, start } = fleet(
-      0,
-      (_call, index) => (index < 1 ? answer() : good()),
-      credentialOf(variant),
-    );
-    await rejectionOf(start().auth.getAccessToken());
-    expect((await start().auth.getAccessToken()).value).toBeTruthy();
-    expect(fetch.calls).toHaveLength(2);
-  });
+    {
+      name: "an assertion, by a server whose clock is not known",
+      variant: "A" as const,
+      answer: refusal,
+    },
+  ])(
+    "do not stop for what may be meant for one of them alone: $name",
+    async ({ variant, answer }) => {
+      const good = () => tokenAnswer();
+      const { fetch, start } = fleet(
+        0,
+        (_call, index) => (index < 1 ? answer() : good()),
+        credentialOf(variant),
+      );
+      await rejectionOf(start().auth.getAccessToken());
+      expect((await start().auth.getAccessToken()).value).toBeTruthy();
+      expect(fetch.calls).toHaveLength(2);
+    },
+  );
 
   test("with two wrong secrets stop for each of them", async () => {
     const { fetch, start } = fleet(0, refusal);
@@ -332,7 +374,10 @@ describe("processes with one store", () => {
       );
       await rejectionOf(start({ retryDeadlineMs: 0 }).auth.getAccessToken());
       clock.advance(2_500);
-      const other = start({ clock: { ...clock, now: () => clock.now() - apartMs }, retryDeadlineMs: 0 });
+      const other = start({
+        clock: { ...clock, now: () => clock.now() - apartMs },
+        retryDeadlineMs: 0,
+      });
       const error = await other.auth.getAccessToken().catch((reason) => reason);
       const waitMs = error.retryAt === undefined ? 0 : error.retryAt - (clock.now() - apartMs);
       expect(waitMs).toBeLessThanOrEqual(2_500);
@@ -378,7 +423,9 @@ describe("processes with one store", () => {
   });
 
   test("serve no token that expired while it was stored, but ask once more", async () => {
-    const { clock, store, fetch, start } = fleet(0, (_call, index) => tokenAnswer(`token-${index + 1}`, 60));
+    const { clock, store, fetch, start } = fleet(0, (_call, index) =>
+      tokenAnswer(`token-${index + 1}`, 60),
+    );
     /** The process is suspended in its first two writes. */
     let writes = 0;
     const slow: TokenStore = {
@@ -419,7 +466,11 @@ describe("processes with one store", () => {
     const start = async (ownSeconds: number) => {
       const now = () => clock.now() + ownSeconds * 1_000;
       const fetch = scriptedFetch(({ url, init }) => emulator.fetch(url, init));
-      const options = { baseUrl: "http://service.localhost", tenantId: "acme", credential: plugin() };
+      const options = {
+        baseUrl: "http://service.localhost",
+        tenantId: "acme",
+        credential: plugin(),
+      };
       const auth = createAuth({ ...options, fetch, store, clock: { ...clock, now } });
       await auth.getAccessToken();
       return fetch.calls.length;
@@ -439,7 +490,8 @@ describe("processes with one store", () => {
     const tenants = ["acme", "globex"];
     const processes = [1, 2].map(() => {
       const events: string[] = [];
-      const onEvent = ({ type }: { type: string }) => type.startsWith("store_") && events.push(type);
+      const onEvent = ({ type }: { type: string }) =>
+        type.startsWith("store_") && events.push(type);
       const connector = createConnector({
         credentials: [account()],
         fetch,

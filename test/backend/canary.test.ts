@@ -63,13 +63,22 @@ function backendOf(cookie: boolean): Backend {
 
 const tokens = (revo: object = {}) =>
   Response.json({
-    ...{ access_token: accessToken, refresh_token: refreshToken, token_type: "Bearer", expires_in: 3_600 },
+    ...{
+      access_token: accessToken,
+      refresh_token: refreshToken,
+      token_type: "Bearer",
+      expires_in: 3_600,
+    },
     revo,
   });
 
 async function keep(answer: Response): Promise<Response> {
   const copy = answer.clone();
-  outputs.push(JSON.stringify([...copy.headers]), await copy.text(), inspect(answer, { depth: 10 }));
+  outputs.push(
+    JSON.stringify([...copy.headers]),
+    await copy.text(),
+    inspect(answer, { depth: 10 }),
+  );
   return answer;
 }
 
@@ -90,7 +99,10 @@ function planted(): string[] {
 }
 
 function expectNone(backend: Backend): void {
-  const settings = [inspect(backend, { showHidden: true, depth: 10 }), JSON.stringify(backend) ?? ""];
+  const settings = [
+    inspect(backend, { showHidden: true, depth: 10 }),
+    JSON.stringify(backend) ?? "",
+  ];
   const text = [...outputs, ...settings, ...events.map((event) => shown(event))].join("\n");
   for (const secret of planted())
     expect(text.includes(secret), `${secret.slice(0, 25)}… is visible`).toBe(false);
@@ -110,12 +122,16 @@ async function everything(backend: Backend): Promise<void> {
   const launched = await keep(await browser.post("/auth/launch", launchBody));
   await keep(await browser.post("/auth/launch", launchBody));
   await keep(await browser.post("/auth/launch", { ...launchBody, code: `${code}\n` }));
-  await keep(await browser.post("/auth/launch", { ...launchBody, hostOrigin: `https://${code}.example` }));
+  await keep(
+    await browser.post("/auth/launch", { ...launchBody, hostOrigin: `https://${code}.example` }),
+  );
   const begun = await keep(await browser.get("/auth/login?return_to=/page"));
   const state = new URL(begun.headers.get("location") ?? "").searchParams.get("state") ?? "";
   for (const accept of ["text/html", "application/json"]) {
     await keep(await browser.get(`/auth/callback?code=${code}&state=wrong`, { accept }));
-    await keep(await browser.get(`/auth/callback?code=${code}&error=${code}&state=${state}`, { accept }));
+    await keep(
+      await browser.get(`/auth/callback?code=${code}&error=${code}&state=${state}`, { accept }),
+    );
     const stranger = new TestBrowser(backend, OWN);
     await keep(await stranger.get(`/auth/callback?code=${code}&state=${state}`, { accept }));
     await keep(await browser.get(`/auth/login?return_to=https://${code}.example`, { accept }));
@@ -148,13 +164,20 @@ const services: { name: string; answer: (body: string) => Response | Promise<Res
     name: `that echoes with ${status}`,
     answer: (body: string) =>
       Response.json(
-        { error: body, error_description: body, access_token: [body], refresh_token: body, [body]: body },
+        {
+          error: body,
+          error_description: body,
+          access_token: [body],
+          refresh_token: body,
+          [body]: body,
+        },
         { status, headers: { "x-echo": encodeURIComponent(body) } },
       ),
   })),
   {
     name: "that echoes beside a known error",
-    answer: (body) => Response.json({ error: "invalid_grant", error_description: body }, { status: 400 }),
+    answer: (body) =>
+      Response.json({ error: "invalid_grant", error_description: body }, { status: 400 }),
   },
   { name: "that echoes in a page", answer: (body) => new Response(`<p>${body}`, { status: 200 }) },
   {
@@ -164,7 +187,8 @@ const services: { name: string; answer: (body: string) => Response | Promise<Res
   },
   {
     name: "that breaks off with an echo in the fault",
-    answer: (body) => Promise.reject(Object.assign(new Error(body), { body, cause: new Error(body) })),
+    answer: (body) =>
+      Promise.reject(Object.assign(new Error(body), { body, cause: new Error(body) })),
   },
 ];
 

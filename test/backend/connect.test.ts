@@ -100,7 +100,10 @@ describe("connect", () => {
     });
     const sessions: (string | undefined)[] = [];
     for (const userId of ["ada", "grace"]) {
-      const answer = await new TestBrowser(backend, OWN).post("/auth/launch", parts.launchBody(userId));
+      const answer = await new TestBrowser(backend, OWN).post(
+        "/auth/launch",
+        parts.launchBody(userId),
+      );
       sessions.push(((await answer.json()) as SessionAnswer).session);
     }
     for (const session of [...sessions, ...sessions])
@@ -156,7 +159,9 @@ describe("session", () => {
       states.push(info.stateKey);
     }
     expect(states[0]).toBe(states[1]);
-    const logins = await Promise.all([1, 2].map(() => loggedIn(parts, new TestBrowser(parts.backend, OWN))));
+    const logins = await Promise.all(
+      [1, 2].map(() => loggedIn(parts, new TestBrowser(parts.backend, OWN))),
+    );
     for (const request of logins) states.push((await parts.backend.session(request)).stateKey);
     // Without an operator the key belongs to the session, and does not change.
     expect(new Set(states).size).toBe(3);
@@ -177,9 +182,15 @@ describe("session", () => {
       const revo = userId === undefined ? {} : { user: { userId } };
       const backend = createBackend({
         deployments: [{ baseUrl, tenantId, hostOrigin: HOST, launch: launchCredential() }],
-        fetch: async () => Response.json({ access_token: "t", token_type: "Bearer", expires_in: 60, revo }),
+        fetch: async () =>
+          Response.json({ access_token: "t", token_type: "Bearer", expires_in: 60, revo }),
       });
-      const body = { code: `code-${index}`, codeVerifier: "v".repeat(43), tenantId, hostOrigin: HOST };
+      const body = {
+        code: `code-${index}`,
+        codeVerifier: "v".repeat(43),
+        tenantId,
+        hostOrigin: HOST,
+      };
       const answer = await new TestBrowser(backend, OWN).post("/auth/launch", body);
       const { session } = (await answer.json()) as SessionAnswer;
       keys.push((await backend.session(requestOf(session))).stateKey);
@@ -202,10 +213,25 @@ describe("answer", () => {
     ["session_expired", new SessionError("session_expired", "x"), 401, "session_expired"],
     ["origin_refused", new SessionError("origin_refused", "x"), 403, "origin_refused"],
     ["csrf_refused", new SessionError("csrf_refused", "x"), 403, "csrf_refused"],
-    ["a launch that is over", new RelaunchRequiredError("launch_expired", secret), 401, "relaunch_required"],
-    ["a login that is over", new LoginRequiredError("login_expired", secret), 401, "login_required"],
+    [
+      "a launch that is over",
+      new RelaunchRequiredError("launch_expired", secret),
+      401,
+      "relaunch_required",
+    ],
+    [
+      "a login that is over",
+      new LoginRequiredError("login_expired", secret),
+      401,
+      "login_required",
+    ],
     ["a rate limit", new RateLimitedError(secret, { retryAt: START + 2_500 }), 503, "rate_limited"],
-    ["a refused token", new TokenRequestError(secret, { variant: "A", status: 400 }), 502, "exchange_failed"],
+    [
+      "a refused token",
+      new TokenRequestError(secret, { variant: "A", status: 400 }),
+      502,
+      "exchange_failed",
+    ],
     ["an odd answer", odd, 502, "exchange_failed"],
     [
       "a network fault",
@@ -225,15 +251,18 @@ describe("answer", () => {
     ["a thrown text", secret, 500, "backend_failed"],
     ["a thrown undefined", undefined, 500, "backend_failed"],
   ];
-  test.each(cases)("to %s has its status and code, and does not quote it", async (_, error, status, code) => {
-    told.length = 0;
-    const answer = backend.answer(error);
-    const text = await answer.text();
-    expect([answer.status, JSON.parse(text).error]).toEqual([status, code]);
-    expect(text + JSON.stringify([...answer.headers])).not.toContain(secret);
-    expect(answer.headers.get("cache-control")).toBe("no-store");
-    expect(told).toEqual(isSessionError(error) ? [] : [error]);
-  });
+  test.each(cases)(
+    "to %s has its status and code, and does not quote it",
+    async (_, error, status, code) => {
+      told.length = 0;
+      const answer = backend.answer(error);
+      const text = await answer.text();
+      expect([answer.status, JSON.parse(text).error]).toEqual([status, code]);
+      expect(text + JSON.stringify([...answer.headers])).not.toContain(secret);
+      expect(answer.headers.get("cache-control")).toBe("no-store");
+      expect(told).toEqual(isSessionError(error) ? [] : [error]);
+    },
+  );
 
   test("to a rate limit has a Retry-After header", () => {
     const own = createBackend({ deployments: [launching()], clock: { now }, onError: () => {} });
@@ -296,7 +325,10 @@ function refusing(options: { readonly fetch?: Fetch } = {}, status = 401): Refus
 
 const launched = async (parts: Rig): Promise<Request> => requestOf((await parts.launch()).session);
 
-async function answered({ backend }: Rig, request: Request): Promise<[number, Record<string, string>]> {
+async function answered(
+  { backend }: Rig,
+  request: Request,
+): Promise<[number, Record<string, string>]> {
   const called = backend.connect(request).then((service) => service.call("listDevices"));
   const { ok, error } = await called.catch((thrown: unknown) => ({ ok: false, error: thrown }));
   if (ok) return [200, {}];
@@ -305,22 +337,29 @@ async function answered({ backend }: Rig, request: Request): Promise<[number, Re
 }
 
 describe("a launch whose token the service no longer accepts", () => {
-  test.each([401, 419])("asks for a relaunch at the first %d, and ends in every process", async (status) => {
-    const parts = refusing({}, status);
-    const request = await launched(parts);
-    expect((await answered(parts, request))[0]).toBe(200);
-    parts.refused.calls = true;
-    parts.clock.advance(old);
-    expect(await answered(parts, request)).toEqual([
-      401,
-      { error: "relaunch_required", reason: "launch_expired", message: expect.any(String) },
-    ]);
-    for (const backend of [parts.backend, parts.another()]) {
-      const error = await rejectionOf(backend.connect(request).then((one) => one.call("listDevices")));
-      expect(backend.answer(error).status).toBe(401);
-    }
-    expect(await rejectionOf(parts.another().session(request))).toMatchObject({ code: "session_unknown" });
-  });
+  test.each([401, 419])(
+    "asks for a relaunch at the first %d, and ends in every process",
+    async (status) => {
+      const parts = refusing({}, status);
+      const request = await launched(parts);
+      expect((await answered(parts, request))[0]).toBe(200);
+      parts.refused.calls = true;
+      parts.clock.advance(old);
+      expect(await answered(parts, request)).toEqual([
+        401,
+        { error: "relaunch_required", reason: "launch_expired", message: expect.any(String) },
+      ]);
+      for (const backend of [parts.backend, parts.another()]) {
+        const error = await rejectionOf(
+          backend.connect(request).then((one) => one.call("listDevices")),
+        );
+        expect(backend.answer(error).status).toBe(401);
+      }
+      expect(await rejectionOf(parts.another().session(request))).toMatchObject({
+        code: "session_unknown",
+      });
+    },
+  );
 
   test("survives a 401 on a token of at most 30 s, because the route may only need another token", async () => {
     const parts = refusing();
@@ -358,7 +397,10 @@ describe("a login whose token the service no longer accepts", () => {
     Object.assign(parts.refused, { calls: true, refresh: true });
     parts.clock.advance(old);
     for (const reason of ["login_refused", "login_refused"])
-      expect(await answered(parts, request)).toMatchObject([401, { error: "login_required", reason }]);
+      expect(await answered(parts, request)).toMatchObject([
+        401,
+        { error: "login_required", reason },
+      ]);
   });
 
   test("is renewed by its refresh token, and survives a second 401", async () => {
@@ -383,7 +425,9 @@ describe("a login whose token the service no longer accepts", () => {
       401,
       { error: "login_required", reason: "login_expired" },
     ]);
-    expect(await rejectionOf(parts.another().connect(request))).toMatchObject({ code: "login_expired" });
+    expect(await rejectionOf(parts.another().connect(request))).toMatchObject({
+      code: "login_expired",
+    });
   });
 });
 
@@ -418,7 +462,8 @@ describe("a page that comes back with a session in a cookie", () => {
   });
 
   test("receives its session while the token endpoint cannot be reached", async () => {
-    const away = () => Promise.reject(Object.assign(new TypeError("away"), { code: "ECONNREFUSED" }));
+    const away = () =>
+      Promise.reject(Object.assign(new TypeError("away"), { code: "ECONNREFUSED" }));
     let isDown = false;
     const parts: Rig = rig({
       ...cookie,

@@ -23,7 +23,11 @@ let packed: Packed;
 /** Runs a block of the page as a module that finds the packed package. */
 async function importBlock<Module>(name: string, text: string): Promise<Module> {
   const tsconfigRaw = { compilerOptions: { experimentalDecorators: true } };
-  const { code } = await transform(blockWith("ts", text), { loader: "ts", format: "esm", tsconfigRaw });
+  const { code } = await transform(blockWith("ts", text), {
+    loader: "ts",
+    format: "esm",
+    tsconfigRaw,
+  });
   const file = join(folder, `${name}.mjs`);
   writeFileSync(file, code);
   return import(pathToFileURL(file).href);
@@ -45,7 +49,9 @@ function packedBackend(): { backend: Backend; parts: Rig } {
   const { createBackend, userInterfacePlugin } = packed;
   const privateKey = pkcs8(rsaKey());
   const launch = userInterfacePlugin({ clientId: "planner", privateKey, keyId: "key-1" });
-  const deployments = [{ tenantId: "acme", baseUrl: parts.emulator.publicUrl, hostOrigin: HOST, launch }];
+  const deployments = [
+    { tenantId: "acme", baseUrl: parts.emulator.publicUrl, hostOrigin: HOST, launch },
+  ];
   const { emulator, clock } = parts;
   const backend = createBackend({ deployments, fetch: emulator.fetch, clock, onError: () => {} });
   return { backend, parts };
@@ -122,7 +128,11 @@ describe.each(frameworks)("with $name", ({ serve }) => {
     onTestFinished(async () => void (await close()));
     const headers = { "content-type": "application/json", origin: url };
     const post = (path: string, body: unknown, more: Record<string, string> = {}) =>
-      fetch(url + path, { method: "POST", headers: { ...headers, ...more }, body: JSON.stringify(body) });
+      fetch(url + path, {
+        method: "POST",
+        headers: { ...headers, ...more },
+        body: JSON.stringify(body),
+      });
 
     const refused = await fetch(`${url}/api/devices`);
     expect([refused.status, await refused.json()]).toEqual([
@@ -132,7 +142,10 @@ describe.each(frameworks)("with $name", ({ serve }) => {
     const invalid = await post("/auth/launch", { code: "made up" });
     expect([invalid.status, await invalid.json()]).toEqual([
       400,
-      expect.objectContaining({ error: "request_invalid", message: expect.stringMatching(/codeVerifier/) }),
+      expect.objectContaining({
+        error: "request_invalid",
+        message: expect.stringMatching(/codeVerifier/),
+      }),
     ]);
     const launched = await post("/auth/launch", parts.launchBody());
     const { session, operator } = (await launched.json()) as SessionAnswer;
@@ -156,7 +169,11 @@ test("a body that Fastify's parser has read, and that was not handed over, is re
   });
   const url = await app.listen({ port: 0, host: "127.0.0.1" });
   const headers = { "content-type": "application/json", origin: url };
-  const answer = await fetch(`${url}/auth/launch`, { method: "POST", headers, body: '{"code":"c"}' });
+  const answer = await fetch(`${url}/auth/launch`, {
+    method: "POST",
+    headers,
+    body: '{"code":"c"}',
+  });
   expect([answer.status, await answer.json()]).toEqual([
     500,
     expect.objectContaining({ error: "backend_failed" }),

@@ -34,7 +34,10 @@ function watched() {
       return inner.delete(key);
     },
   });
-  return { wrapStore, held: () => [...held].filter((key) => /\["grant"|:session:|:login:/.test(key)) };
+  return {
+    wrapStore,
+    held: () => [...held].filter((key) => /\["grant"|:session:|:login:/.test(key)),
+  };
 }
 
 describe("identify", () => {
@@ -62,13 +65,24 @@ describe("identify", () => {
     const sent: { origin: string; bearer: string | null }[] = [];
     const parts: Rig = rig({
       fetch: (url, init) => {
-        sent.push({ origin: new URL(url).origin, bearer: new Headers(init?.headers).get("authorization") });
-        return url.startsWith(SERVICE) ? parts.emulator.fetch(url, init) : Promise.resolve(Response.json({}));
+        sent.push({
+          origin: new URL(url).origin,
+          bearer: new Headers(init?.headers).get("authorization"),
+        });
+        return url.startsWith(SERVICE)
+          ? parts.emulator.fetch(url, init)
+          : Promise.resolve(Response.json({}));
       },
       identify: async (service) => {
-        expect([service.variant, service.baseUrl, service.tenantId]).toEqual(["B", SERVICE, "acme"]);
+        expect([service.variant, service.baseUrl, service.tenantId]).toEqual([
+          "B",
+          SERVICE,
+          "acme",
+        ]);
         const [device] = unwrap(await service.call("listDevices")) as { name: string }[];
-        const elsewhere = await service.fetch("https://other.example/v1/me").catch((error) => error);
+        const elsewhere = await service
+          .fetch("https://other.example/v1/me")
+          .catch((error) => error);
         expect(elsewhere).toMatchObject({ code: "option_invalid" });
         return { userId: `owner of ${device?.name}` };
       },
@@ -85,14 +99,20 @@ describe("identify", () => {
   });
 
   test("may return null for a name that the person does not have", async () => {
-    const parts = rig({ identify: async () => ({ userId: "7", firstname: null, lastname: "Doe" }) });
+    const parts = rig({
+      identify: async () => ({ userId: "7", firstname: null, lastname: "Doe" }),
+    });
     expect((await parts.loggedIn()).operator).toEqual({ userId: "7", lastname: "Doe" });
   });
 
   const never = () => new Promise<never>(() => {});
   const returning = (value: unknown) => (async () => value) as unknown as Identify;
   const failures: { name: string; identify: Identify; says: RegExp }[] = [
-    { name: "rejects", identify: () => Promise.reject(new Error("no such route")), says: /no such route/ },
+    {
+      name: "rejects",
+      identify: () => Promise.reject(new Error("no such route")),
+      says: /no such route/,
+    },
     {
       name: "throws",
       identify: () => {
@@ -105,17 +125,30 @@ describe("identify", () => {
     { name: "returns null", identify: returning(null), says: /identify must return/ },
     { name: "returns no userId", identify: returning({ firstname: "Ada" }), says: /userId/ },
     { name: "returns an empty userId", identify: returning({ userId: "" }), says: /userId/ },
-    { name: "returns a number as userId", identify: returning({ userId: 7 }), says: /String\(id\)/ },
-    { name: "returns a huge userId", identify: returning({ userId: "7".repeat(257) }), says: /userId/ },
+    {
+      name: "returns a number as userId",
+      identify: returning({ userId: 7 }),
+      says: /String\(id\)/,
+    },
+    {
+      name: "returns a huge userId",
+      identify: returning({ userId: "7".repeat(257) }),
+      says: /userId/,
+    },
     {
       name: "returns a name that is an object",
       identify: returning({ ...grace, lastname: {} }),
       says: /lastname/,
     },
-    { name: "returns an unknown member", identify: returning({ ...grace, email: "g@x" }), says: /"email"/ },
+    {
+      name: "returns an unknown member",
+      identify: returning({ ...grace, email: "g@x" }),
+      says: /"email"/,
+    },
     {
       name: "rejects with the error of a call",
-      identify: async (service) => unwrap(await service.call("noSuchOperation" as "listDevices")) as never,
+      identify: async (service) =>
+        unwrap(await service.call("noSuchOperation" as "listDevices")) as never,
       says: /noSuchOperation/,
     },
   ];
@@ -221,7 +254,11 @@ describe("with identify", () => {
   test("a person who logs in has another stateKey than the operator of a launch with that id", async () => {
     const parts = rig({ identify: async () => ({ userId: "ada" }) });
     const keys: string[] = [];
-    for (const { session } of [await parts.loggedIn(), await parts.loggedIn(), await parts.launch()]) {
+    for (const { session } of [
+      await parts.loggedIn(),
+      await parts.loggedIn(),
+      await parts.launch(),
+    ]) {
       const request = parts.browser.request("GET", "/x", { headers: bearer(session) });
       keys.push((await parts.backend.session(request)).stateKey);
     }
@@ -240,10 +277,15 @@ describe("with identify", () => {
       fetch: (url, init) => parts.emulator.fetch(url, init),
     });
     for (const [name, value] of parts.browser.cookies) newer.browser.cookies.set(name, value);
-    const fetched = (await (await newer.browser.post("/auth/session")).json()) as { session: string };
+    const fetched = (await (await newer.browser.post("/auth/session")).json()) as {
+      session: string;
+    };
     for (const one of [session, fetched.session]) {
       const me = await newer.browser.get("/auth/me", bearer(one));
-      expect([me.status, await me.json()]).toEqual([200, expect.not.objectContaining({ operator: grace })]);
+      expect([me.status, await me.json()]).toEqual([
+        200,
+        expect.not.objectContaining({ operator: grace }),
+      ]);
       expect(await refusalOf(everywhere(newer, one))).toBe("409 person_unknown");
     }
     expect(identify).not.toHaveBeenCalled();

@@ -79,7 +79,9 @@ describe("a launch", () => {
       const refusal = await refusalOf(browser.post("/auth/launch", { ...launched, ...other }));
       expect(refusal, JSON.stringify(other)).toBe("401 relaunch_required");
     }
-    expect(told[0]?.error).toMatchObject({ message: expect.stringContaining("https://evil.example") });
+    expect(told[0]?.error).toMatchObject({
+      message: expect.stringContaining("https://evil.example"),
+    });
     expect([told.length, tokenRequests()]).toEqual([others.length, 0]);
     expect((await browser.post("/auth/launch", launched)).status).toBe(200);
   });
@@ -91,7 +93,11 @@ describe("a launch", () => {
       return Response.json({ error: "invalid_grant" }, { status: 400 });
     };
     const of = (name: string, tenantId: string) => ({
-      ...{ tenantId, baseUrl: `https://${name}.example`, hostOrigin: `https://host.${name}.example` },
+      ...{
+        tenantId,
+        baseUrl: `https://${name}.example`,
+        hostOrigin: `https://host.${name}.example`,
+      },
       launch: launchCredential(),
     });
     const backend = createBackend({
@@ -100,7 +106,12 @@ describe("a launch", () => {
     });
     const browser = new TestBrowser(backend, OWN);
     const ask = (hostOrigin: string, tenantId: string) =>
-      browser.post("/auth/launch", { ...body, hostOrigin, tenantId, baseUrl: "https://evil.example" });
+      browser.post("/auth/launch", {
+        ...body,
+        hostOrigin,
+        tenantId,
+        baseUrl: "https://evil.example",
+      });
     await ask("https://host.two.example", "acme");
     await ask("https://host.one.example", "acme");
     await ask("https://host.two.example", "umbrella");
@@ -125,7 +136,9 @@ describe("a launch", () => {
     ];
     for (const given of lookups) {
       const { browser, launchBody, tokenRequests } = rig({ deployments: async () => given });
-      expect(await errorOf(await browser.post("/auth/launch", launchBody()))).toBe("relaunch_required");
+      expect(await errorOf(await browser.post("/auth/launch", launchBody()))).toBe(
+        "relaunch_required",
+      );
       expect(tokenRequests()).toBe(0);
     }
     const queries: unknown[] = [];
@@ -138,7 +151,11 @@ describe("a launch", () => {
     await launch();
     expect(queries[0]).toEqual({ purpose: "launch", tenantId: "acme", hostOrigin: HOST });
     const asked = queries.length;
-    for (const wrong of [{ hostOrigin: "__proto__" }, { hostOrigin: `${HOST}/path` }, { tenantId: ".." }]) {
+    for (const wrong of [
+      { hostOrigin: "__proto__" },
+      { hostOrigin: `${HOST}/path` },
+      { tenantId: ".." },
+    ]) {
       const refusal = await refusalOf(browser.post("/auth/launch", { ...launchBody(), ...wrong }));
       expect(refusal).toBe("401 relaunch_required");
     }
@@ -153,7 +170,9 @@ describe("a code", () => {
       browser.post("/auth/launch", { ...body, hostOrigin: HOST, tenantId: "acme" }),
     );
     expect(refusal).toBe("503 service_unreachable");
-    expect(String(told[0]?.error)).toContain("The function deployments did not answer within 20 ms");
+    expect(String(told[0]?.error)).toContain(
+      "The function deployments did not answer within 20 ms",
+    );
   });
 
   test("that is posted several times is sent once, and otherwise asks for a relaunch", async () => {
@@ -214,7 +233,9 @@ describe("a code", () => {
     });
     await browser.post("/auth/launch", launchBody());
     // The first 429 spends its code, which was sent.
-    expect(await errorOf(await browser.post("/auth/launch", launchBody()))).toBe("relaunch_required");
+    expect(await errorOf(await browser.post("/auth/launch", launchBody()))).toBe(
+      "relaunch_required",
+    );
     const launched = launchBody();
     const closed = await browser.post("/auth/launch", launched);
     expect([closed.status, await errorOf(closed)]).toEqual([503, "rate_limited"]);

@@ -1,7 +1,13 @@
 // GET login, GET callback and POST session make a session from a login, and refuse everything else.
 import { describe, expect, test } from "vitest";
 import type { BackendEvent } from "../../src/backend/index.js";
-import { apiClient, isConfigurationError, memoryStore, type TokenStore, unwrap } from "../../src/index.js";
+import {
+  apiClient,
+  isConfigurationError,
+  memoryStore,
+  type TokenStore,
+  unwrap,
+} from "../../src/index.js";
 import { latch } from "../people/person.js";
 import { rejectionOf } from "../support/wait.js";
 import {
@@ -101,7 +107,11 @@ describe("a login", () => {
   type Task = () => Promise<unknown>;
   test.each([
     { name: "is never free", lock: never, answer: [503, "store_unavailable"] },
-    { name: "is never reported as released", lock: (task: Task) => task().then(never), answer: [200, "B"] },
+    {
+      name: "is never reported as released",
+      lock: (task: Task) => task().then(never),
+      answer: [200, "B"],
+    },
     {
       name: "cannot be released",
       lock: (task: Task) => task().then(() => Promise.reject(new Error("down"))),
@@ -156,13 +166,15 @@ describe("a login", () => {
       [first, "/one?bivariant_login=1"],
     ] as const)
       expect((await browser.get(url.href)).headers.get("location")).toBe(OWN + page);
-    for (const login of ["1", "2"]) expect((await browser.post("/auth/session", { login })).status).toBe(200);
+    for (const login of ["1", "2"])
+      expect((await browser.post("/auth/session", { login })).status).toBe(200);
     expect(loginCookies(browser)).toEqual([]);
   });
 
   test("gives two sessions to two pages that ask at once and do not say which they mean", async () => {
     const parts = rig();
-    for (const url of [await started(parts), await started(parts)]) await parts.browser.get(url.href);
+    for (const url of [await started(parts), await started(parts)])
+      await parts.browser.get(url.href);
     const answers = await Promise.all([1, 2, 3].map(() => parts.browser.post("/auth/session")));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 204]);
   });
@@ -186,7 +198,8 @@ describe("a login", () => {
     for (let tab = 0; tab < 6; tab++) urls.push(await started(parts, { returnTo: `/${tab}` }));
     expect(loginCookies(parts.browser)).toHaveLength(5);
     const locations: (string | null)[] = [];
-    for (const url of urls) locations.push((await parts.browser.get(url.href)).headers.get("location"));
+    for (const url of urls)
+      locations.push((await parts.browser.get(url.href)).headers.get("location"));
     expect(locations).toEqual([
       `${OWN}/5#login_error=state_mismatch`,
       ...[1, 2, 3, 4, 5].map((tab) => `${OWN}/${tab}`),
@@ -236,7 +249,10 @@ describe("a login", () => {
 
     test.each([
       { name: "with an unknown mark", body: { login: "of-nothing" } },
-      { name: "with the mark of another tenant's login", body: { login: "of-acme", tenant: "umbrella" } },
+      {
+        name: "with the mark of another tenant's login",
+        body: { login: "of-acme", tenant: "umbrella" },
+      },
       { name: "without mark and tenant", body: {} },
       { name: "with an unknown tenant", body: { tenant: "evil" } },
     ])("a page $name receives no session, and the others stay", async ({ body }) => {
@@ -310,7 +326,9 @@ describe("a login", () => {
     });
     const inherited = ["__proto__", "constructor", "toString"];
     for (const tenant of [...inherited, "..", "a/b", "%00", "{tenantId}", " acme"]) {
-      const refusal = await refusalOf(browser.get(`/auth/login?tenant=${encodeURIComponent(tenant)}`));
+      const refusal = await refusalOf(
+        browser.get(`/auth/login?tenant=${encodeURIComponent(tenant)}`),
+      );
       expect(refusal, String(tenant)).toBe("404 tenant_unknown");
     }
     expect((await browser.get("/auth/login?tenant=acme")).status).toBe(302);
@@ -319,9 +337,14 @@ describe("a login", () => {
   });
 
   test("is refused where its cookie could never come back", async () => {
-    for (const redirectUri of ["https://127.0.0.1/auth/callback", "http://planner.example/auth/callback"]) {
+    for (const redirectUri of [
+      "https://127.0.0.1/auth/callback",
+      "http://planner.example/auth/callback",
+    ]) {
       const login = loginCredential({ redirectUri });
-      const { browser, told } = rig({ deployments: [{ tenantId: "acme", baseUrl: SERVICE, login }] });
+      const { browser, told } = rig({
+        deployments: [{ tenantId: "acme", baseUrl: SERVICE, login }],
+      });
       expect(await refusalOf(browser.get("/auth/login"))).toBe("404 tenant_unknown");
       expect(isConfigurationError(told[0]?.error)).toBe(true);
       expect(browser.setCookies).toEqual([]);
@@ -335,7 +358,10 @@ describe("a callback", () => {
     { name: "with a changed state", change: (query) => query.set("state", "x".repeat(43)) },
     { name: "with an empty state", change: (query) => query.set("state", "") },
     { name: "with two states", change: (query) => query.append("state", `${query.get("state")}`) },
-    { name: "with a shorter state", change: (query) => query.set("state", `${query.get("state")}`.slice(1)) },
+    {
+      name: "with a shorter state",
+      change: (query) => query.set("state", `${query.get("state")}`.slice(1)),
+    },
   ];
   test.each(faults)(
     "$name goes back to the page with an error, sends no code, and leaves the login intact",
@@ -357,31 +383,56 @@ describe("a callback", () => {
   test("that arrives ten times at once sends its code once", async () => {
     const parts = rig();
     const url = await started(parts);
-    const answers = await Promise.all(Array.from({ length: 10 }, () => parts.browser.get(url.href)));
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => parts.browser.get(url.href)),
+    );
     const ended = answers.filter(({ headers }) => headers.get("location") === `${OWN}/page`);
     expect([ended.length, parts.tokenRequests()]).toEqual([1, 1]);
   });
 
   const answers: { name: string; code: string; change: (query: URLSearchParams) => void }[] = [
-    { name: "access_denied", code: "login_denied", change: (query) => only(query, "access_denied") },
+    {
+      name: "access_denied",
+      code: "login_denied",
+      change: (query) => only(query, "access_denied"),
+    },
     { name: "server_error", code: "login_refused", change: (query) => only(query, "server_error") },
-    { name: "code and error", code: "login_denied", change: (query) => query.set("error", "access_denied") },
-    { name: "neither code nor error", code: "login_refused", change: (query) => query.delete("code") },
-    { name: "two codes", code: "login_refused", change: (query) => query.append("code", "another") },
-    { name: "a code of 5 kB", code: "login_refused", change: (query) => query.set("code", "c".repeat(5e3)) },
+    {
+      name: "code and error",
+      code: "login_denied",
+      change: (query) => query.set("error", "access_denied"),
+    },
+    {
+      name: "neither code nor error",
+      code: "login_refused",
+      change: (query) => query.delete("code"),
+    },
+    {
+      name: "two codes",
+      code: "login_refused",
+      change: (query) => query.append("code", "another"),
+    },
+    {
+      name: "a code of 5 kB",
+      code: "login_refused",
+      change: (query) => query.set("code", "c".repeat(5e3)),
+    },
   ];
-  test.each(answers)("with $name ends the login with $code, and sends no code", async ({ code, change }) => {
-    const parts = rig();
-    const url = await started(parts);
-    const answer = await parts.browser.get(changed(url, change));
-    expect(answer.headers.get("location")).toBe(`${OWN}/page#login_error=${code}`);
-    expect(parts.tokenRequests()).toBe(0);
-    expect((await parts.browser.post("/auth/session")).status).toBe(204);
-    expect((await parts.browser.get(url.href)).headers.get("location")).toContain(
-      "#login_error=state_mismatch",
-    );
-    expect(parts.tokenRequests()).toBe(0);
-  });
+  test.each(answers)(
+    "with $name ends the login with $code, and sends no code",
+    async ({ code, change }) => {
+      const parts = rig();
+      const url = await started(parts);
+      const answer = await parts.browser.get(changed(url, change));
+      expect(answer.headers.get("location")).toBe(`${OWN}/page#login_error=${code}`);
+      expect(parts.tokenRequests()).toBe(0);
+      expect((await parts.browser.post("/auth/session")).status).toBe(204);
+      expect((await parts.browser.get(url.href)).headers.get("location")).toContain(
+        "#login_error=state_mismatch",
+      );
+      expect(parts.tokenRequests()).toBe(0);
+    },
+  );
 
   test("after ten minutes goes back to its page with login_expired", async () => {
     const parts = rig();
@@ -393,20 +444,33 @@ describe("a callback", () => {
   });
 
   test.each([
-    { when: "the backend has no store, as with replicas that share nothing", store: undefined, times: 1 },
+    {
+      when: "the backend has no store, as with replicas that share nothing",
+      store: undefined,
+      times: 1,
+    },
     { when: "never if the backend has a store", store: memoryStore(), times: 0 },
-  ])("at a replica that does not know the login is answered 400, and is one event: $when", async (given) => {
-    const events: BackendEvent[] = [];
-    const parts = rig({ onEvent: (event) => void events.push(event) });
-    const unknown = () => events.filter(({ type }) => type === "login_unknown");
-    const url = await started(parts);
-    const replica = parts.another({ store: given.store });
-    expect(await refusalOf(new TestBrowser(replica, OWN).get(url.href))).toBe("400 state_mismatch");
-    expect(unknown()).toEqual([]);
-    for (let requests = 0; requests < 3; requests++)
-      expect(await refusalOf(replica(parts.browser.request("GET", url.href)))).toBe("400 state_mismatch");
-    expect(unknown()).toEqual(Array(given.times).fill({ type: "login_unknown", at: parts.clock.now() }));
-  });
+  ])(
+    "at a replica that does not know the login is answered 400, and is one event: $when",
+    async (given) => {
+      const events: BackendEvent[] = [];
+      const parts = rig({ onEvent: (event) => void events.push(event) });
+      const unknown = () => events.filter(({ type }) => type === "login_unknown");
+      const url = await started(parts);
+      const replica = parts.another({ store: given.store });
+      expect(await refusalOf(new TestBrowser(replica, OWN).get(url.href))).toBe(
+        "400 state_mismatch",
+      );
+      expect(unknown()).toEqual([]);
+      for (let requests = 0; requests < 3; requests++)
+        expect(await refusalOf(replica(parts.browser.request("GET", url.href)))).toBe(
+          "400 state_mismatch",
+        );
+      expect(unknown()).toEqual(
+        Array(given.times).fill({ type: "login_unknown", at: parts.clock.now() }),
+      );
+    },
+  );
 
   test("in a browser without the login's cookie is answered 400, with a page for people", async () => {
     const parts = rig();
@@ -414,7 +478,10 @@ describe("a callback", () => {
     const stranger = new TestBrowser(parts.backend, OWN);
     expect(await refusalOf(stranger.get(url.href))).toBe("400 state_mismatch");
     const page = await stranger.get(url.href, { accept: "text/html,*/*" });
-    expect([page.status, page.headers.get("content-type")]).toEqual([400, "text/html; charset=utf-8"]);
+    expect([page.status, page.headers.get("content-type")]).toEqual([
+      400,
+      "text/html; charset=utf-8",
+    ]);
     expect(page.headers.get("content-security-policy")).toContain("default-src 'none'");
     const text = await page.text();
     for (const secret of [...url.searchParams.values()]) expect(text).not.toContain(secret);
@@ -424,7 +491,9 @@ describe("a callback", () => {
   test("with a code that the deployment refuses reports login_refused", async () => {
     const parts = rig();
     const url = await started(parts);
-    const answer = await parts.browser.get(changed(url, (query) => query.set("code", "no-such-code")));
+    const answer = await parts.browser.get(
+      changed(url, (query) => query.set("code", "no-such-code")),
+    );
     expect(answer.headers.get("location")).toBe(`${OWN}/page#login_error=login_refused`);
     expect(parts.told).toMatchObject([{ route: "callback", code: "login_refused" }]);
   });
@@ -483,10 +552,14 @@ describe("an attack", () => {
     const [[name = "", planted = ""] = []] = loginCookies(evil);
     parts.browser.cookies.set(name, planted);
     expect((await parts.browser.get(url.href)).headers.get("location")).toBe(`${OWN}/page`);
-    expect(loginCookies(parts.browser)).toEqual([[expect.not.stringMatching(name), expect.any(String)]]);
+    expect(loginCookies(parts.browser)).toEqual([
+      [expect.not.stringMatching(name), expect.any(String)],
+    ]);
     expect((await evil.post("/auth/session")).status).toBe(204);
     // The copy of the cookie that the attacker kept completes nothing.
-    expect((await evil.get(url.href)).headers.get("location")).toContain("#login_error=login_refused");
+    expect((await evil.get(url.href)).headers.get("location")).toContain(
+      "#login_error=login_refused",
+    );
     expect((await evil.post("/auth/session")).status).toBe(204);
     expect((await parts.browser.post("/auth/session")).status).toBe(200);
   });
@@ -497,7 +570,13 @@ describe("an attack", () => {
       if (operation === "get" && key.includes(":login:")) reads++;
     });
     const parts = rig({ wrapStore });
-    const made = ["x".repeat(43), "short", "", "x".repeat(5_000), ...Array(50).fill("y".repeat(43))];
+    const made = [
+      "x".repeat(43),
+      "short",
+      "",
+      "x".repeat(5_000),
+      ...Array(50).fill("y".repeat(43)),
+    ];
     for (const [at, value] of made.entries())
       parts.browser.cookies.set(`__Host-bivariant-login-${String(at).padStart(8, "0")}`, value);
     const url = await started(parts);
@@ -530,11 +609,16 @@ describe("return_to", () => {
     { name: "the backend's own routes", value: "/auth/login?return_to=/" },
     { name: "the backend's own routes by dots", value: "/x/../auth/callback" },
     { name: "an address of more than 2 kB", value: `/${"x".repeat(2_048 - OWN.length)}` },
-    { name: "an address that is longer than 2 kB once it is encoded", value: `/?q=${"語".repeat(300)}` },
+    {
+      name: "an address that is longer than 2 kB once it is encoded",
+      value: `/?q=${"語".repeat(300)}`,
+    },
   ];
   test.each(refused)("$name is refused with 400, and no login starts", async ({ value }) => {
     const { browser } = rig();
-    const refusal = await refusalOf(browser.get(`/auth/login?return_to=${encodeURIComponent(value)}`));
+    const refusal = await refusalOf(
+      browser.get(`/auth/login?return_to=${encodeURIComponent(value)}`),
+    );
     expect(refusal).toBe("400 return_to_refused");
     expect(browser.setCookies).toEqual([]);
   });
@@ -546,17 +630,24 @@ describe("return_to", () => {
     { name: "a path", value: "/a/b?c=d&e=//f#g", to: `${OWN}/a/b?c=d&e=//f#g` },
     { name: "an address of the own origin", value: `${OWN}/page`, to: `${OWN}/page` },
     { name: "one of another allowed origin", value: `${other}/x`, to: `${other}/x` },
-    { name: "a path that is like a host, but has a dot", value: "/.//evil.a", to: `${OWN}//evil.a` },
+    {
+      name: "a path that is like a host, but has a dot",
+      value: "/.//evil.a",
+      to: `${OWN}//evil.a`,
+    },
     { name: "a path beside the routes", value: "/authors", to: `${OWN}/authors` },
     { name: "an address of exactly 2 kB", value: longest, to: OWN + longest },
   ];
-  test.each(accepted)("$name is accepted, and becomes an absolute address", async ({ value, to }) => {
-    const { browser, emulator } = rig({ origins: [other] });
-    const query = value === undefined ? "" : `?return_to=${encodeURIComponent(value)}`;
-    const url = (await browser.get(`/auth/login${query}`)).headers.get("location") ?? "";
-    const { callbackUrl } = emulator.login({ url, userId: "ada" });
-    expect((await browser.get(callbackUrl)).headers.get("location")).toBe(to);
-  });
+  test.each(accepted)(
+    "$name is accepted, and becomes an absolute address",
+    async ({ value, to }) => {
+      const { browser, emulator } = rig({ origins: [other] });
+      const query = value === undefined ? "" : `?return_to=${encodeURIComponent(value)}`;
+      const url = (await browser.get(`/auth/login${query}`)).headers.get("location") ?? "";
+      const { callbackUrl } = emulator.login({ url, userId: "ada" });
+      expect((await browser.get(callbackUrl)).headers.get("location")).toBe(to);
+    },
+  );
 
   test("with a fragment has the error in its place", async () => {
     const parts = rig();

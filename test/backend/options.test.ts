@@ -36,7 +36,9 @@ describe("createBackend refuses", () => {
       "whose hostOrigin has a wildcard": { hostOrigin: "https://*.example" },
       "whose hostOrigin is plain http elsewhere": { hostOrigin: "http://host.example" },
       "whose credentials are exchanged": { launch: login, login: launch },
-      "with a machine's credential": { login: serviceAccount({ clientId: "a", clientSecret: "b" }) },
+      "with a machine's credential": {
+        login: serviceAccount({ clientId: "a", clientSecret: "b" }),
+      },
       "with a misspelt field": { hostOrigins: [HOST] },
     }).map(([name, change]) => ({
       ...{ name: `a deployment ${name}`, option: "deployments" },
@@ -51,7 +53,11 @@ describe("createBackend refuses", () => {
       options: { deployments: [{ ...right, baseUrl: "http://service.example" }] },
     },
     {
-      ...{ name: "a tenant id that leads to another path", option: "tenantId", code: "tenant_id_invalid" },
+      ...{
+        name: "a tenant id that leads to another path",
+        option: "tenantId",
+        code: "tenant_id_invalid",
+      },
       options: { deployments: [{ ...right, tenantId: ".." }] },
     },
     {
@@ -73,7 +79,10 @@ describe("createBackend refuses", () => {
       { redirectUri: "https://127.0.0.1/auth/callback", publicUrl: OWN },
       { redirectUri: "http://planner.example/auth/callback", publicUrl: OWN },
     ].map(({ redirectUri, ...more }) => ({
-      ...{ name: `a login that could not complete, with redirectUri ${redirectUri}`, option: "deployments" },
+      ...{
+        name: `a login that could not complete, with redirectUri ${redirectUri}`,
+        option: "deployments",
+      },
       options: { deployments: [{ ...right, login: loginCredential({ redirectUri }) }], ...more },
     })),
     {
@@ -82,19 +91,34 @@ describe("createBackend refuses", () => {
         option: "redirectUri",
         code: "credential_invalid",
       },
-      options: { deployments: [{ ...right, login: loginCredential({ redirectUri: "/auth/callback" }) }] },
+      options: {
+        deployments: [{ ...right, login: loginCredential({ redirectUri: "/auth/callback" }) }],
+      },
     },
     ...Object.entries({
       path: ["auth", "/", "/auth/", "/a b", "/../x", "/a//b", "", 1],
-      publicUrl: ["planner.example", `${OWN}/app`, "http://planner.example", "null", "https://*.example", 1],
+      publicUrl: [
+        "planner.example",
+        `${OWN}/app`,
+        "http://planner.example",
+        "null",
+        "https://*.example",
+        1,
+      ],
       origins: [
         ...[[`${OWN}/`.concat("x")], ["*"], ["null"], OWN, [1]],
-        ...["*.example", "%2a.example", "a.*", ".example", "a..example", "a,b.example", "a~b"].map((host) => [
-          OWN,
-          `https://${host}`,
-        ]),
+        ...["*.example", "%2a.example", "a.*", ".example", "a..example", "a,b.example", "a~b"].map(
+          (host) => [OWN, `https://${host}`],
+        ),
       ],
-      session: [null, 1, { cookie: "yes" }, { lifetimeMs: 0 }, { idleMs: -1 }, { lifetimeMs: Number.NaN }],
+      session: [
+        null,
+        1,
+        { cookie: "yes" },
+        { lifetimeMs: 0 },
+        { idleMs: -1 },
+        { lifetimeMs: Number.NaN },
+      ],
       onError: [1],
       clientKey: [1],
       store: [{}, { get() {} }, 1],
@@ -135,15 +159,23 @@ test.each([
     options: { session: { idleMs: 60 } },
     says: "session.idleMs must be a number of milliseconds from 1000",
   },
-])("createBackend's message for $name says where it is and what to write instead", ({ options, says }) => {
-  expect((faultOf({ deployments: [right], ...options }) as Error).message).toContain(says);
-});
+])(
+  "createBackend's message for $name says where it is and what to write instead",
+  ({ options, says }) => {
+    expect((faultOf({ deployments: [right], ...options }) as Error).message).toContain(says);
+  },
+);
 
 describe("createBackend accepts", () => {
   test("one tenant id at two hosts, and one host with two tenants", () => {
     const deployments = [
       { ...right, login: undefined },
-      { ...right, login: undefined, hostOrigin: "https://b.example", baseUrl: "https://b.example/prefix/" },
+      {
+        ...right,
+        login: undefined,
+        hostOrigin: "https://b.example",
+        baseUrl: "https://b.example/prefix/",
+      },
       { ...right, tenantId: "umbrella" },
     ];
     expect(faultOf({ deployments })).toBeUndefined();
@@ -159,7 +191,10 @@ describe("createBackend accepts", () => {
     ];
     const more = ["[2001:db8::1]:8443", "localhost", "WWW.Planner.example:443/"];
     expect(
-      faultOf({ deployments: [right], origins: [...hosts, ...more].map((host) => `https://${host}`) }),
+      faultOf({
+        deployments: [right],
+        origins: [...hosts, ...more].map((host) => `https://${host}`),
+      }),
     ).toBeUndefined();
   });
 
@@ -180,7 +215,10 @@ describe("createBackend accepts", () => {
   });
 
   test("a redirectUri below the callback, and any origin while publicUrl is not set", () => {
-    for (const redirectUri of [`${OWN}/auth/callback/acme`, "https://elsewhere.example/auth/callback"])
+    for (const redirectUri of [
+      `${OWN}/auth/callback/acme`,
+      "https://elsewhere.example/auth/callback",
+    ])
       expect(
         faultOf({ deployments: [{ ...right, login: loginCredential({ redirectUri }) }] }),
       ).toBeUndefined();
@@ -189,7 +227,9 @@ describe("createBackend accepts", () => {
   test("another path for the routes", async () => {
     const { backend, launchBody } = rig({ path: "/plugins/planner/session-1" });
     const browser = new TestBrowser(backend, OWN);
-    expect((await browser.post("/plugins/planner/session-1/launch", launchBody())).status).toBe(200);
+    expect((await browser.post("/plugins/planner/session-1/launch", launchBody())).status).toBe(
+      200,
+    );
     expect((await browser.post("/auth/launch", launchBody())).status).toBe(404);
   });
 });

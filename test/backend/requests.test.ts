@@ -12,7 +12,9 @@ describe("a route", () => {
     ...posts.flatMap((route) =>
       ["GET", "HEAD", "PUT", "DELETE", "PATCH"].map((method) => ({ route, method })),
     ),
-    ...gets.flatMap((route) => ["POST", "HEAD", "PUT", "DELETE"].map((method) => ({ route, method }))),
+    ...gets.flatMap((route) =>
+      ["POST", "HEAD", "PUT", "DELETE"].map((method) => ({ route, method })),
+    ),
   ])("$route answers $method with 405 and names its own method", async ({ route, method }) => {
     const { browser } = rig();
     const answer = await browser.send(method, `/auth/${route}`, { headers: { origin: OWN } });
@@ -45,11 +47,20 @@ describe("a route", () => {
   test("the answer to an unknown route names the option that says where the routes are", async () => {
     const { browser } = rig({ path: "/plugin/auth" });
     const answer = await browser.post(`${OWN}/auth/launch`);
-    expect(await answer.json()).toMatchObject({ message: expect.stringContaining("The option path") });
+    expect(await answer.json()).toMatchObject({
+      message: expect.stringContaining("The option path"),
+    });
   });
 
   const forms = ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x"];
-  const types = [undefined, "text/plain", ...forms, "application/jsonp", "text/plain; application/json", ""];
+  const types = [
+    undefined,
+    "text/plain",
+    ...forms,
+    "application/jsonp",
+    "text/plain; application/json",
+    "",
+  ];
   test.each(types)("with a body refuses the type %s with 415", async (type) => {
     const { browser, launchBody, tokenRequests } = rig();
     const body = new TextEncoder().encode(JSON.stringify(launchBody()));
@@ -62,21 +73,39 @@ describe("a route", () => {
   });
 
   const others = ["https://evil.example", "https://host.example", "http://planner.example"];
-  const alike = [`${OWN}:8443`, `${OWN}.evil.example`, `${OWN}/`, OWN.toUpperCase(), `${OWN}, ${OWN}`];
-  test.each([undefined, "null", ...others, ...alike])("with a body refuses the origin %s", async (origin) => {
-    const { browser, launchBody, tokenRequests, told } = rig();
-    const headers = { "content-type": "application/json", ...(origin !== undefined && { origin }) };
-    const body = JSON.stringify(launchBody());
-    for (const route of posts) {
-      const answer = await browser.send("POST", `/auth/${route}`, { headers, body });
-      expect([route, answer.status, await errorOf(answer)]).toEqual([route, 403, "origin_refused"]);
-      expect(answer.headers.get("access-control-allow-origin")).toBeNull();
-      expect(((await answer.json()) as { message: string }).message).toContain("publicUrl");
-    }
-    expect(tokenRequests()).toBe(0);
-    const error = { message: expect.stringContaining(`A page of ${origin} was refused`) };
-    expect(told).toMatchObject(origin ? posts.map((route) => ({ status: 403, route, error })) : []);
-  });
+  const alike = [
+    `${OWN}:8443`,
+    `${OWN}.evil.example`,
+    `${OWN}/`,
+    OWN.toUpperCase(),
+    `${OWN}, ${OWN}`,
+  ];
+  test.each([undefined, "null", ...others, ...alike])(
+    "with a body refuses the origin %s",
+    async (origin) => {
+      const { browser, launchBody, tokenRequests, told } = rig();
+      const headers = {
+        "content-type": "application/json",
+        ...(origin !== undefined && { origin }),
+      };
+      const body = JSON.stringify(launchBody());
+      for (const route of posts) {
+        const answer = await browser.send("POST", `/auth/${route}`, { headers, body });
+        expect([route, answer.status, await errorOf(answer)]).toEqual([
+          route,
+          403,
+          "origin_refused",
+        ]);
+        expect(answer.headers.get("access-control-allow-origin")).toBeNull();
+        expect(((await answer.json()) as { message: string }).message).toContain("publicUrl");
+      }
+      expect(tokenRequests()).toBe(0);
+      const error = { message: expect.stringContaining(`A page of ${origin} was refused`) };
+      expect(told).toMatchObject(
+        origin ? posts.map((route) => ({ status: 403, route, error })) : [],
+      );
+    },
+  );
 
   test("accepts JSON whatever the case and the parameters of its content type", async () => {
     const { browser, launchBody } = rig();
@@ -94,16 +123,19 @@ describe("a route", () => {
       await browser.get("/auth/callback"),
       await browser.get("/nothing"),
     ])
-      expect([answer.headers.get("cache-control"), answer.headers.get("x-content-type-options")]).toEqual([
-        "no-store",
-        "nosniff",
-      ]);
+      expect([
+        answer.headers.get("cache-control"),
+        answer.headers.get("x-content-type-options"),
+      ]).toEqual(["no-store", "nosniff"]);
   });
 });
 
 describe("a body", () => {
   const right = { code: "c", codeVerifier: "v".repeat(43), tenantId: "acme", hostOrigin: HOST };
-  const changed = (name: string, change: object) => ({ name, body: JSON.stringify({ ...right, ...change }) });
+  const changed = (name: string, change: object) => ({
+    name,
+    body: JSON.stringify({ ...right, ...change }),
+  });
   const wrong: { name: string; body: string | Uint8Array }[] = [
     { name: "empty", body: "" },
     { name: "broken JSON", body: "{" },
@@ -137,7 +169,11 @@ describe("a body", () => {
 
   test("with wrong fields is refused by the names of these fields, without what was sent", async () => {
     const { browser } = rig();
-    const answer = await browser.post("/auth/launch", { ...right, code: "planted\n", hostOrigin: undefined });
+    const answer = await browser.post("/auth/launch", {
+      ...right,
+      code: "planted\n",
+      hostOrigin: undefined,
+    });
     const { message } = await answer.json();
     expect(message).toContain("Missing or invalid: code, hostOrigin.");
     expect(message).toContain("The body must hold code, codeVerifier, tenantId, hostOrigin.");
@@ -162,7 +198,9 @@ describe("a body", () => {
     expect(sent).toBeLessThan(10 * 16_384);
     expect(tokenRequests()).toBe(0);
     const largest = JSON.stringify(launchBody()).padEnd(65_536);
-    expect((await browser.send("POST", "/auth/launch", { headers, body: largest })).status).toBe(200);
+    expect((await browser.send("POST", "/auth/launch", { headers, body: largest })).status).toBe(
+      200,
+    );
   });
 
   test("may hold unknown fields, because a newer page may send them", async () => {
@@ -192,7 +230,10 @@ describe("a page of another origin", () => {
     expect([answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([200, page]);
     // Errors have them too, or the page could not know what went wrong.
     const refused = await browser.get("/auth/me", { origin: page });
-    expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([401, page]);
+    expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([
+      401,
+      page,
+    ]);
   });
 
   test("that is not listed is answered without CORS headers", async () => {
@@ -200,7 +241,10 @@ describe("a page of another origin", () => {
     for (const origin of ["https://evil.example", "null", undefined]) {
       const headers: Record<string, string> = origin === undefined ? {} : { origin };
       const preflight = await browser.send("OPTIONS", "/auth/launch", { headers });
-      expect([preflight.status, preflight.headers.get("access-control-allow-origin")]).toEqual([405, null]);
+      expect([preflight.status, preflight.headers.get("access-control-allow-origin")]).toEqual([
+        405,
+        null,
+      ]);
       const answer = await browser.get("/auth/me", headers);
       expect(answer.headers.get("access-control-allow-origin")).toBeNull();
     }
@@ -225,7 +269,9 @@ describe("behind a proxy that ends TLS", () => {
   test("without publicUrl, plain http sets no cookie and spends no code", async () => {
     const { browser, launchBody, told, tokenRequests } = rig({ session: { cookie: true } });
     const launched = launchBody();
-    const refusal = await refusalOf(browser.post(`${inside}/auth/launch`, launched, { origin: inside }));
+    const refusal = await refusalOf(
+      browser.post(`${inside}/auth/launch`, launched, { origin: inside }),
+    );
     expect(refusal).toBe("500 backend_failed");
     expect(String(told[0]?.error)).toContain("publicUrl");
     expect((await browser.get(`${inside}/auth/login`)).status).toBe(500);
@@ -259,15 +305,23 @@ test("a body that never ends does not hold the answer once the client is gone", 
 });
 
 test.each([
-  { name: "node:http's request", given: { url: "/auth/me", method: "GET", headers: { host: "a" } } },
+  {
+    name: "node:http's request",
+    given: { url: "/auth/me", method: "GET", headers: { host: "a" } },
+  },
   { name: "undefined", given: undefined },
   { name: "a URL", given: new URL(OWN) },
   { name: "a string", given: `${OWN}/auth/me` },
-])("$name instead of a web request is answered 500, and does not end the process", async ({ given }) => {
-  const { backend, told } = rig();
-  expect(await refusalOf(backend(given as never))).toBe("500 backend_failed");
-  expect(told[0]?.error).toMatchObject({ name: "ConfigurationError", option: "request" });
-  expect(String(told[0]?.error)).toContain("toNodeHandler");
-  for (const method of ["connect", "session"] as const)
-    expect(await rejectionOf(backend[method](given as never))).toMatchObject({ option: "request" });
-});
+])(
+  "$name instead of a web request is answered 500, and does not end the process",
+  async ({ given }) => {
+    const { backend, told } = rig();
+    expect(await refusalOf(backend(given as never))).toBe("500 backend_failed");
+    expect(told[0]?.error).toMatchObject({ name: "ConfigurationError", option: "request" });
+    expect(String(told[0]?.error)).toContain("toNodeHandler");
+    for (const method of ["connect", "session"] as const)
+      expect(await rejectionOf(backend[method](given as never))).toMatchObject({
+        option: "request",
+      });
+  },
+);

@@ -48,7 +48,12 @@ export function loginCredential(
   settings: Partial<Parameters<typeof apiClient>[0]> = {},
 ): PersonCredential<"B"> {
   const authorizationEndpoint = `${SERVICE}/v1/auth/authorize`;
-  return apiClient({ clientId: "portal", redirectUri: CALLBACK, authorizationEndpoint, ...settings });
+  return apiClient({
+    clientId: "portal",
+    redirectUri: CALLBACK,
+    authorizationEndpoint,
+    ...settings,
+  });
 }
 
 /** A deployment that only launches. */
@@ -103,7 +108,12 @@ export interface RigOptions extends Partial<Omit<BackendOptions, "deployments">>
 
 /** For `wrapStore`: a store whose operations each call `before` first. */
 export const interrupted =
-  (before: (operation: "get" | "set" | "delete", ...args: Parameters<TokenStore["set"]>) => unknown) =>
+  (
+    before: (
+      operation: "get" | "set" | "delete",
+      ...args: Parameters<TokenStore["set"]>
+    ) => unknown,
+  ) =>
   (inner: TokenStore): TokenStore => ({
     async get(key) {
       await before("get", key, "");
@@ -156,7 +166,10 @@ export function rig({ emulator: emulatorOptions, wrapStore, ...options }: RigOpt
   const login = async (by = browser) => {
     const begun = await by.get("/auth/login?return_to=/page");
     if (begun.status !== 302) throw new Error(`login: ${begun.status} ${await begun.text()}`);
-    const { callbackUrl } = emulator.login({ url: begun.headers.get("location") ?? "", userId: "ada" });
+    const { callbackUrl } = emulator.login({
+      url: begun.headers.get("location") ?? "",
+      userId: "ada",
+    });
     return by.get(callbackUrl);
   };
   return {

@@ -19,8 +19,8 @@ async function replicas(now: () => number, options: RigOptions = {}) {
   onTestFinished(() => admin.destroy());
   await admin.connect();
   const ask = (...command: string[]) => admin.sendCommand(command);
-  const [store, second] = [connectClient.redis(redis.url), connectClient.ioredis(redis.url)].map((client) =>
-    redisStore(client),
+  const [store, second] = [connectClient.redis(redis.url), connectClient.ioredis(redis.url)].map(
+    (client) => redisStore(client),
   );
   const parts = rig({ ...options, store, emulator: { now } });
   const one = (session?: string) => parts.browser.get("/auth/me", bearer(session));
@@ -30,7 +30,12 @@ async function replicas(now: () => number, options: RigOptions = {}) {
   const sessions = new Sessions(settings, new PersonAuths(settings));
   /** Opens sessions of one person without launches, which would take longer. */
   const open = async (count: number) => {
-    const subject = { variant: "A", tenantId: "acme", baseUrl: SERVICE, operator: adaShown } as const;
+    const subject = {
+      variant: "A",
+      tenantId: "acme",
+      baseUrl: SERVICE,
+      operator: adaShown,
+    } as const;
     for (let opened = 0; opened < count; opened++)
       await sessions.open({ ...subject, hostOrigin: HOST, person: `filler ${opened}` });
   };
@@ -48,7 +53,10 @@ describeWithRedis("sessions in Redis", () => {
       return stats.match(/(?<=cmdstat_)\S+:calls=\d+/g)?.sort();
     };
     const costs = async () => {
-      const [{ session: first }, { session: second }] = [await parts.launch(), await parts.launch()];
+      const [{ session: first }, { session: second }] = [
+        await parts.launch(),
+        await parts.launch(),
+      ];
       const logOut = (body: object, session?: string) =>
         parts.browser.post("/auth/logout", body, bearer(session));
       await two(second);
@@ -85,23 +93,36 @@ describeWithRedis("sessions in Redis", () => {
     const identify = async () => ({ userId: "grace" });
     const { parts, one, two } = await replicas(Date.now, { identify });
     const [first, second] = [await parts.loggedIn(), await parts.loggedIn()];
-    expect(await (await two(first.session)).json()).toMatchObject({ operator: { userId: "grace" } });
+    expect(await (await two(first.session)).json()).toMatchObject({
+      operator: { userId: "grace" },
+    });
     const body = { everywhere: true };
-    expect((await parts.browser.post("/auth/logout", body, bearer(first.session))).status).toBe(204);
-    for (const answer of [one(first.session), two(first.session), one(second.session), two(second.session)])
+    expect((await parts.browser.post("/auth/logout", body, bearer(first.session))).status).toBe(
+      204,
+    );
+    for (const answer of [
+      one(first.session),
+      two(first.session),
+      one(second.session),
+      two(second.session),
+    ])
       expect(await refusalOf(answer)).toBe("401 session_unknown");
   });
 
-  test.each(["is gone", "hangs"])("are answered 503 while Redis %s, and continue after it", async (fault) => {
-    const { redis, parts, one, two } = await replicas(Date.now, { timeoutMs: 1_000 });
-    const { session } = await parts.launch();
-    for (let rounds = 0; rounds < 2; rounds++) {
-      for (const me of [one, two])
-        await vi.waitFor(async () => expect((await me(session)).status).toBe(200), 20_000);
-      await (fault === "hangs" ? redis.suspend() : redis.kill());
-      for (const me of [one, two]) expect(await refusalOf(me(session))).toBe("503 store_unavailable");
-      await (fault === "hangs" ? redis.resume() : redis.restart());
-    }
-    await vi.waitFor(async () => expect((await one(session)).status).toBe(200), 20_000);
-  });
+  test.each(["is gone", "hangs"])(
+    "are answered 503 while Redis %s, and continue after it",
+    async (fault) => {
+      const { redis, parts, one, two } = await replicas(Date.now, { timeoutMs: 1_000 });
+      const { session } = await parts.launch();
+      for (let rounds = 0; rounds < 2; rounds++) {
+        for (const me of [one, two])
+          await vi.waitFor(async () => expect((await me(session)).status).toBe(200), 20_000);
+        await (fault === "hangs" ? redis.suspend() : redis.kill());
+        for (const me of [one, two])
+          expect(await refusalOf(me(session))).toBe("503 store_unavailable");
+        await (fault === "hangs" ? redis.resume() : redis.restart());
+      }
+      await vi.waitFor(async () => expect((await one(session)).status).toBe(200), 20_000);
+    },
+  );
 });

@@ -39,13 +39,25 @@ function watched() {
 describe("a session token", () => {
   test.each([
     { name: "missing", headers: {}, code: "session_missing" },
-    { name: "of another scheme", headers: { authorization: "Basic eDp5" }, code: "session_missing" },
+    {
+      name: "of another scheme",
+      headers: { authorization: "Basic eDp5" },
+      code: "session_missing",
+    },
     { name: "an empty one", headers: { authorization: "Bearer " }, code: "session_missing" },
     { name: "unknown", headers: bearer("x".repeat(43)), code: "session_unknown" },
     { name: "of another length", headers: bearer("x"), code: "session_unknown" },
     { name: "of 100 kB", headers: bearer("x".repeat(100_000)), code: "session_unknown" },
-    { name: "twice in one header", headers: bearer(`${"x".repeat(43)}, Bearer y`), code: "session_unknown" },
-    { name: "in a cookie", headers: { cookie: "__Host-bivariant-session=" }, code: "session_missing" },
+    {
+      name: "twice in one header",
+      headers: bearer(`${"x".repeat(43)}, Bearer y`),
+      code: "session_unknown",
+    },
+    {
+      name: "in a cookie",
+      headers: { cookie: "__Host-bivariant-session=" },
+      code: "session_missing",
+    },
   ])(
     "$name is refused with 401 $code by every route, by connect and by session",
     async ({ headers, code }) => {
@@ -53,13 +65,18 @@ describe("a session token", () => {
       const { session } = await launch();
       const sent: Record<string, string> = { ...headers };
       if (sent.cookie !== undefined) sent.cookie += session;
-      const answers = [await browser.get("/auth/me", sent), await browser.post("/auth/logout", {}, sent)];
+      const answers = [
+        await browser.get("/auth/me", sent),
+        await browser.post("/auth/logout", {}, sent),
+      ];
       for (const answer of answers) {
         expect(await refusalOf(answer)).toBe(`401 ${code}`);
         expect(answer.headers.get("www-authenticate")).toBe("Bearer");
       }
       for (const method of ["connect", "session"] as const) {
-        const error = await rejectionOf(backend[method](browser.request("GET", "/x", { headers: sent })));
+        const error = await rejectionOf(
+          backend[method](browser.request("GET", "/x", { headers: sent })),
+        );
         expect(error).toMatchObject({ name: "SessionError", code });
         expect(await refusalOf(backend.answer(error))).toBe(`401 ${code}`);
       }
@@ -69,7 +86,9 @@ describe("a session token", () => {
   test("is accepted whatever the case of its scheme", async () => {
     const { browser, launch } = rig();
     const { session } = await launch();
-    expect((await browser.get("/auth/me", { authorization: `bearer ${session}` })).status).toBe(200);
+    expect((await browser.get("/auth/me", { authorization: `bearer ${session}` })).status).toBe(
+      200,
+    );
   });
 
   test("is in the store only as a hash, and so is a login cookie", async () => {
@@ -87,7 +106,10 @@ describe("a session token", () => {
     const parts = rig();
     const { session: launched } = await parts.launch();
     const { session: loggedInHere } = await parts.loggedIn();
-    parts.emulator.registerApiClient({ clientId: "other-portal", redirectUris: [`${OWN}/auth/callback`] });
+    parts.emulator.registerApiClient({
+      clientId: "other-portal",
+      redirectUris: [`${OWN}/auth/callback`],
+    });
     const login = loginCredential({ clientId: "other-portal" });
     const deployments = [{ ...launching(), launch: launchCredential("other-plugin"), login }];
     const other = new TestBrowser(parts.another({ deployments }), OWN);
@@ -105,13 +127,20 @@ describe("a session token", () => {
       { tenantId: "umbrella" },
       { hostOrigin: "https://other.example" },
     ]) {
-      const other = new TestBrowser(parts.another({ deployments: [{ ...launching(), ...change }] }), OWN);
+      const other = new TestBrowser(
+        parts.another({ deployments: [{ ...launching(), ...change }] }),
+        OWN,
+      );
       expect(await refusalOf(other.get("/auth/me", bearer(session)))).toBe("401 session_unknown");
     }
   });
 
   test.each([
-    { when: "the backend has no store, as with replicas that share nothing", shared: undefined, times: 1 },
+    {
+      when: "the backend has no store, as with replicas that share nothing",
+      shared: undefined,
+      times: 1,
+    },
     { when: "never if the backend has a store", shared: memoryStore(), times: 0 },
   ])("of the right form that is unknown is one event: $when", async ({ shared: store, times }) => {
     const events: BackendEvent[] = [];
@@ -124,7 +153,9 @@ describe("a session token", () => {
     expect(unknown()).toEqual([]);
     for (let requests = 0; requests < 3; requests++)
       expect(await refusalOf(replica.get("/auth/me", bearer(session)))).toBe("401 session_unknown");
-    expect(unknown()).toEqual(Array(times).fill({ type: "session_unknown", at: parts.clock.now() }));
+    expect(unknown()).toEqual(
+      Array(times).fill({ type: "session_unknown", at: parts.clock.now() }),
+    );
   });
 
   test("of a damaged entry is refused", async () => {
@@ -165,7 +196,9 @@ describe("a session", () => {
     }
     parts.clock.advance(minute);
     for (let again = 0; again < 2; again++) {
-      expect(await refusalOf(parts.browser.get("/auth/me", bearer(session)))).toBe("401 session_expired");
+      expect(await refusalOf(parts.browser.get("/auth/me", bearer(session)))).toBe(
+        "401 session_expired",
+      );
     }
   });
 
@@ -177,7 +210,9 @@ describe("a session", () => {
     expect((await parts.browser.get("/auth/me", bearer(session))).status).toBe(200);
     parts.clock.advance(60 * minute);
     expect(store.held("grant")).toHaveLength(1);
-    expect(await errorOf(await parts.browser.get("/auth/me", bearer(session)))).toBe("session_expired");
+    expect(await errorOf(await parts.browser.get("/auth/me", bearer(session)))).toBe(
+      "session_expired",
+    );
     expect(store.held("grant")).toEqual([]);
   });
 
@@ -218,7 +253,8 @@ describe("a session", () => {
   test("that is ended while a request writes its use stays ended", async () => {
     let meanwhile = async () => {};
     const wrapStore = interrupted((operation, key, _, options) => {
-      if (operation === "set" && key.includes(":session:") && options?.ifVersion !== null) return meanwhile();
+      if (operation === "set" && key.includes(":session:") && options?.ifVersion !== null)
+        return meanwhile();
       return undefined;
     });
     const parts = rig({ wrapStore });
@@ -229,7 +265,9 @@ describe("a session", () => {
       await parts.browser.post("/auth/logout", {}, bearer(session));
     };
     await parts.browser.get("/auth/me", bearer(session));
-    expect(await errorOf(await parts.browser.get("/auth/me", bearer(session)))).toBe("session_unknown");
+    expect(await errorOf(await parts.browser.get("/auth/me", bearer(session)))).toBe(
+      "session_unknown",
+    );
   });
 });
 
@@ -250,7 +288,10 @@ describe.each(["fails", "does not answer"])("while the store %s", (fault) => {
         [isDown, attempts] = [true, 0];
         const answer = await send();
         isDown = false;
-        expect([await refusalOf(answer), attempts], String(send)).toEqual(["503 store_unavailable", 1]);
+        expect([await refusalOf(answer), attempts], String(send)).toEqual([
+          "503 store_unavailable",
+          1,
+        ]);
         expect(await answer.text()).not.toContain("canary");
         expect([...parts.browser.cookies]).toEqual(cookies);
       }
@@ -259,7 +300,9 @@ describe.each(["fails", "does not answer"])("while the store %s", (fault) => {
   }
 
   test("every route, connect and session answer 503, and the session continues afterwards", async () => {
-    const { whileDown, backend, browser, launch, launchBody } = breakable({ session: { cookie: true } });
+    const { whileDown, backend, browser, launch, launchBody } = breakable({
+      session: { cookie: true },
+    });
     const own = { "x-bivariant-csrf": (await launch()).csrf ?? "" };
     const request = browser.request("GET", "/x", { headers: own });
     const failed = (error: unknown) => backend.answer(error);
@@ -282,7 +325,10 @@ describe.each(["fails", "does not answer"])("while the store %s", (fault) => {
   test("a login keeps its cookie and its code, and completes afterwards", async () => {
     const { whileDown, another, browser, emulator } = breakable();
     const begun = await browser.get("/auth/login?return_to=/page");
-    const { callbackUrl } = emulator.login({ url: begun.headers.get("location") ?? "", userId: "ada" });
+    const { callbackUrl } = emulator.login({
+      url: begun.headers.get("location") ?? "",
+      userId: "ada",
+    });
     const elsewhere = new TestBrowser(another(), OWN);
     for (const [name, value] of browser.cookies) elsewhere.cookies.set(name, value);
     await whileDown(
@@ -298,7 +344,9 @@ describe.each(["fails", "does not answer"])("while the store %s", (fault) => {
   });
 
   test("a call whose token must be renewed is answered 503, and works afterwards", async () => {
-    const { whileDown, backend, browser, loggedIn, clock } = breakable({ session: { idleMs: 120 * minute } });
+    const { whileDown, backend, browser, loggedIn, clock } = breakable({
+      session: { idleMs: 120 * minute },
+    });
     const { session } = await loggedIn();
     const request = browser.request("GET", "/x", { headers: bearer(session) });
     const service = await backend.connect(request);
@@ -309,22 +357,25 @@ describe.each(["fails", "does not answer"])("while the store %s", (fault) => {
 });
 
 describe("a logout", () => {
-  test.each(["A", "B"])("ends the session and forgets the tokens of Variant %s", async (variant) => {
-    const store = watched();
-    const parts = rig({ wrapStore: store.wrapStore });
-    const { session } = variant === "A" ? await parts.launch() : await parts.loggedIn();
-    const grant = [...store.entries].find(([key]) => key.includes("grant"))?.[1] ?? "{}";
-    expect(JSON.parse(grant).token.value).toEqual(expect.any(String));
-    const answer = await parts.browser.post("/auth/logout", {}, bearer(session));
-    expect([answer.status, await answer.text()]).toEqual([204, ""]);
-    expect([...store.held("grant"), ...store.held(":session:")]).toEqual([]);
-    for (const backend of [parts.backend, parts.another()]) {
-      const refusal = await refusalOf(
-        new TestBrowser(backend, OWN).post("/auth/logout", {}, bearer(session)),
-      );
-      expect(refusal).toBe("401 session_unknown");
-    }
-  });
+  test.each(["A", "B"])(
+    "ends the session and forgets the tokens of Variant %s",
+    async (variant) => {
+      const store = watched();
+      const parts = rig({ wrapStore: store.wrapStore });
+      const { session } = variant === "A" ? await parts.launch() : await parts.loggedIn();
+      const grant = [...store.entries].find(([key]) => key.includes("grant"))?.[1] ?? "{}";
+      expect(JSON.parse(grant).token.value).toEqual(expect.any(String));
+      const answer = await parts.browser.post("/auth/logout", {}, bearer(session));
+      expect([answer.status, await answer.text()]).toEqual([204, ""]);
+      expect([...store.held("grant"), ...store.held(":session:")]).toEqual([]);
+      for (const backend of [parts.backend, parts.another()]) {
+        const refusal = await refusalOf(
+          new TestBrowser(backend, OWN).post("/auth/logout", {}, bearer(session)),
+        );
+        expect(refusal).toBe("401 session_unknown");
+      }
+    },
+  );
 
   test.each([
     { name: "forget the tokens", fails: "delete", kind: "", body: {} },
@@ -357,7 +408,11 @@ describe("a logout everywhere", () => {
     const parts = rig();
     const replica = parts.another();
     const another = new TestBrowser(replica, OWN);
-    const [first, second, third] = [await parts.launch(), await parts.launch(another), await parts.launch()];
+    const [first, second, third] = [
+      await parts.launch(),
+      await parts.launch(another),
+      await parts.launch(),
+    ];
     const grace = await (await another.post("/auth/launch", parts.launchBody("grace"))).json();
     const login = await parts.loggedIn();
     const answer = await logOut(parts, first);
@@ -398,7 +453,10 @@ describe("a logout everywhere", () => {
     const before = await parts.launch();
     meanwhile = () => logOut(parts, before);
     const during = await parts.launch();
-    expect([await isOpen(parts.backend, before), await isOpen(parts.backend, during)]).toEqual([false, open]);
+    expect([await isOpen(parts.backend, before), await isOpen(parts.backend, during)]).toEqual([
+      false,
+      open,
+    ]);
   });
 
   test("without a known person is refused with 409 person_unknown, and the session continues", async () => {
@@ -429,7 +487,11 @@ test("everything that the backend stores expires, as the settings say", async ()
     const kind = key.startsWith("[") ? JSON.parse(key)[0] : key.split(":")[2];
     if (operation === "set") writes.push({ kind, leftMs: expiresAt - parts.clock.now() });
   });
-  const parts = rig({ wrapStore, session: { lifetimeMs, idleMs: lifetimeMs }, emulator: longTokens });
+  const parts = rig({
+    wrapStore,
+    session: { lifetimeMs, idleMs: lifetimeMs },
+    emulator: longTokens,
+  });
   const [launched, loggedIn] = [await parts.launch(), await parts.loggedIn()];
   parts.clock.advance(61 * minute);
   for (const { session } of [launched, loggedIn]) {
@@ -439,7 +501,9 @@ test("everything that the backend stores expires, as the settings say", async ()
   await parts.browser.post("/auth/logout", { everywhere: true }, bearer(launched.session));
   await parts.browser.post("/auth/logout", {}, bearer(loggedIn.session));
   expect(new Set(writes.map(({ kind }) => kind))).toEqual(new Set(Object.keys(longestMs)));
-  expect(writes.filter(({ kind, leftMs }) => !(leftMs > 0 && leftMs <= (longestMs[kind] ?? 0)))).toEqual([]);
+  expect(
+    writes.filter(({ kind, leftMs }) => !(leftMs > 0 && leftMs <= (longestMs[kind] ?? 0))),
+  ).toEqual([]);
 });
 
 describe("a session in a cookie", () => {
@@ -472,7 +536,13 @@ describe("a session in a cookie", () => {
   test("cannot be read by the page, which receives a CSRF token instead", async () => {
     const { browser, launch, clock } = rig(cookie);
     const answer = await launch();
-    expect(Object.keys(answer).sort()).toEqual(["csrf", "expiresAt", "operator", "tenantId", "variant"]);
+    expect(Object.keys(answer).sort()).toEqual([
+      "csrf",
+      "expiresAt",
+      "operator",
+      "tenantId",
+      "variant",
+    ]);
     expect(browser.setCookies).toEqual([
       expect.stringMatching(
         /^__Host-bivariant-session=[\w-]{43}; Max-Age=28800; Path=\/; HttpOnly; SameSite=None; Secure; Partitioned$/,
@@ -493,17 +563,22 @@ describe("a session in a cookie", () => {
     const session = browser.cookies.get("__Host-bivariant-session") ?? "";
     const wrong = [undefined, "", another, session, `${csrf}x`, (csrf ?? "").slice(0, -1)];
     for (const given of wrong) {
-      const headers: Record<string, string> = given === undefined ? {} : { "x-bivariant-csrf": given };
-      expect(await refusalOf(browser.post("/auth/logout", {}, headers)), given).toBe("403 csrf_refused");
+      const headers: Record<string, string> =
+        given === undefined ? {} : { "x-bivariant-csrf": given };
+      expect(await refusalOf(browser.post("/auth/logout", {}, headers)), given).toBe(
+        "403 csrf_refused",
+      );
       for (const method of ["POST", "PUT", "DELETE", "PATCH"]) {
-        const request = browser.request(method, "/devices", { headers: { origin: OWN, ...headers } });
+        const request = browser.request(method, "/devices", {
+          headers: { origin: OWN, ...headers },
+        });
         expect(await rejectionOf(backend.connect(request))).toMatchObject({ code: "csrf_refused" });
       }
     }
     const right = { "x-bivariant-csrf": csrf ?? "", origin: OWN };
-    expect((await backend.connect(browser.request("POST", "/devices", { headers: right }))).variant).toBe(
-      "A",
-    );
+    expect(
+      (await backend.connect(browser.request("POST", "/devices", { headers: right }))).variant,
+    ).toBe("A");
     expect((await browser.post("/auth/logout", {}, right)).status).toBe(204);
     expect(browser.setCookies.at(-1)).toBe(
       "__Host-bivariant-session=; Max-Age=0; Path=/; HttpOnly; SameSite=None; Secure; Partitioned",
@@ -517,15 +592,21 @@ describe("a session in a cookie", () => {
     for (const method of ["GET", "HEAD"]) {
       const of = ({ csrf = "" }: SessionAnswer) =>
         browser.request(method, "/auth/me", { headers: { "x-bivariant-csrf": csrf } });
-      expect(await rejectionOf(backend.session(of(first)))).toMatchObject({ code: "session_unknown" });
-      expect(await rejectionOf(backend.connect(of(first)))).toMatchObject({ code: "session_unknown" });
+      expect(await rejectionOf(backend.session(of(first)))).toMatchObject({
+        code: "session_unknown",
+      });
+      expect(await rejectionOf(backend.connect(of(first)))).toMatchObject({
+        code: "session_unknown",
+      });
       expect(await backend.session(of(second))).toMatchObject({ tenantId: "acme" });
     }
     const me = (csrf = "") => browser.get("/auth/me", { "x-bivariant-csrf": csrf });
     // A 401 with this code ends the session of that page, which then asks for a launch or a login.
-    expect([(await me(first.csrf)).status, (await me()).status, (await me(second.csrf)).status]).toEqual([
-      401, 401, 200,
-    ]);
+    expect([
+      (await me(first.csrf)).status,
+      (await me()).status,
+      (await me(second.csrf)).status,
+    ]).toEqual([401, 401, 200]);
   });
 
   test("is refused when a page of another site sends it", async () => {
@@ -534,7 +615,9 @@ describe("a session in a cookie", () => {
     for (const origin of ["https://evil.example", "null", HOST]) {
       for (const method of ["GET", "POST"]) {
         const headers = { origin, "x-bivariant-csrf": csrf ?? "" };
-        const error = await rejectionOf(backend.session(browser.request(method, "/x", { headers })));
+        const error = await rejectionOf(
+          backend.session(browser.request(method, "/x", { headers })),
+        );
         expect(error).toMatchObject({ name: "SessionError", code: "origin_refused" });
         expect(backend.answer(error).status).toBe(403);
       }
@@ -566,11 +649,16 @@ describe("a session in a cookie", () => {
       { cookie: "=;;; =" },
     ];
     for (const headers of wrong) {
-      const answers = [stranger.get("/auth/me", headers), stranger.post("/auth/logout", {}, headers)];
+      const answers = [
+        stranger.get("/auth/me", headers),
+        stranger.post("/auth/logout", {}, headers),
+      ];
       for (const answer of answers)
         expect(await refusalOf(answer), JSON.stringify(headers)).toBe("401 session_missing");
     }
-    expect((await stranger.get("/auth/me", { cookie: `a=b;${name}=${value};c=d` })).status).toBe(200);
+    expect((await stranger.get("/auth/me", { cookie: `a=b;${name}=${value};c=d` })).status).toBe(
+      200,
+    );
   });
 
   test("is replaced by the next launch, and the earlier session ends", async () => {

@@ -19,7 +19,11 @@ export class TestBrowser {
   }
 
   /** Sends a request from the backend's own page. */
-  post(target: string, body: unknown = {}, headers: Record<string, string> = {}): Promise<Response> {
+  post(
+    target: string,
+    body: unknown = {},
+    headers: Record<string, string> = {},
+  ): Promise<Response> {
     return this.send("POST", target, {
       headers: { "content-type": "application/json", origin: this.#origin, ...headers },
       body: JSON.stringify(body),

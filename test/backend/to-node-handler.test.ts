@@ -3,7 +3,12 @@ import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
-import { type Backend, remoteAddress, toNodeHandler, toWebRequest } from "../../src/backend/index.js";
+import {
+  type Backend,
+  remoteAddress,
+  toNodeHandler,
+  toWebRequest,
+} from "../../src/backend/index.js";
 import { csrfHeader } from "../../src/backend/request-checks.js";
 import { latch } from "../people/person.js";
 import { servingOn } from "../support/recording-server.js";
@@ -34,7 +39,12 @@ interface Seen {
 /** A handler that answers with the request it received. */
 async function echo(request: Request): Promise<Response> {
   const { url, method, headers } = request;
-  return Response.json({ url, method, body: await request.text(), headers: Object.fromEntries(headers) });
+  return Response.json({
+    url,
+    method,
+    body: await request.text(),
+    headers: Object.fromEntries(headers),
+  });
 }
 
 describe.each([
@@ -61,10 +71,15 @@ describe.each([
   test("keeps the whole address when Express mounts it below a path", async () => {
     const { url } = await serving((incoming, outgoing) => {
       // `app.use("/auth", handler)` does this.
-      Object.assign(incoming, { originalUrl: incoming.url, url: (incoming.url ?? "").slice("/auth".length) });
+      Object.assign(incoming, {
+        originalUrl: incoming.url,
+        url: (incoming.url ?? "").slice("/auth".length),
+      });
       echoing(incoming, outgoing);
     });
-    expect(((await (await fetch(`${url}/auth/me?x=1`)).json()) as Seen).url).toBe(`${url}/auth/me?x=1`);
+    expect(((await (await fetch(`${url}/auth/me?x=1`)).json()) as Seen).url).toBe(
+      `${url}/auth/me?x=1`,
+    );
   });
 
   test.each([
@@ -105,7 +120,10 @@ describe("a request", () => {
   test("whose target is a whole URL or begins with two slashes gets its host from the Host header", async () => {
     const { port } = await serving(toNodeHandler(echo));
     const asked = async (target: string) => {
-      const text = await raw(port, `GET ${target} HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n`);
+      const text = await raw(
+        port,
+        `GET ${target} HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n`,
+      );
       return /"url":"([^"]*)"/.exec(text)?.[1];
     };
     expect(await asked("http://evil.example/auth/me?x")).toBe("http://a.example/auth/me?x");
@@ -171,7 +189,9 @@ describe("a response", () => {
     const headers = new Headers({ location: "/x", "x-one": "1" });
     headers.append("set-cookie", "a=1; Path=/");
     headers.append("set-cookie", "b=2; Expires=Wed, 21 Oct 2026 07:28:00 GMT");
-    const { url } = await serving(toNodeHandler(() => new Response(null, { status: 303, headers })));
+    const { url } = await serving(
+      toNodeHandler(() => new Response(null, { status: 303, headers })),
+    );
     const answer = await fetch(url, { redirect: "manual" });
     expect([answer.status, answer.headers.get("location"), answer.headers.getSetCookie()]).toEqual([
       303,
@@ -206,9 +226,15 @@ describe("a response", () => {
   });
 
   test("to HEAD has no body, and its source is cancelled", async () => {
-    const { url } = await serving(toNodeHandler(() => new Response("body", { headers: { "x-one": "1" } })));
+    const { url } = await serving(
+      toNodeHandler(() => new Response("body", { headers: { "x-one": "1" } })),
+    );
     const answer = await fetch(url, { method: "HEAD" });
-    expect([answer.status, answer.headers.get("x-one"), await answer.text()]).toEqual([200, "1", ""]);
+    expect([answer.status, answer.headers.get("x-one"), await answer.text()]).toEqual([
+      200,
+      "1",
+      "",
+    ]);
   });
 
   test("is a 500 without the error's text if the handler throws, and a broken connection if its body breaks", async () => {
@@ -223,7 +249,10 @@ describe("a response", () => {
       }),
     );
     const answer = await fetch(`${url}/throws`);
-    expect([answer.status, await answer.text()]).toEqual([500, expect.not.stringContaining("canary")]);
+    expect([answer.status, await answer.text()]).toEqual([
+      500,
+      expect.not.stringContaining("canary"),
+    ]);
     await expect(fetch(`${url}/breaks`).then((broken) => broken.text())).rejects.toThrow();
     expect((await fetch(`${url}/throws`)).status).toBe(500);
   });
@@ -235,7 +264,10 @@ test.each([undefined, null, "text", {}])(
     const { url } = await serving(toNodeHandler(async () => answer as never));
     const response = await fetch(url);
     const message = "The handler did not return a Response.";
-    expect([response.status, await response.json()]).toEqual([500, { error: "backend_failed", message }]);
+    expect([response.status, await response.json()]).toEqual([
+      500,
+      { error: "backend_failed", message },
+    ]);
   },
 );
 
@@ -261,9 +293,9 @@ describe("connect and session take a request of node:http", () => {
     const { session } = await parts.launch();
     const { url } = await app(parts.backend);
     for (const method of ["GET", "POST"])
-      expect(await (await fetch(`${url}/api`, { method, headers: bearer(session) })).json()).toMatchObject(
-        shown,
-      );
+      expect(
+        await (await fetch(`${url}/api`, { method, headers: bearer(session) })).json(),
+      ).toMatchObject(shown);
     expect((await fetch(`${url}/api`)).status).toBe(401);
   });
 
@@ -273,9 +305,12 @@ describe("connect and session take a request of node:http", () => {
     const { url } = await app(parts.backend);
     const cookie = [...parts.browser.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
     expect(await (await fetch(`${url}/api`, { headers: { cookie } })).json()).toMatchObject(shown);
-    const post = (headers: Record<string, string>) => fetch(`${url}/api`, { method: "POST", headers });
+    const post = (headers: Record<string, string>) =>
+      fetch(`${url}/api`, { method: "POST", headers });
     expect((await post({ cookie })).status).toBe(403);
-    expect((await post({ cookie, origin: "https://evil.example", [csrfHeader]: csrf })).status).toBe(403);
+    expect(
+      (await post({ cookie, origin: "https://evil.example", [csrfHeader]: csrf })).status,
+    ).toBe(403);
     expect((await post({ cookie, origin: OWN, [csrfHeader]: csrf })).status).toBe(200);
   });
 
@@ -307,7 +342,9 @@ test.each([
 ])("toWebRequest and connect reject $name with request_invalid", async ({ request }) => {
   const given = { method: "GET", url: "/", ...request };
   expect(() => toWebRequest(given)).toThrow(expect.objectContaining({ code: "request_invalid" }));
-  expect(await rejectionOf(rig().backend.connect(given))).toMatchObject({ code: "request_invalid" });
+  expect(await rejectionOf(rig().backend.connect(given))).toMatchObject({
+    code: "request_invalid",
+  });
 });
 
 test("toWebRequest rejects anything but a request with option_invalid", () => {

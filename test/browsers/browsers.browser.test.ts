@@ -37,7 +37,14 @@ function describeIn(
 describeIn(
   "Chromium",
   "Chromium (Debian: apt-get install chromium; or name one in CHROMIUM)",
-  [program(process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")],
+  [
+    program(
+      process.env.CHROMIUM,
+      "/usr/bin/chromium",
+      "/usr/bin/chromium-browser",
+      "/usr/bin/google-chrome",
+    ),
+  ],
   startChromium,
 );
 describeIn(

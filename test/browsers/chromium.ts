@@ -3,7 +3,14 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium, type Frame, type Page } from "playwright-core";
-import { asJson, type CookiePolicy, type Driver, type Place, type Profile, type Tab } from "./driver.js";
+import {
+  asJson,
+  type CookiePolicy,
+  type Driver,
+  type Place,
+  type Profile,
+  type Tab,
+} from "./driver.js";
 
 const [allow, block] = [1, 2];
 

@@ -52,7 +52,9 @@ async function launch(program: string): Promise<Firefox> {
     "browser.shell.checkDefaultBrowser": false,
     "datareporting.policy.dataSubmissionEnabled": false,
   };
-  const lines = Object.entries(preferences).map(([name, value]) => `user_pref("${name}", ${value});`);
+  const lines = Object.entries(preferences).map(
+    ([name, value]) => `user_pref("${name}", ${value});`,
+  );
   writeFileSync(join(folder, "user.js"), lines.join("\n"));
   const flags = ["--headless", "--no-remote", "--profile", folder];
   flags.push("--remote-debugging-port", "0", "--remote-allow-system-access");
@@ -118,7 +120,9 @@ async function profileOf({ send, errors }: Firefox): Promise<Profile> {
       evaluate: async (expression) => JSON.parse(await read(asJson(expression))),
       frame: (selector) =>
         placeOf(async () => {
-          const found = await read(`document.querySelector(${JSON.stringify(selector)}).contentWindow`);
+          const found = await read(
+            `document.querySelector(${JSON.stringify(selector)}).contentWindow`,
+          );
           return found.context;
         }),
     };
@@ -151,7 +155,9 @@ async function profileOf({ send, errors }: Firefox): Promise<Profile> {
     },
     async popup() {
       const { contexts } = await send("browsingContext.getTree", { maxDepth: 0 });
-      const mine = contexts.find((one: Result) => one.userContext === userContext && !tabs.has(one.context));
+      const mine = contexts.find(
+        (one: Result) => one.userContext === userContext && !tabs.has(one.context),
+      );
       if (!mine) throw new Error("no window was opened");
       return tabOf(mine.context);
     },

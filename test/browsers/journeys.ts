@@ -10,7 +10,15 @@ import {
   type Sites,
   type WorldOptions,
 } from "../page/page-world.js";
-import { type CookiePolicy, type Driver, type Place, type Profile, run, type Tab, until } from "./driver.js";
+import {
+  type CookiePolicy,
+  type Driver,
+  type Place,
+  type Profile,
+  run,
+  type Tab,
+  until,
+} from "./driver.js";
 
 const PLUGIN = "iframe[name=plugin]";
 
@@ -19,7 +27,10 @@ interface World extends Sites {
 }
 
 /** A profile that ends with the test. */
-export async function profileIn(driver: Driver, cookies: CookiePolicy = "default"): Promise<Profile> {
+export async function profileIn(
+  driver: Driver,
+  cookies: CookiePolicy = "default",
+): Promise<Profile> {
   const profile = await driver.profile(cookies);
   onTestFinished(() => profile.close());
   return profile;
@@ -81,8 +92,13 @@ export function pageJourneys(driver: () => Driver): void {
         expect(kept).toContain(`${world.plugin.origin}/?lang=en`);
         const { opaqueCode, state } = world.host.launch;
         for (const secret of [launch?.code, launch?.codeVerifier, bearer, opaqueCode, state])
-          expect([secret?.length ?? 0, kept.includes(String(secret))]).toEqual([expect.any(Number), false]);
-        const addresses = world.plugin.requests.map(({ url, headers }) => `${url} ${headers.referer}`).join();
+          expect([secret?.length ?? 0, kept.includes(String(secret))]).toEqual([
+            expect.any(Number),
+            false,
+          ]);
+        const addresses = world.plugin.requests
+          .map(({ url, headers }) => `${url} ${headers.referer}`)
+          .join();
         for (const secret of [launch?.code, launch?.codeVerifier, bearer])
           expect(addresses).not.toContain(secret);
         expect(world.plugin.requests.filter(({ headers }) => headers.cookie)).toEqual([]);
@@ -108,10 +124,14 @@ export function pageJourneys(driver: () => Driver): void {
       expect(launchesOf(world)).toHaveLength(1);
       expect(await plugin.evaluate("document.cookie")).toBe("");
       if (isKept) {
-        expect(await run(plugin, "call", "/api/devices", { method: "POST" })).toMatchObject({ status: 200 });
+        expect(await run(plugin, "call", "/api/devices", { method: "POST" })).toMatchObject({
+          status: 200,
+        });
         await plugin.evaluate("session.logout()");
         await reload(plugin);
-        expect(await begin(world, plugin)).toMatchObject({ error: { code: "opaque_code_missing" } });
+        expect(await begin(world, plugin)).toMatchObject({
+          error: { code: "opaque_code_missing" },
+        });
       }
     });
 
@@ -136,7 +156,8 @@ export function pageJourneys(driver: () => Driver): void {
         expect(await loggedIn(world, tab)).toMatchObject(sessionB);
         expect(await tab.evaluate("location.href")).toBe(`${world.plugin.origin}/?view=list`);
         expect(await tab.evaluate("document.cookie")).toBe("");
-        const names = async () => (await tab.cookies()).map(({ name, httpOnly }) => httpOnly && name);
+        const names = async () =>
+          (await tab.cookies()).map(({ name, httpOnly }) => httpOnly && name);
         if (cookie && driver().lacks["secure cookies over http"]) {
           expect(await names()).toEqual([]);
           expect(await devices(tab)).toMatchObject({ error: { code: "session_ended" } });
@@ -150,7 +171,9 @@ export function pageJourneys(driver: () => Driver): void {
         await tab.evaluate("session.logout()");
         expect(await names()).not.toContain("bivariant-session");
         await reload(tab);
-        expect(await begin(world, tab, { login: false })).toMatchObject({ error: { code: "not_framed" } });
+        expect(await begin(world, tab, { login: false })).toMatchObject({
+          error: { code: "not_framed" },
+        });
         expect(await loggedIn(world, tab)).toMatchObject(sessionB);
         expect(world.profile.errors).toEqual([]);
       },
@@ -242,7 +265,9 @@ export function pageJourneys(driver: () => Driver): void {
       const page = popup as Tab;
       await until(page, "window.heard > 0");
       const hostOrigins = [world.host.origin, world.evil.origin];
-      expect(await begin(world, page, { hostOrigins })).toMatchObject({ error: { code: "not_framed" } });
+      expect(await begin(world, page, { hostOrigins })).toMatchObject({
+        error: { code: "not_framed" },
+      });
       await underFire(page);
       expectNothingSent(world);
     });
@@ -277,12 +302,17 @@ export function pageJourneys(driver: () => Driver): void {
       expect(await begin(world, framed, { hostOrigins })).toMatchObject({
         error: { code: "opaque_code_missing" },
       });
-      expect(world.plugin.requests.slice(asked).filter(({ headers }) => headers.cookie)).toEqual([]);
-      const read = "(() => { try { return frames[0].document.title } catch ({ name }) { return name } })()";
+      expect(world.plugin.requests.slice(asked).filter(({ headers }) => headers.cookie)).toEqual(
+        [],
+      );
+      const read =
+        "(() => { try { return frames[0].document.title } catch ({ name }) { return name } })()";
       expect(await evil.evaluate(read)).toBe("SecurityError");
       const own = await world.profile.open(world.plugin.origin);
       await until(own, "window.begin");
-      expect(await begin(world, own, { login: false })).toMatchObject({ error: { code: "not_framed" } });
+      expect(await begin(world, own, { login: false })).toMatchObject({
+        error: { code: "not_framed" },
+      });
     });
 
     test("who hides the origin of the framing page gets no message and no code", async () => {

@@ -28,7 +28,9 @@ export function shownPages(driver: () => Driver): void {
   }
 
   async function serve(html: string): Promise<string> {
-    const page = createServer((_, response) => response.setHeader("content-type", "text/html").end(html));
+    const page = createServer((_, response) =>
+      response.setHeader("content-type", "text/html").end(html),
+    );
     return `http://plugin.localhost:${await servingOn(page)}/`;
   }
 
@@ -37,7 +39,9 @@ export function shownPages(driver: () => Driver): void {
     const plugin = new LaunchedPlugin({ now: Date.now }, registered);
     plugin.emulator.reset({
       seed: {
-        plugins: [{ tenantId: "acme", clientId: "reporter", type: "user_interface", ...registered }],
+        plugins: [
+          { tenantId: "acme", clientId: "reporter", type: "user_interface", ...registered },
+        ],
         operators: [{ ...ada, password: "engine" }],
         apiClients: [{ clientId: "portal", redirectUris: [registered.pageUrl] }],
       },
@@ -47,7 +51,8 @@ export function shownPages(driver: () => Driver): void {
     return { plugin, url, redirectUri: registered.pageUrl };
   }
 
-  const fill = (id: string, value: string) => `void (document.getElementById("${id}").value = "${value}")`;
+  const fill = (id: string, value: string) =>
+    `void (document.getElementById("${id}").value = "${value}")`;
   const click = (text: string) =>
     `void [...document.querySelectorAll("button")].find((one) => one.textContent.trim() === "${text}").click()`;
 
@@ -108,7 +113,9 @@ export function shownPages(driver: () => Driver): void {
     const tab = await profile.open(await serve(html()));
     await expectGood(profile, tab);
     const loaded = 'performance.getEntriesByType("resource").map(({ name }) => name)';
-    expect((await tab.evaluate<string[]>(loaded)).filter((name) => !/^data:|favicon/.test(name))).toEqual([]);
+    expect(
+      (await tab.evaluate<string[]>(loaded)).filter((name) => !/^data:|favicon/.test(name)),
+    ).toEqual([]);
   });
 
   test("what the browser or its driver lacks is named", () => {

@@ -30,11 +30,19 @@ export interface WebKitPrograms {
 }
 
 export async function startWebKit({ driver, browser, xvfb }: WebKitPrograms): Promise<Driver> {
-  const display = spawn(xvfb, ["-displayfd", "3", "-screen", "0", "1280x1024x24", "-nolisten", "tcp"], {
-    stdio: ["ignore", "ignore", "ignore", "pipe"],
-  });
+  const display = spawn(
+    xvfb,
+    ["-displayfd", "3", "-screen", "0", "1280x1024x24", "-nolisten", "tcp"],
+    {
+      stdio: ["ignore", "ignore", "ignore", "pipe"],
+    },
+  );
   const [number] = await once(display.stdio[3] as Readable, "data");
-  const environment = { DISPLAY: `:${String(number).trim()}`, GDK_BACKEND: "x11", NO_AT_BRIDGE: "1" };
+  const environment = {
+    DISPLAY: `:${String(number).trim()}`,
+    GDK_BACKEND: "x11",
+    NO_AT_BRIDGE: "1",
+  };
 
   /** A driver of its own for each profile, which ends with its browsers, also if one of them hangs. */
   async function startDriver(): Promise<{ readonly send: Send; end(): Promise<void> }> {
@@ -51,7 +59,9 @@ export async function startWebKit({ driver, browser, xvfb }: WebKitPrograms): Pr
         ...(body && { body: JSON.stringify(body) }),
         signal: AbortSignal.timeout(commandMs),
       });
-      const { value } = (await response.json()) as { value: { error?: string; message?: string } | null };
+      const { value } = (await response.json()) as {
+        value: { error?: string; message?: string } | null;
+      };
       if (!response.ok) throw new Error(`${path}: ${value?.error}: ${value?.message}`);
       return value;
     };
@@ -74,10 +84,19 @@ export async function startWebKit({ driver, browser, xvfb }: WebKitPrograms): Pr
     async profile(cookies) {
       const { send, end } = await startDriver();
       // A page may open a window without a click.
-      const args = ["--automation", "--javascript-can-open-windows-automatically=true", ...POLICY[cookies]];
+      const args = [
+        "--automation",
+        "--javascript-can-open-windows-automatically=true",
+        ...POLICY[cookies],
+      ];
       const options = { "webkitgtk:browserOptions": { binary: browser, args } };
-      const { sessionId } = await send("POST", "/session", { capabilities: { alwaysMatch: options } });
-      return profileOf((method, path, body) => send(method, `/session/${sessionId}${path}`, body), end);
+      const { sessionId } = await send("POST", "/session", {
+        capabilities: { alwaysMatch: options },
+      });
+      return profileOf(
+        (method, path, body) => send(method, `/session/${sessionId}${path}`, body),
+        end,
+      );
     },
     async close() {
       display.kill();

@@ -21,32 +21,65 @@ describe("arguments", () => {
     { args: `token --client-secret ${planted}`, says: "BIVARIANT_B_CLIENT_SECRET" },
     { args: `--a-private-key=${planted} token`, says: "BIVARIANT_A_PRIVATE_KEY_FILE" },
     { args: `login --store-key ${planted}`, says: "BIVARIANT_STORE_KEY_FILE" },
-    { args: `login --b-login-client-secret ${planted}`, says: "BIVARIANT_B_LOGIN_CLIENT_SECRET_FILE" },
+    {
+      args: `login --b-login-client-secret ${planted}`,
+      says: "BIVARIANT_B_LOGIN_CLIENT_SECRET_FILE",
+    },
     { args: `call listDevices --token ${planted}`, says: "bivariant token --help" },
-    { args: `call listDevices --data -----BEGIN·PRIVATE·KEY-----${planted}`, says: "A_PRIVATE_KEY_FILE" },
-    { args: `token --a-private-key-file={"d":"${planted}"} --a-client-id x`, says: "path of a file" },
+    {
+      args: `call listDevices --data -----BEGIN·PRIVATE·KEY-----${planted}`,
+      says: "A_PRIVATE_KEY_FILE",
+    },
+    {
+      args: `token --a-private-key-file={"d":"${planted}"} --a-client-id x`,
+      says: "path of a file",
+    },
     { args: `token --tenent ${planted}`, says: "Unknown option --tenent. Did you mean --tenant?" },
     { args: `token --tenent=${planted}`, says: "Unknown option --tenent." },
     { args: `token --frobnicate ${planted}`, says: "Unknown option --frobnicate." },
     { args: `token -p${planted}`, says: "There is an unknown option." },
     { args: `token ${planted}`, says: "Too many arguments" },
-    { args: `detect https://x.example/${planted}`, says: "Pass the address of a deployment as --base-url." },
+    {
+      args: `detect https://x.example/${planted}`,
+      says: "Pass the address of a deployment as --base-url.",
+    },
     { args: planted, says: "There is no such command. See bivariant --help." },
     { args: `${planted} --help`, says: "There is no such command. See bivariant --help." },
     { args: "help tokn", says: "There is no such command. Did you mean token?" },
     { args: "call", says: "Missing required argument 'operationId'. See bivariant call --help." },
-    { args: `keys new --bit ${planted}`, says: "Did you mean --bits? See bivariant keys new --help." },
+    {
+      args: `keys new --bit ${planted}`,
+      says: "Did you mean --bits? See bivariant keys new --help.",
+    },
     { args: "token --tenant", says: "argument missing" },
     { args: "generate", says: "Required option '--out <folder>' not specified." },
-    { args: `call listDevices --data ${planted} --data-file ${planted}`, says: "cannot be used with" },
-    { args: `token --variant ${planted}`, says: "--variant or BIVARIANT_VARIANT is not valid. Allowed ch" },
-    { args: `token --timeout-ms ${planted}`, says: "--timeout-ms is not valid. It must be a whole number" },
+    {
+      args: `call listDevices --data ${planted} --data-file ${planted}`,
+      says: "cannot be used with",
+    },
+    {
+      args: `token --variant ${planted}`,
+      says: "--variant or BIVARIANT_VARIANT is not valid. Allowed ch",
+    },
+    {
+      args: `token --timeout-ms ${planted}`,
+      says: "--timeout-ms is not valid. It must be a whole number",
+    },
     { args: "detect --timeout-ms 0", says: "from 1 to" },
     { args: "detect", says: "--base-url or BIVARIANT_BASE_URL" },
     { args: `detect ${https}`, says: "--tenant or BIVARIANT_TENANT" },
-    { args: `detect --base-url https://user:${planted}@x.example --tenant a`, says: "base_url_invalid" },
-    { args: "detect --base-url http://x.example --tenant a", says: "Set it with --allow-insecure-http." },
-    { args: `detect ${https} --tenant acme+corp`, says: "Set it with --tenant or BIVARIANT_TENANT." },
+    {
+      args: `detect --base-url https://user:${planted}@x.example --tenant a`,
+      says: "base_url_invalid",
+    },
+    {
+      args: "detect --base-url http://x.example --tenant a",
+      says: "Set it with --allow-insecure-http.",
+    },
+    {
+      args: `detect ${https} --tenant acme+corp`,
+      says: "Set it with --tenant or BIVARIANT_TENANT.",
+    },
     { args: `detect ${https} --tenant {tenantId}`, says: "tenant_id_invalid" },
     { args: `emulate --variant ${planted}`, says: "Allowed choices are A, B, both." },
     { args: `emulate --port ${planted}`, says: "It must be a port number from 0 to 65535." },
@@ -69,7 +102,11 @@ describe("arguments", () => {
 
   it.each([
     { name: "without a command", args: [], usage: /Usage: bivariant / },
-    { name: "with keys alone", args: ["keys"], usage: /Usage: bivariant keys .*new .*jwks .*registration /s },
+    {
+      name: "with keys alone",
+      args: ["keys"],
+      usage: /Usage: bivariant keys .*new .*jwks .*registration /s,
+    },
   ])("print the help on stderr and exit 2 $name", async ({ args, usage }) => {
     const { code, stdout, stderr } = await cli(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
@@ -81,7 +118,9 @@ describe("arguments", () => {
 
 describe("help", () => {
   const commands = [
-    ..."demo detect token call login doctor survey emulate contract generate diff unknowns".split(" "),
+    ..."demo detect token call login doctor survey emulate contract generate diff unknowns".split(
+      " ",
+    ),
     ...["keys new", "keys jwks", "keys registration"],
   ];
   it.each(commands)("of %s has an example, and lines of at most 80 columns", async (command) => {
@@ -115,7 +154,9 @@ describe("help", () => {
       const { stdout } = await cli([...command.split(" "), "--help"]);
       const text = stdout.replace(/\n {8,}/g, " ");
       expect(text.match(/\(default .*|default.*\(default.*/g) ?? []).toEqual([]);
-      for (const [, flag = "", words = ""] of text.matchAll(/^ +(--[a-z-]+).*?\(default: ([^)]+)\)/gm))
+      for (const [, flag = "", words = ""] of text.matchAll(
+        /^ +(--[a-z-]+).*?\(default: ([^)]+)\)/gm,
+      ))
         if (!/^(?:\d+|"[^"]*"|true|false)$/.test(words))
           stated.set(flag, (stated.get(flag) ?? new Set()).add(words));
     }
@@ -123,16 +164,27 @@ describe("help", () => {
     expect(Object.fromEntries(found)).toEqual(defaultsInWords);
   });
 
-  it.each(["token", "call", "doctor"])("of %s names every environment variable", async (command) => {
-    const { stdout } = await cli([command, "--help"]);
-    const names = [
-      ...["BASE_URL", "TENANT", "VARIANT", "STORE_FILE", "STORE_KEY", "STORE_KEY_FILE", "B_REFRESH_PATH"],
-      ...["A_CLIENT_ID", "A_PRIVATE_KEY", "A_PRIVATE_KEY_FILE", "A_KEY_ID"],
-      ...["B_CLIENT_ID", "B_CLIENT_SECRET", "B_CLIENT_SECRET_FILE"],
-      ...["B_LOGIN_CLIENT_ID", "B_LOGIN_CLIENT_SECRET", "B_LOGIN_CLIENT_SECRET_FILE"],
-    ];
-    for (const name of names) expect(stdout).toMatch(new RegExp(`\\bBIVARIANT_${name}\\b`));
-  });
+  it.each(["token", "call", "doctor"])(
+    "of %s names every environment variable",
+    async (command) => {
+      const { stdout } = await cli([command, "--help"]);
+      const names = [
+        ...[
+          "BASE_URL",
+          "TENANT",
+          "VARIANT",
+          "STORE_FILE",
+          "STORE_KEY",
+          "STORE_KEY_FILE",
+          "B_REFRESH_PATH",
+        ],
+        ...["A_CLIENT_ID", "A_PRIVATE_KEY", "A_PRIVATE_KEY_FILE", "A_KEY_ID"],
+        ...["B_CLIENT_ID", "B_CLIENT_SECRET", "B_CLIENT_SECRET_FILE"],
+        ...["B_LOGIN_CLIENT_ID", "B_LOGIN_CLIENT_SECRET", "B_LOGIN_CLIENT_SECRET_FILE"],
+      ];
+      for (const name of names) expect(stdout).toMatch(new RegExp(`\\bBIVARIANT_${name}\\b`));
+    },
+  );
 });
 
 describe("a credential", () => {
@@ -142,7 +194,10 @@ describe("a credential", () => {
     deployment = await startDeployment();
     await mkdir(at("directory"));
     const files = { empty: " \n", garbage: "planted-garbage", large: "x".repeat(65_537) };
-    const accepted = { "one-line-break": `${clientSecret}\r\n`, "bom.pem": `\ufeff${privateKeyPem}` };
+    const accepted = {
+      "one-line-break": `${clientSecret}\r\n`,
+      "bom.pem": `\ufeff${privateKeyPem}`,
+    };
     for (const [name, content] of Object.entries({ ...files, ...accepted }))
       await writeFile(at(name), content);
   });
@@ -157,28 +212,66 @@ describe("a credential", () => {
   const inFile = (name: string) => () => ({ ...A, [keyFile]: at(name) });
   const twice = { ...B, BIVARIANT_B_CLIENT_SECRET: clientSecret };
   const [missing, invalid] = ["credential_missing", "credential_invalid"];
-  const unusable: { name: string; env: Environment | (() => Environment); code: string; says: string }[] = [
+  const unusable: {
+    name: string;
+    env: Environment | (() => Environment);
+    code: string;
+    says: string;
+  }[] = [
     { name: "no plugin", env: { ...A, ...noPlugin }, code: missing, says: idA },
     { name: "a plugin without a key", env: { ...A, [keyFile]: "" }, code: missing, says: keyFile },
     { name: "a plugin without a client id", env: { ...A, [idA]: "" }, code: missing, says: idA },
-    { name: "an account without a secret", env: { ...B, [secretFile]: "" }, code: missing, says: secretFile },
+    {
+      name: "an account without a secret",
+      env: { ...B, [secretFile]: "" },
+      code: missing,
+      says: secretFile,
+    },
     { name: "an account without a client id", env: { ...B, [idB]: "" }, code: missing, says: idB },
-    { name: "no account", env: { ...B, ...noAccount }, code: missing, says: "or log in as a person" },
-    { name: "no credential", env: { ...noPlugin, ...noAccount }, code: missing, says: "for Variant A" },
+    {
+      name: "no account",
+      env: { ...B, ...noAccount },
+      code: missing,
+      says: "or log in as a person",
+    },
+    {
+      name: "no credential",
+      env: { ...noPlugin, ...noAccount },
+      code: missing,
+      says: "for Variant A",
+    },
     { name: "a secret that is set twice", env: twice, code: invalid, says: "is set twice" },
-    { name: "a missing key file", env: inFile("no-such-file"), code: invalid, says: "(ENOENT). Set" },
-    { name: "a folder for a key file", env: inFile("directory"), code: invalid, says: "(EISDIR). Set" },
+    {
+      name: "a missing key file",
+      env: inFile("no-such-file"),
+      code: invalid,
+      says: "(ENOENT). Set",
+    },
+    {
+      name: "a folder for a key file",
+      env: inFile("directory"),
+      code: invalid,
+      says: "(EISDIR). Set",
+    },
     { name: "an empty key file", env: inFile("empty"), code: invalid, says: "is empty. Check" },
-    { name: "a large key file", env: inFile("large"), code: invalid, says: "larger than 65536 bytes" },
+    {
+      name: "a large key file",
+      env: inFile("large"),
+      code: invalid,
+      says: "larger than 65536 bytes",
+    },
     { name: "a key file with garbage", env: inFile("garbage"), code: "key_invalid", says: keyFile },
   ];
-  it.each(unusable)("exits 2 before anything is sent: $name", async ({ env: given, code, says }) => {
-    const before = deployment.emulator.journal.entries().length;
-    const env = { ...deployment.env, ...(typeof given === "function" ? given() : given) };
-    const result = await refused(["token"], env, `error ${code}: `, says);
-    expect(leaksOf(result, ["planted-garbage"])).toEqual([]);
-    expect(deployment.emulator.journal.entries()).toHaveLength(before);
-  });
+  it.each(unusable)(
+    "exits 2 before anything is sent: $name",
+    async ({ env: given, code, says }) => {
+      const before = deployment.emulator.journal.entries().length;
+      const env = { ...deployment.env, ...(typeof given === "function" ? given() : given) };
+      const result = await refused(["token"], env, `error ${code}: `, says);
+      expect(leaksOf(result, ["planted-garbage"])).toEqual([]);
+      expect(deployment.emulator.journal.entries()).toHaveLength(before);
+    },
+  );
 
   const inVariable = (key: string) => () => ({ ...A, [keyFile]: "", BIVARIANT_A_PRIVATE_KEY: key });
   const oneLine = privateKeyPem.replaceAll("\n", "\\n");
@@ -189,10 +282,19 @@ describe("a credential", () => {
   const flags = () =>
     `--base-url ${deployment.env.BIVARIANT_BASE_URL}/ --a-client-id reporter --tenant acme --variant A --a-key-id cli-key`;
   const keyFlag = () => `--a-private-key-file ${at("key.pem")}`;
-  const inSecretVariable = () => ({ ...B, [secretFile]: "", BIVARIANT_B_CLIENT_SECRET: clientSecret });
+  const inSecretVariable = () => ({
+    ...B,
+    [secretFile]: "",
+    BIVARIANT_B_CLIENT_SECRET: clientSecret,
+  });
   const inSecretFile = () => ({ ...B, [secretFile]: at("one-line-break") });
   const noKeyFile = () => ({ ...B, [keyFile]: "" });
-  const accepted: { name: string; env: () => Environment; variant?: string; args?: () => string }[] = [
+  const accepted: {
+    name: string;
+    env: () => Environment;
+    variant?: string;
+    args?: () => string;
+  }[] = [
     { name: "a key in the environment", env: inVariable(privateKeyPem) },
     { name: "a key on one line, with \\n for its line breaks", env: inVariable(oneLine) },
     { name: "a key file with a byte order mark", env: inFile("bom.pem") },

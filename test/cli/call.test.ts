@@ -13,13 +13,16 @@ const call = ["call", "listDevices"];
 const quoted = 'planted-"quoted"-secret';
 
 describe.concurrent("call", () => {
-  it.each(["A", "B"] as const)("listDevices on Variant %s prints the devices as JSON", async (variant) => {
-    const { env } = await startDeployment({ variants: [variant] });
-    const result = await cli(call, env);
-    expect(result).toMatchObject({ code: 0, stderr: "" });
-    expect(JSON.parse(result.stdout)).toHaveLength(3);
-    expect(leaksOf(result)).toEqual([]);
-  });
+  it.each(["A", "B"] as const)(
+    "listDevices on Variant %s prints the devices as JSON",
+    async (variant) => {
+      const { env } = await startDeployment({ variants: [variant] });
+      const result = await cli(call, env);
+      expect(result).toMatchObject({ code: 0, stderr: "" });
+      expect(JSON.parse(result.stdout)).toHaveLength(3);
+      expect(leaksOf(result)).toEqual([]);
+    },
+  );
 
   it("exits 6 for an empty 403, with its causes", async () => {
     const { env } = await startDeployment({ variants: ["A"], scopes: [] });
@@ -30,7 +33,12 @@ describe.concurrent("call", () => {
     const script = await cli([...call, "--json"], env);
     expect(script).toMatchObject({ code: 6, stderr: "" });
     const { error } = JSON.parse(script.stdout);
-    const forbidden = { code: "api_forbidden", status: 403, operationId: "listDevices", exitCode: 6 };
+    const forbidden = {
+      code: "api_forbidden",
+      status: 403,
+      operationId: "listDevices",
+      exitCode: 6,
+    };
     expect(error).toMatchObject(forbidden);
     const causes = error.causes.map(({ id }: { id: string }) => id);
     expect(causes).toEqual(["scope_missing", "grant_narrowed"]);
@@ -41,17 +49,26 @@ describe.concurrent("call", () => {
     const { env } = await startDeployment({ variants: ["A"] });
     const { code, stderr } = await cli([...call, "--tenant", "acmee"], env);
     expect(code).toBe(3);
-    expect(stderr).toContain("remedy    Check tenantId, which is acmee: a wrong one looks the same.");
+    expect(stderr).toContain(
+      "remedy    Check tenantId, which is acmee: a wrong one looks the same.",
+    );
   });
 
   it("sends parameters, headers and envelope where they belong", async () => {
     const { env, requests } = await startPlanted((_, response) => response.end('{"done":true}'));
     const params = ["--param", "page=2", "--param", "tag=a", "--param", "tag=b=c"];
-    const result = await cli([...call, ...params, "--header", "X-Trace: t:1", "--envelope", "full"], env);
+    const result = await cli(
+      [...call, ...params, "--header", "X-Trace: t:1", "--envelope", "full"],
+      env,
+    );
     expect(result).toMatchObject({ code: 0 });
     expect(JSON.parse(result.stdout)).toEqual({ done: true });
     expect(requests[0]?.url).toBe("/v1/devices?page=2&tag=a&tag=b%3Dc");
-    const headers = { "x-trace": "t:1", "x-envelope": "full", authorization: `Bearer ${plantedToken}` };
+    const headers = {
+      "x-trace": "t:1",
+      "x-envelope": "full",
+      authorization: `Bearer ${plantedToken}`,
+    };
     expect(requests[0]?.headers).toMatchObject(headers);
     expect(leaksOf(result, [plantedToken])).toEqual([]);
   });
@@ -69,11 +86,20 @@ describe.concurrent("call", () => {
     for (const api of [folder, join(folder, "operations.js")]) {
       const given = ["--param", "deviceId=7", "--param", "full=1", "--api", api];
 
-      expect(await cli(["call", "getDevice", ...given], env)).toMatchObject({ code: 0, stdout: "{}\n" });
+      expect(await cli(["call", "getDevice", ...given], env)).toMatchObject({
+        code: 0,
+        stdout: "{}\n",
+      });
       expect(requests.at(-1)?.url).toBe("/v1/devices/7?full=1");
       const missing = '"deviceId" is missing or empty.';
-      const differs = "--param deviceID is sent as a query parameter. The path parameter is deviceId.";
-      await refused(["call", "getDevice", "--param", "deviceID=7", "--api", api], env, missing, differs);
+      const differs =
+        "--param deviceID is sent as a query parameter. The path parameter is deviceId.";
+      await refused(
+        ["call", "getDevice", "--param", "deviceID=7", "--api", api],
+        env,
+        missing,
+        differs,
+      );
       await refused([...call, "--api", api], env, "Use one of: onlyInA, getDevice.");
       // Nothing listens there, so a token request would fail first.
       const silent = { ...env, BIVARIANT_BASE_URL: closedUrl };
@@ -83,7 +109,8 @@ describe.concurrent("call", () => {
       await refused(["call", "askForToken", "--api", api], env, "its answer is a token");
     }
     const wrong = { "broken.js": "throw new Error();", "other.js": "export const other = 1;" };
-    for (const [name, content] of Object.entries(wrong)) await writeFile(join(folder, name), content);
+    for (const [name, content] of Object.entries(wrong))
+      await writeFile(join(folder, name), content);
     await refused(
       [...call, "--api", join(folder, "broken.js")],
       env,
@@ -91,8 +118,16 @@ describe.concurrent("call", () => {
       "broken.js. ",
       "npx tsc ",
     );
-    await refused([...call, "--api", join(folder, "other.js")], env, "bivariant generate did not write");
-    await refused([...call, "--api", join(folder, "none.js")], env, "neither a module nor a folder");
+    await refused(
+      [...call, "--api", join(folder, "other.js")],
+      env,
+      "bivariant generate did not write",
+    );
+    await refused(
+      [...call, "--api", join(folder, "none.js")],
+      env,
+      "neither a module nor a folder",
+    );
   });
 
   /** A deployment whose operation `own` answers with one media type, and the arguments that call it. */
@@ -125,18 +160,25 @@ describe.concurrent("call", () => {
     expect(terminal.stderr).toContain("7 bytes of image/png. Redirect the output: > <file>");
     const json = await cli([...args, "--json"], env);
     expect(json.code).toBe(2);
-    expect(JSON.parse(json.stdout).error).toMatchObject({ code: "option_invalid", option: "--json" });
+    expect(JSON.parse(json.stdout).error).toMatchObject({
+      code: "option_invalid",
+      option: "--json",
+    });
   });
 
   it("names the size of bytes that a refusal holds", async () => {
-    const { env, args } = await startOwn("image/png", (response) => response.writeHead(404).end("four"));
+    const { env, args } = await startOwn("image/png", (response) =>
+      response.writeHead(404).end("four"),
+    );
     const result = await cli(args, env);
     expect(result).toMatchObject({ code: 6, stdout: "" });
     expect(result.stderr).toContain('The answer: "(not shown: 4 bytes)"');
   });
 
   it("prints text as it is, on a terminal without control characters, and as JSON with --json", async () => {
-    const { env, args } = await startOwn("text/csv", (response) => response.end('a,"b"\r\n1,\u001b[2J'));
+    const { env, args } = await startOwn("text/csv", (response) =>
+      response.end('a,"b"\r\n1,\u001b[2J'),
+    );
     expect(await cli(args, env)).toMatchObject({ code: 0, stdout: 'a,"b"\r\n1,\u001b[2J' });
     expect(await cli(args, env, { isTTY: true })).toMatchObject({ stdout: 'a,"b"\n1,?[2J\n' });
     expect(JSON.parse((await cli([...args, "--json"], env)).stdout)).toBe('a,"b"\r\n1,\u001b[2J');
@@ -149,24 +191,29 @@ describe.concurrent("call", () => {
       line: { event: "told", id: "1", data: "a\nb" },
     },
     { type: "application/x-ndjson", first: '{ "a": "\\u001b" }\n', line: { a: "\u001b" } },
-  ])("prints $type as it arrives, a line each, until it is interrupted", async ({ type, first, line }) => {
-    let closed: Promise<void> | undefined;
-    const { env, args } = await startOwn(type, (response) => {
-      closed = new Promise((resolve) => response.on("close", resolve));
-      response.write(first + first);
-    });
-    for (const flags of [[], ["--json"]]) {
-      const running = startCli([...args, ...flags], env);
-      await running.seen(/\n.*\n/);
-      running.interrupt();
-      const { code, stdout } = await running.ended;
-      expect(code).toBe(130);
-      const [one, two, ...others] = stdout.trimEnd().split("\n");
-      expect([one, two].map((text = "") => JSON.parse(text))).toEqual([line, line]);
-      expect(others.map((text) => JSON.parse(text).error.code)).toEqual(flags.map(() => "interrupted"));
-      await closed;
-    }
-  });
+  ])(
+    "prints $type as it arrives, a line each, until it is interrupted",
+    async ({ type, first, line }) => {
+      let closed: Promise<void> | undefined;
+      const { env, args } = await startOwn(type, (response) => {
+        closed = new Promise((resolve) => response.on("close", resolve));
+        response.write(first + first);
+      });
+      for (const flags of [[], ["--json"]]) {
+        const running = startCli([...args, ...flags], env);
+        await running.seen(/\n.*\n/);
+        running.interrupt();
+        const { code, stdout } = await running.ended;
+        expect(code).toBe(130);
+        const [one, two, ...others] = stdout.trimEnd().split("\n");
+        expect([one, two].map((text = "") => JSON.parse(text))).toEqual([line, line]);
+        expect(others.map((text) => JSON.parse(text).error.code)).toEqual(
+          flags.map(() => "interrupted"),
+        );
+        await closed;
+      }
+    },
+  );
 
   it("exits 5 for a stream that breaks off, after the lines that came", async () => {
     const { env, args } = await startOwn("application/x-ndjson", (response) => {
@@ -221,8 +268,14 @@ describe.concurrent("call", () => {
     const file = content === null ? folder : join(folder, "settings.json");
     if (typeof content === "string") await writeFile(file, content);
     // All commands read the file in the same way.
-    for (const command of content === undefined ? [call, ["token"], ["doctor"], ["login"]] : [call]) {
-      const result = await refused([...command, "--settings", file], env, "--settings names a file ");
+    for (const command of content === undefined
+      ? [call, ["token"], ["doctor"], ["login"]]
+      : [call]) {
+      const result = await refused(
+        [...command, "--settings", file],
+        env,
+        "--settings names a file ",
+      );
       expect(result.stderr.replaceAll(file, "FILE")).toMatch(says);
       expect(leaksOf(result, ["in-file"])).toEqual([]);
     }
@@ -238,8 +291,16 @@ describe.concurrent("call", () => {
   });
 
   it.each([
-    { name: "repeats the token", body: `"${plantedToken}"`, shown: "(not shown: it repeats a secret)" },
-    { name: "repeats the secret", body: JSON.stringify(quoted), shown: "(not shown: it repeats a secret)" },
+    {
+      name: "repeats the token",
+      body: `"${plantedToken}"`,
+      shown: "(not shown: it repeats a secret)",
+    },
+    {
+      name: "repeats the secret",
+      body: JSON.stringify(quoted),
+      shown: "(not shown: it repeats a secret)",
+    },
     { name: "is very long", body: `"${"x".repeat(9_000)}"`, shown: "(not shown: 9002 characters)" },
   ])("does not show the body of a refusal that $name", async ({ body, shown }) => {
     const planted = await startPlanted((_, response) => response.writeHead(500).end(body));
@@ -256,23 +317,46 @@ describe.concurrent("call", () => {
   const thisFile = fileURLToPath(import.meta.url);
   it.each([
     { name: "an unknown operation", args: ["listDevicez"], says: "Use one of: listDevices" },
-    { name: "the token request, whose answer is a secret", args: ["requestToken"], says: "bivariant token" },
-    { name: "a bearer in a header", args: ["--header", `Authorization: ${planted}`], says: "authorization" },
+    {
+      name: "the token request, whose answer is a secret",
+      args: ["requestToken"],
+      says: "bivariant token",
+    },
+    {
+      name: "a bearer in a header",
+      args: ["--header", `Authorization: ${planted}`],
+      says: "authorization",
+    },
     { name: "a header without a colon", args: ["--header", planted], says: "name:value" },
-    { name: "a header with a line break", args: ["--header", `x: ${planted}\r\ny: z`], says: "name:value" },
+    {
+      name: "a header with a line break",
+      args: ["--header", `x: ${planted}\r\ny: z`],
+      says: "name:value",
+    },
     { name: "a parameter without a name", args: ["--param", planted], says: "name=value" },
-    { name: "a body that is not JSON", args: ["--data", planted], says: "--data is not valid JSON" },
+    {
+      name: "a body that is not JSON",
+      args: ["--data", planted],
+      says: "--data is not valid JSON",
+    },
     {
       name: "a body file without JSON",
       args: ["--data-file", thisFile],
       says: "--data-file is not valid JSON",
     },
-    { name: "a body file that is missing", args: ["--data-file", "/no/file"], says: "(ENOENT): /no/file" },
-  ])("exits 2 before it sends anything, without repeating the value, for $name", async ({ args, says }) => {
-    const { env, emulator } = await startDeployment();
-    const words = args[0]?.startsWith("--") ? [...call, ...args] : ["call", ...args];
-    const result = await refused(words, env, says);
-    expect(leaksOf(result, [planted])).toEqual([]);
-    expect(emulator.journal.entries()).toEqual([]);
-  });
+    {
+      name: "a body file that is missing",
+      args: ["--data-file", "/no/file"],
+      says: "(ENOENT): /no/file",
+    },
+  ])(
+    "exits 2 before it sends anything, without repeating the value, for $name",
+    async ({ args, says }) => {
+      const { env, emulator } = await startDeployment();
+      const words = args[0]?.startsWith("--") ? [...call, ...args] : ["call", ...args];
+      const result = await refused(words, env, says);
+      expect(leaksOf(result, [planted])).toEqual([]);
+      expect(emulator.journal.entries()).toEqual([]);
+    },
+  );
 });

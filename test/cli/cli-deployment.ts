@@ -41,7 +41,10 @@ export async function startDeployment({
   registerBoth(emulator, scopes);
   const keyFile = join(folder, "key.pem");
   const secretFile = join(folder, "secret");
-  await Promise.all([writeFile(keyFile, privateKeyPem), writeFile(secretFile, `${clientSecret}\n`)]);
+  await Promise.all([
+    writeFile(keyFile, privateKeyPem),
+    writeFile(secretFile, `${clientSecret}\n`),
+  ]);
   const env = {
     BIVARIANT_BASE_URL: url,
     BIVARIANT_TENANT: "acme",
@@ -55,9 +58,18 @@ export async function startDeployment({
 }
 
 /** Registers the plugin and the account that `env` of a deployment names. */
-export function registerBoth(emulator: Emulator, scopes: readonly string[] = ["devices:read"]): void {
+export function registerBoth(
+  emulator: Emulator,
+  scopes: readonly string[] = ["devices:read"],
+): void {
   const jwks = { keys: [signingKey.publicJwk] };
-  emulator.registerPlugin({ clientId: "reporter", tenantId: "acme", type: "service", jwks, scopes });
+  emulator.registerPlugin({
+    clientId: "reporter",
+    tenantId: "acme",
+    type: "service",
+    jwks,
+    scopes,
+  });
   emulator.registerServiceAccount({ clientId: "account", clientSecret, tenantId: "acme" });
 }
 
@@ -71,7 +83,9 @@ export interface LoginDeployment extends CliDeployment {
 }
 
 /** Starts a deployment that knows the person ada and a public API client. */
-export async function startLoginDeployment(options: EmulatorOptions = {}): Promise<LoginDeployment> {
+export async function startLoginDeployment(
+  options: EmulatorOptions = {},
+): Promise<LoginDeployment> {
   const { emulator, url, folder, closeServer } = await serve(createEmulator(options));
   emulator.registerApiClient({ clientId: "portal", redirectUris: ["http://127.0.0.1/callback"] });
   emulator.registerOperator({ tenantId: "acme", userId: "ada", capabilities: ["devices:read"] });
@@ -84,9 +98,14 @@ export async function startLoginDeployment(options: EmulatorOptions = {}): Promi
   };
   const file = join(folder, "bivariant", "grants");
   const stored = async () => {
-    const names = await readdir(join(folder, "bivariant"), { recursive: true, withFileTypes: true });
+    const names = await readdir(join(folder, "bivariant"), {
+      recursive: true,
+      withFileTypes: true,
+    });
     const files = names.filter((one) => one.isFile() && !one.name.endsWith(".key"));
-    const texts = await Promise.all(files.map((one) => readFile(join(one.parentPath, one.name), "utf8")));
+    const texts = await Promise.all(
+      files.map((one) => readFile(join(one.parentPath, one.name), "utf8")),
+    );
     return texts.join("\n");
   };
   return { emulator, folder, file, env, stored, closeServer };
@@ -117,9 +136,14 @@ const token = /(?<![\w-])[\w-]{43}(?![\w-])/;
 const assertion = /eyJ[\w-]+\.[\w-]+/;
 
 /** Returns the secrets that an output holds, which should be none. `also` lists further planted secrets. */
-export function leaksOf({ stdout, stderr }: Omit<Ended, "code">, also: readonly string[] = []): string[] {
+export function leaksOf(
+  { stdout, stderr }: Omit<Ended, "code">,
+  also: readonly string[] = [],
+): string[] {
   const text = stdout + stderr;
-  const keyLines = privateKeyPem.split("\n").filter((line) => line.length > 20 && !line.startsWith("-----"));
+  const keyLines = privateKeyPem
+    .split("\n")
+    .filter((line) => line.length > 20 && !line.startsWith("-----"));
   const planted = [clientSecret, ...keyLines, ...also].filter((secret) => text.includes(secret));
   const patterns = [token, assertion].flatMap((pattern) => pattern.exec(text)?.[0] ?? []);
   return [...planted, ...patterns];

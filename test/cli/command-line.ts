@@ -141,7 +141,10 @@ class Recorder {
         };
         this.#listeners.add(look);
         look();
-        ended.then(() => reject(new Error(`never seen: ${pattern} in ${JSON.stringify(this.text)}`)), reject);
+        ended.then(
+          () => reject(new Error(`never seen: ${pattern} in ${JSON.stringify(this.text)}`)),
+          reject,
+        );
       });
   }
 }

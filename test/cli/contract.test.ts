@@ -50,7 +50,10 @@ describe("bivariant contract", () => {
   });
 
   it("begins each observation at one column, on the next line after a long id", async () => {
-    const only = ["current-variant", "assertion.audience.trailing-slash"].flatMap((id) => ["--only", id]);
+    const only = ["current-variant", "assertion.audience.trailing-slash"].flatMap((id) => [
+      "--only",
+      id,
+    ]);
     const { stdout } = await contract(only);
     expect(stdout).toMatch(/^learnt {2}current-variant\.a {15}Variant A/m);
     expect(stdout).toMatch(/^\w+ +assertion\.audience\.trailing-slash\n {40}\S/m);
@@ -62,7 +65,9 @@ describe("bivariant contract", () => {
   });
 
   it("groups what was not tried by what it would need", async () => {
-    const { code, stdout } = await contract(few, { BIVARIANT_BASE_URL: deployment.env.BIVARIANT_BASE_URL });
+    const { code, stdout } = await contract(few, {
+      BIVARIANT_BASE_URL: deployment.env.BIVARIANT_BASE_URL,
+    });
     expect(code).toBe(0);
     expect(stdout).toContain("Not tried, because they need:\n   2  the id of a tenant\n");
     expect(stdout).toContain("\n   1  a service account with its client secret\n");
@@ -106,7 +111,9 @@ describe("bivariant contract", () => {
     expect(stdout).toContain("A slot is a token request");
     expect(stdout).toContain("--only takes an id, or the group");
     const { stdout: json } = await contract(["--list", "--json", "--only", mediaType], {});
-    expect(JSON.parse(json)).toMatchObject([{ id: mediaType, needs: ["tenantId", "plugin"], safe: true }]);
+    expect(JSON.parse(json)).toMatchObject([
+      { id: mediaType, needs: ["tenantId", "plugin"], safe: true },
+    ]);
   });
 
   it("writes its reports whole, and no secret into any output", async () => {
@@ -117,7 +124,12 @@ describe("bivariant contract", () => {
     const ended = await contract([...few, "--junit", junit, "--html", html, "--learn", learnt]);
     expect(ended.code).toBe(0);
     const written = await readdir(folder);
-    expect(written.sort()).toEqual(["junit.xml", "learnt.settings.json", "learnt.yaml", "page.html"]);
+    expect(written.sort()).toEqual([
+      "junit.xml",
+      "learnt.settings.json",
+      "learnt.yaml",
+      "page.html",
+    ]);
     const texts = await Promise.all(written.map((name) => readFile(join(folder, name), "utf8")));
     expect(texts[3]).toContain("<h1>Contract of");
     for (const text of texts) {
@@ -170,7 +182,9 @@ describe("a deployment", () => {
       request.resume().on("end", () => response.writeHead(status, headers).end(body));
     };
   const json = { "content-type": "application/json" };
-  const page = answering(200, "<!doctype html><title>Log in</title>", { "content-type": "text/html" });
+  const page = answering(200, "<!doctype html><title>Log in</title>", {
+    "content-type": "text/html",
+  });
 
   test.each<[string, RequestListener, number, string, string?]>([
     ["that never answers", () => {}, 5, "no answer within 60 ms", "60"],
@@ -205,7 +219,10 @@ describe("a deployment", () => {
   });
 
   test("that is down exits 5", async () => {
-    const { code, stdout, stderr } = await contract([], { ...deployment.env, BIVARIANT_BASE_URL: closedUrl });
+    const { code, stdout, stderr } = await contract([], {
+      ...deployment.env,
+      BIVARIANT_BASE_URL: closedUrl,
+    });
     expect(code).toBe(5);
     const says = `${closedUrl} does not answer (ECONNREFUSED). Check the address, the network and the proxy.`;
     expect(stderr).toBe(`error no_answer: ${says}\n`);
@@ -214,14 +231,21 @@ describe("a deployment", () => {
   });
 
   test.each([
-    ["A", "BIVARIANT_A_CLIENT_ID", "The credential of the service plugin was refused (400 invalid_"],
+    [
+      "A",
+      "BIVARIANT_A_CLIENT_ID",
+      "The credential of the service plugin was refused (400 invalid_",
+    ],
     ["B", "BIVARIANT_B_CLIENT_ID", "The credential of the service account was refused (401"],
-  ] as const)("that refuses the credential of Variant %s exits 3", async (variant, client, says) => {
-    const { env } = await startDeployment({ variants: [variant] });
-    const { code, stdout } = await contract([], { ...env, [client]: "someone-else" });
-    expect(stdout).toContain(says);
-    expect(code).toBe(3);
-  });
+  ] as const)(
+    "that refuses the credential of Variant %s exits 3",
+    async (variant, client, says) => {
+      const { env } = await startDeployment({ variants: [variant] });
+      const { code, stdout } = await contract([], { ...env, [client]: "someone-else" });
+      expect(stdout).toContain(says);
+      expect(code).toBe(3);
+    },
+  );
 
   test("that refuses one of two credentials exits 3, and says which in every report", async () => {
     const folder = await newFolder();
@@ -276,7 +300,9 @@ test("on Ctrl-C the reports so far are written, and it exits 130", async () => {
   const { url } = await listen((request, response) => {
     if (++asked > 1) return running.interrupt();
     request.resume().on("end", () => {
-      response.writeHead(400, { "content-type": "application/json" }).end('{"error":"invalid_request"}');
+      response
+        .writeHead(400, { "content-type": "application/json" })
+        .end('{"error":"invalid_request"}');
     });
   });
   const args = [
@@ -307,11 +333,17 @@ describe("before anything is sent, it refuses", () => {
       'No case is named "tokn-response" (did you mean token-response?). bivariant',
     ],
     ["--baseline none.json", "--baseline names a file that cannot be read (ENOENT): none.json"],
-    ["--baseline package.json", "error baseline_invalid: The baseline is not the result of a contract run"],
+    [
+      "--baseline package.json",
+      "error baseline_invalid: The baseline is not the result of a contract run",
+    ],
     ["--html none/report", "--html names a file that cannot be written (ENOENT): none/report"],
     ["--learn none/report", "--learn names a file that cannot be written (ENOENT): none/report"],
     ["--html src", "--html names a file that cannot be written (it is not a file): src"],
-    ["--junit s.settings.json --learn ./s.yaml", "--learn would overwrite another file of this run: ./s."],
+    [
+      "--junit s.settings.json --learn ./s.yaml",
+      "--learn would overwrite another file of this run: ./s.",
+    ],
     [`${closedUrl} --base-url ${closedUrl}`, "--base-url repeats the argument. Remove one."],
     ["nowhere", "baseUrl: Invalid URL"],
     ["--login", "--login needs an API client"],
@@ -345,7 +377,10 @@ test("a target file lends credentials, with their secrets in files beside it", a
   const { env, folder } = deployment;
   const file = join(folder, "target.json");
   const serviceAccount = { clientId: "account", clientSecretFile: "secret" };
-  await writeFile(file, JSON.stringify({ serviceAccount, closedRoute: "GET /api/v1/acme/tenant-settings" }));
+  await writeFile(
+    file,
+    JSON.stringify({ serviceAccount, closedRoute: "GET /api/v1/acme/tenant-settings" }),
+  );
   const only = ["--only", "token-response.b", "--target", file];
   const ended = await contract(only, { BIVARIANT_BASE_URL: env.BIVARIANT_BASE_URL });
   expect(ended.stdout).toContain("1 hold, 0 break");
@@ -369,7 +404,10 @@ test("with --login a person opens the printed address, and the browser's way bac
     const url = new URL(apiClient.authorizationEndpoint);
     url.search = new URLSearchParams({
       ...{ response_type: "code", client_id: "portal", code_challenge: "x".repeat(43), state },
-      ...{ code_challenge_method: "S256", redirect_uri: String(person.target.apiClient?.redirectUri) },
+      ...{
+        code_challenge_method: "S256",
+        redirect_uri: String(person.target.apiClient?.redirectUri),
+      },
     }).toString();
     const answered = person.target.login?.(url.href);
     expect(written.join("")).toContain(`state=${state}`);

@@ -16,10 +16,19 @@ describe("demo", () => {
       { served: ["A"], asked: ["A"], variant: "A", isLifetimeAssumed: false, ...found },
       { served: ["B"], asked: ["A", "B"], variant: "B", isLifetimeAssumed: true, ...found },
       { served: ["A", "B"], asked: ["A"], variant: "A", isLifetimeAssumed: false, ...found },
-      { served: [], asked: ["A", "B"], variant: null, devices: null, error: refused, asExpected: true },
+      {
+        served: [],
+        asked: ["A", "B"],
+        variant: null,
+        devices: null,
+        error: refused,
+        asExpected: true,
+      },
     ]);
     expect(rows[0].data[0]).toEqual({ id: expect.any(String), name: expect.any(String) });
-    expect(rows.map(({ evidence }: { evidence: unknown[] }) => evidence.length)).toEqual([1, 3, 1, 2]);
+    expect(rows.map(({ evidence }: { evidence: unknown[] }) => evidence.length)).toEqual([
+      1, 3, 1, 2,
+    ]);
     expect(leaksOf(result)).toEqual([]);
   });
 
@@ -43,6 +52,10 @@ describe("demo", () => {
     running.interrupt();
     const { code, stdout } = await running.ended;
     expect(code).toBe(130);
-    expect(JSON.parse(stdout).error).toEqual({ code: "interrupted", message: "Interrupted.", exitCode: 130 });
+    expect(JSON.parse(stdout).error).toEqual({
+      code: "interrupted",
+      message: "Interrupted.",
+      exitCode: 130,
+    });
   });
 });

@@ -24,7 +24,16 @@ import { cli, type Environment } from "./command-line.js";
 import { closedUrl, listen, plantedToken, startPlanted, startSecureFront } from "./servers.js";
 
 const allChecks: readonly Check[] = [
-  ...(["base_url", "reachability", "tls", "clock", "key", "jwks", "audience", "assertion"] as const),
+  ...([
+    "base_url",
+    "reachability",
+    "tls",
+    "clock",
+    "key",
+    "jwks",
+    "audience",
+    "assertion",
+  ] as const),
   ...(["detection", "token", "api_call"] as const),
 ];
 const settingsPage = "Settings, Tenant Settings, External Plugins";
@@ -35,12 +44,17 @@ type Findings = Readonly<Partial<Record<Check, Finding>>>;
 async function doctor(env: Environment, args: readonly string[] = []): Promise<Findings> {
   const result = await cli(["doctor", "--json", ...args], env);
   // A thumbprint is public, but looks like a token of the emulator.
-  const stdout = result.stdout.replace(/(be|key|kid|kid is|name|thumbprint) [\w-]{43}(?![\w-])/g, "$1");
+  const stdout = result.stdout.replace(
+    /(be|key|kid|kid is|name|thumbprint) [\w-]{43}(?![\w-])/g,
+    "$1",
+  );
   expect(leaksOf({ ...result, stdout }, [plantedToken, "planted-"])).toEqual([]);
   expect(result.stderr).toBe("");
   const { ok, findings } = JSON.parse(result.stdout) as { ok: boolean; findings: Finding[] };
   const checks = findings.map(({ check }) => check);
-  expect(checks).toEqual(checks.includes("other_token") ? [...allChecks, "other_token"] : allChecks);
+  expect(checks).toEqual(
+    checks.includes("other_token") ? [...allChecks, "other_token"] : allChecks,
+  );
   for (const { verdict, evidence, remedy } of findings) {
     expect(evidence).not.toBe("");
     if (verdict === "fail") expect(remedy).toBeTruthy();
@@ -60,12 +74,20 @@ function troubles(findings: Findings): Record<string, string> {
 }
 
 /** `tokens` counts requests that carried a credential; the detection's `questions` carry none. */
-function sent({ journal }: CliDeployment["emulator"], questions: number): { tokens: number; calls: number } {
+function sent(
+  { journal }: CliDeployment["emulator"],
+  questions: number,
+): { tokens: number; calls: number } {
   const calls = journal.entries({ operation: "listDevices" }).length;
   return { tokens: journal.tokenRequests().length - questions, calls };
 }
 
-const unreachable = { clock: "unknown", detection: "unknown", token: "unknown", api_call: "unknown" };
+const unreachable = {
+  clock: "unknown",
+  detection: "unknown",
+  token: "unknown",
+  api_call: "unknown",
+};
 const notUsed = { token: "unknown", api_call: "unknown" };
 
 describe("doctor on a sound deployment", () => {
@@ -73,14 +95,17 @@ describe("doctor on a sound deployment", () => {
     { variants: ["A"], questions: 1 },
     { variants: ["B"], questions: 1 },
     { variants: ["A", "B"], questions: 2 },
-  ] as const)("that serves $variants finds no fault, with one token request and one call", async (row) => {
-    const { env, emulator } = await startDeployment({ variants: row.variants });
-    const findings = await doctor(env);
-    expect(troubles(findings)).toEqual({});
-    // What is not served cannot be tried.
-    expect(findings.other_token !== undefined).toBe(row.variants.length === 2);
-    expect(sent(emulator, row.questions)).toEqual({ tokens: 1, calls: 1 });
-  });
+  ] as const)(
+    "that serves $variants finds no fault, with one token request and one call",
+    async (row) => {
+      const { env, emulator } = await startDeployment({ variants: row.variants });
+      const findings = await doctor(env);
+      expect(troubles(findings)).toEqual({});
+      // What is not served cannot be tried.
+      expect(findings.other_token !== undefined).toBe(row.variants.length === 2);
+      expect(sent(emulator, row.questions)).toEqual({ tokens: 1, calls: 1 });
+    },
+  );
 
   it("prints one line for each finding, and counts the verdicts", async () => {
     const { env } = await startDeployment();
@@ -92,13 +117,19 @@ describe("doctor on a sound deployment", () => {
     expect(result.stdout).toMatch(
       /^unknown other_token +.*that of Variant B was not tried.\n +-> .*--variant B/m,
     );
-    expect(result.stdout).toMatch(/Variant B, token endpoint: 400, .* Variant B, made-up sibling path: 404,/);
+    expect(result.stdout).toMatch(
+      /Variant B, token endpoint: 400, .* Variant B, made-up sibling path: 404,/,
+    );
   });
 
   it("reports the checks of Variant A as unknown if Variant B is named", async () => {
     const { env, emulator } = await startDeployment();
     const findings = await doctor(env, ["--variant", "B"]);
-    expect(troubles(findings)).toEqual({ key: "unknown", audience: "unknown", assertion: "unknown" });
+    expect(troubles(findings)).toEqual({
+      key: "unknown",
+      audience: "unknown",
+      assertion: "unknown",
+    });
     expect(findings.key?.evidence).toContain("Variant B is named");
     expect(findings.other_token).toBeUndefined();
     expect(sent(emulator, 2)).toEqual({ tokens: 1, calls: 1 });
@@ -130,11 +161,21 @@ describe("doctor on a sound deployment", () => {
 type Trouble = [
   name: string,
   verdicts: Readonly<Record<string, string>>,
-  given: { options?: EmulatorOptions; env?: Environment; args?: string[]; server?: RequestListener },
+  given: {
+    options?: EmulatorOptions;
+    env?: Environment;
+    args?: string[];
+    server?: RequestListener;
+  },
   says?: RegExp,
 ];
 
-const noBaseUrl = { base_url: "fail", reachability: "unknown", audience: "fail", assertion: "unknown" };
+const noBaseUrl = {
+  base_url: "fail",
+  reachability: "unknown",
+  audience: "fail",
+  assertion: "unknown",
+};
 const noCredential = { key: "unknown", audience: "unknown", assertion: "unknown" };
 const notServed = { detection: "fail", ...notUsed };
 const onlyIn = (variant: "A" | "B") => ({ variants: [variant] });
@@ -146,7 +187,11 @@ const answering =
   (status: number, headers: Readonly<Record<string, string>> = {}): RequestListener =>
   (_, response) =>
     response.writeHead(status, headers).end();
-const noPlugin = { BIVARIANT_A_CLIENT_ID: "", BIVARIANT_A_PRIVATE_KEY_FILE: "", BIVARIANT_A_KEY_ID: "" };
+const noPlugin = {
+  BIVARIANT_A_CLIENT_ID: "",
+  BIVARIANT_A_PRIVATE_KEY_FILE: "",
+  BIVARIANT_A_KEY_ID: "",
+};
 const noAccount = { BIVARIANT_B_CLIENT_ID: "", BIVARIANT_B_CLIENT_SECRET_FILE: "" };
 
 describe("doctor finds the trouble before it sends a credential:", () => {
@@ -159,12 +204,25 @@ describe("doctor finds the trouble before it sends a credential:", () => {
     ["a base URL that is not a URL", { ...noBaseUrl, ...unreachable }, at("customer.example")],
     ["plain http", { ...noBaseUrl, ...unreachable }, at("http://customer.example")],
     ["no server", noServer, at(closedUrl), /^reachability: .*ECONNREFUSED.*NO_PROXY/m],
-    ["a port that fetch blocks", noServer, at("http://127.0.0.1:1"), /\(fetch blocks this port\)\./],
-    ["a server that is down", { reachability: "unknown", ...notServed }, { server: answering(503) }],
+    [
+      "a port that fetch blocks",
+      noServer,
+      at("http://127.0.0.1:1"),
+      /\(fetch blocks this port\)\./,
+    ],
+    [
+      "a server that is down",
+      { reachability: "unknown", ...notServed },
+      { server: answering(503) },
+    ],
     ["a proxy that wants a password", noServer, { server: answering(407) }],
     ["a redirect", notServed, { server: answering(301, { location: "/login" }) }],
     ["answers without Date", { clock: "unknown", ...notServed }, { server: noDate }],
-    ["answers of a cache", { clock: "unknown", ...notServed }, { server: answering(404, isCached) }],
+    [
+      "answers of a cache",
+      { clock: "unknown", ...notServed },
+      { server: answering(404, isCached) },
+    ],
     ["neither variant", notServed, { options: { variants: [] } }, /^detection: .*tenant id/m],
     [
       "A named, B served",
@@ -181,17 +239,34 @@ describe("doctor finds the trouble before it sends a credential:", () => {
     ...[undefined, "", "{tenantId}", ".."].map((tenant): Trouble => {
       const args = tenant === undefined ? [] : ["--tenant", tenant];
       const verdicts = { audience: "fail", assertion: "unknown", ...notServed };
-      return [`the tenant ${tenant}`, verdicts, { env: { BIVARIANT_TENANT: undefined }, args }, /--tenant/];
+      return [
+        `the tenant ${tenant}`,
+        verdicts,
+        { env: { BIVARIANT_TENANT: undefined }, args },
+        /--tenant/,
+      ];
     }),
-    ["no credential", { ...notUsed, token: "fail", ...noCredential }, none, /^token: .*B_CLIENT_ID/m],
-    ["an incomplete credential", { ...notUsed, token: "fail" }, incomplete, /^token: .*B_CLIENT_ID/m],
+    [
+      "no credential",
+      { ...notUsed, token: "fail", ...noCredential },
+      none,
+      /^token: .*B_CLIENT_ID/m,
+    ],
+    [
+      "an incomplete credential",
+      { ...notUsed, token: "fail" },
+      incomplete,
+      /^token: .*B_CLIENT_ID/m,
+    ],
   ];
   it.each(troubled)("%s", async (_, verdicts, { options, env: more, args, server }, says) => {
     const { env, emulator } = await startDeployment(options);
     const at = server && { BIVARIANT_BASE_URL: (await listen(server)).url };
     const findings = await doctor({ ...env, ...at, ...more }, args);
     expect(troubles(findings)).toEqual(verdicts);
-    const lines = Object.values(findings).map((one) => `${one.check}: ${one.evidence} ${one.remedy}`);
+    const lines = Object.values(findings).map(
+      (one) => `${one.check}: ${one.evidence} ${one.remedy}`,
+    );
     if (says !== undefined) expect(lines.join("\n")).toMatch(says);
     expect(emulator.journal.entries({ operation: "listDevices" })).toEqual([]);
     expect(emulator.journal.tokenRequests({ status: 200 })).toEqual([]);
@@ -200,21 +275,28 @@ describe("doctor finds the trouble before it sends a credential:", () => {
   it.each([
     { named: "A", other: "B", without: noPlugin },
     { named: "B", other: "A", without: noAccount },
-  ])("only a credential of Variant $other where $named is named", async ({ named, other, without }) => {
-    const { env } = await startDeployment();
-    const rest = { ...env, ...without, BIVARIANT_VARIANT: named };
-    const says = `There is a credential for Variant ${other} only.`;
-    expect((await doctor(rest)).token).toMatchObject({ verdict: "fail", evidence: says });
-    expect((await cli(["token"], rest)).stderr).toContain(
-      `credential_missing: ${says} Set --${named.toLowerCase()}-`,
-    );
-  });
+  ])(
+    "only a credential of Variant $other where $named is named",
+    async ({ named, other, without }) => {
+      const { env } = await startDeployment();
+      const rest = { ...env, ...without, BIVARIANT_VARIANT: named };
+      const says = `There is a credential for Variant ${other} only.`;
+      expect((await doctor(rest)).token).toMatchObject({ verdict: "fail", evidence: says });
+      expect((await cli(["token"], rest)).stderr).toContain(
+        `credential_missing: ${says} Set --${named.toLowerCase()}-`,
+      );
+    },
+  );
 
   it("a self-signed certificate", async () => {
     const { env } = await startDeployment();
     const { url } = await startSecureFront();
     const { reachability, tls, token } = await doctor(env, ["--base-url", url]);
-    expect([reachability?.verdict, tls?.verdict, token?.verdict]).toEqual(["pass", "fail", "unknown"]);
+    expect([reachability?.verdict, tls?.verdict, token?.verdict]).toEqual([
+      "pass",
+      "fail",
+      "unknown",
+    ]);
     expect(tls?.evidence).toContain("DEPTH_ZERO_SELF_SIGNED_CERT");
     expect(tls?.remedy).toContain("NODE_EXTRA_CA_CERTS");
   });
@@ -222,13 +304,21 @@ describe("doctor finds the trouble before it sends a credential:", () => {
   const here = ["--base-url", "http://127.0.0.1"];
   it.each([
     { name: "no base URL", args: [], says: "base URL" },
-    { name: "a registered JWKS that is missing", args: [...here, "--jwks", "/no.json"], says: "--jwks" },
+    {
+      name: "a registered JWKS that is missing",
+      args: [...here, "--jwks", "/no.json"],
+      says: "--jwks",
+    },
     {
       name: "a registered JWKS that is not JSON",
       args: [...here, "--jwks", fileURLToPath(import.meta.url)],
       says: "--jwks names a file that is not valid JSON: ",
     },
-    { name: "--login with Variant A", args: [...here, "--login", "--variant", "A"], says: "--login" },
+    {
+      name: "--login with Variant A",
+      args: [...here, "--login", "--variant", "A"],
+      says: "--login",
+    },
   ])("$name, which exits 2", async ({ args, says }) => {
     const { code, stdout } = await cli(["doctor", "--json", ...args], {});
     expect(code).toBe(2);
@@ -241,16 +331,19 @@ describe("doctor gets a token", () => {
     { seconds: 10, verdict: "pass", says: /10 s ahead/ },
     { seconds: 30, verdict: "unknown", says: /30 s ahead/ },
     { seconds: -300, verdict: "fail", says: /300 s behind.*clock of the signing machine/ },
-  ] as const)("by a server clock $seconds s ahead, which is $verdict", async ({ seconds, verdict, says }) => {
-    // In the middle of a second, since Date shows whole ones.
-    vi.spyOn(Date, "now").mockReturnValue(START + 500);
-    const now = () => Date.now() + seconds * 1000;
-    const { env, emulator } = await startDeployment({ variants: ["A"], now });
-    const { clock, token } = await doctor(env);
-    expect([clock?.verdict, token?.verdict]).toEqual([verdict, "pass"]);
-    expect(`${clock?.evidence} ${clock?.remedy}`).toMatch(says);
-    expect(sent(emulator, 1)).toEqual({ tokens: 1, calls: 1 });
-  });
+  ] as const)(
+    "by a server clock $seconds s ahead, which is $verdict",
+    async ({ seconds, verdict, says }) => {
+      // In the middle of a second, since Date shows whole ones.
+      vi.spyOn(Date, "now").mockReturnValue(START + 500);
+      const now = () => Date.now() + seconds * 1000;
+      const { env, emulator } = await startDeployment({ variants: ["A"], now });
+      const { clock, token } = await doctor(env);
+      expect([clock?.verdict, token?.verdict]).toEqual([verdict, "pass"]);
+      expect(`${clock?.evidence} ${clock?.remedy}`).toMatch(says);
+      expect(sent(emulator, 1)).toEqual({ tokens: 1, calls: 1 });
+    },
+  );
 
   it("for the named variant behind a gateway that answers every question alike", async () => {
     const { env } = await startDeployment();
@@ -258,7 +351,8 @@ describe("doctor gets a token", () => {
       let body = "";
       for await (const chunk of request) body += chunk;
       // This gateway lets only requests with a credential pass.
-      if (request.method === "POST" && !body.includes("client_secret")) return response.writeHead(403).end();
+      if (request.method === "POST" && !body.includes("client_secret"))
+        return response.writeHead(403).end();
       response.setHeader("content-type", "application/json");
       return response.end(JSON.stringify({ access_token: plantedToken }));
     });
@@ -290,8 +384,14 @@ describe("doctor, about the key,", () => {
   it("reports its size and thumbprint, also for a JWK", async () => {
     const { env } = await startDeployment();
     const jwk = JSON.stringify(newSigningKey("big", 3072).privateKey.export({ format: "jwk" }));
-    const given = { BIVARIANT_A_PRIVATE_KEY_FILE: "", BIVARIANT_A_KEY_ID: "", BIVARIANT_A_PRIVATE_KEY: jwk };
-    expect((await doctor({ ...env, ...given })).key?.evidence).toMatch(/3072 bits.*RFC 7638 thumbprint/);
+    const given = {
+      BIVARIANT_A_PRIVATE_KEY_FILE: "",
+      BIVARIANT_A_KEY_ID: "",
+      BIVARIANT_A_PRIVATE_KEY: jwk,
+    };
+    expect((await doctor({ ...env, ...given })).key?.evidence).toMatch(
+      /3072 bits.*RFC 7638 thumbprint/,
+    );
   });
 });
 
@@ -335,10 +435,21 @@ describe("doctor compares the key with the registered JWKS:", () => {
 describe("doctor explains a refusal of Variant A:", () => {
   const plugin = { clientId: "reporter", tenantId: "acme" };
   const keys = (key: SigningKey) => ({ keys: [key.publicJwk] });
-  const page = { ...plugin, clientId: "page", type: "user_interface", jwks: keys(signingKey) } as const;
+  const page = {
+    ...plugin,
+    clientId: "page",
+    type: "user_interface",
+    jwks: keys(signingKey),
+  } as const;
   const other = keys(newSigningKey("cli-key"));
   type Change = (emulator: CliDeployment["emulator"]) => void;
-  const rows: { name: string; id?: string; options?: EmulatorOptions; change?: Change; cause: string }[] = [
+  const rows: {
+    name: string;
+    id?: string;
+    options?: EmulatorOptions;
+    change?: Change;
+    cause: string;
+  }[] = [
     { name: "not registered", id: "unheard-of", cause: "plugin_not_registered_or_disabled" },
     {
       ...{ name: "disabled", cause: "plugin_not_registered_or_disabled" },
@@ -352,7 +463,11 @@ describe("doctor explains a refusal of Variant A:", () => {
       ...{ name: "another key", cause: "jwks_mismatch" },
       change: (emulator) => emulator.updatePlugin({ ...plugin, jwks: other }),
     },
-    { name: "another public URL", options: { publicUrl: "https://x.example" }, cause: "audience_mismatch" },
+    {
+      name: "another public URL",
+      options: { publicUrl: "https://x.example" },
+      cause: "audience_mismatch",
+    },
   ];
   it.each(rows)("$name", async ({ id = "reporter", change, cause, options }) => {
     const { env, emulator } = await startDeployment({ variants: ["A"], ...options });
@@ -373,10 +488,16 @@ describe("doctor explains a refusal of Variant A:", () => {
     const path = join(folder, "registered.json");
     await writeFile(path, JSON.stringify(registered));
     // Without --jwks the cause of this aud is first.
-    const { token, audience } = await doctor(env, ["--jwks", path, "--audience", "https://y.example/"]);
+    const { token, audience } = await doctor(env, [
+      "--jwks",
+      path,
+      "--audience",
+      "https://y.example/",
+    ]);
     expect(token?.causes?.[0]?.id).toBe(first);
     expect(token?.causes?.some(({ id }) => id === "jwks_mismatch")).toBe(first === "jwks_mismatch");
-    const says = first === "jwks_mismatch" ? "None of the registered keys" : "The key is not the cause";
+    const says =
+      first === "jwks_mismatch" ? "None of the registered keys" : "The key is not the cause";
     expect(token?.evidence).toContain(says);
     expect(audience?.remedy).toContain("Remove --audience or");
   });
@@ -404,7 +525,10 @@ describe("doctor explains a refusal of Variant A:", () => {
     const rateLimit = { requests: 1, windowSeconds: 3600 };
     const { env, emulator } = await startDeployment({ variants: ["A"], rateLimit });
     const { token } = await doctor(env);
-    expect(token).toMatchObject({ verdict: "fail", remedy: expect.stringContaining("whole tenant") });
+    expect(token).toMatchObject({
+      verdict: "fail",
+      remedy: expect.stringContaining("whole tenant"),
+    });
     expect(token?.evidence).toMatch(/rate_limited for .* reporter of .* acme: .*until \d{4}-\S+Z/);
     expect(sent(emulator, 1)).toEqual({ tokens: 1, calls: 0 });
   });
@@ -424,7 +548,10 @@ describe("doctor explains a refusal of Variant A:", () => {
 describe("doctor explains Variant B:", () => {
   it("for a wrong secret, the remedy names the admin area", async () => {
     const { env, emulator } = await startDeployment({ variants: ["B"] });
-    const wrong = { BIVARIANT_B_CLIENT_SECRET_FILE: "", BIVARIANT_B_CLIENT_SECRET: "planted-wrong-secret" };
+    const wrong = {
+      BIVARIANT_B_CLIENT_SECRET_FILE: "",
+      BIVARIANT_B_CLIENT_SECRET: "planted-wrong-secret",
+    };
     const { token } = await doctor({ ...env, ...wrong });
     expect(token?.verdict).toBe("fail");
     expect(token?.remedy).toContain("in the admin area under Service accounts");
@@ -491,7 +618,10 @@ describe("doctor after a login", () => {
   it("passes without a token request and calls as that person", async () => {
     const { env, emulator } = await loggedIn();
     const { token, api_call, detection } = await doctor(env);
-    expect(token).toMatchObject({ verdict: "pass", evidence: expect.stringContaining("stored login") });
+    expect(token).toMatchObject({
+      verdict: "pass",
+      evidence: expect.stringContaining("stored login"),
+    });
     expect([api_call?.verdict, detection?.verdict]).toEqual(["pass", "pass"]);
     expect(emulator.journal.tokenRequests({ status: 200 })).toHaveLength(1);
     expect(emulator.journal.entries({ operation: "listDevices" })).toHaveLength(1);
@@ -510,9 +640,15 @@ describe("doctor after a login", () => {
       BIVARIANT_A_PRIVATE_KEY: privateKeyPem,
     };
     const { token } = await doctor({ ...env, ...machines }, ["--login"]);
-    expect(token).toMatchObject({ verdict: "pass", evidence: expect.stringContaining("stored login") });
+    expect(token).toMatchObject({
+      verdict: "pass",
+      evidence: expect.stringContaining("stored login"),
+    });
     const machine = await doctor({ ...env, ...machines, BIVARIANT_VARIANT: "B" });
-    expect(machine.token).toMatchObject({ verdict: "fail", evidence: expect.not.stringContaining("login") });
+    expect(machine.token).toMatchObject({
+      verdict: "fail",
+      evidence: expect.not.stringContaining("login"),
+    });
   });
 
   const remedy = "Run bivariant login.";
@@ -529,6 +665,9 @@ describe("doctor after a login", () => {
     await spoil?.(deployment);
     passTime(hours);
     const findings: Readonly<Record<string, unknown>> = await doctor(deployment.env, args);
-    expect(findings[check]).toMatchObject({ verdict: "fail", remedy: expect.stringContaining(remedy) });
+    expect(findings[check]).toMatchObject({
+      verdict: "fail",
+      remedy: expect.stringContaining(remedy),
+    });
   });
 });

@@ -48,7 +48,12 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
   it("exports an environment for the other commands, with private files that it deletes at the end", async () => {
     const { env, ended, interrupt } = await serving();
     expect(Object.keys(env)).toEqual([
-      ...["BIVARIANT_BASE_URL", "BIVARIANT_TENANT", "BIVARIANT_A_CLIENT_ID", "BIVARIANT_A_PRIVATE_KEY_FILE"],
+      ...[
+        "BIVARIANT_BASE_URL",
+        "BIVARIANT_TENANT",
+        "BIVARIANT_A_CLIENT_ID",
+        "BIVARIANT_A_PRIVATE_KEY_FILE",
+      ],
       ...["BIVARIANT_B_CLIENT_ID", "BIVARIANT_B_CLIENT_SECRET_FILE", "BIVARIANT_B_LOGIN_CLIENT_ID"],
       ...["BIVARIANT_B_AUTHORIZATION_ENDPOINT", "BIVARIANT_STORE_FILE", "BIVARIANT_STORE_KEY_FILE"],
     ]);
@@ -61,7 +66,9 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
     const { d, p, q, dp, dq, qi } = JSON.parse(key);
 
     const refused = await cli(["token", "--a-client-id", "stranger"], env);
-    const codes = [await call(env), await call(env, "--variant", "B"), refused].map(({ code }) => code);
+    const codes = [await call(env), await call(env, "--variant", "B"), refused].map(
+      ({ code }) => code,
+    );
     expect(codes).toEqual([0, 0, 3]);
     interrupt();
     const result = await ended;
@@ -82,8 +89,13 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
     expect(await page("journal")).toContain(tokenPathA);
     interrupt();
     const { stdout, stderr } = await ended;
-    for (const line of stdout.trimEnd().split("\n")) expect(line).toMatch(/^export BIVARIANT_\w+=\S+$/);
-    for (const pattern of [/ POST \/api\/\S+ 400/g, /request\.grant-type/g, / GET \/v1\/devices 401/g])
+    for (const line of stdout.trimEnd().split("\n"))
+      expect(line).toMatch(/^export BIVARIANT_\w+=\S+$/);
+    for (const pattern of [
+      / POST \/api\/\S+ 400/g,
+      /request\.grant-type/g,
+      / GET \/v1\/devices 401/g,
+    ])
       expect(stderr.match(pattern)).toHaveLength(1);
   });
 
@@ -93,11 +105,22 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
     await seen(/\/external-plugin\/oauth\/token 400 {2}A requestToken {2}detection probe\n/);
     await seen(/\/v1\/auth\/bivariant-detect 404 {2}detection probe\n/);
     interrupt();
-    expect((await ended).stderr.match(/Nothing to correct: this is a detection probe/g)).toHaveLength(2);
+    expect(
+      (await ended).stderr.match(/Nothing to correct: this is a detection probe/g),
+    ).toHaveLength(2);
   });
 
   it("with --json prints one JSON object on each line of stdout", async () => {
-    const args = ["emulate", "--json", "--variant", "B", "--tenant", "blue", "--b-client-id", "robot"];
+    const args = [
+      "emulate",
+      "--json",
+      "--variant",
+      "B",
+      "--tenant",
+      "blue",
+      "--b-client-id",
+      "robot",
+    ];
     const running = startCli(args);
     const [line] = await running.seen(/^.*"environment".*\n/);
     const { served, environment } = JSON.parse(line);
@@ -110,7 +133,13 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
     const result = await running.ended;
     expect(result.code).toBe(0);
     const [, second = ""] = result.stdout.split("\n");
-    const request = { method: "POST", path: "/v1/auth/token", status: 200, variant: "B", tenantId: "blue" };
+    const request = {
+      method: "POST",
+      path: "/v1/auth/token",
+      status: 200,
+      variant: "B",
+      tenantId: "blue",
+    };
     expect(JSON.parse(second)).toMatchObject({ request });
     expect(leaksOf(result)).toEqual([]);
   });
@@ -118,7 +147,12 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
   const settingsFile = async (settings: object) => seedFile(JSON.stringify(settings, undefined, 2));
 
   it("becomes the deployment of a settings file, which the exported variables name to the other commands", async () => {
-    const settings = { bearerStatus: 403, bearerBody: "no", unauthorizedStatuses: [403], successStatus: 201 };
+    const settings = {
+      bearerStatus: 403,
+      bearerBody: "no",
+      unauthorizedStatuses: [403],
+      successStatus: 201,
+    };
     const file = await settingsFile({ ...settings, variants: ["A"] });
     const { env, url } = await serving("--settings", file, "--variant", "B");
     const refused = await fetch(`${url}/v1/devices`);
@@ -143,8 +177,12 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
   });
 
   it("switches rules off by a settings file, a seed file and --without-rule, each switch by itself", async () => {
-    const settings = await settingsFile({ rules: { "assertion.id": false, "assertion.issuer": false } });
-    const file = await seedFile("options: { rules: { assertion.subject: false, assertion.issuer: true } }");
+    const settings = await settingsFile({
+      rules: { "assertion.id": false, "assertion.issuer": false },
+    });
+    const file = await seedFile(
+      "options: { rules: { assertion.subject: false, assertion.issuer: true } }",
+    );
     const flags = ["--without-rule", "code.plugin", "--without-rule", "code.tenant"];
     const { url } = await serving("--settings", settings, "--seed-file", file, ...flags);
     const page = await (await fetch(`${url}/_emulator/rules`)).text();
@@ -161,9 +199,18 @@ describe.skipIf(process.platform === "win32")("emulate", () => {
   it("exits 2 for a value in the settings file that only the emulator refuses, with its line", async () => {
     const file = await settingsFile({ bearerStatus: 403, refreshPath: "/host/planted" });
     const says = `${file}:3: refreshPath: must not be a path of the emulator's pages`;
-    const { stderr } = await refused(["emulate", "--settings", file], {}, "--settings names a file", says);
+    const { stderr } = await refused(
+      ["emulate", "--settings", file],
+      {},
+      "--settings names a file",
+      says,
+    );
     expect(stderr).not.toContain("planted");
-    await refused(["emulate", "--settings", await settingsFile({ seed: {} })], {}, 'unknown key: "seed"');
+    await refused(
+      ["emulate", "--settings", await settingsFile({ seed: {} })],
+      {},
+      'unknown key: "seed"',
+    );
   });
 
   const info = 'info: { title: Alarms, version: "1" }\n';
@@ -179,7 +226,9 @@ ${info}`;
 
   it("serves the operations of a document, prints them, and grants their scopes", async () => {
     const { env, url, seen } = await serving("--variant-a", await seedFile(document));
-    await seen(/ {2}A {2}getAlarm {2}GET \/api\/v1\/\{tenantId\}\/alarms\/\{alarmId\} {2}alarms:read/);
+    await seen(
+      / {2}A {2}getAlarm {2}GET \/api\/v1\/\{tenantId\}\/alarms\/\{alarmId\} {2}alarms:read/,
+    );
     const { stdout } = await cli(["token", "--variant", "A"], env);
     const headers = { authorization: `Bearer ${stdout.trim()}` };
     const answer = await fetch(`${url}/api/v1/acme/alarms/7`, { headers });
@@ -193,17 +242,24 @@ ${info}`;
     await mkdir(join(folder, "api"));
     const main = join(folder, "api", "openapi.yaml");
     const path = "/api/v1/{tenantId}/alarms/{alarmId}";
-    await writeFile(main, `openapi: 3.1.0\npaths: { "${path}": { $ref: ../tenant.yaml } }\n${info}`);
+    await writeFile(
+      main,
+      `openapi: 3.1.0\npaths: { "${path}": { $ref: ../tenant.yaml } }\n${info}`,
+    );
     await refused(["emulate", "--variant-a", main], {}, "reference_external", "--refs <folder>");
     const { seen } = await serving("--variant-a", main, "--refs", folder);
-    await seen(/ {2}A {2}getAlarm {2}GET \/api\/v1\/\{tenantId\}\/alarms\/\{alarmId\} {2}alarms:read/);
+    await seen(
+      / {2}A {2}getAlarm {2}GET \/api\/v1\/\{tenantId\}\/alarms\/\{alarmId\} {2}alarms:read/,
+    );
   });
 
   it("exits 2 for a mistake in a document, with its line and column", async () => {
     const file = await seedFile(document.replace('"200"', "20"));
     await refused(["emulate", "--variant-a", file], {}, "status_invalid", "tenant.yaml:7:24");
     const swapped = await seedFile(
-      document.replace("alarms/{alarmId}", "external-plugin/oauth/token").replace(/ +parameters.*\n/, ""),
+      document
+        .replace("alarms/{alarmId}", "external-plugin/oauth/token")
+        .replace(/ +parameters.*\n/, ""),
     );
     await refused(
       ["emulate", "--variant-b", swapped],
@@ -218,7 +274,12 @@ ${info}`;
   const long = `/tmp/${"x".repeat(300)}/tenant.yaml`;
   it("exits 2 when its port is taken", async () => {
     const { url } = await listen(() => {});
-    await refused(["emulate", "--port", new URL(url).port], {}, "error listen_failed: ", "EADDRINUSE");
+    await refused(
+      ["emulate", "--port", new URL(url).port],
+      {},
+      "error listen_failed: ",
+      "EADDRINUSE",
+    );
   });
 
   it.each([
@@ -244,8 +305,13 @@ ${info}`;
     const operators = [{ tenantId: "acme", userId: "ada", capabilities: [] }];
     const file = await seedFile(JSON.stringify({ plugins, operators }));
     const { seen, url } = await serving("--seed-file", file);
-    const [, keyFile = ""] = await seen(/The key of page \(user_interface, tenant blue-green\): (\S+)/);
-    expect(JSON.parse(await readFile(keyFile, "utf8"))).toMatchObject({ kty: "RSA", d: expect.any(String) });
+    const [, keyFile = ""] = await seen(
+      /The key of page \(user_interface, tenant blue-green\): (\S+)/,
+    );
+    expect(JSON.parse(await readFile(keyFile, "utf8"))).toMatchObject({
+      kty: "RSA",
+      d: expect.any(String),
+    });
     expect((await stat(keyFile)).mode & 0o777).toBe(0o600);
     await seen(new RegExp(`The host application: ${url}/host/acme`));
     const [, page = ""] = await seen(/The page to watch and control it: (\S+)/);
@@ -289,7 +355,8 @@ describe.skipIf(process.platform === "win32")("emulate --watch", () => {
   });
 
   it("resets options that the file no longer names, and keeps the key of the stored logins", async () => {
-    const apiClients = "apiClients: [{ clientId: portal, redirectUris: [http://127.0.0.1/callback] }]\n";
+    const apiClients =
+      "apiClients: [{ clientId: portal, redirectUris: [http://127.0.0.1/callback] }]\n";
     const seed = `${account("robot")}${apiClients}plugins: [{ clientId: nightly, tenantId: acme, type: service }]\n`;
     const file = await seedFile(`${seed}options: { variants: [B] }\n`);
     const { url, env, seen } = await serving("--seed-file", file, "--watch");
@@ -325,7 +392,8 @@ describe.skipIf(process.platform === "win32")("emulate --watch", () => {
     await symlink("one", join(folder, "current"));
     await symlink(join("current", "tenant.yaml"), file);
     const { seen } = await serving("--seed-file", file, "--watch");
-    const served = (clientId: string) => seen(new RegExp(`^export BIVARIANT_B_CLIENT_ID=${clientId}$`, "m"));
+    const served = (clientId: string) =>
+      seen(new RegExp(`^export BIVARIANT_B_CLIENT_ID=${clientId}$`, "m"));
     await write("one", "second");
     await served("second");
     await symlink("two", join(folder, "next"));

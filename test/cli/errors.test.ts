@@ -33,34 +33,51 @@ const table = [
   { error: new LoginRequiredError("login_refused", "m"), exit: 3 },
   { error: new VariantError("variant_unknown", "m", { detection }), exit: 4 },
   { error: new TransportError("tls_failed", "m", { retryable: false }), exit: 5 },
-  { error: new UnexpectedResponseError("response_shape", "m", { status: 200, issues: ["a: b"] }), exit: 5 },
-  { error: new ApiError("api_failed", "m", { variant: "A", status: 500, body: "hidden", retryAt }), exit: 6 },
+  {
+    error: new UnexpectedResponseError("response_shape", "m", { status: 200, issues: ["a: b"] }),
+    exit: 5,
+  },
+  {
+    error: new ApiError("api_failed", "m", { variant: "A", status: 500, body: "hidden", retryAt }),
+    exit: 6,
+  },
 ];
 
 const plain = painter({}, {});
 
 describe("an error", () => {
-  it.each(table)("$error.name exits $exit and is printed with its code and message", ({ error, exit }) => {
-    expect(exitCodeOf(error)).toBe(exit);
-    const lines = errorLines(error, plain);
-    expect(lines[0]).toBe(`error ${error.code}: m`);
-    const { code, name } = error;
-    expect(errorJson(error).error).toMatchObject({ code, message: "m", name, exitCode: exit });
-    expect(JSON.stringify([lines, errorJson(error)])).not.toContain("hidden");
-    if ("retryAt" in error) expect(lines).toContain("  Try again after 2026-01-01T00:00:00.000Z.");
-    if ("issues" in error && error.issues.length > 0) expect(lines).toContain("  - a: b");
-  });
+  it.each(table)(
+    "$error.name exits $exit and is printed with its code and message",
+    ({ error, exit }) => {
+      expect(exitCodeOf(error)).toBe(exit);
+      const lines = errorLines(error, plain);
+      expect(lines[0]).toBe(`error ${error.code}: m`);
+      const { code, name } = error;
+      expect(errorJson(error).error).toMatchObject({ code, message: "m", name, exitCode: exit });
+      expect(JSON.stringify([lines, errorJson(error)])).not.toContain("hidden");
+      if ("retryAt" in error)
+        expect(lines).toContain("  Try again after 2026-01-01T00:00:00.000Z.");
+      if ("issues" in error && error.issues.length > 0) expect(lines).toContain("  - a: b");
+    },
+  );
 
   it.each([
     { option: "retryDeadlineMs", says: "Set it with --retry-deadline-ms." },
     { option: "tenantId", says: "Set it with --tenant or BIVARIANT_TENANT." },
     { option: "clientId", says: "Set it with --a-client-id or BIVARIANT_A_CLIENT_ID." },
-    { option: "clientId", variant: "B", says: "Set it with --b-client-id or BIVARIANT_B_CLIENT_ID." },
-  ] as const)("about the option $option says where to set it: $says", ({ option, says, ...more }) => {
-    const error = new ConfigurationError("option_invalid", "m", { option, ...more });
-    expect(errorLines(error, plain)).toEqual(["error option_invalid: m", `  ${says}`]);
-    expect(errorJson(error).error).toMatchObject({ message: "m", hint: says });
-  });
+    {
+      option: "clientId",
+      variant: "B",
+      says: "Set it with --b-client-id or BIVARIANT_B_CLIENT_ID.",
+    },
+  ] as const)(
+    "about the option $option says where to set it: $says",
+    ({ option, says, ...more }) => {
+      const error = new ConfigurationError("option_invalid", "m", { option, ...more });
+      expect(errorLines(error, plain)).toEqual(["error option_invalid: m", `  ${says}`]);
+      expect(errorJson(error).error).toMatchObject({ message: "m", hint: says });
+    },
+  );
 
   it("that the login is over says to log in again, also in JSON", () => {
     const error = new LoginRequiredError("login_expired", "m");
@@ -69,8 +86,13 @@ describe("an error", () => {
   });
 
   it("lists the issues that its message does not contain", () => {
-    const error = new EmulatorError("seed_invalid", "plugins: a", { issues: ["plugins: a", "operators: b"] });
-    expect(errorLines(error, plain)).toEqual(["error seed_invalid: plugins: a", "  - operators: b"]);
+    const error = new EmulatorError("seed_invalid", "plugins: a", {
+      issues: ["plugins: a", "operators: b"],
+    });
+    expect(errorLines(error, plain)).toEqual([
+      "error seed_invalid: plugins: a",
+      "  - operators: b",
+    ]);
   });
 
   it("shows the reason of the system, without what follows it", () => {
@@ -79,7 +101,10 @@ describe("an error", () => {
       errno: -constants.errno.EACCES,
     });
     const error = new EmulatorError("listen_failed", "m", { cause });
-    expect(errorLines(error, plain)).toEqual(["error listen_failed: m", "  EACCES: permission denied"]);
+    expect(errorLines(error, plain)).toEqual([
+      "error listen_failed: m",
+      "  EACCES: permission denied",
+    ]);
   });
 
   it("that is a fault of this program exits 70 and hides its message", () => {
@@ -98,7 +123,12 @@ describe("colour", () => {
     { name: "a terminal", isTTY: true, env: {}, coloured: true },
     { name: "a pipe", isTTY: false, env: {}, coloured: false },
     { name: "a terminal under NO_COLOR", isTTY: true, env: { NO_COLOR: "1" }, coloured: false },
-    { name: "a terminal under an empty NO_COLOR", isTTY: true, env: { NO_COLOR: "" }, coloured: true },
+    {
+      name: "a terminal under an empty NO_COLOR",
+      isTTY: true,
+      env: { NO_COLOR: "" },
+      coloured: true,
+    },
     { name: "a dumb terminal", isTTY: true, env: { TERM: "dumb" }, coloured: false },
   ];
   it.each(terminals)("is used on $name: $coloured", async ({ isTTY, env, coloured }) => {

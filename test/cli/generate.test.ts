@@ -30,7 +30,11 @@ describe("bivariant generate", () => {
   it("writes and lists the files; --check finds a file that is changed, missing or new", async () => {
     const written = await cli(["generate", ...documents, "--json"]);
     expect(written.code).toBe(0);
-    expect(JSON.parse(written.stdout)).toEqual({ out, files: readdirSync(out).sort(), notices: [] });
+    expect(JSON.parse(written.stdout)).toEqual({
+      out,
+      files: readdirSync(out).sort(),
+      notices: [],
+    });
     expect((await cli(["generate", ...documents, "--check"])).code).toBe(0);
 
     writeFileSync(join(out, "operations.ts"), "changed");
@@ -44,21 +48,38 @@ describe("bivariant generate", () => {
     expect(JSON.parse(drifted.stdout)).toEqual(drift);
     const args = documents.with(-1, join(folder, "not yet"));
     const { stdout } = await cli(["generate", ...args, "--check"], {}, { columns: 40 });
-    expect(stdout).toContain(`\nRun: bivariant generate ${args.slice(0, -1).join(" ")} '${args.at(-1)}'\n`);
+    expect(stdout).toContain(
+      `\nRun: bivariant generate ${args.slice(0, -1).join(" ")} '${args.at(-1)}'\n`,
+    );
   });
 
   it("shows no control character that an overlay puts into a message", async () => {
     const overlay = join(folder, "escape.yaml");
     const action = '{ target: "$.info\\e[2J", update: { x-a: 1 } }';
-    writeFileSync(overlay, `overlay: 1.1.0\ninfo: { title: t, version: "1" }\nactions: [${action}]\n`);
-    const { code, stderr } = await cli(["generate", "--overlay", overlay, "--out", join(folder, "none")]);
+    writeFileSync(
+      overlay,
+      `overlay: 1.1.0\ninfo: { title: t, version: "1" }\nactions: [${action}]\n`,
+    );
+    const { code, stderr } = await cli([
+      "generate",
+      "--overlay",
+      overlay,
+      "--out",
+      join(folder, "none"),
+    ]);
     expect(code).toBe(2);
     expect(stderr).toContain("escape.yaml");
     expect(stderr).not.toContain("\u001b");
   });
 
   it("generates from one document, and takes the other variant from the package", async () => {
-    const one = ["generate", "--variant-a", join(folder, "variant-a.yaml"), "--out", join(folder, "one")];
+    const one = [
+      "generate",
+      "--variant-a",
+      join(folder, "variant-a.yaml"),
+      "--out",
+      join(folder, "one"),
+    ];
     expect((await cli(one)).code).toBe(0);
     const [both, alone] = [out, join(folder, "one")].map((path) =>
       readFileSync(join(path, "schemas.ts"), "utf8"),
@@ -149,7 +170,10 @@ describe("bivariant generate", () => {
     mkdirSync(join(folder, "api"));
     const path = join(folder, "api", "openapi.yaml");
     const write = (reference: string) =>
-      writeFileSync(path, `openapi: 3.1.0\npaths: { /a: { $ref: ${JSON.stringify(reference)} } }\n${info}`);
+      writeFileSync(
+        path,
+        `openapi: 3.1.0\npaths: { /a: { $ref: ${JSON.stringify(reference)} } }\n${info}`,
+      );
     const item = (id: string) =>
       `get: { operationId: ${id}, responses: { "200": { description: Done. } } }\n`;
     writeFileSync(join(folder, "outside.yaml"), item("outside"));
@@ -158,9 +182,19 @@ describe("bivariant generate", () => {
     await refused(args, {}, "reference_external", "--refs <folder>");
     expect((await cli([...args, "--refs", folder])).code).toBe(0);
     expect(readFileSync(join(folder, "refs", "operations.ts"), "utf8")).toContain("outside: {");
-    await refused([...args, "--refs", join(folder, "nowhere")], {}, "option_invalid", "existing folder");
+    await refused(
+      [...args, "--refs", join(folder, "nowhere")],
+      {},
+      "option_invalid",
+      "existing folder",
+    );
     write("https://one.example/a.yaml");
-    await refused(args, {}, "reference_external", `npx @redocly/cli bundle ${path} --output bundled.yaml`);
+    await refused(
+      args,
+      {},
+      "reference_external",
+      `npx @redocly/cli bundle ${path} --output bundled.yaml`,
+    );
   });
 
   it("with --watch sees changes of the files that a document refers to, even of one that was missing", async () => {
@@ -169,7 +203,15 @@ describe("bivariant generate", () => {
     writeFileSync(path, `openapi: 3.1.0\npaths: { /a: { $ref: one.yaml } }\n${info}`);
     const item = (id: string) =>
       `get: { operationId: ${id}, responses: { "200": { description: Done. } } }\n`;
-    const args = ["generate", "--variant-a", path, "--out", join(folder, "parts"), "--watch", "--json"];
+    const args = [
+      "generate",
+      "--variant-a",
+      path,
+      "--out",
+      join(folder, "parts"),
+      "--watch",
+      "--json",
+    ];
     const running = startCli(args);
     await running.seen(/"reference_missing"/);
     writeFileSync(one, item("first"));
@@ -191,7 +233,13 @@ describe("bivariant generate", () => {
     expect(code).toBe(2);
     const error = { code: "document_version_unsupported", document: "broken.yaml" };
     expect(JSON.parse(stdout).error).toMatchObject(error);
-    await refused(["generate", ...documents.with(-1, path)], {}, "out_unwritable", "broken.yaml", "EEXIST");
+    await refused(
+      ["generate", ...documents.with(-1, path)],
+      {},
+      "out_unwritable",
+      "broken.yaml",
+      "EEXIST",
+    );
   });
 });
 
@@ -221,11 +269,21 @@ describe("bivariant diff", () => {
     expect(changed.stdout).toMatch(/\n1 breaking, 0 additive, 1 neutral\n$/);
     const { code, stdout } = await cli(["diff", old, revised, "--fail-on", "never", "--json"]);
     expect(code).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({ level: "breaking", summary: { breaking: 1, neutral: 1 } });
+    expect(JSON.parse(stdout)).toMatchObject({
+      level: "breaking",
+      summary: { breaking: 1, neutral: 1 },
+    });
   });
 
   it("prints a table for a pull request, in which nothing from a document becomes markup", async () => {
-    const { code, stdout } = await cli(["diff", old, revised, "--markdown", "--fail-on", "neutral"]);
+    const { code, stdout } = await cli([
+      "diff",
+      old,
+      revised,
+      "--markdown",
+      "--fail-on",
+      "neutral",
+    ]);
     expect(code).toBe(1);
     expect(stdout).toMatch(
       /^### 1 breaking, 0 additive, 1 neutral\n\n\| Level \| Where \| Change \| File \|\n/,
@@ -254,7 +312,8 @@ describe("bivariant diff", () => {
   it("compares the two variants of an operation", async () => {
     const { code, stdout } = await cli(["diff", "--variants", "listDevices"]);
     expect(code).toBe(0);
-    const operation = "  operation\n    A  GET /api/v1/{tenantId}/devices\n    B  GET /v1/devices\n";
+    const operation =
+      "  operation\n    A  GET /api/v1/{tenantId}/devices\n    B  GET /v1/devices\n";
     expect(stdout).toContain(`listDevices\n${operation}`);
     expect(stdout).toContain("  response 403\n    A  no body\n    B  not described\n");
     const table = await cli(["diff", "--variants", "--variant-b", old, "--markdown"]);
@@ -264,7 +323,11 @@ describe("bivariant diff", () => {
   });
 
   it.each([
-    ["without documents", [], "<old> and <new> are missing: pass two documents or folders, or --variants."],
+    [
+      "without documents",
+      [],
+      "<old> and <new> are missing: pass two documents or folders, or --variants.",
+    ],
     ["with --variant-a alone", ["--variant-a", old], "--variants is missing"],
     ["with one document", [old], "<new> is missing: pass the later state too"],
     ["with documents and --variants", [old, old, "--variants"], "--variants excludes"],

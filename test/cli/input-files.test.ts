@@ -56,7 +56,8 @@ async function openWriter(path: string, { ended }: Running): Promise<number> {
     try {
       return openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
     } catch {
-      if (result !== undefined) throw new Error(`It ended without reading: ${JSON.stringify(result)}`);
+      if (result !== undefined)
+        throw new Error(`It ended without reading: ${JSON.stringify(result)}`);
       await turn();
     }
 }

@@ -48,7 +48,12 @@ describe("keys new", () => {
       if (process.platform !== "win32") expect((await stat(out)).mode & 0o777).toBe(0o600);
       const { n, e } = key.export({ format: "jwk" });
       const jwks = { keys: [registered(n, e)] };
-      expect(JSON.parse(stdout)).toEqual({ privateKeyFile: out, type: "service", scopes: [], jwks });
+      expect(JSON.parse(stdout)).toEqual({
+        privateKeyFile: out,
+        type: "service",
+        scopes: [],
+        jwks,
+      });
     },
   );
 
@@ -61,10 +66,18 @@ describe("keys new", () => {
 
   const wrong = [
     { name: "1024 bits", args: ["--bits", "1024"], says: "2048, 3072, 4096" },
-    { name: "scopes with a comma", args: ["--scope", "devices:read,schedules:read"], says: "without commas" },
+    {
+      name: "scopes with a comma",
+      args: ["--scope", "devices:read,schedules:read"],
+      says: "without commas",
+    },
     { name: "a scope of another form", args: ["--scope", "devices:delete"], says: "area:execute" },
     { name: "an unknown type", args: ["--type", "desktop"], says: "user-interface" },
-    { name: "a missing folder", args: ["--out", "/no/such/key.pem"], says: "its folder does not exist" },
+    {
+      name: "a missing folder",
+      args: ["--out", "/no/such/key.pem"],
+      says: "its folder does not exist",
+    },
   ];
   it.each(wrong)("exits 2 and writes nothing for $name", async ({ args, says }) => {
     await refused(["keys", "new", "--out", at("never.pem"), ...args], {}, says);
@@ -88,13 +101,17 @@ describe("keys new", () => {
     expect(stderr).toContain(`export BIVARIANT_A_PRIVATE_KEY_FILE='${out}'`);
     expect(stderr).toContain("unset BIVARIANT_A_KEY_ID");
     const pem = await readFile(out, "utf8");
-    for (const line of pem.trim().split("\n").slice(1, -1)) expect(stdout + stderr).not.toContain(line);
+    for (const line of pem.trim().split("\n").slice(1, -1))
+      expect(stdout + stderr).not.toContain(line);
     expect(stdout).not.toMatch(/"(?:d|p|q|dp|dq|qi)"/);
   });
 });
 
 describe("keys jwks", () => {
-  const { kid: _, ...plain } = signingKey.privateKey.export({ format: "jwk" }) as Record<string, unknown>;
+  const { kid: _, ...plain } = signingKey.privateKey.export({ format: "jwk" }) as Record<
+    string,
+    unknown
+  >;
   const { n, e } = plain;
   const pkcs1 = signingKey.privateKey.export({ type: "pkcs1", format: "pem" }).toString();
   it.each([
@@ -127,23 +144,29 @@ describe("keys jwks", () => {
     { name: "a key of 1024 bits", content: pemOf(short), code: "key_too_short" },
     { name: "no key", content: "planted-garbage", code: "key_invalid" },
   ];
-  it.each(unusable)("refuses $name with $code, alone and as --also", async ({ name, content, code }) => {
-    const path = await file("unusable", content);
-    const alone = await cli(["keys", "jwks", "--a-private-key-file", path, "--json"]);
-    expect(alone.code).toBe(2);
-    expect(JSON.parse(alone.stdout).error.code).toBe(code);
-    const also = await cli(["keys", "jwks", "--also", path, "--json"], deployment.env);
-    expect(also.code).toBe(2);
-    expect(JSON.parse(also.stdout).error).toMatchObject({ code, message: expect.stringContaining(path) });
-    expect(also.stdout).not.toContain("--a-private-key-file");
-    for (const one of [alone, also]) {
-      const { message } = JSON.parse(one.stdout).error;
-      if (name === "no key")
-        expect(message).toMatch(/names a file that is neither a PEM nor a JWK.*: .*unusable$/);
-    }
-    expect(leaksOf(alone, ["planted-garbage"])).toEqual([]);
-    expect(leaksOf(also, ["planted-garbage"])).toEqual([]);
-  });
+  it.each(unusable)(
+    "refuses $name with $code, alone and as --also",
+    async ({ name, content, code }) => {
+      const path = await file("unusable", content);
+      const alone = await cli(["keys", "jwks", "--a-private-key-file", path, "--json"]);
+      expect(alone.code).toBe(2);
+      expect(JSON.parse(alone.stdout).error.code).toBe(code);
+      const also = await cli(["keys", "jwks", "--also", path, "--json"], deployment.env);
+      expect(also.code).toBe(2);
+      expect(JSON.parse(also.stdout).error).toMatchObject({
+        code,
+        message: expect.stringContaining(path),
+      });
+      expect(also.stdout).not.toContain("--a-private-key-file");
+      for (const one of [alone, also]) {
+        const { message } = JSON.parse(one.stdout).error;
+        if (name === "no key")
+          expect(message).toMatch(/names a file that is neither a PEM nor a JWK.*: .*unusable$/);
+      }
+      expect(leaksOf(alone, ["planted-garbage"])).toEqual([]);
+      expect(leaksOf(also, ["planted-garbage"])).toEqual([]);
+    },
+  );
 });
 
 describe("keys jwks --also, during a key rotation,", () => {
@@ -163,11 +186,19 @@ describe("keys jwks --also, during a key rotation,", () => {
   const secret = { ...old.privateKey.export({ format: "jwk" }), kid: "x" };
   const noKid = { ...old.publicJwk, kid: undefined };
   const rows = [
-    { name: "two keys under one kid", content: { keys: [sameKid] }, says: "Two different keys have the kid" },
+    {
+      name: "two keys under one kid",
+      content: { keys: [sameKid] },
+      says: "Two different keys have the kid",
+    },
     { name: "a key given twice", content: { keys: [signingKey.publicJwk] }, says: "given twice" },
     { name: "a JWKS with a private key", content: { keys: [secret] }, says: "holds a private key" },
     { name: "a JWKS key without kid", content: { keys: [noKid] }, says: "without a kid" },
-    { name: "a JWKS with an EC key", content: { keys: [{ kty: "EC", kid: "x" }] }, says: "not an RSA key" },
+    {
+      name: "a JWKS with an EC key",
+      content: { keys: [{ kty: "EC", kid: "x" }] },
+      says: "not an RSA key",
+    },
     { name: "a JWKS with no key", content: { keys: [null] }, says: "not an RSA key" },
   ];
   it.each(rows)("refuses $name", async ({ content, says }) => {
@@ -177,15 +208,27 @@ describe("keys jwks --also, during a key rotation,", () => {
 
   it("names --also for a file that cannot be read, and does not quote the path, which may be a key", async () => {
     const args = ["keys", "jwks", "--also", "planted-key"];
-    const { stderr } = await refused(args, deployment.env, "cannot be read (ENOENT). Set --also to the path");
+    const { stderr } = await refused(
+      args,
+      deployment.env,
+      "cannot be read (ENOENT). Set --also to the path",
+    );
     expect(stderr).not.toMatch(/planted-key|--a-private-key-file/);
   });
 });
 
 describe("keys registration", () => {
   const types = [
-    { type: "service", label: "service", says: "an administrator authorises its grant at install time" },
-    { type: "user-interface", label: "user interface", says: "the operator who launched it permit" },
+    {
+      type: "service",
+      label: "service",
+      says: "an administrator authorises its grant at install time",
+    },
+    {
+      type: "user-interface",
+      label: "user interface",
+      says: "the operator who launched it permit",
+    },
   ];
   it.each(types)("prints the sheet for a plugin of type $type", async ({ type, label, says }) => {
     const args = ["--type", type, "--scope", "devices:read", "--device", "d1", "d2"];
@@ -209,7 +252,14 @@ describe("keys registration", () => {
     const out = at("whole-way.pem");
     const common = ["--a-client-id", "whole-way", "--scope", "devices:read"];
     expect((await cli(["keys", "new", "--out", out, ...common])).code).toBe(0);
-    const { stdout } = await cli(["keys", "registration", "--json", ...common, "--a-private-key-file", out]);
+    const { stdout } = await cli([
+      "keys",
+      "registration",
+      "--json",
+      ...common,
+      "--a-private-key-file",
+      out,
+    ]);
     const { clientId, scopes, jwks, type } = JSON.parse(stdout);
     expect(type).toBe("service");
     deployment.emulator.registerPlugin({ clientId, tenantId: "acme", type, scopes, jwks });

@@ -50,7 +50,13 @@ describe.concurrent("a login", () => {
     expect(leaksOf(withoutAddress(ended), [code])).toEqual([]);
     expect(text).not.toContain(code);
     const stored = await deployment.stored();
-    for (const secret of [code, token.stdout.trim(), "refresh_token", "refreshToken", "access_token"])
+    for (const secret of [
+      code,
+      token.stdout.trim(),
+      "refresh_token",
+      "refreshToken",
+      "access_token",
+    ])
       expect(stored).not.toContain(secret);
     expect((await stat(deployment.file)).mode & 0o777).toBe(0o700);
     expect((await stat(`${deployment.file}.key`)).mode & 0o777).toBe(0o600);
@@ -99,7 +105,9 @@ describe.concurrent("a login", () => {
       expect([name, (await fetch(redirect + path, init)).status]).toEqual([name, 404]);
     expect((await fetch(new URL("/", redirect))).status).toBe(404);
     // fetch cannot send the name of another host, which a browser sends after DNS rebinding.
-    const rebound = get(`${redirect}?code=forged&state=${state}`, { headers: { host: "x.example" } });
+    const rebound = get(`${redirect}?code=forged&state=${state}`, {
+      headers: { host: "x.example" },
+    });
     const [answer] = (await once(rebound, "response")) as [IncomingMessage];
     expect(answer.resume().statusCode).toBe(404);
     const { callbackUrl } = deployment.emulator.login({ url: address.href, userId: "ada" });
@@ -188,7 +196,10 @@ describe("a login whose token has expired", () => {
       const clock = vi.spyOn(Date, "now").mockImplementation(() => now() + 2 * 3_600_000);
       onTestFinished(() => clock.mockRestore());
       expect(await cli(["token", ...args], env)).toMatchObject({ code: 0 });
-      expect(deployment.emulator.journal.last()).toMatchObject({ path: "/v1/auth/refresh", status: 200 });
+      expect(deployment.emulator.journal.last()).toMatchObject({
+        path: "/v1/auth/refresh",
+        status: 200,
+      });
     },
   );
 });
@@ -200,7 +211,9 @@ describe("a login that is over", () => {
     await logIn(deployment);
     await deployment.closeServer();
     const other = createServer(({ url }, response) => {
-      response.writeHead(url?.includes("token") ? 400 : 401, { "content-type": "application/json" });
+      response.writeHead(url?.includes("token") ? 400 : 401, {
+        "content-type": "application/json",
+      });
       response.end('{"error":"invalid_grant"}');
     });
     const { port } = new URL(deployment.env.BIVARIANT_BASE_URL ?? "");
@@ -215,7 +228,12 @@ describe("a login that is over", () => {
   }
 
   it.each([
-    { args: ["call", "listDevices"], laterMs: 60_000, by: "its refused call", first: "api_unauthorized" },
+    {
+      args: ["call", "listDevices"],
+      laterMs: 60_000,
+      by: "its refused call",
+      first: "api_unauthorized",
+    },
     { args: ["token"], laterMs: 2 * 3_600_000, by: "the refused renewal", first: "login_refused" },
   ])("makes $args exit 3 with a remedy, first by $by", async ({ args, laterMs, first }) => {
     const env = await expired(laterMs);
@@ -279,11 +297,23 @@ describe("a login with wrong settings", () => {
   it.each([
     { name: "no base URL", changes: { BIVARIANT_BASE_URL: "" }, says: "BIVARIANT_BASE_URL" },
     { name: "no client id", changes: { BIVARIANT_B_CLIENT_ID: "" }, says: "BIVARIANT_B_CLIENT_ID" },
-    { name: "no authorization endpoint", changes: { [endpoint]: "" }, says: `is missing. Ask the operator` },
+    {
+      name: "no authorization endpoint",
+      changes: { [endpoint]: "" },
+      says: `is missing. Ask the operator`,
+    },
     { name: "no endpoint, naming its setting", changes: { [endpoint]: "" }, says: endpoint },
-    { name: "an invalid endpoint", changes: { [endpoint]: "planted" }, says: "--authorization-endpoint" },
+    {
+      name: "an invalid endpoint",
+      changes: { [endpoint]: "planted" },
+      says: "--authorization-endpoint",
+    },
     { name: "an endpoint without TLS", changes: { [endpoint]: http }, says: "must use https" },
-    { name: "an invalid key of the store", changes: { BIVARIANT_STORE_KEY: "planted" }, says: "32 bytes" },
+    {
+      name: "an invalid key of the store",
+      changes: { BIVARIANT_STORE_KEY: "planted" },
+      says: "32 bytes",
+    },
   ])("exits 2 before it listens or sends anything, for $name", async ({ changes, says }) => {
     const deployment = await start();
     const { stderr } = await refused(["login"], { ...deployment.env, ...changes }, says);
@@ -328,7 +358,8 @@ describe("a login in addition to a service account", () => {
       const { ended } = await logIn(deployment, env);
       expect(ended).toMatchObject({ code: 0 });
       expect(ended.stderr).toContain("--login");
-      const clients = () => deployment.emulator.journal.tokenRequests().map(({ clientId }) => clientId);
+      const clients = () =>
+        deployment.emulator.journal.tokenRequests().map(({ clientId }) => clientId);
       expect(clients()).toEqual([ofLogin[id]]);
       expect(await call(env)).toMatchObject({ code: 0 });
       expect(clients().at(-1)).toBe("account");
@@ -350,7 +381,10 @@ describe("a login in addition to a service account", () => {
 describe("a login of a confidential client in the settings for service accounts", () => {
   it("says to use --login, or the settings for the API client", async () => {
     const deployment = await startWithClients();
-    const shared = { BIVARIANT_B_CLIENT_ID: "confidential", BIVARIANT_B_CLIENT_SECRET: loginSecret };
+    const shared = {
+      BIVARIANT_B_CLIENT_ID: "confidential",
+      BIVARIANT_B_CLIENT_SECRET: loginSecret,
+    };
     const env = { ...deployment.env, ...shared };
     const { ended } = await logIn(deployment, env);
     expect(ended).toMatchObject({ code: 0 });
@@ -378,18 +412,31 @@ describe("a login with an API client and no service account", () => {
   });
 
   it.each([
-    { name: "a secret without a client id", changes: { [id]: "", [secret]: loginSecret }, says: id },
+    {
+      name: "a secret without a client id",
+      changes: { [id]: "", [secret]: loginSecret },
+      says: id,
+    },
     { name: "a secret given twice", changes: twice, says: "is set twice" },
   ])("exits 2 for $name", async ({ changes, says }) => {
     const env = { BIVARIANT_BASE_URL: "http://127.0.0.1:1", ...ofLogin, ...changes };
-    const { stderr } = await refused(["login"], { ...env, BIVARIANT_B_AUTHORIZATION_ENDPOINT: "/x" }, says);
+    const { stderr } = await refused(
+      ["login"],
+      { ...env, BIVARIANT_B_AUTHORIZATION_ENDPOINT: "/x" },
+      says,
+    );
     expect(stderr).not.toContain(loginSecret);
   });
 });
 
 describe("a login for another tenant", () => {
   it.each([
-    { name: "no tenant", at: "", later: ["--tenant", "acme"], says: "There is one without a tenant" },
+    {
+      name: "no tenant",
+      at: "",
+      later: ["--tenant", "acme"],
+      says: "There is one without a tenant",
+    },
     { name: "a tenant", at: "acme", later: [], says: "There is one for the tenant acme" },
   ])("is mentioned but not used if it was stored for $name", async ({ at, later, says }) => {
     const deployment = await startWithClients();

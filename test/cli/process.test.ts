@@ -19,7 +19,12 @@ beforeAll(async () => {
 });
 
 type Signal = "SIGHUP" | "SIGINT" | "SIGQUIT" | "SIGTERM";
-const codeOf: Readonly<Record<Signal, number>> = { SIGHUP: 129, SIGINT: 130, SIGQUIT: 131, SIGTERM: 143 };
+const codeOf: Readonly<Record<Signal, number>> = {
+  SIGHUP: 129,
+  SIGINT: 130,
+  SIGQUIT: 131,
+  SIGTERM: 143,
+};
 
 interface Interrupted {
   readonly command: string;
@@ -33,12 +38,15 @@ interface Interrupted {
 }
 
 /** In this process, since what a signal does is the same for all commands. */
-test.each(["detect", "doctor", "call listDevices", "token"])("%s exits 130 at Ctrl-C", async (command) => {
-  const { env } = await startDeployment();
-  const { url } = await listen(() => running.interrupt());
-  const running = startCli(command.split(" "), { ...env, BIVARIANT_BASE_URL: url });
-  expect(await running.ended).toMatchObject({ code: 130, stdout: "", stderr: "Interrupted.\n" });
-});
+test.each(["detect", "doctor", "call listDevices", "token"])(
+  "%s exits 130 at Ctrl-C",
+  async (command) => {
+    const { env } = await startDeployment();
+    const { url } = await listen(() => running.interrupt());
+    const running = startCli(command.split(" "), { ...env, BIVARIANT_BASE_URL: url });
+    expect(await running.ended).toMatchObject({ code: 130, stdout: "", stderr: "Interrupted.\n" });
+  },
+);
 
 test.each([
   { command: "demo", seen: /A only/i, code: 130 },
@@ -54,8 +62,14 @@ const posix = test.skipIf(process.platform === "win32");
 
 describe.concurrent("the process", () => {
   test("prints the version of the package", async () => {
-    const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
-    expect(await cli(["--version"])).toEqual({ code: 0, stdout: `${manifest.version}\n`, stderr: "" });
+    const manifest = JSON.parse(
+      readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
+    );
+    expect(await cli(["--version"])).toEqual({
+      code: 0,
+      stdout: `${manifest.version}\n`,
+      stderr: "",
+    });
   });
 
   const client = ["jose", "oauth4webapi"];
@@ -67,17 +81,25 @@ describe.concurrent("the process", () => {
     { command: "detect", packages: [] },
     { command: "token --variant B", packages: [] },
     { command: "call listDevices --variant A", packages: client },
-  ])("$command loads only the packages that it uses, because each costs start-up time", async (row) => {
-    const { env } = await startDeployment();
-    const { code, stderr } = await cli(row.command.split(" "), { ...env, NODE_DEBUG: "esm" });
-    expect(code).toBe(0);
-    const loaded = [...stderr.matchAll(/node_modules\/([a-z@][\w-]*)\//g)].map(([, name]) => name);
-    expect(new Set(loaded)).toEqual(new Set(["commander", ...row.packages]));
-  });
+  ])(
+    "$command loads only the packages that it uses, because each costs start-up time",
+    async (row) => {
+      const { env } = await startDeployment();
+      const { code, stderr } = await cli(row.command.split(" "), { ...env, NODE_DEBUG: "esm" });
+      expect(code).toBe(0);
+      const loaded = [...stderr.matchAll(/node_modules\/([a-z@][\w-]*)\//g)].map(
+        ([, name]) => name,
+      );
+      expect(new Set(loaded)).toEqual(new Set(["commander", ...row.packages]));
+    },
+  );
 
   test.skipIf(!existsSync("/dev/full"))("reports a full disk on stderr and exits 70", async () => {
     const { ended } = await startProcess(["--help"], {}, openSync("/dev/full", "w"));
-    expect(await ended).toMatchObject({ code: 70, stderr: "The output could not be written (ENOSPC).\n" });
+    expect(await ended).toMatchObject({
+      code: 70,
+      stderr: "The output could not be written (ENOSPC).\n",
+    });
   });
 
   posix.each(["unknowns", "demo"])(
@@ -100,20 +122,25 @@ describe.concurrent("the process", () => {
     expect(misspelt).toMatchObject({ code: 2, stdout: "" });
     expect(misspelt.stderr).toContain('-:2: unknown key: "variante"');
 
-    expect(await withInput("token --variant A --a-private-key-file -", privateKeyPem)).toMatchObject({
+    expect(
+      await withInput("token --variant A --a-private-key-file -", privateKeyPem),
+    ).toMatchObject({
       code: 0,
     });
 
     const twice = await withInput("contract --target - --baseline -", '{ "results": [] }');
     expect(twice).toMatchObject({ code: 2, stdout: "" });
-    expect(twice.stderr).toContain("cannot read stdin, which another option reads. Name a file here.");
+    expect(twice.stderr).toContain(
+      "cannot read stdin, which another option reads. Name a file here.",
+    );
   });
 
   /** One command with files for each signal, since `main.ts` treats all of them alike. */
   const interrupted: readonly Interrupted[] = [
     { command: "token", signal: "SIGINT" },
     {
-      command: "contract --junit FOLDER/junit.xml --html FOLDER/report.html --learn FOLDER/learnt.yaml",
+      command:
+        "contract --junit FOLDER/junit.xml --html FOLDER/report.html --learn FOLDER/learnt.yaml",
       signal: "SIGTERM",
       leaves: ["junit.xml", "learnt.settings.json", "learnt.yaml", "report.html"],
     },
@@ -123,7 +150,8 @@ describe.concurrent("the process", () => {
       leaves: ["state"],
     },
     {
-      command: "login --authorization-endpoint /v1/auth/authorize --store-file FOLDER/grants --no-browser",
+      command:
+        "login --authorization-endpoint /v1/auth/authorize --store-file FOLDER/grants --no-browser",
       signal: "SIGQUIT",
       seen: /code_challenge/,
       leaves: ["grants.key"],
@@ -166,7 +194,10 @@ describe.concurrent("the process", () => {
   posix("generate exits 143 on SIGTERM and leaves no file", async () => {
     const folder = await mkdtemp(join(temporary, "generate-"));
     const document = join(folder, "large.json");
-    const schema = { type: "object", properties: { id: { type: "string" }, name: { type: "string" } } };
+    const schema = {
+      type: "object",
+      properties: { id: { type: "string" }, name: { type: "string" } },
+    };
     const content = { "application/json": { schema } };
     const paths = Object.fromEntries(
       Array.from({ length: 10_000 }, (_, at) => [
@@ -176,7 +207,15 @@ describe.concurrent("the process", () => {
     );
     const large = { openapi: "3.1.0", info: { title: "Large", version: "1" }, paths };
     await writeFile(document, JSON.stringify(large));
-    const args = ["generate", "--variant-a", document, "--variant-b", document, "--out", join(folder, "out")];
+    const args = [
+      "generate",
+      "--variant-a",
+      document,
+      "--variant-b",
+      document,
+      "--out",
+      join(folder, "out"),
+    ];
     const running = await startProcess(args, { TMPDIR: folder });
     await running.seen(/Still generating/);
     running.child.kill("SIGTERM");
@@ -230,7 +269,12 @@ describe("https with NODE_EXTRA_CA_CERTS", () => {
   const unchecked = { NODE_TLS_REJECT_UNAUTHORIZED: "0" };
   test.each([
     { name: "passes with a trusted certificate", verdict: "pass", says: /accepted/ },
-    { name: "fails for another name", host: "localhost", verdict: "fail", says: /a name that the cert/ },
+    {
+      name: "fails for another name",
+      host: "localhost",
+      verdict: "fail",
+      says: /a name that the cert/,
+    },
     { name: "fails if not checked", env: unchecked, verdict: "fail", says: /TLS_REJECT/ },
   ])("doctor's check tls $name", async ({ env: changes, host = "127.0.0.1", verdict, says }) => {
     const { env } = await startSecure();

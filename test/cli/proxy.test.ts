@@ -21,7 +21,10 @@ const commands = ["detect", "token", "call listDevices", "doctor"];
 describe("plain http", () => {
   it.each(commands)("is forwarded by the proxy: %s", async (command) => {
     const { proxy, env, emulator } = await startBehindProxy();
-    const { code } = await cli([...command.split(" "), insecure], { ...env, HTTP_PROXY: proxy.url });
+    const { code } = await cli([...command.split(" "), insecure], {
+      ...env,
+      HTTP_PROXY: proxy.url,
+    });
     expect(code).toBe(0);
     expect(proxy.requests).toHaveLength(emulator.journal.entries().length);
     for (const request of proxy.requests)
@@ -33,8 +36,14 @@ describe("plain http", () => {
   const variables: { name: string; set: (url: string) => Environment }[] = [
     { name: "in lower case", set: (url) => ({ http_proxy: url, HTTP_PROXY: elsewhere }) },
     { name: "without a scheme", set: (url) => ({ HTTP_PROXY: url.replace("http://", "") }) },
-    { name: "in upper case if the other is empty", set: (url) => ({ http_proxy: "", HTTP_PROXY: url }) },
-    { name: "with NO_PROXY for other hosts", set: (url) => ({ HTTP_PROXY: url, NO_PROXY: others }) },
+    {
+      name: "in upper case if the other is empty",
+      set: (url) => ({ http_proxy: "", HTTP_PROXY: url }),
+    },
+    {
+      name: "with NO_PROXY for other hosts",
+      set: (url) => ({ HTTP_PROXY: url, NO_PROXY: others }),
+    },
   ];
   it.each(variables)("uses the variable $name", async ({ set }) => {
     const { proxy, env } = await startBehindProxy();
@@ -71,16 +80,19 @@ describe("plain http", () => {
 describe("https", () => {
   const baseUrl = "https://customer.example";
 
-  it.each(["HTTPS_PROXY", "https_proxy", "HTTP_PROXY"])("is tunnelled by the proxy in %s", async (name) => {
-    const { env } = await startBehindProxy();
-    const proxy = await startProxy((await startSecureFront()).url);
-    const args = ["detect", "--json", "--base-url", baseUrl];
-    const { code, stdout } = await cli(args, { ...env, [name]: proxy.url });
-    expect(code).toBe(5);
-    const message = expect.stringContaining("SELF_SIGNED");
-    expect(JSON.parse(stdout).error).toMatchObject({ code: "tls_failed", message });
-    expect(proxy.requests[0]).toBe("CONNECT customer.example:443");
-  });
+  it.each(["HTTPS_PROXY", "https_proxy", "HTTP_PROXY"])(
+    "is tunnelled by the proxy in %s",
+    async (name) => {
+      const { env } = await startBehindProxy();
+      const proxy = await startProxy((await startSecureFront()).url);
+      const args = ["detect", "--json", "--base-url", baseUrl];
+      const { code, stdout } = await cli(args, { ...env, [name]: proxy.url });
+      expect(code).toBe(5);
+      const message = expect.stringContaining("SELF_SIGNED");
+      expect(JSON.parse(stdout).error).toMatchObject({ code: "tls_failed", message });
+      expect(proxy.requests[0]).toBe("CONNECT customer.example:443");
+    },
+  );
 
   it("fails with a hint when an http proxy is configured with an https URL", async () => {
     const { env, proxy } = await startBehindProxy();
@@ -111,7 +123,9 @@ describe("a proxy that fails", () => {
     const { env } = await startBehindProxy();
     const result = await cli(["doctor", insecure], { ...env, HTTP_PROXY: withSecret(closedUrl) });
     expect(result.code).toBe(1);
-    expect(result.stdout).toMatch(/^fail {4}reachability {2}.*HTTP_PROXY.*\n {22}-> Check the address/m);
+    expect(result.stdout).toMatch(
+      /^fail {4}reachability {2}.*HTTP_PROXY.*\n {22}-> Check the address/m,
+    );
     expect(leaksOf(result, secrets)).toEqual([]);
   });
 
@@ -121,18 +135,27 @@ describe("a proxy that fails", () => {
     { status: 407, url: https, says: /HTTPS_PROXY.*user name and a password/ },
     { status: 403, url: https, says: /HTTPS_PROXY.*403/ },
     { status: 502, url: https, says: /HTTPS_PROXY.*does not reach/ },
-  ])("exits 5 with its variable when it answers $status for $url", async ({ status, says, url }) => {
-    const { env, proxy } = await startBehindProxy(status);
-    const both = { HTTP_PROXY: withSecret(proxy.url), HTTPS_PROXY: withSecret(proxy.url) };
-    const result = await cli(["detect", "--json", insecure, "--base-url", url], { ...env, ...both });
-    expect(result.code).toBe(5);
-    expect(JSON.parse(result.stdout).error.message).toMatch(says);
-    expect(leaksOf(result, secrets)).toEqual([]);
-  });
+  ])(
+    "exits 5 with its variable when it answers $status for $url",
+    async ({ status, says, url }) => {
+      const { env, proxy } = await startBehindProxy(status);
+      const both = { HTTP_PROXY: withSecret(proxy.url), HTTPS_PROXY: withSecret(proxy.url) };
+      const result = await cli(["detect", "--json", insecure, "--base-url", url], {
+        ...env,
+        ...both,
+      });
+      expect(result.code).toBe(5);
+      expect(JSON.parse(result.stdout).error.message).toMatch(says);
+      expect(leaksOf(result, secrets)).toEqual([]);
+    },
+  );
 
   it("gets only one token request if it answers 407", async () => {
     const { env, proxy } = await startBehindProxy(407);
-    const { code } = await cli(["token", insecure, "--variant", "B"], { ...env, HTTP_PROXY: proxy.url });
+    const { code } = await cli(["token", insecure, "--variant", "B"], {
+      ...env,
+      HTTP_PROXY: proxy.url,
+    });
     expect(code).toBe(5);
     expect(proxy.requests).toHaveLength(1);
   });
@@ -140,8 +163,16 @@ describe("a proxy that fails", () => {
   it.each([
     { name: "is not a URL", variable: "HTTP_PROXY", value: "http://planted secret" },
     { name: "has a scheme only", variable: "https_proxy", value: "http://" },
-    { name: "has another protocol", variable: "HTTPS_PROXY", value: "socks5://planted-user@proxy.example" },
-    { name: "has undecodable credentials", variable: "HTTP_PROXY", value: "http://a:planted%@p.example" },
+    {
+      name: "has another protocol",
+      variable: "HTTPS_PROXY",
+      value: "socks5://planted-user@proxy.example",
+    },
+    {
+      name: "has undecodable credentials",
+      variable: "HTTP_PROXY",
+      value: "http://a:planted%@p.example",
+    },
   ])("exits 2 before anything is sent when its variable $name", async ({ variable, value }) => {
     const { env } = await startBehindProxy();
     for (const command of value === "http://" ? commands : ["detect"]) {

@@ -108,7 +108,9 @@ export async function startProxy(target: string, status?: number): Promise<Loopb
 }
 
 /** Self-signed for these tests only, with its key: for customer.example and 127.0.0.1, valid from 2020 to 2049. */
-export const certificateFile: string = fileURLToPath(new URL("customer.example.pem", import.meta.url));
+export const certificateFile: string = fileURLToPath(
+  new URL("customer.example.pem", import.meta.url),
+);
 
 /** Serves the answers of `fetch` over https, with that certificate. */
 export async function startSecureFront(

@@ -46,7 +46,8 @@ beforeEach(async () => {
 });
 
 const path = (name: string) => join(folder, name);
-const header = "baseUrl,tenantId,aClientId,aPrivateKeyFile,aKeyId,bClientId,bClientSecretVariable,region";
+const header =
+  "baseUrl,tenantId,aClientId,aPrivateKeyFile,aKeyId,bClientId,bClientSecretVariable,region";
 const pluginOf = (tenant: string, region = "") =>
   `${urls.a},${tenant},reporter,key.pem,${signingKey.kid},,,${region}`;
 const account = () => `${urls.b},three,,,,account,SECRET,`;
@@ -133,16 +134,34 @@ describe("survey", () => {
   });
 
   test("--csv and --html write files, in the order of the input, and the page has no secret", async () => {
-    const args = ["survey", await customers(broken()), "--csv", path("out.csv"), "--html", path("out.html")];
+    const args = [
+      "survey",
+      await customers(broken()),
+      "--csv",
+      path("out.csv"),
+      "--html",
+      path("out.html"),
+    ];
     const result = await cli(args, env);
     expect(result.code).toBe(1);
     const rows: string[][] = parse(await readFile(path("out.csv"), "utf8"));
-    expect(rows.slice(1).map(([tenantId]) => tenantId)).toEqual(["one", "two", "three", "narrow", ""]);
+    expect(rows.slice(1).map(([tenantId]) => tenantId)).toEqual([
+      "one",
+      "two",
+      "three",
+      "narrow",
+      "",
+    ]);
     expect(rows[4]?.at(-1)).toBe("'=cmd()");
     const page = await readFile(path("out.html"), "utf8");
     expect(page).toContain("<title>Survey of 5 customers</title>");
     expect(leaksOf({ stdout: page + rows.flat().join(), stderr: "" })).toEqual([]);
-    expect((await readdir(folder)).sort()).toEqual(["customers.csv", "key.pem", "out.csv", "out.html"]);
+    expect((await readdir(folder)).sort()).toEqual([
+      "customers.csv",
+      "key.pem",
+      "out.csv",
+      "out.html",
+    ]);
   });
 
   test("--csv - prints the CSV in place of the table", async () => {
@@ -172,7 +191,9 @@ describe("survey", () => {
     );
     expect(now.stdout).toMatch(/ one +\S+\n +moved to another variant\n/);
     const same = await cli(["survey", file, "--since", path("before.csv")], env);
-    expect(same.stdout).toContain("0 moved to another variant, 0 broke, 0 recovered, 0 new, 0 gone.");
+    expect(same.stdout).toContain(
+      "0 moved to another variant, 0 broke, 0 recovered, 0 new, 0 gone.",
+    );
     const json = await cli(["survey", file, "--json", "--since", path("before.json")], env);
     const changes = linesOf(json.stdout).map(({ tenantId, changes }) =>
       [tenantId, ...(changes ?? [])].join(" "),
@@ -185,14 +206,19 @@ describe("survey", () => {
     const before = [emulators.a.journal.entries().length, emulators.b.journal.entries().length];
     const result = await cli(["survey", file, "--dry-run"], env);
     expect(result).toMatchObject({ code: 0, stderr: "" });
-    expect(result.stdout.match(/^ \d requests/gm)).toEqual([...Array(4).fill(" 6 requests"), " 3 requests"]);
+    expect(result.stdout.match(/^ \d requests/gm)).toEqual([
+      ...Array(4).fill(" 6 requests"),
+      " 3 requests",
+    ]);
     expect(result.stdout).toContain("At most 27 requests to 5 customers");
     const { stdout } = await cli(["survey", file, "--dry-run", "--json"], env);
     expect(JSON.parse(stdout.split("\n")[0] ?? "")).toEqual({
       ...{ tenantId: "one", baseUrl: urls.a, line: 2 },
       requests: { detection: 3, token: 1, call: 1, doctor: 1, total: 6 },
     });
-    expect([emulators.a.journal.entries().length, emulators.b.journal.entries().length]).toEqual(before);
+    expect([emulators.a.journal.entries().length, emulators.b.journal.entries().length]).toEqual(
+      before,
+    );
   });
 });
 
@@ -227,7 +253,11 @@ describe("before the first request, survey", () => {
     ["the input as the state", ["customers.csv", "--state", "customers.csv"], "read too"],
     ["an output in no folder", ["customers.csv", "--html", "none/x.html"], "cannot be written"],
     ["a state in no folder", ["customers.csv", "--state", "none/x"], "The state file cannot be"],
-    ["a state file of something else", ["customers.csv", "--state", "key.pem"], "not one of a survey"],
+    [
+      "a state file of something else",
+      ["customers.csv", "--state", "key.pem"],
+      "not one of a survey",
+    ],
     ["an earlier result of something else", ["customers.csv", "--since", "key.pem"], "neither"],
     ["JSON and CSV on stdout", ["customers.csv", "--json", "--csv", "-"], "cannot be -"],
   ])("refuses %s", async (_, args, says) => {
@@ -280,7 +310,9 @@ describe("an interrupted survey", () => {
       ["three", true],
       ["two", true],
     ]);
-    expect([emulators.a.journal.entries().length, emulators.b.journal.entries().length]).toEqual(before);
+    expect([emulators.a.journal.entries().length, emulators.b.journal.entries().length]).toEqual(
+      before,
+    );
     expect(await readdir(folder)).not.toContain("state");
   });
 
@@ -325,7 +357,7 @@ test("credentials in the environment are not used, and a note says where those o
   const { stderr } = await startCli(["survey", without], exported).ended;
   expect(stderr).toContain("BIVARIANT_A_CLIENT_ID and BIVARIANT_B_CLIENT_ID are not used: ");
   expect((await startCli(["survey", without], env).ended).stderr).not.toContain("not used");
-  expect((await startCli(["survey", await customers(sound())], exported).ended).stderr).not.toContain(
-    "not used",
-  );
+  expect(
+    (await startCli(["survey", await customers(sound())], exported).ended).stderr,
+  ).not.toContain("not used");
 });

@@ -36,8 +36,15 @@ describe("detect", () => {
   // The command line has the machine's time. It prints the note after a second.
   it("notes what it waits for, and exits 5 at the time limit", async () => {
     const { url } = await listen(() => {});
-    const result = await startCli(["detect", "--base-url", url, "--tenant", "acme", "--timeout-ms", "1500"])
-      .ended;
+    const result = await startCli([
+      "detect",
+      "--base-url",
+      url,
+      "--tenant",
+      "acme",
+      "--timeout-ms",
+      "1500",
+    ]).ended;
     expect(result).toMatchObject({ code: 5, stdout: "" });
     expect(result.stderr).toContain("Still asking which variant is served. Press Ctrl-C to stop.");
     expect(result.stderr).toContain("error timed_out");
@@ -69,13 +76,20 @@ describe("token", () => {
     const result = await cli(["token", "--a-client-id", "unheard-of"], env);
     expect(result).toMatchObject({ code: 3, stdout: "" });
     const [head = ""] = result.stderr.split("\n");
-    expect(head).toMatch(/^error token_refused: For the client unheard-of: .* for the tenant "acme"\.$/);
-    expect(result.stderr).toMatch(/1\. The plugin is not registered.*\n +evidence {2}.*\n +remedy {2}/);
+    expect(head).toMatch(
+      /^error token_refused: For the client unheard-of: .* for the tenant "acme"\.$/,
+    );
+    expect(result.stderr).toMatch(
+      /1\. The plugin is not registered.*\n +evidence {2}.*\n +remedy {2}/,
+    );
     expect(leaksOf(result)).toEqual([]);
   });
 
   it("signs with the aud of --audience or its variable, for a service behind a proxy", async () => {
-    const { env, emulator } = await startDeployment({ variants: ["A"], publicUrl: "https://x.example" });
+    const { env, emulator } = await startDeployment({
+      variants: ["A"],
+      publicUrl: "https://x.example",
+    });
     const audience = "https://x.example/api/v1/acme/external-plugin/oauth/token";
     expect((await cli(["token", "--audience", audience], env)).code).toBe(0);
     expect((await cli(["token"], { ...env, BIVARIANT_A_AUDIENCE: audience })).code).toBe(0);
@@ -86,11 +100,22 @@ describe("token", () => {
 
   it("refused with --json prints the error on stdout", async () => {
     const { env } = await startDeployment({ variants: ["B"] });
-    const wrong = { BIVARIANT_B_CLIENT_SECRET_FILE: "", BIVARIANT_B_CLIENT_SECRET: "planted-wrong-secret" };
+    const wrong = {
+      BIVARIANT_B_CLIENT_SECRET_FILE: "",
+      BIVARIANT_B_CLIENT_SECRET: "planted-wrong-secret",
+    };
     const result = await cli(["token", "--json"], { ...env, ...wrong });
     expect(result.code).toBe(3);
-    const expected = { code: "token_refused", name: "TokenRequestError", variant: "B", exitCode: 3 };
-    expect(JSON.parse(result.stdout).error).toMatchObject({ ...expected, retryAt: expect.any(Number) });
+    const expected = {
+      code: "token_refused",
+      name: "TokenRequestError",
+      variant: "B",
+      exitCode: 3,
+    };
+    expect(JSON.parse(result.stdout).error).toMatchObject({
+      ...expected,
+      retryAt: expect.any(Number),
+    });
     expect(leaksOf(result, ["planted-wrong-secret"])).toEqual([]);
   });
 
@@ -99,14 +124,30 @@ describe("token", () => {
     const { env } = await startDeployment({ variants: ["A"], rateLimit });
     const result = await cli(["token"], env);
     expect(result.code).toBe(3);
-    expect(result.stderr).toMatch(/The rate limit of the tenant is reached\. .* at \S+Z \(in \d+ s\)\./);
-    expect(result.stderr).toMatch(/error rate_limited: For .* acme: .*Ask again after .*retryDeadlineMs/);
+    expect(result.stderr).toMatch(
+      /The rate limit of the tenant is reached\. .* at \S+Z \(in \d+ s\)\./,
+    );
+    expect(result.stderr).toMatch(
+      /error rate_limited: For .* acme: .*Ask again after .*retryDeadlineMs/,
+    );
     expect(leaksOf(result)).toEqual([]);
   });
 
   it.each([
-    { name: "the named variant is not served", flag: "A", status: 404, exit: 4, code: "variant_not_served" },
-    { name: "the variant cannot be determined", flag: "", status: 403, exit: 4, code: "variant_unknown" },
+    {
+      name: "the named variant is not served",
+      flag: "A",
+      status: 404,
+      exit: 4,
+      code: "variant_not_served",
+    },
+    {
+      name: "the variant cannot be determined",
+      flag: "",
+      status: 403,
+      exit: 4,
+      code: "variant_unknown",
+    },
     { name: "a page answers", flag: "B", status: 200, exit: 5, code: "response_not_json" },
   ])("exits $exit with $code when $name", async ({ flag, status, exit, code }) => {
     const { env } = await startDeployment();

@@ -25,7 +25,10 @@ async function answered(
 ): Promise<Outcome> {
   const server = await recordingServer(() => (response) => {
     const { status = 200, type, body, headers } = answer;
-    response.writeHead(status, { ...(type === undefined ? {} : { "content-type": type }), ...headers });
+    response.writeHead(status, {
+      ...(type === undefined ? {} : { "content-type": type }),
+      ...headers,
+    });
     response.end(body);
   });
   return ownCall({ own: row }, server.url, options)("own", init);
@@ -45,8 +48,18 @@ describe("a success", () => {
       body: '{"a":1}',
       data: { a: 1 },
     },
-    { documented: ["application/json", "text/csv"], type: "Text/CSV", body: '{"a":1}', data: '{"a":1}' },
-    { documented: ["application/vnd.x+json"], type: "application/vnd.x+json", body: "[]", data: [] },
+    {
+      documented: ["application/json", "text/csv"],
+      type: "Text/CSV",
+      body: '{"a":1}',
+      data: '{"a":1}',
+    },
+    {
+      documented: ["application/vnd.x+json"],
+      type: "application/vnd.x+json",
+      body: "[]",
+      data: [],
+    },
     { documented: ["application/vnd.x+json"], type: "application/json", body: "[]", data: [] },
     { documented: ["text/plain"], type: "text/plain", body: "7", data: "7" },
     { documented: ["text/plain"], type: "application/json", body: "7", data: "7" },
@@ -59,9 +72,15 @@ describe("a success", () => {
     { documented: ["*/*"], type: "text/html", body: page, data: page },
     { documented: ["text/plain"], type: undefined, body: "7", data: "7" },
     { documented: ["text/plain", "application/json"], type: undefined, body: "7", data: 7 },
-  ])("documented as $documented that comes as $type is $data", async ({ documented, type, body, data }) => {
-    expect(await answered(answers(...documented), { type, body })).toMatchObject({ ok: true, data });
-  });
+  ])(
+    "documented as $documented that comes as $type is $data",
+    async ({ documented, type, body, data }) => {
+      expect(await answered(answers(...documented), { type, body })).toMatchObject({
+        ok: true,
+        data,
+      });
+    },
+  );
 
   test.each([
     { documented: ["image/png"], type: "image/png" },
@@ -70,31 +89,45 @@ describe("a success", () => {
     { documented: ["application/octet-stream"], type: "text/plain" },
     { documented: ["application/octet-stream"], type: undefined },
     { documented: ["*/*"], type: "application/zip" },
-  ])("documented as $documented that comes as $type is a Blob of that type", async ({ documented, type }) => {
-    const { data } = await answered(answers(...documented), { type, body: "bytes" });
-    expect(await blobOf(data)).toEqual({ type: type ?? "", text: "bytes" });
-  });
+  ])(
+    "documented as $documented that comes as $type is a Blob of that type",
+    async ({ documented, type }) => {
+      const { data } = await answered(answers(...documented), { type, body: "bytes" });
+      expect(await blobOf(data)).toEqual({ type: type ?? "", text: "bytes" });
+    },
+  );
 
   test.each([
     { documented: undefined, type: "text/html", code: "response_not_json" },
     { documented: undefined, type: "text/plain", code: "response_not_json" },
     { documented: ["application/vnd.x+json"], type: "text/html", code: "response_not_json" },
     { documented: ["application/vnd.x+json"], type: "application/json", code: "response_not_json" },
-    { documented: ["application/json", "text/csv"], type: "text/html", code: "response_media_type" },
+    {
+      documented: ["application/json", "text/csv"],
+      type: "text/html",
+      code: "response_media_type",
+    },
     { documented: ["image/png"], type: "text/html", code: "response_media_type" },
     { documented: ["image/png"], type: "application/xhtml+xml", code: "response_media_type" },
     { documented: ["text/plain"], type: "text/html; charset=utf-8", code: "response_media_type" },
     { documented: ["text/plain"], type: "image/png", code: "response_media_type" },
     { documented: ["text/event-stream"], type: "application/json", code: "response_media_type" },
-    { documented: ["application/json", "text/csv"], type: "image/png", code: "response_media_type" },
-  ])("documented as $documented that comes as $type is $code", async ({ documented, type, code }) => {
-    const row = documented === undefined ? {} : answers(...documented);
-    const error = (await rejectionOf(answered(row, { type, body: page }))) as Error;
-    expect(error).toMatchObject({ name: "UnexpectedResponseError", code, status: 200 });
-    expect(error.message).not.toContain("planted");
-    for (const name of documented ?? [])
-      if (code === "response_media_type") expect(error.message).toContain(name);
-  });
+    {
+      documented: ["application/json", "text/csv"],
+      type: "image/png",
+      code: "response_media_type",
+    },
+  ])(
+    "documented as $documented that comes as $type is $code",
+    async ({ documented, type, code }) => {
+      const row = documented === undefined ? {} : answers(...documented);
+      const error = (await rejectionOf(answered(row, { type, body: page }))) as Error;
+      expect(error).toMatchObject({ name: "UnexpectedResponseError", code, status: 200 });
+      expect(error.message).not.toContain("planted");
+      for (const name of documented ?? [])
+        if (code === "response_media_type") expect(error.message).toContain(name);
+    },
+  );
 
   test.each<{ row: object; status: number; type: string; body: string; data: unknown }>([
     {
@@ -132,19 +165,29 @@ describe("a success", () => {
       body: "1",
       data: "1",
     },
-  ])("of the status $status in $row is read as documented for it", async ({ row, data, ...answer }) => {
-    expect(await answered(row, answer)).toMatchObject({ ok: true, status: answer.status, data });
-  });
+  ])(
+    "of the status $status in $row is read as documented for it",
+    async ({ row, data, ...answer }) => {
+      expect(await answered(row, answer)).toMatchObject({ ok: true, status: answer.status, data });
+    },
+  );
 
   test("where the document names no 2xx is any 2xx, read by its own type", async () => {
     const row = { success: [], failure: [404] };
-    expect(await answered(row, { status: 202, type: "application/json", body: "[1]" })).toMatchObject({
+    expect(
+      await answered(row, { status: 202, type: "application/json", body: "[1]" }),
+    ).toMatchObject({
       ok: true,
       data: [1],
     });
-    expect(await answered(row, { type: "text/html", body: page })).toMatchObject({ ok: true, data: page });
+    expect(await answered(row, { type: "text/html", body: page })).toMatchObject({
+      ok: true,
+      data: page,
+    });
     expect(await answered(row, { status: 204 })).toMatchObject({ ok: true, data: undefined });
-    expect(await answered(row, { status: 404, type: "application/json", body: "[1]" })).toMatchObject({
+    expect(
+      await answered(row, { status: 404, type: "application/json", body: "[1]" }),
+    ).toMatchObject({
       ok: false,
       error: { code: "api_refused", body: [1] },
     });
@@ -154,7 +197,12 @@ describe("a success", () => {
 
   test.each<{ name: string; type: string; body: Buffer; text: string }>([
     { name: "UTF-8", type: "text/plain", body: Buffer.from("ä"), text: "ä" },
-    { name: "Latin-1", type: 'text/plain; charset="ISO-8859-1"', body: Buffer.from([0xe4]), text: "ä" },
+    {
+      name: "Latin-1",
+      type: 'text/plain; charset="ISO-8859-1"',
+      body: Buffer.from([0xe4]),
+      text: "ä",
+    },
     {
       name: "UTF-16",
       type: "text/plain;charset=utf-16le",
@@ -162,7 +210,12 @@ describe("a success", () => {
       text: "ä",
     },
     { name: "a byte order mark", type: "text/plain", body: Buffer.from("\ufeffä"), text: "ä" },
-    { name: "bytes that are no UTF-8", type: "text/plain", body: Buffer.from([0xff]), text: "\ufffd" },
+    {
+      name: "bytes that are no UTF-8",
+      type: "text/plain",
+      body: Buffer.from([0xff]),
+      text: "\ufffd",
+    },
   ])("of text in $name is decoded", async ({ type, body, text }) => {
     expect((await answered(answers("text/plain"), { type, body })).data).toBe(text);
   });
@@ -179,24 +232,38 @@ describe("a success", () => {
   test("of JSON with a byte order mark, or that names a charset, is read as UTF-8", async () => {
     const body = Buffer.from('\ufeff"ä"');
     for (const row of [{}, answers("application/json", "text/csv")])
-      expect((await answered(row, { type: "application/json; charset=iso-8859-1", body })).data).toBe("ä");
+      expect(
+        (await answered(row, { type: "application/json; charset=iso-8859-1", body })).data,
+      ).toBe("ä");
   });
 
   test.each<{ documented: string; data: unknown }>([
     { documented: "application/vnd.x+json", data: undefined },
     { documented: "text/plain", data: "" },
     { documented: "image/png", data: new Blob([], { type: "image/png" }) },
-  ])("of $documented that is empty is $data, and a 204 is undefined", async ({ documented, data }) => {
-    const row = { success: [200, 204], answers: { 200: [documented] } };
-    expect((await answered(row, { type: documented })).data).toEqual(data);
-    expect(await answered(row, { status: 204 })).toMatchObject({ ok: true, status: 204, data: undefined });
-  });
+  ])(
+    "of $documented that is empty is $data, and a 204 is undefined",
+    async ({ documented, data }) => {
+      const row = { success: [200, 204], answers: { 200: [documented] } };
+      expect((await answered(row, { type: documented })).data).toEqual(data);
+      expect(await answered(row, { status: 204 })).toMatchObject({
+        ok: true,
+        status: 204,
+        data: undefined,
+      });
+    },
+  );
 
   test("of a HEAD has no data", async () => {
     for (const parseAs of [undefined, "stream", "blob"])
       expect(
-        (await answered({ method: "HEAD", ...answers("image/png") }, { type: "image/png" }, { parseAs }))
-          .data,
+        (
+          await answered(
+            { method: "HEAD", ...answers("image/png") },
+            { type: "image/png" },
+            { parseAs },
+          )
+        ).data,
       ).toBe(undefined);
   });
 });
@@ -231,7 +298,11 @@ describe("parseAs", () => {
   });
 
   test("is for successes: an error is read as documented", async () => {
-    const outcome = await answered({ failure: [404] }, { ...json, status: 404 }, { parseAs: "stream" });
+    const outcome = await answered(
+      { failure: [404] },
+      { ...json, status: 404 },
+      { parseAs: "stream" },
+    );
     expect(outcome).toMatchObject({ ok: false, error: { body: { a: 1 } } });
   });
 
@@ -266,8 +337,14 @@ describe("the header accept", () => {
       row: answers("application/vnd.x+json", "text/csv"),
       accept: "application/vnd.x+json, text/csv;q=0.9, application/json;q=0.5",
     },
-    { row: answers("text/csv", "text/plain"), accept: "text/csv, text/plain, application/json;q=0.5" },
-    { row: { success: [200, 204], ...answers("image/png") }, accept: "image/png, application/json;q=0.5" },
+    {
+      row: answers("text/csv", "text/plain"),
+      accept: "text/csv, text/plain, application/json;q=0.5",
+    },
+    {
+      row: { success: [200, 204], ...answers("image/png") },
+      accept: "image/png, application/json;q=0.5",
+    },
     {
       row: { success: [200, 202], answers: { 202: ["text/csv"] } },
       accept: "application/json, text/csv;q=0.9",
@@ -299,7 +376,12 @@ describe("an error", () => {
       body: '{"title":"t"}',
       error: { title: "t" },
     },
-    { row: { answers: { 404: ["application/xml"] } }, type: "application/xml", body: "<a/>", error: "<a/>" },
+    {
+      row: { answers: { 404: ["application/xml"] } },
+      type: "application/xml",
+      body: "<a/>",
+      error: "<a/>",
+    },
     { row: { answers: { "4XX": ["text/csv"] } }, type: "text/csv", body: "7", error: "7" },
     { row: { answers: { default: ["text/csv"] } }, type: "text/csv", body: "7", error: "7" },
     { row: answers("text/csv"), type: "text/plain", body: "7", error: 7 },
@@ -365,7 +447,9 @@ describe("maxResponseBytes", () => {
       const limited = ownCall({ own: row }, server.url, { maxResponseBytes: 8 });
       expect(await rejectionOf(limited("own", init))).toMatchObject(refused);
       expect(
-        await rejectionOf(ownCall({ own: row }, server.url)("own", { ...init, maxResponseBytes: 8 })),
+        await rejectionOf(
+          ownCall({ own: row }, server.url)("own", { ...init, maxResponseBytes: 8 }),
+        ),
       ).toMatchObject(refused);
       expect(await limited("own", { ...init, maxResponseBytes: 9 })).toMatchObject({ ok: true });
     }
@@ -421,7 +505,10 @@ describe("maxResponseBytes", () => {
         void (response.destroyed || response.write("x".repeat(9_000), () => setImmediate(write)));
       write();
     });
-    const reading = ownCall({ own: {} }, endless.url)("own", { parseAs: "text", maxResponseBytes: 100_000 });
+    const reading = ownCall({ own: {} }, endless.url)("own", {
+      parseAs: "text",
+      maxResponseBytes: 100_000,
+    });
     expect(await rejectionOf(reading)).toMatchObject({ code: "response_too_large" });
     await expect.poll(() => closed).toBe(true);
   });
@@ -431,7 +518,9 @@ describe("maxResponseBytes", () => {
     async (maxResponseBytes) => {
       const refused = { code: "option_invalid", option: "maxResponseBytes" };
       const make = () =>
-        ownCall({ own: {} }, "https://service.example", { maxResponseBytes: maxResponseBytes as never });
+        ownCall({ own: {} }, "https://service.example", {
+          maxResponseBytes: maxResponseBytes as never,
+        });
       expect(make).toThrow(expect.objectContaining(refused));
       const call = ownCall({ own: {} }, "https://service.example");
       expect(await rejectionOf(call("own", { maxResponseBytes }))).toMatchObject(refused);
@@ -546,7 +635,9 @@ describe("an event stream", () => {
 
   test("that is empty has no events, and a 204 has no data", async () => {
     expect(await allOf((await answered(events, { type: "text/event-stream" })).data)).toEqual([]);
-    expect((await answered({ success: [200, 204], ...events }, { status: 204 })).data).toBe(undefined);
+    expect((await answered({ success: [200, 204], ...events }, { status: 204 })).data).toBe(
+      undefined,
+    );
   });
 });
 
@@ -569,7 +660,10 @@ describe("JSON lines", () => {
   test("of a JSON text sequence are its records", async () => {
     const type = "application/json-seq";
     const body = '\u001e{"a":\n1}\n\u001e[2]\n';
-    expect(await allOf((await answered(answers(type), { type, body })).data)).toEqual([{ a: 1 }, [2]]);
+    expect(await allOf((await answered(answers(type), { type, body })).data)).toEqual([
+      { a: 1 },
+      [2],
+    ]);
   });
 
   test("arrive one by one, and a line that is not JSON ends them", async () => {
@@ -615,7 +709,9 @@ describe("JSON lines", () => {
     });
     const type = "application/jsonl";
     const fetch = async () => new Response(quotes, { headers: { "content-type": type } });
-    const { data } = await ownCall({ own: answers(type) }, "https://service.example", { fetch })("own");
+    const { data } = await ownCall({ own: answers(type) }, "https://service.example", { fetch })(
+      "own",
+    );
     const [line] = await allOf<string>(data);
     expect(line).toHaveLength(chunks * 1_000);
   });
@@ -689,7 +785,10 @@ describe.each(["stream", "events", "lines"] as const)("a stream of %s", (kind) =
   test("that is aborted after the head ends its connection", async () => {
     const server = await streamingServer(type);
     const abort = new AbortController();
-    const { data } = await ownCall({ own: row }, server.url)("own", { ...init, signal: abort.signal });
+    const { data } = await ownCall({ own: row }, server.url)("own", {
+      ...init,
+      signal: abort.signal,
+    });
     await server.write(line);
     const reading = rejectionOf(allOf(data));
     await settle();
@@ -734,7 +833,10 @@ test("what is read whole has the time limit to its last byte", async () => {
 test("validate sees the data of JSON only, whatever else a success may be", async () => {
   const seen: unknown[] = [];
   const validate = ({ data }: { readonly data: unknown }) => void seen.push(data);
-  const row = { success: [200, 204], ...answers("application/json", "text/csv", "text/event-stream") };
+  const row = {
+    success: [200, 204],
+    ...answers("application/json", "text/csv", "text/event-stream"),
+  };
   const calls: [answer: object, init?: object][] = [
     [{ type: "application/json", body: "[1]" }],
     [{ type: "text/csv", body: "a" }],

@@ -17,7 +17,9 @@ const multipart = (encoding: object = {}) => ({
 /** Sends one body to a real server, and returns the request. */
 async function sentBy(row: object, init: object): Promise<RecordedRequest> {
   const server = await recordingServer(() => ({ status: 200, body: "{}" }));
-  expect(await ownCall({ own: { ...post, ...row } }, server.url)("own", init)).toMatchObject({ ok: true });
+  expect(await ownCall({ own: { ...post, ...row } }, server.url)("own", init)).toMatchObject({
+    ok: true,
+  });
   const [request, ...others] = server.requests;
   if (request === undefined || others.length > 0) throw new Error("not one request");
   return request;
@@ -63,7 +65,8 @@ function partsOf({ headers, body }: RecordedRequest): Promise<Part[]> {
   });
 }
 
-const binary = (content: string, type?: string) => new Blob([content], type === undefined ? {} : { type });
+const binary = (content: string, type?: string) =>
+  new Blob([content], type === undefined ? {} : { type });
 
 describe("a body of JSON", () => {
   test.each([
@@ -107,18 +110,24 @@ const notJson: readonly { name: string; value: () => unknown }[] = [
   { name: "Infinity", value: () => Number.POSITIVE_INFINITY },
 ];
 
-test.each(notJson)("$name is rejected as a body, as a member of a form and as a part", async ({ value }) => {
-  const json = await refusedBy({ contentType: "application/json" }, { body: value() });
-  expect(json).toMatchObject({ code: "option_invalid", option: "body" });
-  const rows = [
-    { contentType: formType },
-    { contentType: formType, contents: { [formType]: {} } },
-    multipart(),
-  ];
-  for (const row of rows)
-    for (const body of [{ m: value() }, { m: [value()] }])
-      expect(await refusedBy(row, { body })).toMatchObject({ code: "option_invalid", option: "body.m" });
-});
+test.each(notJson)(
+  "$name is rejected as a body, as a member of a form and as a part",
+  async ({ value }) => {
+    const json = await refusedBy({ contentType: "application/json" }, { body: value() });
+    expect(json).toMatchObject({ code: "option_invalid", option: "body" });
+    const rows = [
+      { contentType: formType },
+      { contentType: formType, contents: { [formType]: {} } },
+      multipart(),
+    ];
+    for (const row of rows)
+      for (const body of [{ m: value() }, { m: [value()] }])
+        expect(await refusedBy(row, { body })).toMatchObject({
+          code: "option_invalid",
+          option: "body.m",
+        });
+  },
+);
 
 test.each([
   { contentType: "text/plain", body: "a\ud800" },
@@ -142,7 +151,9 @@ test("a whole surrogate pair and the replacement character are sent in text and 
   for (const contentType of [formType, "multipart/form-data"]) {
     const request = await sentBy({ contentType }, { body });
     const sent =
-      contentType === formType ? "%F0%9F%98%80=%EF%BF%BD" : Buffer.from("\ufffd").toString("latin1");
+      contentType === formType
+        ? "%F0%9F%98%80=%EF%BF%BD"
+        : Buffer.from("\ufffd").toString("latin1");
     expect(request.body).toContain(sent);
   }
 });
@@ -178,7 +189,12 @@ describe("a form", () => {
 
   test("is written as the example of the specification", async () => {
     const id = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6";
-    const address = { streetAddress: "123 Example Dr.", city: "Somewhere", state: "CA", zip: "99999+1234" };
+    const address = {
+      streetAddress: "123 Example Dr.",
+      city: "Somewhere",
+      state: "CA",
+      zip: "99999+1234",
+    };
     const example =
       "id=f81d4fae-7dec-11d0-a765-00a0c91e6bf6&address=%7B%22streetAddress%22:%22123+Example+Dr.%22,%22city%22:%22Somewhere%22,%22state%22:%22CA%22,%22zip%22:%2299999%2B1234%22%7D";
     const request = await sentBy(form(), { body: { id, address } });
@@ -243,9 +259,15 @@ test("a Buffer of Node, which has a toJSON, is rejected as JSON and as a member 
   const value = Buffer.from("bytes");
   const json = await refusedBy({ contentType: "application/json" }, { body: value });
   expect(json).toMatchObject({ code: "option_invalid", option: "body" });
-  for (const row of [{ contentType: formType }, { contentType: formType, contents: { [formType]: {} } }])
+  for (const row of [
+    { contentType: formType },
+    { contentType: formType, contents: { [formType]: {} } },
+  ])
     for (const body of [{ m: value }, { m: [value] }])
-      expect(await refusedBy(row, { body })).toMatchObject({ code: "option_invalid", option: "body.m" });
+      expect(await refusedBy(row, { body })).toMatchObject({
+        code: "option_invalid",
+        option: "body.m",
+      });
 });
 
 describe("multipart from an object", () => {
@@ -270,7 +292,9 @@ describe("multipart from an object", () => {
       empty: [],
     };
     const request = await sentBy(multipart(), { body });
-    expect(request.headers["content-type"]).toMatch(/^multipart\/form-data; boundary=[\w-]{16,70}$/);
+    expect(request.headers["content-type"]).toMatch(
+      /^multipart\/form-data; boundary=[\w-]{16,70}$/,
+    );
     const text = "text/plain";
     const bytes = "application/octet-stream";
     const json = "application/json";
@@ -300,7 +324,9 @@ describe("multipart from an object", () => {
 
   test("has names that cannot end its header", async () => {
     const request = await sentBy(multipart(), { body: { 'a"\r\nX-Own: b': "c" } });
-    expect(await partsOf(request)).toEqual([{ name: "a%22%0D%0AX-Own: b", text: "c", type: "text/plain" }]);
+    expect(await partsOf(request)).toEqual([
+      { name: "a%22%0D%0AX-Own: b", text: "c", type: "text/plain" },
+    ]);
   });
 
   test("has its length, unless a stream is in it, and the reader of undici reads it too", async () => {
@@ -386,8 +412,18 @@ describe("multipart from an object", () => {
       m: "a",
       says: "type image/*. Pass a Blob",
     },
-    { name: "an object for text", encoding: { contentType: "text/*" }, m: {}, says: "media type text/*" },
-    { name: "an object for XML", encoding: { contentType: "text/xml" }, m: {}, says: "must be text, bytes" },
+    {
+      name: "an object for text",
+      encoding: { contentType: "text/*" },
+      m: {},
+      says: "media type text/*",
+    },
+    {
+      name: "an object for XML",
+      encoding: { contentType: "text/xml" },
+      m: {},
+      says: "must be text, bytes",
+    },
     { name: "a function", m: () => {}, says: "must be text, bytes" },
     { name: "an object that contains a bigint", m: { a: 1n }, says: "must be JSON" },
     {
@@ -415,7 +451,10 @@ describe("multipart from an object", () => {
     form.set("a", "1");
     form.set("file", binary("x", "image/png"), "x.png");
     for (const headers of [{}, { "content-type": "multipart/form-data" }]) {
-      const request = await sentBy(multipart({ m: { contentType: "text/csv" } }), { body: form, headers });
+      const request = await sentBy(multipart({ m: { contentType: "text/csv" } }), {
+        body: form,
+        headers,
+      });
       expect(await partsOf(request)).toEqual([
         { name: "a", text: "1", type: "text/plain" },
         { name: "file", text: "x", type: "image/png", fileName: "x.png" },
@@ -436,7 +475,10 @@ describe("multipart from an object", () => {
   test("with streams cancels all of them when fetch cancels the body", async () => {
     const cancelled: unknown[] = [];
     const endless = (name: string) =>
-      new ReadableStream({ cancel: (why) => void cancelled.push([name, why]) }, { highWaterMark: 0 });
+      new ReadableStream(
+        { cancel: (why) => void cancelled.push([name, why]) },
+        { highWaterMark: 0 },
+      );
     const fetch = async (_url: string, init?: RequestInit) => {
       const reader = (init as { body: ReadableStream }).body.getReader();
       await reader.read();
@@ -503,7 +545,10 @@ describe("text and bytes", () => {
     const server = await recordingServer(() => ({ status: 503 }));
     const row = { method: "PUT", contentType: "image/png" };
     const call = ownCall({ own: row }, server.url, { maxRetries: 2 });
-    expect(await call("own", { body: new Response("x").body })).toMatchObject({ status: 503, retries: 0 });
+    expect(await call("own", { body: new Response("x").body })).toMatchObject({
+      status: 503,
+      retries: 0,
+    });
     expect(server.requests).toHaveLength(1);
   });
 });
@@ -572,7 +617,12 @@ describe("of several media types", () => {
       type: /^multipart\/form-data; boundary=/,
       body: /^--/,
     },
-    { name: "a Blob has its own", init: { body: binary("x", "image/png") }, type: "image/png", body: "x" },
+    {
+      name: "a Blob has its own",
+      init: { body: binary("x", "image/png") },
+      type: "image/png",
+      body: "x",
+    },
     {
       name: "a range is chosen",
       init: { body: "x", headers: { "content-type": "image/gif" } },
@@ -617,7 +667,10 @@ describe("of several media types", () => {
       { contentType: "application/json", contents },
       { body: new Uint8Array([65]) },
     );
-    expect(request).toMatchObject({ body: "A", headers: { "content-type": "application/octet-stream" } });
+    expect(request).toMatchObject({
+      body: "A",
+      headers: { "content-type": "application/octet-stream" },
+    });
   });
 
   test("a body that no document describes has the type that the header names", async () => {
@@ -635,7 +688,10 @@ describe("bodySerializer", () => {
     const toXml = (body: { readonly a: number }, headers: Headers) =>
       `<a>${body.a}${headers.get("x-one")}</a>`;
     const request = await written(toXml, { headers: { "x-one": "!" } });
-    expect(request).toMatchObject({ body: "<a>1!</a>", headers: { "content-type": "application/xml" } });
+    expect(request).toMatchObject({
+      body: "<a>1!</a>",
+      headers: { "content-type": "application/xml" },
+    });
   });
 
   test("may write a FormData, whose type is that of fetch", async () => {

@@ -36,7 +36,12 @@ async function wiredService(options: object = {}, script: Script = () => jsonAns
   const auth = { ...numberedAuth({ variant: "B", now: Date.now }), baseUrl: server.url };
   const service = createService(auth, { api, ...options });
   const call = service.call as unknown as Untyped;
-  return { service, call: call.bind(service), server, sent: () => server.requests.at(-1)?.headers ?? {} };
+  return {
+    service,
+    call: call.bind(service),
+    server,
+    sent: () => server.requests.at(-1)?.headers ?? {},
+  };
 }
 
 describe("headers of a service", () => {
@@ -54,7 +59,9 @@ describe("headers of a service", () => {
     expect(sent()).toMatchObject({ ...arrive, accept: "application/json" });
     await call("upload", { body: new Blob(["x"]), headers: { "content-type": "image/png" } });
     expect(sent()).toMatchObject({ ...arrive, "content-type": "image/png" });
-    await (service.paths as unknown as Record<"PUT", Untyped>).PUT("/v1/things", { body: { a: 1 } });
+    await (service.paths as unknown as Record<"PUT", Untyped>).PUT("/v1/things", {
+      body: { a: 1 },
+    });
     expect(sent()).toMatchObject({ ...arrive, "content-type": "application/json" });
     await service.fetch("v1/anything");
     expect(sent()).toMatchObject(arrive);
@@ -106,7 +113,10 @@ describe("headers of a service", () => {
   test("do not follow a redirect that leaves the base URL", async () => {
     const other = await recordingServer(() => jsonAnswer(200, []));
     const location = `${other.url.replace("127.0.0.1", "localhost")}/elsewhere`;
-    const { call } = await wiredService({ headers }, () => ({ status: 302, headers: { location } }));
+    const { call } = await wiredService({ headers }, () => ({
+      status: 302,
+      headers: { location },
+    }));
     expect(await call("read")).toMatchObject({ ok: true });
     expect(other.requests[0]?.headers).not.toHaveProperty("x-team");
   });
@@ -125,7 +135,9 @@ describe("headers of a service", () => {
   ])("may not hold $name, and the error says why", ({ name, says }) => {
     const value = "Basic c2VjcmV0LW9mLW1pbmU=";
     for (const given of [{ [name]: value }, [[name, value]], new Headers({ [name]: value })]) {
-      const error = rejected(() => scriptedService("A", undefined, { headers: given as HeadersInit }));
+      const error = rejected(() =>
+        scriptedService("A", undefined, { headers: given as HeadersInit }),
+      );
       const message = `headers must not hold ${says}`;
       expect(error).toMatchObject({ code: "option_invalid", option: "headers", message });
       expect(shown(error)).not.toContain(value.slice(6));
@@ -176,12 +188,15 @@ describe("timeoutMs of a call", () => {
     expect(await error).toMatchObject({ code: "timed_out" });
   });
 
-  test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, "5", null])("%j is rejected", async (timeoutMs) => {
-    const { call, fetch } = scriptedService("A");
-    const error = await rejectionOf(call("listDevices", { timeoutMs }));
-    expect(error).toMatchObject({ code: "option_invalid", option: "timeoutMs" });
-    expect(fetch.calls).toHaveLength(0);
-  });
+  test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, "5", null])(
+    "%j is rejected",
+    async (timeoutMs) => {
+      const { call, fetch } = scriptedService("A");
+      const error = await rejectionOf(call("listDevices", { timeoutMs }));
+      expect(error).toMatchObject({ code: "option_invalid", option: "timeoutMs" });
+      expect(fetch.calls).toHaveLength(0);
+    },
+  );
 });
 
 describe("idempotent: true", () => {
@@ -191,34 +206,44 @@ describe("idempotent: true", () => {
   ];
   const key = { "idempotency-key": "order-7" };
 
-  test.each(troubles)("sends a POST with a key again after $name, with the same key", async ({ answer }) => {
-    let count = 0;
-    const clock = steppedClock();
-    clock.skipSleeps();
-    const { call, server } = await wiredService({ clock }, () =>
-      count++ < 2 ? answer : jsonAnswer(200, []),
-    );
-    const outcome = call("add", { body: { a: 1 }, headers: key, idempotent: true });
-    expect(await outcome).toMatchObject({ ok: true, retries: 2 });
-    const arrived = server.requests.map(({ method, headers, body }) => [
-      method,
-      headers["idempotency-key"],
-      body,
-    ]);
-    expect(arrived).toEqual(Array(3).fill(["POST", "order-7", '{"a":1}']));
-  });
+  test.each(troubles)(
+    "sends a POST with a key again after $name, with the same key",
+    async ({ answer }) => {
+      let count = 0;
+      const clock = steppedClock();
+      clock.skipSleeps();
+      const { call, server } = await wiredService({ clock }, () =>
+        count++ < 2 ? answer : jsonAnswer(200, []),
+      );
+      const outcome = call("add", { body: { a: 1 }, headers: key, idempotent: true });
+      expect(await outcome).toMatchObject({ ok: true, retries: 2 });
+      const arrived = server.requests.map(({ method, headers, body }) => [
+        method,
+        headers["idempotency-key"],
+        body,
+      ]);
+      expect(arrived).toEqual(Array(3).fill(["POST", "order-7", '{"a":1}']));
+    },
+  );
 
   test.each([undefined, false])("%s leaves a POST unsent after a 503", async (idempotent) => {
     const { call, server } = await wiredService({}, () => ({ status: 503 }));
     const message = expect.stringContaining("may have been processed");
-    expect(await call("add", { idempotent })).toMatchObject({ status: 503, retries: 0, error: { message } });
+    expect(await call("add", { idempotent })).toMatchObject({
+      status: 503,
+      retries: 0,
+      error: { message },
+    });
     expect(server.requests).toHaveLength(1);
   });
 
   test("sends a stream once only", async () => {
     const { call, server } = await wiredService({}, () => ({ status: 503 }));
     const body = new Blob(["x"]).stream();
-    expect(await call("upload", { body, idempotent: true })).toMatchObject({ status: 503, retries: 0 });
+    expect(await call("upload", { body, idempotent: true })).toMatchObject({
+      status: 503,
+      retries: 0,
+    });
     expect(server.requests).toHaveLength(1);
   });
 

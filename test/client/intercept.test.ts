@@ -9,7 +9,13 @@ import {
   redeemLaunch,
   userInterfacePlugin,
 } from "../../src/index.js";
-import { ACCOUNT_SECRET, account, credentialOf, deployment, PLUGIN_ID } from "../support/deployment.js";
+import {
+  ACCOUNT_SECRET,
+  account,
+  credentialOf,
+  deployment,
+  PLUGIN_ID,
+} from "../support/deployment.js";
 import { pkcs8, rsaKey } from "../support/keys.js";
 import { jsonAnswer, recordingServer } from "../support/recording-server.js";
 import { shown } from "../support/shown.js";
@@ -47,7 +53,14 @@ describe("intercept is called", () => {
     const of = { variant, baseUrl, tenantId: "acme", resend: 0 };
     expect(seen).toMatchObject([
       { ...of, purpose: "token", method: "POST", url: expect.stringMatching(/\/token$/) },
-      { ...of, purpose: "call", method: "GET", operationId: "listDevices", path, url: expect.any(String) },
+      {
+        ...of,
+        purpose: "call",
+        method: "GET",
+        operationId: "listDevices",
+        path,
+        url: expect.any(String),
+      },
       { ...of, purpose: "call", method: "GET", operationId: undefined, path: undefined },
     ]);
     const text = shown(seen);
@@ -59,15 +72,25 @@ describe("intercept is called", () => {
     const { fetch, publicUrl: baseUrl } = deployment();
     const { seen, intercept } = recorder();
     await detectVariant({ baseUrl, tenantId: "acme", fetch, intercept });
-    const purposes = seen.map(({ purpose, variant, method, resend }) => [purpose, variant, method, resend]);
+    const purposes = seen.map(({ purpose, variant, method, resend }) => [
+      purpose,
+      variant,
+      method,
+      resend,
+    ]);
     expect(purposes).toContainEqual(["detection", "A", "POST", 0]);
     expect(purposes).toContainEqual(["detection", "B", "POST", 0]);
   });
 
   test("for each retry, redirect and refused bearer, with how many went before", async () => {
     const { seen, intercept } = recorder();
-    const redirect = { status: 307, headers: { location: "https://service.example/prefix/v1/moved" } };
-    const answers = [{ status: 503 }, redirect, { status: 401 }].map((init) => new Response(null, init));
+    const redirect = {
+      status: 307,
+      headers: { location: "https://service.example/prefix/v1/moved" },
+    };
+    const answers = [{ status: 503 }, redirect, { status: 401 }].map(
+      (init) => new Response(null, init),
+    );
     const script = () => answers.shift() ?? Response.json([]);
     const { call, auth, clock } = scriptedService("B", script, { intercept, maxRetries: 1 });
     clock.skipSleeps();
@@ -118,20 +141,27 @@ describe("the headers of intercept", () => {
     const { call, fetch } = scriptedService("B", script, { intercept });
     expect(await call("listDevices")).toMatchObject({ ok: true });
     expect(fetch.calls.map(({ headers }) => headers.has("baggage"))).toEqual([true, false]);
-    expect(seen.map(({ url }) => new URL(url).host)).toEqual(["service.example", "elsewhere.example"]);
+    expect(seen.map(({ url }) => new URL(url).host)).toEqual([
+      "service.example",
+      "elsewhere.example",
+    ]);
   });
 });
 
 test("with intercept a code whose request broke before it was read is not lost, as without it", async () => {
   // A fetch of the caller's own may have read the body in a way that does not show, but this is the default one.
-  vi.stubGlobal("fetch", () => Promise.reject(Object.assign(new TypeError(), { code: "ECONNRESET" })));
+  vi.stubGlobal("fetch", () =>
+    Promise.reject(Object.assign(new TypeError(), { code: "ECONNRESET" })),
+  );
   onTestFinished(() => void vi.unstubAllGlobals());
   const credential = userInterfacePlugin({ clientId: PLUGIN_ID, privateKey: pkcs8(rsaKey()) });
   const redeem = (options: object) =>
     rejectionOf(redeemLaunch({ ...target, credential, ...code, ...options }));
   const lost = { code: "launch_outcome_unknown" };
   expect(await redeem({})).toMatchObject({ code: "network_failed" });
-  expect(await redeem({ intercept: recorder().intercept })).toMatchObject({ code: "network_failed" });
+  expect(await redeem({ intercept: recorder().intercept })).toMatchObject({
+    code: "network_failed",
+  });
   const fetch = (url: string, init: object) => globalThis.fetch(url, init);
   expect(await redeem({ fetch })).toMatchObject(lost);
 });
@@ -151,7 +181,8 @@ test("an error of intercept fails the request", async () => {
 });
 
 test("a POST after whose answer intercept fails may have been processed", async () => {
-  const refused = () => Promise.reject(Object.assign(new Error("no collector"), { code: "ECONNREFUSED" }));
+  const refused = () =>
+    Promise.reject(Object.assign(new Error("no collector"), { code: "ECONNREFUSED" }));
   const intercept: Intercept = (_request, send) => send().then(refused);
   const { service } = scriptedService("B", undefined, { intercept });
   const fault = await rejectionOf(service.fetch("v1/devices", { method: "POST", body: "{}" }));

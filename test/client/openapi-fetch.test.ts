@@ -28,7 +28,11 @@ const rows: readonly Row[] = [
     method: "GET",
     init: { params: { path, header: { "x-one": "1" } }, headers: { "x-two": "2" } },
   },
-  { name: "a list in the query", method: "GET", init: { params: { path, query: { tags: query.tags } } } },
+  {
+    name: "a list in the query",
+    method: "GET",
+    init: { params: { path, query: { tags: query.tags } } },
+  },
   {
     name: "querySerializer as a function",
     method: "GET",
@@ -45,7 +49,11 @@ const rows: readonly Row[] = [
       },
     },
   },
-  { name: "a body of JSON", method: "POST", init: { params: { path }, body: { a: [1, null, "ä"] } } },
+  {
+    name: "a body of JSON",
+    method: "POST",
+    init: { params: { path }, body: { a: [1, null, "ä"] } },
+  },
   {
     name: "bodySerializer",
     method: "POST",
@@ -63,7 +71,11 @@ const rows: readonly Row[] = [
     init: { params: { path: { label: "l", ids: [1, 2] } } },
   },
   ...(["json", "text", "blob", "arrayBuffer", "stream"] as const).map(
-    (parseAs): Row => ({ name: `parseAs ${parseAs}`, method: "GET", init: { params: { path }, parseAs } }),
+    (parseAs): Row => ({
+      name: `parseAs ${parseAs}`,
+      method: "GET",
+      init: { params: { path }, parseAs },
+    }),
   ),
 ];
 
@@ -80,13 +92,15 @@ test.each(rows)(
     const headers = { "content-type": "application/json" };
     const server = await recordingServer(() => ({ status: 200, headers, body: '{"a":[1]}' }));
     const auth = numberedAuth({ variant: "B", baseUrl: server.url, now: Date.now });
-    const service = createService(auth, { api: { operations: { A: {}, B: operations } } as never, fetch });
+    const service = createService(auth, {
+      api: { operations: { A: {}, B: operations } } as never,
+      fetch,
+    });
     type Call = (path: string, init: object) => Promise<{ readonly data?: unknown }>;
     const ours = (service.paths as unknown as Record<string, Call>)[method];
-    const theirs = createClient<Record<string, never>>({ baseUrl: server.url }) as unknown as Record<
-      string,
-      Call
-    >;
+    const theirs = createClient<Record<string, never>>({
+      baseUrl: server.url,
+    }) as unknown as Record<string, Call>;
     const [data, expected] = [await ours?.(path, init), await theirs[method]?.(path, init)].map(
       (one) => one?.data,
     );

@@ -31,7 +31,10 @@ function client(variant: "A" | "B", answer: () => Response) {
   const { auth, fetch, clock, events } = scripted;
   const onEvent = (event: (typeof events)[0]) => void events.push(event);
   const options = { fetch, clock, onEvent, maxRetries: 0 };
-  const alone = (variant === "A" ? createVariantAClient : createVariantBClient)(auth as never, options);
+  const alone = (variant === "A" ? createVariantAClient : createVariantBClient)(
+    auth as never,
+    options,
+  );
   const ways = [
     { way: "call", send: () => scripted.call("listDevices") as Promise<AnyOutcome> },
     { way: "paths", send: () => scripted.get(devicesPath[variant]) as Promise<AnyOutcome> },
@@ -50,7 +53,10 @@ describe.each(["A", "B"] as const)("an outcome of Variant %s", (variant) => {
     { name: "200 with JSON null", answer: () => json(null, 200), data: null },
     {
       name: "200 with a JSON media type and a byte order mark",
-      ...{ answer: () => text("\ufeff[1]", 200, { "content-type": "application/vnd.x+json" }), data: [1] },
+      ...{
+        answer: () => text("\ufeff[1]", 200, { "content-type": "application/vnd.x+json" }),
+        data: [1],
+      },
     },
     { name: "200 without a body", answer: () => text(null, 200), data: undefined },
   ])("$name is a success", async ({ answer, data }) => {
@@ -58,7 +64,11 @@ describe.each(["A", "B"] as const)("an outcome of Variant %s", (variant) => {
     for (const { way, send } of ways) {
       const outcome = await send();
       expect(outcome, way).toMatchObject({ ok: true, status: 200, variant, retries: 0 });
-      expect([outcome.data, outcome.error, outcome.response.status]).toEqual([data, undefined, 200]);
+      expect([outcome.data, outcome.error, outcome.response.status]).toEqual([
+        data,
+        undefined,
+        200,
+      ]);
     }
     const of = { operationId: "listDevices", method: "GET" };
     const finished = { type: "call_finished", ...of, status: 200, retries: 0, code: undefined };
@@ -67,19 +77,39 @@ describe.each(["A", "B"] as const)("an outcome of Variant %s", (variant) => {
 
   const retry = (status: number, after: string) => () => text("", status, { "retry-after": after });
   const large = () => text("x".repeat(1024 * 1024 + 1), 400);
-  test.each<{ name: string; answer: () => Response; code: string; body?: unknown; waitMs?: number }>([
+  test.each<{
+    name: string;
+    answer: () => Response;
+    code: string;
+    body?: unknown;
+    waitMs?: number;
+  }>([
     { name: "401", answer: () => text("", 401), code: "api_unauthorized" },
-    { name: "403 with a body", answer: () => json({ why: 1 }, 403), code: "api_forbidden", body: { why: 1 } },
+    {
+      name: "403 with a body",
+      answer: () => json({ why: 1 }, 403),
+      code: "api_forbidden",
+      body: { why: 1 },
+    },
     { name: "404", answer: () => json({ e: 1 }, 404), code: "api_refused", body: { e: 1 } },
     { name: "400 with a text", answer: () => text("no", 400), code: "api_refused", body: "no" },
-    { name: "429 with Retry-After", answer: retry(429, "7"), code: "api_rate_limited", waitMs: 7_000 },
+    {
+      name: "429 with Retry-After",
+      answer: retry(429, "7"),
+      code: "api_rate_limited",
+      waitMs: 7_000,
+    },
     { name: "429 without Retry-After", answer: () => text("", 429), code: "api_rate_limited" },
     { name: "500", answer: () => text("<html>", 500), code: "api_failed", body: "<html>" },
     { name: "503 with Retry-After", answer: retry(503, "3"), code: "api_failed", waitMs: 3_000 },
     { name: "204", answer: () => text(null, 204), code: "api_undocumented" },
     { name: "202", answer: () => json({ id: 7 }, 202), code: "api_undocumented", body: { id: 7 } },
     { name: "304", answer: () => text(null, 304), code: "api_undocumented" },
-    { name: "400 with a body of over 1 MiB, which counts as empty", answer: large, code: "api_refused" },
+    {
+      name: "400 with a body of over 1 MiB, which counts as empty",
+      answer: large,
+      code: "api_refused",
+    },
   ])("$name is a failure with $code", async ({ answer, code, body, waitMs }) => {
     const { ways, clock, events } = client(variant, answer);
     const { status } = answer();
@@ -100,7 +130,8 @@ describe.each(["A", "B"] as const)("an outcome of Variant %s", (variant) => {
       const retryAt = waitMs === undefined ? undefined : clock.now() + waitMs;
       expect(outcome.error?.retryAt).toBe(retryAt);
       expect(outcome.error?.message.endsWith("(retryAt).")).toBe(retryAt !== undefined);
-      if (retryAt !== undefined) expect(outcome.error?.message).toContain(new Date(retryAt).toISOString());
+      if (retryAt !== undefined)
+        expect(outcome.error?.message).toContain(new Date(retryAt).toISOString());
     }
     const finished = { type: "call_finished", method: "GET", status, code };
     const refused = { type: "call_refused", status };
@@ -125,7 +156,10 @@ describe("the causes of a 403, the likeliest first", () => {
   const add = { ...list, method: "POST" };
   const A = { list, add, marked, device: operation("/a/{tenantId}/x/{deviceId}") };
   const api = { operations: { A, B: { list: operation("/list") } } } as never;
-  const launched = { needsPerson: true, refused: () => new RelaunchRequiredError("launch_expired", "Over.") };
+  const launched = {
+    needsPerson: true,
+    refused: () => new RelaunchRequiredError("launch_expired", "Over."),
+  };
   const loggedIn = { refused: () => new LoginRequiredError("login_expired", "Over.") };
   const device = { path: { deviceId: "d" } };
   const deviceQuery = { query: { "filter[Device]": "d" } };
@@ -143,7 +177,12 @@ describe("the causes of a 403, the likeliest first", () => {
 
   test.each<Row>([
     { name: "of a plugin", ids: [scope, narrowed] },
-    { name: "with a device in the path", id: "device", params: device, ids: [scope, narrowed, restricted] },
+    {
+      name: "with a device in the path",
+      id: "device",
+      params: device,
+      ids: [scope, narrowed, restricted],
+    },
     { name: "with a device in the query", params: deviceQuery, ids: [scope, narrowed, restricted] },
     {
       name: "with a device in the body",
@@ -151,8 +190,18 @@ describe("the causes of a 403, the likeliest first", () => {
       body: { deviceIds: ["d"] },
       ids: [scope, narrowed, restricted],
     },
-    { name: "with a marked member", id: "marked", body: { target: "d" }, ids: [scope, narrowed, restricted] },
-    { name: "without the marked member", id: "marked", body: { note: "d" }, ids: [scope, narrowed] },
+    {
+      name: "with a marked member",
+      id: "marked",
+      body: { target: "d" },
+      ids: [scope, narrowed, restricted],
+    },
+    {
+      name: "without the marked member",
+      id: "marked",
+      body: { note: "d" },
+      ids: [scope, narrowed],
+    },
     { name: "with a body of text", id: "marked", body: "device", ids: [scope, narrowed] },
     { name: "of a launched plugin", own: launched, ids: [scope, operator, narrowed] },
     { name: "of a service account", variant: "B", ids: ["role_missing"] },
@@ -174,9 +223,13 @@ describe("the causes of a 403, the likeliest first", () => {
     { name: "without a device", id: "list", ids: [narrowed] },
     { name: "of a launched plugin", own: launched, id: "list", ids: [narrowed, operator] },
   ])("$name, after a success with the same token: $ids", async ({ id = "", own, ids }) => {
-    const { call, auth } = scriptedService("A", (_, at) => (at === 0 ? json([], 200) : text("", 403)), {
-      api,
-    });
+    const { call, auth } = scriptedService(
+      "A",
+      (_, at) => (at === 0 ? json([], 200) : text("", 403)),
+      {
+        api,
+      },
+    );
     Object.assign(auth, { [callSupport]: own });
     await call(id, { params: device });
     const { error } = (await call(id, { params: device })) as AnyOutcome;
@@ -186,7 +239,9 @@ describe("the causes of a 403, the likeliest first", () => {
   });
 
   test("of Variant A with a body: none", async () => {
-    const { error } = (await scriptedService("A", () => text("x", 403)).call("listDevices")) as AnyOutcome;
+    const { error } = (await scriptedService("A", () => text("x", 403)).call(
+      "listDevices",
+    )) as AnyOutcome;
     expect(error?.causes).toBeUndefined();
   });
 });
@@ -202,7 +257,10 @@ test("an Auth of one's own that lacks a member is refused, and the message names
   const whole = numberedAuth({ variant: "B", now: Date.now });
   const members = ["variant", "baseUrl", "tenantId", "getAccessToken", "invalidate"] as const;
   const refusalOf = (names: string) =>
-    expect.objectContaining({ option: "auth", message: expect.stringContaining(`wrong: ${names}. `) });
+    expect.objectContaining({
+      option: "auth",
+      message: expect.stringContaining(`wrong: ${names}. `),
+    });
   for (const name of members)
     expect(() => createService({ ...whole, [name]: undefined } as never)).toThrow(refusalOf(name));
   expect(() => createService(undefined as never)).toThrow(refusalOf(members.join(", ")));

@@ -17,9 +17,16 @@ type Rows = Readonly<Record<string, object>>;
 type Options = Parameters<typeof createService>[1];
 
 /** Calls of rows that name only what differs from a GET that answers 200 with JSON. */
-export function ownCall(rows: Rows, baseUrl: string, options: Options = {}, variant: Variant = "B"): OwnCall {
+export function ownCall(
+  rows: Rows,
+  baseUrl: string,
+  options: Options = {},
+  variant: Variant = "B",
+): OwnCall {
   const usual = { method: "GET", path: "/v1/own", success: [200], failure: [] };
-  const table = Object.fromEntries(Object.entries(rows).map(([id, row]) => [id, { ...usual, ...row }]));
+  const table = Object.fromEntries(
+    Object.entries(rows).map(([id, row]) => [id, { ...usual, ...row }]),
+  );
   const api = { operations: { A: table, B: table } } as never;
   const auth = numberedAuth({ variant, baseUrl, now: Date.now });
   const service = createService(auth, { api, maxRetries: 0, fetch: globalThis.fetch, ...options });

@@ -44,7 +44,15 @@ describe("the style examples of OpenAPI 3.1.1", () => {
   ];
   const na = "n/a";
   const rows: readonly Row[] = [
-    ["path", "matrix", false, ";color", ";color=blue", ";color=blue,black,brown", ";color=R,100,G,200,B,150"],
+    [
+      "path",
+      "matrix",
+      false,
+      ";color",
+      ";color=blue",
+      ";color=blue,black,brown",
+      ";color=R,100,G,200,B,150",
+    ],
     [
       "path",
       "matrix",
@@ -61,7 +69,15 @@ describe("the style examples of OpenAPI 3.1.1", () => {
     ["path", "simple", true, na, "blue", "blue,black,brown", "R=100,G=200,B=150"],
     ["header", "simple", false, "", "blue", "blue,black,brown", "R,100,G,200,B,150"],
     ["header", "simple", true, "", "blue", "blue,black,brown", "R=100,G=200,B=150"],
-    ["query", "form", false, "color=", "color=blue", "color=blue,black,brown", "color=R,100,G,200,B,150"],
+    [
+      "query",
+      "form",
+      false,
+      "color=",
+      "color=blue",
+      "color=blue,black,brown",
+      "color=R,100,G,200,B,150",
+    ],
     [
       "query",
       "form",
@@ -71,7 +87,15 @@ describe("the style examples of OpenAPI 3.1.1", () => {
       "color=blue&color=black&color=brown",
       "R=100&G=200&B=150",
     ],
-    ["cookie", "form", false, "color=", "color=blue", "color=blue,black,brown", "color=R,100,G,200,B,150"],
+    [
+      "cookie",
+      "form",
+      false,
+      "color=",
+      "color=blue",
+      "color=blue,black,brown",
+      "color=R,100,G,200,B,150",
+    ],
     [
       "cookie",
       "form",
@@ -136,7 +160,9 @@ describe("the style examples of OpenAPI 3.1.1", () => {
       await call("own", {
         params: { path: { color }, query: { color }, header: { color }, cookie: { color } },
       });
-    expect(server.requests.map(({ path, headers }) => [path, headers.color, headers.cookie])).toEqual([
+    expect(
+      server.requests.map(({ path, headers }) => [path, headers.color, headers.cookie]),
+    ).toEqual([
       [
         "/v1/blue,black,brown?color=blue&color=black&color=brown",
         "blue,black,brown",
@@ -149,7 +175,9 @@ describe("the style examples of OpenAPI 3.1.1", () => {
   test("a deepObject whose explode the document leaves out is exploded", async () => {
     const { call, sent } = inProcess({ own: row("query", { style: "deepObject" }) });
     await call("own", paramsOf("query", values.object));
-    expect(sent[0]?.url).toBe(`${baseUrl}/v1/own?color%5BR%5D=100&color%5BG%5D=200&color%5BB%5D=150`);
+    expect(sent[0]?.url).toBe(
+      `${baseUrl}/v1/own?color%5BR%5D=100&color%5BG%5D=200&color%5BB%5D=150`,
+    );
   });
 });
 
@@ -173,7 +201,9 @@ describe("url-template", () => {
           // The guard against segments that proxies fold is stricter than the template.
           expect(error.code).toBe("path_parameter_invalid");
         });
-        const expected = parseTemplate(`{${operator}color${explode ? "*" : ""}}`).expand({ color } as never);
+        const expected = parseTemplate(`{${operator}color${explode ? "*" : ""}}`).expand({
+          color,
+        } as never);
         for (const { url } of sent)
           expect(url).toBe(`${baseUrl}${place === "path" ? "/v1/x" : "/v1/own"}${expected}`);
       };
@@ -209,7 +239,10 @@ describe("the lazy part", () => {
           // No cookie is a cookie parameter too, and those are for the lazy part.
           [{}, { cookie: {} }].map(async (more) => {
             const { call, sent } = inProcess({ own: row });
-            const error = await call("own", { params: { ...params, ...more }, body }).then(() => {}, String);
+            const error = await call("own", { params: { ...params, ...more }, body }).then(
+              () => {},
+              String,
+            );
             return {
               error,
               sent: sent.map(({ url, headers, body }) => ({ url, body, headers: [...headers] })),
@@ -226,7 +259,9 @@ describe("the lazy part", () => {
 describe("names and values", () => {
   const query = (values: object, parameters?: object[]) => {
     const { call, sent } = inProcess({ own: { parameters } });
-    return call("own", { params: { query: values } }).then(() => sent[0]?.url.match(/\?(.*)/s)?.[1]);
+    return call("own", { params: { query: values } }).then(
+      () => sent[0]?.url.match(/\?(.*)/s)?.[1],
+    );
   };
 
   test("a query that a server decodes has the names and values that were passed", async () => {
@@ -296,23 +331,31 @@ describe("names and values", () => {
       },
     });
     const [request] = sent;
-    expect(request?.url).toBe(`${baseUrl}/v1/%7B%22a%22%3A%5B%22%C3%A4%22%5D%7D?filter=%5B%5D&text=a%20b`);
+    expect(request?.url).toBe(
+      `${baseUrl}/v1/%7B%22a%22%3A%5B%22%C3%A4%22%5D%7D?filter=%5B%5D&text=a%20b`,
+    );
     expect(request?.headers.get("filter")).toBe('{"a":["\\u00e4"]}');
     expect(JSON.parse(request?.headers.get("filter") ?? "")).toEqual(filter);
-    expect(request?.headers.get("cookie")).toBe("filter=%7B%22a%22%3A%5B%22%C3%A4%22%5D%7D; plain=a=b%20");
+    expect(request?.headers.get("cookie")).toBe(
+      "filter=%7B%22a%22%3A%5B%22%C3%A4%22%5D%7D; plain=a=b%20",
+    );
   });
 
   test("a header parameter is found whatever its case, and its value is not encoded", async () => {
     const { call, sent } = inProcess({
       own: { parameters: [{ in: "header", name: "X-Color", explode: true }] },
     });
-    await call("own", { params: { header: { "x-color": { "a b": 1, c: "d/e" }, "x-other": ["1", 2] } } });
+    await call("own", {
+      params: { header: { "x-color": { "a b": 1, c: "d/e" }, "x-other": ["1", 2] } },
+    });
     expect(sent[0]?.headers.get("x-color")).toBe("a b=1,c=d/e");
     expect(sent[0]?.headers.get("x-other")).toBe("1,2");
   });
 
   test("the names of an object in a path are encoded, so that none adds a segment", async () => {
-    const { call, sent } = inProcess({ own: { ...row("path", { explode: true }), path: "/v1/{color}" } });
+    const { call, sent } = inProcess({
+      own: { ...row("path", { explode: true }), path: "/v1/{color}" },
+    });
     await call("own", paramsOf("path", { "a/b": "c/d" }));
     expect(sent[0]?.url).toBe(`${baseUrl}/v1/a%2Fb=c%2Fd`);
   });
@@ -339,12 +382,22 @@ test.each([
   const view = path.includes("{view}") ? { path: { view: "a&b" } } : {};
   await call("own", { params: { ...view, query: { q: "c" } } });
   await call("own", { params: view });
-  expect(server.requests.map((request) => request.path)).toEqual([sent, sent.replace(/[&?]q=c/, "")]);
+  expect(server.requests.map((request) => request.path)).toEqual([
+    sent,
+    sent.replace(/[&?]q=c/, ""),
+  ]);
 });
 
 describe("nothing is sent for", () => {
   const nested = { a: { b: 1 } };
-  test.each<{ name: string; place: Place; form?: object; value: unknown; option?: string; says?: string }>([
+  test.each<{
+    name: string;
+    place: Place;
+    form?: object;
+    value: unknown;
+    option?: string;
+    says?: string;
+  }>([
     ...[
       { name: "an object in an object", value: nested, form: { style: "deepObject" } },
       { name: "a list in an object", value: { a: [1] }, form: { style: "deepObject" } },
@@ -362,18 +415,27 @@ describe("nothing is sent for", () => {
       option: "params.query",
       says: "must fit into a URL: it holds nested objects or lists, or half a surrogate pair. Look at color",
     })),
-    ...[new Map([["a", 1]]), new Set(["a"]), Promise.resolve("a"), new Uint8Array(2), new FormData()].map(
-      (value) => ({
-        name: `a ${value.constructor.name}`,
-        place: "query" as const,
-        value,
-        says: "does not define how form writes such a value",
-      }),
-    ),
+    ...[
+      new Map([["a", 1]]),
+      new Set(["a"]),
+      Promise.resolve("a"),
+      new Uint8Array(2),
+      new FormData(),
+    ].map((value) => ({
+      name: `a ${value.constructor.name}`,
+      place: "query" as const,
+      value,
+      says: "does not define how form writes such a value",
+    })),
     { name: "a Map", place: "header", value: new Map(), says: "does not define how simple" },
     { name: "nested objects", place: "header", value: nested, says: "must be text or a number" },
     { name: "nested objects", place: "cookie", value: nested, says: "must be text or a number" },
-    { name: "half a surrogate pair", place: "cookie", value: "\ud800", says: "half a surrogate pair" },
+    {
+      name: "half a surrogate pair",
+      place: "cookie",
+      value: "\ud800",
+      says: "half a surrogate pair",
+    },
     {
       name: "a semicolon in text/plain",
       place: "cookie",
@@ -389,7 +451,12 @@ describe("nothing is sent for", () => {
       option: "params.cookie",
     })),
     { name: "a line break", place: "header", value: "a\r\nb: c", option: "headers" },
-    { name: "a comma in a list, which joins its values", place: "header", value: ["a,b"], says: "delimiter" },
+    {
+      name: "a comma in a list, which joins its values",
+      place: "header",
+      value: ["a,b"],
+      says: "delimiter",
+    },
     {
       name: "a space in a value",
       place: "query",
@@ -432,25 +499,51 @@ describe("nothing is sent for", () => {
       value: { a: 1n },
       says: "must be JSON",
     },
-  ])("$name in a $place", async ({ place, form, value, option = `params.${place}.color`, says = "" }) => {
-    const { call, sent } = inProcess({ own: row(place, form) });
-    const error = await rejectionOf(call("own", paramsOf(place, value)));
-    expect(error).toMatchObject({ code: "option_invalid", option, message: expect.stringContaining(says) });
-    expect(sent).toEqual([]);
-  });
+  ])(
+    "$name in a $place",
+    async ({ place, form, value, option = `params.${place}.color`, says = "" }) => {
+      const { call, sent } = inProcess({ own: row(place, form) });
+      const error = await rejectionOf(call("own", paramsOf(place, value)));
+      expect(error).toMatchObject({
+        code: "option_invalid",
+        option,
+        message: expect.stringContaining(says),
+      });
+      expect(sent).toEqual([]);
+    },
+  );
 
   test.each<{ name: string; path?: string; form?: object; value: unknown; code?: string }>([
-    { name: "dots under a label", form: { style: "label" }, value: "", code: "path_parameter_invalid" },
+    {
+      name: "dots under a label",
+      form: { style: "label" },
+      value: "",
+      code: "path_parameter_invalid",
+    },
     { name: "a dot under a label", form: { style: "label" }, value: "." },
-    { name: "a label of nothing and nothing", form: { style: "label", explode: true }, value: ["", ""] },
+    {
+      name: "a label of nothing and nothing",
+      form: { style: "label", explode: true },
+      value: ["", ""],
+    },
     { name: "dots", value: ".." },
     { name: "dots before a slash", value: "../x" },
     { name: "encoded dots before an encoded slash", value: "%2e%2e%2fx" },
     { name: "dots in a list", form: { explode: true }, value: [".."] },
     { name: "dots in a matrix that a slash follows", form: { style: "matrix" }, value: "/../x" },
     { name: "dots in JSON text", form: { content: "text/plain" }, value: "a/../b" },
-    { name: "nothing in a matrix", form: { style: "matrix" }, value: [], code: "path_parameter_missing" },
-    { name: "nothing under a label", form: { style: "label" }, value: null, code: "path_parameter_missing" },
+    {
+      name: "nothing in a matrix",
+      form: { style: "matrix" },
+      value: [],
+      code: "path_parameter_missing",
+    },
+    {
+      name: "nothing under a label",
+      form: { style: "label" },
+      value: null,
+      code: "path_parameter_missing",
+    },
     { name: "an empty text", value: "", code: "path_parameter_missing" },
     { name: "nested lists", form: { style: "matrix" }, value: [[1]] },
   ])("$name in a path", async ({ form, value, code = "path_parameter_invalid" }) => {
@@ -474,7 +567,11 @@ describe("nothing is sent for", () => {
       for (const init of inits) {
         const error = await rejectionOf(call("own", init));
         const message = `params.${place}.X-One is missing, but own requires it.`;
-        expect(error).toMatchObject({ code: "option_invalid", option: `params.${place}.X-One`, message });
+        expect(error).toMatchObject({
+          code: "option_invalid",
+          option: `params.${place}.X-One`,
+          message,
+        });
       }
       expect(sent).toEqual([]);
       for (const value of ["", 0, false, new Date(0)])
@@ -513,7 +610,9 @@ describe("nothing is sent for", () => {
 });
 
 describe("querySerializer", () => {
-  const own = { own: { parameters: [{ in: "query", name: "a", required: true, style: "pipeDelimited" }] } };
+  const own = {
+    own: { parameters: [{ in: "query", name: "a", required: true, style: "pipeDelimited" }] },
+  };
 
   test("as a function writes the whole query, with or without a question mark", async () => {
     const { call, sent } = inProcess(own);
@@ -523,7 +622,9 @@ describe("querySerializer", () => {
         params: { query },
         querySerializer: (all: unknown) => `${prefix}all=${JSON.stringify(all)}`,
       });
-    expect(sent.map(({ url }) => url.split("?")[1])).toEqual(Array(2).fill('all={"a":{"b":{"c":1}}}'));
+    expect(sent.map(({ url }) => url.split("?")[1])).toEqual(
+      Array(2).fill('all={"a":{"b":{"c":1}}}'),
+    );
   });
 
   test("as the options of openapi-fetch writes as that library does", async () => {

@@ -74,7 +74,10 @@ test.each([
   ["a secret with spaces", /no operation with that id\. It has: /],
 ])("an unknown operation is named in the message: %s", async (id, message) => {
   const error = await rejectionOf(service(missing).call(id));
-  expect(error).toMatchObject({ code: "operation_unknown", message: expect.stringMatching(message) });
+  expect(error).toMatchObject({
+    code: "operation_unknown",
+    message: expect.stringMatching(message),
+  });
 });
 
 test("a PEM whose content is not a key is damaged, and not of another kind", async () => {
@@ -126,7 +129,9 @@ describe("bodyInMessage", () => {
   });
 
   test("shows at most 500 characters, on one line and without control characters", async () => {
-    const long = await messageOf(refusing(500, `a\u0000b\u001b[31m\u202e\r\nc${"x".repeat(100_000)}`));
+    const long = await messageOf(
+      refusing(500, `a\u0000b\u001b[31m\u202e\r\nc${"x".repeat(100_000)}`),
+    );
     const [, shown = ""] = long.split(" The body: ");
     expect(shown).toMatch(/^a b \[31m cx+…$/);
     expect(shown.length).toBe(501);
@@ -172,9 +177,18 @@ describe("bodyInMessage", () => {
   });
 
   test("shows a body that repeats another header, or the name of a cookie", async () => {
-    const echo = refusing(400, ({ headers }) => `the session of ${headers.get("x-request-id")} is over`);
-    const headers = { "x-request-id": "0123456789abcdef", cookie: "session=xyz; a=b", "x-key-version": "1" };
-    expect(await messageOf(echo, { headers })).toContain("The body: the session of 0123456789abcdef is over");
+    const echo = refusing(
+      400,
+      ({ headers }) => `the session of ${headers.get("x-request-id")} is over`,
+    );
+    const headers = {
+      "x-request-id": "0123456789abcdef",
+      cookie: "session=xyz; a=b",
+      "x-key-version": "1",
+    };
+    expect(await messageOf(echo, { headers })).toContain(
+      "The body: the session of 0123456789abcdef is over",
+    );
   });
 
   test("leaves out a body that repeats the bearer which was refused before this answer", async () => {
@@ -194,6 +208,8 @@ describe("bodyInMessage", () => {
 
   test.each(["yes", 1, null])("%j is refused", (bodyInMessage) => {
     const make = () => scriptedService("A", undefined, { bodyInMessage: bodyInMessage as never });
-    expect(make).toThrow(expect.objectContaining({ code: "option_invalid", option: "bodyInMessage" }));
+    expect(make).toThrow(
+      expect.objectContaining({ code: "option_invalid", option: "bodyInMessage" }),
+    );
   });
 });

@@ -18,7 +18,12 @@ import { rejectionOf } from "../support/wait.js";
 import { scriptedService } from "./scripted-service.js";
 
 /** A service whose token is this old, with an API that refuses so many times. */
-async function agedService(variant: "A" | "B", ageMs: number, refusals = 1, own: Partial<Auth> = {}) {
+async function agedService(
+  variant: "A" | "B",
+  ageMs: number,
+  refusals = 1,
+  own: Partial<Auth> = {},
+) {
   const scripted = scriptedService(variant, (_call, index) =>
     index < refusals ? new Response("", { status: 401 }) : Response.json([]),
   );
@@ -31,19 +36,32 @@ async function agedService(variant: "A" | "B", ageMs: number, refusals = 1, own:
 }
 
 describe.each([
-  { variant: "A" as const, required: new RelaunchRequiredError("launch_expired", "The launch is over.") },
-  { variant: "B" as const, required: new LoginRequiredError("login_expired", "The login is over.") },
+  {
+    variant: "A" as const,
+    required: new RelaunchRequiredError("launch_expired", "The launch is over."),
+  },
+  {
+    variant: "B" as const,
+    required: new LoginRequiredError("login_expired", "The login is over."),
+  },
 ])("a 401 of Variant $variant", ({ variant, required }) => {
   test.each([
     { name: "older than 30 s", ageMs: 30_001 },
     { name: "issued before the clock was set back", ageMs: -1 },
-  ])("for a token $name makes the client renew it and send the call once more", async ({ ageMs }) => {
-    const { service, auth, bearers, events } = await agedService(variant, ageMs);
-    expect(await service.call("listDevices")).toMatchObject({ ok: true });
-    expect(auth.invalidated).toEqual(["token-1"]);
-    expect(bearers()).toEqual(["Bearer token-1", "Bearer token-2"]);
-    expect(events.map(({ type }) => type)).toEqual(["call_started", "call_replayed", "call_finished"]);
-  });
+  ])(
+    "for a token $name makes the client renew it and send the call once more",
+    async ({ ageMs }) => {
+      const { service, auth, bearers, events } = await agedService(variant, ageMs);
+      expect(await service.call("listDevices")).toMatchObject({ ok: true });
+      expect(auth.invalidated).toEqual(["token-1"]);
+      expect(bearers()).toEqual(["Bearer token-1", "Bearer token-2"]);
+      expect(events.map(({ type }) => type)).toEqual([
+        "call_started",
+        "call_replayed",
+        "call_finished",
+      ]);
+    },
+  );
 
   test("makes the client send new headers: those of the first request stay as they were", async () => {
     const { service, fetch } = await agedService(variant, 60_000);
@@ -56,8 +74,12 @@ describe.each([
 
   test("is the outcome if the token is 30 s old or less, because the route refuses it", async () => {
     const { service, auth, bearers } = await agedService(variant, 30_000);
-    const message = expect.stringContaining("not sent once more: that needs a token older than 30 s");
-    expect(await service.call("listDevices")).toMatchObject({ error: { code: "api_unauthorized", message } });
+    const message = expect.stringContaining(
+      "not sent once more: that needs a token older than 30 s",
+    );
+    expect(await service.call("listDevices")).toMatchObject({
+      error: { code: "api_unauthorized", message },
+    });
     expect([auth.invalidated, bearers()]).toEqual([[], ["Bearer token-1"]]);
   });
 
@@ -74,7 +96,9 @@ describe.each([
 
   test("is the outcome if the renewal returns the same token", async () => {
     const { service, bearers } = await agedService(variant, 60_000, 9, { invalidate: () => {} });
-    expect((await service.call("listDevices")).error?.message).toContain("It was not sent once more");
+    expect((await service.call("listDevices")).error?.message).toContain(
+      "It was not sent once more",
+    );
     expect(bearers()).toEqual(["Bearer token-1"]);
   });
 
@@ -109,7 +133,10 @@ describe.each([
         isFree = true;
       },
     });
-    const { service, auth, clock } = scriptedService(variant, () => new Response(body, { status: 401 }));
+    const { service, auth, clock } = scriptedService(
+      variant,
+      () => new Response(body, { status: 401 }),
+    );
     await auth.getAccessToken();
     clock.advance(60_000);
     auth.invalidate = () => {
@@ -131,14 +158,22 @@ describe.each([
   });
 
   test.each([
-    { name: "for a person's token of 30 s or less", ageMs: 30_000, own: { refused: () => required } },
+    {
+      name: "for a person's token of 30 s or less",
+      ageMs: 30_000,
+      own: { refused: () => required },
+    },
     { name: "for the token of an Auth without refused()", ageMs: 30_001, own: {} },
   ])("$name asks the person for nothing and promises no renewal", async ({ ageMs, own }) => {
     const { service } = await agedService(variant, ageMs, 1, {
       [callSupport]: { needsPerson: true, ...own },
     });
     const { error } = await service.call("listDevices");
-    expect([error?.code, error?.cause, error?.causes]).toEqual(["api_unauthorized", undefined, undefined]);
+    expect([error?.code, error?.cause, error?.causes]).toEqual([
+      "api_unauthorized",
+      undefined,
+      undefined,
+    ]);
     expect(error?.message).not.toContain("renewed");
   });
 });
@@ -148,12 +183,32 @@ describe.each(["A", "B"] as const)("the option unauthorizedStatuses, Variant %s"
   const status = (code: number) => () => new Response("", { status: code });
 
   test.each([
-    { name: "a 403 for a token that was accepted before renews it", script: [ok, status(403)], sent: 3 },
+    {
+      name: "a 403 for a token that was accepted before renews it",
+      script: [ok, status(403)],
+      sent: 3,
+    },
     { name: "a 403 for a token that was never accepted does not", script: [status(403)], sent: 2 },
     { name: "a 401 counts even if the token was never accepted", script: [status(401)], sent: 3 },
-    { name: "a second 403 is the outcome", script: [ok, status(403), status(403)], sent: 3, last: 403 },
-    { name: "a status that is not in it has no effect", script: [ok, status(404)], sent: 2, last: 404 },
-    { name: "an empty list switches it off", script: [ok, status(401)], only: [], sent: 2, last: 401 },
+    {
+      name: "a second 403 is the outcome",
+      script: [ok, status(403), status(403)],
+      sent: 3,
+      last: 403,
+    },
+    {
+      name: "a status that is not in it has no effect",
+      script: [ok, status(404)],
+      sent: 2,
+      last: 404,
+    },
+    {
+      name: "an empty list switches it off",
+      script: [ok, status(401)],
+      only: [],
+      sent: 2,
+      last: 401,
+    },
     {
       name: "a 401 that is left out has no effect",
       script: [ok, status(401)],
@@ -177,8 +232,15 @@ describe.each(["A", "B"] as const)("the option unauthorizedStatuses, Variant %s"
     const clock = steppedClock();
     const answers = [ok(), status(403)(), ok()];
     const fetch = async (url: string) =>
-      url.endsWith("/token") ? tokenAnswer(`token-${answers.length}`) : (answers.shift() as Response);
-    const options = { credentials: [credentialOf(variant)], fetch, clock, unauthorizedStatuses: [403] };
+      url.endsWith("/token")
+        ? tokenAnswer(`token-${answers.length}`)
+        : (answers.shift() as Response);
+    const options = {
+      credentials: [credentialOf(variant)],
+      fetch,
+      clock,
+      unauthorizedStatuses: [403],
+    };
     const connector = createConnector(options);
     const target = { baseUrl: "https://service.example", tenantId: "acme" };
     await (await connector.connect(target)).call("listDevices");
@@ -206,7 +268,11 @@ describe.each(["A", "B"] as const)("the option unauthorizedStatuses, Variant %s"
       fetch: emulator.fetch,
       clock: { now: () => at },
     };
-    const service = await connect({ ...options, credentials: [credential], unauthorizedStatuses: [403] });
+    const service = await connect({
+      ...options,
+      credentials: [credential],
+      unauthorizedStatuses: [403],
+    });
     await service.call("listDevices");
     emulator.clock.advance(3_600_000);
     at += 30_001;
@@ -220,13 +286,19 @@ describe.each(["A", "B"] as const)("the option unauthorizedStatuses, Variant %s"
     { unauthorizedStatuses: ["401"] },
     { unauthorizedStatuses: [302] },
   ])("is rejected if it is $unauthorizedStatuses", (options) => {
-    const refusal = expect.objectContaining({ code: "option_invalid", option: "unauthorizedStatuses" });
+    const refusal = expect.objectContaining({
+      code: "option_invalid",
+      option: "unauthorizedStatuses",
+    });
     expect(() => scriptedService(variant, ok, options as never)).toThrow(refusal);
   });
 });
 
 test.each(["A", "B"] as const)("a 403 of Variant %s is never sent again", async (variant) => {
-  const { service, auth, clock, fetch } = scriptedService(variant, () => new Response("", { status: 403 }));
+  const { service, auth, clock, fetch } = scriptedService(
+    variant,
+    () => new Response("", { status: 403 }),
+  );
   await auth.getAccessToken();
   clock.advance(60_000);
   expect(await service.call("listDevices")).toMatchObject({ status: 403 });

@@ -42,10 +42,16 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
     const { call, fetch } = scriptedService(variant);
     await call("listDevices");
     const [sent] = fetch.calls;
-    const request = { url: `${root}/devices`, method: "GET", body: "", init: { redirect: "manual" } };
+    const request = {
+      url: `${root}/devices`,
+      method: "GET",
+      body: "",
+      init: { redirect: "manual" },
+    };
     expect(sent).toMatchObject(request);
     expect(sent?.headers.get("authorization")).toBe("Bearer token-1");
-    for (const absent of ["content-type", "x-envelope"]) expect(sent?.headers.has(absent)).toBe(false);
+    for (const absent of ["content-type", "x-envelope"])
+      expect(sent?.headers.has(absent)).toBe(false);
   });
 
   test("envelope is sent as X-Envelope", async () => {
@@ -82,7 +88,10 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
     const { call, get, fetch } = client(variant);
     await call("getDevice", { params: { path: { deviceId } } });
     await get(getDevicePath[variant], { params: { path: { deviceId } } });
-    expect(fetch.calls.map(({ url }) => url)).toEqual([`${root}/devices/${sent}`, `${root}/devices/${sent}`]);
+    expect(fetch.calls.map(({ url }) => url)).toEqual([
+      `${root}/devices/${sent}`,
+      `${root}/devices/${sent}`,
+    ]);
   });
 
   const missing = "path_parameter_missing";
@@ -102,7 +111,11 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
     const init = path === undefined ? {} : { params: { path } };
     for (const sending of [call("getDevice", init), get(getDevicePath[variant], init)]) {
       const error = await rejectionOf(sending);
-      expect(error).toMatchObject({ name: "ConfigurationError", code, option: "params.path.deviceId" });
+      expect(error).toMatchObject({
+        name: "ConfigurationError",
+        code,
+        option: "params.path.deviceId",
+      });
     }
     expect(fetch.calls).toHaveLength(0);
   });
@@ -111,7 +124,11 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
     const { call, fetch } = client(variant);
     const init = { params: { path: { noteId: "n" } } };
     const error = await rejectionOf(call("addTitle", init));
-    expect(error).toMatchObject({ name: "ConfigurationError", code: "option_invalid", option: "body" });
+    expect(error).toMatchObject({
+      name: "ConfigurationError",
+      code: "option_invalid",
+      option: "body",
+    });
     expect((error as Error).message).toContain("addTitle");
     expect(fetch.calls).toHaveLength(0);
     await call("addTitle", { ...init, body: null });
@@ -129,7 +146,9 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
 
   test("two parameters in one path segment are both filled in, and no placeholder stays", async () => {
     const { call, fetch } = client(variant);
-    await call("download", { params: { path: { name: "a", extension: "csv" }, query: { q: "{x}" } } });
+    await call("download", {
+      params: { path: { name: "a", extension: "csv" }, query: { q: "{x}" } },
+    });
     expect(fetch.calls[0]?.url.split("?")[0]).toBe(`${root}/files/a.csv`);
   });
 
@@ -162,21 +181,31 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
     { name: "a value with a line break", headers: { "x-mine": "planted-in-header\r\ny: z" } },
     { name: "a value with a carriage return", headers: { "x-mine": "planted-in-header\r" } },
     { name: "a value with a control character", headers: { "x-mine": "planted-in-header\u0000" } },
-    { name: "a value with a character beyond a byte", headers: { "x-mine": "planted-in-header \u20ac" } },
+    {
+      name: "a value with a character beyond a byte",
+      headers: { "x-mine": "planted-in-header \u20ac" },
+    },
     { name: "the form of a text", headers: "x-mine: planted-in-header" },
     { name: "the form of a list of names", headers: ["planted-in-header"] },
     { name: "the form of a list of numbers", headers: [5] },
     { name: "a list entry without a value", headers: [["planted-in-header"]] },
     { name: "a list entry of three", headers: [["x-mine", "1", "planted-in-header"]] },
-  ])("headers with $name are rejected before anything is sent, and not shown", async ({ headers }) => {
-    const { fetch, sends } = ways(headers);
-    for (const send of sends) {
-      const error = await rejectionOf(send());
-      expect(error).toMatchObject({ name: "ConfigurationError", code: "option_invalid", option: "headers" });
-      expect(shown(error)).not.toContain("planted-in-header");
-    }
-    expect(fetch.calls).toHaveLength(0);
-  });
+  ])(
+    "headers with $name are rejected before anything is sent, and not shown",
+    async ({ headers }) => {
+      const { fetch, sends } = ways(headers);
+      for (const send of sends) {
+        const error = await rejectionOf(send());
+        expect(error).toMatchObject({
+          name: "ConfigurationError",
+          code: "option_invalid",
+          option: "headers",
+        });
+        expect(shown(error)).not.toContain("planted-in-header");
+      }
+      expect(fetch.calls).toHaveLength(0);
+    },
+  );
 
   test("params.header and headers are merged, and neither replaces the bearer", async () => {
     const { call, fetch } = client(variant);
@@ -185,7 +214,11 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
       headers: { "x-two": "a", Authorization: "Bearer forged" },
     });
     const names = ["x-one", "x-two", "authorization"];
-    expect(names.map((name) => fetch.calls[0]?.headers.get(name))).toEqual(["1", "b", "Bearer token-1"]);
+    expect(names.map((name) => fetch.calls[0]?.headers.get(name))).toEqual([
+      "1",
+      "b",
+      "Bearer token-1",
+    ]);
   });
 
   const planted = "planted-in-request";
@@ -200,8 +233,16 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
     { name: "a body that is a function", init: { params, body: () => planted }, option: "body" },
     { name: "a FormData for JSON", init: { params, body: new FormData() }, option: "body" },
     { name: "a Blob for JSON", init: { params, body: new Blob([planted]) }, option: "body" },
-    { name: "a stream for JSON", init: { params, body: new Blob([planted]).stream() }, option: "body" },
-    { name: "bytes for JSON", init: { params, body: new TextEncoder().encode(planted) }, option: "body" },
+    {
+      name: "a stream for JSON",
+      init: { params, body: new Blob([planted]).stream() },
+      option: "body",
+    },
+    {
+      name: "bytes for JSON",
+      init: { params, body: new TextEncoder().encode(planted) },
+      option: "body",
+    },
     { name: "a Buffer for JSON", init: { params, body: Buffer.from(planted) }, option: "body" },
     {
       name: "a form that contains itself",
@@ -210,21 +251,41 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
       option: "body.itself",
     },
     { name: "a form that is a number", id: "addForm", init: { params, body: 7 }, option: "body" },
-    { name: "a body of a GET", id: "getDevice", init: { params, body: { planted } }, option: "body" },
+    {
+      name: "a body of a GET",
+      id: "getDevice",
+      init: { params, body: { planted } },
+      option: "body",
+    },
     { name: "a form that is null", id: "addForm", init: { params, body: null }, option: "body" },
-    { name: "a query of nested objects", init: query({ a: { b: planted } }), option: "params.query" },
-    { name: "a query with half a surrogate pair", init: query(`${planted}\ud800`), option: "params.query" },
-    { name: "an envelope with a line break", init: envelope(`${planted}\r\nx: y`), option: "headers" },
+    {
+      name: "a query of nested objects",
+      init: query({ a: { b: planted } }),
+      option: "params.query",
+    },
+    {
+      name: "a query with half a surrogate pair",
+      init: query(`${planted}\ud800`),
+      option: "params.query",
+    },
+    {
+      name: "an envelope with a line break",
+      init: envelope(`${planted}\r\nx: y`),
+      option: "headers",
+    },
     { name: "an envelope that is null", init: envelope(null), option: "envelope" },
     { name: "an empty envelope", init: envelope(""), option: "envelope" },
     { name: "an envelope that is an object", init: envelope({}), option: "envelope" },
-  ])("$name is rejected before anything is sent, and not shown", async ({ id = "addNote", init, option }) => {
-    const { call, fetch } = client(variant);
-    const error = await rejectionOf(call(id, init));
-    expect(error).toMatchObject({ name: "ConfigurationError", code: "option_invalid", option });
-    expect(shown(error)).not.toContain(planted);
-    expect(fetch.calls).toHaveLength(0);
-  });
+  ])(
+    "$name is rejected before anything is sent, and not shown",
+    async ({ id = "addNote", init, option }) => {
+      const { call, fetch } = client(variant);
+      const error = await rejectionOf(call(id, init));
+      expect(error).toMatchObject({ name: "ConfigurationError", code: "option_invalid", option });
+      expect(shown(error)).not.toContain(planted);
+      expect(fetch.calls).toHaveLength(0);
+    },
+  );
 
   test.each([undefined, { "x-mine": undefined }, { "x-mine": null }])(
     "a signal and an envelope that are undefined, and headers %j, count as left out",
@@ -241,7 +302,9 @@ describe.each(["A", "B"] as const)("Variant %s", (variant) => {
     const unknown = { code: "operation_unknown", variant };
     for (const id of ["nope", "toString", "__proto__", "constructor", ""])
       expect(await rejectionOf(call(id)), id).toMatchObject(unknown);
-    expect(await rejectionOf(get(getDevicePath[variant === "A" ? "B" : "A"]))).toMatchObject(unknown);
+    expect(await rejectionOf(get(getDevicePath[variant === "A" ? "B" : "A"]))).toMatchObject(
+      unknown,
+    );
     expect(fetch.calls).toHaveLength(0);
   });
 
@@ -264,7 +327,9 @@ describe("tenantId in a path of Variant A", () => {
 
   test.each(["globex", "", "..", null])("is rejected if it is another (%s)", async (tenantId) => {
     const { call, fetch } = client("A");
-    const error = await rejectionOf(call("getDevice", { params: { path: { deviceId: "d", tenantId } } }));
+    const error = await rejectionOf(
+      call("getDevice", { params: { path: { deviceId: "d", tenantId } } }),
+    );
     expect(error).toMatchObject({ code: "path_parameter_invalid", option: "params.path.tenantId" });
     expect(fetch.calls).toHaveLength(0);
   });
@@ -278,7 +343,9 @@ describe("an anonymous operation", () => {
     const target = { baseUrl: emulator.publicUrl, tenantId: "acme" };
     const auth = createAuth({ ...target, credential: plugin(), fetch: noToken });
     const body = { grant_type: "refresh_token", client_id: PLUGIN_ID, extra: 7, none: undefined };
-    const result = await createService(auth, { fetch }).call("requestToken", { body: body as never });
+    const result = await createService(auth, { fetch }).call("requestToken", {
+      body: body as never,
+    });
     expect(result).toMatchObject({ ok: false, status: 400, error: { code: "api_refused" } });
     expect(result.error?.body).toMatchObject({ error: "unsupported_grant_type" });
     const [sent] = fetch.calls;
@@ -298,7 +365,9 @@ describe("an anonymous operation", () => {
     },
   ])("that is redirected $name", async ({ to, status = 307, own }) => {
     const redirect = () => new Response(null, { status, headers: { location: to } });
-    const { call, fetch } = scriptedService("B", (_call, index) => (index ? Response.json({}) : redirect()));
+    const { call, fetch } = scriptedService("B", (_call, index) =>
+      index ? Response.json({}) : redirect(),
+    );
     const body = { grant_type: "client_credentials", client_id: "x" };
     await call("requestToken", { body, headers: { "x-own": "own" } });
     const headersOf = (index: number, name: string) => fetch.calls[index]?.headers.get(name);
@@ -357,7 +426,8 @@ test("a validate that is not a function is rejected when the service is made", (
 test.each([null, { api: null }, { api: { operations: { A: null, B: {} } } }])(
   "createService with the options %j is option_invalid",
   (options) => {
-    const making = () => createService(numberedAuth({ variant: "B", now: Date.now }), options as never);
+    const making = () =>
+      createService(numberedAuth({ variant: "B", now: Date.now }), options as never);
     expect(making).toThrow(expect.objectContaining({ code: "option_invalid" }));
   },
 );
@@ -365,7 +435,8 @@ test.each([null, { api: null }, { api: { operations: { A: null, B: {} } } }])(
 test("a method that was read from the paths of a service calls for the tenant of that service", async () => {
   const fetch = scriptedFetch(() => Response.json({}));
   const pathsOf = (tenantId: string) =>
-    createService(numberedAuth({ variant: "A", baseUrl, tenantId, now: Date.now }), { fetch }).paths;
+    createService(numberedAuth({ variant: "A", baseUrl, tenantId, now: Date.now }), { fetch })
+      .paths;
   const { GET: getOfAcme } = pathsOf("acme");
   const { GET: getOfGlobex } = pathsOf("globex");
   await getOfAcme("/api/v1/{tenantId}/devices");
@@ -385,8 +456,13 @@ test("the paths of a service have the eight methods of OpenAPI, which cannot be 
 });
 
 test("a copy of the paths of a service has all methods, so that a test can replace one of them", async () => {
-  const { paths } = scriptedService("B", () => Response.json(["served"])).service as { paths: object };
-  const mocked = { ...paths, POST: () => "mocked" } as unknown as Record<string, (path: string) => unknown>;
+  const { paths } = scriptedService("B", () => Response.json(["served"])).service as {
+    paths: object;
+  };
+  const mocked = { ...paths, POST: () => "mocked" } as unknown as Record<
+    string,
+    (path: string) => unknown
+  >;
   expect(Object.keys(mocked).toSorted()).toEqual([...methods].toSorted());
   expect(await mocked.GET?.("/v1/devices")).toMatchObject({ ok: true, data: ["served"] });
   expect(mocked.POST?.("/v1/devices")).toBe("mocked");

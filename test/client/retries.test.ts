@@ -20,13 +20,19 @@ type Answer =
   | keyof typeof faultCodes
   | "cut"
   | { status: number; after?: string; location?: string };
-const faultCodes = { reset: "ECONNRESET", tls: "CERT_HAS_EXPIRED", alert: "EPROTO", refused: "ECONNREFUSED" };
+const faultCodes = {
+  reset: "ECONNRESET",
+  tls: "CERT_HAS_EXPIRED",
+  alert: "EPROTO",
+  refused: "ECONNREFUSED",
+};
 
 /** A service whose API gives these answers, and then 200. The waits are skipped on its clock. */
 function troubledService(answers: Answer[], options: object = {}) {
   const answer = (_call: unknown, index: number): Response => {
     const next = answers[index] ?? 200;
-    if (next === "cut") return new Response(new ReadableStream({ pull: (body) => body.error(new Error()) }));
+    if (next === "cut")
+      return new Response(new ReadableStream({ pull: (body) => body.error(new Error()) }));
     if (typeof next === "string") throw Object.assign(new TypeError(), { code: faultCodes[next] });
     if (typeof next === "number") return Response.json([1], { status: next });
     const { status, after = "", location = "" } = next;
@@ -39,27 +45,41 @@ function troubledService(answers: Answer[], options: object = {}) {
 
 const troubles: readonly Answer[] = [429, 502, 503, 504, "reset"];
 const rows = methods.flatMap((method) => troubles.map((trouble) => ({ method, trouble })));
-test.each(rows)("a $method that fails twice by $trouble is sent again if that is safe", async (row) => {
-  const { method, trouble } = row;
-  const isRetried = trouble === 429 || (method !== "POST" && method !== "PATCH");
-  const { call, fetch, events } = troubledService([trouble, trouble]);
-  const why = trouble === "reset" ? { code: "network_failed" } : { status: trouble };
-  const outcome = await call(method).catch((error) => error);
-  expect(outcome).toMatchObject(isRetried ? { ok: true, status: 200, retries: 2 } : why);
-  expect(fetch.calls).toHaveLength(isRetried ? 3 : 1);
-  const retried = { type: "call_retried", operationId: method, method, ...why, waitMs: expect.any(Number) };
-  const told = isRetried ? [1, 2].map((retry) => ({ ...retried, retry })) : [];
-  expect(events.filter(({ type }) => type === "call_retried")).toMatchObject(told);
-  expect(events.at(-1)).toMatchObject({ type: "call_finished", retries: told.length });
-});
+test.each(rows)(
+  "a $method that fails twice by $trouble is sent again if that is safe",
+  async (row) => {
+    const { method, trouble } = row;
+    const isRetried = trouble === 429 || (method !== "POST" && method !== "PATCH");
+    const { call, fetch, events } = troubledService([trouble, trouble]);
+    const why = trouble === "reset" ? { code: "network_failed" } : { status: trouble };
+    const outcome = await call(method).catch((error) => error);
+    expect(outcome).toMatchObject(isRetried ? { ok: true, status: 200, retries: 2 } : why);
+    expect(fetch.calls).toHaveLength(isRetried ? 3 : 1);
+    const retried = {
+      type: "call_retried",
+      operationId: method,
+      method,
+      ...why,
+      waitMs: expect.any(Number),
+    };
+    const told = isRetried ? [1, 2].map((retry) => ({ ...retried, retry })) : [];
+    expect(events.filter(({ type }) => type === "call_retried")).toMatchObject(told);
+    expect(events.at(-1)).toMatchObject({ type: "call_finished", retries: told.length });
+  },
+);
 
 const mayBe = /^The POST may have been processed: look before you send it again\. The/;
-const probably = /^The POST was answered 200, so it was probably processed: look before you send it again\./;
+const probably =
+  /^The POST was answered 200, so it was probably processed: look before you send it again\./;
 test.each<{ name: string; answers: Answer[]; retryable?: boolean; message: RegExp }>([
   { name: "a reset", answers: ["reset"], message: mayBe },
   { name: "a broken TLS record", answers: ["alert"], message: mayBe },
   { name: "a body that breaks off", answers: ["cut"], message: probably },
-  { name: "a redirect to nowhere", answers: [{ status: 303, location: "x" }, "refused"], message: mayBe },
+  {
+    name: "a redirect to nowhere",
+    answers: [{ status: 303, location: "x" }, "refused"],
+    message: mayBe,
+  },
   { name: "a refused connection", answers: ["refused"], retryable: true, message: /^The request/ },
   { name: "a refused certificate", answers: ["tls"], message: /^The secure connection/ },
 ])("the error of a POST that ends in $name says whether it may be sent again", async (row) => {
@@ -73,14 +93,23 @@ test.each<{ name: string; answers: Answer[]; retryable?: boolean; message: RegEx
 
 test("the error of a POST without an answer in time is not retryable", async () => {
   const { call, clock } = scriptedService("A", noAnswer, { api });
-  const failure = { code: "timed_out", retryable: false, message: expect.stringMatching(/^The POST may/) };
+  const failure = {
+    code: "timed_out",
+    retryable: false,
+    message: expect.stringMatching(/^The POST may/),
+  };
   expect(await rejectionOf(clock.through(call("POST")))).toMatchObject(failure);
 });
 
-test.each([500, 502, 503, 504])("the error of a POST answered %i advises to look first", async (status) => {
-  const message = expect.stringContaining("may have been processed: look before you send it again.");
-  expect(await troubledService([status]).call("POST")).toMatchObject({ error: { message } });
-});
+test.each([500, 502, 503, 504])(
+  "the error of a POST answered %i advises to look first",
+  async (status) => {
+    const message = expect.stringContaining(
+      "may have been processed: look before you send it again.",
+    );
+    expect(await troubledService([status]).call("POST")).toMatchObject({ error: { message } });
+  },
+);
 
 test.each([
   { name: "2 by default", service: undefined, sent: 3 },
@@ -89,7 +118,10 @@ test.each([
   { name: "none with 0 for the call", service: 3, call: 0, sent: 1 },
 ])("the number of retries is $name", async ({ service, call: retries, sent }) => {
   const { call, fetch } = troubledService(Array(9).fill(503), { maxRetries: service });
-  expect(await call("GET", { maxRetries: retries })).toMatchObject({ status: 503, retries: sent - 1 });
+  expect(await call("GET", { maxRetries: retries })).toMatchObject({
+    status: 503,
+    retries: sent - 1,
+  });
   expect(fetch.calls).toHaveLength(sent);
 });
 
@@ -98,19 +130,29 @@ test.each([-1, 1.5, "2", null])(
   async (maxRetries) => {
     const refusal = expect.objectContaining({ code: "option_invalid", option: "maxRetries" });
     expect(() => scriptedService("A", undefined, { maxRetries } as never)).toThrow(refusal);
-    expect(await rejectionOf(scriptedService("A").call("listDevices", { maxRetries }))).toEqual(refusal);
+    expect(await rejectionOf(scriptedService("A").call("listDevices", { maxRetries }))).toEqual(
+      refusal,
+    );
   },
 );
 
 test.each<{ name: string; answer: Answer; id?: string; init?: object; failure?: object }>([
   ...[400, 404, 408, 500, 501].map((status) => ({ name: `${status}`, answer: status })),
   { name: "a refused certificate", answer: "tls", failure: { code: "tls_failed" } },
-  { name: "429 and a stream as its body", answer: 429, id: "upload", init: { body: new ReadableStream() } },
-])("a call with $name is sent once", async ({ answer, id = "GET", init = {}, failure = { retries: 0 } }) => {
-  const { call, fetch } = troubledService([answer]);
-  expect(await call(id, init).catch((error) => error)).toMatchObject(failure);
-  expect(fetch.calls).toHaveLength(1);
-});
+  {
+    name: "429 and a stream as its body",
+    answer: 429,
+    id: "upload",
+    init: { body: new ReadableStream() },
+  },
+])(
+  "a call with $name is sent once",
+  async ({ answer, id = "GET", init = {}, failure = { retries: 0 } }) => {
+    const { call, fetch } = troubledService([answer]);
+    expect(await call(id, init).catch((error) => error)).toMatchObject(failure);
+    expect(fetch.calls).toHaveLength(1);
+  },
+);
 
 test.each([429, 401])(
   "a POST that was redirected to a page by 303 is not sent again for the page's %d",
@@ -146,7 +188,10 @@ test("calls with a stream or a form as their body arrive", async () => {
   const form = new FormData();
   form.set("name", "value");
   await call("upload", { body: form });
-  expect(server.requests.map(({ body }) => body)).toEqual(["streamed", expect.stringContaining("value")]);
+  expect(server.requests.map(({ body }) => body)).toEqual([
+    "streamed",
+    expect.stringContaining("value"),
+  ]);
   expect(server.requests[1]?.headers["content-type"]).toMatch(/^multipart\/form-data; boundary=/);
 });
 
@@ -177,8 +222,18 @@ test("a token request that fails is not retried as a call", async () => {
 describe("the wait before a retry", () => {
   test.each<{ name: string; answers: Answer[]; least: number; most: number }>([
     { name: "2 s and then 4 s, each with jitter", answers: [503, 503], least: 6_000, most: 7_500 },
-    { name: "what a 429 asks for", answers: [{ status: 429, after: "7" }], least: 7_000, most: 7_700 },
-    { name: "what a 503 asks for", answers: [{ status: 503, after: "7" }], least: 7_000, most: 7_700 },
+    {
+      name: "what a 429 asks for",
+      answers: [{ status: 429, after: "7" }],
+      least: 7_000,
+      most: 7_700,
+    },
+    {
+      name: "what a 503 asks for",
+      answers: [{ status: 503, after: "7" }],
+      least: 7_000,
+      most: 7_700,
+    },
   ])("is $name", async ({ answers, least, most }) => {
     const { call, clock } = troubledService(answers);
     const began = clock.now();

@@ -30,7 +30,13 @@ export function scriptedService(
   const fetch = scriptedFetch(script);
   const auth = numberedAuth({ variant, baseUrl, now: clock.now });
   const onEvent = (event: ServiceEvent) => void events.push(event);
-  const service = createService(auth, { fetch, clock, onEvent, maxRetries: 0, ...options }) as Service;
+  const service = createService(auth, {
+    fetch,
+    clock,
+    onEvent,
+    maxRetries: 0,
+    ...options,
+  }) as Service;
   const { call, paths } = service as unknown as { call: Untyped; paths: { GET: Untyped } };
   return { service, call: call.bind(service), get: paths.GET, auth, clock, fetch, events };
 }

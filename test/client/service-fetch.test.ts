@@ -15,8 +15,16 @@ describe.each(["A", "B"] as const)("the URL of service.fetch, Variant %s", (vari
   const inside = [
     { name: "a relative path", input: "v1/x", url: `${base}/v1/x` },
     { name: "a leading slash, which stays under the prefix", input: "/v1/x", url: `${base}/v1/x` },
-    { name: "two leading slashes, no host", input: "//evil.example/x", url: `${base}/evil.example/x` },
-    { name: "leading backslashes, no host", input: "\\\\evil.example", url: `${base}/evil.example` },
+    {
+      name: "two leading slashes, no host",
+      input: "//evil.example/x",
+      url: `${base}/evil.example/x`,
+    },
+    {
+      name: "leading backslashes, no host",
+      input: "\\\\evil.example",
+      url: `${base}/evil.example`,
+    },
     { name: "a query", input: "v1/x?a=1&b=2", url: `${base}/v1/x?a=1&b=2` },
     { name: "dots that stay inside", input: "v1/../v2", url: `${base}/v2` },
     { name: "an absolute URL inside", input: `${base}/v1/x`, url: `${base}/v1/x` },
@@ -24,7 +32,11 @@ describe.each(["A", "B"] as const)("the URL of service.fetch, Variant %s", (vari
     { name: "an empty text", input: "", url: `${base}/` },
     { name: "a semicolon in a path", input: "a;v=1/x", url: `${base}/a;v=1/x` },
     { name: "an encoded slash", input: "a%2fb", url: `${base}/a%2fb` },
-    { name: "an at sign in a path", input: "v1/user@evil.example", url: `${base}/v1/user@evil.example` },
+    {
+      name: "an at sign in a path",
+      input: "v1/user@evil.example",
+      url: `${base}/v1/user@evil.example`,
+    },
   ];
   test.each(inside)("may be $name", async ({ input, url }) => {
     const { service, fetch } = client(variant, () => new Response("x"));
@@ -55,7 +67,11 @@ describe.each(["A", "B"] as const)("the URL of service.fetch, Variant %s", (vari
   test.each(outside)("is rejected with $name, and nothing is sent", async ({ input }) => {
     const { service, fetch } = client(variant, () => new Response("x"));
     const error = await rejectionOf(service.fetch(input as string));
-    expect(error).toMatchObject({ name: "ConfigurationError", code: "option_invalid", option: "input" });
+    expect(error).toMatchObject({
+      name: "ConfigurationError",
+      code: "option_invalid",
+      option: "input",
+    });
     expect((error as Error).message).not.toContain("pw");
     expect(fetch.calls).toHaveLength(0);
   });
@@ -146,14 +162,17 @@ describe.each(["A", "B"] as const)("a redirect, Variant %s", (variant) => {
   }
   const statuses = [301, 302, 303, 307, 308];
 
-  test.each(statuses)("%i keeps the bearer under the base URL and drops it outside", async (status) => {
-    for (const [path, authorization] of [["/prefix/to", "Bearer token-1"], ["/other"]] as const) {
-      const { service, server } = await servers(status, () => path);
-      expect(await (await service.fetch("from")).text()).toBe("arrived");
-      expect(server.requests.at(-1)).toMatchObject({ path, method: "GET" });
-      expect(server.requests.at(-1)?.headers.authorization).toBe(authorization);
-    }
-  });
+  test.each(statuses)(
+    "%i keeps the bearer under the base URL and drops it outside",
+    async (status) => {
+      for (const [path, authorization] of [["/prefix/to", "Bearer token-1"], ["/other"]] as const) {
+        const { service, server } = await servers(status, () => path);
+        expect(await (await service.fetch("from")).text()).toBe("arrived");
+        expect(server.requests.at(-1)).toMatchObject({ path, method: "GET" });
+        expect(server.requests.at(-1)?.headers.authorization).toBe(authorization);
+      }
+    },
+  );
 
   test.each(statuses)(
     "%i to another origin drops the bearer and every header that may identify the caller",
@@ -169,16 +188,19 @@ describe.each(["A", "B"] as const)("a redirect, Variant %s", (variant) => {
     },
   );
 
-  test.each([307, 308])("%i sends a body again under the base URL, and nowhere else", async (status) => {
-    const post = { method: "POST", body: "again" };
-    const outside = await servers(status, (_url, other) => `${other}/x`);
-    expect((await outside.service.fetch("from", post)).status).toBe(status);
-    expect(outside.elsewhere.requests).toHaveLength(0);
-    const { service, server } = await servers(status, () => "to");
-    await service.fetch("from", post);
-    expect(server.requests.at(-1)).toMatchObject({ ...post, path: "/prefix/to" });
-    expect(server.requests.at(-1)?.headers.authorization).toBe("Bearer token-1");
-  });
+  test.each([307, 308])(
+    "%i sends a body again under the base URL, and nowhere else",
+    async (status) => {
+      const post = { method: "POST", body: "again" };
+      const outside = await servers(status, (_url, other) => `${other}/x`);
+      expect((await outside.service.fetch("from", post)).status).toBe(status);
+      expect(outside.elsewhere.requests).toHaveLength(0);
+      const { service, server } = await servers(status, () => "to");
+      await service.fetch("from", post);
+      expect(server.requests.at(-1)).toMatchObject({ ...post, path: "/prefix/to" });
+      expect(server.requests.at(-1)?.headers.authorization).toBe("Bearer token-1");
+    },
+  );
 
   test.each([301, 302, 303])("%i after a POST becomes a GET without the body", async (status) => {
     const { service, server } = await servers(status, () => "to");
@@ -192,10 +214,18 @@ describe.each(["A", "B"] as const)("a redirect, Variant %s", (variant) => {
     new Response(null, { status: 302, headers: location === undefined ? {} : { location } });
 
   test("back to the base URL from another origin does not bring the bearer back", async () => {
-    const answers = [redirect("https://evil.example/"), redirect(`${base}/v1/x`), new Response("x")];
+    const answers = [
+      redirect("https://evil.example/"),
+      redirect(`${base}/v1/x`),
+      new Response("x"),
+    ];
     const { service, fetch } = client(variant, (_call, index) => answers[index] as Response);
     await service.fetch("from");
-    expect(fetch.calls.map(({ headers }) => headers.has("authorization"))).toEqual([true, false, false]);
+    expect(fetch.calls.map(({ headers }) => headers.has("authorization"))).toEqual([
+      true,
+      false,
+      false,
+    ]);
   });
 
   const unfollowed = [

@@ -17,13 +17,17 @@ describe("a call", () => {
       queueMicrotask(() => controller.abort(reason));
       return new Promise<Response>(() => {});
     });
-    expect(await rejectionOf(service.call("listDevices", { signal: controller.signal }))).toBe(reason);
+    expect(await rejectionOf(service.call("listDevices", { signal: controller.signal }))).toBe(
+      reason,
+    );
     expect(fetch.calls[0]?.init.signal?.aborted).toBe(true);
   });
 
   test("with an aborted signal sends nothing", async () => {
     const { service, fetch } = scriptedService("B");
-    expect(await rejectionOf(service.call("listDevices", { signal: AbortSignal.abort("no") }))).toBe("no");
+    expect(
+      await rejectionOf(service.call("listDevices", { signal: AbortSignal.abort("no") })),
+    ).toBe("no");
     expect(fetch.calls).toHaveLength(0);
   });
 
@@ -41,7 +45,12 @@ describe("a call", () => {
   ])("that meets $name rejects with timed_out after timeoutMs", async ({ answer }) => {
     const { service, clock } = scriptedService("B", (call) => answer(clock)(call));
     const error = await rejectionOf(clock.through(service.call("listDevices")));
-    expect(error).toMatchObject({ name: "TransportError", code: "timed_out", retryable: true, variant: "B" });
+    expect(error).toMatchObject({
+      name: "TransportError",
+      code: "timed_out",
+      retryable: true,
+      variant: "B",
+    });
   });
 
   test("starts its time limit after the wait for a token", async () => {
@@ -57,7 +66,11 @@ describe("a call", () => {
   });
 
   const tlsFaults = [
-    ...["DEPTH_ZERO_SELF_SIGNED_CERT", "SELF_SIGNED_CERT_IN_CHAIN", "UNABLE_TO_VERIFY_LEAF_SIGNATURE"],
+    ...[
+      "DEPTH_ZERO_SELF_SIGNED_CERT",
+      "SELF_SIGNED_CERT_IN_CHAIN",
+      "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+    ],
     ...["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "CERT_HAS_EXPIRED", "ERR_TLS_CERT_ALTNAME_INVALID"],
     "ERR_SSL_WRONG_VERSION_NUMBER",
   ];
@@ -114,21 +127,25 @@ describe("the caller's signal", () => {
   test.each([
     { name: "one token", held: "token", requests: 1 },
     { name: "their own answers", held: "api", requests: 100 },
-  ] as const)("of fifty calls that wait for $name has one listener and ends no other calls", async (row) => {
-    const [leaving, staying] = [new AbortController(), new AbortController()];
-    const { service, release, isWaitedFor } = await heldService(row.held);
-    const call = ({ signal }: AbortController) => service.call("listDevices", { signal });
-    const gone = crowd.map(() => rejectionOf(call(leaving)));
-    const there = crowd.map(() => call(staying));
-    await isWaitedFor(row.requests);
-    const listeners = () => [leaving, staying].map(({ signal }) => getEventListeners(signal, "abort").length);
-    expect(listeners()).toEqual([1, 1]);
-    leaving.abort("enough");
-    expect(new Set(await Promise.all(gone))).toEqual(new Set(["enough"]));
-    release();
-    expect((await Promise.all(there)).every(({ ok }) => ok)).toBe(true);
-    expect(listeners()).toEqual([0, 0]);
-  });
+  ] as const)(
+    "of fifty calls that wait for $name has one listener and ends no other calls",
+    async (row) => {
+      const [leaving, staying] = [new AbortController(), new AbortController()];
+      const { service, release, isWaitedFor } = await heldService(row.held);
+      const call = ({ signal }: AbortController) => service.call("listDevices", { signal });
+      const gone = crowd.map(() => rejectionOf(call(leaving)));
+      const there = crowd.map(() => call(staying));
+      await isWaitedFor(row.requests);
+      const listeners = () =>
+        [leaving, staying].map(({ signal }) => getEventListeners(signal, "abort").length);
+      expect(listeners()).toEqual([1, 1]);
+      leaving.abort("enough");
+      expect(new Set(await Promise.all(gone))).toEqual(new Set(["enough"]));
+      release();
+      expect((await Promise.all(there)).every(({ ok }) => ok)).toBe(true);
+      expect(listeners()).toEqual([0, 0]);
+    },
+  );
 });
 
 describe.each(["A", "B"] as const)("the option signal, Variant %s", (variant) => {
@@ -142,7 +159,10 @@ describe.each(["A", "B"] as const)("the option signal, Variant %s", (variant) =>
     const path = variant === "A" ? "api/v1/acme/devices" : "v1/devices";
     const all: { way: string; go: (signal: never) => Promise<unknown> }[] = [
       { way: "connect", go: (signal) => connect({ ...options, ...target, signal }) },
-      { way: "connector.connect", go: (signal) => createConnector(options).connect({ ...target, signal }) },
+      {
+        way: "connector.connect",
+        go: (signal) => createConnector(options).connect({ ...target, signal }),
+      },
       { way: "detectVariant", go: (signal) => detectVariant({ ...target, fetch, signal }) },
       { way: "call", go: (signal) => service.call("listDevices", { signal }) },
       { way: "fetch", go: (signal) => service.fetch(path, { signal }) },
@@ -159,7 +179,8 @@ describe.each(["A", "B"] as const)("the option signal, Variant %s", (variant) =>
   ])("is rejected everywhere if it is $signal, and nothing is sent", async ({ signal }) => {
     const { all, journal } = await ways();
     const refusal = { name: "ConfigurationError", code: "option_invalid", option: "signal" };
-    for (const { way, go } of all) expect(await rejectionOf(go(signal as never)), way).toMatchObject(refusal);
+    for (const { way, go } of all)
+      expect(await rejectionOf(go(signal as never)), way).toMatchObject(refusal);
     expect(journal.entries()).toEqual([]);
   });
 

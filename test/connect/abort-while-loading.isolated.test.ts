@@ -22,7 +22,9 @@ beforeEach(() => {
 
 test("an abort ends the wait for the module that explains a refused call", async () => {
   const fetch = async (url: string) =>
-    url.endsWith("/token") ? Response.json({ access_token: "token" }) : new Response(null, { status: 403 });
+    url.endsWith("/token")
+      ? Response.json({ access_token: "token" })
+      : new Response(null, { status: 403 });
   const connector = createConnector({ credentials: [plugin()], fetch });
   const service = await connector.connect({ baseUrl: "https://service.example", tenantId: "acme" });
   const controller = new AbortController();

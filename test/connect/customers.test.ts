@@ -9,7 +9,13 @@ import {
   type Variant,
 } from "../../src/index.js";
 import { type SteppedClock, steppedClock } from "../support/clock.js";
-import { ACCOUNT_ID, ACCOUNT_SECRET, account, deployment, PLUGIN_ID } from "../support/deployment.js";
+import {
+  ACCOUNT_ID,
+  ACCOUNT_SECRET,
+  account,
+  deployment,
+  PLUGIN_ID,
+} from "../support/deployment.js";
 import { pkcs8, rsaKey } from "../support/keys.js";
 import { rejectionOf } from "../support/wait.js";
 
@@ -35,7 +41,9 @@ function connectorFor(customers: readonly Customer[], isSilent = false) {
   const settings = <T>(variant: Variant, value: T) => {
     return async ({ tenantId }: { readonly tenantId: string }) => {
       calls.add(`${variant} ${tenantId}`);
-      return customers.find((one) => one.tenantId === tenantId)?.has.includes(variant) ? value : undefined;
+      return customers.find((one) => one.tenantId === tenantId)?.has.includes(variant)
+        ? value
+        : undefined;
     };
   };
   const connector = createConnector({
@@ -47,7 +55,8 @@ function connectorFor(customers: readonly Customer[], isSilent = false) {
       const tenantId = new URL(url).hostname.replace(".localhost", "");
       const isForToken = String(init?.body).includes("client_credentials");
       if (isForToken) tokenRequests.push(tenantId);
-      if (isSilent && init?.method === "POST" && !isForToken) return new Response(null, { status: 403 });
+      if (isSilent && init?.method === "POST" && !isForToken)
+        return new Response(null, { status: 403 });
       return fetches.get(tenantId)?.(url, init) ?? Response.error();
     },
   });
@@ -79,47 +88,67 @@ test.each(ways)(inTheirVariant, async (count, way) => {
   const variants = (await Promise.all(services)).map(({ variant }) => variant);
   expect(variants).toEqual(customers.map(({ serves }) => serves[0]));
   expect(tokenRequests.toSorted()).toEqual(customers.map(({ tenantId }) => tenantId).toSorted());
-  expect(calls).toEqual(new Set(customers.map(({ tenantId, serves }) => `${serves[0]} ${tenantId}`)));
+  expect(calls).toEqual(
+    new Set(customers.map(({ tenantId, serves }) => `${serves[0]} ${tenantId}`)),
+  );
 });
 
-const needs = (kind: string) => `credential_missing: The tenant acme at http://acme.localhost needs ${kind},`;
+const needs = (kind: string) =>
+  `credential_missing: The tenant acme at http://acme.localhost needs ${kind},`;
 test.each([
   { serves: "AB", has: "B", asked: "AB", outcome: "B, undetected" },
   { serves: "B", has: "A", asked: "B", outcome: needs("a credential of Variant B") },
   { serves: "AB", has: "", asked: "AB", outcome: needs("a credential of Variant A or B") },
   { serves: "A", has: "A", isSilent: true, asked: "AB", outcome: "A, undetected" },
-  { serves: "B", has: "", isSilent: true, asked: "AB", outcome: needs("a credential of Variant A or B") },
+  {
+    serves: "B",
+    has: "",
+    isSilent: true,
+    asked: "AB",
+    outcome: needs("a credential of Variant A or B"),
+  },
   { serves: "AB", has: "AB", isSilent: true, asked: "AB", outcome: "variant_unknown" },
-])("a customer served by '$serves' (silently: $isSilent) that has '$has' gets $outcome", async (row) => {
-  const { serve, calls, tokenRequests } = connectorFor([{ tenantId: "acme", ...row }], row.isSilent);
-  const outcome = await serve("acme").then(
-    ({ variant, detection }) => `${variant}, ${detection === undefined ? "undetected" : "detected"}`,
-    (error: { code: string; message: string }) => `${error.code}: ${error.message}`,
-  );
-  expect(outcome).toContain(row.outcome);
-  expect([...calls].map((call) => call[0]).join("")).toBe(row.asked);
-  expect(tokenRequests).toHaveLength(row.outcome.endsWith("detected") ? 1 : 0);
-});
+])(
+  "a customer served by '$serves' (silently: $isSilent) that has '$has' gets $outcome",
+  async (row) => {
+    const { serve, calls, tokenRequests } = connectorFor(
+      [{ tenantId: "acme", ...row }],
+      row.isSilent,
+    );
+    const outcome = await serve("acme").then(
+      ({ variant, detection }) =>
+        `${variant}, ${detection === undefined ? "undetected" : "detected"}`,
+      (error: { code: string; message: string }) => `${error.code}: ${error.message}`,
+    );
+    expect(outcome).toContain(row.outcome);
+    expect([...calls].map((call) => call[0]).join("")).toBe(row.asked);
+    expect(tokenRequests).toHaveLength(row.outcome.endsWith("detected") ? 1 : 0);
+  },
+);
 
 /** Connects over a function that reads a vault. */
 const overVault = (read: () => unknown, options: object = {}) => {
   const credentials = [serviceAccount(read as never)];
   return connect({ baseUrl: "https://service.example", tenantId: "acme", credentials, ...options });
 };
-const ofAcme = 'function of the Variant B credential for the tenant "acme" at https://service.example';
+const ofAcme =
+  'function of the Variant B credential for the tenant "acme" at https://service.example';
 
 test.each([
   "no entry kv/customers/acme in vault eu-1",
   "connect ECONNREFUSED 10.0.0.7:8200",
   "GET https://vault.internal:8200/v1/kv/acme: 403 permission denied",
   "User: arn:aws:iam::123456789012:user/reports can't perform secretsmanager:GetSecretValue",
-])("the vault's error %j is kept as the cause, and the message names variant and tenant", async (text) => {
-  const vault = () => Promise.reject(Object.assign(new Error(text), { code: "EVAULT" }));
-  const error = await rejectionOf(overVault(vault));
-  const cause = { message: text, code: "EVAULT" };
-  const message = expect.stringContaining(`see the cause. Look at the ${ofAcme}.`);
-  expect(error).toMatchObject({ code: "credential_invalid", variant: "B", message, cause });
-});
+])(
+  "the vault's error %j is kept as the cause, and the message names variant and tenant",
+  async (text) => {
+    const vault = () => Promise.reject(Object.assign(new Error(text), { code: "EVAULT" }));
+    const error = await rejectionOf(overVault(vault));
+    const cause = { message: text, code: "EVAULT" };
+    const message = expect.stringContaining(`see the cause. Look at the ${ofAcme}.`);
+    expect(error).toMatchObject({ code: "credential_invalid", variant: "B", message, cause });
+  },
+);
 
 test("settings that a function returns without clientId are refused with the option, variant and tenant", async () => {
   const message = `clientId must be a string that is not empty. Look at the ${ofAcme}.`;
@@ -138,18 +167,22 @@ test("a vault that hangs is given up after timeoutMs, with an error that is retr
   expect(await rejectionOf(clock.through(overVault(vault, { clock })))).toMatchObject(failure);
 });
 
-test.each(["A", "AB"])("with credentials of %s the vault is not read while a token is valid", async (has) => {
-  const clock = steppedClock();
-  const { connector, vault } = connectorOverVault(has, clock);
-  const connecting = () => connector.connect({ baseUrl: "http://acme.localhost", tenantId: "acme" });
-  await (await connecting()).call("listDevices");
-  const { reads } = vault;
-  vault.isDown = true;
-  expect((await (await connecting()).call("listDevices")).ok).toBe(true);
-  expect(vault.reads).toBe(reads);
-  clock.advance(3_600_000);
-  expect(await rejectionOf(connecting())).toMatchObject({ code: "credential_invalid" });
-});
+test.each(["A", "AB"])(
+  "with credentials of %s the vault is not read while a token is valid",
+  async (has) => {
+    const clock = steppedClock();
+    const { connector, vault } = connectorOverVault(has, clock);
+    const connecting = () =>
+      connector.connect({ baseUrl: "http://acme.localhost", tenantId: "acme" });
+    await (await connecting()).call("listDevices");
+    const { reads } = vault;
+    vault.isDown = true;
+    expect((await (await connecting()).call("listDevices")).ok).toBe(true);
+    expect(vault.reads).toBe(reads);
+    clock.advance(3_600_000);
+    expect(await rejectionOf(connecting())).toMatchObject({ code: "credential_invalid" });
+  },
+);
 
 function connectorOverVault(has: string, clock: SteppedClock) {
   const vault = { reads: 0, isDown: false };
@@ -184,7 +217,9 @@ test("a customer that moved, and whose vault has only the new credential, is det
   expect((await connector.connect(target)).variant).toBe("B");
   variant = "A";
   questions = 0;
-  expect(await rejectionOf(connector.connect(target))).toMatchObject({ code: "credential_missing" });
+  expect(await rejectionOf(connector.connect(target))).toMatchObject({
+    code: "credential_missing",
+  });
   expect(questions).toBe(0);
   clock.advance(60_000);
   expect((await connector.connect(target)).variant).toBe("A");

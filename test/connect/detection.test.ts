@@ -30,10 +30,20 @@ const pathOfB = "/v1/auth/token";
 const page = pageAnswer(200);
 const rejected = (error: string) =>
   json(400, { error, error_description: "The token request was rejected." });
-const bothPreferring = (first: Variant) => (first === "A" ? [plugin(), account()] : [account(), plugin()]);
+const bothPreferring = (first: Variant) =>
+  first === "A" ? [plugin(), account()] : [account(), plugin()];
 const target = (baseUrl: string) => ({ baseUrl, tenantId, credentials: bothPreferring("A") });
 /** Strings that only a token request contains. */
-const credentialParts = [PLUGIN_ID, ACCOUNT_ID, ACCOUNT_SECRET, "client_", "eyJ", "code=", "code_", '"code"'];
+const credentialParts = [
+  PLUGIN_ID,
+  ACCOUNT_ID,
+  ACCOUNT_SECRET,
+  "client_",
+  "eyJ",
+  "code=",
+  "code_",
+  '"code"',
+];
 
 const answersA: Script = ({ path, body }) => {
   if (path !== pathOfA) return { status: 404 };
@@ -43,9 +53,12 @@ const answersA: Script = ({ path, body }) => {
 };
 const answersB: Script = ({ path, body }) => {
   if (path !== pathOfB) return { status: 404 };
-  return body.includes("client_secret") ? json(200, { access_token: "token-b" }) : json(400, { error: "x" });
+  return body.includes("client_secret")
+    ? json(200, { access_token: "token-b" })
+    : json(400, { error: "x" });
 };
-const answersBoth: Script = (request) => (request.path === pathOfA ? answersA(request) : answersB(request));
+const answersBoth: Script = (request) =>
+  request.path === pathOfA ? answersA(request) : answersB(request);
 
 /** A server that can be changed to another script, and a connector for both variants. */
 async function changing(first: Script, options: Partial<ConnectorOptions> = {}) {
@@ -60,10 +73,22 @@ async function changing(first: Script, options: Partial<ConnectorOptions> = {}) 
 
 describe("the first served variant in order of preference is chosen, and no more requests are sent", () => {
   const questionsOfB = [pathOfB, "/v1/auth/bivariant-detect"];
-  const rows: { name: string; server: Script; prefer: Variant; variant: Variant; questions: string[] }[] = [
+  const rows: {
+    name: string;
+    server: Script;
+    prefer: Variant;
+    variant: Variant;
+    questions: string[];
+  }[] = [
     { name: "A only", server: answersA, prefer: "A", variant: "A", questions: [pathOfA] },
     { name: "A only", server: answersA, prefer: "B", variant: "A", questions: [pathOfB, pathOfA] },
-    { name: "B only", server: answersB, prefer: "A", variant: "B", questions: [pathOfA, ...questionsOfB] },
+    {
+      name: "B only",
+      server: answersB,
+      prefer: "A",
+      variant: "B",
+      questions: [pathOfA, ...questionsOfB],
+    },
     { name: "B only", server: answersB, prefer: "B", variant: "B", questions: questionsOfB },
     { name: "both", server: answersBoth, prefer: "A", variant: "A", questions: [pathOfA] },
     { name: "both", server: answersBoth, prefer: "B", variant: "B", questions: questionsOfB },
@@ -72,7 +97,11 @@ describe("the first served variant in order of preference is chosen, and no more
     "serving $name, preferring $prefer: $variant",
     async ({ server: script, prefer, variant, questions }) => {
       const server = await recordingServer(script);
-      const service = await connect({ baseUrl: server.url, tenantId, credentials: bothPreferring(prefer) });
+      const service = await connect({
+        baseUrl: server.url,
+        tenantId,
+        credentials: bothPreferring(prefer),
+      });
 
       expect(service.variant).toBe(variant);
       const isAsked = (one: Variant) => questions.includes(one === "A" ? pathOfA : pathOfB);
@@ -97,7 +126,10 @@ describe("if neither variant is found, connect rejects and no credential is sent
     { name: "404", server: () => ({ status: 404 }), code: "variant_not_served" },
     { name: "429", server: () => ({ status: 429 }) },
     { name: "JSON 400", server: () => json(400, {}), requests: 3 },
-    { name: "404 for A, 403 for B", server: ({ path }) => ({ status: path === pathOfA ? 404 : 403 }) },
+    {
+      name: "404 for A, 403 for B",
+      server: ({ path }) => ({ status: path === pathOfA ? 404 : 403 }),
+    },
   ];
   test.each(rows)(
     "the deployment answers $name to every request",
@@ -120,12 +152,25 @@ describe("with one credential or a named variant no request is sent", () => {
   const rows: { name: string; options: Partial<ConnectOptions>; variant: Variant }[] = [
     { name: "a plugin alone", options: { credentials: [plugin()] }, variant: "A" },
     { name: "an account alone", options: { credentials: [account()] }, variant: "B" },
-    { name: "both, with A named", options: { credentials: bothPreferring("B"), variant: "A" }, variant: "A" },
-    { name: "both, with B named", options: { credentials: bothPreferring("A"), variant: "B" }, variant: "B" },
+    {
+      name: "both, with A named",
+      options: { credentials: bothPreferring("B"), variant: "A" },
+      variant: "A",
+    },
+    {
+      name: "both, with B named",
+      options: { credentials: bothPreferring("A"), variant: "B" },
+      variant: "B",
+    },
   ];
   test.each(rows)("$name", async ({ options, variant }) => {
     const fetch = scriptedFetch(() => new Response(null, { status: 404 }));
-    const given = { baseUrl: "https://service.example", tenantId, fetch, ...options } as ConnectOptions;
+    const given = {
+      baseUrl: "https://service.example",
+      tenantId,
+      fetch,
+      ...options,
+    } as ConnectOptions;
     const service = await connect(given);
     expect(service.variant).toBe(variant);
     expect(service.detection).toBeUndefined();
@@ -143,7 +188,10 @@ describe("a detection", () => {
     const fetch = async () => {
       asked++;
       controller.abort("gone");
-      const body = { error: "invalid_request", error_description: "The token request was rejected." };
+      const body = {
+        error: "invalid_request",
+        error_description: "The token request was rejected.",
+      };
       return Response.json(body, { status: 400 });
     };
     const connector = createConnector({ credentials: bothPreferring("A"), fetch });
@@ -169,7 +217,11 @@ describe("a detection", () => {
 
   test("is not begun with an aborted signal", async () => {
     const fetch = scriptedFetch(() => new Response(null, { status: 404 }));
-    const options = { ...target("https://service.example"), fetch, signal: AbortSignal.abort("too late") };
+    const options = {
+      ...target("https://service.example"),
+      fetch,
+      signal: AbortSignal.abort("too late"),
+    };
     expect(await rejectionOf(connect(options))).toBe("too late");
     expect(fetch.calls).toHaveLength(0);
   });
@@ -225,7 +277,8 @@ describe("a detection", () => {
   });
 
   test("with a server failure in it is not remembered", async () => {
-    const failsForA: Script = (request) => (request.path === pathOfA ? { status: 503 } : answersB(request));
+    const failsForA: Script = (request) =>
+      request.path === pathOfA ? { status: 503 } : answersB(request);
     const server = await changing(failsForA);
     expect((await server.connect()).variant).toBe("B");
     server.become(answersBoth);
@@ -246,7 +299,10 @@ describe("a detection", () => {
     throw new Error("the store is down");
   };
   const silent = () => new Promise<never>(() => {});
-  const holding = (value: string) => ({ ...memoryStore(), get: async () => ({ value, version: "1" }) });
+  const holding = (value: string) => ({
+    ...memoryStore(),
+    get: async () => ({ value, version: "1" }),
+  });
   test.each<{ name: string; store: TokenStore }>([
     { name: "rejects", store: { get: failing, set: failing, delete: failing, lock: failing } },
     { name: "throws", store: { get: throwing, set: throwing, delete: throwing, lock: throwing } },
@@ -303,16 +359,22 @@ describe("after connect", () => {
 
   test("a call with a held token is refused with 404 after a move, and the token that it advises to drop shows the move", async () => {
     const issuing: Script = (request) =>
-      request.body.includes("client_secret") ? json(200, { access_token: "held" }) : answersB(request);
+      request.body.includes("client_secret")
+        ? json(200, { access_token: "held" })
+        : answersB(request);
     const server = await changing(issuing);
     const service = await connect(target(server.url));
     const token = await service.auth.getAccessToken();
     server.become(answersA);
     const { error } = await service.call("listDevices");
     expect(error).toMatchObject({ code: "api_refused", status: 404 });
-    expect(error?.message).toContain("service.auth.invalidate(await service.auth.getAccessToken())");
+    expect(error?.message).toContain(
+      "service.auth.invalidate(await service.auth.getAccessToken())",
+    );
     service.auth.invalidate(token);
-    expect(await rejectionOf(service.call("listDevices"))).toMatchObject({ code: "variant_changed" });
+    expect(await rejectionOf(service.call("listDevices"))).toMatchObject({
+      code: "variant_changed",
+    });
   });
 
   const wrongEndpoint: { name: string; answer: ScriptedAnswer }[] = [
@@ -326,21 +388,31 @@ describe("after connect", () => {
     { variant: "A" as const, own: pathOfA, other: answersB },
     { variant: "B" as const, own: pathOfB, other: answersA },
   ])("one credential, of Variant $variant", ({ variant, own, other }) => {
-    test.each(wrongEndpoint)("that meets $name adds a detection to its error", async ({ answer }) => {
-      const server = await recordingServer((request) => (request.path === own ? answer : other(request)));
-      const credentials = variant === "A" ? [plugin()] : [account()];
-      const service = await connect({ baseUrl: server.url, tenantId, credentials });
-      expect(server.requests).toHaveLength(0);
+    test.each(wrongEndpoint)(
+      "that meets $name adds a detection to its error",
+      async ({ answer }) => {
+        const server = await recordingServer((request) =>
+          request.path === own ? answer : other(request),
+        );
+        const credentials = variant === "A" ? [plugin()] : [account()];
+        const service = await connect({ baseUrl: server.url, tenantId, credentials });
+        expect(server.requests).toHaveLength(0);
 
-      const error = await rejectionOf(service.auth.getAccessToken());
-      const otherVariant = variant === "A" ? "B" : "A";
-      expect(error).toMatchObject({ detection: { served: { [otherVariant]: "yes" } } });
-      const questions = server.requests.slice(1);
-      expect(questions.length).toBeLessThanOrEqual(3);
-      for (const { raw } of questions) for (const part of credentialParts) expect(raw).not.toContain(part);
-      if (answer.status === 404)
-        expect(error).toMatchObject({ name: "VariantError", code: "variant_not_served", variant });
-    });
+        const error = await rejectionOf(service.auth.getAccessToken());
+        const otherVariant = variant === "A" ? "B" : "A";
+        expect(error).toMatchObject({ detection: { served: { [otherVariant]: "yes" } } });
+        const questions = server.requests.slice(1);
+        expect(questions.length).toBeLessThanOrEqual(3);
+        for (const { raw } of questions)
+          for (const part of credentialParts) expect(raw).not.toContain(part);
+        if (answer.status === 404)
+          expect(error).toMatchObject({
+            name: "VariantError",
+            code: "variant_not_served",
+            variant,
+          });
+      },
+    );
 
     test.each([
       { name: "is refused", answer: rejected("invalid_client"), code: "token_refused" },
@@ -387,7 +459,9 @@ test.each([{ served: "A" }, { served: "B" }] as const)(
     const limited = { status: 429, headers: { "retry-after": "3600" } };
     const answers = served === "A" ? answersA : answersB;
     const isOther = (path: string) => (path === pathOfA) === (served === "B");
-    const server = await recordingServer((request) => (isOther(request.path) ? limited : answers(request)));
+    const server = await recordingServer((request) =>
+      isOther(request.path) ? limited : answers(request),
+    );
     const connector = createConnector({ credentials: bothPreferring(served === "A" ? "B" : "A") });
     for (let round = 0; round < 2; round++)
       expect((await connector.connect({ baseUrl: server.url, tenantId })).variant).toBe(served);
@@ -432,7 +506,9 @@ test.each([
   async (row) => {
     const clock = steppedClock();
     const limited = { status: 429, headers: { "retry-after": "120" } };
-    const server = await recordingServer(({ path }) => (row.isLimited(path) ? limited : { status: 404 }));
+    const server = await recordingServer(({ path }) =>
+      row.isLimited(path) ? limited : { status: 404 },
+    );
     const connector = createConnector({ credentials: bothPreferring("A"), clock });
     const target = { baseUrl: server.url, tenantId };
     expect(await rejectionOf(connector.connect(target))).toMatchObject({ code: "variant_unknown" });

@@ -43,7 +43,8 @@ interface Row {
 const token = json(200, { access_token: "token-value", expires_in: 3600 });
 const both = () => [plugin(), account()];
 /** Connects with credentials of both variants, so that nothing but the row is wrong. */
-const connecting = (changed: object) => connect({ baseUrl, tenantId, credentials: both(), ...changed });
+const connecting = (changed: object) =>
+  connect({ baseUrl, tenantId, credentials: both(), ...changed });
 const withKey = (privateKey: unknown) =>
   connecting({ credentials: [plugin({ privateKey: privateKey as string }), account()] });
 const getToken = (url: string) =>
@@ -53,7 +54,11 @@ const configuration: Record<ConfigurationErrorCode, Row> = {
   base_url_invalid: {
     name: "a base URL with a query",
     provoke: () => connecting({ baseUrl: `${baseUrl}?key=query-secret-1` }),
-    ...{ option: "baseUrl", advice: /Pass the address of the deployment/, secret: "query-secret-1" },
+    ...{
+      option: "baseUrl",
+      advice: /Pass the address of the deployment/,
+      secret: "query-secret-1",
+    },
   },
   base_url_insecure: {
     name: "plain http to another host",
@@ -98,7 +103,9 @@ const configuration: Record<ConfigurationErrorCode, Row> = {
   operation_unknown: {
     name: "an unknown operationId",
     provoke: () =>
-      createService(createAuth({ baseUrl, tenantId, credential: plugin() })).call("rebootDevice" as never),
+      createService(createAuth({ baseUrl, tenantId, credential: plugin() })).call(
+        "rebootDevice" as never,
+      ),
     advice: /It has: requestToken, listDevices/,
   },
   path_parameter_missing: {
@@ -152,7 +159,11 @@ const unexpected: Record<UnexpectedResponseErrorCode, Row> = {
     name: "an HTML page where the document has an image",
     server: ({ path }) =>
       path === "/v1/image"
-        ? { status: 200, headers: { "content-type": "text/html" }, body: "<html>page-secret</html>" }
+        ? {
+            status: 200,
+            headers: { "content-type": "text/html" },
+            body: "<html>page-secret</html>",
+          }
         : token,
     provoke: (url) => callImage(url),
     ...{ advice: /image\/png.*Check baseUrl/, requests: 2, secret: "page-secret" },
@@ -165,12 +176,19 @@ const unexpected: Record<UnexpectedResponseErrorCode, Row> = {
   response_shape: {
     name: "an answer without an access_token",
     server: () => json(200, { token: "misnamed-secret" }),
-    ...{ provoke: getToken, advice: /access_token: a string/, requests: 1, secret: "misnamed-secret" },
+    ...{
+      provoke: getToken,
+      advice: /access_token: a string/,
+      requests: 1,
+      secret: "misnamed-secret",
+    },
   },
   response_redirected: {
     name: "a redirect from the token endpoint",
     server: ({ path }) =>
-      path.endsWith("/v1/auth/token") ? { status: 302, headers: { location: "/elsewhere" } } : token,
+      path.endsWith("/v1/auth/token")
+        ? { status: 302, headers: { location: "/elsewhere" } }
+        : token,
     ...{ provoke: getToken, advice: /Is baseUrl the final address/, requests: 1 },
   },
 };
@@ -198,12 +216,16 @@ function callDevice(path: Record<string, unknown>): Promise<unknown> {
   const getDevice = { method: "GET", path: "/v1/devices/{deviceId}", success: [200], failure: [] };
   const api = { operations: { A: {}, B: { getDevice } } };
   const service = createService(createAuth({ baseUrl, credential: account() }), { api });
-  return (service.call as (id: string, init: object) => Promise<unknown>)("getDevice", { params: { path } });
+  return (service.call as (id: string, init: object) => Promise<unknown>)("getDevice", {
+    params: { path },
+  });
 }
 
 function callImage(url: string): Promise<unknown> {
   const image = { method: "GET", path: "/v1/image", success: [200], failure: [] };
-  const api = { operations: { A: {}, B: { image: { ...image, answers: { 200: ["image/png"] } } } } };
+  const api = {
+    operations: { A: {}, B: { image: { ...image, answers: { 200: ["image/png"] } } } },
+  };
   const service = createService(createAuth({ baseUrl: url, credential: account() }), { api });
   return (service.call as (id: string) => Promise<unknown>)("image");
 }
@@ -246,12 +268,20 @@ describe.each(classes)("$name", ({ name, guard, rows }) => {
     async (row) => {
       const clock = steppedClock();
       const server =
-        row.server === undefined ? undefined : await recordingServer(overWhereSilent(row.server, clock));
-      const error = await rejectionOf(Promise.resolve().then(() => row.provoke(server?.url ?? "", clock)));
+        row.server === undefined
+          ? undefined
+          : await recordingServer(overWhereSilent(row.server, clock));
+      const error = await rejectionOf(
+        Promise.resolve().then(() => row.provoke(server?.url ?? "", clock)),
+      );
 
       expect(guard(error), String(error)).toBe(true);
       expect(error).toBeInstanceOf(Error);
-      expect(error).toMatchObject({ name, code: row.code, message: expect.stringMatching(row.advice) });
+      expect(error).toMatchObject({
+        name,
+        code: row.code,
+        message: expect.stringMatching(row.advice),
+      });
       expect((error as { option?: string }).option).toBe(row.option);
       expect(server?.requests.length ?? 0).toBe(row.requests ?? 0);
       for (const secret of secretsOf(row)) expect(shown(error)).not.toContain(secret);
@@ -271,7 +301,10 @@ describe("connect", () => {
     { name: "clock.random", options: { clock: { now: Date.now, random: 0.5 } } },
     { name: "clock", options: { clock: { now: Date.now, monotonic: Date.now } } },
     { name: "clock", options: { clock: { now: Date.now, setTimeout, clearTimeout } } },
-    { name: "clock", options: { clock: { now: Date.now, monotonic: () => "1", setTimeout, clearTimeout } } },
+    {
+      name: "clock",
+      options: { clock: { now: Date.now, monotonic: () => "1", setTimeout, clearTimeout } },
+    },
     { name: "onEvent", options: { onEvent: {} } },
     { name: "waitUntil", options: { waitUntil: true } },
     { name: "timeoutMs", options: { timeoutMs: 0 } },
@@ -282,7 +315,10 @@ describe("connect", () => {
     { name: "variant", options: { variant: "C" } },
     { name: "api", options: { api: {}, variant: "B" } },
   ])("rejects $name: $options before any request", async ({ name, options }) => {
-    expect(await rejectionOf(connecting(options))).toMatchObject({ code: "option_invalid", option: name });
+    expect(await rejectionOf(connecting(options))).toMatchObject({
+      code: "option_invalid",
+      option: name,
+    });
   });
 
   test("rejects a credential of a person, and says where it goes", async () => {
@@ -300,13 +336,20 @@ describe("connect", () => {
   });
 
   test("accepts Variant B without a tenant id", async () => {
-    const service = await connect({ baseUrl, credentials: both(), variant: "B", clock: steppedClock() });
+    const service = await connect({
+      baseUrl,
+      credentials: both(),
+      variant: "B",
+      clock: steppedClock(),
+    });
     expect(service).toMatchObject({ variant: "B", tenantId: "" });
   });
 
   test.each([undefined, null])("of a connector rejects %s as its target", async (target) => {
     const connector = createConnector({ credentials: both() });
-    expect(await rejectionOf(connector.connect(target as never))).toMatchObject({ code: "option_invalid" });
+    expect(await rejectionOf(connector.connect(target as never))).toMatchObject({
+      code: "option_invalid",
+    });
   });
 });
 
@@ -325,26 +368,32 @@ test("a wrong client secret of Variant B has a cause that names the admin area a
     ...{ baseUrl: publicUrl, tenantId, fetch },
     credential: account({ clientSecret: `${ACCOUNT_SECRET}\n` }),
   });
-  const hint = "White space surrounds clientId or clientSecret, such as the line break of a file: trim it";
+  const hint =
+    "White space surrounds clientId or clientSecret, such as the line break of a file: trim it";
   expect(await rejectionOf(padded.getAccessToken())).toMatchObject({
     message: expect.stringContaining(hint),
   });
 });
 
-test.each([429, 503])("a renewal in the background sends one request when it meets a %i", async (status) => {
-  // Files share a process, so there may be timers of others.
-  const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
-  const before = timers();
-  let requests = 0;
-  const first100s = { access_token: "token", expires_in: 100 };
-  const fetch = async () => (requests++ === 0 ? Response.json(first100s) : new Response("{}", { status }));
-  const renewals: Promise<unknown>[] = [];
-  const waitUntil = (promise: Promise<unknown>) => void renewals.push(promise);
-  const { auth, clock } = recordedAuth({ credential: account(), fetch, waitUntil });
-  const first = await auth.getAccessToken();
-  clock.advance(95_000);
-  expect(await auth.getAccessToken()).toBe(first);
-  await Promise.all(renewals);
-  expect(requests).toBe(2);
-  expect(timers()).toBeLessThanOrEqual(Math.max(1, before));
-});
+test.each([429, 503])(
+  "a renewal in the background sends one request when it meets a %i",
+  async (status) => {
+    // Files share a process, so there may be timers of others.
+    const timers = () =>
+      process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+    const before = timers();
+    let requests = 0;
+    const first100s = { access_token: "token", expires_in: 100 };
+    const fetch = async () =>
+      requests++ === 0 ? Response.json(first100s) : new Response("{}", { status });
+    const renewals: Promise<unknown>[] = [];
+    const waitUntil = (promise: Promise<unknown>) => void renewals.push(promise);
+    const { auth, clock } = recordedAuth({ credential: account(), fetch, waitUntil });
+    const first = await auth.getAccessToken();
+    clock.advance(95_000);
+    expect(await auth.getAccessToken()).toBe(first);
+    await Promise.all(renewals);
+    expect(requests).toBe(2);
+    expect(timers()).toBeLessThanOrEqual(Math.max(1, before));
+  },
+);

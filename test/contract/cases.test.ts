@@ -37,20 +37,25 @@ describe("against an emulator that keeps every promise", () => {
   test.each([
     { name: "with the emulator's clock as now", options: {} },
     { name: "with a wait that alone moves the emulator's clock", options: { now: undefined } },
-  ])("every case holds or learns, with everything that a target can lend, $name", async ({ options }) => {
-    const { run } = createRig();
-    const results = await run({ only: everything, ...options });
-    const others = [...results.values()].filter(({ result }) => result !== "holds" && result !== "learnt");
-    expect(others.map(({ id, result, observed }) => `${id}: ${result}: ${observed}`)).toEqual([]);
-    expect(results.size).toBe(everything.length);
-    expect(results.get("token-request.opacity")?.observed).toBe(
-      "Every refusal has the fixed text. " +
-        "A missing plugin can be told from a wrong key by error: 400 invalid_grant, 400 invalid_client.",
-    );
-    expect(results.get("refused-bearer-status.b")?.observed).toBe(
-      "Unknown bearer: 401, empty; missing bearer: 401, empty.",
-    );
-  });
+  ])(
+    "every case holds or learns, with everything that a target can lend, $name",
+    async ({ options }) => {
+      const { run } = createRig();
+      const results = await run({ only: everything, ...options });
+      const others = [...results.values()].filter(
+        ({ result }) => result !== "holds" && result !== "learnt",
+      );
+      expect(others.map(({ id, result, observed }) => `${id}: ${result}: ${observed}`)).toEqual([]);
+      expect(results.size).toBe(everything.length);
+      expect(results.get("token-request.opacity")?.observed).toBe(
+        "Every refusal has the fixed text. " +
+          "A missing plugin can be told from a wrong key by error: 400 invalid_grant, 400 invalid_client.",
+      );
+      expect(results.get("refused-bearer-status.b")?.observed).toBe(
+        "Unknown bearer: 401, empty; missing bearer: 401, empty.",
+      );
+    },
+  );
 
   test("a safe run takes at most 60 requests and changes nothing", async () => {
     const { run, emulator } = createRig({ rateLimit: false });
@@ -76,12 +81,18 @@ describe("against an emulator that keeps every promise", () => {
 });
 
 /** Runs the tests that describeContract defines, and returns what became of each. */
-async function runTests(target: ContractTarget, options: DescribeOptions): Promise<Map<string, string>> {
+async function runTests(
+  target: ContractTarget,
+  options: DescribeOptions,
+): Promise<Map<string, string>> {
   const outcomes = new Map<string, string>();
   const bodies: (readonly [title: string, body: (() => Promise<void>) | undefined])[] = [];
-  const test = Object.assign((title: string, body: () => Promise<void>) => bodies.push([title, body]), {
-    skip: (title: string) => bodies.push([title, undefined]),
-  });
+  const test = Object.assign(
+    (title: string, body: () => Promise<void>) => bodies.push([title, body]),
+    {
+      skip: (title: string) => bodies.push([title, undefined]),
+    },
+  );
   await describeContract({ describe: (_, define) => define(), test }, target, options);
   for (const [title, body] of bodies) {
     outcomes.set(title, body === undefined ? "skipped" : "passed");
@@ -96,7 +107,8 @@ const only = ["token-response", "assertion.key-id"];
 describe("the tests of a test runner", () => {
   const rig = createRig();
   const wrong = { clientId: "nobody", clientSecret: "a secret of nobody" };
-  const down = async () => Promise.reject(Object.assign(new Error("refused"), { code: "ECONNREFUSED" }));
+  const down = async () =>
+    Promise.reject(Object.assign(new Error("refused"), { code: "ECONNREFUSED" }));
   const notFound = async () => new Response("not found", { status: 404 });
   const isB = (url: string) => url.includes("/v1/auth/");
 
@@ -134,7 +146,10 @@ describe("the tests of a test runner", () => {
       "failed: The credential of the service plugin was refused (400 invalid_grant).",
     ],
   ])("the first one %s", async (_, lent, options, outcome) => {
-    const outcomes = await runTests({ ...rig.target, ...lent }, { ...rig.options, only, ...options });
+    const outcomes = await runTests(
+      { ...rig.target, ...lent },
+      { ...rig.options, only, ...options },
+    );
     expect([...outcomes.entries()][0]).toEqual([first, outcome]);
   });
 
@@ -154,7 +169,9 @@ describe("the tests of a test runner", () => {
     const fetch = (url: string, init: RequestInit) =>
       isB(url) ? notFound() : (options.fetch as typeof globalThis.fetch)(url, init);
     const outcomes = await runTests(lent, { ...options, fetch, only });
-    const skipped = [...outcomes].filter(([, outcome]) => outcome === "skipped").map(([title]) => title);
+    const skipped = [...outcomes]
+      .filter(([, outcome]) => outcome === "skipped")
+      .map(([title]) => title);
     expect(skipped).toEqual([
       expect.stringMatching(/^token-response\.b: .* \(Variant B is not served/),
       expect.stringMatching(/^assertion\.key-id: .* \(It needs a second key/),

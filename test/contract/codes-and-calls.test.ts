@@ -19,17 +19,30 @@ test("a host that does not launch ends the cases that need a launch, and no othe
 });
 
 test("a route that is not a GET is called only if its case is named", async () => {
-  const isCalled = () => emulator.journal.entries().some(({ path }) => path.includes("/schedules/"));
+  const isCalled = () =>
+    emulator.journal.entries().some(({ path }) => path.includes("/schedules/"));
   expect((await run()).get("route-scope")).toMatchObject({ result: "not tried" });
   expect(isCalled()).toBe(false);
-  expect((await run({ only: ["route-scope"] })).get("route-scope")).toMatchObject({ result: "holds" });
+  expect((await run({ only: ["route-scope"] })).get("route-scope")).toMatchObject({
+    result: "holds",
+  });
   expect(isCalled()).toBe(true);
 });
 
 describe("a case that changes the registration", () => {
   const changes = [
-    { name: "narrow", id: "route.narrowed", change: { scopes: [] }, undo: { scopes: ["devices:read"] } },
-    { name: "disable", id: "bearer.plugin-enabled", change: { enabled: false }, undo: { enabled: true } },
+    {
+      name: "narrow",
+      id: "route.narrowed",
+      change: { scopes: [] },
+      undo: { scopes: ["devices:read"] },
+    },
+    {
+      name: "disable",
+      id: "bearer.plugin-enabled",
+      change: { enabled: false },
+      undo: { enabled: true },
+    },
   ];
 
   test.each(changes)("$name is undone if the calls fail", async ({ name, id, change, undo }) => {
@@ -46,7 +59,9 @@ describe("a case that changes the registration", () => {
     const fetch = (url: string, init: RequestInit) =>
       isChanged ? failing() : (options.fetch?.(url, init) ?? failing());
     const result = (await run({ only: [id], fetch }, { [name]: hook })).get(id);
-    expect(result?.observed).toContain("http://service.localhost does not answer (the connection failed).");
+    expect(result?.observed).toContain(
+      "http://service.localhost does not answer (the connection failed).",
+    );
     expect(isChanged).toBe(false);
   });
 
@@ -92,9 +107,19 @@ test("no report shows a code, a verifier, an opaque_code, a state or a token", a
     // A deployment that repeats what it was sent.
     const isRefused = url.endsWith("/token") && !response.ok;
     if (!isRefused) return response;
-    return Response.json({ error: "invalid_grant", error_description: form.get("code") }, { status: 400 });
+    return Response.json(
+      { error: "invalid_grant", error_description: form.get("code") },
+      { status: 400 },
+    );
   };
-  const only = ["launch-parameters", "state-origin", "user-id-type", "code", "launch", "bearer.known"];
+  const only = [
+    "launch-parameters",
+    "state-origin",
+    "user-id-type",
+    "code",
+    "launch",
+    "bearer.known",
+  ];
   const results = await run({ ...options, only, fetch }, { launch });
   const report = JSON.stringify([...results.values()]);
   const planted = secrets.filter((secret) => secret.length > 6);

@@ -28,7 +28,15 @@ function result(
 ): ContractResult {
   const { variant = "A" } = one;
   return {
-    ...{ id: "a-case", variant, section: "1", says: "", expected: "", result: "learnt", observed: "" },
+    ...{
+      id: "a-case",
+      variant,
+      section: "1",
+      says: "",
+      expected: "",
+      result: "learnt",
+      observed: "",
+    },
     ...one,
     evidence: answers.map(({ body, ...answer }) => ({
       ...{
@@ -61,7 +69,10 @@ const results: readonly ContractResult[] = [
   result({ unknown: "device-body" }, { body: [{ id: "a" }] }, { body: [{ id: "b", room: null }] }),
   result({ variant: "B" }, { body: { items: [], next: "x" } }),
   // Headers of HTTP itself are left out.
-  result({}, { headers: ["date", "retry-after", "server", "x-request-id", "ratelimit-limit", "!"] }),
+  result(
+    {},
+    { headers: ["date", "retry-after", "server", "x-request-id", "ratelimit-limit", "!"] },
+  ),
   result(
     {},
     { operation: "bearer", status: 401 },
@@ -83,7 +94,9 @@ const results: readonly ContractResult[] = [
     { unknown: "user-id-type", settings: { userIdType: "number" } },
     { ...requestToken, status: 201, body: { revo: { user: { userId: 7 } } } },
   ),
-  result({ settings: { tokenLifetimeSeconds: 900, rateLimit: { requests: 5, windowSeconds: 60 } } }),
+  result({
+    settings: { tokenLifetimeSeconds: 900, rateLimit: { requests: 5, windowSeconds: 60 } },
+  }),
   result({ variant: "B", settings: { codeLifetimeSeconds: 30 } }),
   // Of Variant B both statuses were seen, so that both are described.
   result(
@@ -126,11 +139,15 @@ describe("the overlay", () => {
   });
 
   test("changes nothing for what was not answered, is not in the document, or is a fault or a redirect", () => {
-    expect(actionsOf(nothing)).toEqual([{ target: "$", description: expect.any(String), update: {} }]);
+    expect(actionsOf(nothing)).toEqual([
+      { target: "$", description: expect.any(String), update: {} },
+    ]);
   });
 
   test("leaves out a setting that no option can have, and names it", () => {
-    const { settings, conflicts } = learnFrom([result({ settings: { tokenLifetimeSeconds: 1e300 } })]);
+    const { settings, conflicts } = learnFrom([
+      result({ settings: { tokenLifetimeSeconds: 1e300 } }),
+    ]);
     expect(settings).toEqual({});
     expect(conflicts).toEqual([expect.stringMatching(/^tokenLifetimeSeconds /)]);
   });
@@ -152,7 +169,9 @@ describe("the overlay", () => {
   test("is the same for the same results in another order, or stored as JSON", () => {
     const learnt = learnFrom(results);
     expect(learnFrom(results.toReversed())).toEqual(learnt);
-    expect(learnFrom(new Set(JSON.parse(JSON.stringify([...results, ...results]))))).toEqual(learnt);
+    expect(learnFrom(new Set(JSON.parse(JSON.stringify([...results, ...results]))))).toEqual(
+      learnt,
+    );
   });
 });
 
@@ -162,7 +181,11 @@ describe("the settings hold", () => {
   test("what all cases learnt, with groups and lists merged, under sorted names", () => {
     const settings = settingsOf(
       result({
-        settings: { successStatus: 201, refreshTokens: { rotation: true }, unauthorizedStatuses: [403] },
+        settings: {
+          successStatus: 201,
+          refreshTokens: { rotation: true },
+          unauthorizedStatuses: [403],
+        },
       }),
       result({ settings: { successStatus: 201, refreshTokens: { reuseDetection: false } } }),
       result({ settings: { unauthorizedStatuses: [401], requireKid: undefined, envelope: {} } }),
@@ -193,7 +216,9 @@ describe("the settings hold", () => {
     const unknown = "current-variant";
     const results = [
       result({ unknown, settings: { variants: ofA as ["A"] } }),
-      ...(ofB === undefined ? [] : [result({ unknown, variant: "B", settings: { variants: ofB as ["B"] } })]),
+      ...(ofB === undefined
+        ? []
+        : [result({ unknown, variant: "B", settings: { variants: ofB as ["B"] } })]),
     ];
     expect(settingsOf(...results).variants?.join()).toBe(expected);
   });
@@ -225,10 +250,18 @@ describe("the settings hold", () => {
     expect(createEmulator(settings).rules.off()).toEqual(["assertion.id", "code.plugin"]);
   });
 
-  const revoked = { id: "bearer.revoked.code-reuse", rule: "bearer.revoked", accepted: true } as const;
+  const revoked = {
+    id: "bearer.revoked.code-reuse",
+    rule: "bearer.revoked",
+    accepted: true,
+  } as const;
   const ofRefresh = { id: "bearer.revoked.refresh-reuse", rule: "bearer.revoked" } as const;
   test.each([
-    { name: "that a reused code revokes nothing", given: [revoked], expected: { "bearer.revoked": false } },
+    {
+      name: "that a reused code revokes nothing",
+      given: [revoked],
+      expected: { "bearer.revoked": false },
+    },
     {
       name: "nothing if only a reused refresh token revokes something",
       given: [revoked, { ...ofRefresh, result: "holds" } as const],
@@ -237,7 +270,11 @@ describe("the settings hold", () => {
     {
       name: "nothing more if refresh tokens may be reused",
       given: [
-        { ...ofRefresh, accepted: true, settings: { refreshTokens: { reuseDetection: false } } } as const,
+        {
+          ...ofRefresh,
+          accepted: true,
+          settings: { refreshTokens: { reuseDetection: false } },
+        } as const,
       ],
     },
     {
@@ -265,20 +302,33 @@ describe("the settings hold", () => {
     ["route.scope", "route.narrowed"],
     // Then one refusal is left from which to learn the status of errors.
     ["client-request.media-type", "client.authentication"],
-  ])("what a deployment without %s and %s does: a second run has the same results", async (...broken) => {
-    const { learnt, first, second } = await roundTrip(broken);
-    expect(learnt.settings.rules).toEqual(Object.fromEntries(broken.map((rule) => [rule, false])));
-    expect(learnt.conflicts).toEqual([]);
-    expect(second).toEqual(first);
-  });
+  ])(
+    "what a deployment without %s and %s does: a second run has the same results",
+    async (...broken) => {
+      const { learnt, first, second } = await roundTrip(broken);
+      expect(learnt.settings.rules).toEqual(
+        Object.fromEntries(broken.map((rule) => [rule, false])),
+      );
+      expect(learnt.conflicts).toEqual([]);
+      expect(second).toEqual(first);
+    },
+  );
 
   test("bodies without what they held, except an error code and a lifetime", () => {
     const settings = settingsOf(
-      result({ settings: { bearerBody: { error: "invalid_token", "ada@example.com": { door: "Front" } } } }),
-      result({ settings: { tokenResponseExtras: { expires_in: 900, owner: "Ada", error: "Ada" } } }),
+      result({
+        settings: { bearerBody: { error: "invalid_token", "ada@example.com": { door: "Front" } } },
+      }),
+      result({
+        settings: { tokenResponseExtras: { expires_in: 900, owner: "Ada", error: "Ada" } },
+      }),
     );
     expect(settings.bearerBody).toEqual({ error: "invalid_token" });
-    expect(settings.tokenResponseExtras).toEqual({ expires_in: 900, owner: "string", error: "string" });
+    expect(settings.tokenResponseExtras).toEqual({
+      expires_in: 900,
+      owner: "string",
+      error: "string",
+    });
   });
 
   test("invented devices of the shape, which the emulator takes and from which the same are learnt", () => {
@@ -316,7 +366,11 @@ test("results, overlay and settings of a run hold no value of the deployment, ev
   const rig = createRig({
     devices: {
       acme: [
-        { id: "canary-device-1", name: planted.device, owners: { [planted.email]: { since: "canary" } } },
+        {
+          id: "canary-device-1",
+          name: planted.device,
+          owners: { [planted.email]: { since: "canary" } },
+        },
         {
           id: "canary-device-2",
           name: planted.device,

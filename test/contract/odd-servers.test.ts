@@ -42,10 +42,12 @@ describe("an answer", () => {
   });
 
   test("with a token is not a refusal, whatever its status", async () => {
-    const results = await runBehind(["assertion.issuer", "client.authentication"], (url, _init, count) =>
-      isTokenRequest(url) && count !== 1 && count !== 2 && count !== 4 && count !== 5
-        ? Response.json({ error: "invalid_client", access_token: "a token" }, { status: 400 })
-        : undefined,
+    const results = await runBehind(
+      ["assertion.issuer", "client.authentication"],
+      (url, _init, count) =>
+        isTokenRequest(url) && count !== 1 && count !== 2 && count !== 4 && count !== 5
+          ? Response.json({ error: "invalid_client", access_token: "a token" }, { status: 400 })
+          : undefined,
     );
     expect([...results.values()].map(({ id, result }) => [id, result])).toEqual([
       ["assertion.issuer", "breaks"],
@@ -79,7 +81,9 @@ test("a client that is locked out during a run breaks its last case, because ref
 
 test("a deployment that gives everyone a token is served, and breaks", async () => {
   const results = await runBehind(["current-variant.a", "assertion.signature"], (url) =>
-    isTokenRequest(url) ? Response.json({ access_token: "a token", token_type: "Bearer" }) : undefined,
+    isTokenRequest(url)
+      ? Response.json({ access_token: "a token", token_type: "Bearer" })
+      : undefined,
   );
   expect([...results.values()].map(({ result }) => result)).toEqual(["learnt", "breaks"]);
 });
@@ -92,7 +96,8 @@ test("the Date of a deployment gets no assertion that is valid another year", as
     async fetch(url, init) {
       const assertion = new URLSearchParams(String(init.body)).get("client_assertion") ?? "";
       const [, claims = ""] = assertion.split(".");
-      if (claims !== "") issued.push(JSON.parse(Buffer.from(claims, "base64url").toString()).iat * 1000);
+      if (claims !== "")
+        issued.push(JSON.parse(Buffer.from(claims, "base64url").toString()).iat * 1000);
       const answer = await emulator.fetch(url, init);
       answer.headers.set("date", "Sat, 01 Jan 2050 00:00:00 GMT");
       return answer;
@@ -117,7 +122,11 @@ test("a wait of more than 24 days does not end at once", async () => {
   const { wait: _, ...rest } = options;
   const signal = AbortSignal.timeout(300);
   const running = (async () => {
-    for await (const result of runContract(target, { ...rest, only: ["bearer.lifetime.a"], signal }))
+    for await (const result of runContract(target, {
+      ...rest,
+      only: ["bearer.lifetime.a"],
+      signal,
+    }))
       return result;
     return undefined;
   })();
@@ -126,19 +135,51 @@ test("a wait of more than 24 days does not end at once", async () => {
 
 describe("a target is refused before anything is sent", () => {
   const rsa = (modulusLength: number) => generateKeyPairSync("rsa", { modulusLength });
-  const plugin = (privateKey: object) => ({ plugin: { clientId: "reports", privateKey, keyId: "k" } });
+  const plugin = (privateKey: object) => ({
+    plugin: { clientId: "reports", privateKey, keyId: "k" },
+  });
   test.each([
-    ["whose base URL ends with #", () => ({ baseUrl: "http://service.localhost/#" }), "target_invalid"],
-    ["whose base URL ends with ?", () => ({ baseUrl: "http://service.localhost/?" }), "target_invalid"],
-    ["with a route that leaves the base", () => ({ closedRoute: "GET /../other/api" }), "target_invalid"],
-    ["with a refresh path that leaves the base", () => ({ refreshPath: "/%2e%2e/other" }), "target_invalid"],
-    ["with a refresh path of another host", () => ({ refreshPath: "//other.example/" }), "target_invalid"],
-    ["with a key of 1024 bits", () => plugin(rsa(1024).privateKey.export({ format: "jwk" })), "key_invalid"],
-    ["with a public key", () => plugin(rsa(2048).publicKey.export({ format: "jwk" })), "key_invalid"],
+    [
+      "whose base URL ends with #",
+      () => ({ baseUrl: "http://service.localhost/#" }),
+      "target_invalid",
+    ],
+    [
+      "whose base URL ends with ?",
+      () => ({ baseUrl: "http://service.localhost/?" }),
+      "target_invalid",
+    ],
+    [
+      "with a route that leaves the base",
+      () => ({ closedRoute: "GET /../other/api" }),
+      "target_invalid",
+    ],
+    [
+      "with a refresh path that leaves the base",
+      () => ({ refreshPath: "/%2e%2e/other" }),
+      "target_invalid",
+    ],
+    [
+      "with a refresh path of another host",
+      () => ({ refreshPath: "//other.example/" }),
+      "target_invalid",
+    ],
+    [
+      "with a key of 1024 bits",
+      () => plugin(rsa(1024).privateKey.export({ format: "jwk" })),
+      "key_invalid",
+    ],
+    [
+      "with a public key",
+      () => plugin(rsa(2048).publicKey.export({ format: "jwk" })),
+      "key_invalid",
+    ],
   ])("%s", async (_, changed, code) => {
     const { target, options } = createRig({ rateLimit: false });
     const fetch = () => Promise.reject(new Error("nothing may be sent"));
-    const error = await rejectionOf(runContract({ ...target, ...changed() }, { ...options, fetch }).next());
+    const error = await rejectionOf(
+      runContract({ ...target, ...changed() }, { ...options, fetch }).next(),
+    );
     expect(error).toBeInstanceOf(ContractError);
     expect(error).toMatchObject({ code });
   });

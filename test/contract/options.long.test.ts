@@ -68,7 +68,10 @@ const rows: Partial<Record<OptionId, readonly Row[]>> = {
     { unauthenticatedAttemptSpendsCode: true },
   ),
   requireKid: same({ requireKid: false }, { requireKid: true }),
-  refusedPluginError: same({ refusedPluginError: "invalid_client" }, { refusedPluginError: "invalid_grant" }),
+  refusedPluginError: same(
+    { refusedPluginError: "invalid_client" },
+    { refusedPluginError: "invalid_grant" },
+  ),
   malformedError: same({ malformedError: "invalid_request" }, { malformedError: "invalid_grant" }),
   fixedTextFullStop: same({ fixedTextFullStop: false }, { fixedTextFullStop: true }),
   revoShape: same({ revoShape: "flat" }, { revoShape: "nested" }),
@@ -95,7 +98,10 @@ const rows: Partial<Record<OptionId, readonly Row[]>> = {
     { given: { bearerStatus: 403 }, learnt: { bearerStatus: 403, unauthorizedStatuses: [403] } },
     { given: { bearerStatus: 401 }, learnt: { bearerStatus: 401, unauthorizedStatuses: [401] } },
   ],
-  pluginTokenRefusedStatus: same({ pluginTokenRefusedStatus: 403 }, { pluginTokenRefusedStatus: 404 }),
+  pluginTokenRefusedStatus: same(
+    { pluginTokenRefusedStatus: 403 },
+    { pluginTokenRefusedStatus: 404 },
+  ),
   envelope: same({ envelope: { full: "data" } }, { envelope: { true: "result" } }),
 };
 

@@ -27,7 +27,9 @@ const refusal = () => Response.json({ error: "invalid_grant" }, { status: 400 })
 
 test("each code is tried once if a failed exchange spends the code, and every case still holds", async () => {
   const tried = new Set<string>();
-  const only = contractCases.filter(({ id, safe }) => /^(client-code|api-client)\b/.test(id) && safe);
+  const only = contractCases.filter(
+    ({ id, safe }) => /^(client-code|api-client)\b/.test(id) && safe,
+  );
   const ids = [...only.map(({ id }) => id), "variant-b-code-rules.failure"];
   const { results, sent } = await runBehind(ids, (_, { code }) => {
     if (code === undefined || !tried.has(code)) {
@@ -36,18 +38,27 @@ test("each code is tried once if a failed exchange spends the code, and every ca
     }
     return refusal();
   });
-  const failed = [...results.values()].filter(({ result }) => result !== "holds" && result !== "learnt");
+  const failed = [...results.values()].filter(
+    ({ result }) => result !== "holds" && result !== "learnt",
+  );
   expect(failed.map(({ id, observed }) => `${id}: ${observed}`)).toEqual([]);
-  expect(results.get("variant-b-code-rules.failure")?.observed).toBe("A failed exchange spends the code.");
+  expect(results.get("variant-b-code-rules.failure")?.observed).toBe(
+    "A failed exchange spends the code.",
+  );
   const codes = sent.flatMap(({ body: { code } }) => code ?? []);
   expect(codes.length - new Set(codes).size, "only the case about it sends a code again").toBe(1);
 });
 
 const failed = "`login` of the target failed";
-const fail = (make: (url: string) => string) => (url: string) => Promise.reject(new Error(make(url)));
+const fail = (make: (url: string) => string) => (url: string) =>
+  Promise.reject(new Error(make(url)));
 
 test.each([
-  { name: "rejects", login: fail(() => "no browser.\nfill(secret)"), observed: `${failed}: no browser.` },
+  {
+    name: "rejects",
+    login: fail(() => "no browser.\nfill(secret)"),
+    observed: `${failed}: no browser.`,
+  },
   {
     name: "throws at once",
     login: () => {
@@ -55,7 +66,11 @@ test.each([
     },
     observed: `${failed}: no browser.`,
   },
-  { name: "says much", login: fail(() => "x".repeat(300)), observed: `${failed}: ${"x".repeat(200)}.` },
+  {
+    name: "says much",
+    login: fail(() => "x".repeat(300)),
+    observed: `${failed}: ${"x".repeat(200)}.`,
+  },
   { name: "says nothing", login: fail(() => ""), observed: `${failed}.` },
   {
     name: "quotes a code",
@@ -67,14 +82,20 @@ test.each([
     login: fail((url) => `state ${new URL(url).searchParams.get("state")}`),
     observed: `${failed}.`,
   },
-  { name: "returns nothing", login: (() => undefined) as never, observed: `${failed}: it returned nothing.` },
+  {
+    name: "returns nothing",
+    login: (() => undefined) as never,
+    observed: `${failed}: it returned nothing.`,
+  },
   {
     name: "returns no URL",
     login: async () => "/callback",
     observed: "`login` of the target returned no URL.",
   },
 ])("a login that $name is the reason why its cases are not tried", async ({ login, observed }) => {
-  const result = (await rig.run({ only: ["client-code.known"] }, { login })).get("client-code.known");
+  const result = (await rig.run({ only: ["client-code.known"] }, { login })).get(
+    "client-code.known",
+  );
   expect(result).toMatchObject({ result: "not tried", observed });
 });
 
@@ -82,9 +103,21 @@ const to = (location: string) => new Response(null, { status: 302, headers: { lo
 
 test.each([
   { name: "another page than a right request", answer: () => to("/error"), result: "holds" },
-  { name: "the login page, as a right request is", answer: () => to("/sign-in/2?hint=1"), result: "breaks" },
-  { name: "the redirect URI", answer: () => to("https://app.example/callback?error=x"), result: "breaks" },
-  { name: "a fault of the server", answer: () => new Response("", { status: 500 }), result: "breaks" },
+  {
+    name: "the login page, as a right request is",
+    answer: () => to("/sign-in/2?hint=1"),
+    result: "breaks",
+  },
+  {
+    name: "the redirect URI",
+    answer: () => to("https://app.example/callback?error=x"),
+    result: "breaks",
+  },
+  {
+    name: "a fault of the server",
+    answer: () => new Response("", { status: 500 }),
+    result: "breaks",
+  },
 ])("a made-up client that is answered with $name: $result", async ({ answer, result }) => {
   const only = ["authorization.client"];
   const { results } = await runBehind(only, ({ pathname, searchParams }) => {
@@ -107,17 +140,28 @@ test("the authorization endpoint may be a path under the base URL", async () => 
 test("a login page on the host of the redirect URI is not a callback", async () => {
   const only = ["authorization.client"];
   const fetch = async (url: string, init: RequestInit) =>
-    url.includes("/v1/auth/authorize") ? to("https://app.example/sign-in") : emulator.fetch(url, init);
-  const apiClient = target.apiClient && { ...target.apiClient, redirectUri: "https://app.example/" };
+    url.includes("/v1/auth/authorize")
+      ? to("https://app.example/sign-in")
+      : emulator.fetch(url, init);
+  const apiClient = target.apiClient && {
+    ...target.apiClient,
+    redirectUri: "https://app.example/",
+  };
   const results = await rig.run({ only, fetch }, { apiClient });
   expect(results.get("authorization.client")?.observed).toBe("302 to another page.");
 });
 
 test("a refresh token is sent to no path but that of the refresh, no credential to a guessed one, and no secret is in the results", async () => {
   emulator.reset({ refreshPath: "/v1/auth/renew" });
-  const { results, sent } = await runBehind(["refresh-request", "refresh.scope", "client-code.client"]);
+  const { results, sent } = await runBehind([
+    "refresh-request",
+    "refresh.scope",
+    "client-code.client",
+  ]);
   expect(results.get("refresh-request")?.settings).toEqual({ refreshPath: "/v1/auth/renew" });
-  const [real] = sent.filter(({ body }) => body.scope !== undefined).map(({ body }) => body.refresh_token);
+  const [real] = sent
+    .filter(({ body }) => body.scope !== undefined)
+    .map(({ body }) => body.refresh_token);
   expect(sent.filter(({ body }) => body.refresh_token === real).map(({ path }) => path)).toEqual([
     "/v1/auth/renew",
   ]);

@@ -46,7 +46,8 @@ describeInChromium("the page of a contract run", (browser) => {
   test("shows closed cases in print, on white", async () => {
     const { page } = await open(800, { colorScheme: "dark" });
     const closed = page.locator("details:not([open]) dl").first();
-    const isShown = () => closed.evaluate((list) => list.checkVisibility({ contentVisibilityAuto: true }));
+    const isShown = () =>
+      closed.evaluate((list) => list.checkVisibility({ contentVisibilityAuto: true }));
     expect(await isShown()).toBe(false);
     await page.emulateMedia({ media: "print" });
     expect(await isShown()).toBe(true);
@@ -60,7 +61,10 @@ describeInChromium("the page of a contract run", (browser) => {
     const tests = await page.evaluate(
       (xml) => {
         const parsed = new DOMParser().parseFromString(xml, "text/xml");
-        return parsed.querySelector("parsererror")?.textContent ?? parsed.querySelectorAll("testcase").length;
+        return (
+          parsed.querySelector("parsererror")?.textContent ??
+          parsed.querySelectorAll("testcase").length
+        );
       },
       junitReport(results, about),
     );

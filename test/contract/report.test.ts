@@ -15,7 +15,9 @@ describe("the page", () => {
   const page = htmlReport(results, about);
 
   it("holds nothing that a browser would load, run or send", () => {
-    const links = [...page.matchAll(/(?:href|src|action|srcset)="([^"]*)"/g)].map(([, link]) => link);
+    const links = [...page.matchAll(/(?:href|src|action|srcset)="([^"]*)"/g)].map(
+      ([, link]) => link,
+    );
     expect(new Set(links)).toEqual(new Set(["data:,", "#variant-A", "#variant-B"]));
     expect(page).not.toMatch(/<script|<form|<img|<iframe| style=| on\w+=|@import|url\(/i);
   });
@@ -33,7 +35,9 @@ describe("the page", () => {
   });
 
   it("gives each variant a verdict, opens the cases that break, and groups what was not tried", () => {
-    expect(page).toMatch(/Variant A<\/a> <span class="mark bad">breaks<\/span>.*1 hold, 1 break, 1 learnt/);
+    expect(page).toMatch(
+      /Variant A<\/a> <span class="mark bad">breaks<\/span>.*1 hold, 1 break, 1 learnt/,
+    );
     expect(page).toMatch(/Variant B<\/a> <span class="mark ">not tried<\/span>/);
     expect(page.match(/<details open>/g)).toHaveLength(1);
     expect(page).toContain("What was not tried, and why (2)");
@@ -43,7 +47,9 @@ describe("the page", () => {
 
   it("says that a run was interrupted", () => {
     expect(page).not.toContain("interrupted");
-    expect(htmlReport(results, { ...about, interrupted: true })).toContain("The run was interrupted.");
+    expect(htmlReport(results, { ...about, interrupted: true })).toContain(
+      "The run was interrupted.",
+    );
   });
 });
 
@@ -54,7 +60,9 @@ describe("the JUnit file", () => {
     expect(xml).toContain(
       `<testsuites name="bivariant contract" tests="5" failures="1" errors="0" skipped="2"`,
     );
-    expect(xml).toContain('<testsuite name="Variant B of https://customer.example" tests="2" failures="0"');
+    expect(xml).toContain(
+      '<testsuite name="Variant B of https://customer.example" tests="2" failures="0"',
+    );
     expect(
       xml.match(
         /<failure message="An assertion without a kid is refused\. Expected: The request is refused with 400 invalid_client\. Observed: 200 with an access token\. Section: 2\.2">/g,
@@ -84,7 +92,8 @@ describe("the JUnit file", () => {
 test("a run says how long it waits, and why", async () => {
   const rig = createRig({ rateLimit: { requests: 1, windowSeconds: 60 } });
   const reasons = new Set<string>();
-  const onWait = ({ ms, reason }: { ms: number; reason: string }) => void (ms > 0 && reasons.add(reason));
+  const onWait = ({ ms, reason }: { ms: number; reason: string }) =>
+    void (ms > 0 && reasons.add(reason));
   const results = await rig.run({ only: ["token-request.media-type"], paceMs: 10, onWait });
   expect([...results.values()].map(({ result }) => result)).toEqual(["holds"]);
   expect(reasons).toEqual(new Set(["pace", "rate_limit"]));
@@ -103,7 +112,13 @@ test("a large body closes its connection, so that no later request meets one tha
 
 describe("a comparison with an earlier run", () => {
   const one = (changes: Partial<ComparedResult> = {}): ComparedResult => ({
-    ...{ id: "assertion.kid", variant: "A", result: "learnt", observed: "Refused.", settings: undefined },
+    ...{
+      id: "assertion.kid",
+      variant: "A",
+      result: "learnt",
+      observed: "Refused.",
+      settings: undefined,
+    },
     ...changes,
   });
   const settings = { requireKid: false };
@@ -111,7 +126,12 @@ describe("a comparison with an earlier run", () => {
   it.each([
     { name: "an equal case", before: one(), after: one(), kinds: [] },
     { name: "another result", before: one(), after: one({ result: "breaks" }), kinds: ["moved"] },
-    { name: "another observation", before: one(), after: one({ observed: "Accepted." }), kinds: ["moved"] },
+    {
+      name: "another observation",
+      before: one(),
+      after: one({ observed: "Accepted." }),
+      kinds: ["moved"],
+    },
     { name: "other settings", before: one(), after: one({ settings }), kinds: ["moved"] },
     {
       name: "a case that was tried neither time, for different reasons",
@@ -183,6 +203,8 @@ describe("a comparison with an earlier run", () => {
     { name: "a list of something else", text: "[1]" },
     { name: "results of another tool", text: '{"results":[{"id":"x","status":"passed"}]}' },
   ])("with $name fails", ({ text }) => {
-    expect(() => parseBaseline(text)).toThrow(expect.objectContaining({ code: "baseline_invalid" }));
+    expect(() => parseBaseline(text)).toThrow(
+      expect.objectContaining({ code: "baseline_invalid" }),
+    );
   });
 });

@@ -35,7 +35,11 @@ const result = (changes: Partial<ContractResult>): ContractResult => ({
   ...changes,
 });
 
-const person = { result: "not tried", observed: "It needs a person who logs in.", evidence: [] } as const;
+const person = {
+  result: "not tried",
+  observed: "It needs a person who logs in.",
+  evidence: [],
+} as const;
 
 export const results: readonly ContractResult[] = [
   result({}),

@@ -48,7 +48,10 @@ export interface Rig {
   readonly target: ContractTarget;
   /** `wait` moves the emulator's clock, and `fetch` answers in-process. */
   readonly options: ContractOptions;
-  run(options?: ContractOptions, target?: Partial<ContractTarget>): Promise<Map<string, ContractResult>>;
+  run(
+    options?: ContractOptions,
+    target?: Partial<ContractTarget>,
+  ): Promise<Map<string, ContractResult>>;
 }
 
 export function createRig(emulatorOptions: EmulatorOptions = {}): Rig {
@@ -80,7 +83,11 @@ export function createRig(emulatorOptions: EmulatorOptions = {}): Rig {
       })),
     } as never,
   });
-  const credential = (clientId: string) => ({ clientId, privateKey: first.privateKey, keyId: first.kid });
+  const credential = (clientId: string) => ({
+    clientId,
+    privateKey: first.privateKey,
+    keyId: first.kid,
+  });
   const launch = (userId: string, clientId: string): Launched => {
     const { url, authorize } = emulator.launch({ tenantId, clientId, userId });
     const parameters = Object.fromEntries(new URL(url, "https://page.example").searchParams);

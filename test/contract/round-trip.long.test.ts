@@ -4,7 +4,12 @@ import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import ts from "typescript";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ContractResult, contractCases, type Learnt, learnFrom } from "../../src/contract/index.js";
+import {
+  type ContractResult,
+  contractCases,
+  type Learnt,
+  learnFrom,
+} from "../../src/contract/index.js";
 import {
   createEmulator,
   type EmulatorOptions,
@@ -86,7 +91,13 @@ test("one run learns what the description does not show", () => {
   expect(results.filter(({ result }) => result === "breaks")).toEqual([]);
   expect(learnt.conflicts).toEqual([]);
   expect(learnt.settings).toMatchObject({
-    ...{ successStatus: 201, bearerStatus: 403, unauthorizedStatuses: [403], revoShape: "flat", refreshPath },
+    ...{
+      successStatus: 201,
+      bearerStatus: 403,
+      unauthorizedStatuses: [403],
+      revoShape: "flat",
+      refreshPath,
+    },
     bearerBody: { problem: { code: "string", hint: "string" } },
     clientErrorBody: { fault: "string", trace: 0 },
     tokenResponseExtras: { token_type: "Bearer", expires_in: 3600, session: { region: "string" } },
@@ -100,12 +111,17 @@ test("the types of the overlay compile with TypeScript 5.9, and the values of a 
   const app = join(folder, "app.ts");
   await writeFile(app, program);
   const { config } = ts.readConfigFile(join(root, "tsconfig.json"), ts.sys.readFile);
-  const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files: [app] }, ts.sys, root);
+  const { options } = ts.parseJsonConfigFileContent(
+    { ...config, include: [], files: [app] },
+    ts.sys,
+    root,
+  );
   const found = ts.getPreEmitDiagnostics(
     ts.createProgram([app], { ...options, isolatedDeclarations: false }),
   );
   const messages = found.map(
-    ({ file, messageText }) => `${file?.fileName}: ${ts.flattenDiagnosticMessageText(messageText, "\n")}`,
+    ({ file, messageText }) =>
+      `${file?.fileName}: ${ts.flattenDiagnosticMessageText(messageText, "\n")}`,
   );
   expect(messages).toEqual([]);
 
@@ -140,10 +156,14 @@ test("the types of the overlay compile with TypeScript 5.9, and the values of a 
 test("the schemas of the overlay accept what the deployment answers", async () => {
   const { schemas } = await import(pathToFileURL(join(folder, "generated", "schemas.ts")).href);
   for (const variant of ["A", "B"] as const)
-    expect(schemas[variant].components.DeviceList().safeParse(deployment.devices).success).toBe(true);
+    expect(schemas[variant].components.DeviceList().safeParse(deployment.devices).success).toBe(
+      true,
+    );
   const error = { ...deployment.clientErrorBody };
   expect(schemas.B.operations.requestToken.responses["401"]().safeParse(error).success).toBe(true);
-  expect(schemas.B.operations.requestToken.responses["401"]().safeParse({ fault: 1 }).success).toBe(false);
+  expect(schemas.B.operations.requestToken.responses["401"]().safeParse({ fault: 1 }).success).toBe(
+    false,
+  );
 });
 
 test("an emulator with the learnt settings is that deployment: a run against it learns the same", async () => {
@@ -163,19 +183,23 @@ describe("a deployment that breaks rules makes an emulator that breaks the same 
   const switched = (Object.keys(emulatorRules) as RuleId[]).filter(
     (rule) => emulatorRules[rule].off !== undefined,
   );
-  const off = (broken: readonly RuleId[]) => Object.fromEntries(broken.map((rule) => [rule, false]));
+  const off = (broken: readonly RuleId[]) =>
+    Object.fromEntries(broken.map((rule) => [rule, false]));
   const hasCase = (rule: RuleId, variant?: "A" | "B") =>
     contractCases.some((one) => one.rule === rule && one.variant === (variant ?? one.variant));
 
-  test.each(switched)("without %s its cases break, no others, and in a second run too", async (rule) => {
-    const { learnt, first, second } = await roundTrip([rule]);
-    const broken = first.filter(({ result }) => result === "breaks").map(({ id }) => id);
-    const own = contractCases.filter((one) => one.rule === rule).map(({ id }) => id);
-    expect(broken.sort()).toEqual(own.sort());
-    expect(learnt.settings.rules).toEqual(hasCase(rule) ? off([rule]) : undefined);
-    expect(learnt.conflicts).toEqual([]);
-    expect(second).toEqual(first);
-  });
+  test.each(switched)(
+    "without %s its cases break, no others, and in a second run too",
+    async (rule) => {
+      const { learnt, first, second } = await roundTrip([rule]);
+      const broken = first.filter(({ result }) => result === "breaks").map(({ id }) => id);
+      const own = contractCases.filter((one) => one.rule === rule).map(({ id }) => id);
+      expect(broken.sort()).toEqual(own.sort());
+      expect(learnt.settings.rules).toEqual(hasCase(rule) ? off([rule]) : undefined);
+      expect(learnt.conflicts).toEqual([]);
+      expect(second).toEqual(first);
+    },
+  );
 
   // All pairs take twenty minutes. Rules of different groups see different requests, so these pairs are left out.
   const groupOf = (rule: RuleId) =>
@@ -186,7 +210,9 @@ describe("a deployment that breaks rules makes an emulator that breaks the same 
     "without any two of a group of Variant %s a second run has the same result for every case",
     async (variant) => {
       const seen = switched.filter((rule) => hasCase(rule, variant));
-      const pairs = seen.flatMap((one, at) => seen.slice(at + 1).map((other) => [one, other] as const));
+      const pairs = seen.flatMap((one, at) =>
+        seen.slice(at + 1).map((other) => [one, other] as const),
+      );
       const tried = pairs.filter(isTried);
       expect(tried.length).toBeGreaterThan(100);
       for (const pair of tried) {

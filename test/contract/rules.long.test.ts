@@ -16,29 +16,35 @@ const unseen: Partial<Record<RuleId, string>> = {
 };
 
 /** How a front spoils the answers of a rule without a switch. For all others it accepts the last request of a case. */
-const spoiling: Partial<Record<RuleId, (answer: Response, isLast: boolean) => Promise<Response>>> = {
-  "token-request.opacity": async (answer, isLast) =>
-    isLast ? Response.json({ ...(await answer.json()), trace: "bad signature" }, { status: 400 }) : answer,
-  "token-request.failure-status": async (answer, isLast) =>
-    isLast ? Response.json(await answer.json(), { status: 401 }) : answer,
-  "response.raw": async (answer, isLast) => (isLast ? new Response("three devices") : answer),
-  async "response.forbidden-empty"(answer) {
-    if (answer.status === 403) return Response.json({ error: "insufficient_scope" }, { status: 403 });
-    return answer.status === 401 ? new Response(null, { status: 403 }) : answer;
-  },
-};
+const spoiling: Partial<Record<RuleId, (answer: Response, isLast: boolean) => Promise<Response>>> =
+  {
+    "token-request.opacity": async (answer, isLast) =>
+      isLast
+        ? Response.json({ ...(await answer.json()), trace: "bad signature" }, { status: 400 })
+        : answer,
+    "token-request.failure-status": async (answer, isLast) =>
+      isLast ? Response.json(await answer.json(), { status: 401 }) : answer,
+    "response.raw": async (answer, isLast) => (isLast ? new Response("three devices") : answer),
+    async "response.forbidden-empty"(answer) {
+      if (answer.status === 403)
+        return Response.json({ error: "insufficient_scope" }, { status: 403 });
+      return answer.status === 401 ? new Response(null, { status: 403 }) : answer;
+    },
+  };
 /** A limit of another kind breaks these: see the tests of the token endpoint. */
 const limits: readonly RuleId[] = ["rate-limit.tenant", "rate-limit.sliding"];
 
 function accept(url: string): Response {
-  if (url.endsWith("/token")) return Response.json({ access_token: "a made-up token", token_type: "Bearer" });
+  if (url.endsWith("/token"))
+    return Response.json({ access_token: "a made-up token", token_type: "Bearer" });
   if (url.includes("/authorize"))
     return new Response("<p>Log in", { headers: { "content-type": "text/html" } });
   return Response.json([{ id: "device-1" }]);
 }
 
 const fixed = contractCases.filter(
-  ({ rule }) => rule !== undefined && emulatorRules[rule].off === undefined && !limits.includes(rule),
+  ({ rule }) =>
+    rule !== undefined && emulatorRules[rule].off === undefined && !limits.includes(rule),
 );
 
 test.each(fixed)("a server that does not keep $rule breaks $id", async ({ id, rule }) => {
@@ -49,14 +55,20 @@ test.each(fixed)("a server that does not keep $rule breaks $id", async ({ id, ru
     return rig.emulator.fetch(url, init);
   };
   // The id may begin others, whose requests come later.
-  for await (const result of runContract(rig.target, { ...rig.options, only: [id], fetch: counted }))
+  for await (const result of runContract(rig.target, {
+    ...rig.options,
+    only: [id],
+    fetch: counted,
+  }))
     if (result.id === id) break;
   const last = count;
   count = 0;
   const spoilt = createRig({ rateLimit: false });
   // The host hands out a code for every message.
   const launch = async (clientId: string) => {
-    const launched = await (spoilt.target.launch as NonNullable<typeof spoilt.target.launch>)(clientId);
+    const launched = await (spoilt.target.launch as NonNullable<typeof spoilt.target.launch>)(
+      clientId,
+    );
     const initialise: typeof launched.initialise = (message) =>
       launched.initialise(message).catch(() => ({ code: "a made-up code" }));
     return { ...launched, initialise };

@@ -26,10 +26,18 @@ const runners = {
     count: (of: string) => `Tests .*?(\\d+) ${of}[a-z]*\\b`,
   },
   "@jest/globals": {
-    run: () => ["--experimental-vm-modules", join(modules, "jest/bin/jest.js"), "--config", jestConfig],
+    run: () => [
+      "--experimental-vm-modules",
+      join(modules, "jest/bin/jest.js"),
+      "--config",
+      jestConfig,
+    ],
     count: (of: string) => `^Tests: .*?(\\d+) ${of}[a-z]*\\b`,
   },
-  "bun:test": { run: (file: string) => ["test", file], count: (of: string) => `^ *(\\d+) ${of}[a-z]*$` },
+  "bun:test": {
+    run: (file: string) => ["test", file],
+    count: (of: string) => `^ *(\\d+) ${of}[a-z]*$`,
+  },
 } as const;
 
 /** What describeContract defines, which every runner must show. */
@@ -66,7 +74,9 @@ test.each(Object.keys(runners) as (keyof typeof runners)[])(
     const options = { cwd: folder, env: { ...env, NO_COLOR: "1" } };
     const { stdout, stderr } = await promisify(execFile)(program, run(join(folder, name)), options);
     const report = stripVTControlCharacters(stdout + stderr);
-    const counted = ["pass", "skip"].map((of) => Number(new RegExp(count(of), "m").exec(report)?.[1]));
+    const counted = ["pass", "skip"].map((of) =>
+      Number(new RegExp(count(of), "m").exec(report)?.[1]),
+    );
     expect(counted, report).toEqual([defined.passed, defined.skipped]);
     expect(defined.skipped).toBeGreaterThan(50);
   },
@@ -82,11 +92,16 @@ test("the file of the page tests an emulated deployment, which it starts and sto
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([key]) => !/VITEST|NODE_TEST|BIVARIANT/.test(key)),
   );
-  const { stdout } = await promisify(execFile)(process.execPath, ["--test", "--test-reporter=tap", file], {
-    cwd: root,
-    env,
-  });
-  const numberOf = (name: string) => Number(new RegExp(`^# ${name} (\\d+)$`, "m").exec(stdout)?.[1]);
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    ["--test", "--test-reporter=tap", file],
+    {
+      cwd: root,
+      env,
+    },
+  );
+  const numberOf = (name: string) =>
+    Number(new RegExp(`^# ${name} (\\d+)$`, "m").exec(stdout)?.[1]);
   expect(numberOf("fail"), stdout).toBe(0);
   expect(numberOf("pass")).toBeGreaterThan(50);
 });

@@ -11,7 +11,8 @@ import {
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false });
 const isValid = (schema: JsonSchema, value: unknown) => ajv.validate(schema, value);
-const examplesOf = (schema: JsonSchema) => ([0, 1, 2] as const).map((index) => exampleFor(schema, index));
+const examplesOf = (schema: JsonSchema) =>
+  ([0, 1, 2] as const).map((index) => exampleFor(schema, index));
 const string = { type: "string" };
 const door = (id: string) => ({ id, battery: 3 });
 const mapOf = (additionalProperties: object) => ({ type: "object", additionalProperties });
@@ -52,7 +53,10 @@ const samples: readonly {
   {
     name: "items of several types are alternatives",
     values: [["a", 1, { id: "b" }]],
-    schema: { type: "array", items: { anyOf: [{ type: ["integer", "string"] }, objectOf({ id: string })] } },
+    schema: {
+      type: "array",
+      items: { anyOf: [{ type: ["integer", "string"] }, objectOf({ id: string })] },
+    },
   },
   {
     name: "names are sorted",
@@ -143,19 +147,24 @@ describe("the schema of samples", () => {
   test("a schema from a file that is not one of these is ignored", () => {
     const foreign = ["a", { type: "file" }, { anyOf: [] }, { $ref: "#/a" }];
     expect(mergeObserved(foreign as never)).toEqual({});
-    expect(mergeObserved([...foreign, { type: "string", const: "a secret" }] as never)).toEqual(string);
+    expect(mergeObserved([...foreign, { type: "string", const: "a secret" }] as never)).toEqual(
+      string,
+    );
   });
 
   test("every sample is valid against the merged schema, whatever the order of the samples", () => {
     fc.assert(
-      fc.property(fc.array(fc.jsonValue({ maxDepth: 4 }), { minLength: 1, maxLength: 5 }), (values) => {
-        const schemas = values.map((value) => inferSchema(value));
-        const merged = mergeObserved(schemas);
-        for (const value of values) expect(isValid(merged, value)).toBe(true);
-        expect(mergeObserved([merged, ...schemas])).toEqual(merged);
-        expect(mergeObserved(schemas.toReversed())).toEqual(merged);
-        expect(mergeObserved(JSON.parse(JSON.stringify(schemas)))).toEqual(merged);
-      }),
+      fc.property(
+        fc.array(fc.jsonValue({ maxDepth: 4 }), { minLength: 1, maxLength: 5 }),
+        (values) => {
+          const schemas = values.map((value) => inferSchema(value));
+          const merged = mergeObserved(schemas);
+          for (const value of values) expect(isValid(merged, value)).toBe(true);
+          expect(mergeObserved([merged, ...schemas])).toEqual(merged);
+          expect(mergeObserved(schemas.toReversed())).toEqual(merged);
+          expect(mergeObserved(JSON.parse(JSON.stringify(schemas)))).toEqual(merged);
+        },
+      ),
       { numRuns: 200 },
     );
   });

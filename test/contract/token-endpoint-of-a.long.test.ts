@@ -16,12 +16,18 @@ const fixedWindow =
     return async (url, init) => {
       const at = start(emulator.clock.now(), began);
       if (at !== began) [began, used] = [at, 0];
-      if (isTokenRequest(url) && ++used > limit.requests) return new Response(null, { status: 429 });
+      if (isTokenRequest(url) && ++used > limit.requests)
+        return new Response(null, { status: 429 });
       return emulator.fetch(url, init);
     };
   };
 
-const fronts: readonly (readonly [title: string, rateLimit: boolean, front: Front, breaks: string])[] = [
+const fronts: readonly (readonly [
+  title: string,
+  rateLimit: boolean,
+  front: Front,
+  breaks: string,
+])[] = [
   [
     "a limit that tenants share",
     true,
@@ -58,16 +64,24 @@ describe("the numbers of the rate limit", () => {
     { requests: 20, windowSeconds: 300, retryAfter: "seconds" },
   ] as const)("are learnt after other requests took slots: %j", async (rateLimit) => {
     const { run, emulator, target } = createRig({ rateLimit });
-    await emulator.fetch(`${target.baseUrl}/api/v1/acme/external-plugin/oauth/token`, { method: "POST" });
+    await emulator.fetch(`${target.baseUrl}/api/v1/acme/external-plugin/oauth/token`, {
+      method: "POST",
+    });
     emulator.clock.advance(1_500);
     const results = await run({ only: ["rate-limit-numbers"] }, { rateLimit: undefined });
-    expect(results.get("rate-limit-numbers")).toMatchObject({ result: "learnt", settings: { rateLimit } });
+    expect(results.get("rate-limit-numbers")).toMatchObject({
+      result: "learnt",
+      settings: { rateLimit },
+    });
   });
 
   test("are not tried, with the count, where 300 requests meet no limit", async () => {
     const { run } = createRig({ rateLimit: false });
     const result = (await run({ only: ["rate-limit-numbers"] })).get("rate-limit-numbers");
-    expect(result).toMatchObject({ result: "not tried", observed: "No 429 came within 300 requests." });
+    expect(result).toMatchObject({
+      result: "not tried",
+      observed: "No 429 came within 300 requests.",
+    });
   });
 });
 

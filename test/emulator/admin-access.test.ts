@@ -20,7 +20,13 @@ interface Call {
 }
 
 function refusalOf(call: Call, method: "GET" | "POST"): string | undefined {
-  const { url = `${PUBLIC}/_emulator`, headers = {}, from, access = "loopback", publicUrl = PUBLIC } = call;
+  const {
+    url = `${PUBLIC}/_emulator`,
+    headers = {},
+    from,
+    access = "loopback",
+    publicUrl = PUBLIC,
+  } = call;
   const request = new Request(url, { method, headers });
   return refuseCall({ access, request, remoteAddress: from, publicUrl })?.code;
 }
@@ -34,7 +40,12 @@ describe("a GET is allowed", () => {
     { name: "to the host of publicUrl", url: `${SERVICE}/_emulator`, publicUrl: SERVICE },
     {
       name: "everywhere: through a proxy to the host of publicUrl",
-      ...{ access: "everywhere", url: `${SERVICE}/_emulator`, publicUrl: SERVICE, from: "127.0.0.1" },
+      ...{
+        access: "everywhere",
+        url: `${SERVICE}/_emulator`,
+        publicUrl: SERVICE,
+        from: "127.0.0.1",
+      },
       headers: { via: "1.1 proxy", "x-forwarded-for": "192.0.2.7" },
     },
     {
@@ -48,14 +59,25 @@ describe("a GET is allowed", () => {
 });
 
 describe("a GET is refused with address_not_allowed", () => {
-  const names = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via"];
+  const names = [
+    "forwarded",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-real-ip",
+    "via",
+  ];
   const refused: Call[] = [
     { name: "from the network", from: "192.0.2.7" },
     { name: "from an address that starts like loopback", from: "127.0.0.1.evil.example" },
     {
       name: "from the network with headers that claim loopback",
       from: "192.0.2.7",
-      headers: { "x-forwarded-for": "127.0.0.1", forwarded: "for=127.0.0.1", "x-real-ip": "127.0.0.1" },
+      headers: {
+        "x-forwarded-for": "127.0.0.1",
+        forwarded: "for=127.0.0.1",
+        "x-real-ip": "127.0.0.1",
+      },
     },
     ...names.map((header) => ({
       name: `through a proxy on this machine, which ${header} reveals`,
@@ -101,15 +123,24 @@ describe("a POST", () => {
       },
     },
     { name: "with Sec-Fetch-Site none is allowed", headers: { ...page, "sec-fetch-site": "none" } },
-    { name: "without Origin is refused", headers: { "content-type": FORM }, code: "origin_not_allowed" },
-    ...["null", "http://evil.example", `${PUBLIC}:8080`, PUBLIC.replace("http", "https")].map((origin) => ({
-      name: `with the Origin ${origin} is refused`,
-      headers: { ...page, origin },
+    {
+      name: "without Origin is refused",
+      headers: { "content-type": FORM },
       code: "origin_not_allowed",
-    })),
+    },
+    ...["null", "http://evil.example", `${PUBLIC}:8080`, PUBLIC.replace("http", "https")].map(
+      (origin) => ({
+        name: `with the Origin ${origin} is refused`,
+        headers: { ...page, origin },
+        code: "origin_not_allowed",
+      }),
+    ),
     {
       name: "from a page at localhost to 127.0.0.1 is refused",
-      ...{ url: "http://127.0.0.1:4000/_emulator", headers: { ...page, origin: "http://localhost:4000" } },
+      ...{
+        url: "http://127.0.0.1:4000/_emulator",
+        headers: { ...page, origin: "http://localhost:4000" },
+      },
       code: "origin_not_allowed",
     },
     ...["cross-site", "same-site"].map((site) => ({
@@ -122,7 +153,11 @@ describe("a POST", () => {
       headers: { ...page, "content-type": type },
       code: "media_type_not_allowed",
     })),
-    { name: "without a media type is refused", headers: { origin: PUBLIC }, code: "media_type_not_allowed" },
+    {
+      name: "without a media type is refused",
+      headers: { origin: PUBLIC },
+      code: "media_type_not_allowed",
+    },
   ];
   test.each(rows)("$name", ({ code, ...call }) => {
     expect(refusalOf(call, "POST")).toBe(code);
@@ -131,14 +166,17 @@ describe("a POST", () => {
 
 describe("a refusal", () => {
   const pages = ["", "/live/log", "/admin.js", "/nowhere"];
-  test.each(pages)("of a GET at /_emulator%s is a 403 with a code, no redirect and no page", async (path) => {
-    const response = await createEmulator().fetch(`http://evil.example/_emulator${path}`, {
-      redirect: "manual",
-    });
-    expect([response.status, response.headers.get("location")]).toEqual([403, null]);
-    expect(response.headers.get("content-type")).toBe("text/plain; charset=utf-8");
-    expect(await response.text()).toMatch(/^host_not_allowed: .{20,100}\n$/);
-  });
+  test.each(pages)(
+    "of a GET at /_emulator%s is a 403 with a code, no redirect and no page",
+    async (path) => {
+      const response = await createEmulator().fetch(`http://evil.example/_emulator${path}`, {
+        redirect: "manual",
+      });
+      expect([response.status, response.headers.get("location")]).toEqual([403, null]);
+      expect(response.headers.get("content-type")).toBe("text/plain; charset=utf-8");
+      expect(await response.text()).toMatch(/^host_not_allowed: .{20,100}\n$/);
+    },
+  );
 
   test("changes nothing, and leaves no trace in the journal or the log", async () => {
     const emulator = createEmulator();
@@ -155,14 +193,23 @@ describe("a refusal", () => {
     for (const formToken of ["", "x", undefined, other.value("reset", "form_token")]) {
       const browser = await new AdminBrowser(createEmulator()).open("/_emulator");
       await browser.send("reset", { form_token: formToken });
-      expect([browser.response.status, browser.html.split(":")[0]]).toEqual([403, "form_token_invalid"]);
+      expect([browser.response.status, browser.html.split(":")[0]]).toEqual([
+        403,
+        "form_token_invalid",
+      ]);
     }
   });
 });
 
 describe("the page's server", () => {
   const methods = [
-    { name: "a GET of a path for forms only", method: "GET", path: "/clock", status: 405, allow: "POST" },
+    {
+      name: "a GET of a path for forms only",
+      method: "GET",
+      path: "/clock",
+      status: 405,
+      allow: "POST",
+    },
     { name: "a PUT of a page", method: "PUT", path: "/log", status: 405, allow: "GET, HEAD" },
     {
       name: "a DELETE of a page with forms",
@@ -172,7 +219,13 @@ describe("the page's server", () => {
       allow: "GET, HEAD, POST",
     },
     { name: "an unknown path", method: "GET", path: "/nowhere", status: 404, allow: null },
-    { name: "a name that every object has", method: "GET", path: "/constructor", status: 404, allow: null },
+    {
+      name: "a name that every object has",
+      method: "GET",
+      path: "/constructor",
+      status: 404,
+      allow: null,
+    },
   ];
   test.each(methods)("answers $name with $status", async ({ method, path, status, allow }) => {
     const response = await createEmulator().fetch(`/_emulator${path}`, { method });
@@ -224,10 +277,15 @@ describe("the option admin", () => {
   test.each([
     { admin: "everywhere", status: 200 },
     { admin: "loopback", status: 403 },
-  ] as const)("$admin answers a request through a proxy with $status", async ({ admin, status }) => {
-    const emulator = createEmulator({ admin });
-    expect((await emulator.fetch("/_emulator", { headers: { via: "1.1 proxy" } })).status).toBe(status);
-  });
+  ] as const)(
+    "$admin answers a request through a proxy with $status",
+    async ({ admin, status }) => {
+      const emulator = createEmulator({ admin });
+      expect((await emulator.fetch("/_emulator", { headers: { via: "1.1 proxy" } })).status).toBe(
+        status,
+      );
+    },
+  );
 
   test("refuses an unknown value", () => {
     const admin = "localhost" as "loopback";
@@ -241,7 +299,13 @@ describe("over HTTP", () => {
     return new Promise((resolve, reject) => {
       const lookup = (_: string, __: unknown, found: (error: null, list: object[]) => void) =>
         found(null, [{ address: "127.0.0.1", family: 4 }]);
-      const options = { host: name, port, path: "/_emulator", agent: false, lookup: lookup as never };
+      const options = {
+        host: name,
+        port,
+        path: "/_emulator",
+        agent: false,
+        lookup: lookup as never,
+      };
       const asked = httpRequest(options, (response) => {
         response.resume();
         resolve(response.statusCode);

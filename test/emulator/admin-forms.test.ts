@@ -44,7 +44,12 @@ describe("the clock", () => {
   });
 
   const bad: { name: string; form: string; filled: Filled; issue: RegExp }[] = [
-    { name: "a word", form: "advance", filled: { clock: "two" }, issue: /^clock: must be a number/ },
+    {
+      name: "a word",
+      form: "advance",
+      filled: { clock: "two" },
+      issue: /^clock: must be a number/,
+    },
     { name: "nothing", form: "advance", filled: { clock: " " }, issue: /^clock: / },
     {
       name: "a date without a zone",
@@ -53,14 +58,17 @@ describe("the clock", () => {
       issue: /^clock: .*zone/,
     },
   ];
-  test.each(bad)("does not move for $name, which stays in the form", async ({ form, filled, issue }) => {
-    const { emulator, browser } = await atAdmin("");
-    await browser.send(form, filled);
-    expectRefused(browser, issue);
-    expect(emulator.clock.now()).toBe(START);
-    const [name = "", typed] = Object.entries(filled).at(-1) ?? [];
-    expect(browser.value(form, name)).toBe(typed);
-  });
+  test.each(bad)(
+    "does not move for $name, which stays in the form",
+    async ({ form, filled, issue }) => {
+      const { emulator, browser } = await atAdmin("");
+      await browser.send(form, filled);
+      expectRefused(browser, issue);
+      expect(emulator.clock.now()).toBe(START);
+      const [name = "", typed] = Object.entries(filled).at(-1) ?? [];
+      expect(browser.value(form, name)).toBe(typed);
+    },
+  );
 });
 
 describe("a rule", () => {
@@ -92,11 +100,15 @@ describe("a rule", () => {
 });
 
 test("a reset asks for confirmation and restores the seed; forms that were loaded before it still work", async () => {
-  const emulator = createEmulator({ seed: { operators: [{ tenantId: "acme", userId: "seeded" }] } });
+  const emulator = createEmulator({
+    seed: { operators: [{ tenantId: "acme", userId: "seeded" }] },
+  });
   const browser = await new AdminBrowser(emulator).open("/_emulator");
   emulator.registerOperator({ tenantId: "acme", userId: "late" });
   emulator.clock.freeze(0);
-  expect(browser.html).toMatch(/<details class="confirm"><summary>[^<]*<\/summary>\s*<form[^>]*\/reset"/);
+  expect(browser.html).toMatch(
+    /<details class="confirm"><summary>[^<]*<\/summary>\s*<form[^>]*\/reset"/,
+  );
   for (let times = 0; times < 2; times += 1) await browser.send("reset");
   expect(browser.text()).toContain("Done.");
   expect(emulator.clock.frozen).toBe(false);
@@ -114,7 +126,9 @@ describe("a fault", () => {
       expect(browser.issues()).toEqual([]);
       expect(browser.text()).toContain(`Arm: ${name}`);
     }
-    expect(emulator.faults.list().map(({ fault }) => fault.name)).toEqual(Object.keys(faultMoments));
+    expect(emulator.faults.list().map(({ fault }) => fault.name)).toEqual(
+      Object.keys(faultMoments),
+    );
     const [first] = emulator.faults.list();
     await browser.send("disarm", { remove: first?.id });
     expect(emulator.faults.list()).toHaveLength(Object.keys(faultMoments).length - 1);
@@ -132,7 +146,11 @@ describe("a fault", () => {
 
   const bad: { name: string; filled: Filled; issue: RegExp }[] = [
     { name: "a missing member", filled: { members: "{}" }, issue: /^status: / },
-    { name: "text that is not JSON", filled: { members: '{"status":' }, issue: /^members: must be/ },
+    {
+      name: "text that is not JSON",
+      filled: { members: '{"status":' },
+      issue: /^members: must be/,
+    },
     { name: "a list", filled: { members: "[]" }, issue: /^members: must be/ },
     { name: "an unknown name", filled: { name: "gremlins" }, issue: /^name: / },
   ];
@@ -175,14 +193,21 @@ describe("a plugin", () => {
     const { publicJwk } = newSigningKey("key-2");
     emulator.updatePlugin({ tenantId: "acme", clientId: "reporter", jwks: { keys: [publicJwk] } });
     const { e, kty, n } = publicJwk as Record<string, string>;
-    const thumbprint = createHash("sha256").update(JSON.stringify({ e, kty, n })).digest("base64url");
+    const thumbprint = createHash("sha256")
+      .update(JSON.stringify({ e, kty, n }))
+      .digest("base64url");
     await browser.open("/_emulator/plugins");
     expect(browser.text()).toContain(`keys key-2 SHA-256 ${thumbprint}`);
   });
 
   test("is registered on the page with a test key, and gets a token", async () => {
     const { emulator, browser } = await atAdmin("/plugins");
-    const filled = { tenantId: "acme", clientId: "nightly", type: "service", scopes: "devices:read" };
+    const filled = {
+      tenantId: "acme",
+      clientId: "nightly",
+      type: "service",
+      scopes: "devices:read",
+    };
     await browser.send("register", filled);
     expect(browser.text()).toContain("Done.");
     expect(browser.text()).toContain("nightly");
@@ -206,7 +231,11 @@ describe("a plugin", () => {
   });
 
   const bad: { name: string; filled: Filled; issue: RegExp }[] = [
-    { name: "a malformed scope", filled: { scopes: "devices:read\ndevices" }, issue: /^scopes\.1: must/ },
+    {
+      name: "a malformed scope",
+      filled: { scopes: "devices:read\ndevices" },
+      issue: /^scopes\.1: must/,
+    },
     { name: "a malformed tenant id", filled: { tenantId: "../etc" }, issue: /^tenantId: / },
     {
       name: "another name",
@@ -214,13 +243,16 @@ describe("a plugin", () => {
       issue: /^plugin "gone" is not registered in "acme"$/,
     },
   ];
-  test.each(bad)("does not change for $name, which stays in the form", async ({ filled, issue }) => {
-    const { plugin, browser } = await atAdmin("/plugins");
-    await browser.send(update(browser), filled);
-    expectRefused(browser, issue);
-    if ("scopes" in filled) expect(browser.value(update(browser), "scopes")).toBe(filled.scopes);
-    expect((await plugin.requestToken()).status).toBe(200);
-  });
+  test.each(bad)(
+    "does not change for $name, which stays in the form",
+    async ({ filled, issue }) => {
+      const { plugin, browser } = await atAdmin("/plugins");
+      await browser.send(update(browser), filled);
+      expectRefused(browser, issue);
+      if ("scopes" in filled) expect(browser.value(update(browser), "scopes")).toBe(filled.scopes);
+      expect((await plugin.requestToken()).status).toBe(200);
+    },
+  );
 });
 
 test("a client of Variant B is registered, changed and unregistered, and no page shows its secret", async () => {
@@ -257,7 +289,12 @@ test("a client of Variant B is registered, changed and unregistered, and no page
 
 test("an operator is registered, gets other capabilities, keeps the password, and is unregistered", async () => {
   const { browser } = await atAdmin("/operators", new PluginClient());
-  await browser.send("register", { tenantId: "acme", userId: "ada", firstname: "Ada", password: "engine" });
+  await browser.send("register", {
+    tenantId: "acme",
+    userId: "ada",
+    firstname: "Ada",
+    password: "engine",
+  });
   const id = browser.formOf("update", "acme", "ada");
   await browser.send(id, { capabilities: "schedules:execute" });
   expect(browser.value(id, "capabilities")).toBe("schedules:execute");

@@ -13,7 +13,12 @@ test("the pages link to each other, mark the current one, and have no inline scr
     const inline = /<style| style="| on\w+="|<script(?! src="\/_emulator\/admin\.js" defer><)/;
     expect(browser.html).not.toMatch(inline);
     const policy = (browser.response.headers.get("content-security-policy") ?? "").split("; ");
-    const parts = ["default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'"];
+    const parts = [
+      "default-src 'none'",
+      "script-src 'self'",
+      "style-src 'self'",
+      "frame-ancestors 'none'",
+    ];
     expect(policy).toEqual(expect.arrayContaining(parts));
     const ids = [...browser.html.matchAll(/ id="([^"]*)"/g)].map(([, id]) => id);
     expect(new Set(ids).size).toBe(ids.length);
@@ -42,7 +47,9 @@ describe("the overview", () => {
     expect(a.browser.text()).not.toContain("Authorization endpoint");
     const b = await atAdmin("", new PluginClient({ variants: ["B"] }));
     expect(b.browser.html).not.toContain('href="/host/acme"');
-    expect(b.browser.text()).toContain("Authorization endpoint http://emulator.localhost/v1/auth/authorize");
+    expect(b.browser.text()).toContain(
+      "Authorization endpoint http://emulator.localhost/v1/auth/authorize",
+    );
   });
 
   test("shows an instant beyond the calendar as a number", async () => {
@@ -83,7 +90,9 @@ describe("the log", () => {
   test("marks a refusal without a request and a request without an answer", async () => {
     const plugin = new LaunchedPlugin();
     const { emulator } = plugin;
-    expect(() => emulator.launch({ tenantId: "acme", clientId: "absent", userId: "ada" })).toThrow();
+    expect(() =>
+      emulator.launch({ tenantId: "acme", clientId: "absent", userId: "ada" }),
+    ).toThrow();
     emulator.faults.add({ name: "lost-answer" });
     await expect(plugin.requestToken()).rejects.toThrow();
     const { browser } = await atAdmin("/log", plugin);
@@ -110,7 +119,9 @@ describe("markup from outside", () => {
 
   /** Checks that the pages contain no tags and attributes except their own. */
   function expectHarmless(html: string): void {
-    for (const [, name = "", attributes = ""] of html.matchAll(/<\/?([a-z0-9]+)((?:"[^"]*"|[^">])*)>/gi)) {
+    for (const [, name = "", attributes = ""] of html.matchAll(
+      /<\/?([a-z0-9]+)((?:"[^"]*"|[^">])*)>/gi,
+    )) {
       expect(TAGS.split(" "), name).toContain(name);
       expect(attributes.replace(/"[^"]*"/g, "")).not.toMatch(/\son\w+=|[<'(]/);
     }
@@ -120,18 +131,35 @@ describe("markup from outside", () => {
   }
 
   test("stays text in registrations, faults and requests", async () => {
-    const plugin = new LaunchedPlugin({}, { name: EVIL, pageUrl: `https://plugin.example/?x=${EVIL}` });
+    const plugin = new LaunchedPlugin(
+      {},
+      { name: EVIL, pageUrl: `https://plugin.example/?x=${EVIL}` },
+    );
     const { emulator } = plugin;
     const roles = [{ name: EVIL, group: EVIL }];
     const jwks = { keys: [{ ...newSigningKey("key").publicJwk, kid: EVIL }] };
     const devices = [EVIL, "</textarea><script>"];
-    emulator.registerPlugin({ tenantId: "acme", clientId: EVIL, type: "service", devices, roles, jwks });
+    emulator.registerPlugin({
+      tenantId: "acme",
+      clientId: EVIL,
+      type: "service",
+      devices,
+      roles,
+      jwks,
+    });
     emulator.registerOperator({ tenantId: "acme", userId: EVIL, firstname: EVIL, roles });
     emulator.registerServiceAccount({ tenantId: "acme", clientId: `${EVIL}2`, clientSecret: "s" });
     const redirectUris = ["https://portal.example/?x='<script>"];
     emulator.registerApiClient({ clientId: `${EVIL}3`, name: EVIL, redirectUris });
     const match = { tenantId: EVIL };
-    emulator.faults.add({ name: "status", status: 503, body: EVIL, count: "always", at: "resource", match });
+    emulator.faults.add({
+      name: "status",
+      status: 503,
+      body: EVIL,
+      count: "always",
+      at: "resource",
+      match,
+    });
     await emulator.fetch(`/${encodeURIComponent(EVIL)}/<script>`);
     await plugin.requestToken({ claims: { aud: EVIL }, form: { client_id: EVIL } });
     emulator.launch({ tenantId: "acme", clientId: "reporter", userId: EVIL });

@@ -2,7 +2,12 @@
 // that are not served.
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type ApiRoute, createEmulator, type Devices } from "../../src/emulator/index.js";
-import { accessTokenIn, LaunchedPlugin, PluginClient, requestAccountToken } from "./plugin-client.js";
+import {
+  accessTokenIn,
+  LaunchedPlugin,
+  PluginClient,
+  requestAccountToken,
+} from "./plugin-client.js";
 
 const DEVICE_2 = "/api/v1/acme/devices/device-2";
 
@@ -10,7 +15,11 @@ test("a bearer of another tenant is recorded under the path's tenant, whose log 
   const plugin = new PluginClient();
   const { customerLog, journal } = plugin.emulator;
   await plugin.call(await plugin.accessToken(), "/api/v1/globex/devices");
-  expect(journal.last()).toMatchObject({ tenantId: "globex", clientId: "reporter", rule: "bearer.tenant" });
+  expect(journal.last()).toMatchObject({
+    tenantId: "globex",
+    clientId: "reporter",
+    rule: "bearer.tenant",
+  });
   expect(customerLog.last()).toMatchObject({ tenantId: "globex", rule: "bearer.tenant" });
   expect(customerLog.last()).not.toHaveProperty("clientId");
 });
@@ -60,7 +69,9 @@ describe("a declared route", () => {
   test("requires its scope and device, and answers operationId and parameters", async () => {
     const plugin = new PluginClient({ routes: [restart] }, registration);
     const token = await plugin.accessToken();
-    const allowed = await plugin.call(token, "/api/v1/acme/devices/device-1/restart", { method: "POST" });
+    const allowed = await plugin.call(token, "/api/v1/acme/devices/device-1/restart", {
+      method: "POST",
+    });
     expect(await allowed.json()).toEqual({
       operationId: "restartDevice",
       parameters: { tenantId: "acme", deviceId: "device-1" },
@@ -82,16 +93,24 @@ describe("a declared route", () => {
   test("may name devices in a JSON body, which its own answer can still read", async () => {
     const deviceParameter = { in: "body", name: "device" } as const;
     const respond: ApiRoute["respond"] = ({ request }) => request.json();
-    const plugin = new PluginClient({ routes: [{ ...restart, deviceParameter, respond }] }, registration);
+    const plugin = new PluginClient(
+      { routes: [{ ...restart, deviceParameter, respond }] },
+      registration,
+    );
     const { url, close } = await plugin.emulator.listen();
     onTestFinished(close);
     const headers = { authorization: `Bearer ${await plugin.accessToken()}` };
     const send = (body: string) =>
       fetch(`${url}/api/v1/acme/devices/any/restart`, { method: "POST", headers, body });
-    expect(await (await send('{"device":"device-1","at":7}')).json()).toEqual({ device: "device-1", at: 7 });
+    expect(await (await send('{"device":"device-1","at":7}')).json()).toEqual({
+      device: "device-1",
+      at: 7,
+    });
     const refused = await send('{"device":"device-2"}');
     expect([refused.status, await refused.text()]).toEqual([403, ""]);
-    await send(JSON.stringify({ device: Array.from({ length: 5000 }, (_, index) => `device-${index}`) }));
+    await send(
+      JSON.stringify({ device: Array.from({ length: 5000 }, (_, index) => `device-${index}`) }),
+    );
     expect(plugin.emulator.customerLog.last()?.actual.length).toBeLessThan(1000);
   });
 
@@ -102,14 +121,26 @@ describe("a declared route", () => {
     expect(() => createEmulator({ routes: [route] })).toThrow(
       expect.objectContaining({ code: "option_invalid", issues: [issue] }),
     );
-    expect(() => createEmulator({ routes: [{ ...route, takesPluginTokens: false }] })).not.toThrow();
+    expect(() =>
+      createEmulator({ routes: [{ ...route, takesPluginTokens: false }] }),
+    ).not.toThrow();
     expect(() => createEmulator({ routes: [{ ...route, path: "/v1/restarts" }] })).not.toThrow();
   });
 
   const answers: { name: string; respond: ApiRoute["respond"]; status: number; body: string }[] = [
-    { name: "a value as JSON", respond: ({ clientId }) => [clientId], status: 200, body: '["reporter"]' },
+    {
+      name: "a value as JSON",
+      respond: ({ clientId }) => [clientId],
+      status: 200,
+      body: '["reporter"]',
+    },
     { name: "undefined as 204", respond: () => undefined, status: 204, body: "" },
-    { name: "a Response", respond: () => new Response("made", { status: 201 }), status: 201, body: "made" },
+    {
+      name: "a Response",
+      respond: () => new Response("made", { status: 201 }),
+      status: 201,
+      body: "made",
+    },
     { name: "what it read", respond: ({ request }) => request.text(), status: 200, body: '"sent"' },
     { name: "the person's id", respond: ({ userId }) => userId, status: 200, body: '"ada"' },
   ];
@@ -124,7 +155,11 @@ describe("a declared route", () => {
   });
 
   const places = [
-    { name: "replaces an invented one", operationId: "getDevice", path: "/api/v1/{tenantId}/devices/{id}" },
+    {
+      name: "replaces an invented one",
+      operationId: "getDevice",
+      path: "/api/v1/{tenantId}/devices/{id}",
+    },
     { name: "with a literal precedes a parameter", path: "/api/v1/{tenantId}/devices/device-1" },
   ];
   test.each(places)("$name", async ({ operationId = "newest", path }) => {
@@ -135,15 +170,33 @@ describe("a declared route", () => {
     expect(await response.json()).toMatchObject({ operationId });
   });
 
-  const header = { in: "header", name: "device" } as unknown as NonNullable<ApiRoute["deviceParameter"]>;
+  const header = { in: "header", name: "device" } as unknown as NonNullable<
+    ApiRoute["deviceParameter"]
+  >;
   const wrong: { name: string; route: Partial<ApiRoute>; code: string }[] = [
-    { name: "a described route", route: { method: "GET", path: "/v1/devices" }, code: "route_conflict" },
+    {
+      name: "a described route",
+      route: { method: "GET", path: "/v1/devices" },
+      code: "route_conflict",
+    },
     { name: "a token endpoint", route: { path: "/v1/auth/token" }, code: "route_conflict" },
     { name: "a login page", route: { path: "/v1/auth/consent" }, code: "route_conflict" },
-    { name: "a described operationId", route: { operationId: "listDevices" }, code: "route_conflict" },
+    {
+      name: "a described operationId",
+      route: { operationId: "listDevices" },
+      code: "route_conflict",
+    },
     { name: "the path of another one", route: { path: "/v1/earlier" }, code: "route_conflict" },
-    { name: "a path outside both variants", route: { path: "/v2/devices" }, code: "option_invalid" },
-    { name: "a path without {tenantId}", route: { path: "/api/v1/acme/x" }, code: "option_invalid" },
+    {
+      name: "a path outside both variants",
+      route: { path: "/v2/devices" },
+      code: "option_invalid",
+    },
+    {
+      name: "a path without {tenantId}",
+      route: { path: "/api/v1/acme/x" },
+      code: "option_invalid",
+    },
     { name: "a wildcard", route: { path: "/v1/*" }, code: "option_invalid" },
     { name: "devices in a header", route: { deviceParameter: header }, code: "option_invalid" },
     { name: "a scope in another form", route: { scope: "devices" }, code: "option_invalid" },
@@ -160,17 +213,24 @@ describe("the served variants", () => {
     A: ["POST /api/v1/acme/external-plugin/oauth/token", "GET /api/v1/acme/devices"],
     B: ["POST /v1/auth/token", "GET /v1/devices"],
   };
-  const rows: { variants: ("A" | "B")[] }[] = [{ variants: ["A"] }, { variants: ["B"] }, { variants: [] }];
-  test.each(rows)("$variants: every other path is answered 404 under every method", async ({ variants }) => {
-    const emulator = createEmulator({ variants });
-    const served: readonly string[] = variants;
-    for (const variant of ["A", "B"] as const)
-      for (const [method = "", path = ""] of probes[variant].map((probe) => probe.split(" "))) {
-        const isServed = served.includes(variant);
-        expect((await emulator.fetch(path, { method })).status === 404).toBe(!isServed);
-        expect((await emulator.fetch(path, { method: "PUT" })).status).toBe(isServed ? 405 : 404);
-      }
-  });
+  const rows: { variants: ("A" | "B")[] }[] = [
+    { variants: ["A"] },
+    { variants: ["B"] },
+    { variants: [] },
+  ];
+  test.each(rows)(
+    "$variants: every other path is answered 404 under every method",
+    async ({ variants }) => {
+      const emulator = createEmulator({ variants });
+      const served: readonly string[] = variants;
+      for (const variant of ["A", "B"] as const)
+        for (const [method = "", path = ""] of probes[variant].map((probe) => probe.split(" "))) {
+          const isServed = served.includes(variant);
+          expect((await emulator.fetch(path, { method })).status === 404).toBe(!isServed);
+          expect((await emulator.fetch(path, { method: "PUT" })).status).toBe(isServed ? 405 : 404);
+        }
+    },
+  );
 
   test.each(["/", "/v1/auth/token/", "/v1/auth/other", "/api/v1//devices", "/V1/devices", "/%"])(
     "%s is answered 404 in JSON",

@@ -56,7 +56,9 @@ describe("the clock", () => {
     clock.set(8.64e15);
     now += 60_000;
     expect(clock.now()).toBe(8.64e15);
-    expect((await fetch("/v1/devices")).headers.get("date")).toBe("Sat, 13 Sep 275760 00:00:00 GMT");
+    expect((await fetch("/v1/devices")).headers.get("date")).toBe(
+      "Sat, 13 Sep 275760 00:00:00 GMT",
+    );
     clock.set(-8.64e15);
     now -= 120_000;
     expect(clock.now()).toBe(-8.64e15);
@@ -99,7 +101,9 @@ describe("a sleep on the clock", () => {
     const skipped = clock.skipSleep();
     await settle();
     const sleeps = [clock.sleep(2_000), clock.sleep(1_000)];
-    expect([await skipped, await clock.skipSleep(), clock.now() - START]).toEqual([1_000, 1_000, 2_000]);
+    expect([await skipped, await clock.skipSleep(), clock.now() - START]).toEqual([
+      1_000, 1_000, 2_000,
+    ]);
     await Promise.all(sleeps);
   });
 
@@ -116,7 +120,9 @@ describe("a sleep on the clock", () => {
 test("a token that expired is accepted again after a step back", async () => {
   const plugin = new PluginClient();
   const token = await plugin.accessToken();
-  const statuses = await statusesAfter(plugin, [3_599_999, 1, -1, -3_600_000], () => plugin.call(token));
+  const statuses = await statusesAfter(plugin, [3_599_999, 1, -1, -3_600_000], () =>
+    plugin.call(token),
+  );
   expect(statuses).toEqual([200, 401, 200, 200]);
 });
 
@@ -171,7 +177,9 @@ test("after a step back the rate window does not count requests that are now in 
   const plugin = new PluginClient({ rateLimit: { requests: 2, windowSeconds: 60 } });
   plugin.emulator.clock.advance(3_600_000);
   await plugin.requestToken();
-  const statuses = await statusesAfter(plugin, [-3_600_000, 0, 0, 60_000], () => plugin.requestToken());
+  const statuses = await statusesAfter(plugin, [-3_600_000, 0, 0, 60_000], () =>
+    plugin.requestToken(),
+  );
   expect(statuses).toEqual([200, 200, 429, 200]);
 });
 

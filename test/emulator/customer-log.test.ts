@@ -37,7 +37,13 @@ describe("the customer log", () => {
     expect(customerLog.last({ rule: "code.unspent" })).toBeUndefined();
   });
 
-  const bad = [{ tenant: "acme" }, { rule: "nonsense" }, { rule: "toString" }, { rule: 1 }, { rule: null }];
+  const bad = [
+    { tenant: "acme" },
+    { rule: "nonsense" },
+    { rule: "toString" },
+    { rule: 1 },
+    { rule: null },
+  ];
   test.each(bad)("refuses the filter %j, which would match nothing", (filter) => {
     const { customerLog } = new PluginClient().emulator;
     const message = expect.stringMatching(Object.keys(filter)[0] ?? "");
@@ -59,7 +65,9 @@ describe("the customer log", () => {
 
   test("has no client if a secret is launched in its place", () => {
     const { emulator } = new LaunchedPlugin();
-    expect(() => emulator.launch({ tenantId: "acme", clientId: verifier, userId: "ada" })).toThrow();
+    expect(() =>
+      emulator.launch({ tenantId: "acme", clientId: verifier, userId: "ada" }),
+    ).toThrow();
     expect(emulator.customerLog.last()).toMatchObject({ tenantId: "acme", rule: "launch.plugin" });
     expect(emulator.customerLog.last()).not.toHaveProperty("clientId");
   });
@@ -118,9 +126,18 @@ describe("an entry", () => {
     { name: "a JWT inside other text", value: "Bearer eyJh.e30.c2ln" },
     { name: "a string of 201 characters", value: "x".repeat(201) },
     { name: "a possible code or token", value: "OhWV1FoODWwUYFsdAyZcJ3LQSwbN18X6Nz9IdyrEm30" },
-    { name: "a verifier with dots and tildes", value: "Oh.V1FoODWw~YFsdAyZcJ3L.SwbN18X6Nz9.dyrEm30" },
-    { name: "a verifier in a URL", value: "http://h.example/Oh.V1FoODWw~YFsdAyZcJ3L.SwbN18X6Nz9.dyrEm30" },
-    { name: "a verifier before a host", value: "http://Oh.V1FoODWw~YFsdAyZcJ3L.SwbN18X6Nz9.dyrEm30@h.ex/" },
+    {
+      name: "a verifier with dots and tildes",
+      value: "Oh.V1FoODWw~YFsdAyZcJ3L.SwbN18X6Nz9.dyrEm30",
+    },
+    {
+      name: "a verifier in a URL",
+      value: "http://h.example/Oh.V1FoODWw~YFsdAyZcJ3L.SwbN18X6Nz9.dyrEm30",
+    },
+    {
+      name: "a verifier before a host",
+      value: "http://Oh.V1FoODWw~YFsdAyZcJ3L.SwbN18X6Nz9.dyrEm30@h.ex/",
+    },
     { name: "control characters", value: "a\nb" },
   ];
   test.each(described)("gives only the length of $name", ({ value }) => {
@@ -141,7 +158,14 @@ describe("an entry", () => {
     for (const value of ["reporter", "plugin-2", "Acme.reports_eu-1", "com.example.device-list"])
       expect(shownClientId(value)).toBe(`"${value}"`);
     const long = "correct-horse-battery-staple-longpassword";
-    const possibleSecrets = ["open sesame", "s3cr3t", "gT7qLw92", "AKIAIOSFODNN", long, quoted[2] ?? ""];
+    const possibleSecrets = [
+      "open sesame",
+      "s3cr3t",
+      "gT7qLw92",
+      "AKIAIOSFODNN",
+      long,
+      quoted[2] ?? "",
+    ];
     for (const value of possibleSecrets)
       expect(shownClientId(value)).toBe(`a string of length ${value.length}`);
   });
@@ -165,7 +189,9 @@ describe("canaries and their hashes are absent from log, journal, pages and insp
     for (const [name, canary = ""] of Object.entries(canaries)) {
       expect(canary.length, name).toBeGreaterThan(8);
       const digest = createHash("sha256").update(canary).digest();
-      const digests = (["hex", "base64", "base64url"] as const).map((encoding) => digest.toString(encoding));
+      const digests = (["hex", "base64", "base64url"] as const).map((encoding) =>
+        digest.toString(encoding),
+      );
       for (const form of [canary, encodeURIComponent(canary), ...digests])
         expect(everything.includes(form), name).toBe(false);
     }
@@ -220,7 +246,9 @@ describe("canaries and their hashes are absent from log, journal, pages and insp
     const assertion = plugin.assertion();
     await plugin.exchange(launched, { form: { client_assertion: assertion } });
     await plugin.exchange(launched);
-    await plugin.exchange(launched, { form: { client_id: code, client_assertion_type: codeVerifier } });
+    await plugin.exchange(launched, {
+      form: { client_id: code, client_assertion_type: codeVerifier },
+    });
     const page = { password, cookie, formToken };
     const canaries = { opaqueCode, code, codeVerifier, state, accessToken, assertion, ...page };
     expect(await everyPage(plugin.emulator)).toContain("Code exchange");
@@ -231,7 +259,10 @@ describe("canaries and their hashes are absent from log, journal, pages and insp
       await plugin.exchange({ ...plugin.launchedCode(), code: secret });
       await plugin.exchange({ ...plugin.launchedCode(), codeVerifier: secret });
       const launch = plugin.emulator.launch(identity);
-      for (const wrong of [{ codeChallenge: `${secret}x` }, { ...newPkce(), opaqueCode: `${secret}x` }])
+      for (const wrong of [
+        { codeChallenge: `${secret}x` },
+        { ...newPkce(), opaqueCode: `${secret}x` },
+      ])
         expect(() => launch.authorize(wrong)).toThrow(/refuses the launch/);
     }
     expect(plugin.emulator.customerLog.entries().length).toBeGreaterThan(12);
@@ -254,22 +285,48 @@ describe("canaries and their hashes are absent from log, journal, pages and insp
     const cookie = [...browser.cookies.values()].at(-1);
     await browser.submit({ decision: "allow" });
     const code = new URL(browser.location).searchParams.get("code") ?? "";
-    await browser.open(browser.location.replace("https://portal.example", "http://emulator.localhost"));
+    await browser.open(
+      browser.location.replace("https://portal.example", "http://emulator.localhost"),
+    );
     const first = await portal.tokens(await portal.exchange({ ...pkce, code }));
     const second = await portal.tokens(await portal.refresh(first.refresh_token));
     await portal.exchange({ ...pkce, code }, { client_secret: `${PORTAL_SECRET}x` });
     await portal.exchange({ ...pkce, code }, { client_id: PORTAL_SECRET });
     await portal.exchange({ ...pkce, code });
-    await portal.exchange({ ...pkce, code }, { redirect_uri: PORTAL_SECRET, client_id: pkce.codeVerifier });
+    await portal.exchange(
+      { ...pkce, code },
+      { redirect_uri: PORTAL_SECRET, client_id: pkce.codeVerifier },
+    );
     await portal.refresh(first.refresh_token);
     await portal.refresh(second.refresh_token, { client_id: second.refresh_token });
-    await portal.refresh(second.refresh_token, { client_id: PORTAL_SECRET, scope: second.access_token });
-    const tokens = { ...second, oldRefreshToken: first.refresh_token, oldAccessToken: first.access_token };
-    const canaries = { password, PORTAL_SECRET, state, code, ...tokens, formToken, request, cookie };
+    await portal.refresh(second.refresh_token, {
+      client_id: PORTAL_SECRET,
+      scope: second.access_token,
+    });
+    const tokens = {
+      ...second,
+      oldRefreshToken: first.refresh_token,
+      oldAccessToken: first.access_token,
+    };
+    const canaries = {
+      password,
+      PORTAL_SECRET,
+      state,
+      code,
+      ...tokens,
+      formToken,
+      request,
+      cookie,
+    };
     expect((await everyPage(portal.emulator)).match(/Refresh</g)?.length).toBeGreaterThan(4);
     await expectAbsent(portal.emulator, { ...canaries, ...pkce });
     // A request that is refused immediately begins a flow too.
-    const wrong = { client_id: PORTAL_SECRET, redirect_uri: password, scope: state, response_type: code };
+    const wrong = {
+      client_id: PORTAL_SECRET,
+      redirect_uri: password,
+      scope: state,
+      response_type: code,
+    };
     await portal.emulator.fetch(portal.authorizationUrl(wrong));
     expect(await everyPage(portal.emulator)).toContain("authorization.client");
     await expectAbsent(portal.emulator, canaries);

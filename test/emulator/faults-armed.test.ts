@@ -15,7 +15,8 @@ describe("a fault with a probability", () => {
   const fault = { name: "status", status: 503, count: "always", probability: 0.3 } as const;
   async function pattern(emulator: Emulator, length = 60): Promise<string> {
     let text = "";
-    for (let i = 0; i < length; i++) text += (await requestToken(emulator)).status === 503 ? "x" : ".";
+    for (let i = 0; i < length; i++)
+      text += (await requestToken(emulator)).status === 503 ? "x" : ".";
     return text;
   }
   const armed = (seed?: number, randomSeed?: number) => {
@@ -99,14 +100,23 @@ describe("an invalid fault", () => {
   const drip = { at: "before-token", delayMs: 1, bytesPerSecond: 1 };
   const slow = (more: object) => ({ name: "slow", ...more });
   const early = { ...match({ operation: "listDevices" }), at: "before-token" };
-  const resource = { name: "fields", fields: {}, at: "resource", match: { operation: "requestToken" } };
+  const resource = {
+    name: "fields",
+    fields: {},
+    at: "resource",
+    match: { operation: "requestToken" },
+  };
 
   const rows: { name: string; fault: unknown; field: string }[] = [
     { name: "undefined", fault: undefined, field: "expected object" },
     { name: "no name", fault: {}, field: "name" },
     { name: "an unknown member", fault: { name: "reset", colour: "red" }, field: "colour" },
     { name: "a moment that does not fit a route", fault: early, field: "it must be resource" },
-    { name: "a moment that does not fit a token request", fault: resource, field: "it must be after-commit" },
+    {
+      name: "a moment that does not fit a token request",
+      fault: resource,
+      field: "it must be after-commit",
+    },
     { name: "a count of 0", fault: { name: "reset", count: 0 }, field: "count" },
     { name: "an unknown match", fault: match({ tenant: "acme" }), field: "match" },
     {
@@ -116,13 +126,21 @@ describe("an invalid fault", () => {
     },
     { name: "a path without a slash", fault: match({ path: "v1" }), field: "match.path" },
     { name: "a probability of 0", fault: { name: "reset", probability: 0 }, field: "probability" },
-    { name: "a probability above 1", fault: { name: "reset", probability: 1.1 }, field: "probability" },
+    {
+      name: "a probability above 1",
+      fault: { name: "reset", probability: 1.1 },
+      field: "probability",
+    },
     { name: "a seed without a probability", fault: { name: "reset", seed: 1 }, field: "seed" },
     { name: "a status below 200", fault: status({ status: 101 }), field: "status" },
     { name: "a 204 with a body", fault: status({ status: 204, body: {} }), field: "body" },
     { name: "a body that is a function", fault: status({ body: () => 1 }), field: "body" },
     { name: "a circular body", fault: status({ body: cyclic }), field: "body" },
-    { name: "a header name with a space", fault: status({ headers: { "a b": "" } }), field: "headers" },
+    {
+      name: "a header name with a space",
+      fault: status({ headers: { "a b": "" } }),
+      field: "headers",
+    },
     { name: "a broken header", fault: status({ headers: { a: "b\r\nc: d" } }), field: "headers.a" },
     {
       name: "a wrong length",
@@ -133,9 +151,17 @@ describe("an invalid fault", () => {
     { name: "a negative number of bytes", fault: { name: "truncated", bytes: -1 }, field: "bytes" },
     { name: "a speed of 0", fault: slow({ bytesPerSecond: 0 }), field: "bytesPerSecond" },
     { name: "a delay too long for a timer", fault: slow({ delayMs: 2 ** 31 }), field: "delayMs" },
-    { name: "slow before the token without a delay", fault: slow({ at: "before-token" }), field: "delayMs" },
+    {
+      name: "slow before the token without a delay",
+      fault: slow({ at: "before-token" }),
+      field: "delayMs",
+    },
     { name: "a drip before the token", fault: slow(drip), field: "bytesPerSecond" },
-    { name: "a skew beyond Date's range", fault: { name: "skewed-date", byMs: 1e15 }, field: "byMs" },
+    {
+      name: "a skew beyond Date's range",
+      fault: { name: "skewed-date", byMs: 1e15 },
+      field: "byMs",
+    },
   ];
   const code = "option_invalid";
   test.each(rows)("is refused: $name", ({ fault, field }) => {

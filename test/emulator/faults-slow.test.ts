@@ -15,7 +15,10 @@ const passingCallers: {
 }[] = [
   { name: "a URL", send: (fetch, url, init) => fetch(url, init) },
   { name: "a request", send: (fetch, url, init) => fetch(new Request(url, init)) },
-  { name: "a request and more", send: (fetch, url, init) => fetch(new Request(url, init), { headers }) },
+  {
+    name: "a request and more",
+    send: (fetch, url, init) => fetch(new Request(url, init), { headers }),
+  },
 ];
 
 const TOKEN = "/api/v1/acme/external-plugin/oauth/token";
@@ -23,21 +26,25 @@ const HOUR_MS = 3_600_000;
 /** The time for one byte at a hundredth of a byte per second. */
 const DROP_MS = 100_000;
 
-test.each(ways)("$name: the head of a slow answer comes at once, the body in drops", async ({ open }) => {
-  const plugin = new PluginClient();
-  const send = await open(plugin.emulator);
-  plugin.emulator.faults.add({ name: "slow", bytesPerSecond: 1000 });
-  const response = await send(TOKEN, { method: "POST", body: plugin.form() });
-  const sizes: number[] = [];
-  // Bytes a second are of the machine's time, as a socket is.
-  const startedAt = performance.now();
-  for await (const bytes of response.body as unknown as AsyncIterable<Uint8Array>) sizes.push(bytes.length);
-  const size = sizes.reduce((sum, one) => sum + one, 0);
-  expect(size).toBe(Number(response.headers.get("content-length")));
-  expect(Math.max(...sizes)).toBeLessThanOrEqual(100);
-  // A timer may be a millisecond early.
-  expect(performance.now() - startedAt).toBeGreaterThan(size - 10);
-});
+test.each(ways)(
+  "$name: the head of a slow answer comes at once, the body in drops",
+  async ({ open }) => {
+    const plugin = new PluginClient();
+    const send = await open(plugin.emulator);
+    plugin.emulator.faults.add({ name: "slow", bytesPerSecond: 1000 });
+    const response = await send(TOKEN, { method: "POST", body: plugin.form() });
+    const sizes: number[] = [];
+    // Bytes a second are of the machine's time, as a socket is.
+    const startedAt = performance.now();
+    for await (const bytes of response.body as unknown as AsyncIterable<Uint8Array>)
+      sizes.push(bytes.length);
+    const size = sizes.reduce((sum, one) => sum + one, 0);
+    expect(size).toBe(Number(response.headers.get("content-length")));
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(100);
+    // A timer may be a millisecond early.
+    expect(performance.now() - startedAt).toBeGreaterThan(size - 10);
+  },
+);
 
 const slow: { name: string; fault: Fault }[] = [
   { name: "a drip", fault: { name: "slow", bytesPerSecond: 0.01 } },
@@ -53,24 +60,29 @@ function requested() {
 describe.each(slow)("$name", ({ fault }) => {
   const read = async (sent: Promise<Response>) => (await sent).text();
 
-  test.each(ways)("ends with the caller's abort and leaves no timer behind, $name", async ({ open }) => {
-    const plugin = new PluginClient();
-    const send = await open(plugin.emulator);
-    const timers = watchedTimers(HOUR_MS, DROP_MS);
-    const handle = plugin.emulator.faults.add(fault);
-    const controller = new AbortController();
-    const form = plugin.form();
-    const sent = read(send(TOKEN, { method: "POST", body: form, signal: controller.signal }));
-    const rejection = rejectionOf(sent);
-    await expect.poll(() => handle.fired).toBe(1);
-    await expect.poll(timers).toBe(1);
-    const reason = new Error("enough");
-    controller.abort(reason);
-    expect(await rejection).toBe(reason);
-    await expect.poll(timers).toBe(0);
-    const [entry] = await plugin.emulator.journal.waitFor({ fault: "slow" });
-    expect(entry?.status).toBe(fault.name === "slow" && fault.bytesPerSecond !== undefined ? 200 : 0);
-  });
+  test.each(ways)(
+    "ends with the caller's abort and leaves no timer behind, $name",
+    async ({ open }) => {
+      const plugin = new PluginClient();
+      const send = await open(plugin.emulator);
+      const timers = watchedTimers(HOUR_MS, DROP_MS);
+      const handle = plugin.emulator.faults.add(fault);
+      const controller = new AbortController();
+      const form = plugin.form();
+      const sent = read(send(TOKEN, { method: "POST", body: form, signal: controller.signal }));
+      const rejection = rejectionOf(sent);
+      await expect.poll(() => handle.fired).toBe(1);
+      await expect.poll(timers).toBe(1);
+      const reason = new Error("enough");
+      controller.abort(reason);
+      expect(await rejection).toBe(reason);
+      await expect.poll(timers).toBe(0);
+      const [entry] = await plugin.emulator.journal.waitFor({ fault: "slow" });
+      expect(entry?.status).toBe(
+        fault.name === "slow" && fault.bytesPerSecond !== undefined ? 200 : 0,
+      );
+    },
+  );
 
   test.each(passingCallers)(
     "ends with the abort of an in-process caller that passed $name and kept no reference to it",
@@ -79,7 +91,9 @@ describe.each(slow)("$name", ({ fault }) => {
       const handle = emulator.faults.add(fault);
       const controller = new AbortController();
       const init = { method: "POST", body: form, signal: controller.signal };
-      const rejection = rejectionOf(read(send(emulator.fetch, `${emulator.publicUrl}${TOKEN}`, init)));
+      const rejection = rejectionOf(
+        read(send(emulator.fetch, `${emulator.publicUrl}${TOKEN}`, init)),
+      );
       await expect.poll(() => handle.fired).toBe(1);
       // After this turn of the event loop, only references that are in use keep the request alive.
       await new Promise(setImmediate);
@@ -110,7 +124,9 @@ describe.each(slow)("$name", ({ fault }) => {
     const timers = watchedTimers(HOUR_MS, DROP_MS);
     const handle = plugin.emulator.faults.add({ ...fault, count: 3 });
     const forms = [plugin.form(), plugin.form(), plugin.form()];
-    const rejections = forms.map((body) => rejectionOf(read(fetch(url + TOKEN, { method: "POST", body }))));
+    const rejections = forms.map((body) =>
+      rejectionOf(read(fetch(url + TOKEN, { method: "POST", body }))),
+    );
     await expect.poll(() => handle.fired).toBe(3);
     await expect.poll(timers).toBe(3);
     const force = vi.spyOn(Server.prototype, "closeAllConnections");

@@ -23,23 +23,28 @@ import { newPkce } from "./signing-key.js";
 import { ways } from "./two-ways.js";
 
 const TOKEN = "/api/v1/acme/external-plugin/oauth/token";
-const statusesOf = async (sent: Promise<Response>[]) => (await Promise.all(sent)).map(({ status }) => status);
-const times = <Value>(count: number, make: () => Value): Value[] => Array.from({ length: count }, make);
+const statusesOf = async (sent: Promise<Response>[]) =>
+  (await Promise.all(sent)).map(({ status }) => status);
+const times = <Value>(count: number, make: () => Value): Value[] =>
+  Array.from({ length: count }, make);
 describe.each(ways)("$name", ({ open }) => {
   test.each([
     { count: undefined, struck: 1 },
     { count: 7, struck: 7 },
     { count: "always" as const, struck: 40 },
-  ])("a fault with count $count applies to exactly $struck of 40 concurrent token requests", async (row) => {
-    const plugin = new PluginClient();
-    const send = await open(plugin.emulator);
-    const handle = plugin.emulator.faults.add({ name: "status", status: 503, count: row.count });
-    const forms = times(40, () => plugin.form());
-    const statuses = await statusesOf(forms.map((body) => send(TOKEN, { method: "POST", body })));
-    expect(statuses.filter((status) => status === 503)).toHaveLength(row.struck);
-    expect(handle.fired).toBe(row.struck);
-    expect(plugin.emulator.journal.count({ fault: "status" })).toBe(row.struck);
-  });
+  ])(
+    "a fault with count $count applies to exactly $struck of 40 concurrent token requests",
+    async (row) => {
+      const plugin = new PluginClient();
+      const send = await open(plugin.emulator);
+      const handle = plugin.emulator.faults.add({ name: "status", status: 503, count: row.count });
+      const forms = times(40, () => plugin.form());
+      const statuses = await statusesOf(forms.map((body) => send(TOKEN, { method: "POST", body })));
+      expect(statuses.filter((status) => status === 503)).toHaveLength(row.struck);
+      expect(handle.fired).toBe(row.struck);
+      expect(plugin.emulator.journal.count({ fault: "status" })).toBe(row.struck);
+    },
+  );
 });
 
 describe("a fault with a match", () => {
@@ -65,16 +70,28 @@ describe("a fault with a match", () => {
 
   const second: FaultMatch = { operation: "requestToken", variant: "A", clientId: "second" };
   const rows: { name: string; match: FaultMatch; struck: string[] }[] = [
-    { name: "no member", match: {}, struck: ["reporter", "second", "globex", "worker", "stranger"] },
+    {
+      name: "no member",
+      match: {},
+      struck: ["reporter", "second", "globex", "worker", "stranger"],
+    },
     { name: "tenant", match: { tenantId: "acme" }, struck: ["reporter", "second", "worker"] },
     { name: "client_id", match: { clientId: "reporter" }, struck: ["reporter", "globex"] },
-    { name: "client_id and tenant", match: { clientId: "reporter", tenantId: "globex" }, struck: ["globex"] },
+    {
+      name: "client_id and tenant",
+      match: { clientId: "reporter", tenantId: "globex" },
+      struck: ["globex"],
+    },
     { name: "an unregistered client_id", match: { clientId: "stranger" }, struck: ["stranger"] },
     { name: "variant", match: { variant: "B" }, struck: ["worker", "stranger"] },
     { name: "grant", match: { grant: "refresh_token" }, struck: ["stranger"] },
     { name: "operation, variant and client_id", match: second, struck: ["second"] },
     { name: "method", match: { method: "GET" }, struck: [] },
-    { name: "path and method", match: { path: TOKEN, method: "POST" }, struck: ["reporter", "second"] },
+    {
+      name: "path and method",
+      match: { path: TOKEN, method: "POST" },
+      struck: ["reporter", "second"],
+    },
   ];
   test.each(rows)("selects requests by $name", async ({ match, struck }) => {
     for (const at of ["before-token", "after-commit"] as const) {
@@ -121,12 +138,23 @@ describe("a fault with a match", () => {
   test("for a client_id does not apply if the body has no readable client_id", async () => {
     const { emulator } = crowd();
     emulator.faults.add({ name: "reset", match: { clientId: "another" }, count: "always" });
-    const bodies = ["x".repeat(200_000), "%%%", Uint8Array.of(0xff), "", "[]", "null", '{"client_id":1}'];
+    const bodies = [
+      "x".repeat(200_000),
+      "%%%",
+      Uint8Array.of(0xff),
+      "",
+      "[]",
+      "null",
+      '{"client_id":1}',
+    ];
     for (const body of bodies)
       for (const path of [TOKEN, "/v1/auth/token"]) {
         const type = path === TOKEN ? "application/x-www-form-urlencoded" : "application/json";
         const init = { method: "POST", headers: { "content-type": type }, body };
-        const [armed, plain] = [await emulator.fetch(path, init), await crowd().emulator.fetch(path, init)];
+        const [armed, plain] = [
+          await emulator.fetch(path, init),
+          await crowd().emulator.fetch(path, init),
+        ];
         expect([armed.status, await armed.text()]).toEqual([plain.status, await plain.text()]);
       }
   });
@@ -144,7 +172,12 @@ describe("a request that several faults match", () => {
     const statuses: number[] = [];
     for (let i = 0; i < 4; i++) statuses.push((await plugin.requestToken()).status);
     expect(statuses).toEqual([502, 503, 504, 200]);
-    expect(journal.entries().map(({ fault }) => fault)).toEqual(["status", "status", "status", undefined]);
+    expect(journal.entries().map(({ fault }) => fault)).toEqual([
+      "status",
+      "status",
+      "status",
+      undefined,
+    ]);
     expect(faults.list()).toMatchObject([{ id: "fault-1", fired: 0, left: 1 }]);
   });
 
@@ -240,22 +273,30 @@ describe("a fault", () => {
   test.each([
     { fault: "lost-answer", executed: 1 },
     { fault: "reset", executed: 0 },
-  ] as const)("of the kind $fault lets a route run $executed times", async ({ fault, executed }) => {
-    let runs = 0;
-    const respond = () => ++runs;
-    const path = "/api/v1/{tenantId}/runs";
-    const route = { operationId: "run", method: "POST", path, scope } as const;
-    const plugin = new PluginClient({ routes: [{ ...route, respond }] });
-    const token = await plugin.accessToken();
-    plugin.emulator.faults.add({ name: fault, at: "resource" });
-    const sent = plugin.call(token, "/api/v1/acme/runs", { method: "POST" });
-    await expect(sent).rejects.toThrow("fetch failed");
-    expect(runs).toBe(executed);
-    expect(plugin.emulator.journal.last()).toMatchObject({ operation: "run", status: 0, fault });
-  });
+  ] as const)(
+    "of the kind $fault lets a route run $executed times",
+    async ({ fault, executed }) => {
+      let runs = 0;
+      const respond = () => ++runs;
+      const path = "/api/v1/{tenantId}/runs";
+      const route = { operationId: "run", method: "POST", path, scope } as const;
+      const plugin = new PluginClient({ routes: [{ ...route, respond }] });
+      const token = await plugin.accessToken();
+      plugin.emulator.faults.add({ name: fault, at: "resource" });
+      const sent = plugin.call(token, "/api/v1/acme/runs", { method: "POST" });
+      await expect(sent).rejects.toThrow("fetch failed");
+      expect(runs).toBe(executed);
+      expect(plugin.emulator.journal.last()).toMatchObject({ operation: "run", status: 0, fault });
+    },
+  );
 
   test("on a route also alters an answer without a body", async () => {
-    const route = { operationId: "empty", method: "GET", path: "/api/v1/{tenantId}/empty", scope } as const;
+    const route = {
+      operationId: "empty",
+      method: "GET",
+      path: "/api/v1/{tenantId}/empty",
+      scope,
+    } as const;
     const plugin = new PluginClient({ routes: [{ ...route, respond: () => undefined }] });
     const token = await plugin.accessToken();
     const { faults } = plugin.emulator;
@@ -271,12 +312,19 @@ describe("a fault", () => {
   });
 
   test("of the kind malformed-json on a route makes every value invalid JSON", async () => {
-    const route = { operationId: "one", method: "GET", path: "/api/v1/{tenantId}/one", scope } as const;
+    const route = {
+      operationId: "one",
+      method: "GET",
+      path: "/api/v1/{tenantId}/one",
+      scope,
+    } as const;
     for (const value of [12, true, "text", null, [], {}]) {
       const plugin = new PluginClient({ routes: [{ ...route, respond: () => value }] });
       const token = await plugin.accessToken();
       plugin.emulator.faults.add({ name: "malformed-json", at: "resource" });
-      await expect((await plugin.call(token, "/api/v1/acme/one")).json()).rejects.toThrow(SyntaxError);
+      await expect((await plugin.call(token, "/api/v1/acme/one")).json()).rejects.toThrow(
+        SyntaxError,
+      );
     }
   });
 
@@ -287,7 +335,10 @@ describe("a fault", () => {
     const plugin = new LaunchedPlugin();
     const { faults } = plugin.emulator;
     const token = await plugin.launchedToken();
-    const handles = [faults.add({ name: "status", status: 503 }), faults.add({ name: "lost-answer" })];
+    const handles = [
+      faults.add({ name: "status", status: 503 }),
+      faults.add({ name: "lost-answer" }),
+    ];
     expect((await plugin.call(token)).status).toBe(200);
     for (const [path, status] of [
       ["/host/acme", 200],
@@ -304,7 +355,11 @@ describe("a fault", () => {
 
   test("without a moment takes it from the API operation that it matches", async () => {
     const plugin = new PluginClient();
-    plugin.emulator.faults.add({ name: "status", status: 503, match: { operation: "listDevices" } });
+    plugin.emulator.faults.add({
+      name: "status",
+      status: 503,
+      match: { operation: "listDevices" },
+    });
     const token = await plugin.accessToken();
     expect((await plugin.call(token)).status).toBe(503);
     expect((await plugin.call(token)).status).toBe(200);
@@ -339,7 +394,11 @@ describe("duplicate-auth-code", () => {
   test("is not used up by a launch that is refused", () => {
     const plugin = new LaunchedPlugin();
     const handle = plugin.emulator.faults.add({ name });
-    const launch = plugin.emulator.launch({ tenantId: "acme", clientId: "reporter", userId: "ada" });
+    const launch = plugin.emulator.launch({
+      tenantId: "acme",
+      clientId: "reporter",
+      userId: "ada",
+    });
     expect(() => launch.authorize({ codeChallenge: "none" })).toThrow();
     expect(handle.fired).toBe(0);
     expect(launch.authorize(newPkce()).posts).toBe(2);
@@ -349,7 +408,8 @@ describe("duplicate-auth-code", () => {
     const plugin = new LaunchedPlugin();
     const browser = await new FormBrowser(plugin.emulator).open("/host/acme");
     await (await browser.submit({ userId: "ada", password: "" })).follow();
-    const ask = async (path: string, body: object) => (await browser.ask(`/host/acme/${path}`, body)).json();
+    const ask = async (path: string, body: object) =>
+      (await browser.ask(`/host/acme/${path}`, body)).json();
     plugin.emulator.faults.add({ name });
     const { url } = await ask("launches", { clientId: "reporter" });
     const opaque_code = new URL(url).searchParams.get("opaque_code");
@@ -385,7 +445,9 @@ describe("duplicate-auth-code", () => {
       await expect.poll(() => messages).toHaveLength(2);
       expect(messages[0]).toEqual(messages[1]);
       expect(messages[0]).not.toHaveProperty("posts");
-      expect(emulator.journal.tokenRequests()).toMatchObject([{ status: 200, grant: "authorization_code" }]);
+      expect(emulator.journal.tokenRequests()).toMatchObject([
+        { status: 200, grant: "authorization_code" },
+      ]);
     });
   });
 });

@@ -18,7 +18,10 @@ interface Row {
 }
 
 const reset = { fetchFailed: "TypeError ECONNRESET" };
-const lengthOf = (text: string) => ({ text, length: expect.toBeOneOf([null, String(text.length)]) });
+const lengthOf = (text: string) => ({
+  text,
+  length: expect.toBeOneOf([null, String(text.length)]),
+});
 const empty = (status: number) => ({ status, type: null, length: "0", text: "" });
 /** The connection breaks after this part of the body. */
 const cut =
@@ -28,7 +31,11 @@ const cut =
     const bodyFailed = "TypeError UND_ERR_SOCKET";
     return { ...real, length: String(text.length), text: part(text), bodyFailed };
   };
-const limited = (name: string, retryAfter: string | number | undefined, value: string | null): Row => ({
+const limited = (
+  name: string,
+  retryAfter: string | number | undefined,
+  value: string | null,
+): Row => ({
   name: `429 with Retry-After ${name}`,
   fault: { name: "rate-limited", ...(retryAfter !== undefined && { retryAfter }) } as Fault,
   seen: () => empty(429),
@@ -37,10 +44,19 @@ const limited = (name: string, retryAfter: string | number | undefined, value: s
 const html = { "content-type": "text/html" };
 const location = "https://evil.example/";
 const rows: Row[] = [
-  { name: "a status without a body", fault: { name: "status", status: 503 }, seen: () => empty(503) },
+  {
+    name: "a status without a body",
+    fault: { name: "status", status: 503 },
+    seen: () => empty(503),
+  },
   {
     name: "a status with JSON and a header",
-    fault: { name: "status", status: 500, body: { error: "down" }, headers: { "retry-after": "9" } },
+    fault: {
+      name: "status",
+      status: 500,
+      body: { error: "down" },
+      headers: { "retry-after": "9" },
+    },
     seen: () => ({ status: 500, type: "application/json", ...lengthOf('{"error":"down"}') }),
     header: ["retry-after", "9"],
   },
@@ -66,7 +82,12 @@ const rows: Row[] = [
   limited("absent", "absent", null),
   limited("that is garbage", "soon, maybe", "soon, maybe"),
   { name: "a reset", fault: { name: "reset" }, seen: () => reset, journal: { status: 0 } },
-  { name: "a lost answer", fault: { name: "lost-answer" }, seen: () => reset, journal: { status: 0 } },
+  {
+    name: "a lost answer",
+    fault: { name: "lost-answer" },
+    seen: () => reset,
+    journal: { status: 0 },
+  },
   {
     name: "an answer cut in half",
     fault: { name: "truncated" },
@@ -77,7 +98,11 @@ const rows: Row[] = [
     fault: { name: "truncated", bytes: 3 },
     seen: cut((text) => text.slice(0, 3)),
   },
-  { name: "an answer cut after its head", fault: { name: "truncated", bytes: 0 }, seen: cut(() => "") },
+  {
+    name: "an answer cut after its head",
+    fault: { name: "truncated", bytes: 0 },
+    seen: cut(() => ""),
+  },
   {
     name: "an answer cut after more bytes than it has, which lacks the last one",
     fault: { name: "truncated", bytes: 1e6 },
@@ -92,7 +117,10 @@ const rows: Row[] = [
   {
     name: "malformed JSON",
     fault: { name: "malformed-json" },
-    seen: (real) => ({ ...real, ...lengthOf(real.text?.slice(0, Math.ceil(real.text.length / 2)) ?? "") }),
+    seen: (real) => ({
+      ...real,
+      ...lengthOf(real.text?.slice(0, Math.ceil(real.text.length / 2)) ?? ""),
+    }),
   },
   {
     name: "another content type",
@@ -109,7 +137,9 @@ const rows: Row[] = [
 
 describe.each(ways)("$name", ({ open }) => {
   /** The request that every row sends. All deployments issue the same tokens. */
-  async function deployed(at: Fault["at"]): Promise<{ plugin: PluginClient; ask: () => Promise<Response> }> {
+  async function deployed(
+    at: Fault["at"],
+  ): Promise<{ plugin: PluginClient; ask: () => Promise<Response> }> {
     const plugin = new PluginClient({ randomSeed: 1 });
     const send = await open(plugin.emulator);
     const askToken = () => send(TOKEN, { method: "POST", body: plugin.form() });

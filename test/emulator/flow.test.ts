@@ -17,7 +17,9 @@ async function steps(emulator: Emulator): Promise<string[]> {
     const fields = [...part.matchAll(/<dt>(.*?)<\/dt><dd>(.*?)<\/dd>/g)].map(
       ([, field, value]) => `${field}=${value}`,
     );
-    return [`${name}: ${parties}`, rule, fields.join(" ")].filter((text) => text !== "").join(" | ");
+    return [`${name}: ${parties}`, rule, fields.join(" ")]
+      .filter((text) => text !== "")
+      .join(" | ");
   });
 }
 
@@ -28,7 +30,8 @@ function arrows(html: string): string[] {
     /<g class="arrow(.*?)"><text.*?>(.*?)<\/text>\s*<path d="M(\d+) [\d.]+H(\d+)m/g,
   );
   return [...found].map(
-    ([, bad, name, from, to]) => `${name}: lane ${lane(from)} to ${lane(to)}${bad ? ", refused" : ""}`,
+    ([, bad, name, from, to]) =>
+      `${name}: lane ${lane(from)} to ${lane(to)}${bad ? ", refused" : ""}`,
   );
 }
 
@@ -82,9 +85,15 @@ describe("a launch", () => {
     await host.submit({ userId: "ada" });
     await host.follow();
     const ask = (path: string, body: object) => host.ask(`/host/acme/${path}`, body);
-    const { url } = (await (await ask("launches", { clientId: "reporter" })).json()) as { url: string };
+    const { url } = (await (await ask("launches", { clientId: "reporter" })).json()) as {
+      url: string;
+    };
     const opaqueCode = new URL(url).searchParams.get("opaque_code");
-    await ask("authorizations", { clientId: "reporter", opaque_code: opaqueCode, challenge: "short" });
+    await ask("authorizations", {
+      clientId: "reporter",
+      opaque_code: opaqueCode,
+      challenge: "short",
+    });
     expect(await steps(plugin.emulator)).toEqual([
       ...LAUNCHED.slice(0, 2),
       "plugin:pkce-init: Browser to Host application | challenge=5 characters opaque_code=43 characters",
@@ -149,28 +158,37 @@ describe("a login", () => {
   const denials = [
     { name: "cancelled at the login page", fields: [{ userId: "", decision: "deny" }], login: [] },
   ];
-  test.each(denials)("that is $name ends with the error for the client", async ({ fields, login }) => {
-    const portal = new Portal();
-    const browser = await new FormBrowser(portal.emulator).open(portal.authorizationUrl());
-    for (const [index, form] of fields.entries()) {
-      if (index > 0) await browser.follow();
-      await browser.submit(form);
-    }
-    expect(await steps(portal.emulator)).toEqual([
-      asked,
-      ...login,
-      "Consent: Browser to Authorization server | decision=deny",
-      expect.stringMatching(
-        /^Callback: Authorization server to Client \| login\.consent \| state=7 characters error=access_denied error_description=.+/,
-      ),
-    ]);
-  });
+  test.each(denials)(
+    "that is $name ends with the error for the client",
+    async ({ fields, login }) => {
+      const portal = new Portal();
+      const browser = await new FormBrowser(portal.emulator).open(portal.authorizationUrl());
+      for (const [index, form] of fields.entries()) {
+        if (index > 0) await browser.follow();
+        await browser.submit(form);
+      }
+      expect(await steps(portal.emulator)).toEqual([
+        asked,
+        ...login,
+        "Consent: Browser to Authorization server | decision=deny",
+        expect.stringMatching(
+          /^Callback: Authorization server to Client \| login\.consent \| state=7 characters error=access_denied error_description=.+/,
+        ),
+      ]);
+    },
+  );
 
   test("in-process is recorded like one by the pages", async () => {
     const portal = new Portal();
     await portal.tokens(await portal.exchange(portal.loginCode({ scope: "devices:read" })));
     const recorded = await steps(portal.emulator);
-    const names = ["Authorization request", "Consent", "Callback", "Code exchange", "Token response, 200"];
+    const names = [
+      "Authorization request",
+      "Consent",
+      "Callback",
+      "Code exchange",
+      "Token response, 200",
+    ];
     expect(recorded.map((step) => step.split(":")[0])).toEqual(names);
     expect(recorded[0]).toContain("scope=devices:read");
   });

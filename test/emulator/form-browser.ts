@@ -23,7 +23,8 @@ export class FormBrowser {
 
   /** Posts JSON as the host application's script does. */
   ask(url: string, body: object, headers: Record<string, string> = {}): Promise<Response> {
-    const token = /(?:data-form-token="|name="form_token" value=")([^"]+)/.exec(this.html)?.[1] ?? "";
+    const token =
+      /(?:data-form-token="|name="form_token" value=")([^"]+)/.exec(this.html)?.[1] ?? "";
     const sent = { "content-type": "application/json", "x-form-token": token, ...headers };
     return this.request(url, { method: "POST", headers: sent, body: JSON.stringify(body) });
   }
@@ -81,7 +82,11 @@ export class AdminBrowser extends FormBrowser {
       if (value !== undefined) body.append(name, value);
     }
     const action = attribute(this.form(id), "action");
-    await this.open(action, { method: "POST", body, headers: { origin: "http://emulator.localhost" } });
+    await this.open(action, {
+      method: "POST",
+      body,
+      headers: { origin: "http://emulator.localhost" },
+    });
     return this.location === "" ? this : this.follow();
   }
 
@@ -161,6 +166,8 @@ export const PAGES: readonly string[] = [
 const PARTS = ["clock", "log", "journal", "flow", "faults"].map((part) => `/live/${part}`);
 
 export async function everyPage(emulator: Pick<Emulator, "fetch">): Promise<string> {
-  const pages = [...PAGES, ...PARTS].map((path) => new AdminBrowser(emulator).open(`/_emulator${path}`));
+  const pages = [...PAGES, ...PARTS].map((path) =>
+    new AdminBrowser(emulator).open(`/_emulator${path}`),
+  );
   return (await Promise.all(pages)).map(({ html }) => html).join("\n");
 }

@@ -16,9 +16,16 @@ test("two emulators with the same random seed issue the same token, and share no
   const calls = async () => [(await one.call(token)).status, (await other.call(token)).status];
   one.emulator.rules.enforce("assertion.replay", false);
   expect([(await one.post(form)).status, (await other.post(form)).status]).toEqual([200, 400]);
-  expect([(await one.requestToken()).status, (await one.requestToken()).status]).toEqual([200, 429]);
-  expect([one, other].map(({ emulator }) => emulator.journal.tokenRequests().length)).toEqual([4, 2]);
-  expect([one.lastRule(), other.lastRule()]).toEqual(["token-request.rate-limit", "assertion.replay"]);
+  expect([(await one.requestToken()).status, (await one.requestToken()).status]).toEqual([
+    200, 429,
+  ]);
+  expect([one, other].map(({ emulator }) => emulator.journal.tokenRequests().length)).toEqual([
+    4, 2,
+  ]);
+  expect([one.lastRule(), other.lastRule()]).toEqual([
+    "token-request.rate-limit",
+    "assertion.replay",
+  ]);
   one.emulator.faults.add({ name: "status", status: 503, at: "resource" });
   expect(await calls()).toEqual([503, 200]);
   one.emulator.updatePlugin({ ...reporter, scopes: [] });
@@ -51,7 +58,16 @@ test("the journal has every request in order, with a redacted path", async () =>
   const rule = "plugin.registered";
   expect(plugin.emulator.journal.entries()).toEqual([
     { id: 1, at: at - 1000, method: "POST", path, status: 200, ...operation, ...reporter },
-    { id: 2, at, method: "POST", path: globex, status: 400, ...operation, tenantId: "globex", rule },
+    {
+      id: 2,
+      at,
+      method: "POST",
+      path: globex,
+      status: 400,
+      ...operation,
+      tenantId: "globex",
+      rule,
+    },
     { id: 3, at, method: "GET", path: devices, status: 200, ...call, ...reporter },
     { id: 4, at, method: "GET", path: "/nowhere", status: 404 },
     { id: 5, at, method: "GET", path, status: 405, rule: "token-request.method" },
@@ -106,14 +122,26 @@ describe("fetch", () => {
   test("rejects with the signal's reason before a request, during it, and if no answer comes", async () => {
     const path = "/api/v1/{tenantId}/never";
     const respond = () => new Promise(() => {});
-    const route = { operationId: "never", method: "GET", path, scope: "devices:read", respond } as const;
+    const route = {
+      operationId: "never",
+      method: "GET",
+      path,
+      scope: "devices:read",
+      respond,
+    } as const;
     const plugin = new PluginClient({ routes: [route] });
     const token = await plugin.accessToken();
     const reason = new Error("enough");
-    await expect(plugin.emulator.fetch("/", { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    await expect(plugin.emulator.fetch("/", { signal: AbortSignal.abort(reason) })).rejects.toBe(
+      reason,
+    );
     const controller = new AbortController();
     const { signal } = controller;
-    const during = plugin.emulator.fetch(plugin.tokenUrl(), { method: "POST", body: plugin.form(), signal });
+    const during = plugin.emulator.fetch(plugin.tokenUrl(), {
+      method: "POST",
+      body: plugin.form(),
+      signal,
+    });
     const never = plugin.call(token, "/api/v1/acme/never", { signal });
     controller.abort(reason);
     await expect(during).rejects.toBe(reason);

@@ -20,7 +20,9 @@ test.each([{}, { malformedError: "invalid_request" }] as const)(
     const { publicUrl: baseUrl, fetch, journal, customerLog } = emulator;
     const { served } = await detectVariant({ baseUrl, tenantId: "acme", fetch });
     expect(served).toEqual({ A: "yes", B: "yes" });
-    expect(journal.entries({ detectionProbe: true }).map(({ status }) => status)).toEqual([400, 400, 404]);
+    expect(journal.entries({ detectionProbe: true }).map(({ status }) => status)).toEqual([
+      400, 400, 404,
+    ]);
     const probe = { detectionProbe: true, remedy: expect.stringContaining("detection probe") };
     expect(customerLog.entries()).toMatchObject([probe, probe]);
   },
@@ -64,7 +66,8 @@ describe("an entry", () => {
   const reporter = { clientId: "reporter", tenantId: "acme" };
   const refusedPortal = () => new Portal({}, { clientSecret: PORTAL_SECRET });
   const limited = () => new PluginClient({ rateLimit: { requests: 1, windowSeconds: 9 } });
-  const form = (form: object) => (client: PluginClient) => client.requestToken({ form: { ...form } });
+  const form = (form: object) => (client: PluginClient) =>
+    client.requestToken({ form: { ...form } });
 
   const rows: Row[] = [
     row("of a grant of the other variant has it", plugin, form({ grant_type: "refresh_token" }), {
@@ -93,13 +96,18 @@ describe("an entry", () => {
       { status: 429, rule: "token-request.rate-limit", tenantId: "acme" },
       ["clientId", "grant"],
     ),
-    row("of a login's code has its grant, which the request omits", portal, (client) => client.tokens(), {
-      clientId: "portal",
-      tenantId: "acme",
-      variant: "B",
-      grant: "authorization_code",
-      status: 200,
-    }),
+    row(
+      "of a login's code has its grant, which the request omits",
+      portal,
+      (client) => client.tokens(),
+      {
+        clientId: "portal",
+        tenantId: "acme",
+        variant: "B",
+        grant: "authorization_code",
+        status: 200,
+      },
+    ),
     row(
       "of a refresh has its grant",
       portal,
@@ -116,7 +124,11 @@ describe("an entry", () => {
       "of a secret sent as client_id does not have it",
       plugin,
       async ({ emulator }) => {
-        emulator.registerServiceAccount({ clientId: "worker", clientSecret: "s", tenantId: "acme" });
+        emulator.registerServiceAccount({
+          clientId: "worker",
+          clientSecret: "s",
+          tenantId: "acme",
+        });
         await requestAccountToken(emulator, { clientId: "s", clientSecret: "worker" });
       },
       { grant: "client_credentials", rule: "client.authentication" },
@@ -150,10 +162,16 @@ describe("an entry", () => {
     const token = await client.accessToken();
     await client.requestToken({ tenantId: token });
     const { journal, customerLog } = client.emulator;
-    expect(journal.last()).toMatchObject({ tenantId: "…", path: "/api/v1/…/external-plugin/oauth/token" });
+    expect(journal.last()).toMatchObject({
+      tenantId: "…",
+      path: "/api/v1/…/external-plugin/oauth/token",
+    });
     expect(journal.count({ tenantId: token })).toBe(1);
     expect(journal.count({ path: `/api/v1/${token}/external-plugin/oauth/token` })).toBe(1);
-    expect(customerLog.last({ tenantId: token })).toMatchObject({ tenantId: "…", rule: "plugin.registered" });
+    expect(customerLog.last({ tenantId: token })).toMatchObject({
+      tenantId: "…",
+      rule: "plugin.registered",
+    });
     expect(JSON.stringify([journal.entries(), customerLog.entries()])).not.toContain(token);
     const long = "/segment".repeat(100);
     await client.emulator.fetch(long);
@@ -200,10 +218,15 @@ describe("a filter", () => {
     for (const [filter, ids] of filters) {
       const name = JSON.stringify(filter);
       expect(idsOf(journal.entries(filter)), name).toEqual(ids);
-      expect([journal.count(filter), journal.last(filter)?.id], name).toEqual([ids.length, ids.at(-1)]);
+      expect([journal.count(filter), journal.last(filter)?.id], name).toEqual([
+        ids.length,
+        ids.at(-1),
+      ]);
     }
     expect(idsOf(journal.tokenRequests())).toEqual([1, 2, 3]);
-    expect(idsOf(journal.tokenRequests({ tenantId: "acme", clientId: "reporter" }))).toEqual([1, 2]);
+    expect(idsOf(journal.tokenRequests({ tenantId: "acme", clientId: "reporter" }))).toEqual([
+      1, 2,
+    ]);
     expect(idsOf(journal.apiCalls())).toEqual([4, 5]);
     expect(idsOf(journal.apiCalls({ status: 403 }))).toEqual([5]);
   });
@@ -236,7 +259,9 @@ describe("waitFor", () => {
     await plugin.requestToken({ claims: { aud: "x" } });
     expect(await isSettled(waiting)).toBe(false);
     await plugin.requestToken();
-    expect(await waiting).toMatchObject([{ id: 3, tenantId: "acme", clientId: "reporter", status: 200 }]);
+    expect(await waiting).toMatchObject([
+      { id: 3, tenantId: "acme", clientId: "reporter", status: 200 },
+    ]);
   });
 
   test("counts earlier requests too, but with since only later ones", async () => {
@@ -245,7 +270,10 @@ describe("waitFor", () => {
     await plugin.requestToken();
     expect(await journal.waitFor()).toHaveLength(1);
     plugin.now += 1;
-    const [third, later] = [journal.waitFor({}, { count: 3 }), journal.waitFor({ since: plugin.now })];
+    const [third, later] = [
+      journal.waitFor({}, { count: 3 }),
+      journal.waitFor({ since: plugin.now }),
+    ];
     expect(await isSettled(later)).toBe(false);
     await plugin.requestToken();
     expect(await later).toMatchObject([{ id: 2 }]);
@@ -277,7 +305,10 @@ describe("waitFor", () => {
     const waiting = plugin.emulator.journal.waitFor({ status: 200 }, { count: 2, timeoutMs: 5 });
     expect(timers()).toBe(1);
     const timeout = { name: "EmulatorError", code: "journal_timeout" };
-    await expect(waiting).rejects.toMatchObject({ ...timeout, message: expect.stringContaining("1 of 2") });
+    await expect(waiting).rejects.toMatchObject({
+      ...timeout,
+      message: expect.stringContaining("1 of 2"),
+    });
     expect(timers()).toBe(0);
     const never = plugin.emulator.journal.waitFor({ status: 1 }, { timeoutMs: 0 });
     await expect(never).rejects.toMatchObject(timeout);
@@ -308,7 +339,11 @@ describe("waitFor", () => {
 
   test.each([
     { name: "a count of 0", options: { count: 0 }, field: "count" },
-    { name: "an infinite time", options: { timeoutMs: Number.POSITIVE_INFINITY }, field: "timeoutMs" },
+    {
+      name: "an infinite time",
+      options: { timeoutMs: Number.POSITIVE_INFINITY },
+      field: "timeoutMs",
+    },
     { name: "a time too long for a timer", options: { timeoutMs: 2 ** 31 }, field: "timeoutMs" },
     { name: "an object as signal", options: { signal: {} as AbortSignal }, field: "signal" },
     { name: "an unknown option", options: { timeout: 1 } as object, field: "timeout" },

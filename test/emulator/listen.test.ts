@@ -97,28 +97,36 @@ describe("the public URL", () => {
     { path: "/*", spelled: "/*" },
     { path: "/:a{.+}", spelled: "/:a%7B.+%7D" },
   ];
-  test.each(paths)("may have the path $path, and everything is under it", async ({ path, spelled }) => {
-    const plugin = new PluginClient({ publicUrl: `https://customer.example${path}` });
-    const { emulator } = plugin;
-    const base = new URL(await listening(plugin)).origin + spelled;
-    const headers = { authorization: `Bearer ${await plugin.accessToken()}` };
-    expect((await fetch(`${base}/api/v1/acme/devices`, { headers })).status).toBe(200);
-    expect((await fetch(`${base}/_emulator`)).status).toBe(200);
-    expect((await fetch(`${base}/host/acme`)).status).toBe(200);
-    for (const other of ["", "/other", "/other/more", `${spelled}x`, `${spelled}/more`])
-      for (const at of [`${other}/v1/devices`, `${other}/_emulator`])
-        expect((await emulator.fetch(at)).status).toBe(404);
-    expect((await emulator.fetch("v1/devices")).status).toBe(401);
-    expect((await emulator.fetch("devices")).status).toBe(404);
-    expect(plugin.lastRule()).toBe("path.version");
-  });
+  test.each(paths)(
+    "may have the path $path, and everything is under it",
+    async ({ path, spelled }) => {
+      const plugin = new PluginClient({ publicUrl: `https://customer.example${path}` });
+      const { emulator } = plugin;
+      const base = new URL(await listening(plugin)).origin + spelled;
+      const headers = { authorization: `Bearer ${await plugin.accessToken()}` };
+      expect((await fetch(`${base}/api/v1/acme/devices`, { headers })).status).toBe(200);
+      expect((await fetch(`${base}/_emulator`)).status).toBe(200);
+      expect((await fetch(`${base}/host/acme`)).status).toBe(200);
+      for (const other of ["", "/other", "/other/more", `${spelled}x`, `${spelled}/more`])
+        for (const at of [`${other}/v1/devices`, `${other}/_emulator`])
+          expect((await emulator.fetch(at)).status).toBe(404);
+      expect((await emulator.fetch("v1/devices")).status).toBe(401);
+      expect((await emulator.fetch("devices")).status).toBe(404);
+      expect(plugin.lastRule()).toBe("path.version");
+    },
+  );
 });
 
 describe("on the wire, a missing plugin, a wrong key and a disabled plugin", () => {
   /** Everything that each of the three callers receives. */
   async function received(options: EmulatorOptions): Promise<string[]> {
     const plugin = new PluginClient(options);
-    plugin.emulator.registerPlugin({ ...service, clientId: "off", tenantId: "acme", enabled: false });
+    plugin.emulator.registerPlugin({
+      ...service,
+      clientId: "off",
+      tenantId: "acme",
+      enabled: false,
+    });
     const url = await listening(plugin);
     const by = (iss: string) => ({ form: { client_id: iss }, claims: { iss, sub: iss } });
     const answers: string[] = [];
@@ -131,7 +139,9 @@ describe("on the wire, a missing plugin, a wrong key and a disabled plugin", () 
     const [missing = "", wrong, disabled] = await received({});
     expect(disabled).toBe(missing);
     const body = `{"error":"invalid_grant","error_description":"${REJECTED}"}`;
-    expect(missing).toMatch(new RegExp(`^HTTP/1.1 400 .*content-length: ${body.length}\r\n.*${body}$`, "is"));
+    expect(missing).toMatch(
+      new RegExp(`^HTTP/1.1 400 .*content-length: ${body.length}\r\n.*${body}$`, "is"),
+    );
     const longer = missing.replace(`: ${body.length}\r`, `: ${body.length + 1}\r`);
     expect(wrong).toBe(longer.replace("invalid_grant", "invalid_client"));
   });
@@ -163,23 +173,36 @@ describe("a malformed request", () => {
   const get = (url: string, more = "") => `GET ${url} HTTP/1.1\r\nHost: h\r\n${more}${close}`;
   const rows = [
     { name: "that is not HTTP", text: "hello\r\n\r\n", status: 400 },
-    { name: "with a bad Host", text: `GET /v1/devices HTTP/1.1\r\nHost: a b/c\r\n${close}`, status: 400 },
+    {
+      name: "with a bad Host",
+      text: `GET /v1/devices HTTP/1.1\r\nHost: a b/c\r\n${close}`,
+      status: 400,
+    },
     { name: "with a bad path", text: get("//["), status: 404 },
-    { name: "with the URL of another host", text: get("http://evil.example/v1/devices"), status: 401 },
+    {
+      name: "with the URL of another host",
+      text: get("http://evil.example/v1/devices"),
+      status: 401,
+    },
     { name: "with TRACE", text: `TRACE ${TOKEN} HTTP/1.1\r\nHost: h\r\n${close}`, status: 405 },
     { name: "with headers of 64 KiB", text: get("/", `X: ${"x".repeat(65_536)}\r\n`), status: 431 },
     { name: "with a bad chunk", text: `${chunked}${close}zz\r\n`, status: 400 },
   ];
-  test.each(rows)("$name is answered $status, and the server goes on serving", async ({ text, status }) => {
-    const url = await listening(new PluginClient());
-    expect(Number((await raw(url, text)).split(" ")[1])).toBe(status);
-    expect((await fetch(`${url}/v1/devices`)).status).toBe(401);
-  });
+  test.each(rows)(
+    "$name is answered $status, and the server goes on serving",
+    async ({ text, status }) => {
+      const url = await listening(new PluginClient());
+      expect(Number((await raw(url, text)).split(" ")[1])).toBe(status);
+      expect((await fetch(`${url}/v1/devices`)).status).toBe(401);
+    },
+  );
 
   test("that breaks off in its body leaves the server running", async () => {
     const url = await listening(new PluginClient());
     const socket = await connected(url);
-    socket.write(`POST ${TOKEN} HTTP/1.1\r\nHost: h\r\n${FORM}\r\nContent-Length: 100\r\n\r\ngrant`);
+    socket.write(
+      `POST ${TOKEN} HTTP/1.1\r\nHost: h\r\n${FORM}\r\nContent-Length: 100\r\n\r\ngrant`,
+    );
     socket.destroy();
     expect((await fetch(`${url}/v1/devices`)).status).toBe(401);
   });
@@ -189,7 +212,12 @@ describe("a body that is too large", () => {
   const mebibyte = "x".repeat(1_048_576);
   const chunk = `100000\r\n${mebibyte}\r\n`;
   const rows = [
-    { name: "of Variant B's token endpoint", path: "/v1/auth/token", type: "application/json", status: 413 },
+    {
+      name: "of Variant B's token endpoint",
+      path: "/v1/auth/token",
+      type: "application/json",
+      status: 413,
+    },
     {
       name: "of Variant A's token endpoint",
       path: TOKEN,
@@ -208,7 +236,9 @@ describe("a body that is too large", () => {
       const faults: unknown[] = [];
       socket.on("error", (error) => faults.push(error));
       socket.setEncoding("latin1");
-      socket.write(`POST ${path} HTTP/1.1\r\nHost: h\r\nContent-Type: ${type}\r\n${framing}\r\n\r\n`);
+      socket.write(
+        `POST ${path} HTTP/1.1\r\nHost: h\r\nContent-Type: ${type}\r\n${framing}\r\n\r\n`,
+      );
       socket.write(part);
       const [answer] = await once(socket, "data");
       expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} .*\r\nConnection: close\r\n`, "is"));
@@ -222,7 +252,9 @@ describe("a body that is too large", () => {
   test("ends the connection when the client gives up after the refusal", async () => {
     const { url, close } = await new PluginClient().emulator.listen();
     const socket = await connected(url);
-    socket.write(`POST /v1/auth/token HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n${chunk}`);
+    socket.write(
+      `POST /v1/auth/token HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n${chunk}`,
+    );
     await once(socket, "data");
     socket.destroy();
     await closesAtOnce(close);
@@ -279,7 +311,9 @@ describe("listen", () => {
     "on %s, which is not of this machine, says to pass one",
     async (host) => {
       const refused = new PluginClient().emulator.listen({ host });
-      await expect(refused).rejects.toThrow(`${host}:0. Pass an address of this machine, such as 127.0.0.1.`);
+      await expect(refused).rejects.toThrow(
+        `${host}:0. Pass an address of this machine, such as 127.0.0.1.`,
+      );
     },
   );
 

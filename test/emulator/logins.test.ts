@@ -12,7 +12,8 @@ async function authorize(portal: Portal, changes: Changes = {}): Promise<FormBro
 }
 
 function callbackOf(portal: Portal, changes: Changes = {}): string {
-  return portal.emulator.login({ url: portal.authorizationUrl(changes), userId: "ada" }).callbackUrl;
+  return portal.emulator.login({ url: portal.authorizationUrl(changes), userId: "ada" })
+    .callbackUrl;
 }
 
 describe("the authorization endpoint", () => {
@@ -20,7 +21,9 @@ describe("the authorization endpoint", () => {
     const browser = await authorize(new Portal());
     expect(browser.text()).toContain("Log in to continue to portal");
     const { headers } = browser.response;
-    expect(headers.get("content-security-policy")).toMatch(/default-src 'none'.*frame-ancestors 'none'/);
+    expect(headers.get("content-security-policy")).toMatch(
+      /default-src 'none'.*frame-ancestors 'none'/,
+    );
     expect(headers.get("content-security-policy")).not.toMatch(/script-src|unsafe/);
     expect(headers.get("cache-control")).toBe("no-store");
     expect(headers.getSetCookie()).toEqual([
@@ -38,13 +41,19 @@ describe("the authorization endpoint", () => {
 
 describe("the callback", () => {
   test("has the state of the request unchanged, and none if the request had none", () => {
-    expect(new URL(callbackOf(new Portal(), { state: undefined })).searchParams.has("state")).toBe(false);
+    expect(new URL(callbackOf(new Portal(), { state: undefined })).searchParams.has("state")).toBe(
+      false,
+    );
     const state = "a b&c=d#e/ü%20";
     expect(new URL(callbackOf(new Portal(), { state })).searchParams.get("state")).toBe(state);
   });
 
   const uris = [
-    { name: "keeps the query of the redirect URI", uri: "https://portal.example/cb?x=%7E+1", joined: "&" },
+    {
+      name: "keeps the query of the redirect URI",
+      uri: "https://portal.example/cb?x=%7E+1",
+      joined: "&",
+    },
     { name: "adds no second separator", uri: "https://portal.example/cb?", joined: "" },
     { name: "reaches an app's own scheme", uri: "com.example.portal:/cb", joined: "?" },
   ];
@@ -98,12 +107,16 @@ describe("the in-process login", () => {
     const outcome = { status: 302, error: "invalid_request" };
     expect(portal.emulator.customerLog.entries()).toMatchObject([{ outcome }]);
     expect(callbackOf(portal, { code_challenge: "" })).toBe(location);
-    expect(() => callbackOf(portal, { redirect_uri: "https://evil.example/" })).toThrow(EmulatorError);
+    expect(() => callbackOf(portal, { redirect_uri: "https://evil.example/" })).toThrow(
+      EmulatorError,
+    );
   });
 
   test("is refused at any other URL", () => {
     const { emulator } = new Portal();
-    expect(() => emulator.login({ url: "/v1/devices", userId: "ada" })).toThrow(/authorization endpoint/);
+    expect(() => emulator.login({ url: "/v1/devices", userId: "ada" })).toThrow(
+      /authorization endpoint/,
+    );
   });
 });
 
@@ -120,7 +133,8 @@ describe("an authorization code", () => {
     portal.now += waitMs;
     expect((await portal.exchange(login)).status).toBe(400);
     expect(portal.lastRule()).toBe("client-code.unspent");
-    for (const { access_token } of [first, second]) expect(await portal.statusOf(access_token)).toBe(401);
+    for (const { access_token } of [first, second])
+      expect(await portal.statusOf(access_token)).toBe(401);
     expect((await portal.refresh(second.refresh_token)).status).toBe(400);
     expect(portal.lastRule()).toBe("refresh.revoked");
     expect(await portal.statusOf(other.access_token)).toBe(200);
@@ -152,7 +166,11 @@ describe("a token of a login", () => {
   const rows: { name: string; scopes?: string[]; capabilities?: string[]; rule?: string }[] = [
     { name: "is accepted where the client has no limit" },
     { name: "is refused where the client has another scope", scopes: write, rule: "route.scope" },
-    { name: "is refused where the person has another", capabilities: write, rule: "route.operator" },
+    {
+      name: "is refused where the person has another",
+      capabilities: write,
+      rule: "route.operator",
+    },
   ];
   test.each(rows)("$name", async ({ scopes, capabilities = ["devices:read"], rule }) => {
     const portal = new Portal({}, scopes && { scopes });

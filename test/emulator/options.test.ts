@@ -37,7 +37,8 @@ describe("the option table", () => {
     for (const [id, { default: value }] of Object.entries(emulatorOptions)) {
       const [name = "", part] = id.split(".");
       if (part === undefined) given[name] = value;
-      else if (name === "refreshTokens") Object.assign(given.refreshTokens as object, { [part]: value });
+      else if (name === "refreshTokens")
+        Object.assign(given.refreshTokens as object, { [part]: value });
     }
     const answers = async (settings: object) => {
       const plugin = new PluginClient(settings);
@@ -61,13 +62,21 @@ describe("the option table", () => {
     expect(Object.keys(deploymentSettings.parse(settings)).sort()).toEqual(
       [...new Set(names), "unauthorizedStatuses"].filter((name) => !own.includes(name)).sort(),
     );
-    for (const name of own) expect(deploymentSettings.safeParse({ [name]: null }).success).toBe(false);
+    for (const name of own)
+      expect(deploymentSettings.safeParse({ [name]: null }).success).toBe(false);
     const { fetch, publicUrl: baseUrl, ...emulator } = createEmulator(settings);
-    emulator.registerServiceAccount({ tenantId: "acme", clientId: "worker", clientSecret: "not a secret" });
+    emulator.registerServiceAccount({
+      tenantId: "acme",
+      clientId: "worker",
+      clientSecret: "not a secret",
+    });
     const credentials = [serviceAccount({ clientId: "worker", clientSecret: "not a secret" })];
     const service = await connect({ ...settings, baseUrl, tenantId: "acme", credentials, fetch });
     expect(await service.call("listDevices")).toMatchObject({ status: 200 });
-    const addresses = { redirectUri: "https://portal.example/", authorizationEndpoint: "/v1/auth/authorize" };
+    const addresses = {
+      redirectUri: "https://portal.example/",
+      authorizationEndpoint: "/v1/auth/authorize",
+    };
     expect(() => apiClient({ ...settings, ...addresses, clientId: "portal" })).not.toThrow();
   });
 });
@@ -79,42 +88,101 @@ describe("an option", () => {
   const rows: { name: string; settings: object; issue: RegExp }[] = [
     { name: "a misspelt option", settings: { variant: "A" }, issue: /variant/ },
     { name: "a public URL that is a word", settings: { publicUrl: "acme" }, issue: /^publicUrl/ },
-    { name: "a user in a URL", settings: { publicUrl: "https://u:hunter2@h.example" }, issue: /^publicUrl/ },
-    { name: "a limit of 0", settings: { rateLimit: { requests: 0, windowSeconds: 1 } }, issue: /^rateLimit/ },
+    {
+      name: "a user in a URL",
+      settings: { publicUrl: "https://u:hunter2@h.example" },
+      issue: /^publicUrl/,
+    },
+    {
+      name: "a limit of 0",
+      settings: { rateLimit: { requests: 0, windowSeconds: 1 } },
+      issue: /^rateLimit/,
+    },
     { name: "a negative delay", settings: { narrowingDelayMs: -1 }, issue: /^narrowingDelayMs/ },
-    { name: "a token lifetime of 0", settings: { tokenLifetimeSeconds: 0 }, issue: /^tokenLifetime/ },
-    { name: "a refresh path with a query", settings: { refreshPath: "/v1/r?x" }, issue: /^refreshPath/ },
-    { name: "a page as refresh path", settings: { refreshPath: "/host/acme" }, issue: /^refreshPath/ },
-    { name: "a login as refresh path", settings: { refreshPath: "/v1/auth/login" }, issue: /^refreshPath/ },
+    {
+      name: "a token lifetime of 0",
+      settings: { tokenLifetimeSeconds: 0 },
+      issue: /^tokenLifetime/,
+    },
+    {
+      name: "a refresh path with a query",
+      settings: { refreshPath: "/v1/r?x" },
+      issue: /^refreshPath/,
+    },
+    {
+      name: "a page as refresh path",
+      settings: { refreshPath: "/host/acme" },
+      issue: /^refreshPath/,
+    },
+    {
+      name: "a login as refresh path",
+      settings: { refreshPath: "/v1/auth/login" },
+      issue: /^refreshPath/,
+    },
     { name: "a bearer status of 200", settings: { bearerStatus: 200 }, issue: /^bearerStatus/ },
     { name: "an empty envelope member", settings: { envelope: { full: "" } }, issue: /^envelope/ },
-    { name: "a token as extra", settings: { tokenResponseExtras: { access_token: "x" } }, issue: /^tokenRe/ },
-    { name: "a function as extra", settings: { tokenResponseExtras: { a: () => 1 } }, issue: /^tokenRe/ },
+    {
+      name: "a token as extra",
+      settings: { tokenResponseExtras: { access_token: "x" } },
+      issue: /^tokenRe/,
+    },
+    {
+      name: "a function as extra",
+      settings: { tokenResponseExtras: { a: () => 1 } },
+      issue: /^tokenRe/,
+    },
     { name: "a success status of 300", settings: { successStatus: 300 }, issue: /^successStatus/ },
-    { name: "a success status without body", settings: { successStatus: 204 }, issue: /^successStatus/ },
-    { name: "an error status of 500", settings: { clientErrorStatus: 500 }, issue: /^clientErrorStatus/ },
+    {
+      name: "a success status without body",
+      settings: { successStatus: 204 },
+      issue: /^successStatus/,
+    },
+    {
+      name: "an error status of 500",
+      settings: { clientErrorStatus: 500 },
+      issue: /^clientErrorStatus/,
+    },
     { name: "a function as body", settings: { bearerBody: () => 1 }, issue: /^bearerBody/ },
-    { name: "a device without an id", settings: { devices: [{ name: "Door" }] }, issue: /^devices/ },
-    { name: "devices of an impossible tenant", settings: { devices: { "../x": [] } }, issue: /^devices/ },
-    { name: "a function in a device", settings: { devices: [{ id: "x", at: () => 0 }] }, issue: /^devices/ },
+    {
+      name: "a device without an id",
+      settings: { devices: [{ name: "Door" }] },
+      issue: /^devices/,
+    },
+    {
+      name: "devices of an impossible tenant",
+      settings: { devices: { "../x": [] } },
+      issue: /^devices/,
+    },
+    {
+      name: "a function in a device",
+      settings: { devices: [{ id: "x", at: () => 0 }] },
+      issue: /^devices/,
+    },
     { name: "a clock that throws", settings: { now: throws }, issue: /^now: must not throw$/ },
-    { name: "a clock that returns a string", settings: { now: () => "noon" }, issue: /^now: must return/ },
+    {
+      name: "a clock that returns a string",
+      settings: { now: () => "noon" },
+      issue: /^now: must return/,
+    },
     {
       name: "a getter that throws",
       settings: Object.defineProperty({}, "variants", { get: throws, enumerable: true }),
       issue: /^cannot be read$/,
     },
   ];
-  test.each(rows)("is refused, and the error does not quote its value: $name", ({ settings, issue }) => {
-    expect(() => createEmulator(settings)).toThrow(
-      expect.objectContaining({
-        name: "EmulatorError",
-        code: "option_invalid",
-        issues: [expect.stringMatching(issue)],
-        message: expect.not.stringContaining("hunter2"),
-      }),
-    );
-  });
+  test.each(rows)(
+    "is refused, and the error does not quote its value: $name",
+    ({ settings, issue }) => {
+      expect(() => createEmulator(settings)).toThrow(
+        expect.objectContaining({
+          name: "EmulatorError",
+          code: "option_invalid",
+          issues: [expect.stringMatching(issue)],
+          message: expect.not.stringContaining("hunter2"),
+        }),
+      );
+    },
+  );
 
   test("that is data is copied: later changes to the caller's object have no effect", async () => {
     const tokenResponseExtras = { deep: { list: [1] } };
@@ -157,15 +225,50 @@ describe("an option", () => {
   const why = { why: "not shown" };
   const found = (pattern: RegExp) => expect.stringMatching(pattern);
   const answers: { ask: Ask; settings: EmulatorOptions; status: number; body: unknown }[] = [
-    { ask: launchedPlugin, settings: { successStatus: 201 }, status: 201, body: found(/"access_token"/) },
-    { ask: askAsAccount, settings: { successStatus: 202 }, status: 202, body: found(/"access_token"/) },
-    { ask: askWithWrongSecret, settings: {}, status: 401, body: found(/^{"error":"invalid_client"/) },
-    { ask: askWithWrongSecret, settings: { clientErrorBody: why }, status: 401, body: JSON.stringify(why) },
+    {
+      ask: launchedPlugin,
+      settings: { successStatus: 201 },
+      status: 201,
+      body: found(/"access_token"/),
+    },
+    {
+      ask: askAsAccount,
+      settings: { successStatus: 202 },
+      status: 202,
+      body: found(/"access_token"/),
+    },
+    {
+      ask: askWithWrongSecret,
+      settings: {},
+      status: 401,
+      body: found(/^{"error":"invalid_client"/),
+    },
+    {
+      ask: askWithWrongSecret,
+      settings: { clientErrorBody: why },
+      status: 401,
+      body: JSON.stringify(why),
+    },
     { ask: askWithWrongSecret, settings: { clientErrorBody: {} }, status: 401, body: "{}" },
-    { ask: askWithWrongSecret, settings: { clientErrorStatus: 422 }, status: 422, body: found(/"error"/) },
+    {
+      ask: askWithWrongSecret,
+      settings: { clientErrorStatus: 422 },
+      status: 422,
+      body: found(/"error"/),
+    },
     { ask: callWithoutBearer, settings: { bearerBody: "no" }, status: 401, body: '"no"' },
-    { ask: callWithoutBearer, settings: { bearerStatus: 403 }, status: 403, body: found(/invalid_token/) },
-    { ask: callWithoutBearer, settings: { bearerStatus: 403, bearerBody: [] }, status: 403, body: "[]" },
+    {
+      ask: callWithoutBearer,
+      settings: { bearerStatus: 403 },
+      status: 403,
+      body: found(/invalid_token/),
+    },
+    {
+      ask: callWithoutBearer,
+      settings: { bearerStatus: 403, bearerBody: [] },
+      status: 403,
+      body: "[]",
+    },
     {
       ask: callClosedRoute,
       settings: { pluginTokenRefusedStatus: 404, bearerBody: why },
@@ -181,7 +284,12 @@ describe("an option", () => {
     { ask: callWithoutCapability, settings: { bearerBody: why }, status: 403, body: "" },
     { ask: callWithoutCapability, settings: { missingCapabilityBody: 7 }, status: 403, body: "7" },
   ];
-  test.each(answers.map((row) => ({ ...row, name: `${row.ask.name} with ${JSON.stringify(row.settings)}` })))(
+  test.each(
+    answers.map((row) => ({
+      ...row,
+      name: `${row.ask.name} with ${JSON.stringify(row.settings)}`,
+    })),
+  )(
     "chooses an answer that the description leaves open: $name",
     async ({ ask, settings, status, body }) => {
       const plugin = new LaunchedPlugin(settings);
@@ -200,12 +308,15 @@ describe("an option", () => {
     { userIdType: "number" as const, userId: "007", sent: "007" },
     { userIdType: "number" as const, userId: "7a", sent: "7a" },
     { userIdType: "string" as const, userId: "7", sent: "7" },
-  ])("userIdType $userIdType sends the user id $userId as $sent", async ({ userIdType, userId, sent }) => {
-    const plugin = new LaunchedPlugin({ userIdType });
-    plugin.emulator.registerOperator({ ...ada, userId });
-    const answer = await plugin.exchange(plugin.launchedCode({ userId }));
-    expect(await answer.json()).toMatchObject({ revo: { user: { userId: sent } } });
-  });
+  ])(
+    "userIdType $userIdType sends the user id $userId as $sent",
+    async ({ userIdType, userId, sent }) => {
+      const plugin = new LaunchedPlugin({ userIdType });
+      plugin.emulator.registerOperator({ ...ada, userId });
+      const answer = await plugin.exchange(plugin.launchedCode({ userId }));
+      expect(await answer.json()).toMatchObject({ revo: { user: { userId: sent } } });
+    },
+  );
 
   test.each([
     { rateLimitedAttemptSpendsCode: true, later: 400 },
@@ -213,7 +324,10 @@ describe("an option", () => {
   ])(
     "rateLimitedAttemptSpendsCode $rateLimitedAttemptSpendsCode: the code of an exchange that was answered 429 is later answered $later",
     async ({ later, ...settings }) => {
-      const plugin = new LaunchedPlugin({ ...settings, rateLimit: { requests: 1, windowSeconds: 60 } });
+      const plugin = new LaunchedPlugin({
+        ...settings,
+        rateLimit: { requests: 1, windowSeconds: 60 },
+      });
       const code = plugin.launchedCode();
       await plugin.requestToken();
       expect((await plugin.exchange(code)).status).toBe(429);
@@ -237,10 +351,13 @@ describe("an option", () => {
 });
 
 describe("an argument", () => {
-  test.each([{ input: undefined }, { input: null }, { input: 5 }])("of fetch: $input", async ({ input }) => {
-    const error = new TypeError("fetch takes a URL or a Request");
-    await expect(createEmulator().fetch(wrong(input))).rejects.toThrow(error);
-  });
+  test.each([{ input: undefined }, { input: null }, { input: 5 }])(
+    "of fetch: $input",
+    async ({ input }) => {
+      const error = new TypeError("fetch takes a URL or a Request");
+      await expect(createEmulator().fetch(wrong(input))).rejects.toThrow(error);
+    },
+  );
 
   const addresses = [
     { name: "a negative port", address: { port: -1 }, issue: /^port: / },
@@ -277,8 +394,14 @@ describe("an argument", () => {
   const url = "/v1/auth/authorize";
   const calls: { name: string; call: (emulator: Emulator) => unknown }[] = [
     { name: "launch: null", call: ({ launch }) => launch(wrong(null)) },
-    { name: "launch: a number as user id", call: ({ launch }) => launch({ ...page, userId: wrong(7) }) },
-    { name: "authorize: undefined", call: ({ launch }) => launch(launched).authorize(wrong(undefined)) },
+    {
+      name: "launch: a number as user id",
+      call: ({ launch }) => launch({ ...page, userId: wrong(7) }),
+    },
+    {
+      name: "authorize: undefined",
+      call: ({ launch }) => launch(launched).authorize(wrong(undefined)),
+    },
     {
       name: "authorize: an opaque code that is a number",
       call: ({ launch }) => launch(launched).authorize({ codeChallenge: "", opaqueCode: wrong(7) }),
@@ -296,12 +419,18 @@ describe("an argument", () => {
     { name: "clock.set: a boolean", call: ({ clock }) => clock.set(wrong(true)) },
     { name: "clock.set: an array", call: ({ clock }) => clock.set(wrong([2026])) },
     { name: "clock.set: NaN", call: ({ clock }) => clock.set(Number.NaN) },
-    { name: "clock.set: an instant beyond Date's range", call: ({ clock }) => clock.set(8.64e15 + 1) },
+    {
+      name: "clock.set: an instant beyond Date's range",
+      call: ({ clock }) => clock.set(8.64e15 + 1),
+    },
     { name: "clock.set: no time zone", call: ({ clock }) => clock.set("2026-01-01T00:00:00") },
     { name: "clock.freeze: null", call: ({ clock }) => clock.freeze(wrong(null)) },
     { name: "clock.freeze: month 13", call: ({ clock }) => clock.freeze("2026-13-01T00:00:00Z") },
     { name: "clock.advance: a string", call: ({ clock }) => clock.advance(wrong("1")) },
-    { name: "clock.advance: infinity", call: ({ clock }) => clock.advance(Number.POSITIVE_INFINITY) },
+    {
+      name: "clock.advance: infinity",
+      call: ({ clock }) => clock.advance(Number.POSITIVE_INFINITY),
+    },
     { name: "reset: null", call: ({ reset }) => reset(wrong(null)) },
   ];
   test.each(calls)("of $name is refused and changes nothing", ({ call }) => {

@@ -9,17 +9,29 @@ import { type CompiledSample, compiledSample, openapi } from "../generate/sample
 const answer = (media: object, status = 200, type = "application/json") => ({
   responses: { [status]: { description: "Answer.", content: { [type]: media } } },
 });
-const parameter = (name: string) => ({ name, in: "path", required: true, schema: { type: "string" } });
+const parameter = (name: string) => ({
+  name,
+  in: "path",
+  required: true,
+  schema: { type: "string" },
+});
 const Device = {
   type: "object",
   required: ["id", "title", "kind"],
-  properties: { id: { type: "string", format: "uuid" }, title: { type: "string" }, kind: { enum: ["gate"] } },
+  properties: {
+    id: { type: "string", format: "uuid" },
+    title: { type: "string" },
+    kind: { enum: ["gate"] },
+  },
   additionalProperties: false,
 };
 const list = { type: "array", items: { $ref: "#/components/schemas/Device" } };
 const door = { id: "d-1", open: true };
 const scoped = { security: [{ token: ["devices:execute"] }], parameters: [parameter("deviceId")] };
-const starting = { parameters: [parameter("schedule-id")], responses: { 202: { description: "Started." } } };
+const starting = {
+  parameters: [parameter("schedule-id")],
+  responses: { 202: { description: "Started." } },
+};
 
 const named = { type: "object", properties: { deviceId: { type: "string" } } };
 const restarting = {
@@ -78,10 +90,19 @@ function deployment(
   const credentials = [servicePlugin({ clientId: "reports", privateKey }), serviceAccount(account)];
   const { fetch } = emulator;
   const validate = validator("strict", generatedSchemas);
-  const connected = connect({ baseUrl: publicUrl, tenantId: "acme", credentials, fetch, api, validate });
+  const connected = connect({
+    baseUrl: publicUrl,
+    tenantId: "acme",
+    credentials,
+    fetch,
+    api,
+    validate,
+  });
   const call = async (operationId: string, path: object = {}, body?: object) => {
     // The type of the generated module is not known here.
-    const service = (await connected) as unknown as { call(id: string, init: object): Promise<Outcome> };
+    const service = (await connected) as unknown as {
+      call(id: string, init: object): Promise<Outcome>;
+    };
     const { status, data, error } = await service.call(operationId, { params: { path }, body });
     return { status, data, body: error?.body };
   };
@@ -95,13 +116,37 @@ type Outcome = { status: number; data?: unknown; error?: { body: unknown } };
 
 describe.each(["A", "B"] as const)("documents of a consumer, Variant %s", (variant) => {
   const device = { id: expect.any(String), title: "text", kind: "gate" };
-  const notShown = { operationId: "getNotes", parameters: variant === "A" ? { tenantId: "acme" } : {} };
+  const notShown = {
+    operationId: "getNotes",
+    parameters: variant === "A" ? { tenantId: "acme" } : {},
+  };
   const rows = [
-    { name: "a value that strict validation accepts", id: "listDevices", status: 200, data: [device] },
+    {
+      name: "a value that strict validation accepts",
+      id: "listDevices",
+      status: 200,
+      data: [device],
+    },
     { name: "an example", id: "getDevice", path: { deviceId: "d-1" }, status: 200, data: door },
-    { name: "without a body", id: "start", path: { "schedule-id": "s" }, status: 202, data: undefined },
-    { name: "its id and parameters if no body is shown", id: "getNotes", status: 200, data: notShown },
-    { name: "without a bearer if the document requires none", id: "getStatus", status: 201, data: "up" },
+    {
+      name: "without a body",
+      id: "start",
+      path: { "schedule-id": "s" },
+      status: 202,
+      data: undefined,
+    },
+    {
+      name: "its id and parameters if no body is shown",
+      id: "getNotes",
+      status: 200,
+      data: notShown,
+    },
+    {
+      name: "without a bearer if the document requires none",
+      id: "getStatus",
+      status: 201,
+      data: "up",
+    },
   ];
   test.each(rows)("an operation answers $name", async ({ id, path, status, data }) => {
     expect(await deployment(variant).call(id, path)).toMatchObject({ status, data });
@@ -119,14 +164,22 @@ describe.each(["A", "B"] as const)("documents of a consumer, Variant %s", (varia
   });
 
   test("an answer that is not JSON has its documented content type", async () => {
-    const answer = await deployment(variant).get(variant === "A" ? "/api/v1/acme/export" : "/v1/export");
+    const answer = await deployment(variant).get(
+      variant === "A" ? "/api/v1/acme/export" : "/v1/export",
+    );
     expect([answer.headers.get("content-type"), await answer.text()]).toEqual(["text/csv", "a;b"]);
   });
 
   test("a token without the scope in `security` gets an empty 403", async () => {
     const { emulator, call } = deployment(variant, { scopes: ["devices:read"] });
-    expect(await call("getDevice", { deviceId: "d-1" })).toMatchObject({ status: 403, body: undefined });
-    expect(emulator.customerLog.last()).toMatchObject({ rule: "route.scope", expected: "devices:execute" });
+    expect(await call("getDevice", { deviceId: "d-1" })).toMatchObject({
+      status: 403,
+      body: undefined,
+    });
+    expect(emulator.customerLog.last()).toMatchObject({
+      rule: "route.scope",
+      expected: "devices:execute",
+    });
     expect((await call("listDevices")).status).toBe(200);
   });
 
@@ -174,7 +227,10 @@ describe("documents of a consumer in Variant A", () => {
 
   test("a route with `x-plugin-enabled: false` refuses plugin tokens, and every route those of another tenant", async () => {
     const { emulator, get } = deployment("A");
-    const refused = async (path: string) => [(await get(path)).status, emulator.customerLog.last()?.rule];
+    const refused = async (path: string) => [
+      (await get(path)).status,
+      emulator.customerLog.last()?.rule,
+    ];
     expect(await refused("/api/v1/acme/settings")).toEqual([401, "route.opt-in"]);
     expect(await refused("/api/v1/globex/notes")).toEqual([401, "bearer.tenant"]);
   });
@@ -194,7 +250,12 @@ describe("the option api", () => {
   const of = (A: object, B: object) => ({ operations: { A, B } });
   const rows = [
     { name: "null", api: null, code: "option_invalid", says: "operations.ts" },
-    { name: "another module", api: { schemas: {} }, code: "option_invalid", says: "api.operations" },
+    {
+      name: "another module",
+      api: { schemas: {} },
+      code: "option_invalid",
+      says: "api.operations",
+    },
   ];
   test.each(rows)("is refused with $code for $name", ({ api, code, says }) => {
     const create = () => createEmulator({ api: api as never });
@@ -208,8 +269,16 @@ describe("the option api", () => {
     { template: "/v1/{id}.json", sent: "/v1/a.b.json", parameters: { id: "a.b" } },
     { template: "/v1/{id}", sent: "/v1/a.xml", parameters: { id: "a.xml" } },
     { template: "/v1/users('{id}')", sent: "/v1/users('7')", parameters: { id: "7" } },
-    { template: "/v1/{base}...{head}", sent: "/v1/v1.0...v2.0", parameters: { base: "v1.0", head: "v2.0" } },
-    { template: "/v1/{schedule-id}/a b", sent: "/v1/x%2Fy/a%20b", parameters: { "schedule-id": "x/y" } },
+    {
+      template: "/v1/{base}...{head}",
+      sent: "/v1/v1.0...v2.0",
+      parameters: { base: "v1.0", head: "v2.0" },
+    },
+    {
+      template: "/v1/{schedule-id}/a b",
+      sent: "/v1/x%2Fy/a%20b",
+      parameters: { "schedule-id": "x/y" },
+    },
     { template: "/", sent: "/", parameters: {} },
     { template: "/v1/[x]/{a}", sent: "/v1/[x]/%F0", parameters: { a: "%F0" } },
   ];

@@ -52,12 +52,20 @@ describeInChromium("in Chromium", (browser) => {
       plugins: [
         { ...page, clientId: "reporter", name: "Planner", pageUrl: `${pageOrigin}/` },
         { ...page, clientId: "quiet", name: "Quiet", pageUrl: `${pageOrigin}/?quiet=1` },
-        { ...registered, clientId: "nightly", type: "service", name: "Nightly reporter with a long name" },
+        {
+          ...registered,
+          clientId: "nightly",
+          type: "service",
+          name: "Nightly reporter with a long name",
+        },
       ],
       operators: [{ ...ada, password: "engine" }],
       serviceAccounts: [{ tenantId: "acme", clientId: "worker", clientSecret: "never shown" }],
       apiClients: [
-        { clientId: "portal", redirectUris: [`http://127.0.0.1:${port}/callback?a=rather-long-query`] },
+        {
+          clientId: "portal",
+          redirectUris: [`http://127.0.0.1:${port}/callback?a=rather-long-query`],
+        },
       ],
     };
     plugin = new LaunchedPlugin({ now: Date.now });
@@ -69,14 +77,20 @@ describeInChromium("in Chromium", (browser) => {
   beforeEach(() => plugin.emulator.reset({ seed }));
 
   /** Opens a page whose console must stay free of errors, except for responses with the status `refused`. */
-  async function open(path: string, options: BrowserContextOptions = {}, refused?: number): Promise<Page> {
+  async function open(
+    path: string,
+    options: BrowserContextOptions = {},
+    refused?: number,
+  ): Promise<Page> {
     const context = await browser().newContext(options);
     const errors: string[] = [];
     context.on("console", (message) => message.type() === "error" && errors.push(message.text()));
     context.on("weberror", (error) => errors.push(error.error().message));
     onTestFinished(async () => {
       await context.close();
-      expect(errors.filter((text) => !text.includes(`responded with a status of ${refused}`))).toEqual([]);
+      expect(
+        errors.filter((text) => !text.includes(`responded with a status of ${refused}`)),
+      ).toEqual([]);
     });
     const page = await context.newPage();
     await page.goto(url + path);
@@ -101,9 +115,11 @@ describeInChromium("in Chromium", (browser) => {
   const launched = (page: Page) => page.getByText("Planner is launched.").waitFor();
   const got = async (page: Page): Promise<{ [name: string]: string }[]> =>
     JSON.parse((await page.frameLocator("#frame iframe").locator("#got").textContent()) || "[]");
-  const authorizations = () => plugin.emulator.journal.entries({ operation: "authorizeLaunch" }).length;
+  const authorizations = () =>
+    plugin.emulator.journal.entries({ operation: "authorizeLaunch" }).length;
   const panel = (page: Page, name: string) => page.getByRole("region", { name });
-  const overflow = (page: Page) => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  const overflow = (page: Page) =>
+    page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
 
   test("choosing a plugin launches it in a sandboxed iframe, and choosing it again launches it anew", async () => {
     const page = await signIn(await open("/host/acme"));
@@ -111,11 +127,19 @@ describeInChromium("in Chromium", (browser) => {
     await launched(page);
     const [first] = await got(page);
     const text = expect.any(String);
-    expect(first).toEqual({ origin: url, type: "host:auth-code", code: text, state: text, tenantId: "acme" });
+    expect(first).toEqual({
+      origin: url,
+      type: "host:auth-code",
+      code: text,
+      state: text,
+      tenantId: "acme",
+    });
     const iframe = page.locator("#frame iframe");
     const source = new URL((await iframe.getAttribute("src")) ?? "");
     expect(source.searchParams.get("state")).toBe(first?.state);
-    expect(await iframe.getAttribute("sandbox")).toBe("allow-scripts allow-same-origin allow-forms");
+    expect(await iframe.getAttribute("sandbox")).toBe(
+      "allow-scripts allow-same-origin allow-forms",
+    );
     await page.getByRole("button", { name: "Planner" }).click();
     await expect.poll(authorizations).toBe(2);
     await launched(page);
@@ -203,7 +227,9 @@ describeInChromium("in Chromium", (browser) => {
     expect((await plugin.call(token)).status).toBe(403);
     const refusal = log.getByRole("listitem").filter({ hasText: "route.narrowed" });
     await refusal.getByText("devices:read still granted").waitFor();
-    expect(await refusal.innerText()).toMatch(/403.*acme · reporter.*GET \/api\/v1\/acme\/devices 403/s);
+    expect(await refusal.innerText()).toMatch(
+      /403.*acme · reporter.*GET \/api\/v1\/acme\/devices 403/s,
+    );
     expect(loads).toEqual([]);
   });
 
@@ -265,7 +291,13 @@ describeInChromium("in Chromium", (browser) => {
     await plugin.exchange(code);
     await plugin.requestToken({ claims: { aud: `https://${"a".repeat(150)}.example/` } });
     const body = "x".repeat(300);
-    plugin.emulator.faults.add({ name: "status", status: 503, body, count: "always", at: "resource" });
+    plugin.emulator.faults.add({
+      name: "status",
+      status: 503,
+      body,
+      count: "always",
+      at: "resource",
+    });
     plugin.emulator.rules.enforce("assertion.replay", false);
     const viewport = { width, height: 800 };
     const page = await open("/host/acme", { viewport });

@@ -33,18 +33,35 @@ describe("the host application", () => {
     const plugin = host();
     const browser = await signedIn(plugin);
     expect(browser.text()).toContain("Ada Lovelace");
-    expect(browser.html).toContain('data-client-id="reporter" data-name="Reports &amp; &lt;more&gt;"');
+    expect(browser.html).toContain(
+      'data-client-id="reporter" data-name="Reports &amp; &lt;more&gt;"',
+    );
     const launched = await ask(browser, "launches", { clientId: "reporter" });
     expect([launched.status, launched.body.origin]).toEqual([201, "https://plugin.example"]);
     const { searchParams } = new URL(launched.body.url);
     const pkce = newPkce();
     const message = { opaque_code: searchParams.get("opaque_code"), challenge: pkce.codeChallenge };
-    const { status, body } = await ask(browser, "authorizations", { clientId: "reporter", ...message });
+    const { status, body } = await ask(browser, "authorizations", {
+      clientId: "reporter",
+      ...message,
+    });
     const code = expect.stringMatching(/^[\w-]{43}$/);
-    expect([status, body]).toEqual([200, { code, state: searchParams.get("state"), tenantId: "acme" }]);
+    expect([status, body]).toEqual([
+      200,
+      { code, state: searchParams.get("state"), tenantId: "acme" },
+    ]);
     expect((await plugin.exchange({ ...body, ...pkce })).status).toBe(200);
-    expect(plugin.emulator.journal.entries({ tenantId: "acme" }).map(({ operation }) => operation)).toEqual([
-      ...["showHost", "signInAtHost", "showHost", "launchPlugin", "authorizeLaunch", "requestToken"],
+    expect(
+      plugin.emulator.journal.entries({ tenantId: "acme" }).map(({ operation }) => operation),
+    ).toEqual([
+      ...[
+        "showHost",
+        "signInAtHost",
+        "showHost",
+        "launchPlugin",
+        "authorizeLaunch",
+        "requestToken",
+      ],
     ]);
   });
 
@@ -146,7 +163,10 @@ describe("the login pages", () => {
     return portal;
   }
 
-  async function loggedIn(portal: Portal, url: string = portal.authorizationUrl()): Promise<FormBrowser> {
+  async function loggedIn(
+    portal: Portal,
+    url: string = portal.authorizationUrl(),
+  ): Promise<FormBrowser> {
     const browser = await new FormBrowser(portal.emulator).open(url);
     await browser.submit(person);
     return browser.follow();
@@ -155,7 +175,10 @@ describe("the login pages", () => {
   test("lead from login and consent to a code that can be exchanged", async () => {
     const portal = portalWithPassword();
     const pkce = newPkce();
-    const browser = await loggedIn(portal, portal.authorizationUrl({ code_challenge: pkce.codeChallenge }));
+    const browser = await loggedIn(
+      portal,
+      portal.authorizationUrl({ code_challenge: pkce.codeChallenge }),
+    );
     expect(browser.text()).toContain("Allow Portal &amp; &lt;Sons&gt;?");
     expect(browser.text()).toContain("You are Ada Lovelace");
     expect(browser.text()).toMatch(/schedules:execute +You do not have this/);
@@ -196,7 +219,11 @@ describe("the login pages", () => {
   test("of a client of one tenant show no other tenant, and ignore a session of another", async () => {
     const portal = portalWithPassword();
     portal.emulator.registerOperator({ tenantId: "globex", userId: "grace" });
-    portal.emulator.registerApiClient({ clientId: "narrow", redirectUris: [CALLBACK], tenantId: "globex" });
+    portal.emulator.registerApiClient({
+      clientId: "narrow",
+      redirectUris: [CALLBACK],
+      tenantId: "globex",
+    });
     const browser = await loggedIn(portal);
     await browser.open(portal.authorizationUrl({ client_id: "narrow" }));
     expect(browser.text()).toContain("Log in to continue to narrow");

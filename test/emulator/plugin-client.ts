@@ -9,7 +9,14 @@ import {
   type OperatorRegistration,
   type PluginRegistration,
 } from "../../src/emulator/index.js";
-import { compactJws, lastingSigningKey, newPkce, type Pkce, rs256, type SigningKey } from "./signing-key.js";
+import {
+  compactJws,
+  lastingSigningKey,
+  newPkce,
+  type Pkce,
+  rs256,
+  type SigningKey,
+} from "./signing-key.js";
 
 /** Epoch milliseconds at which every test's clock starts: a whole second. */
 export const START: number = Date.UTC(2026, 0, 1, 12, 0, 0);
@@ -100,7 +107,11 @@ export class PluginClient {
 
   post(body: string | URLSearchParams, tenantId = "acme"): Promise<Response> {
     const headers = { "content-type": "application/x-www-form-urlencoded" };
-    return this.emulator.fetch(this.tokenUrl(tenantId), { method: "POST", headers, body: String(body) });
+    return this.emulator.fetch(this.tokenUrl(tenantId), {
+      method: "POST",
+      headers,
+      body: String(body),
+    });
   }
 
   async accessToken(changed: Changed = {}): Promise<string> {
@@ -109,7 +120,11 @@ export class PluginClient {
     return accessTokenIn(response);
   }
 
-  call(token: string | undefined, path = "/api/v1/acme/devices", init: RequestInit = {}): Promise<Response> {
+  call(
+    token: string | undefined,
+    path = "/api/v1/acme/devices",
+    init: RequestInit = {},
+  ): Promise<Response> {
     const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
     return this.emulator.fetch(path, { ...init, headers: { ...authorization, ...init.headers } });
   }
@@ -142,19 +157,30 @@ export type LaunchedCode = LaunchAnswer & Pkce;
 
 export class LaunchedPlugin extends PluginClient {
   constructor(options: EmulatorOptions = {}, registration: Partial<PluginRegistration> = {}) {
-    super(options, { type: "user_interface", pageUrl: "https://plugin.example/page", ...registration });
+    super(options, {
+      type: "user_interface",
+      pageUrl: "https://plugin.example/page",
+      ...registration,
+    });
     this.emulator.registerOperator(ada);
   }
 
   /** The values that the plugin's page has after host:auth-code. */
-  launchedCode(launch: { userId?: string; clientId?: string; tenantId?: string } = {}): LaunchedCode {
+  launchedCode(
+    launch: { userId?: string; clientId?: string; tenantId?: string } = {},
+  ): LaunchedCode {
     const pkce = newPkce();
     const identity = { ...reporter, userId: "ada", ...launch };
     return { ...this.emulator.launch(identity).authorize(pkce), ...pkce };
   }
 
   exchange({ code, codeVerifier }: LaunchedCode, changed: Changed = {}): Promise<Response> {
-    const form = { grant_type: "authorization_code", code, code_verifier: codeVerifier, ...changed.form };
+    const form = {
+      grant_type: "authorization_code",
+      code,
+      code_verifier: codeVerifier,
+      ...changed.form,
+    };
     return this.requestToken({ ...changed, form });
   }
 
@@ -166,7 +192,11 @@ export class LaunchedPlugin extends PluginClient {
 }
 
 /** A request to Variant B's token endpoint. */
-export function postJson(emulator: Emulator, fields: object, path = "/v1/auth/token"): Promise<Response> {
+export function postJson(
+  emulator: Emulator,
+  fields: object,
+  path = "/v1/auth/token",
+): Promise<Response> {
   const headers = { "content-type": "application/json" };
   return emulator.fetch(path, { method: "POST", headers, body: JSON.stringify(fields) });
 }

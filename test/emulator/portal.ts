@@ -29,7 +29,11 @@ export class Portal {
   constructor(options: EmulatorOptions = {}, registration: Partial<ApiClientRegistration> = {}) {
     this.emulator = createEmulator({ now: () => this.now, ...options });
     this.clientSecret = registration.clientSecret;
-    this.emulator.registerApiClient({ clientId: "portal", redirectUris: [CALLBACK], ...registration });
+    this.emulator.registerApiClient({
+      clientId: "portal",
+      redirectUris: [CALLBACK],
+      ...registration,
+    });
     this.emulator.registerOperator(ada);
   }
 
@@ -68,7 +72,11 @@ export class Portal {
   }
 
   refresh(refreshToken: string, changes: Changes = {}, path?: string): Promise<Response> {
-    const fields = { grant_type: "refresh_token", refresh_token: refreshToken, client_id: "portal" };
+    const fields = {
+      grant_type: "refresh_token",
+      refresh_token: refreshToken,
+      client_id: "portal",
+    };
     return this.post({ ...fields, client_secret: this.clientSecret, ...changes }, path);
   }
 

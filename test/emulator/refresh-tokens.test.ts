@@ -63,7 +63,9 @@ describe("scopes", () => {
     const capabilities = ["devices:read", "schedules:read"];
     portal.emulator.updateOperator({ tenantId: "acme", userId: "ada", capabilities });
     const { refresh_token } = await portal.tokens();
-    const narrow = await portal.tokens(await portal.refresh(refresh_token, { scope: "schedules:read" }));
+    const narrow = await portal.tokens(
+      await portal.refresh(refresh_token, { scope: "schedules:read" }),
+    );
     expect(await portal.statusOf(narrow.access_token)).toBe(403);
     expect(portal.lastRule()).toBe("route.scope");
     const wide = await portal.tokens(await portal.refresh(narrow.refresh_token));

@@ -63,7 +63,9 @@ async function expectRefused(method: Method, { input, code, issue }: RefusedRow)
 }
 
 const privateJwk = pluginKey.privateKey.export({ format: "jwk" });
-const ecJwk = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ format: "jwk" });
+const ecJwk = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({
+  format: "jwk",
+});
 const sheet = { clientId: "c", tenantId: "t", type: "service", jwks: service.jwks } as const;
 const page = { ...sheet, type: "user_interface" } as const;
 const withKeys = (...keys: object[]) => ({ ...sheet, jwks: { keys } });
@@ -74,8 +76,19 @@ const key = (name: string, input: object, issue: RegExp): RefusedRow => {
 const client = { clientId: "c", redirectUris: [CALLBACK] };
 const withUri = (uri: string) => ({ ...client, redirectUris: [uri] });
 const uris = [
-  ...["/cb", `${CALLBACK}#x`, `${CALLBACK}#`, "http://portal.example/cb", "https://u:p@portal.example/cb"],
-  ...["javascript:alert(1)", "data:text/html,x", `${CALLBACK} x`, "https://portal.example\\@evil.example"],
+  ...[
+    "/cb",
+    `${CALLBACK}#x`,
+    `${CALLBACK}#`,
+    "http://portal.example/cb",
+    "https://u:p@portal.example/cb",
+  ],
+  ...[
+    "javascript:alert(1)",
+    "data:text/html,x",
+    `${CALLBACK} x`,
+    "https://portal.example\\@evil.example",
+  ],
 ];
 const again = { code: "already_registered" };
 const unknown = { code: "not_registered" };
@@ -86,8 +99,16 @@ const refused: readonly { readonly method: Method; readonly rows: readonly Refus
     rows: [
       { name: "a tenant of dots", input: { ...sheet, tenantId: ".." }, issue: /^tenantId/ },
       { name: "a tenant with a slash", input: { ...sheet, tenantId: "a/b" }, issue: /^tenantId/ },
-      { name: "a script as page", input: { ...page, pageUrl: "javascript:alert(1)" }, issue: /^pageUrl/ },
-      { name: "the page of a service", input: { ...sheet, pageUrl: "https://p.example" }, issue: /^pageUrl/ },
+      {
+        name: "a script as page",
+        input: { ...page, pageUrl: "javascript:alert(1)" },
+        issue: /^pageUrl/,
+      },
+      {
+        name: "the page of a service",
+        input: { ...sheet, pageUrl: "https://p.example" },
+        issue: /^pageUrl/,
+      },
       { name: "an empty name", input: { ...page, name: "" }, issue: /^name/ },
       key("no keys", withKeys(), /no key/),
       key("a private key", withKeys(privateJwk), /private/),
@@ -123,16 +144,32 @@ const refused: readonly { readonly method: Method; readonly rows: readonly Refus
   {
     method: "registerServiceAccount",
     rows: [
-      { name: "no secret", input: { ...account, clientId: "c", clientSecret: "" }, issue: /^clientSecret/ },
-      { name: "one that is registered in another tenant", input: { ...account, tenantId: "x" }, ...again },
-      { name: "the client_id of an API client", input: { ...account, clientId: "portal" }, ...again },
+      {
+        name: "no secret",
+        input: { ...account, clientId: "c", clientSecret: "" },
+        issue: /^clientSecret/,
+      },
+      {
+        name: "one that is registered in another tenant",
+        input: { ...account, tenantId: "x" },
+        ...again,
+      },
+      {
+        name: "the client_id of an API client",
+        input: { ...account, clientId: "portal" },
+        ...again,
+      },
     ],
   },
   {
     method: "updateServiceAccount",
     rows: [
       { name: "an unknown account", input: { clientId: "x" }, ...unknown },
-      { name: "an account of another tenant", input: { clientId: "worker", tenantId: "x" }, ...unknown },
+      {
+        name: "an account of another tenant",
+        input: { clientId: "worker", tenantId: "x" },
+        ...unknown,
+      },
     ],
   },
   {
@@ -146,7 +183,11 @@ const refused: readonly { readonly method: Method; readonly rows: readonly Refus
   {
     method: "registerApiClient",
     rows: [
-      ...uris.map((uri) => ({ name: `the URI ${uri}`, input: withUri(uri), issue: /^redirectUris\.0/ })),
+      ...uris.map((uri) => ({
+        name: `the URI ${uri}`,
+        input: withUri(uri),
+        issue: /^redirectUris\.0/,
+      })),
       { name: "one that is registered", input: { ...client, clientId: "portal" }, ...again },
       { name: "the client_id of an account", input: { ...client, clientId: "worker" }, ...again },
     ],
@@ -156,7 +197,11 @@ const refused: readonly { readonly method: Method; readonly rows: readonly Refus
     rows: [
       { name: "an unknown client", input: { clientId: "x" }, ...unknown },
       { name: "an empty name", input: { clientId: "portal", name: "" }, issue: /^name: / },
-      { name: "a tenant of dots", input: { clientId: "portal", tenantId: ".." }, issue: /^tenantId: / },
+      {
+        name: "a tenant of dots",
+        input: { clientId: "portal", tenantId: ".." },
+        issue: /^tenantId: /,
+      },
     ],
   },
   {
@@ -178,7 +223,11 @@ const refused: readonly { readonly method: Method; readonly rows: readonly Refus
     method: "unregisterOperator",
     rows: [
       { name: "an unknown operator", input: { tenantId: "acme", userId: "x" }, ...unknown },
-      { name: "an operator of another tenant", input: { tenantId: "x", userId: "ada" }, ...unknown },
+      {
+        name: "an operator of another tenant",
+        input: { tenantId: "x", userId: "ada" },
+        ...unknown,
+      },
     ],
   },
 ];
@@ -196,7 +245,8 @@ test("an error quotes an unknown id unless it may be a misplaced secret", () => 
     () => emulator.updateApiClient({ clientId: SECRET, name: "x" }),
     () => emulator.unregisterOperator({ tenantId: "acme", userId: SECRET }),
   ];
-  for (const attempt of attempts) expect(attempt).toThrow(/ a string of length 13 is not registered/);
+  for (const attempt of attempts)
+    expect(attempt).toThrow(/ a string of length 13 is not registered/);
   const named = () => emulator.unregisterPlugin({ tenantId: "acme", clientId: "reporter-2" });
   expect(named).toThrow('plugin "reporter-2" is not registered in "acme"');
 });
@@ -219,9 +269,13 @@ test("one name may be registered in two tenants, and in one tenant for a plugin 
 test("a plugin's new page counts from the next launch on, and a service plugin cannot have a page", () => {
   const { emulator } = new LaunchedPlugin();
   emulator.updatePlugin({ ...reporter, pageUrl: "http://localhost:3000/new" });
-  expect(emulator.launch({ ...reporter, userId: "ada" }).url).toMatch(/^http:\/\/localhost:3000\/new\?/);
+  expect(emulator.launch({ ...reporter, userId: "ada" }).url).toMatch(
+    /^http:\/\/localhost:3000\/new\?/,
+  );
   const { emulator: other } = new PluginClient();
-  expect(() => other.updatePlugin({ ...reporter, pageUrl: "https://p.example/" })).toThrow(EmulatorError);
+  expect(() => other.updatePlugin({ ...reporter, pageUrl: "https://p.example/" })).toThrow(
+    EmulatorError,
+  );
 });
 
 /** Returns a portal with a service account. */
@@ -244,7 +298,11 @@ test("an updated service account needs its new secret at once, keeps its tokens,
   const worker = new Worker();
   const { emulator } = worker;
   const token = await worker.token();
-  emulator.updateServiceAccount({ clientId: "worker", clientSecret: "another", scopes: ["schedules:read"] });
+  emulator.updateServiceAccount({
+    clientId: "worker",
+    clientSecret: "another",
+    scopes: ["schedules:read"],
+  });
   expect((await worker.ask()).status).toBe(401);
   expect(worker.lastRule()).toBe("client.authentication");
   expect(await worker.statusOf(await worker.token("another"))).toBe(403);
@@ -410,9 +468,13 @@ describe("an unregistered service account", () => {
     const { emulator } = plugin;
     const worker = { ...account, clientId: "reporter" };
     const ofBoth = async () => {
-      const tokens = [await plugin.accessToken(), await accessTokenIn(requestAccountToken(emulator, worker))];
+      const tokens = [
+        await plugin.accessToken(),
+        await accessTokenIn(requestAccountToken(emulator, worker)),
+      ];
       const paths = ["/api/v1/acme/devices", "/v1/devices"];
-      return () => Promise.all(tokens.map(async (token, i) => (await plugin.call(token, paths[i])).status));
+      return () =>
+        Promise.all(tokens.map(async (token, i) => (await plugin.call(token, paths[i])).status));
     };
     emulator.registerServiceAccount(worker);
     const first = await ofBoth();
@@ -436,7 +498,9 @@ describe("an unregistered API client", () => {
     expect((await portal.refresh(tokens.refresh_token)).status).toBe(401);
     expect((await portal.exchange(code)).status).toBe(401);
     expect(portal.lastRule()).toBe("api-client.authentication");
-    expect(() => portal.loginCode()).toThrow(expect.objectContaining({ issues: ["authorization.client"] }));
+    expect(() => portal.loginCode()).toThrow(
+      expect.objectContaining({ issues: ["authorization.client"] }),
+    );
     expect(await portal.statusOf(tokens.access_token)).toBe(401);
     const actual = "its API client was unregistered";
     expect(emulator.customerLog.last()).toMatchObject({ rule: "bearer.revoked", actual });
@@ -464,7 +528,10 @@ describe("an unregistered API client", () => {
     const tokens = await portal.tokens();
     const browser = await new FormBrowser(portal.emulator).open(portal.authorizationUrl());
     const code = portal.loginCode();
-    portal.emulator.registerApiClient({ clientId: "other", redirectUris: ["https://other.example/"] });
+    portal.emulator.registerApiClient({
+      clientId: "other",
+      redirectUris: ["https://other.example/"],
+    });
     portal.emulator.unregisterApiClient({ clientId: "other" });
     expect(await portal.statusOf(tokens.access_token)).toBe(200);
     expect((await portal.refresh(tokens.refresh_token)).status).toBe(200);
@@ -487,7 +554,9 @@ describe("an unregistered operator", () => {
     const actual = "its operator was unregistered";
     expect(emulator.customerLog.last()).toMatchObject({ rule: "bearer.revoked", actual });
     expect((await plugin.call(token, "/api/v1/acme/tenant-settings")).status).toBe(401);
-    expect(() => plugin.launchedCode()).toThrow(expect.objectContaining({ issues: ["launch.signed-in"] }));
+    expect(() => plugin.launchedCode()).toThrow(
+      expect.objectContaining({ issues: ["launch.signed-in"] }),
+    );
     emulator.registerOperator(ada);
     expect((await plugin.call(token)).status).toBe(401);
     const issues = ["launch.known"];
@@ -503,7 +572,9 @@ describe("an unregistered operator", () => {
     const { emulator } = portal;
     const [tokens, code] = [await portal.tokens(), portal.loginCode()];
     emulator.unregisterOperator(ada);
-    expect(() => portal.loginCode()).toThrow(expect.objectContaining({ issues: ["login.credentials"] }));
+    expect(() => portal.loginCode()).toThrow(
+      expect.objectContaining({ issues: ["login.credentials"] }),
+    );
     for (const then of [() => {}, () => emulator.registerOperator(ada)]) {
       then();
       expect(await portal.statusOf(tokens.access_token)).toBe(401);

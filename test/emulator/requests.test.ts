@@ -18,7 +18,10 @@ const worker = { clientId: "worker", clientSecret: "not a real secret" };
 async function served(paths: object, components: object = {}, options: EmulatorOptions = {}) {
   const { documents } = await sample(openapi({}), openapi(paths, components));
   const api = await readApi({ B: documents.B });
-  const echo = ({ params, body }: { params: object; body: unknown }) => ({ ...params, body: body ?? null });
+  const echo = ({ params, body }: { params: object; body: unknown }) => ({
+    ...params,
+    body: body ?? null,
+  });
   const respond = Object.fromEntries(Object.keys(api.operations.B).map((id) => [id, echo]));
   const seed = { serviceAccounts: [{ ...worker, tenantId: "acme" }] };
   const emulator = createEmulator({ variants: ["B"], api, respond, seed, ...options });
@@ -27,7 +30,12 @@ async function served(paths: object, components: object = {}, options: EmulatorO
   /** Calls with the client of this package. */
   const call = async (operationId: string, init: object) => {
     const credentials = [serviceAccount(worker)];
-    const service = await connect({ baseUrl: url, tenantId: "acme", credentials, api: api as never });
+    const service = await connect({
+      baseUrl: url,
+      tenantId: "acme",
+      credentials,
+      api: api as never,
+    });
     // biome-ignore lint/suspicious/noExplicitAny: the documents are made while the tests run
     return (service as any).call(operationId, init) as Promise<{ status: number; data: any }>;
   };
@@ -50,7 +58,10 @@ function send(url: string, path: string, { method = "GET", headers = {}, body }:
       answer.on("data", (chunk) => chunks.push(chunk));
       answer.on("end", () => {
         const text = Buffer.concat(chunks).toString();
-        resolve({ status: answer.statusCode ?? 0, read: text === "" ? undefined : JSON.parse(text) });
+        resolve({
+          status: answer.statusCode ?? 0,
+          read: text === "" ? undefined : JSON.parse(text),
+        });
       });
     });
     sending.on("error", reject);
@@ -78,7 +89,12 @@ const values = {
 };
 const na = undefined;
 type Cell = string | undefined;
-type Row = readonly [place: Place, style: string, explode: boolean, ...texts: [Cell, Cell, Cell, Cell]];
+type Row = readonly [
+  place: Place,
+  style: string,
+  explode: boolean,
+  ...texts: [Cell, Cell, Cell, Cell],
+];
 /**
  * Of the table "Style Examples" of OpenAPI 3.1.1 those that no library in witness/requests.test.ts writes, with forms that
  * other clients send; undefined is n/a.
@@ -86,11 +102,43 @@ type Row = readonly [place: Place, style: string, explode: boolean, ...texts: [C
 const styles: readonly Row[] = [
   ["header", "simple", false, "", "blue", "blue,black,brown", "R,100,G,200,B,150"],
   ["header", "simple", true, "", "blue", "blue, black, brown", "R=100,G=200,B=150"],
-  ["cookie", "form", false, "color=", "color=blue", "color=blue,black,brown", "color=R,100,G,200,B,150"],
-  ["cookie", "form", true, "color=", "color=blue", "color=blue&color=black&color=brown", "R=100&G=200&B=150"],
+  [
+    "cookie",
+    "form",
+    false,
+    "color=",
+    "color=blue",
+    "color=blue,black,brown",
+    "color=R,100,G,200,B,150",
+  ],
+  [
+    "cookie",
+    "form",
+    true,
+    "color=",
+    "color=blue",
+    "color=blue&color=black&color=brown",
+    "R=100&G=200&B=150",
+  ],
   ["cookie", "form", true, na, na, "color=blue; color=black; color=brown", "R=100; G=200; B=150"],
-  ["query", "spaceDelimited", false, na, na, "color=blue+black+brown", "color=R%20100%20G%20200%20B%20150"],
-  ["query", "pipeDelimited", false, na, na, "color=blue|black|brown", "color=R%7C100%7CG%7C200%7CB%7C150"],
+  [
+    "query",
+    "spaceDelimited",
+    false,
+    na,
+    na,
+    "color=blue+black+brown",
+    "color=R%20100%20G%20200%20B%20150",
+  ],
+  [
+    "query",
+    "pipeDelimited",
+    false,
+    na,
+    na,
+    "color=blue|black|brown",
+    "color=R%7C100%7CG%7C200%7CB%7C150",
+  ],
   ["query", "deepObject", true, na, na, na, "color[R]=100&color[G]=200&other=1&color[B]=150"],
   [
     "query",
@@ -106,7 +154,10 @@ const styles: readonly Row[] = [
 function parameterPath(kind: string, place: Place, form: object, schema: object) {
   const path = place === "path" ? `/v1/${kind}/x{color}` : `/v1/${kind}`;
   const parameter = { name: "color", in: place, required: true, ...form, schema };
-  return [path, { get: { operationId: kind, security: [], parameters: [parameter], responses: answer } }];
+  return [
+    path,
+    { get: { operationId: kind, security: [], parameters: [parameter], responses: answer } },
+  ];
 }
 
 describe("the style examples of OpenAPI 3.1.1", () => {
@@ -114,7 +165,9 @@ describe("the style examples of OpenAPI 3.1.1", () => {
     const [place, style, explode, ...texts] = row;
     const kinds = ["empty", "string", "array", "object"] as const;
     const { url, call } = await served(
-      Object.fromEntries(kinds.map((kind) => parameterPath(kind, place, { style, explode }, schemas[kind]))),
+      Object.fromEntries(
+        kinds.map((kind) => parameterPath(kind, place, { style, explode }, schemas[kind])),
+      ),
     );
     for (const [column, kind] of kinds.entries()) {
       const text = texts[column];
@@ -124,7 +177,8 @@ describe("the style examples of OpenAPI 3.1.1", () => {
         place === "header" ? { color: text } : place === "cookie" ? { cookie: text } : {};
       const { status, read } = await send(url, path, { headers });
       expect([kind, status]).toEqual([kind, 200]);
-      const color = text.includes("x=1") && kind === "object" ? { ...values.object, x: "1" } : values[kind];
+      const color =
+        text.includes("x=1") && kind === "object" ? { ...values.object, x: "1" } : values[kind];
       expect(read[place]).toEqual({ color });
       const sent = await call(kind, { params: { [place]: { color } } });
       expect(sent).toMatchObject({ status: 200, data: { [place]: { color } } });
@@ -132,7 +186,12 @@ describe("the style examples of OpenAPI 3.1.1", () => {
   });
 });
 
-const operation = (more: object) => ({ operationId: "own", security: [], responses: answer, ...more });
+const operation = (more: object) => ({
+  operationId: "own",
+  security: [],
+  responses: answer,
+  ...more,
+});
 const get = (...parameters: object[]) => ({ "/v1/own": { get: operation({ parameters }) } });
 const query = (schema: object, more: object = {}) => ({ name: "q", in: "query", schema, ...more });
 const post = (content: object, more: object = {}) => ({
@@ -196,9 +255,20 @@ describe("parameters", () => {
   });
 
   test("in a path that names the style are read by the names of the document", async () => {
-    const parameter = { name: "id", in: "path", required: true, schema: type("integer"), style: "matrix" };
-    const { url } = await served({ "/v1/own{;id}": { get: operation({ parameters: [parameter] }) } });
-    expect(await send(url, "/v1/own;id=7")).toMatchObject({ status: 200, read: { path: { id: 7 } } });
+    const parameter = {
+      name: "id",
+      in: "path",
+      required: true,
+      schema: type("integer"),
+      style: "matrix",
+    };
+    const { url } = await served({
+      "/v1/own{;id}": { get: operation({ parameters: [parameter] }) },
+    });
+    expect(await send(url, "/v1/own;id=7")).toMatchObject({
+      status: 200,
+      read: { path: { id: 7 } },
+    });
   });
 
   const secret = "Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4";
@@ -246,18 +316,34 @@ describe("parameters", () => {
       "query q, written as form",
       "a name without a value",
     ],
-    ["broken JSON", jsonFilter, "q=%7B", "query q, written as application/json", "text that is not JSON"],
+    [
+      "broken JSON",
+      jsonFilter,
+      "q=%7B",
+      "query q, written as application/json",
+      "text that is not JSON",
+    ],
     [
       "a member that is not allowed",
-      query({ type: "object", properties: { a: {} }, additionalProperties: false }, { explode: false }),
+      query(
+        { type: "object", properties: { a: {} }, additionalProperties: false },
+        { explode: false },
+      ),
       "q=a,1,b,2",
       'query q with {"additionalProperties":false}',
       "an object",
     ],
   ])("are refused: %s", async (_name, parameter, sent, expected, actual) => {
     const { url, emulator } = await served(get(parameter));
-    expect(await send(url, `/v1/own?${sent}`)).toEqual({ status: 400, read: { error: "invalid_request" } });
-    expect(emulator.customerLog.last()).toMatchObject({ rule: "request.parameters", expected, actual });
+    expect(await send(url, `/v1/own?${sent}`)).toEqual({
+      status: 400,
+      read: { error: "invalid_request" },
+    });
+    expect(emulator.customerLog.last()).toMatchObject({
+      rule: "request.parameters",
+      expected,
+      actual,
+    });
     expect(emulator.journal.last()).toMatchObject({
       rule: "request.parameters",
       status: 400,
@@ -276,12 +362,22 @@ describe("parameters", () => {
       ...(style && { style }),
     });
     const { url, emulator } = await served({
-      "/v1/plain/{id}": { get: { ...operation({}), operationId: "plain", parameters: [named("path")] } },
-      "/v1/label/x{id}": {
-        get: { ...operation({}), operationId: "label", parameters: [named("path", undefined, "label")] },
+      "/v1/plain/{id}": {
+        get: { ...operation({}), operationId: "plain", parameters: [named("path")] },
       },
-      "/v1/header": { get: { ...operation({}), operationId: "header", parameters: [named("header")] } },
-      "/v1/cookie": { get: { ...operation({}), operationId: "cookie", parameters: [named("cookie")] } },
+      "/v1/label/x{id}": {
+        get: {
+          ...operation({}),
+          operationId: "label",
+          parameters: [named("path", undefined, "label")],
+        },
+      },
+      "/v1/header": {
+        get: { ...operation({}), operationId: "header", parameters: [named("header")] },
+      },
+      "/v1/cookie": {
+        get: { ...operation({}), operationId: "cookie", parameters: [named("cookie")] },
+      },
     });
     for (const [path, headers, actual] of [
       ["/v1/plain/abc", {}, "a string of length 3"],
@@ -334,7 +430,10 @@ const allTypes = {
   "application/json": { schema: thing },
   [FORM]: { schema: thing, encoding: { tags: { style: "pipeDelimited", explode: false } } },
   "multipart/form-data": {
-    schema: { ...thing, properties: { ...thing.properties, file: {}, files: { type: "array", items: {} } } },
+    schema: {
+      ...thing,
+      properties: { ...thing.properties, file: {}, files: { type: "array", items: {} } },
+    },
     encoding: { file: { contentType: "image/png, image/jpeg" } },
   },
   "text/plain": { schema: { type: "string", maxLength: 5 } },
@@ -409,10 +508,18 @@ describe("bodies", () => {
     const sent = await fetch(`${url}/v1/own`, { method: "POST", body: form });
     expect(sent.status).toBe(200);
     const [read] = received as [{ file: File; files: File[] }];
-    expect([read.file.name, read.file.type, read.file.size]).toEqual(["café.png", "image/png", 6_000_000]);
+    expect([read.file.name, read.file.type, read.file.size]).toEqual([
+      "café.png",
+      "image/png",
+      6_000_000,
+    ]);
     expect(Buffer.from(await read.file.arrayBuffer()).equals(large)).toBe(true);
     expect(read.files.map(({ name }) => name)).toEqual(["1.txt", "2.txt"]);
-    await fetch(`${url}/v1/own`, { method: "POST", body: large, headers: { "content-type": "image/gif" } });
+    await fetch(`${url}/v1/own`, {
+      method: "POST",
+      body: large,
+      headers: { "content-type": "image/gif" },
+    });
     const [, bytes] = received as [object, Blob];
     expect([bytes.type, bytes.size]).toEqual(["image/gif", 6_000_000]);
   });
@@ -426,8 +533,18 @@ describe("bodies", () => {
     ["another media type", sentAs("application/pdf", "x"), 415, "another content-type"],
     ["no media type", { method: "POST", body: "{}" }, 415, "no content-type"],
     ["a form without a required member", sentAs(FORM, "count=1"), 400, "an object"],
-    ["a form with a member twice", sentAs(FORM, "name=a&name=b"), 400, "a member that is sent 2 times"],
-    ["a form with a member that is not JSON", sentAs(FORM, "name=a&meta=x"), 400, "text that is not JSON"],
+    [
+      "a form with a member twice",
+      sentAs(FORM, "name=a&name=b"),
+      400,
+      "a member that is sent 2 times",
+    ],
+    [
+      "a form with a member that is not JSON",
+      sentAs(FORM, "name=a&meta=x"),
+      400,
+      "text that is not JSON",
+    ],
     [
       "multipart that is cut off",
       multipart([named], "--ed"),
@@ -440,11 +557,23 @@ describe("bodies", () => {
       400,
       "a file of another media type",
     ],
-    ["a line that is not JSON", sentAs("application/x-ndjson", '{"n":1}\nx'), 400, "text that is not JSON"],
+    [
+      "a line that is not JSON",
+      sentAs("application/x-ndjson", '{"n":1}\nx'),
+      400,
+      "text that is not JSON",
+    ],
   ])("are refused: %s", async (_name, sent, status, actual) => {
     const { url, emulator } = await served(post(allTypes, { required: true }));
-    expect(await send(url, "/v1/own", sent)).toEqual({ status, read: { error: "invalid_request" } });
-    expect(emulator.customerLog.last()).toMatchObject({ rule: "request.body", actual, outcome: { status } });
+    expect(await send(url, "/v1/own", sent)).toEqual({
+      status,
+      read: { error: "invalid_request" },
+    });
+    expect(emulator.customerLog.last()).toMatchObject({
+      rule: "request.body",
+      actual,
+      outcome: { status },
+    });
     expect(emulator.journal.last()).toMatchObject({ rule: "request.body", status });
     emulator.rules.enforce("request.body", false);
     expect((await send(url, "/v1/own", sent)).status).toBe(200);
@@ -454,10 +583,16 @@ describe("bodies", () => {
     const described = { schema: { type: "string", maxLength: 9 } };
     const { url } = await served(post({ [FORM]: described, "multipart/form-data": described }));
     const form = sentAs(FORM, "a=1&b=2");
-    expect(await send(url, "/v1/own", form)).toMatchObject({ status: 200, read: { body: "a=1&b=2" } });
+    expect(await send(url, "/v1/own", form)).toMatchObject({
+      status: 200,
+      read: { body: "a=1&b=2" },
+    });
     expect((await send(url, "/v1/own", sentAs(FORM, "a=1&b=2&c=3"))).status).toBe(400);
     const parts = multipart(['name="a"\r\n\r\n1']);
-    expect(await send(url, "/v1/own", parts)).toMatchObject({ status: 200, read: { body: { a: "1" } } });
+    expect(await send(url, "/v1/own", parts)).toMatchObject({
+      status: 200,
+      read: { body: { a: "1" } },
+    });
   });
 
   test("of more than 32 MiB are refused with 413", async () => {
@@ -474,7 +609,10 @@ describe("bodies", () => {
     const init = { method: "POST", headers, body: endless, duplex: "half" } as RequestInit;
     expect((await emulator.fetch("/v1/own", init)).status).toBe(413);
     expect(sent).toBeLessThan(40 * chunk.byteLength);
-    expect(emulator.customerLog.last()).toMatchObject({ rule: "request.body", actual: "a larger one" });
+    expect(emulator.customerLog.last()).toMatchObject({
+      rule: "request.body",
+      actual: "a larger one",
+    });
   });
 
   test("neither parameters nor bodies put what was sent into the log", async () => {
@@ -523,10 +661,14 @@ describe("answers", () => {
   ])("for Accept: %s are %s", async (accept, expected) => {
     const { documents } = await sample(
       openapi({}),
-      openapi({ "/v1/own": { get: operation({ responses: { 200: { description: "A", content } } }) } }),
+      openapi({
+        "/v1/own": { get: operation({ responses: { 200: { description: "A", content } } }) },
+      }),
     );
     const emulator = createEmulator({ api: await readApi({ B: documents.B }) });
-    const answered = await emulator.fetch("/v1/own", { headers: accept === undefined ? {} : { accept } });
+    const answered = await emulator.fetch("/v1/own", {
+      headers: accept === undefined ? {} : { accept },
+    });
     expect(answered.headers.get("content-type")).toBe(expected);
   });
 });
@@ -541,7 +683,9 @@ describe("the option respond", () => {
     };
     const note = { "application/json": { schema: { $ref: "#/components/schemas/Note" } } };
     const notes = {
-      "application/json": { schema: { type: "array", items: { $ref: "#/components/schemas/Note" } } },
+      "application/json": {
+        schema: { type: "array", items: { $ref: "#/components/schemas/Note" } },
+      },
     };
     const ok = (status: number, content?: object) => ({
       responses: { [status]: { description: "Done.", ...(content && { content }) } },
@@ -553,7 +697,11 @@ describe("the option respond", () => {
           parameters: [query(type("integer"), { name: "limit" })],
           ...ok(200, notes),
         },
-        post: { operationId: "addNote", requestBody: { required: true, content: note }, ...ok(201, note) },
+        post: {
+          operationId: "addNote",
+          requestBody: { required: true, content: note },
+          ...ok(201, note),
+        },
       },
       "/v1/notes/{id}": {
         parameters: [id],
@@ -606,7 +754,9 @@ describe("the option respond", () => {
         {},
         { respond: { listThing: () => [] } },
       ),
-    ).rejects.toThrow("respond.listThing: no operation of `api` has this operationId; use listThings");
+    ).rejects.toThrow(
+      "respond.listThing: no operation of `api` has this operationId; use listThings",
+    );
   });
 
   test("answers a value with the documented status, undefined without a body, and a Response as it is", async () => {
@@ -623,7 +773,9 @@ describe("the option respond", () => {
       response: () => new Response("x", { status: 404 }),
     };
     const { emulator } = await served(paths, {}, { respond });
-    const read = await Promise.all(["value", "nothing", "response"].map((id) => emulator.fetch(`/v1/${id}`)));
+    const read = await Promise.all(
+      ["value", "nothing", "response"].map((id) => emulator.fetch(`/v1/${id}`)),
+    );
     expect(await Promise.all(read.map(async (one) => [one.status, await one.text()]))).toEqual([
       [201, "[1]"],
       [201, ""],
@@ -632,8 +784,15 @@ describe("the option respond", () => {
   });
 
   test("answers texts and bytes in the documented media type, and anything else as JSON", async () => {
-    const responses = (type: string) => ({ 200: { description: "Done.", content: { [type]: {} } } });
-    const types = { csv: "text/csv", png: "image/png", odd: "text/plain", problem: "application/a+json" };
+    const responses = (type: string) => ({
+      200: { description: "Done.", content: { [type]: {} } },
+    });
+    const types = {
+      csv: "text/csv",
+      png: "image/png",
+      odd: "text/plain",
+      problem: "application/a+json",
+    };
     const paths = Object.fromEntries(
       Object.entries(types).map(([id, type]) => [
         `/v1/${id}`,
@@ -649,7 +808,9 @@ describe("the option respond", () => {
     const { emulator } = await served(paths, {}, { respond });
     const read = await Promise.all(Object.keys(types).map((id) => emulator.fetch(`/v1/${id}`)));
     expect(
-      await Promise.all(read.map(async (one) => [one.headers.get("content-type"), await one.text()])),
+      await Promise.all(
+        read.map(async (one) => [one.headers.get("content-type"), await one.text()]),
+      ),
     ).toEqual([
       ["text/csv", "a;b"],
       ["image/png", "bytes"],
@@ -670,7 +831,10 @@ describe("the option respond", () => {
     const emulator = createEmulator({
       seed: { serviceAccounts: [worker] },
       routes: [
-        { ...route, respond: ({ params, body, request }) => void calls.push(params, body, request.bodyUsed) },
+        {
+          ...route,
+          respond: ({ params, body, request }) => void calls.push(params, body, request.bodyUsed),
+        },
       ],
     });
     const token = await emulator.fetch("/v1/auth/token", {
@@ -684,7 +848,11 @@ describe("the option respond", () => {
     });
     const { access_token } = await token.json();
     const headers = { authorization: `Bearer ${access_token}`, "content-type": "application/json" };
-    await emulator.fetch("/v1/own/a%20b?q=1&q=2&r=%zz", { method: "POST", headers, body: '{"a":1}' });
+    await emulator.fetch("/v1/own/a%20b?q=1&q=2&r=%zz", {
+      method: "POST",
+      headers,
+      body: '{"a":1}',
+    });
     await emulator.fetch("/v1/own/c", { method: "POST", headers, body: "{" });
     expect(calls).toEqual([
       { path: { id: "a b" }, query: { q: ["1", "2"], r: "%zz" }, header: {}, cookie: {} },

@@ -70,7 +70,9 @@ describe("reset", () => {
     status.body.deep.push(2);
     clock.at.setTime(0);
     emulator.reset();
-    expect(() => emulator.updateOperator({ tenantId: "acme", userId: "eve" })).toThrow(/is not registered/);
+    expect(() => emulator.updateOperator({ tenantId: "acme", userId: "eve" })).toThrow(
+      /is not registered/,
+    );
     expect(emulator.faults.list()).toMatchObject([{ fault: { body: { deep: [1] } } }]);
     expect(emulator.clock.now()).toBe(START);
   });
@@ -125,7 +127,11 @@ describe("reset with options", () => {
     onTestFinished(close);
     const statusOfB = async () => (await fetch(`${url}/v1/devices`)).status;
     expect(await statusOfB()).toBe(404);
-    emulator.reset({ variants: ["A", "B"], tokenLifetimeSeconds: 7, seed: { plugins: seed.plugins } });
+    emulator.reset({
+      variants: ["A", "B"],
+      tokenLifetimeSeconds: 7,
+      seed: { plugins: seed.plugins },
+    });
     expect(await statusOfB()).toBe(401);
     emulator.reset();
     expect(await statusOfB()).toBe(401);
@@ -136,7 +142,12 @@ describe("reset with options", () => {
   });
 
   test("restores the default of an option that is undefined, and keeps one that is left out", async () => {
-    const emulator = createEmulator({ seed, variants: ["A"], tokenLifetimeSeconds: 7, requireKid: false });
+    const emulator = createEmulator({
+      seed,
+      variants: ["A"],
+      tokenLifetimeSeconds: 7,
+      requireKid: false,
+    });
     const extras = { token_type: "Bearer" };
     emulator.reset({ rules: { "assertion.audience": false }, tokenResponseExtras: extras });
     emulator.reset({ variants: undefined, tokenLifetimeSeconds: undefined });
@@ -195,5 +206,7 @@ test("each plugin has a test key of its own, also beyond those that are part of 
 
 test("testKey has no key for a plugin that has a JWKS of its own", () => {
   const { emulator } = new PluginClient();
-  expect(() => emulator.testKey(reporter)).toThrow(expect.objectContaining({ code: "not_registered" }));
+  expect(() => emulator.testKey(reporter)).toThrow(
+    expect.objectContaining({ code: "not_registered" }),
+  );
 });

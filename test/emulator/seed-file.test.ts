@@ -38,7 +38,11 @@ test("a file is read as YAML or JSON", () => {
     return join(folder, name);
   };
   const fromYaml = readSeedFile(write("tenant.yaml", yaml));
-  const json = JSON.stringify({ ...fromYaml.seed, options: { ...fromYaml, seed: undefined } }, null, 2);
+  const json = JSON.stringify(
+    { ...fromYaml.seed, options: { ...fromYaml, seed: undefined } },
+    null,
+    2,
+  );
   expect(readSeedFile(write("tenant.json", json))).toEqual(fromYaml);
   const refused = expect.objectContaining({ code: "seed_invalid" });
   expect(() => readSeedFile(join(folder, "absent.yaml"))).toThrow(refused);
@@ -54,14 +58,20 @@ const LETTERS = "opensesame";
 test("of a file with many mistakes the first hundred are named, and the others counted", async () => {
   const text = JSON.stringify({ plugins: Array.from({ length: 200 }, () => 1) });
   const refused = await rejectionOf((async () => parseSeedFile(text, "tenant.json"))());
-  const named = Array.from({ length: 100 }, (_, at) => expect.stringContaining(`:1: plugins.${at}: `));
+  const named = Array.from({ length: 100 }, (_, at) =>
+    expect.stringContaining(`:1: plugins.${at}: `),
+  );
   expect(refused).toMatchObject({ issues: [...named, "tenant.json: 100 more mistakes"] });
 });
 
 test.each([
   { name: "broken YAML", text: 'plugins:\n  - { clientId: "x\n', issues: [/:\d+: /] },
   { name: "a duplicate key", text: "plugins: []\nplugins: []\n", issues: [/:2: .*duplicate key$/] },
-  { name: "a second document", text: "plugins: []\n---\nplugins: []\n", issues: [/:\d: .*multiple docs$/] },
+  {
+    name: "a second document",
+    text: "plugins: []\n---\nplugins: []\n",
+    issues: [/:\d: .*multiple docs$/],
+  },
   {
     name: "aliases without end",
     text: `a: &a [x,x]\n${[..."bcdefghijk"].map((letter, index) => `${letter}: &${letter} [${`*${"abcdefghij"[index]},`.repeat(9)}]`).join("\n")}`,
@@ -78,7 +88,11 @@ test.each([
     text: "plugins: []\nplugin: []\n",
     issues: [/:2: unknown key: "plugin" \(use plugins\)$/],
   },
-  { name: "a seed inside the options", text: "options: { seed: {} }\n", issues: [/:1: options: seed/] },
+  {
+    name: "a seed inside the options",
+    text: "options: { seed: {} }\n",
+    issues: [/:1: options: seed/],
+  },
   {
     name: "an unknown rule",
     text: "options:\n  rules:\n    assertion.none: false\n",
@@ -124,7 +138,11 @@ test.each([
     text: `options:\n  rules:\n    ${LETTERS}: false\n`,
     issues: [/:3: options\.rules: this is not a rule/],
   },
-  { name: "a secret as a tag", text: `serviceAccounts:\n  - clientSecret: !${SECRET}\n`, issues: [/:2: /] },
+  {
+    name: "a secret as a tag",
+    text: `serviceAccounts:\n  - clientSecret: !${SECRET}\n`,
+    issues: [/:2: /],
+  },
   ...["|", "{{"].map((character) => ({
     name: `a secret that begins with ${character} and has no quotes`,
     text: `serviceAccounts:\n  - clientSecret: ${character}${SECRET}${character === "{{" ? "}}" : ""}\n`,

@@ -1,5 +1,12 @@
 // Makes RSA keys and JWTs by node:crypto alone, so that no library corrects a test's deliberate mistakes.
-import { createHash, createHmac, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
+import {
+  createHash,
+  createHmac,
+  generateKeyPairSync,
+  type KeyObject,
+  randomBytes,
+  sign,
+} from "node:crypto";
 import { type KeyPair, lastingKeyPair } from "../support/lasting-keys.js";
 
 export interface SigningKey {

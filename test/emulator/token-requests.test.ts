@@ -1,7 +1,13 @@
 // Tests of token requests that the table of negative requests does not cover: the order of the rules and the log.
 import { describe, expect, test } from "vitest";
 import { createEmulator, emulatorRules } from "../../src/emulator/index.js";
-import { accessTokenIn, PluginClient, pluginKey, reporter, requestAccountToken } from "./plugin-client.js";
+import {
+  accessTokenIn,
+  PluginClient,
+  pluginKey,
+  reporter,
+  requestAccountToken,
+} from "./plugin-client.js";
 import { newSigningKey } from "./signing-key.js";
 
 const account = { clientId: "worker", clientSecret: "correct horse battery", tenantId: "acme" };
@@ -20,7 +26,10 @@ describe("Variant A", () => {
 
   test("the rules apply in the order rate limit, grant, assertion type, plugin, assertion, type, code", async () => {
     const limited = { requests: 7, windowSeconds: 60 };
-    const plugin = new PluginClient({ rateLimit: limited }, { type: "user_interface", enabled: false });
+    const plugin = new PluginClient(
+      { rateLimit: limited },
+      { type: "user_interface", enabled: false },
+    );
     const wrong = { grant_type: "x", client_assertion_type: "x", client_id: "unknown" };
     const form: Record<string, unknown> = wrong;
     const changed = { key: newSigningKey("key-1"), form };
@@ -84,7 +93,10 @@ describe("Variant B", () => {
 
   test("every declared route under /v1/ accepts a token without scopes and receives its tenant", async () => {
     const path = "/v1/schedules/{scheduleId}";
-    const respond = (call: { tenantId: string; parameters: object }) => [call.tenantId, call.parameters];
+    const respond = (call: { tenantId: string; parameters: object }) => [
+      call.tenantId,
+      call.parameters,
+    ];
     const routes = [{ operationId: "getSchedule", method: "GET", path, respond }] as const;
     const emulator = createEmulator({ routes });
     emulator.registerServiceAccount(account);
@@ -95,8 +107,12 @@ describe("Variant B", () => {
 });
 
 test("Variant B's token endpoint refuses with 401 and invalid_client, or with 400 (RFC 6749 section 5.2)", () => {
-  const ofB = /^(client-request\.(?!method|media|body)|client\.|api-client\.|client-code\.|refresh\.)/;
-  const answers = Object.entries(emulatorRules).flatMap(([id, { answer }]) => (ofB.test(id) ? [answer] : []));
-  for (const { status, error } of answers) expect(status).toBe(error === "invalid_client" ? 401 : 400);
+  const ofB =
+    /^(client-request\.(?!method|media|body)|client\.|api-client\.|client-code\.|refresh\.)/;
+  const answers = Object.entries(emulatorRules).flatMap(([id, { answer }]) =>
+    ofB.test(id) ? [answer] : [],
+  );
+  for (const { status, error } of answers)
+    expect(status).toBe(error === "invalid_client" ? 401 : 400);
   expect(answers.length).toBeGreaterThan(15);
 });

@@ -50,7 +50,11 @@ const baseUrl = "https://customer.example";
 const target = { baseUrl, tenantId: "acme" };
 const reports = { tenantId: "acme", clientId: "reports" };
 const panel = { tenantId: "acme", clientId: "panel" };
-const portal = { tenantId: "acme", clientId: "portal", redirectUri: "https://portal.example/auth/callback" };
+const portal = {
+  tenantId: "acme",
+  clientId: "portal",
+  redirectUri: "https://portal.example/auth/callback",
+};
 
 function deployment(): Emulator {
   const emulator = createEmulator({
@@ -61,7 +65,9 @@ function deployment(): Emulator {
         { ...panel, type: "user_interface", scopes: ["devices:read"] },
       ],
       serviceAccounts: [{ ...reports, clientSecret: "not a real secret" }],
-      apiClients: [{ tenantId: "acme", clientId: portal.clientId, redirectUris: [portal.redirectUri] }],
+      apiClients: [
+        { tenantId: "acme", clientId: portal.clientId, redirectUris: [portal.redirectUri] },
+      ],
       operators: [{ tenantId: "acme", userId: "7", capabilities: ["devices:read"] }],
     },
   });
@@ -74,7 +80,10 @@ const pluginOf = (emulator: Emulator) =>
 const account = () => serviceAccount({ clientId: "reports", clientSecret: "not a real secret" });
 const through = ({ fetch, clock }: Emulator) => ({ ...target, fetch, clock });
 
-async function countsDevices(auth: Parameters<typeof createService>[0], emulator: Emulator): Promise<void> {
+async function countsDevices(
+  auth: Parameters<typeof createService>[0],
+  emulator: Emulator,
+): Promise<void> {
   const { fetch, clock } = emulator;
   const devices = unwrap(await createService(auth, { fetch, clock }).call("listDevices"));
   same((devices as readonly unknown[]).length, 3);
@@ -113,7 +122,10 @@ function recorded(operation: object, answer: () => Response) {
   };
   const call = (init: object) =>
     createService(auth, { api, fetch, maxRetries: 0 }).call("own" as never, init as never);
-  return { call: call as (init: object) => Promise<{ ok: boolean; data?: unknown; error?: unknown }>, sent };
+  return {
+    call: call as (init: object) => Promise<{ ok: boolean; data?: unknown; error?: unknown }>,
+    sent,
+  };
 }
 
 const noFiles = { workerd: "no file system" };
@@ -132,7 +144,10 @@ export const cases: Readonly<Record<string, Case>> = {
   "a service plugin gets a token and calls (Variant A)": {
     async run() {
       const emulator = deployment();
-      await countsDevices(createAuth({ ...through(emulator), credential: pluginOf(emulator) }), emulator);
+      await countsDevices(
+        createAuth({ ...through(emulator), credential: pluginOf(emulator) }),
+        emulator,
+      );
     },
   },
   "a service account gets a token and calls (Variant B)": {
@@ -192,7 +207,9 @@ export const cases: Readonly<Record<string, Case>> = {
       const options = { ...through(emulator), credential, store, person: "ada" };
       const { url, login } = await beginLogin(options);
       const { callbackUrl } = emulator.login({ url, tenantId: "acme", userId: "7" } as never);
-      const first = await (await completeLogin({ ...options, callbackUrl, login })).getAccessToken();
+      const first = await (
+        await completeLogin({ ...options, callbackUrl, login })
+      ).getAccessToken();
       emulator.clock.advance(3_600_000);
       const elsewhere = await resumeAuth(options);
       same((await elsewhere?.getAccessToken())?.value === first.value, false);
@@ -244,7 +261,10 @@ export const cases: Readonly<Record<string, Case>> = {
   "a backend answers its routes": {
     async run() {
       const emulator = deployment();
-      const launch = userInterfacePlugin({ clientId: "panel", privateKey: emulator.testKey(panel) });
+      const launch = userInterfacePlugin({
+        clientId: "panel",
+        privateKey: emulator.testKey(panel),
+      });
       const hostOrigin = "https://host.example";
       const { fetch, clock } = emulator;
       const backend = createBackend({
@@ -273,8 +293,20 @@ export const cases: Readonly<Record<string, Case>> = {
   "parameters in every style": {
     async run() {
       const parameters = [
-        { in: "query", name: "ids", style: "pipeDelimited", explode: false, schema: { type: "array" } },
-        { in: "query", name: "filter", style: "deepObject", explode: true, schema: { type: "object" } },
+        {
+          in: "query",
+          name: "ids",
+          style: "pipeDelimited",
+          explode: false,
+          schema: { type: "array" },
+        },
+        {
+          in: "query",
+          name: "filter",
+          style: "deepObject",
+          explode: true,
+          schema: { type: "object" },
+        },
       ];
       const { call, sent } = recorded({ parameters }, () => Response.json({}));
       await call({ params: { query: { ids: [1, 2], filter: { a: "x y" } } } });
@@ -301,7 +333,9 @@ export const cases: Readonly<Record<string, Case>> = {
   "events of a stream": {
     async run() {
       const answer = () =>
-        new Response("data: one\n\ndata: two\n\n", { headers: { "content-type": "text/event-stream" } });
+        new Response("data: one\n\ndata: two\n\n", {
+          headers: { "content-type": "text/event-stream" },
+        });
       const { call } = recorded({ answers: { 200: { "text/event-stream": {} } } }, answer);
       const { data } = await call({ parseAs: "stream" });
       const text = await new Response(data as ReadableStream).text();
@@ -312,7 +346,10 @@ export const cases: Readonly<Record<string, Case>> = {
     async run() {
       const silent = () => new Promise<Response>(() => undefined);
       const options = { ...target, fetch: silent, credential: account(), retryDeadlineMs: 0 };
-      same((await rejection(createAuth({ ...options, timeoutMs: 20 }).getAccessToken())).code, "timed_out");
+      same(
+        (await rejection(createAuth({ ...options, timeoutMs: 20 }).getAccessToken())).code,
+        "timed_out",
+      );
       const signal = AbortSignal.abort(new DOMException("gone", "AbortError"));
       same((await rejection(createAuth(options).getAccessToken({ signal }))).name, "AbortError");
     },

@@ -17,7 +17,11 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const page = join(root, "src/client/what-works-where.md");
 const nodes = ["20", "22", "24", "26"];
 const names = [...nodes.map((version) => `Node ${version}`), "Bun", "Deno", "workerd"];
-const workerd = { modules: true, compatibilityDate: "2026-04-01", compatibilityFlags: ["nodejs_compat"] };
+const workerd = {
+  modules: true,
+  compatibilityDate: "2026-04-01",
+  compatibilityFlags: ["nodejs_compat"],
+};
 
 /** What a case did: "" if it passed, else the reason. */
 type Results = Readonly<Record<string, string>>;
@@ -96,8 +100,16 @@ async function bundleCases(folder: string): Promise<void> {
 }
 
 /** Starts a program, and parses the last line it prints. */
-async function inProcess(folder: string, command: string, ...args: readonly string[]): Promise<Results> {
-  const child = spawn(command, args, { cwd: folder, stdio: ["ignore", "pipe", "pipe"], timeout: 120_000 });
+async function inProcess(
+  folder: string,
+  command: string,
+  ...args: readonly string[]
+): Promise<Results> {
+  const child = spawn(command, args, {
+    cwd: folder,
+    stdio: ["ignore", "pipe", "pipe"],
+    timeout: 120_000,
+  });
   let [out, error] = ["", ""];
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     out += text;
@@ -114,7 +126,10 @@ async function inProcess(folder: string, command: string, ...args: readonly stri
 }
 
 async function inWorkerd(folder: string): Promise<Results> {
-  const miniflare = new Miniflare({ ...workerd, script: readFileSync(join(folder, "worker.mjs"), "utf8") });
+  const miniflare = new Miniflare({
+    ...workerd,
+    script: readFileSync(join(folder, "worker.mjs"), "utf8"),
+  });
   try {
     return (await (await miniflare.dispatchFetch("http://worker.example/")).json()) as Results;
   } finally {
@@ -146,7 +161,14 @@ function start(name: string, folder: string): Promise<Results> {
   if (name === "workerd") return inWorkerd(folder);
   if (name === "Bun") return inProcess(folder, join(root, "node_modules/.bin/bun"), "cases.mjs");
   if (name === "Deno")
-    return inProcess(folder, bin("deno/bin.cjs"), "run", "-A", "--node-modules-dir=manual", "cases.mjs");
+    return inProcess(
+      folder,
+      bin("deno/bin.cjs"),
+      "run",
+      "-A",
+      "--node-modules-dir=manual",
+      "cases.mjs",
+    );
   return inProcess(folder, bin(`${name.toLowerCase().replace(" ", "-")}/bin/node`), "cases.mjs");
 }
 

@@ -15,7 +15,12 @@ const sentTwice = expect.arrayContaining([
 
 describeWithRedis("of logins in Redis no refresh token is sent twice", () => {
   test("by 8 processes that are killed and paused, while Redis crashes", { timeout }, async () => {
-    const fleet = await LoginFleet.start({ store: "redis", logins: 400, callers: 20, leaseMs: 1_000 });
+    const fleet = await LoginFleet.start({
+      store: "redis",
+      logins: 400,
+      callers: 20,
+      leaseMs: 1_000,
+    });
     const kill = () => fleet.kill();
     const pause = () => fleet.pause(2_000);
     const restarts = [() => fleet.restart(), () => fleet.restart({ loseLastMs: 1_000 })];
@@ -40,7 +45,13 @@ describeWithRedis("of logins in Redis no refresh token is sent twice", () => {
       broken: sentTwice,
     },
   ])("and the rig notices $name", async ({ broken, ...options }) => {
-    const fleet = await LoginFleet.start({ store: "redis", processes: 4, logins: 5, callers: 5, ...options });
+    const fleet = await LoginFleet.start({
+      store: "redis",
+      processes: 4,
+      logins: 5,
+      callers: 5,
+      ...options,
+    });
     await fleet.run(20);
     expect((await fleet.verdict()).broken).toEqual(broken);
   });
@@ -48,23 +59,32 @@ describeWithRedis("of logins in Redis no refresh token is sent twice", () => {
   test.each([
     { name: "nothing if the store says what a crash loses", lossWindowMs: 2_000, broken: [] },
     { name: "a store that says that a crash loses nothing", lossWindowMs: 0, broken: sentTwice },
-  ])("and after a crash during a refresh the rig notices $name", async ({ lossWindowMs, broken }) => {
-    const options = { store: "redis", processes: 2, logins: 1, timeoutMs: 10_000, lossWindowMs } as const;
-    const fleet = await LoginFleet.start(options);
-    const [one, other] = fleet.processes.map((process) => [process]);
-    // The token has expired, and the login itself is not lost.
-    await sleep(2_500);
-    let second: Promise<unknown> | undefined;
-    fleet.onRefresh = async () => {
-      fleet.onRefresh = async () => {};
-      await fleet.restart({ loseLastMs: 1_000 });
-      second = fleet.check(other);
-      await Promise.race([second, sleep(3_000)]);
-    };
-    await fleet.check(one);
-    await second;
-    expect((await fleet.verdict()).broken).toEqual(broken);
-  });
+  ])(
+    "and after a crash during a refresh the rig notices $name",
+    async ({ lossWindowMs, broken }) => {
+      const options = {
+        store: "redis",
+        processes: 2,
+        logins: 1,
+        timeoutMs: 10_000,
+        lossWindowMs,
+      } as const;
+      const fleet = await LoginFleet.start(options);
+      const [one, other] = fleet.processes.map((process) => [process]);
+      // The token has expired, and the login itself is not lost.
+      await sleep(2_500);
+      let second: Promise<unknown> | undefined;
+      fleet.onRefresh = async () => {
+        fleet.onRefresh = async () => {};
+        await fleet.restart({ loseLastMs: 1_000 });
+        second = fleet.check(other);
+        await Promise.race([second, sleep(3_000)]);
+      };
+      await fleet.check(one);
+      await second;
+      expect((await fleet.verdict()).broken).toEqual(broken);
+    },
+  );
 });
 
 describe("of logins in a file store no refresh token is sent twice", () => {

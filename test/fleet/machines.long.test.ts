@@ -6,7 +6,13 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import type { Emulator, EmulatorOptions } from "../../src/emulator/index.js";
 import { createConnector, memoryStore } from "../../src/index.js";
 import { temporaryFolder } from "../stores/temporary-folder.js";
-import { ACCOUNT_ID, ACCOUNT_SECRET, deployment, PLUGIN_ID, plugin } from "../support/deployment.js";
+import {
+  ACCOUNT_ID,
+  ACCOUNT_SECRET,
+  deployment,
+  PLUGIN_ID,
+  plugin,
+} from "../support/deployment.js";
 import { otherRsaKey, pkcs8, publicJwk, rsaKey } from "../support/keys.js";
 import { describeWithRedis, startRedis } from "../support/redis.js";
 import type { Settings } from "./process.js";
@@ -53,7 +59,10 @@ describeWithRedis("processes with one tenant", () => {
     const emulator = await listening({ variants: ["B"], tokenLifetimeSeconds: 8, ...extras });
     const account = { clientId: ACCOUNT_ID, clientSecret: ACCOUNT_SECRET };
     const settingsOf = await inRedis();
-    const processes = await startProcesses(32, emulator, (index) => ({ ...settingsOf(index), account }));
+    const processes = await startProcesses(32, emulator, (index) => ({
+      ...settingsOf(index),
+      account,
+    }));
     begin(processes);
     await expectTokens(processes, 1);
     // They have credentials of both variants: three questions for the variant, and the token request.
@@ -73,7 +82,10 @@ describeWithRedis("processes with one tenant", () => {
 
   test("32 that begin at once on an empty file store send one token request", async () => {
     const emulator = await listening();
-    const file = { path: join(temporaryFolder(), "store"), key: randomBytes(32).toString("base64") };
+    const file = {
+      path: join(temporaryFolder(), "store"),
+      key: randomBytes(32).toString("base64"),
+    };
     const processes = await startProcesses(32, emulator, () => ({ store: { file } }));
     begin(processes);
     await expectTokens(processes, 1);
@@ -82,11 +94,18 @@ describeWithRedis("processes with one tenant", () => {
 
   test("a 429 that one process met stops those with other clients of the tenant", async () => {
     const emulator = await listening();
-    const shared = { tenantId: "acme", type: "service", jwks: { keys: [publicJwk(rsaKey())] } } as const;
+    const shared = {
+      tenantId: "acme",
+      type: "service",
+      jwks: { keys: [publicJwk(rsaKey())] },
+    } as const;
     for (let index = 0; index < 16; index++)
       emulator.registerPlugin({ ...shared, clientId: `client-${index}` });
     const redis = await inRedis();
-    const settingsOf: SettingsOf = (index) => ({ ...redis(index), plugin: pluginOf(`client-${index}`) });
+    const settingsOf: SettingsOf = (index) => ({
+      ...redis(index),
+      plugin: pluginOf(`client-${index}`),
+    });
     const processes = await startProcesses(16, emulator, settingsOf);
     emulator.faults.add({ name: "rate-limited", retryAfter: 4 });
     begin(processes.slice(0, 1));
@@ -102,7 +121,10 @@ describeWithRedis("processes with one tenant", () => {
     const emulator = await listening();
     const wrong = { clientId: PLUGIN_ID, privateKey: pkcs8(otherRsaKey()) };
     const redis = await inRedis();
-    const processes = await startProcesses(16, emulator, (index) => ({ ...redis(index), plugin: wrong }));
+    const processes = await startProcesses(16, emulator, (index) => ({
+      ...redis(index),
+      plugin: wrong,
+    }));
     begin(processes);
     await expect.poll(() => statuses(emulator)).toEqual([400, 400, 400, 400]);
     await sleep(1_000);
@@ -110,7 +132,8 @@ describeWithRedis("processes with one tenant", () => {
     const pauses = instants.slice(1).map((at, index) => at - (instants[index] ?? 0));
     // Each step lasts twice as long as the one before.
     expect(pauses.map((ms, step) => ms >= 1_000 * 2 ** step)).toEqual([true, true, true]);
-    for (const { all } of processes) expect(new Set(all("code"))).toEqual(new Set(["token_refused"]));
+    for (const { all } of processes)
+      expect(new Set(all("code"))).toEqual(new Set(["token_refused"]));
   });
 
   test("8 get a token each while Redis hangs, and share the next one", async () => {

@@ -58,10 +58,17 @@ export interface Reports {
 }
 
 const tenantId = "acme";
-const tell = <Name extends keyof Reports>(name: Name, value: Reports[Name]) => process.send?.([name, value]);
+const tell = <Name extends keyof Reports>(name: Name, value: Reports[Name]) =>
+  process.send?.([name, value]);
 const codeOf = (error: unknown) => String((error as { code?: string }).code ?? error);
 
-function openStore({ redis, file, leaseMs = 15_000, lossWindowMs, without = [] }: StoreSettings): TokenStore {
+function openStore({
+  redis,
+  file,
+  leaseMs = 15_000,
+  lossWindowMs,
+  without = [],
+}: StoreSettings): TokenStore {
   const store = redis
     ? redisStore(connectClient[redis.library](redis.url), { lossWindowMs }, leaseMs)
     : fileStore(file?.path ?? "", { key: file?.key });
@@ -81,7 +88,10 @@ function openStore({ redis, file, leaseMs = 15_000, lossWindowMs, without = [] }
   };
 }
 
-async function runMachine({ plugin, account, ...settings }: Settings, store: TokenStore | undefined) {
+async function runMachine(
+  { plugin, account, ...settings }: Settings,
+  store: TokenStore | undefined,
+) {
   const credentials = [plugin && servicePlugin(plugin), account && serviceAccount(account)];
   const onEvent = ({ type }: { readonly type: string }) => tell("event", type);
   const given = credentials.filter((one) => one !== undefined);
@@ -100,7 +110,12 @@ async function runMachine({ plugin, account, ...settings }: Settings, store: Tok
 
 /** Asks for tokens of random people. Each caller waits for its token before it asks for the next. */
 function serveLogins({ client, callers = 0, ...settings }: Settings, store: TokenStore) {
-  const options = { ...settings, tenantId, credential: apiClient(client as ApiClientSettings), store };
+  const options = {
+    ...settings,
+    tenantId,
+    credential: apiClient(client as ApiClientSettings),
+    store,
+  };
   let people: readonly string[] = [];
   let isResting = false;
   const held = new Map<string, PersonAuth<"B">>();

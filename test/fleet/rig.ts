@@ -36,7 +36,10 @@ export interface FleetProcess {
 
 /** Starts a process, which ends with the test, and waits until it is ready. */
 export async function startProcess(settings: Settings): Promise<FleetProcess> {
-  const child = fork(await program, { execArgv: [], stdio: ["ignore", "inherit", "inherit", "ipc"] });
+  const child = fork(await program, {
+    execArgv: [],
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+  });
   onTestFinished(() => void child.kill("SIGKILL"));
   const reports = new Map<string, unknown[]>();
   child.on("message", ([name, value]: [string, unknown]) => {
@@ -96,7 +99,8 @@ export class LoginFleet {
 
   static async start(options: LoginFleetOptions): Promise<LoginFleet> {
     // On a busy disk Redis holds back what it writes while it syncs, so that a crash would lose more.
-    const redis = options.store === "redis" ? await startRedis({ args: ["--appendfsync", "no"] }) : undefined;
+    const redis =
+      options.store === "redis" ? await startRedis({ args: ["--appendfsync", "no"] }) : undefined;
     const server = createServer();
     const fleet = new LoginFleet(options, `http://127.0.0.1:${await servingOn(server)}`, redis);
     server.on("request", async (incoming, outgoing) => {
@@ -106,21 +110,36 @@ export class LoginFleet {
       const { status, json } = await fleet.#answer(body);
       outgoing.writeHead(status, { "content-type": "application/json" }).end(json);
     });
-    while (fleet.processes.length < (options.processes ?? 8)) fleet.processes.push(await fleet.#startOne());
+    while (fleet.processes.length < (options.processes ?? 8))
+      fleet.processes.push(await fleet.#startOne());
     await fleet.#replaceLost();
     return fleet;
   }
 
   private constructor(options: LoginFleetOptions, baseUrl: string, redis: RedisServer | undefined) {
     const { store: kind, processes, logins, callers = 1, timeoutMs = 4_000, ...store } = options;
-    const lifetime = { tokenLifetimeSeconds, tokenResponseExtras: { expires_in: tokenLifetimeSeconds } };
+    const lifetime = {
+      tokenLifetimeSeconds,
+      tokenResponseExtras: { expires_in: tokenLifetimeSeconds },
+    };
     this.#emulator = createEmulator({ publicUrl: service, variants: ["B"], ...lifetime });
-    this.#emulator.registerApiClient({ clientId: client.clientId, redirectUris: [client.redirectUri] });
+    this.#emulator.registerApiClient({
+      clientId: client.clientId,
+      redirectUris: [client.redirectUri],
+    });
     this.#emulator.registerOperator({ tenantId, userId, firstname: "Ada", lastname: "Lovelace" });
     const key = randomBytes(32).toString("base64");
     const file = { path: join(temporaryFolder(), "store"), key };
-    this.#settings = { baseUrl, timeoutMs, client, callers, store: redis ? store : { ...store, file } };
-    this.#store = redis ? redisStore(connectClient.ioredis(redis.url)) : fileStore(file.path, { key });
+    this.#settings = {
+      baseUrl,
+      timeoutMs,
+      client,
+      callers,
+      store: redis ? store : { ...store, file },
+    };
+    this.#store = redis
+      ? redisStore(connectClient.ioredis(redis.url))
+      : fileStore(file.path, { key });
     this.#redis = redis;
     this.#logins = logins;
   }
@@ -160,7 +179,9 @@ export class LoginFleet {
     this.#people.delete(person);
     this.#counts.lost++;
     // A crash may lose a login that was just written. No other login may be missing.
-    const isNew = this.#crashes.some((at) => createdAt > at - longestLossMs && createdAt < at + 500);
+    const isNew = this.#crashes.some(
+      (at) => createdAt > at - longestLossMs && createdAt < at + 500,
+    );
     const isMissing = code === "missing" || code === "login_expired";
     if (code !== "login_outcome_unknown" && !(isMissing && isNew))
       this.#broken.add(`a login ended with ${code}`);
@@ -173,7 +194,15 @@ export class LoginFleet {
       if (type === "store_failed") isStored = false;
     };
     const credential = apiClient(client);
-    const options = { baseUrl, tenantId, credential, person, store: this.#store, timeoutMs, onEvent };
+    const options = {
+      baseUrl,
+      tenantId,
+      credential,
+      person,
+      store: this.#store,
+      timeoutMs,
+      onEvent,
+    };
     const { url, login } = await beginLogin(options);
     const { callbackUrl } = this.#emulator.login({ url, userId });
     await completeLogin({ ...options, login, callbackUrl });
@@ -184,7 +213,9 @@ export class LoginFleet {
   async #replaceLost(): Promise<void> {
     const create = () => {
       const person = `person-${++this.#counts.logins}`;
-      return this.#createLogin(person).catch((error) => this.#fail(person, String(error.code ?? error)));
+      return this.#createLogin(person).catch((error) =>
+        this.#fail(person, String(error.code ?? error)),
+      );
     };
     await Promise.all(Array.from({ length: this.#logins - this.#people.size }, create));
     for (const { order } of this.processes) order("people", [...this.#people.keys()]);
@@ -250,7 +281,9 @@ export class LoginFleet {
       await expect.poll(() => all("checked").length, { timeout: 60_000 }).toBeGreaterThan(before);
       return all("checked").at(-1) ?? [];
     });
-    const failed = (await Promise.all(outcomes)).flat().filter(([, outcome]) => outcome !== "token");
+    const failed = (await Promise.all(outcomes))
+      .flat()
+      .filter(([, outcome]) => outcome !== "token");
     for (const [person, code] of failed) this.#fail(person, code);
     return failed.map(([, code]) => code);
   }
@@ -262,10 +295,13 @@ export class LoginFleet {
     await sleep(tokenLifetimeSeconds * 1_100);
     const { kills, pauses, restarts, losses, rounds } = this.#counts;
     const broken = this.#broken;
-    for (const code of await this.check()) broken.add(`a login could not be refreshed once more: ${code}`);
+    for (const code of await this.check())
+      broken.add(`a login could not be refreshed once more: ${code}`);
     const last = this.#counts.rounds - rounds;
-    if (last !== this.#people.size) broken.add(`${this.#people.size} logins made ${last} refreshes`);
-    if ([...this.#sent.values()].some((times) => times > 1)) broken.add("a refresh token was sent twice");
+    if (last !== this.#people.size)
+      broken.add(`${this.#people.size} logins made ${last} refreshes`);
+    if ([...this.#sent.values()].some((times) => times > 1))
+      broken.add("a refresh token was sent twice");
     for (const { rule } of this.#emulator.customerLog.entries())
       broken.add(`the deployment refused: ${rule}`);
     // A process that was paused may still run its task when its lock is free again.

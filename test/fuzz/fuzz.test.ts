@@ -60,6 +60,8 @@ describe("the fuzzer notices", () => {
   test("a parser that keeps what it read", async () => {
     const kept: unknown[] = [];
     const planted = parser(() => kept.push(new Array(20_000).fill(1)));
-    expect((await fuzz(planted, 500, { seed: 1 })).broken).toEqual([expect.stringContaining("it keeps")]);
+    expect((await fuzz(planted, 500, { seed: 1 })).broken).toEqual([
+      expect.stringContaining("it keeps"),
+    ]);
   });
 });

@@ -48,7 +48,10 @@ export function shareOut(parsers: readonly Parser[], inputs: number): Map<Parser
 }
 
 /** What breaks of so many inputs, over all parsers, in sentences. */
-export async function brokenBy(parsers: readonly Parser[], inputs: number): Promise<readonly string[]> {
+export async function brokenBy(
+  parsers: readonly Parser[],
+  inputs: number,
+): Promise<readonly string[]> {
   const broken: string[] = [];
   for (const [parser, share] of shareOut(parsers, inputs)) {
     const figures = await fuzz(parser, share, { seed: 1 });
@@ -74,13 +77,17 @@ export async function fuzz(parser: Parser, inputs: number, options: FuzzOptions)
     const { user, system } = process.cpuUsage(start);
     outcomes[code] = (outcomes[code] ?? 0) + 1;
     if (user + system > slowest.microseconds) slowest = { microseconds: user + system, text };
-    if (user + system > LONGEST_MS * 1_000) throw new Error(`It took ${(user + system) / 1_000} ms.`);
+    if (user + system > LONGEST_MS * 1_000)
+      throw new Error(`It took ${(user + system) / 1_000} ms.`);
   };
   let done = 0;
   for (let seed = options.seed; done < inputs && broken.length === 0; seed++) {
     const numRuns = Math.min(PIECE, inputs - done);
     // A seed of its own for each piece, so that a failure is found again in moments.
-    const details = await fc.check(fc.asyncProperty(inputOf(parser.examples), check), { seed, numRuns });
+    const details = await fc.check(fc.asyncProperty(inputOf(parser.examples), check), {
+      seed,
+      numRuns,
+    });
     done += details.numRuns;
     heap = Math.max(heap, process.memoryUsage().heapUsed);
     if (details.failed)
@@ -95,7 +102,8 @@ export async function fuzz(parser: Parser, inputs: number, options: FuzzOptions)
   const kept = process.memoryUsage().heapUsed - before;
   if (kept > MOST_KEPT) broken.push(`it keeps ${mebibytes(kept)} MiB after its inputs`);
   if (heap - before > MOST_HEAP) broken.push(`the heap grew by ${mebibytes(heap - before)} MiB`);
-  if (options.growth === true && slowest.text !== "") broken.push(...(await steepest(parser, slowest.text)));
+  if (options.growth === true && slowest.text !== "")
+    broken.push(...(await steepest(parser, slowest.text)));
   return {
     ...{ name: parser.name, inputs: done, outcomes, broken },
     perSecond: Math.round(done / seconds),
@@ -128,5 +136,7 @@ async function steepest(parser: Parser, text: string): Promise<readonly string[]
     },
   };
   const found = await superLinear([entry]);
-  return found.map((name) => `${name} takes more than linear time for ${JSON.stringify(text.slice(0, 500))}`);
+  return found.map(
+    (name) => `${name} takes more than linear time for ${JSON.stringify(text.slice(0, 500))}`,
+  );
 }

@@ -4,7 +4,9 @@ import { documents, texts } from "../growth/shapes.js";
 
 const words = (text: string): string[] => text.split(" ");
 const ODD = [
-  ...words("__proto__ constructor prototype toString hasOwnProperty null undefined NaN -0 true [] {} [{}] %"),
+  ...words(
+    "__proto__ constructor prototype toString hasOwnProperty null undefined NaN -0 true [] {} [{}] %",
+  ),
   ...words(
     "1e309 -1 0 1.5 9007199254740993 99999999999999999999 0x10 1_000 ١٢ %00 %ff %2e%2e%2f *a &a !!js << :",
   ),
@@ -50,7 +52,17 @@ const NESTS: readonly (readonly [open: string, close: string])[] = [
   ["[a]", ""],
 ];
 
-type How = "flip" | "cut" | "end" | "insert" | "repeat" | "nest" | "number" | "name" | "value" | "swap";
+type How =
+  | "flip"
+  | "cut"
+  | "end"
+  | "insert"
+  | "repeat"
+  | "nest"
+  | "number"
+  | "name"
+  | "value"
+  | "swap";
 /** `at` is a share of the text, in thousandths. `odd` is an index. */
 type Change = readonly [how: How, at: number, length: number, odd: number];
 
@@ -68,12 +80,19 @@ const LONGEST = 100_000;
 
 function changed(text: string, [how, share, length, odd]: Change): string {
   const at = Math.floor((text.length * share) / 1_000);
-  const [before, part, after] = [text.slice(0, at), text.slice(at, at + length), text.slice(at + length)];
+  const [before, part, after] = [
+    text.slice(0, at),
+    text.slice(at, at + length),
+    text.slice(at + length),
+  ];
   /** Replaces the match that is nearest after `at`. */
-  const instead = (pattern: RegExp, by: string) => before + text.slice(at).replace(pattern, () => by);
+  const instead = (pattern: RegExp, by: string) =>
+    before + text.slice(at).replace(pattern, () => by);
   const changes: Readonly<Record<How, () => string>> = {
     flip: () =>
-      before + String.fromCharCode((text.charCodeAt(at) || 0) ^ (1 << (odd % 16))) + text.slice(at + 1),
+      before +
+      String.fromCharCode((text.charCodeAt(at) || 0) ^ (1 << (odd % 16))) +
+      text.slice(at + 1),
     cut: () => before + after,
     end: () => before,
     insert: () => before + pick(ODD, odd) + text.slice(at),
@@ -83,19 +102,25 @@ function changed(text: string, [how, share, length, odd]: Change): string {
       const depth = odd % 50 === 0 ? 5_000 : length;
       return before + open.repeat(depth) + part + close.repeat(depth) + after;
     },
-    number: () => instead(/\d+/, pick(["1e309", "-1", "0", "9".repeat(400), "1.5", "9007199254740993"], odd)),
+    number: () =>
+      instead(/\d+/, pick(["1e309", "-1", "0", "9".repeat(400), "1.5", "9007199254740993"], odd)),
     name: () => instead(/[a-zA-Z_][\w-]*/, pick(ODD, odd)),
-    value: () => instead(/"[^"]*"|\d+|true|false|null/, pick(["null", "[]", "{}", "1", '""', "true"], odd)),
+    value: () =>
+      instead(/"[^"]*"|\d+|true|false|null/, pick(["null", "[]", "{}", "1", '""', "true"], odd)),
     swap: () => after + part + before,
   };
   return changes[how]().slice(0, LONGEST);
 }
 
 const shapes = Object.values({ ...texts, ...documents });
-const shaped = fc.tuple(fc.constantFrom(...shapes), fc.nat({ max: 600 })).map(([text, size]) => text(size));
+const shaped = fc
+  .tuple(fc.constantFrom(...shapes), fc.nat({ max: 600 }))
+  .map(([text, size]) => text(size));
 const anyText = fc.oneof(
   fc.string({ unit: "binary", maxLength: 40 }),
-  fc.array(fc.nat({ max: 0xff_ff }), { maxLength: 40 }).map((units) => String.fromCharCode(...units)),
+  fc
+    .array(fc.nat({ max: 0xff_ff }), { maxLength: 40 })
+    .map((units) => String.fromCharCode(...units)),
 );
 
 type Json = { [name: string]: unknown };
@@ -152,7 +177,13 @@ const NAMES = [
 /** `at` counts the members of all objects and lists, from the outside in. */
 type MemberChange = readonly [how: "replace" | "drop" | "add" | "copy", at: number, odd: number];
 const memberChange: fc.Arbitrary<MemberChange> = fc.tuple(
-  fc.constantFrom("replace" as const, "replace" as const, "drop" as const, "add" as const, "copy" as const),
+  fc.constantFrom(
+    "replace" as const,
+    "replace" as const,
+    "drop" as const,
+    "add" as const,
+    "copy" as const,
+  ),
   fc.nat({ max: 200 }),
   fc.nat({ max: 10_000 }),
 );
@@ -176,7 +207,12 @@ function memberChanged(text: string, [how, at, odd]: MemberChange): string {
     const to = how === "add" ? pick(NAMES, odd) : name;
     // An assignment to `__proto__` would be no member.
     if (!(Array.isArray(parent) && how === "add"))
-      Object.defineProperty(parent, to, { value, enumerable: true, configurable: true, writable: true });
+      Object.defineProperty(parent, to, {
+        value,
+        enumerable: true,
+        configurable: true,
+        writable: true,
+      });
   }
   return JSON.stringify(root);
 }

@@ -37,11 +37,17 @@ new Worker(watching, { eval: true, workerData: beats }).unref();
 const folder = mkdtempSync(join(tmpdir(), "bivariant-fuzz-"));
 const all: Figures[] = [];
 try {
-  const chosen = [...shareOut(parsersIn(folder), inputs)].filter(([{ name }]) => name.includes(only ?? ""));
+  const chosen = [...shareOut(parsersIn(folder), inputs)].filter(([{ name }]) =>
+    name.includes(only ?? ""),
+  );
   for (const [parser, count] of chosen) {
     if (!json) process.stderr.write(`${parser.name} ...\n`);
     Atomics.store(beats, 0, 0);
-    const figures = await fuzz(parser, count, { seed, growth: true, beat: () => Atomics.add(beats, 0, 1) });
+    const figures = await fuzz(parser, count, {
+      seed,
+      growth: true,
+      beat: () => Atomics.add(beats, 0, 1),
+    });
     all.push(figures);
     console.log(json ? JSON.stringify(figures) : rowOf(figures));
     for (const broken of figures.broken) console.error(`BROKEN ${parser.name}: ${broken}`);
@@ -51,10 +57,21 @@ try {
 }
 const total = all.reduce((sum, figures) => sum + figures.inputs, 0);
 const broken = all.filter((figures) => figures.broken.length > 0);
-if (!json) console.log(`${total} inputs over ${all.length} parsers, ${broken.length} with a broken property`);
+if (!json)
+  console.log(
+    `${total} inputs over ${all.length} parsers, ${broken.length} with a broken property`,
+  );
 process.exit(broken.length > 0 ? 1 : 0);
 
-function rowOf({ name, inputs: count, outcomes, perSecond, heapMiB, keptMiB, slowestMs }: Figures): string {
+function rowOf({
+  name,
+  inputs: count,
+  outcomes,
+  perSecond,
+  heapMiB,
+  keptMiB,
+  slowestMs,
+}: Figures): string {
   const codes = Object.entries(outcomes).sort(([, one], [, other]) => other - one);
   const shown = codes.map(([code, times]) => `${code} ${times}`).join(", ");
   return `| ${name} | ${count} | ${shown} | ${perSecond} | ${heapMiB} | ${keptMiB} | ${slowestMs} |`;

@@ -10,7 +10,11 @@ import { Refusal } from "../../src/backend/error-answer.js";
 import { cookieNames, readCookie } from "../../src/backend/request-checks.js";
 import { readSettingsFile } from "../../src/cli/settings-file.js";
 import { readDocumentedBody } from "../../src/emulator/api/bodies.js";
-import { type DocumentedParameter, pairsOf, readParameter } from "../../src/emulator/api/parameters.js";
+import {
+  type DocumentedParameter,
+  pairsOf,
+  readParameter,
+} from "../../src/emulator/api/parameters.js";
 import { Schemas } from "../../src/emulator/api/schemas.js";
 import { parseSeedFile } from "../../src/emulator/seed/seed-file.js";
 import { applyOverlays, readOverlay } from "../../src/generate/document/overlay.js";
@@ -60,7 +64,10 @@ const headerParsers: readonly Parser[] = [
   {
     ...{ name: "Retry-After", share: 120, examples: ["120", "0", "86401", "1.5", ...dates] },
     parse(text) {
-      const headers = new Headers({ "retry-after": headerOf(text), date: dates[text.length % 4] ?? "" });
+      const headers = new Headers({
+        "retry-after": headerOf(text),
+        date: dates[text.length % 4] ?? "",
+      });
       const waitMs = parseRetryAfterMs(headers, now());
       mustBe(waitMs === undefined || (waitMs > 0 && waitMs <= DAY), `${waitMs} ms`);
     },
@@ -71,7 +78,10 @@ const headerParsers: readonly Parser[] = [
       const headers = new Headers({ date: headerOf(text) });
       const offset = new ServerClock().observe({ headers, sentAt: now(), receivedAt: now() });
       mustBe(offset === undefined || Number.isFinite(offset), `${offset} ms`);
-      mustBe(!Number.isFinite(parseHttpDate(text)) || Math.abs(parseHttpDate(text)) <= 8.64e15, "no date");
+      mustBe(
+        !Number.isFinite(parseHttpDate(text)) || Math.abs(parseHttpDate(text)) <= 8.64e15,
+        "no date",
+      );
     },
   },
   {
@@ -96,13 +106,25 @@ const roles = [{ name: "planner", group: "people" }];
 const tokenAnswers = [
   json(tokens),
   json({ ...tokens, expires_in: "3600", refresh_token: "again", scope: "devices:read" }),
-  json({ ...tokens, revo: { tenant: "acme", roles, operator: { userId: "ada", firstname: "Ada" } } }),
-  json({ error: "invalid_client", error_description: "No.", error_uri: "https://service.example/help" }),
+  json({
+    ...tokens,
+    revo: { tenant: "acme", roles, operator: { userId: "ada", firstname: "Ada" } },
+  }),
+  json({
+    error: "invalid_client",
+    error_description: "No.",
+    error_uri: "https://service.example/help",
+  }),
   json({ statusCode: 401, message: ["No"], error: { code: "x" } }),
 ];
 const statuses = [200, 200, 201, 400, 401, 403, 404, 429, 500, 302];
 const state = { serverClock: new ServerClock() };
-const endpoints = (["A", "B"] as const).map((variant) => ({ variant, target, state, emit: () => {} }));
+const endpoints = (["A", "B"] as const).map((variant) => ({
+  variant,
+  target,
+  state,
+  emit: () => {},
+}));
 const tokenParsers: readonly Parser[] = endpoints.map((endpoint) => ({
   name: `token answer of ${endpoint.variant}`,
   share: 60,
@@ -113,11 +135,20 @@ const tokenParsers: readonly Parser[] = endpoints.map((endpoint) => ({
     const sent = { secrets: ["not a real secret"] };
     const { token } = readTokens(endpoint as never, { answer, sent, correctedByMs: 0 } as never);
     mustBe(typeof token.value === "string" && token.value !== "", "a token without a value");
-    mustBe(token.expiresAt > now() && token.expiresAt < now() + 400 * DAY, `a life until ${token.expiresAt}`);
+    mustBe(
+      token.expiresAt > now() && token.expiresAt < now() + 400 * DAY,
+      `a life until ${token.expiresAt}`,
+    );
   },
 }));
 
-const problem = { type: "about:blank", title: "No", status: 409, detail: "Not now", instance: "/x" };
+const problem = {
+  type: "about:blank",
+  title: "No",
+  status: 409,
+  detail: "Not now",
+  instance: "/x",
+};
 const wholeAnswers: readonly Parser[] = [
   {
     ...{ name: "token answer, by a whole request", share: 6, examples: tokenAnswers },
@@ -130,11 +161,16 @@ const wholeAnswers: readonly Parser[] = [
   {
     name: "problem body and answer of a call",
     share: 8,
-    examples: [json(problem), json({ error: "x", message: "y" }), json([{ id: "1", name: "Door" }])],
+    examples: [
+      json(problem),
+      json({ error: "x", message: "y" }),
+      json([{ id: "1", name: "Door" }]),
+    ],
     parse(text) {
       const status = [200, 409, 400, 403, 500][text.length % 5] ?? 200;
       const type = status === 200 ? "application/json" : "application/problem+json";
-      const answer = async () => new Response(bytesOf(text), { status, headers: { "content-type": type } });
+      const answer = async () =>
+        new Response(bytesOf(text), { status, headers: { "content-type": type } });
       const options = {
         fetch: answer,
         clock,
@@ -142,10 +178,17 @@ const wholeAnswers: readonly Parser[] = [
         retryDeadlineMs: 1,
         validate: validator("strict"),
       };
-      return createService(numberedAuth({ variant: "A", now }), options as never).call("listDevices");
+      return createService(numberedAuth({ variant: "A", now }), options as never).call(
+        "listDevices",
+      );
     },
   },
-  ...["text/event-stream", "application/x-ndjson", "application/json-seq", "text/csv; charset=utf-16"].map(
+  ...[
+    "text/event-stream",
+    "application/x-ndjson",
+    "application/json-seq",
+    "text/csv; charset=utf-16",
+  ].map(
     (type): Parser => ({
       name: `answer of type ${type}`,
       share: 4,
@@ -155,20 +198,37 @@ const wholeAnswers: readonly Parser[] = [
         '\u001e{"a":1}\n',
       ],
       async parse(text) {
-        const own = { method: "GET", path: "/v1/own", failure: [], success: [200], answers: { 200: [type] } };
+        const own = {
+          method: "GET",
+          path: "/v1/own",
+          failure: [],
+          success: [200],
+          answers: { 200: [type] },
+        };
         const api = { operations: { A: { own }, B: { own } } };
-        const answer = async () => new Response(bytesOf(text), { headers: { "content-type": type } });
+        const answer = async () =>
+          new Response(bytesOf(text), { headers: { "content-type": type } });
         const options = { fetch: answer, clock, maxRetries: 0, retryDeadlineMs: 1, api };
         const service = createService(numberedAuth({ variant: "B", now }), options as never);
-        const { data } = (await service.call("own" as never)) as { data: string | AsyncIterable<unknown> };
+        const { data } = (await service.call("own" as never)) as {
+          data: string | AsyncIterable<unknown>;
+        };
         if (typeof data !== "string" && data !== undefined) for await (const _ of data);
       },
     }),
   ),
   {
-    ...{ name: "answer to a detection", share: 3, examples: [...tokenAnswers, "<!doctype html><p>Log in"] },
+    ...{
+      name: "answer to a detection",
+      share: 3,
+      examples: [...tokenAnswers, "<!doctype html><p>Log in"],
+    },
     parse: (text) =>
-      detectVariant({ ...target, clock, fetch: async () => new Response(bytesOf(text), { status: 400 }) }),
+      detectVariant({
+        ...target,
+        clock,
+        fetch: async () => new Response(bytesOf(text), { status: 400 }),
+      }),
   },
 ];
 
@@ -180,7 +240,13 @@ const prepared = {
 } as PreparedApiClient;
 const callback = "https://app.example/callback";
 const message = { type: "host:auth-code", code: "c", state: "s", tenantId: "acme" };
-const session = { variant: "B", tenantId: "acme", session: "x", expiresAt: 1, operator: { userId: "ada" } };
+const session = {
+  variant: "B",
+  tenantId: "acme",
+  session: "x",
+  expiresAt: 1,
+  operator: { userId: "ada" },
+};
 const browserParsers: readonly Parser[] = [
   {
     name: "callback URL",
@@ -204,7 +270,10 @@ const browserParsers: readonly Parser[] = [
       urlOf(Object(code).state);
       mustBe(/^[a-z_]{1,40}$/.test(errorCodeOf(Object(data).error)), "another error code");
       if (code !== undefined && isAuthCodeValid(code))
-        mustBe(typeof code.state === "string" && code.code.length <= 4_096, "a code that is too long");
+        mustBe(
+          typeof code.state === "string" && code.code.length <= 4_096,
+          "a code that is too long",
+        );
     },
   },
   {
@@ -229,7 +298,11 @@ const browserParsers: readonly Parser[] = [
 ];
 
 const list = { type: "array", items: { type: ["integer", "string"] }, uniqueItems: true };
-const object = { type: "object", properties: { a: list }, additionalProperties: { type: "string" } };
+const object = {
+  type: "object",
+  properties: { a: list },
+  additionalProperties: { type: "string" },
+};
 const documented: readonly DocumentedParameter[] = [
   { in: "query", name: "a", schema: list },
   { in: "query", name: "a", explode: false, schema: object },
@@ -246,7 +319,9 @@ const schemas = new Schemas();
 const parameterNames = ["a", "x"];
 const part = (headers: string, body: string) =>
   `--edge\r\nContent-Disposition: form-data; ${headers}\r\n\r\n${body}\r\n`;
-const bodies: Readonly<Record<string, { readonly share: number; readonly examples: readonly string[] }>> = {
+const bodies: Readonly<
+  Record<string, { readonly share: number; readonly examples: readonly string[] }>
+> = {
   "multipart/form-data; boundary=edge": {
     share: 20,
     examples: [
@@ -301,8 +376,15 @@ const requestParsers: readonly Parser[] = [
 ];
 
 /** Always the same entry, whatever is asked for. */
-const holding = (value: string) => ({ get: async () => ({ value, version: "1" }) }) as unknown as TokenStore;
-const grant = { token: { value: "t", expiresAt: 1, roles }, refreshToken: "r", id: "i", since: 1, sentAt: 2 };
+const holding = (value: string) =>
+  ({ get: async () => ({ value, version: "1" }) }) as unknown as TokenStore;
+const grant = {
+  token: { value: "t", expiresAt: 1, roles },
+  refreshToken: "r",
+  id: "i",
+  since: 1,
+  sentAt: 2,
+};
 const storeParsers: readonly Parser[] = [
   {
     name: "answer of Redis",
@@ -324,7 +406,10 @@ const storeParsers: readonly Parser[] = [
       "READONLY You can't write",
     ],
     parse: (text) =>
-      redisStore({ sendCommand: () => Promise.reject(new Error(text)) } as never).set("key", "value"),
+      redisStore({ sendCommand: () => Promise.reject(new Error(text)) } as never).set(
+        "key",
+        "value",
+      ),
   },
   {
     ...{
@@ -340,7 +425,9 @@ const storeParsers: readonly Parser[] = [
   {
     name: "entry of an encrypted store",
     share: 10,
-    examples: ["eyJhbGciOiJkaXIiLCJlbmMiOiJBMjU2R0NNIn0..AAAAAAAAAAAAAAAA.AAAA.AAAAAAAAAAAAAAAAAAAAAA"],
+    examples: [
+      "eyJhbGciOiJkaXIiLCJlbmMiOiJBMjU2R0NNIn0..AAAAAAAAAAAAAAAA.AAAA.AAAAAAAAAAAAAAAAAAAAAA",
+    ],
     parse: (text) => encryptedStore(holding(text), "a".repeat(64)).get("key"),
   },
 ];
@@ -358,7 +445,11 @@ const settings = {
 const info = { title: "Own", version: "1" };
 const schema = { type: "object", properties: { next: { $ref: "#/components/schemas/own" } } };
 const responses = { 200: { description: "Done", content: { "application/json": { schema } } } };
-const operation = { operationId: "own", responses, parameters: [{ name: "q", in: "query", schema: list }] };
+const operation = {
+  operationId: "own",
+  responses,
+  parameters: [{ name: "q", in: "query", schema: list }],
+};
 const document = {
   ...{ openapi: "3.1.0", info, paths: { "/v1/own": { get: operation } } },
   components: { schemas: { own: schema } },
@@ -400,7 +491,10 @@ export function parsersIn(folder: string): readonly Parser[] {
     {
       name: "document",
       share: 2,
-      examples: [json(document), `openapi: 3.0.3\ninfo: { title: a, version: "1" }\npaths: {}\nx: &a [*a]\n`],
+      examples: [
+        json(document),
+        `openapi: 3.0.3\ninfo: { title: a, version: "1" }\npaths: {}\nx: &a [*a]\n`,
+      ],
       parse: async (text) => listOperations(await readDocument("B", written(text), {})),
     },
     {
@@ -422,8 +516,14 @@ export function parsersIn(folder: string): readonly Parser[] {
       ...{ name: "settings file", share: 2, examples: [json(settings), "{}"] },
       parse: (text) => readSettingsFile(written(text), signal),
     },
-    { ...{ name: "customers of a survey", share: 8, examples: rows }, parse: (text) => readCustomers(text) },
-    { ...{ name: "earlier results of a survey", share: 20, examples: results }, parse: parseResults },
+    {
+      ...{ name: "customers of a survey", share: 8, examples: rows },
+      parse: (text) => readCustomers(text),
+    },
+    {
+      ...{ name: "earlier results of a survey", share: 20, examples: results },
+      parse: parseResults,
+    },
   ];
 }
 

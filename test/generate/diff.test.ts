@@ -28,7 +28,11 @@ async function written(name: string, files: Readonly<Record<string, unknown>>): 
 }
 
 const text = { type: "string" };
-const object = (properties: object, ...required: string[]) => ({ type: "object", properties, required });
+const object = (properties: object, ...required: string[]) => ({
+  type: "object",
+  properties,
+  required,
+});
 const json = (schema: object) => ({ "application/json": { schema } });
 const empty = { 200: { description: "Done." } };
 const request = (schema: object, required = true) => ({
@@ -39,11 +43,19 @@ const response = (schema: object, more: object = {}) => ({
   responses: { 200: { description: "Done.", content: json(schema) }, ...more },
 });
 const query = (...parameters: readonly object[]) => ({
-  parameters: parameters.map((parameter) => ({ name: "page", in: "query", schema: text, ...parameter })),
+  parameters: parameters.map((parameter) => ({
+    name: "page",
+    in: "query",
+    schema: text,
+    ...parameter,
+  })),
   responses: empty,
 });
 const plain = { responses: empty };
-const scopes = (...names: readonly string[]) => ({ security: [{ bearer: names }], responses: empty });
+const scopes = (...names: readonly string[]) => ({
+  security: [{ bearer: names }],
+  responses: empty,
+});
 
 function probe(name: string, old: object, revised: object, level?: Level, corrected?: "corrected") {
   return { name, old, revised, level, isCorrected: corrected !== undefined };
@@ -56,11 +68,16 @@ const needed = object({ a: text }, "a");
 const wide = object({ a: { enum: ["x", "y"] } });
 const narrow = object({ a: { enum: ["x"] } });
 const nullable = object({ a: { type: ["string", "null"] } });
-const shapeless = { responses: { 200: { description: "Done.", content: { "application/json": {} } } } };
+const shapeless = {
+  responses: { 200: { description: "Done.", content: { "application/json": {} } } },
+};
 const described = { type: "array", items: a };
 const accepted = { 202: { description: "Accepted." } };
 const conflict = { 409: { description: "Conflict." } };
-const inPath = (name: string) => ({ path: `/{${name}}`, ...query({ name, in: "path", required: true }) });
+const inPath = (name: string) => ({
+  path: `/{${name}}`,
+  ...query({ name, in: "path", required: true }),
+});
 
 /** The level that a client needs, and whether it is not the one of Redocly. */
 const probes = [
@@ -70,17 +87,35 @@ const probes = [
   probe("another operationId", plain, { ...plain, operationId: "other" }, "breaking"),
   probe("a description", plain, { ...plain, description: "Now." }, "neutral"),
   probe("a deprecation", plain, { ...plain, deprecated: true }, "neutral"),
-  probe("a server that is removed", { ...plain, servers: [{ url: "/a" }] }, plain, "neutral", "corrected"),
+  probe(
+    "a server that is removed",
+    { ...plain, servers: [{ url: "/a" }] },
+    plain,
+    "neutral",
+    "corrected",
+  ),
   probe("a link", plain, { ...plain, externalDocs: { url: "/" } }, "neutral", "corrected"),
   probe("another name of a path parameter", inPath("id"), inPath("no"), "breaking", "corrected"),
   probe("an optional parameter", plain, query({}), "additive"),
   probe("a required parameter", plain, query({ required: true }), "breaking"),
-  probe("a parameter that is optional now", query({ required: true }), query({}), "additive", "corrected"),
+  probe(
+    "a parameter that is optional now",
+    query({ required: true }),
+    query({}),
+    "additive",
+    "corrected",
+  ),
   probe("a parameter that is removed", query({ name: "x" }, {}), query({ name: "x" }), "breaking"),
   probe("an optional request field", request(a), request(ab), "additive"),
   probe("a required request field", request(a), request({ ...ab, required: ["b"] }), "breaking"),
   probe("a request field that is removed", request(ab), request(a), "breaking", "corrected"),
-  probe("a request field that is optional now", request(needed), request(a), "additive", "corrected"),
+  probe(
+    "a request field that is optional now",
+    request(needed),
+    request(a),
+    "additive",
+    "corrected",
+  ),
   probe("a request value that is removed", request(wide), request(narrow), "breaking"),
   probe("a request value that is added", request(narrow), request(wide), "additive", "corrected"),
   probe("null that a request may hold", request(a), request(nullable), "additive", "corrected"),
@@ -89,10 +124,22 @@ const probes = [
   probe("a response field that is added", response(a), response(ab), "additive"),
   probe("a response field that is removed", response(ab), response(a), "breaking"),
   probe("a response field that is optional now", response(needed), response(a), "breaking"),
-  probe("a response field that is required now", response(a), response(needed), "additive", "corrected"),
+  probe(
+    "a response field that is required now",
+    response(a),
+    response(needed),
+    "additive",
+    "corrected",
+  ),
   probe("null that a response may hold", response(a), response(nullable), "breaking"),
   probe("a response value that is added", response(narrow), response(wide), "breaking"),
-  probe("a response that is described now", response({}), response(described), "additive", "corrected"),
+  probe(
+    "a response that is described now",
+    response({}),
+    response(described),
+    "additive",
+    "corrected",
+  ),
   probe("a response that has no schema now", response(a), shapeless, "breaking", "corrected"),
   probe("another success", response(a), response(a, accepted), "breaking", "corrected"),
   probe("another failure", response(a), response(a, conflict), "additive"),
@@ -116,7 +163,10 @@ describe("the level of a change", () => {
       const bearer = { type: "http", scheme: "bearer" };
       return openapi(Object.fromEntries(paths), { securitySchemes: { bearer } });
     };
-    const at = await written("probes", { "old.json": documentOf("old"), "new.json": documentOf("revised") });
+    const at = await written("probes", {
+      "old.json": documentOf("old"),
+      "new.json": documentOf("revised"),
+    });
     const { changes } = await diffDocuments(join(at, "old.json"), join(at, "new.json"));
     for (const change of changes) {
       const [index = ""] = /\d+/.exec(change.operation ?? "") ?? [];
@@ -142,7 +192,9 @@ describe("diffDocuments", () => {
   test("compares each variant of two folders, and reports a variant that only one of them has", async () => {
     const old = await written("old", { "variant-a.yaml": inA, "variant-b.json": inB });
     const revised = await written("new", {
-      "Variant-B.yml": openapi({ "/v1/devices": { get: { operationId: "listDevices", ...response(a) } } }),
+      "Variant-B.yml": openapi({
+        "/v1/devices": { get: { operationId: "listDevices", ...response(a) } },
+      }),
     });
     const { level, summary, changes } = await diffDocuments(old, revised);
     expect({ level, summary }).toEqual({
@@ -169,20 +221,36 @@ describe("diffDocuments", () => {
   });
 
   test("reports each x-not-shown mark that was answered, and each new one, with its line", async () => {
-    const marked = (id: string) => ({ ...inB, "x-not-shown": [{ id, section: "4.3", says: "A shape." }] });
-    const at = await written("marks", { "old.json": marked("device-body"), "new.json": marked("envelope") });
+    const marked = (id: string) => ({
+      ...inB,
+      "x-not-shown": [{ id, section: "4.3", says: "A shape." }],
+    });
+    const at = await written("marks", {
+      "old.json": marked("device-body"),
+      "new.json": marked("envelope"),
+    });
     const [old, revised] = [join(at, "old.json"), join(at, "new.json")];
     const part = { variant: "B", part: "x-not-shown", line: expect.any(Number), rules: [] };
     expect((await diffDocuments(old, revised)).changes).toEqual([
       { ...part, level: "additive", message: "Answered: device-body. A shape.", file: old },
-      { ...part, level: "neutral", message: "Marked as not shown: envelope. A shape.", file: revised },
+      {
+        ...part,
+        level: "neutral",
+        message: "Marked as not shown: envelope. A shape.",
+        file: revised,
+      },
     ]);
   });
 
   const yaml = (text: string) => ({ "document.yaml": text });
   const example = { "text/plain": { schema: text, example: { $ref: "http://127.0.0.1/secret" } } };
   test.each<{ name: string; files: object; code: GenerateErrorCode; says: string }>([
-    { name: "a file that is missing", files: {}, code: "document_unreadable", says: "no such file" },
+    {
+      name: "a file that is missing",
+      files: {},
+      code: "document_unreadable",
+      says: "no such file",
+    },
     {
       name: "a file that is not YAML",
       files: yaml("a: [1"),
@@ -205,7 +273,9 @@ describe("diffDocuments", () => {
       name: "an example that names an address",
       files: {
         "document.yaml": openapi({
-          "/v1/a": { get: { operationId: "a", responses: { 200: { description: ".", content: example } } } },
+          "/v1/a": {
+            get: { operationId: "a", responses: { 200: { description: ".", content: example } } },
+          },
         }),
       },
       code: "reference_external",
@@ -218,7 +288,10 @@ describe("diffDocuments", () => {
   });
 
   test("refuses a folder without documents, and a folder against a document", async () => {
-    const [bare, full] = [await written("bare", {}), await written("full", { "variant-b.json": inB })];
+    const [bare, full] = [
+      await written("bare", {}),
+      await written("full", { "variant-b.json": inB }),
+    ];
     await expect(diffDocuments(bare, full)).rejects.toMatchObject({ code: "document_unreadable" });
     const mixed = diffDocuments(full, join(full, "variant-b.json"));
     await expect(mixed).rejects.toMatchObject({ code: "option_invalid" });
@@ -231,7 +304,9 @@ describe("the program of Redocly", () => {
       throw Object.assign(new Error("not found"), { code: "MODULE_NOT_FOUND" });
     };
     const message = expect.stringContaining("npm install --save-dev --save-exact @redocly/cli@");
-    expect(() => findRedocly(find)).toThrow(expect.objectContaining({ code: "peer_missing", message }));
+    expect(() => findRedocly(find)).toThrow(
+      expect.objectContaining({ code: "peer_missing", message }),
+    );
   });
 
   const run = async (source: string, signal?: AbortSignal) => {
@@ -253,9 +328,15 @@ describe("the program of Redocly", () => {
       says: "the disk is full",
     },
     { name: "prints no JSON", source: 'console.log("hello")', says: "it printed no report" },
-    { name: "prints a report of another version", source: 'console.log("{}")', says: "it printed no report" },
+    {
+      name: "prints a report of another version",
+      source: 'console.log("{}")',
+      says: "it printed no report",
+    },
   ])("is reported when it $name", async ({ source, says }) => {
-    const message = expect.stringMatching(new RegExp(`redocly diff failed: [^║]*${says}[^║]*npm install`));
+    const message = expect.stringMatching(
+      new RegExp(`redocly diff failed: [^║]*${says}[^║]*npm install`),
+    );
     await expect(run(source)).rejects.toMatchObject({ code: "diff_failed", message });
   });
 
@@ -300,7 +381,9 @@ describe("diffVariants", () => {
     const withMore = openapi(
       {
         ...ONE_OPERATION,
-        "/tree": { get: { operationId: "tree", ...response({ $ref: "#/components/schemas/Tree" }) } },
+        "/tree": {
+          get: { operationId: "tree", ...response({ $ref: "#/components/schemas/Tree" }) },
+        },
       },
       { schemas: { Tree: object({ child: { $ref: "#/components/schemas/Tree" } }) } },
     );

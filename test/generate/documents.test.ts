@@ -4,7 +4,15 @@ import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { type GenerateError, generate, type Notice } from "../../src/generate/index.js";
-import { answer, generated, json, DONE as ok, openapi, refusalOf, sample } from "./sample-documents.js";
+import {
+  answer,
+  generated,
+  json,
+  DONE as ok,
+  openapi,
+  refusalOf,
+  sample,
+} from "./sample-documents.js";
 
 describe("references to other files", () => {
   const files: Readonly<Record<string, object>> = {
@@ -20,7 +28,10 @@ describe("references to other files", () => {
       Tag: { type: "string", enum: ["cat", "dog"] },
     },
     "schemas/people.yaml": {
-      Person: { type: "object", properties: { pets: { type: "array", items: { $ref: "pets.yaml#/Pet" } } } },
+      Person: {
+        type: "object",
+        properties: { pets: { type: "array", items: { $ref: "pets.yaml#/Pet" } } },
+      },
     },
     "paths/pets.yaml": {
       parameters: [{ $ref: "../parameters.yaml#/limit" }],
@@ -35,7 +46,9 @@ describe("references to other files", () => {
         },
       },
     },
-    "parameters.yaml": { limit: { name: "limit", in: "query", required: true, schema: { type: "integer" } } },
+    "parameters.yaml": {
+      limit: { name: "limit", in: "query", required: true, schema: { type: "integer" } },
+    },
     "responses.yaml": { description: "Pets.", content: json({ $ref: "schemas/pets.yaml#/Pet" }) },
   };
   const main = openapi(
@@ -58,7 +71,13 @@ describe("references to other files", () => {
     }
     const notices: Notice[] = [];
     const documents = { A: join(root, "openapi.yaml") };
-    return { documents, out, root, notices, onNotice: (notice: Notice) => void notices.push(notice) };
+    return {
+      documents,
+      out,
+      root,
+      notices,
+      onNotice: (notice: Notice) => void notices.push(notice),
+    };
   }
 
   test("are followed, and their files are in the lock", async () => {
@@ -73,15 +92,22 @@ describe("references to other files", () => {
     // A path item that several paths have makes operations of each.
     expect(operations).toContain("listPets: {");
     expect(operations).toContain('path: "/more"');
-    expect(notices).toMatchObject([{ code: "operation_named", message: expect.stringContaining("getMore") }]);
+    expect(notices).toMatchObject([
+      { code: "operation_named", message: expect.stringContaining("getMore") },
+    ]);
     const { files: locked } = JSON.parse(await readFile(join(out, "lock.json"), "utf8"));
-    expect(locked.map(({ file }: { file: string }) => file).sort()).toEqual(Object.keys(files).sort());
+    expect(locked.map(({ file }: { file: string }) => file).sort()).toEqual(
+      Object.keys(files).sort(),
+    );
   });
 
   test("a mistake in a file is reported with its line", async () => {
     const { documents, out } = await written(main, {
       ...files,
-      "responses.yaml": { description: "Pets.", content: json({ $ref: "schemas/pets.yaml#/Missing" }) },
+      "responses.yaml": {
+        description: "Pets.",
+        content: json({ $ref: "schemas/pets.yaml#/Missing" }),
+      },
     });
     await expect(generate({ documents, out })).rejects.toMatchObject({
       code: "reference_missing",
@@ -97,13 +123,17 @@ describe("references to other files", () => {
     const { documents, out, root } = await written(openapi(outside));
     const others = { description: "Pets." };
     await writeFile(join(root, "../responses.yaml"), stringify(others));
-    await expect(generate({ documents, out })).rejects.toMatchObject({ code: "reference_external" });
+    await expect(generate({ documents, out })).rejects.toMatchObject({
+      code: "reference_external",
+    });
     await generate({ documents, out, refs: dirname(root) });
     await symlink(join(root, "../responses.yaml"), join(root, "linked.yaml"));
     const linked = structuredClone(outside);
     linked["/pets"].get.responses[200].$ref = "linked.yaml";
     await writeFile(documents.A, stringify(openapi(linked)));
-    await expect(generate({ documents, out })).rejects.toMatchObject({ code: "reference_external" });
+    await expect(generate({ documents, out })).rejects.toMatchObject({
+      code: "reference_external",
+    });
   });
 
   test("to another address are refused with the command that bundles them", async () => {
@@ -125,7 +155,9 @@ describe("references to other files", () => {
     });
     const read: string[] = [];
     const onFile = (path: string) => void read.push(path);
-    await expect(generate({ documents, out, onFile })).rejects.toMatchObject({ code: "reference_missing" });
+    await expect(generate({ documents, out, onFile })).rejects.toMatchObject({
+      code: "reference_missing",
+    });
     expect(read).toEqual(
       expect.arrayContaining(
         ["openapi.yaml", "paths/pets.yaml", "missing.yaml"].map((one) => join(root, one)),
@@ -135,14 +167,21 @@ describe("references to other files", () => {
 
   test("a discriminator may lead to a file or to the name of a schema", async () => {
     const mapping = { dog: "./dog.yaml", cat: "Cat", cow: "#/components/schemas/Cat" };
-    const Pet = { oneOf: [{ $ref: "./dog.yaml" }], discriminator: { propertyName: "kind", mapping } };
+    const Pet = {
+      oneOf: [{ $ref: "./dog.yaml" }],
+      discriminator: { propertyName: "kind", mapping },
+    };
     const Cat = { type: "object", properties: { kind: { type: "string" } } };
     const paths = {
       "/a": { get: { operationId: "a", responses: answer({ $ref: "#/components/schemas/Pet" }) } },
     };
-    const { documents, out } = await written(openapi(paths, { schemas: { Pet, Cat } }), { "dog.yaml": Cat });
+    const { documents, out } = await written(openapi(paths, { schemas: { Pet, Cat } }), {
+      "dog.yaml": Cat,
+    });
     await generate({ documents, out });
-    expect(await readFile(join(out, "variant-a.ts"), "utf8")).toContain('Pet: components["schemas"]["dog"];');
+    expect(await readFile(join(out, "variant-a.ts"), "utf8")).toContain(
+      'Pet: components["schemas"]["dog"];',
+    );
   });
 });
 
@@ -150,11 +189,16 @@ describe("operations without an operationId", () => {
   test("are named by method and path, and listed once", async () => {
     const paths = {
       "/": { get: { responses: ok } },
-      "/users/{id}/open-tasks": { get: { responses: ok }, post: { operationId: "", responses: ok } },
+      "/users/{id}/open-tasks": {
+        get: { responses: ok },
+        post: { operationId: "", responses: ok },
+      },
     };
     const named = structuredClone(paths) as typeof paths &
       Record<"/users/{id}/open-tasks", { parameters?: object }>;
-    named["/users/{id}/open-tasks"].parameters = [{ name: "id", in: "path", required: true, schema: {} }];
+    named["/users/{id}/open-tasks"].parameters = [
+      { name: "id", in: "path", required: true, schema: {} },
+    ];
     const { notices, text } = await generated(openapi(named));
     expect(notices).toEqual([
       {
@@ -244,7 +288,11 @@ describe("a run with several mistakes", () => {
     "/a": { get: { operationId: "a", responses: missing("One") } },
     "/b": { get: { operationId: "a", responses: missing("Two") } },
     "/c": {
-      get: { operationId: "c", parameters: [{ name: "p", in: "query", style: "label" }], responses: ok },
+      get: {
+        operationId: "c",
+        parameters: [{ name: "p", in: "query", style: "label" }],
+        responses: ok,
+      },
     },
     d: {},
   };

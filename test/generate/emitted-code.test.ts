@@ -49,7 +49,10 @@ const AWKWARD = openapi(
           200: { description: "One.", content: json({ type: "string" }) },
           404: { $ref: "#/components/responses/NotFound" },
           "4XX": { description: "Other.", content: json({ type: "number" }) },
-          default: { description: "Any.", content: { "text/plain": { schema: { type: "string" } } } },
+          default: {
+            description: "Any.",
+            content: { "text/plain": { schema: { type: "string" } } },
+          },
         },
       },
       put: {
@@ -74,7 +77,9 @@ const AWKWARD = openapi(
   },
   {
     responses: { NotFound: { description: "None.", content: json({ type: "boolean" }) } },
-    requestBodies: { Thing: { required: true, content: json({ type: "object", required: ["a"] }) } },
+    requestBodies: {
+      Thing: { required: true, content: json({ type: "object", required: ["a"] }) },
+    },
     pathItems: {
       Shared: { get: { operationId: "getShared", responses: { 200: { description: "Shared." } } } },
     },
@@ -86,7 +91,10 @@ let compiled: CompiledSample;
 let operations: string;
 
 test("a bundler leaves out answers that nothing uses", async () => {
-  const unused = (await readFile("generated/emulation.ts", "utf8")).replaceAll("export const", "const");
+  const unused = (await readFile("generated/emulation.ts", "utf8")).replaceAll(
+    "export const",
+    "const",
+  );
   const { code } = await transform(unused, { loader: "ts", format: "esm", treeShaking: true });
   expect(code).not.toContain("JSON.parse");
 });
@@ -95,7 +103,11 @@ test.each(["get", "head"])(
   "a %s has no body, which fetch would not send, and generate warns",
   async (method) => {
     const requestBody = { required: true, content: json({ type: "object" }) };
-    const operation = { operationId: "find", requestBody, responses: { 200: { description: "Done." } } };
+    const operation = {
+      operationId: "find",
+      requestBody,
+      responses: { 200: { description: "Done." } },
+    };
     const { notices, text } = await generated(openapi({ "/v1/things": { [method]: operation } }));
     const message = expect.stringContaining("requires a body, but fetch sends none");
     expect(notices).toMatchObject([{ level: "warning", code: "document_invalid", message }]);
@@ -106,12 +118,18 @@ test.each(["get", "head"])(
 
 test("the type of a map allows the members beside it, so that there are values of it", async () => {
   const flag = { type: "boolean" };
-  const map = { type: "object", properties: { empty: flag }, additionalProperties: { type: "string" } };
+  const map = {
+    type: "object",
+    properties: { empty: flag },
+    additionalProperties: { type: "string" },
+  };
   const { text } = await generated(
     openapi({}, { schemas: { Map: map, Flags: { ...map, additionalProperties: flag } } }),
   );
   const types = await text("variant-a.ts");
-  expect(types).toMatch(/Map: \{\s+empty\?: boolean;\s+\} & \{\s+\[key: string\]: string \| boolean;/);
+  expect(types).toMatch(
+    /Map: \{\s+empty\?: boolean;\s+\} & \{\s+\[key: string\]: string \| boolean;/,
+  );
   expect(types).toMatch(/Flags: \{\s+empty\?: boolean;\s+\} & \{\s+\[key: string\]: boolean;/);
 });
 
@@ -123,7 +141,11 @@ test("a member with a default is as optional as the document says, in bodies and
 
 test("a member that tells alternatives apart has the values that its own schema names", async () => {
   const kind = (only: string) => ({ type: "string", enum: [only] });
-  const named = (only: string) => ({ type: "object", required: ["kind"], properties: { kind: kind(only) } });
+  const named = (only: string) => ({
+    type: "object",
+    required: ["kind"],
+    properties: { kind: kind(only) },
+  });
   const either = (...names: string[]) => ({
     oneOf: names.map((name) => ({ $ref: `#/components/schemas/${name}` })),
     discriminator: { propertyName: "kind" },
@@ -145,8 +167,17 @@ test("a member that tells alternatives apart has the values that its own schema 
 });
 
 test("a header that fetch sends by itself is not an argument", async () => {
-  const length = { name: "Content-Length", in: "header", required: true, schema: { type: "integer" } };
-  const put = { operationId: "put", parameters: [length], responses: { 200: { description: "Done." } } };
+  const length = {
+    name: "Content-Length",
+    in: "header",
+    required: true,
+    schema: { type: "integer" },
+  };
+  const put = {
+    operationId: "put",
+    parameters: [length],
+    responses: { 200: { description: "Done." } },
+  };
   const rows = await rowsOf(openapi({ "/things": { put } }));
   expect(rows.put).not.toHaveProperty("parameters");
 });
@@ -157,11 +188,16 @@ describe("operations.ts", () => {
   });
 
   test("lists every documented status, with ranges written out", async () => {
-    const { operationsA } = await compiled.load<{ operationsA: Record<string, Entry> }>("operations");
+    const { operationsA } = await compiled.load<{ operationsA: Record<string, Entry> }>(
+      "operations",
+    );
     expect(operationsA["get-thing"]).toMatchObject({ method: "GET", success: [200] });
     expect(operationsA["get-thing"]?.failure).toContain(418);
     expect(operationsA["get-thing"]?.failure.filter((status) => status === 404)).toHaveLength(1);
-    expect(operationsA.constructor).toMatchObject({ success: [204, 299], contentType: "application/json" });
+    expect(operationsA.constructor).toMatchObject({
+      success: [204, 299],
+      contentType: "application/json",
+    });
     expect(operationsA["things.create"]).toMatchObject({
       contentType: "application/problem+json",
       anonymous: true,
@@ -184,7 +220,9 @@ describe("operations.ts", () => {
     const inits = operations.slice(operations.indexOf("export interface InitsA"));
     expect(inits).not.toMatch(/(?:"X-Envelope"|Authorization|Accept|"Content-Type")\??:/);
     expect(operations).toContain(`"X-Trace"?:`);
-    expect(operations).toContain(`query?: NonNullable<A.operations["get-thing"]["parameters"]["query"]>`);
+    expect(operations).toContain(
+      `query?: NonNullable<A.operations["get-thing"]["parameters"]["query"]>`,
+    );
   });
 
   test("writes types that an editor shows in plain words", () => {
@@ -220,13 +258,15 @@ test("a row has the scope, the device parameter, a required body and whether a p
   const paths = Object.fromEntries(rows.map(([more], index) => [`/${index}`, operation(more)]));
   const { documents } = await sample({ ...openapi(paths), security: [{ a: ["things:read"] }] });
   const { operations } = await readApi({ A: documents.A });
-  for (const [more, expected] of rows) expect(operations.A[JSON.stringify(more)]).toMatchObject(expected);
+  for (const [more, expected] of rows)
+    expect(operations.A[JSON.stringify(more)]).toMatchObject(expected);
 });
 
 test("a row names the form of a parameter, a body and an answer where it is not the usual one", async () => {
   const schema = { type: "string" };
   const responses = { 200: { description: "Done." } };
-  const content = (...types: string[]) => Object.fromEntries(types.map((type) => [type, { schema }]));
+  const content = (...types: string[]) =>
+    Object.fromEntries(types.map((type) => [type, { schema }]));
   const form = {
     schema,
     encoding: { a: { contentType: "image/png" }, b: { style: "pipeDelimited" }, c: {} },
@@ -235,7 +275,13 @@ test("a row names the form of a parameter, a body and an answer where it is not 
   const of = (place: string, more: object = {}) => ({ in: place, name: "p", schema, ...more });
   const rows: [more: object, expected: object][] = [
     [
-      { parameters: [of("query"), of("header", { name: "h" }), of("query", { style: "form", name: "q" })] },
+      {
+        parameters: [
+          of("query"),
+          of("header", { name: "h" }),
+          of("query", { style: "form", name: "q" }),
+        ],
+      },
       {},
     ],
     [{ parameters: [of("header", { name: "Accept", required: true })] }, {}],
@@ -276,7 +322,9 @@ test("a row names the form of a parameter, a body and an answer where it is not 
       { requestBody: { content: { "multipart/mixed": { encoding: { a: styled } } } } },
       {
         contentType: "multipart/mixed",
-        contents: { "multipart/mixed": { a: { style: "form", explode: false, allowReserved: true } } },
+        contents: {
+          "multipart/mixed": { a: { style: "form", explode: false, allowReserved: true } },
+        },
       },
     ],
     [
@@ -288,7 +336,10 @@ test("a row names the form of a parameter, a body and an answer where it is not 
         responses: {
           200: { description: "Either.", content: content("application/json", "text/csv") },
           201: { description: "JSON.", content: content("application/json; charset=utf-8") },
-          400: { description: "Text.", content: content("application/problem+json", "text/plain", "*/*") },
+          400: {
+            description: "Text.",
+            content: content("application/problem+json", "text/plain", "*/*"),
+          },
           "4XX": { description: "Other.", content: content("image/png") },
           default: { description: "Any.", content: content("application/pdf") },
         },
@@ -305,12 +356,18 @@ test("a row names the form of a parameter, a body and an answer where it is not 
     ],
   ];
   const paths = Object.fromEntries(
-    rows.map(([more], index) => [`/${index}`, { post: { operationId: `of${index}`, responses, ...more } }]),
+    rows.map(([more], index) => [
+      `/${index}`,
+      { post: { operationId: `of${index}`, responses, ...more } },
+    ]),
   );
   const { documents } = await sample(openapi(paths));
   const { operations } = await readApi({ A: documents.A });
   for (const [index, [, expected]] of rows.entries()) {
-    const { method, path, failure, success, ...row } = operations.A[`of${index}`] as Record<string, unknown>;
+    const { method, path, failure, success, ...row } = operations.A[`of${index}`] as Record<
+      string,
+      unknown
+    >;
     expect({ success, ...row }).toEqual({ success: [200], ...expected });
   }
 });
@@ -320,11 +377,19 @@ test("a parameter in a style that its place does not have is refused", async () 
     const parameters = [{ in: "query", name: "p", ...more }];
     return openapi({ "/a": { get: { operationId: "a", parameters, responses: {} } } });
   };
-  const wrong = [{ style: "simple" }, { style: "matrix" }, { in: "header", style: "form" }, { style: 1 }];
+  const wrong = [
+    { style: "simple" },
+    { style: "matrix" },
+    { in: "header", style: "form" },
+    { style: 1 },
+  ];
   for (const more of wrong) {
     const { documents, out } = await sample(get(more));
     const error = await generate({ documents, out }).catch((cause) => cause);
-    expect(error).toMatchObject({ code: "style_invalid", pointer: "/paths/~1a/get/parameters/0/style" });
+    expect(error).toMatchObject({
+      code: "style_invalid",
+      pointer: "/paths/~1a/get/parameters/0/style",
+    });
   }
 });
 
@@ -351,7 +416,10 @@ test("the emulator's answer for schemas that contain themselves is bounded", asy
   const itself = { allOf: [{ $ref: "#/components/schemas/Itself" }] };
   const Itself = { properties: { ...properties, more: itself }, required: names };
   const components = { ...Object.fromEntries(names.map((name) => [name, { properties }])), Itself };
-  const get = { operationId: "one", responses: { 200: { description: "One.", content: json(itself) } } };
+  const get = {
+    operationId: "one",
+    responses: { 200: { description: "One.", content: json(itself) } },
+  };
   const { documents } = await sample(openapi({ "/one": { get } }, { schemas: components }));
   const { emulation } = (await (await readApi(documents)).emulation()) as { emulation: Answers };
   expect(emulation.A.one).toMatchObject({ status: 200, body: { S0: { S1: {} }, S8: {} } });
@@ -386,7 +454,10 @@ test("without a common operation the table of both variants is empty", async () 
   expect(text).toContain("export interface OperationsBoth {\n}");
 });
 
-type Answers = Record<"A" | "B", Record<string, { status: number; contentType?: string; body?: unknown }>>;
+type Answers = Record<
+  "A" | "B",
+  Record<string, { status: number; contentType?: string; body?: unknown }>
+>;
 interface Row {
   readonly schema: object;
   readonly instances: readonly unknown[];
@@ -394,7 +465,16 @@ interface Row {
 
 /** Every schema is tried with these instances, and with its own ones. */
 const COMMON: readonly unknown[] = [
-  ...[{}, { a: 1 }, { a: "x" }, { a: null }, { b: 1 }, { b: "y" }, { a: 1, b: 1 }, { a: "x", b: 1 }],
+  ...[
+    {},
+    { a: 1 },
+    { a: "x" },
+    { a: null },
+    { b: 1 },
+    { b: "y" },
+    { a: 1, b: 1 },
+    { a: "x", b: 1 },
+  ],
   ...[
     { a: "x", b: "y" },
     { a: 1, b: 1, c: 1 },
@@ -413,7 +493,11 @@ const object = (keywords: object = {}) => ({ type: "object", ...keywords });
 const array = (keywords: object = {}) => ({ type: "array", ...keywords });
 const text = (keywords: object) => ({ type: "string", ...keywords });
 const strings = (...schemas: object[]) => schemas;
-const closed = { type: "object", properties: { a: { type: "string" } }, additionalProperties: false };
+const closed = {
+  type: "object",
+  properties: { a: { type: "string" } },
+  additionalProperties: false,
+};
 
 const rows: readonly Row[] = [
   row(object({ required: ["a"] })),
@@ -526,7 +610,12 @@ const rows: readonly Row[] = [
   row(text({ format: "email" }), ["a@b.example", "a@localhost", "a@", "@b"]),
   row(text({ format: "ipv4" }), ["127.0.0.1", "256.0.0.1", "1.2.3"]),
   row(text({ format: "ipv6" }), ["::1", "2001:db8::1", "::g"]),
-  row(text({ format: "uri" }), ["https://a.example/b?c#d", "urn:ietf:params:oauth", "/relative", "no uri"]),
+  row(text({ format: "uri" }), [
+    "https://a.example/b?c#d",
+    "urn:ietf:params:oauth",
+    "/relative",
+    "no uri",
+  ]),
 ];
 
 const components = {
@@ -581,7 +670,10 @@ describe("the generated schemas mean the same to zod and Ajv", () => {
   test.each(named)("$name", ({ instances, index }) => {
     const witness = ajv.compile({ $ref: `sample#/components/schemas/Row${index}` });
     const schema = schemas.B.components[`Row${index}`]?.();
-    const verdicts = instances.map((instance) => ({ instance, valid: schema?.safeParse(instance).success }));
+    const verdicts = instances.map((instance) => ({
+      instance,
+      valid: schema?.safeParse(instance).success,
+    }));
     expect(verdicts).toEqual(instances.map((instance) => ({ instance, valid: witness(instance) })));
     for (const instance of instances) {
       const result = schema?.safeParse(instance);

@@ -37,7 +37,9 @@ async function generated() {
 async function contents(folder: string): Promise<Record<string, string>> {
   const names = (await readdir(folder)).sort();
   return Object.fromEntries(
-    await Promise.all(names.map(async (name) => [name, await readFile(join(folder, name), "utf8")])),
+    await Promise.all(
+      names.map(async (name) => [name, await readFile(join(folder, name), "utf8")]),
+    ),
   );
 }
 
@@ -91,25 +93,38 @@ describe("generate", () => {
 });
 
 describe("generate with one document", () => {
-  test.each(["A", "B"] as const)("of Variant %s takes the other from this package", async (variant) => {
-    const { documents, out } = await sample(openapi(ONE_OPERATION), openapi(ONE_OPERATION));
-    const other = variant === "A" ? "B" : "A";
-    await generate({ documents: { [variant]: documents[variant] }, out });
-    expect(await readFile(join(out, `variant-${other.toLowerCase()}.ts`), "utf8")).toBe(
-      await readFile(fromRoot(`generated/variant-${other.toLowerCase()}.ts`), "utf8"),
-    );
-    const text = await readFile(join(out, "operations.ts"), "utf8");
-    expect(text).toContain(`export interface Operations${variant} {\n  listThings: {`);
-    expect(text).toContain(`export interface Operations${other} {\n  requestToken: {`);
-    expect(await checkGenerated({ documents: { [variant]: documents[variant] }, out })).toEqual(NONE);
-  });
+  test.each(["A", "B"] as const)(
+    "of Variant %s takes the other from this package",
+    async (variant) => {
+      const { documents, out } = await sample(openapi(ONE_OPERATION), openapi(ONE_OPERATION));
+      const other = variant === "A" ? "B" : "A";
+      await generate({ documents: { [variant]: documents[variant] }, out });
+      expect(await readFile(join(out, `variant-${other.toLowerCase()}.ts`), "utf8")).toBe(
+        await readFile(fromRoot(`generated/variant-${other.toLowerCase()}.ts`), "utf8"),
+      );
+      const text = await readFile(join(out, "operations.ts"), "utf8");
+      expect(text).toContain(`export interface Operations${variant} {\n  listThings: {`);
+      expect(text).toContain(`export interface Operations${other} {\n  requestToken: {`);
+      expect(await checkGenerated({ documents: { [variant]: documents[variant] }, out })).toEqual(
+        NONE,
+      );
+    },
+  );
 
   const wrong: { name: string; options: unknown; says: string }[] = [
     { name: "null", options: null, says: "`documents` must be" },
     { name: "no options", options: {}, says: "`documents` must be" },
     { name: "no document", options: { documents: {}, out: "x" }, says: "`documents` must be" },
-    { name: "another variant", options: { documents: { A: "a", C: "c" }, out: "x" }, says: "`documents`" },
-    { name: "a number as path", options: { documents: { A: 1 }, out: "x" }, says: "`documents` must be" },
+    {
+      name: "another variant",
+      options: { documents: { A: "a", C: "c" }, out: "x" },
+      says: "`documents`",
+    },
+    {
+      name: "a number as path",
+      options: { documents: { A: 1 }, out: "x" },
+      says: "`documents` must be",
+    },
     { name: "no folder", options: { documents: { A: "a.yaml" } }, says: "`out` must be" },
     {
       name: "a signal of another kind",
@@ -119,7 +134,10 @@ describe("generate with one document", () => {
   ];
   test.each(wrong)("is refused with option_invalid for $name", async ({ options, says }) => {
     for (const promise of [generate(options as never), checkGenerated(options as never)]) {
-      await expect(promise).rejects.toMatchObject({ name: "GenerateError", code: "option_invalid" });
+      await expect(promise).rejects.toMatchObject({
+        name: "GenerateError",
+        code: "option_invalid",
+      });
       await expect(promise).rejects.toThrow(says);
     }
   });
@@ -142,7 +160,11 @@ describe("a package that only generating needs", () => {
   });
 });
 
-const drift = (name: string, expected: Partial<Drift>, change: (out: string) => Promise<unknown>) => ({
+const drift = (
+  name: string,
+  expected: Partial<Drift>,
+  change: (out: string) => Promise<unknown>,
+) => ({
   ...{ name, change, expected: { ...NONE, ...expected } },
 });
 const drifts = [
@@ -151,7 +173,9 @@ const drifts = [
   drift("a file was edited", { different: ["operations.ts"] }, (out) =>
     writeFile(join(out, "operations.ts"), "export {};\n"),
   ),
-  drift("there is a new file", { extra: ["extra.ts"] }, (out) => writeFile(join(out, "extra.ts"), "")),
+  drift("there is a new file", { extra: ["extra.ts"] }, (out) =>
+    writeFile(join(out, "extra.ts"), ""),
+  ),
   drift("there is a new file in a folder below", { extra: ["more/extra.ts"] }, async (out) => {
     await mkdir(join(out, "more"));
     await writeFile(join(out, "more", "extra.ts"), "");
@@ -178,7 +202,10 @@ describe("checkGenerated", () => {
   });
 
   test("reports no drift in this repository", async () => {
-    const documents = { A: fromRoot("openapi/variant-a.yaml"), B: fromRoot("openapi/variant-b.yaml") };
+    const documents = {
+      A: fromRoot("openapi/variant-a.yaml"),
+      B: fromRoot("openapi/variant-b.yaml"),
+    };
     expect(await checkGenerated({ documents, out: fromRoot("generated") })).toEqual(NONE);
   });
 });
@@ -193,26 +220,29 @@ describe("generate that is aborted", () => {
     return controller.signal;
   };
 
-  test.each(["empty", "old"])("in any turn rejects and changes nothing in a folder: %s", async (state) => {
-    const { documents, out } = await sample(openapi(ONE_OPERATION));
-    const before = state === "old" ? { "lock.json": "old" } : {};
-    const found = async () => (existsSync(out) ? await contents(out) : {});
-    if (state === "old") {
-      await mkdir(out);
-      await writeFile(join(out, "lock.json"), "old");
-    }
-    let turns = 0;
-    for (; ; turns += 1) {
-      const end = await generate({ documents, out, signal: abortedAfter(turns) }).catch(
-        (why: unknown) => why,
-      );
-      if (Array.isArray(end)) break;
-      expect(end).toBe("the reason");
-      expect(await found()).toEqual(before);
-    }
-    expect(turns).toBeGreaterThan(8);
-    expect(Object.keys(await found())).toEqual(FILES);
-  });
+  test.each(["empty", "old"])(
+    "in any turn rejects and changes nothing in a folder: %s",
+    async (state) => {
+      const { documents, out } = await sample(openapi(ONE_OPERATION));
+      const before = state === "old" ? { "lock.json": "old" } : {};
+      const found = async () => (existsSync(out) ? await contents(out) : {});
+      if (state === "old") {
+        await mkdir(out);
+        await writeFile(join(out, "lock.json"), "old");
+      }
+      let turns = 0;
+      for (; ; turns += 1) {
+        const end = await generate({ documents, out, signal: abortedAfter(turns) }).catch(
+          (why: unknown) => why,
+        );
+        if (Array.isArray(end)) break;
+        expect(end).toBe("the reason");
+        expect(await found()).toEqual(before);
+      }
+      expect(turns).toBeGreaterThan(8);
+      expect(Object.keys(await found())).toEqual(FILES);
+    },
+  );
 });
 
 describe("generate into a folder where not every file can be written", () => {
@@ -256,7 +286,9 @@ const answer = (schema: object, components: object = {}) =>
       "/things": {
         get: {
           operationId: "listThings",
-          responses: { 200: { description: "Things.", content: { "application/json": { schema } } } },
+          responses: {
+            200: { description: "Things.", content: { "application/json": { schema } } },
+          },
         },
       },
     },
@@ -266,21 +298,40 @@ const MEDIA = "/paths/~1things/get/responses/200/content/application~1json";
 const SCHEMA = `${MEDIA}/schema`;
 /** A GET at the path that takes these path parameters. */
 const getAt = (path: string, ...names: readonly string[]) => {
-  const parameters = names.map((name) => ({ name, in: "path", required: true, schema: { type: "string" } }));
+  const parameters = names.map((name) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+  }));
   return openapi({ [path]: { get: { operationId: "getThing", parameters, responses: {} } } });
 };
 const exampleOf = (media: object) => {
-  const content = { "application/json": { schema: { type: "array", items: { type: "string" } }, ...media } };
-  return get({ operationId: "listThings", responses: { 200: { description: "Things.", content } } });
+  const content = {
+    "application/json": { schema: { type: "array", items: { type: "string" } }, ...media },
+  };
+  return get({
+    operationId: "listThings",
+    responses: { 200: { description: "Things.", content } },
+  });
 };
 
-const refusal = (name: string, code: GenerateErrorCode, document: object | string, pointer?: string) => ({
+const refusal = (
+  name: string,
+  code: GenerateErrorCode,
+  document: object | string,
+  pointer?: string,
+) => ({
   ...{ name, code, document, pointer },
 });
 const refused = [
   refusal("text that is not YAML", "document_not_yaml", "a: [1"),
   refusal("a list at the top", "document_not_yaml", "- 1\n"),
-  refusal("a YAML tag that the parser does not know", "document_not_yaml", "a: !!js/function 'x'\n"),
+  refusal(
+    "a YAML tag that the parser does not know",
+    "document_not_yaml",
+    "a: !!js/function 'x'\n",
+  ),
   refusal(
     "a YAML alias that refers to a node that contains it",
     "reference_circular",
@@ -299,11 +350,13 @@ const refused = [
   ...[
     [
       "YAML",
-      (levels: number) => `openapi: 3.1.0\nx-deep: ${"{ a: ".repeat(levels)}1${" }".repeat(levels)}`,
+      (levels: number) =>
+        `openapi: 3.1.0\nx-deep: ${"{ a: ".repeat(levels)}1${" }".repeat(levels)}`,
     ] as const,
     [
       "YAML blocks",
-      (levels: number) => Array.from({ length: levels }, (_, at) => `${" ".repeat(at)}a:`).join("\n"),
+      (levels: number) =>
+        Array.from({ length: levels }, (_, at) => `${" ".repeat(at)}a:`).join("\n"),
     ] as const,
     ["JSON", (levels: number) => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`] as const,
   ].flatMap(([name, text]) =>
@@ -316,7 +369,11 @@ const refused = [
     "document_not_yaml",
     '{ "openapi": "3.1.0", "info": { "title": "\\"a\\": b" }, "paths": {}, "paths": {} }',
   ),
-  refusal("a YAML key given twice", "document_not_yaml", "openapi: 3.1.0\ninfo: { a: 1, 'a': 2 }\n"),
+  refusal(
+    "a YAML key given twice",
+    "document_not_yaml",
+    "openapi: 3.1.0\ninfo: { a: 1, 'a': 2 }\n",
+  ),
   ...[
     { name: "a JSON string", text: (long: string) => JSON.stringify({ "x-long": long }) },
     { name: "a JSON key", text: (long: string) => JSON.stringify({ [long]: 1 }) },
@@ -334,7 +391,11 @@ const refused = [
     "document_too_large",
     `openapi: 3.1.0\nx-0: &a ${"b".repeat(900_000)}\nx-1: [${"*a, ".repeat(80)}]`,
   ),
-  refusal("two YAML documents in one file", "document_not_yaml", "openapi: 3.1.0\n---\nopenapi: 3.1.0\n"),
+  refusal(
+    "two YAML documents in one file",
+    "document_not_yaml",
+    "openapi: 3.1.0\n---\nopenapi: 3.1.0\n",
+  ),
   refusal("an empty file", "document_not_yaml", ""),
   ...["allOf", "anyOf", "oneOf"].map((key) =>
     refusal(
@@ -386,11 +447,18 @@ const refused = [
     answer({ $ref: "#/components/schemas/Missing" }),
     SCHEMA,
   ),
-  refusal("a $ref that is not UTF-8", "reference_missing", answer({ $ref: "#/components/schemas/%FF" })),
+  refusal(
+    "a $ref that is not UTF-8",
+    "reference_missing",
+    answer({ $ref: "#/components/schemas/%FF" }),
+  ),
   refusal(
     "references in a circle",
     "reference_circular",
-    answer({}, { schemas: { A: { $ref: "#/components/schemas/B" }, B: { $ref: "#/components/schemas/A" } } }),
+    answer(
+      {},
+      { schemas: { A: { $ref: "#/components/schemas/B" }, B: { $ref: "#/components/schemas/A" } } },
+    ),
   ),
   refusal(
     "an operationId given twice",
@@ -401,8 +469,12 @@ const refused = [
   ...["webhooks", "callbacks"].map((where) => {
     const paths = { "/things": { get: { operationId: "a", responses: {}, callbacks: {} } } };
     const again = { post: { operationId: "a", responses: {} } };
-    if (where === "callbacks") Object.assign(paths["/things"].get.callbacks, { done: { "{$url}": again } });
-    const document = { ...openapi(paths), ...(where === "webhooks" && { webhooks: { done: again } }) };
+    if (where === "callbacks")
+      Object.assign(paths["/things"].get.callbacks, { done: { "{$url}": again } });
+    const document = {
+      ...openapi(paths),
+      ...(where === "webhooks" && { webhooks: { done: again } }),
+    };
     return refusal(
       `an operationId given again in ${where}`,
       "operation_id_duplicate",
@@ -434,7 +506,10 @@ const refused = [
     refusal(
       `the reference ${reference}, whose separator is percent-encoded`,
       "reference_missing",
-      answer({ $ref: reference }, { schemas: { Cat: { type: "string" }, "a/b": { type: "string" } } }),
+      answer(
+        { $ref: reference },
+        { schemas: { Cat: { type: "string" }, "a/b": { type: "string" } } },
+      ),
       SCHEMA,
     ),
   ),
@@ -490,7 +565,10 @@ const refused = [
   refusal(
     "a mark without an id at a property named default",
     "not_shown_invalid",
-    answer({ type: "object", properties: { default: { "x-not-shown": [{ section: "1", says: "This." }] } } }),
+    answer({
+      type: "object",
+      properties: { default: { "x-not-shown": [{ section: "1", says: "This." }] } },
+    }),
     `${SCHEMA}/properties/default`,
   ),
   ...[
@@ -523,14 +601,26 @@ const unchecked = [
   },
   { schema: { $dynamicRef: "#here" }, at: "/$dynamicRef", says: "Write `$ref`." },
   { schema: { colour: "red" }, at: "/colour", says: "start its name with x-." },
-  { schema: { pattern: "(" }, at: "/pattern", says: '"(" is not a regular expression of ECMAScript.' },
-  { schema: { pattern: "\\Aa\\z" }, at: "/pattern", says: "is not a regular expression of ECMAScript." },
+  {
+    schema: { pattern: "(" },
+    at: "/pattern",
+    says: '"(" is not a regular expression of ECMAScript.',
+  },
+  {
+    schema: { pattern: "\\Aa\\z" },
+    at: "/pattern",
+    says: "is not a regular expression of ECMAScript.",
+  },
   {
     schema: { patternProperties: { "(": {} } },
     at: "/patternProperties",
     says: '"(" is not a regular expression',
   },
-  { schema: { items: [{ type: "string" }] }, at: "/items", says: "write the list as `prefixItems`." },
+  {
+    schema: { items: [{ type: "string" }] },
+    at: "/items",
+    says: "write the list as `prefixItems`.",
+  },
   {
     schema: { required: true },
     at: "/required",
@@ -593,8 +683,12 @@ const warned: readonly (ReturnType<typeof refusal> & { readonly says?: readonly 
     "two paths that differ only in the names of their parameters",
     "document_invalid",
     openapi({
-      "/things/{a}": { get: { operationId: "a", parameters: [{ name: "a", in: "path" }], responses: {} } },
-      "/things/{b}": { get: { operationId: "b", parameters: [{ name: "b", in: "path" }], responses: {} } },
+      "/things/{a}": {
+        get: { operationId: "a", parameters: [{ name: "a", in: "path" }], responses: {} },
+      },
+      "/things/{b}": {
+        get: { operationId: "b", parameters: [{ name: "b", in: "path" }], responses: {} },
+      },
     }),
     "/paths/~1things~1{b}/get",
   ),
@@ -607,7 +701,9 @@ const warned: readonly (ReturnType<typeof refusal> & { readonly says?: readonly 
   refusal(
     "a security scheme that is not the bearer",
     "part_ignored",
-    openapi(ONE_OPERATION, { securitySchemes: { key: { type: "apiKey", in: "header", name: "X-Key" } } }),
+    openapi(ONE_OPERATION, {
+      securitySchemes: { key: { type: "apiKey", in: "header", name: "X-Key" } },
+    }),
     "/components/securitySchemes/key",
   ),
   refusal(
@@ -619,13 +715,21 @@ const warned: readonly (ReturnType<typeof refusal> & { readonly says?: readonly 
   refusal(
     "a list of alternatives of a parameter that is not one",
     "schema_unsupported",
-    get({ operationId: "a", parameters: [{ name: "b", in: "query", schema: { anyOf: {} } }], responses: {} }),
+    get({
+      operationId: "a",
+      parameters: [{ name: "b", in: "query", schema: { anyOf: {} } }],
+      responses: {},
+    }),
     "/paths/~1things/get/parameters/0/schema/anyOf",
   ),
   refusal(
     "a parameter whose schema is null",
     "schema_unsupported",
-    get({ operationId: "a", parameters: [{ name: "b", in: "query", schema: null }], responses: {} }),
+    get({
+      operationId: "a",
+      parameters: [{ name: "b", in: "query", schema: null }],
+      responses: {},
+    }),
     "/paths/~1things/get/parameters/0/schema",
   ),
   ...unchecked.map(({ schema, at, says }) => {
@@ -641,13 +745,20 @@ const warned: readonly (ReturnType<typeof refusal> & { readonly says?: readonly 
 test("a schema that contains itself in a property, an item or a choice is not circular", async () => {
   const tree = { $ref: "#/components/schemas/Tree" };
   const choice = { oneOf: [{ type: "null" }, { type: "array", items: tree }] };
-  const Tree = { type: "object", properties: { left: tree, both: choice }, additionalProperties: tree };
+  const Tree = {
+    type: "object",
+    properties: { left: tree, both: choice },
+    additionalProperties: tree,
+  };
   const { documents, out } = await sample(answer(tree, { schemas: { Tree } }));
   expect(await generate({ documents, out })).toEqual(FILES);
 });
 
 test("names in `security` of Variant B may be roles, of which the description says nothing", async () => {
-  const { documents, out } = await sample({}, get({ operationId: "a", security: [{ login: ["editor"] }] }));
+  const { documents, out } = await sample(
+    {},
+    get({ operationId: "a", security: [{ login: ["editor"] }] }),
+  );
   await generate({ documents: { B: documents.B }, out });
   expect(existsSync(out)).toBe(true);
 });
@@ -693,7 +804,11 @@ describe("a refused document", () => {
       text: "paths: { /a: { get: { operationId: a, parameters: [3] } } }",
       at: "2:52#/paths/~1a/get/parameters/0",
     },
-    { name: "a member of a list", text: "x-not-shown:\n  - id: a\npaths: {}", at: "3:5#/x-not-shown/0" },
+    {
+      name: "a member of a list",
+      text: "x-not-shown:\n  - id: a\npaths: {}",
+      at: "3:5#/x-not-shown/0",
+    },
     {
       name: "a status",
       text: "paths: { /a: { get: { operationId: a, responses:\n  { 600: 1 } } } }",
@@ -714,14 +829,21 @@ describe("a refused document", () => {
       text: "components:\n  pathItems: { a: { Get: {} } }",
       at: "3:21#/components/pathItems/a/Get: ",
     },
-    { name: "text that is not YAML", text: "info: a: b", at: "2:7: the file is not a YAML document" },
+    {
+      name: "text that is not YAML",
+      text: "info: a: b",
+      at: "2:7: the file is not a YAML document",
+    },
   ];
-  test.each(places)("the message starts with the line and the column of $name", async ({ text, at }) => {
-    const { documents, out } = await sample(`openapi: 3.1.0\n${text}\ninfo: {}\n`);
-    const error: Error = await generate({ documents, out }).then(
-      () => expect.fail(),
-      (reason) => reason,
-    );
-    expect(error.message.slice(0, `a.yaml:${at}`.length)).toBe(`a.yaml:${at}`);
-  });
+  test.each(places)(
+    "the message starts with the line and the column of $name",
+    async ({ text, at }) => {
+      const { documents, out } = await sample(`openapi: 3.1.0\n${text}\ninfo: {}\n`);
+      const error: Error = await generate({ documents, out }).then(
+        () => expect.fail(),
+        (reason) => reason,
+      );
+      expect(error.message.slice(0, `a.yaml:${at}`.length)).toBe(`a.yaml:${at}`);
+    },
+  );
 });

@@ -14,7 +14,11 @@ const rows: { name: string; code: string; text: () => string }[] = [
     code: "document_too_large",
     text: () => `{"x-many":[${"{},".repeat(17e6)}{}]}`,
   },
-  { name: "YAML of too many tokens", code: "document_too_large", text: () => `a: 1${"\n".repeat(20e6)}` },
+  {
+    name: "YAML of too many tokens",
+    code: "document_too_large",
+    text: () => `a: 1${"\n".repeat(20e6)}`,
+  },
   {
     name: "a YAML mapping of 200,000 keys, of which the last is given twice",
     code: "document_not_yaml",
@@ -30,7 +34,10 @@ test.each(rows)("$name is refused with $code", async ({ code, text }) => {
 test("a schema with an allOf of 200,000 members does not overflow the stack", async () => {
   const part = { type: "object", required: ["id"] };
   const content = { "application/json": { schema: { allOf: Array(200_000).fill(part) } } };
-  const get = { operationId: "listThings", responses: { 200: { description: "Things.", content } } };
+  const get = {
+    operationId: "listThings",
+    responses: { 200: { description: "Things.", content } },
+  };
   const { documents, out } = await sample(JSON.stringify(openapi({ "/things": { get } })));
   expect(await generate({ documents, out })).toContain("schemas.ts");
 });

@@ -4,7 +4,15 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { generate } from "../../src/generate/index.js";
-import { answer, compiledSample, generated, openapi, refusalOf, rowsOf, sample } from "./sample-documents.js";
+import {
+  answer,
+  compiledSample,
+  generated,
+  openapi,
+  refusalOf,
+  rowsOf,
+  sample,
+} from "./sample-documents.js";
 
 const START = 'openapi: 3.1.0\ninfo: { title: Odd, version: "1" }\n';
 const done = 'responses: { "200": { description: Done. } }';
@@ -48,7 +56,10 @@ test("a keyword with a value of the wrong kind is a warning, and the types do wi
   const schemas = {
     A: { type: "object", properties: ["a"], required: "a" },
     B: { allOf: { type: "string" }, anyOf: [3], oneOf: 3, enum: "a" },
-    C: { type: "object", properties: { enum: { type: "string" }, required: { type: ["integer", 3] } } },
+    C: {
+      type: "object",
+      properties: { enum: { type: "string" }, required: { type: ["integer", 3] } },
+    },
     D: { const: { enum: "a", title: 3 } },
   };
   const { notices, text } = await generated(openapi({}, { schemas }));
@@ -72,7 +83,11 @@ components: { schemas: { A: { title: 2020-01-01, type: object, properties: { tit
 describe("a part of another shape is refused with its line:", () => {
   test.each([
     { name: "a list of paths", text: "paths: []", at: "3:8#/paths: it must be an object" },
-    { name: "a path that is text", text: "paths: { /a: b }", at: "3:14#/paths/~1a: it must be an object" },
+    {
+      name: "a path that is text",
+      text: "paths: { /a: b }",
+      at: "3:14#/paths/~1a: it must be an object",
+    },
     {
       name: "an object of parameters",
       text: `paths: { /a: { ${get("a", "parameters: { b: 1 }, ")} } }`,
@@ -118,7 +133,11 @@ describe("a reference", () => {
           operationId: "a",
           parameters: [
             { name: "b", in: "path", required: true, schema: string },
-            { name: "q", in: "query", schema: { type: "object", properties: { "x y": { enum: ["deep"] } } } },
+            {
+              name: "q",
+              in: "query",
+              schema: { type: "object", properties: { "x y": { enum: ["deep"] } } },
+            },
           ],
           responses: answer({ type: "array", items: { type: "integer" } }),
         },
@@ -129,7 +148,9 @@ describe("a reference", () => {
           parameters: [{ $ref: "#/paths/~1a~1%7Bb%7D/get/parameters/1" }],
           responses: {
             200: { $ref: "#/paths/~1a~1{b}/get/responses/200" },
-            400: Object(answer({ $ref: "#/paths/~1a~1{b}/get/parameters/1/schema/properties/x%20y" }))[200],
+            400: Object(
+              answer({ $ref: "#/paths/~1a~1{b}/get/parameters/1/schema/properties/x%20y" }),
+            )[200],
           },
         },
       },
@@ -146,7 +167,8 @@ describe("a reference", () => {
     const { documents, out } = await sample(text);
     await generate({ documents, out });
     const types = await readFile(join(out, "variant-a.ts"), "utf8");
-    for (const id of ["a", "b"]) expect(types.match(new RegExp(`^    ${id}: \\{`, "gm"))).toHaveLength(1);
+    for (const id of ["a", "b"])
+      expect(types.match(new RegExp(`^    ${id}: \\{`, "gm"))).toHaveLength(1);
   });
 
   test("of a path may lead to a path that is a reference too", async () => {
@@ -168,7 +190,9 @@ describe("a reference", () => {
       `${START}paths: { /a: { ${get("a", 'parameters: [{ $ref: "#/components/parameters/P", required: true }], ')} } }
 components: { parameters: { P: { name: p, in: query, schema: { type: string } } } }\n`,
     );
-    expect(notices).toMatchObject([{ code: "part_ignored", pointer: "/paths/~1a/get/parameters/0" }]);
+    expect(notices).toMatchObject([
+      { code: "part_ignored", pointer: "/paths/~1a/get/parameters/0" },
+    ]);
     expect(notices[0]?.message).toContain("is ignored: required");
   });
 
@@ -213,11 +237,19 @@ components: { parameters: { P: { name: p, in: query, schema: { type: string } } 
 });
 
 test("an example that its schema refuses is a warning, also among `examples` and by reference", async () => {
-  const media = (more: object) => ({ "application/json": { schema: { type: "integer" }, ...more } });
+  const media = (more: object) => ({
+    "application/json": { schema: { type: "integer" }, ...more },
+  });
   const answers = {
     200: { description: "One.", content: media({ example: "one" }) },
-    201: { description: "Some.", content: media({ examples: { a: { value: 1 }, b: { value: "two" } } }) },
-    202: { description: "Shared.", content: media({ examples: { c: { $ref: "#/components/examples/C" } } }) },
+    201: {
+      description: "Some.",
+      content: media({ examples: { a: { value: 1 }, b: { value: "two" } } }),
+    },
+    202: {
+      description: "Shared.",
+      content: media({ examples: { c: { $ref: "#/components/examples/C" } } }),
+    },
   };
   const paths = { "/a": { get: { operationId: "a", responses: answers } } };
   const document = openapi(paths, { examples: { C: { value: "three" } } });
@@ -230,7 +262,9 @@ test("an example that its schema refuses is a warning, also among `examples` and
     at("/components/examples/C/value"),
   ]);
   expect(await text("emulation.ts")).not.toContain("one");
-  await expect(generated(document, { strict: true })).rejects.toMatchObject({ code: "example_invalid" });
+  await expect(generated(document, { strict: true })).rejects.toMatchObject({
+    code: "example_invalid",
+  });
 });
 
 test("two descriptions of one parameter are a warning, and the last one counts", async () => {
@@ -244,7 +278,9 @@ test("two descriptions of one parameter are a warning, and the last one counts",
   const responses = { 200: { description: "Done." } };
   const document = openapi({ "/a": { get: { operationId: "a", parameters, responses } } });
   const { notices } = await generated(document);
-  expect(notices).toMatchObject([{ code: "document_invalid", pointer: "/paths/~1a/get/parameters/1" }]);
+  expect(notices).toMatchObject([
+    { code: "document_invalid", pointer: "/paths/~1a/get/parameters/1" },
+  ]);
   expect((await rowsOf(document)).a).not.toHaveProperty("parameters");
 });
 

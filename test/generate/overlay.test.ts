@@ -58,9 +58,15 @@ const overlay = (actions: readonly object[], more: Json = {}): Json => ({
 });
 
 /** Writes the documents and the overlays, and returns what generating from them needs. */
-async function files(overlays: readonly (Json | string)[], a: object | string = town, b?: object | string) {
+async function files(
+  overlays: readonly (Json | string)[],
+  a: object | string = town,
+  b?: object | string,
+) {
   const { documents, out } = await sample(a, b);
-  const paths = overlays.map((_, index) => join(dirname(out), `${["first", "second"][index]}.yaml`));
+  const paths = overlays.map((_, index) =>
+    join(dirname(out), `${["first", "second"][index]}.yaml`),
+  );
   for (const [index, path] of paths.entries()) {
     const content = overlays[index] ?? "";
     await writeFile(path, typeof content === "string" ? content : stringify(content));
@@ -109,9 +115,13 @@ const action = (
   ...{ name, actions, version, expected: edited(town, edit) },
 });
 const applied = [
-  action("update of the whole document", [{ target: "$", update: { info: { "x-a": 1 } } }], (it) => {
-    it.info["x-a"] = 1;
-  }),
+  action(
+    "update of the whole document",
+    [{ target: "$", update: { info: { "x-a": 1 } } }],
+    (it) => {
+      it.info["x-a"] = 1;
+    },
+  ),
   action(
     "update with an object that the document does not have",
     [{ target: "$.info", update: { license: { name: "MIT" } } }],
@@ -135,13 +145,20 @@ const applied = [
       { target: `${HOUSES}['x-deep']`, update: { list: [2] } },
     ],
     (it) => {
-      Object.assign(it.paths["/houses"].get, { "x-deep": { list: [1, 2] }, tags: ["a", "b", "c", "d"] });
+      Object.assign(it.paths["/houses"].get, {
+        "x-deep": { list: [1, 2] },
+        tags: ["a", "b", "c", "d"],
+      });
       Object.assign(it.paths["/streets"].get, { "x-deep": { list: [1] }, tags: ["d"] });
     },
   ),
-  action("update that appends an item to an array", [{ target: "$.tags", update: { name: "b" } }], (it) => {
-    it.tags.push({ name: "b" });
-  }),
+  action(
+    "update that appends an item to an array",
+    [{ target: "$.tags", update: { name: "b" } }],
+    (it) => {
+      it.tags.push({ name: "b" });
+    },
+  ),
   action(
     "update that concatenates arrays in 1.1",
     [{ target: "$.tags", update: [{ name: "b" }, { name: "c" }] }],
@@ -160,9 +177,13 @@ const applied = [
     },
     "1.0.0",
   ),
-  action("update of a place that is selected twice", [{ target: "$['tags','tags']", update: 1 }], (it) => {
-    it.tags.push(1);
-  }),
+  action(
+    "update of a place that is selected twice",
+    [{ target: "$['tags','tags']", update: 1 }],
+    (it) => {
+      it.tags.push(1);
+    },
+  ),
   action(
     "update of a text and of an item of an array in 1.1",
     [
@@ -276,11 +297,18 @@ describe("an overlay", () => {
       })),
     );
     const towns = Object.fromEntries(rows.map((_, index) => [`x-${index}`, town]));
-    const { documents, overlays, out } = await files([overlay(actions)], { ...openapi({}), ...towns });
+    const { documents, overlays, out } = await files([overlay(actions)], {
+      ...openapi({}),
+      ...towns,
+    });
     const { resolve } = createRequire(import.meta.url);
     const redocly = join(dirname(resolve("@redocly/cli/package.json")), "bin", "cli.js");
     const to = join(dirname(out), "bundled.yaml");
-    const env = { ...process.env, REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" };
+    const env = {
+      ...process.env,
+      REDOCLY_TELEMETRY: "off",
+      REDOCLY_SUPPRESS_UPDATE_NOTICE: "true",
+    };
     const args = [redocly, "bundle", documents.A, "--overlay", ...overlays, "-o", to];
     const limit = { timeout: 60_000, killSignal: "SIGKILL" } as const;
     await promisify(execFile)(process.execPath, args, { env, ...limit });
@@ -306,25 +334,43 @@ describe("the document that an action changes", () => {
       own: {},
       changes: "A",
     },
-    { name: "is the one that extends names", more: { extends: "./some/b.yaml#" }, own: {}, changes: "B" },
+    {
+      name: "is the one that extends names",
+      more: { extends: "./some/b.yaml#" },
+      own: {},
+      changes: "B",
+    },
     {
       name: "is by x-variant if extends names another",
       ...{ more: { extends: "b.yaml" }, own: { "x-variant": "A" }, changes: "A" },
     },
     { name: "is each that the target matches", more: {}, own: {}, changes: "AB" },
-    { name: "is the one that the target matches", more: {}, own: { target: "$.servers" }, changes: "A" },
+    {
+      name: "is the one that the target matches",
+      more: {},
+      own: { target: "$.servers" },
+      changes: "A",
+    },
   ];
   test.each(rows)("$name", async ({ more, own, changes }) => {
     const change = { target: "$.tags", update: { name: "new" }, ...own };
     const { A, B } = await overlaid([overlay([change], more)], town, other);
     const changed = (document: object) => JSON.stringify(document).includes('"new"');
-    expect({ A: changed(A), B: changed(B) }).toEqual({ A: changes.includes("A"), B: changes.includes("B") });
+    expect({ A: changed(A), B: changed(B) }).toEqual({
+      A: changes.includes("A"),
+      B: changes.includes("B"),
+    });
   });
 
   test("has an alias and its anchor as two values, of which an overlay changes one", async () => {
     const text = stringify(openapi(ONE_OPERATION)).concat("x-a: &a { list: [1] }\nx-b: *a\n");
-    const json = JSON.stringify(overlay([{ target: "$['x-b'].list", update: 2, "x-variant": "A" }]));
-    expect((await overlaid([json], text)).A).toMatchObject({ "x-a": { list: [1] }, "x-b": { list: [1, 2] } });
+    const json = JSON.stringify(
+      overlay([{ target: "$['x-b'].list", update: 2, "x-variant": "A" }]),
+    );
+    expect((await overlaid([json], text)).A).toMatchObject({
+      "x-a": { list: [1] },
+      "x-b": { list: [1, 2] },
+    });
   });
 });
 
@@ -358,12 +404,19 @@ const refused: readonly {
   },
   {
     name: "a target that matches only in the other variant",
-    ...{ overlay: overlay([{ ...TITLE, target: "$.servers", "x-variant": "B" }]), code: "overlay_unmatched" },
+    ...{
+      overlay: overlay([{ ...TITLE, target: "$.servers", "x-variant": "B" }]),
+      code: "overlay_unmatched",
+    },
     ...{ at: "6:5#/actions/0", says: "matches nothing in b.yaml" },
   },
   {
     name: "extends with the name of neither document",
-    ...{ overlay: overlay([TITLE], { extends: "c.yaml" }), code: "overlay_unmatched", at: "5:10#/extends" },
+    ...{
+      overlay: overlay([TITLE], { extends: "c.yaml" }),
+      code: "overlay_unmatched",
+      at: "5:10#/extends",
+    },
     says: "c.yaml, but the documents are a.yaml and b.yaml",
   },
   ...[
@@ -403,7 +456,11 @@ const refused: readonly {
   },
   {
     name: "a text as target in 1.0",
-    ...{ overlay: overlay([TITLE], { overlay: "1.0.0" }), code: "overlay_conflict", at: "6:5#/actions/0" },
+    ...{
+      overlay: overlay([TITLE], { overlay: "1.0.0" }),
+      code: "overlay_conflict",
+      at: "6:5#/actions/0",
+    },
     says: "needs `overlay: 1.1.0`",
   },
   {
@@ -440,7 +497,8 @@ const refused: readonly {
       ["a variant C", { "x-variant": "C" }, "5:12#/x-variant"],
     ] as const
   ).map(
-    ([name, more, at]) => ({ name, overlay: overlay([TITLE], more), code: "overlay_invalid", at }) as const,
+    ([name, more, at]) =>
+      ({ name, overlay: overlay([TITLE], more), code: "overlay_invalid", at }) as const,
   ),
   ...(
     [
@@ -449,10 +507,17 @@ const refused: readonly {
       ["an action that does nothing", [{ target: "$", remove: false }], "6:5#/actions/0"],
       ["an action that does two things", [{ ...TITLE, copy: "$.info" }], "6:5#/actions/0"],
       ["an unknown member of an action", [{ ...TITLE, replace: 1 }], "8:14#/actions/0/replace"],
-      ["a description that is a number", [{ ...TITLE, description: 1 }], "8:18#/actions/0/description"],
+      [
+        "a description that is a number",
+        [{ ...TITLE, description: 1 }],
+        "8:18#/actions/0/description",
+      ],
       ["remove that is a text", [{ target: "$.tags", remove: "yes" }], "7:13#/actions/0/remove"],
     ] as const
-  ).map(([name, actions, at]) => ({ name, overlay: overlay(actions), code: "overlay_invalid", at }) as const),
+  ).map(
+    ([name, actions, at]) =>
+      ({ name, overlay: overlay(actions), code: "overlay_invalid", at }) as const,
+  ),
   {
     name: "a version that is a number",
     overlay: overlay([TITLE], { overlay: 1.1 }),
@@ -515,7 +580,10 @@ const results: readonly {
 }[] = [
   {
     name: "an action that adds a dangling reference",
-    changes: [TITLE, { target: `${HOUSE}.properties`, update: { a: { $ref: "#/components/schemas/None" } } }],
+    changes: [
+      TITLE,
+      { target: `${HOUSE}.properties`, update: { a: { $ref: "#/components/schemas/None" } } },
+    ],
     code: "reference_missing",
     says: "first.yaml:12:9#/actions/1/update/a: #/components/schemas/None does not exist in this document (a.yaml#/components",
   },
@@ -580,7 +648,12 @@ test("a warning names a misspelt keyword in an item that an earlier overlay's it
 });
 
 describe("code generated with overlays", () => {
-  const unknown = { id: "house-fields", section: "4", says: "The fields.", untilTold: "They are unknown." };
+  const unknown = {
+    id: "house-fields",
+    section: "4",
+    says: "The fields.",
+    untilTold: "They are unknown.",
+  };
   const described = edited(town, (it) => {
     it.components.schemas.House["x-not-shown"] = [unknown];
     it.paths["/house"] = { get: getHouse };
@@ -588,13 +661,21 @@ describe("code generated with overlays", () => {
   const learnt = overlay(
     [
       { target: `${HOUSE}['x-not-shown'][?@.id == 'house-fields']`, remove: true },
-      { target: `${HOUSE}.properties`, update: { floors: { type: "integer", "x-observed": true } } },
-      { target: `${HOUSE}.properties`, update: { owner: { "x-observed": true, properties: { name: {} } } } },
+      {
+        target: `${HOUSE}.properties`,
+        update: { floors: { type: "integer", "x-observed": true } },
+      },
+      {
+        target: `${HOUSE}.properties`,
+        update: { owner: { "x-observed": true, properties: { name: {} } } },
+      },
       { target: `${HOUSE}.properties.name`, update: { "x-observed": true } },
       {
         target: "$.paths",
         update: {
-          "/towns": { get: { operationId: "listTowns", responses: { 200: { description: "Towns." } } } },
+          "/towns": {
+            get: { operationId: "listTowns", responses: { 200: { description: "Towns." } } },
+          },
         },
       },
     ],
@@ -602,7 +683,10 @@ describe("code generated with overlays", () => {
   );
   const mine = overlay(
     [
-      { target: `${HOUSE}.properties`, update: { colour: { $ref: "#/components/schemas/Colour" } } },
+      {
+        target: `${HOUSE}.properties`,
+        update: { colour: { $ref: "#/components/schemas/Colour" } },
+      },
       { target: "$.components.schemas", update: { Colour: { type: "string", "x-assumed": true } } },
       { target: `${HOUSE}.properties.id`, update: { description: "The number." } },
     ],
@@ -613,10 +697,9 @@ describe("code generated with overlays", () => {
     const { out, ...options } = await files([learnt, mine], described);
     await generate({ ...options, out });
     const types = await readFile(join(out, "variant-a.ts"), "utf8");
-    const origins = [...types.matchAll(/Provenance: (.*)\.[\s\S]*?\*\/\s+"?(\w+)/g)].map(([, says, of]) => [
-      of,
-      says,
-    ]);
+    const origins = [...types.matchAll(/Provenance: (.*)\.[\s\S]*?\*\/\s+"?(\w+)/g)].map(
+      ([, says, of]) => [of, says],
+    );
     expect(origins).toEqual([
       ["get", "overlaid (first.yaml)"],
       ["id", "overlaid (second.yaml)"],
@@ -641,8 +724,14 @@ describe("code generated with overlays", () => {
       { file: "second.yaml", sha256 },
     ]);
     expect(types).toContain(` * second.yaml sha256 ${lock.overlays[1].sha256}\n`);
-    expect(await checkGenerated({ ...options, out })).toEqual({ missing: [], different: [], extra: [] });
-    expect(await checkGenerated({ documents: options.documents, out })).toMatchObject({ missing: [] });
+    expect(await checkGenerated({ ...options, out })).toEqual({
+      missing: [],
+      different: [],
+      extra: [],
+    });
+    expect(await checkGenerated({ documents: options.documents, out })).toMatchObject({
+      missing: [],
+    });
   });
 
   test("names what is assumed until an unknown is told", async () => {
@@ -655,13 +744,17 @@ describe("code generated with overlays", () => {
 
   test("needs no document: the overlay of its page changes those of this package", async () => {
     const page = await readFile(new URL("../../src/generate/overlays.md", import.meta.url), "utf8");
-    const { overlays, out } = await files([/```yaml\n(# mine\.yaml[\s\S]*?)```/.exec(page)?.[1] ?? ""]);
+    const { overlays, out } = await files([
+      /```yaml\n(# mine\.yaml[\s\S]*?)```/.exec(page)?.[1] ?? "",
+    ]);
     await generate({ overlays, out });
     const read = (name: string) => readFile(join(out, name), "utf8");
     for (const name of ["variant-a.ts", "variant-b.ts"]) {
       expect(await read(name)).toMatch(/DeviceList: \{[^}]*id: string;\s+\}\[\];/);
     }
-    expect(await read("operations.ts")).toContain('"/api/v1/{tenantId}/schedules": "listSchedules"');
+    expect(await read("operations.ts")).toContain(
+      '"/api/v1/{tenantId}/schedules": "listSchedules"',
+    );
     expect(await read("unknowns.ts")).not.toContain("device-body");
   });
 });

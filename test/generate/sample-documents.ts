@@ -9,7 +9,12 @@ import ts from "typescript";
 import { expect, onTestFinished } from "vitest";
 import { stringify } from "yaml";
 import { readApi } from "../../src/generate/emit/emulation.js";
-import { GenerateError, type GenerateOptions, generate, type Notice } from "../../src/generate/index.js";
+import {
+  GenerateError,
+  type GenerateOptions,
+  generate,
+  type Notice,
+} from "../../src/generate/index.js";
 
 export interface Sample {
   readonly documents: { readonly A: string; readonly B: string };
@@ -26,7 +31,9 @@ export const DONE = { 200: { description: "Done." } };
 /** The member `content` of a body or an answer. */
 export const json = (schema: object): object => ({ "application/json": { schema } });
 
-export const answer = (schema: object): object => ({ 200: { description: "Done.", content: json(schema) } });
+export const answer = (schema: object): object => ({
+  200: { description: "Done.", content: json(schema) },
+});
 
 export const ONE_OPERATION = {
   "/things": { get: { operationId: "listThings", responses: { 200: { description: "Things." } } } },
@@ -127,8 +134,15 @@ export async function compiledSample(document: object, b?: object): Promise<Comp
 
 function diagnostics(files: readonly string[]): string[] {
   const { config } = ts.readConfigFile(join(ROOT, "tsconfig.json"), ts.sys.readFile);
-  const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files }, ts.sys, ROOT);
+  const { options } = ts.parseJsonConfigFileContent(
+    { ...config, include: [], files },
+    ts.sys,
+    ROOT,
+  );
   return ts
     .getPreEmitDiagnostics(ts.createProgram([...files], options))
-    .map((found) => `${found.file?.fileName}: ${ts.flattenDiagnosticMessageText(found.messageText, "\n")}`);
+    .map(
+      (found) =>
+        `${found.file?.fileName}: ${ts.flattenDiagnosticMessageText(found.messageText, "\n")}`,
+    );
 }

@@ -17,7 +17,10 @@ const object = (properties: object, more: object = {}) => ({ type: "object", pro
 const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
 const components = {
   Node: object({ id: text, next: ref("Node") }, { required: ["id"] }),
-  Nullable: object({ next: { oneOf: [ref("Nullable"), { type: "null" }] } }, { required: ["next"] }),
+  Nullable: object(
+    { next: { oneOf: [ref("Nullable"), { type: "null" }] } },
+    { required: ["next"] },
+  ),
   Tree: object({ children: { type: "array", items: ref("Tree") } }, { required: ["children"] }),
   Ping: object({ pong: ref("Pong") }, { required: ["pong"] }),
   Pong: { anyOf: [object({ ping: ref("Ping") }, { required: ["ping"] }), { type: "string" }] },
@@ -27,7 +30,10 @@ const components = {
   Dog: object({ pet: text, breed: text }, { required: ["pet"] }),
   Pet: {
     anyOf: [ref("Cat"), ref("Dog")],
-    discriminator: { propertyName: "pet", mapping: { cat: "#/components/schemas/Cat", dog: "Dog" } },
+    discriminator: {
+      propertyName: "pet",
+      mapping: { cat: "#/components/schemas/Cat", dog: "Dog" },
+    },
   },
   Shape: object({ kind: text }, { required: ["kind"], discriminator: { propertyName: "kind" } }),
   Circle: { allOf: [ref("Shape"), object({ radius: whole })] },
@@ -49,7 +55,8 @@ async function answersTo(content: object, status: string | number = 200) {
   return { answer: emulation.B.get, api, documents, out };
 }
 
-const answerTo = async (schema: object) => (await answersTo({ "application/json": { schema } })).answer?.body;
+const answerTo = async (schema: object) =>
+  (await answersTo({ "application/json": { schema } })).answer?.body;
 
 // Some patterns are legal only without the flag.
 const ajv = new Ajv2020({ strict: false, unicodeRegExp: false });
@@ -79,7 +86,17 @@ const formats = [
   "uri",
   "uri-reference",
 ];
-const others = ["url", "ipv4", "ipv6", "json-pointer", "byte", "int32", "regex", "binary", "password"];
+const others = [
+  "url",
+  "ipv4",
+  "ipv6",
+  "json-pointer",
+  "byte",
+  "int32",
+  "regex",
+  "binary",
+  "password",
+];
 
 describe("a sample is allowed by its schema", () => {
   test.each([
@@ -88,11 +105,17 @@ describe("a sample is allowed by its schema", () => {
     list({ type: "boolean" }, { minItems: 2, uniqueItems: true }),
     { type: "array", prefixItems: [text, whole], items: false, minItems: 2 },
     list(whole, { contains: { const: 7 }, minContains: 2, minItems: 3 }),
-    ...[{ pattern: "^[A-Z]{3}-\\d{4}$" }, { pattern: "^a+$", minLength: 30 }, { pattern: "[a-f\\d]{24}" }],
-    ...[{ pattern: "^(?=.*\\d)[a-z\\d]{8,}$" }, { maxLength: 2 }, { minLength: 3000 }].map((one) => ({
-      ...text,
-      ...one,
-    })),
+    ...[
+      { pattern: "^[A-Z]{3}-\\d{4}$" },
+      { pattern: "^a+$", minLength: 30 },
+      { pattern: "[a-f\\d]{24}" },
+    ],
+    ...[{ pattern: "^(?=.*\\d)[a-z\\d]{8,}$" }, { maxLength: 2 }, { minLength: 3000 }].map(
+      (one) => ({
+        ...text,
+        ...one,
+      }),
+    ),
     ...[...formats, ...others].map((format) => ({ ...text, format })),
     ...formats.map((format) => list({ ...text, format }, { minItems: 4, uniqueItems: true })),
     object({ a: { ...text, pattern: "^[^\\\\\\_]*$", minLength: 1 } }, { required: ["a"] }),
@@ -101,12 +124,26 @@ describe("a sample is allowed by its schema", () => {
     { ...text, pattern: "^\\$[-+*/%]?\\s[!-/]$" },
     { type: "null" },
     { oneOf: [object({ a: text }), object({ b: text })] },
-    { oneOf: [object({ a: text, kind: text }), object({ a: whole }), object({ c: { type: "null" } })] },
+    {
+      oneOf: [
+        object({ a: text, kind: text }),
+        object({ a: whole }),
+        object({ c: { type: "null" } }),
+      ],
+    },
     { oneOf: [whole, { type: "number" }] },
     { oneOf: [text, { ...text, format: "date" }] },
-    { ...object({ id: whole }, { required: ["id"] }), oneOf: [object({ a: text }), object({ b: text })] },
+    {
+      ...object({ id: whole }, { required: ["id"] }),
+      oneOf: [object({ a: text }), object({ b: text })],
+    },
     { allOf: [ref("Colour"), { enum: ["blue", "black"] }] },
-    { allOf: [object({ a: ref("Colour") }), object({ a: { enum: ["green"] } }, { required: ["a"] })] },
+    {
+      allOf: [
+        object({ a: ref("Colour") }),
+        object({ a: { enum: ["green"] } }, { required: ["a"] }),
+      ],
+    },
     {
       allOf: [
         { type: "number", minimum: 3 },
@@ -142,7 +179,9 @@ test("recursion ends at the first legal place: an absent optional, null, an empt
 test("a sample has the name by which a discriminator tells its schema from others", async () => {
   expect(await answerTo(ref("Pet"))).toEqual({ pet: "cat", lives: 0 });
   expect(
-    await answerTo({ allOf: [ref("Pet"), object({ breed: { const: "Pug" } }, { required: ["breed"] })] }),
+    await answerTo({
+      allOf: [ref("Pet"), object({ breed: { const: "Pug" } }, { required: ["breed"] })],
+    }),
   ).toEqual({ pet: "cat", lives: 0, breed: "Pug" });
   expect(await answerTo(ref("Circle"))).toEqual({ kind: "Circle", radius: 0 });
   expect(await answerTo(ref("Shape"))).toEqual({ kind: "text" });
@@ -155,8 +194,11 @@ test("an example that its schema refuses is not served, and the next one is", as
 });
 
 test("an operation whose answer has no sample is named, and so it is in the generated table", async () => {
-  const { api, documents, out } = await answersTo({ "application/json": { schema: ref("Endless") } });
-  const reason = "no value is found that the schema #/components/schemas/Endless allows; give an example";
+  const { api, documents, out } = await answersTo({
+    "application/json": { schema: ref("Endless") },
+  });
+  const reason =
+    "no value is found that the schema #/components/schemas/Endless allows; give an example";
   const endless = { variant: "B", operationId: "get", method: "GET", path: "/v1/things", reason };
   expect(createEmulator({ api }).notSampled).toEqual([endless]);
   await generate({ documents, out });

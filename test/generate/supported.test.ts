@@ -30,8 +30,12 @@ const string = { type: "string" };
 const integers = { type: "array", items: { type: "integer" } };
 const point = { type: "object", properties: { x: { type: "integer" }, y: { type: "integer" } } };
 const DONE = { 204: { description: "Done." } };
-const answered = (content: object, status = 200) => ({ [status]: { description: "Answer.", content } });
-const get = (id: string, more: object = {}) => ({ get: { operationId: id, responses: DONE, ...more } });
+const answered = (content: object, status = 200) => ({
+  [status]: { description: "Answer.", content },
+});
+const get = (id: string, more: object = {}) => ({
+  get: { operationId: id, responses: DONE, ...more },
+});
 const post = (id: string, content: object, responses: object = DONE) => ({
   post: { operationId: id, requestBody: { required: true, content }, responses },
 });
@@ -45,8 +49,12 @@ const CONSTRUCTS: Readonly<Record<string, Construct>> = {
   "parameter in `path`: `simple`, `label`, `matrix`": {
     paths: {
       "/simple/{a}": get("simple", { parameters: [parameter("path", "a", integers)] }),
-      "/label/{a}": get("label", { parameters: [parameter("path", "a", point, { style: "label" })] }),
-      "/matrix/{a}": get("matrix", { parameters: [parameter("path", "a", integers, { style: "matrix" })] }),
+      "/label/{a}": get("label", {
+        parameters: [parameter("path", "a", point, { style: "label" })],
+      }),
+      "/matrix/{a}": get("matrix", {
+        parameters: [parameter("path", "a", integers, { style: "matrix" })],
+      }),
     },
     types: 'const init: InitsA["matrix"] = { params: { path: { a: [1, 2] } } };',
     calls: {
@@ -55,44 +63,54 @@ const CONSTRUCTS: Readonly<Record<string, Construct>> = {
       matrix: { init: { params: { path: { a: [1, 2] } } }, sent: "GET /matrix/;a=1,2" },
     },
   },
-  "parameter in `query`: `form`, `spaceDelimited`, `pipeDelimited`, `deepObject`, `allowReserved`": {
-    paths: {
-      "/query": get("query", {
-        parameters: [
-          parameter("query", "form", integers, { explode: false }),
-          parameter("query", "space", integers, { style: "spaceDelimited", explode: false }),
-          parameter("query", "pipe", integers, { style: "pipeDelimited", explode: false }),
-          parameter("query", "deep", point, { style: "deepObject", explode: true }),
-          parameter("query", "url", string, { allowReserved: true }),
-        ],
-      }),
-    },
-    types: `const query: NonNullable<InitsA["query"]["params"]>["query"] =
+  "parameter in `query`: `form`, `spaceDelimited`, `pipeDelimited`, `deepObject`, `allowReserved`":
+    {
+      paths: {
+        "/query": get("query", {
+          parameters: [
+            parameter("query", "form", integers, { explode: false }),
+            parameter("query", "space", integers, { style: "spaceDelimited", explode: false }),
+            parameter("query", "pipe", integers, { style: "pipeDelimited", explode: false }),
+            parameter("query", "deep", point, { style: "deepObject", explode: true }),
+            parameter("query", "url", string, { allowReserved: true }),
+          ],
+        }),
+      },
+      types: `const query: NonNullable<InitsA["query"]["params"]>["query"] =
       { form: [1], space: [1], pipe: [1], deep: { x: 1 }, url: "" };`,
-    calls: {
-      query: {
-        init: {
-          params: { query: { form: [1, 2], space: [1, 2], pipe: [1, 2], deep: { x: 1 }, url: "a/b?c" } },
+      calls: {
+        query: {
+          init: {
+            params: {
+              query: { form: [1, 2], space: [1, 2], pipe: [1, 2], deep: { x: 1 }, url: "a/b?c" },
+            },
+          },
+          sent: "GET /query?form=1,2&space=1%202&pipe=1%7C2&deep%5Bx%5D=1&url=a/b?c",
         },
-        sent: "GET /query?form=1,2&space=1%202&pipe=1%7C2&deep%5Bx%5D=1&url=a/b?c",
       },
     },
-  },
   "parameter in `header`": {
     paths: { "/header": get("header", { parameters: [parameter("header", "X-Ids", integers)] }) },
     types: 'const init: InitsA["header"] = { params: { header: { "X-Ids": [1, 2] } } };',
-    calls: { header: { init: { params: { header: { "X-Ids": [1, 2] } } }, sent: "GET /header X-Ids: 1,2" } },
+    calls: {
+      header: { init: { params: { header: { "X-Ids": [1, 2] } } }, sent: "GET /header X-Ids: 1,2" },
+    },
   },
   "parameter in `cookie`": {
     paths: { "/cookie": get("cookie", { parameters: [parameter("cookie", "theme", string)] }) },
     types: 'const init: InitsA["cookie"] = { params: { cookie: { theme: "dark" } } };',
     calls: {
-      cookie: { init: { params: { cookie: { theme: "dark" } } }, sent: "GET /cookie Cookie: theme=dark" },
+      cookie: {
+        init: { params: { cookie: { theme: "dark" } } },
+        sent: "GET /cookie Cookie: theme=dark",
+      },
     },
   },
   "parameter with `content`": {
     paths: {
-      "/content": get("content", { parameters: [{ name: "at", in: "query", content: json(point) }] }),
+      "/content": get("content", {
+        parameters: [{ name: "at", in: "query", content: json(point) }],
+      }),
     },
     types: 'const init: InitsA["content"] = { params: { query: { at: { x: 1 } } } };',
     calls: {
@@ -179,19 +197,26 @@ const CONSTRUCTS: Readonly<Record<string, Construct>> = {
     types: `const usual: InitsA["either"] = { body: { x: 1 } };
       const chosen: InitsA["either"] = { body: "x", headers: { "content-type": "text/csv" } };`,
     calls: {
-      either: { init: { body: { x: 1 } }, sent: "POST /either application/x-www-form-urlencoded x=1" },
+      either: {
+        init: { body: { x: 1 } },
+        sent: "POST /either application/x-www-form-urlencoded x=1",
+      },
     },
   },
   "answer: JSON, `+json`": {
     paths: {
-      "/point": get("point", { responses: answered({ "application/hal+json": { schema: point } }) }),
+      "/point": get("point", {
+        responses: answered({ "application/hal+json": { schema: point } }),
+      }),
     },
     types: 'const x: number | undefined = {} as OperationsA["point"]["success"][200]["x"];',
     calls: { point: { sent: "GET /point", data: { x: 0, y: 0 } } },
     wrong: { point: { x: "1" } },
   },
   "answer: text, XML": {
-    paths: { "/page": get("page", { responses: answered({ "application/xml": { schema: point } }) }) },
+    paths: {
+      "/page": get("page", { responses: answered({ "application/xml": { schema: point } }) }),
+    },
     types: 'const text: OperationsA["page"]["success"][200] = "<root/>";',
     calls: {
       page: { sent: "GET /page", data: '<?xml version="1.0"?>\n<root><x>0</x><y>0</y></root>' },
@@ -273,7 +298,9 @@ const CONSTRUCTS: Readonly<Record<string, Construct>> = {
     types: 'const total: string = {} as OperationsA["headers"]["headers"][204]["X-Total"];',
   },
   "operation without `operationId`": {
-    paths: { "/unnamed/{id}": { get: { parameters: [parameter("path", "id", string)], responses: DONE } } },
+    paths: {
+      "/unnamed/{id}": { get: { parameters: [parameter("path", "id", string)], responses: DONE } },
+    },
     types: 'const init: InitsA["getUnnamedById"] = { params: { path: { id: "1" } } };',
     calls: { getUnnamedById: { init: { params: { path: { id: "1" } } }, sent: "GET /unnamed/1" } },
   },
@@ -321,7 +348,9 @@ const CONSTRUCTS: Readonly<Record<string, Construct>> = {
   },
   "`allOf`, `anyOf`, `oneOf`, `discriminator`": {
     paths: {
-      "/animal": get("animal", { responses: answered(json({ $ref: "#/components/schemas/Animal" })) }),
+      "/animal": get("animal", {
+        responses: answered(json({ $ref: "#/components/schemas/Animal" })),
+      }),
     },
     types: `const animal: components["schemas"]["Animal"] = { kind: "dog", bark: 1 };`,
     calls: { animal: { sent: "GET /animal", data: { kind: "cat", meow: "text" } } },
@@ -332,11 +361,15 @@ const CONSTRUCTS: Readonly<Record<string, Construct>> = {
       "/ruled": get("ruled", { responses: answered(json({ $ref: "#/components/schemas/Ruled" })) }),
     },
     types: 'const ruled: components["schemas"]["Ruled"] = { size: 1 };',
-    calls: { ruled: { sent: "GET /ruled", data: expect.objectContaining({ size: expect.any(Number) }) } },
+    calls: {
+      ruled: { sent: "GET /ruled", data: expect.objectContaining({ size: expect.any(Number) }) },
+    },
     wrong: { ruled: { size: 1, unit: "m", other: 1 } },
   },
   recursion: {
-    paths: { "/tree": get("tree", { responses: answered(json({ $ref: "#/components/schemas/Tree" })) }) },
+    paths: {
+      "/tree": get("tree", { responses: answered(json({ $ref: "#/components/schemas/Tree" })) }),
+    },
     types: 'const tree: components["schemas"]["Tree"] = { nodes: [{ nodes: [] }] };',
     calls: { tree: { sent: "GET /tree", data: { nodes: [] } } },
     wrong: { tree: { nodes: [{}] } },
@@ -453,14 +486,18 @@ async function shown(request: Request): Promise<string> {
     return value === null ? [] : [`${name}: ${value}`];
   });
   const body = mediaType === "multipart/form-data" ? await partsOf(request) : await request.text();
-  return [request.method, pathname + search, ...named, mediaType, body].filter((one) => one !== "").join(" ");
+  return [request.method, pathname + search, ...named, mediaType, body]
+    .filter((one) => one !== "")
+    .join(" ");
 }
 
 /** The form reader of the runtime shows a part with a media type but without a file name as a file named "blob". */
 async function partsOf(request: Request): Promise<string> {
   const text = await request.text();
   const parts = [
-    ...text.matchAll(/name="(\w+)"(?:; filename="([^"]*)")?\r\nContent-Type: (\S+)\r\n\r\n(.*)\r\n/gi),
+    ...text.matchAll(
+      /name="(\w+)"(?:; filename="([^"]*)")?\r\nContent-Type: (\S+)\r\n\r\n(.*)\r\n/gi,
+    ),
   ];
   return parts.map(([, ...found]) => found.filter((one) => one !== undefined).join(" ")).join("; ");
 }
@@ -513,10 +550,13 @@ test.each(calls)(
 const wrong = rows.flatMap(([name, one]) =>
   Object.entries(one.wrong ?? {}).map(([id, value]) => ({ name, id, value })),
 );
-test.each(wrong)("$name: the strict validator refuses a wrong answer of $id", async ({ id, value }) => {
-  sent = [];
-  const type = id === "point" ? "application/hal+json" : "application/json";
-  answer = () => new Response(JSON.stringify(value), { headers: { "content-type": type } });
-  const init = CONSTRUCTS["integer beyond 2^53 (`int64`)"]?.calls?.[id]?.init;
-  await expect(call(id, init)).rejects.toMatchObject({ code: "response_shape" });
-});
+test.each(wrong)(
+  "$name: the strict validator refuses a wrong answer of $id",
+  async ({ id, value }) => {
+    sent = [];
+    const type = id === "point" ? "application/hal+json" : "application/json";
+    answer = () => new Response(JSON.stringify(value), { headers: { "content-type": type } });
+    const init = CONSTRUCTS["integer beyond 2^53 (`int64`)"]?.calls?.[id]?.init;
+    await expect(call(id, init)).rejects.toMatchObject({ code: "response_shape" });
+  },
+);

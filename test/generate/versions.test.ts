@@ -43,7 +43,11 @@ describe("a document of OpenAPI 3.0", () => {
     ["no null", { ...string, nullable: false }, string],
     [
       "null for a reference",
-      { properties: { a: { $ref: "#/components/schemas/Thing", nullable: true, description: "A thing." } } },
+      {
+        properties: {
+          a: { $ref: "#/components/schemas/Thing", nullable: true, description: "A thing." },
+        },
+      },
       { properties: { a: { description: "A thing.", anyOf: [thing, { type: "null" }] } } },
     ],
     [
@@ -157,7 +161,10 @@ describe("one document written as OpenAPI 3.0 and as 3.1", () => {
         ),
         weight: between,
         photo: bytes,
-        owner: either({ allOf: [owner], nullable: true }, { anyOf: [{ allOf: [owner] }, { type: "null" }] }),
+        owner: either(
+          { allOf: [owner], nullable: true },
+          { anyOf: [{ allOf: [owner] }, { type: "null" }] },
+        ),
         friends: orNull("array", { items: pet }),
         extra: { type: "object", additionalProperties: orNull("integer") },
       },
@@ -166,7 +173,13 @@ describe("one document written as OpenAPI 3.0 and as 3.1", () => {
     const form = {
       type: "object",
       required: ["file"],
-      properties: { file, files: { type: "array", items: file }, owner, note: orNull("string"), key: bytes },
+      properties: {
+        file,
+        files: { type: "array", items: file },
+        owner,
+        note: orNull("string"),
+        key: bytes,
+      },
     };
     const list = {
       operationId: "list",
@@ -208,7 +221,10 @@ describe("one document written as OpenAPI 3.0 and as 3.1", () => {
       requestBody: { required: true, content: { "application/octet-stream": { schema: file } } },
       responses: { 200: { description: "Bytes.", content: { "image/png": { schema: file } } } },
     };
-    const paths = { "/pets": { get: list, post: create }, "/files": { post: upload, put: replace } };
+    const paths = {
+      "/pets": { get: list, post: create },
+      "/files": { post: upload, put: replace },
+    };
     return { ...openapi(paths, { schemas: { Owner, Pet } }), openapi: version };
   };
 
@@ -280,7 +296,12 @@ describe("a document of Swagger 2.0", () => {
           consumes: ["multipart/form-data"],
           parameters: [
             { in: "formData", name: "file", type: "file", required: true },
-            { in: "formData", name: "tags", type: "array", items: { type: "string", enum: ["a", "b"] } },
+            {
+              in: "formData",
+              name: "tags",
+              type: "array",
+              items: { type: "string", enum: ["a", "b"] },
+            },
           ],
           responses: { 200: { description: "Bytes.", schema: { type: "file" } } },
         },
@@ -310,7 +331,9 @@ describe("a document of Swagger 2.0", () => {
     expect(await text("operations.ts")).toContain("{ file: Binary }");
     expect(notices.map(({ message }) => message)).toEqual([
       "a.yaml: Swagger 2.0 is read as OpenAPI 3.1",
-      expect.stringMatching(/^a\.yaml:\d+:\d+#\/basePath: the server https:\/\/api\.example\/v2 is ignored/),
+      expect.stringMatching(
+        /^a\.yaml:\d+:\d+#\/basePath: the server https:\/\/api\.example\/v2 is ignored/,
+      ),
       expect.stringMatching(/^a\.yaml:\d+:\d+#\/securityDefinitions\/login: .*http basic/),
     ]);
   });
@@ -318,7 +341,13 @@ describe("a document of Swagger 2.0", () => {
   test("is upgraded where the reference of a path leads, once for all paths", async () => {
     const parameters = [
       { in: "body", name: "thing", required: true, schema: { type: "object" } },
-      { in: "query", name: "tags", type: "array", items: { type: "string" }, collectionFormat: "pipes" },
+      {
+        in: "query",
+        name: "tags",
+        type: "array",
+        items: { type: "string" },
+        collectionFormat: "pipes",
+      },
     ];
     const item = { put: { operationId: "put", parameters, responses: DONE } };
     const path = { $ref: "#/x-paths/a" };
@@ -349,7 +378,9 @@ describe("a document of Swagger 2.0", () => {
 
   test("names the line of the document as it is written", async () => {
     const document = structuredClone(swagger) as Record<string, never> & typeof swagger;
-    Object.assign(document.definitions.Thing.properties, { odd: { $ref: "#/definitions/Missing" } });
+    Object.assign(document.definitions.Thing.properties, {
+      odd: { $ref: "#/definitions/Missing" },
+    });
     const error = await refusalOf(document);
     expect(error).toMatchObject({ code: "reference_missing", document: "a.yaml" });
     const line =

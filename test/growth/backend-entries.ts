@@ -6,7 +6,13 @@ import { documents, keys, lines, type Shapes, texts, within } from "./shapes.js"
 
 const cookie = { session: { cookie: true } } as const;
 
-function send({ backend }: Rig, method: string, target: string, headers: HeadersInit, body?: string) {
+function send(
+  { backend }: Rig,
+  method: string,
+  target: string,
+  headers: HeadersInit,
+  body?: string,
+) {
   return () => backend(new Request(target, { method, headers, body: body ?? null }));
 }
 
@@ -26,7 +32,13 @@ interface HeaderOf {
 /** Every header that the backend reads, in a request to a route that reads it. */
 const headers: readonly HeaderOf[] = [
   { name: "authorization", method: "GET", path: "me", reaches: /session_missing/ },
-  { name: "authorization", method: "GET", path: "me", before: "Bearer x", reaches: /session_unknown/ },
+  {
+    name: "authorization",
+    method: "GET",
+    path: "me",
+    before: "Bearer x",
+    reaches: /session_unknown/,
+  },
   {
     ...{ name: "cookie", method: "GET", path: "me", before: "__Host-bivariant-session=" },
     ...{ options: cookie, reaches: /session_unknown/ },
@@ -40,7 +52,13 @@ const headers: readonly HeaderOf[] = [
     ...{ before: "__Host-bivariant-login-AAAAAAAA=", reaches: /^302/ },
   },
   { name: "origin", method: "GET", path: "me", options: cookie, reaches: /origin_refused/ },
-  { name: "origin", method: "POST", path: "session", before: "https://", reaches: /origin_refused/ },
+  {
+    name: "origin",
+    method: "POST",
+    path: "session",
+    before: "https://",
+    reaches: /origin_refused/,
+  },
   {
     ...{ name: "referer", method: "GET", path: "login", before: "https://" },
     ...{ also: { "sec-fetch-site": "same-site" }, reaches: /login_unconfirmed/ },
@@ -61,10 +79,20 @@ function* headerEntries(): Generator<Entry> {
     for (const [shape, text] of Object.entries(lines)) {
       const parts = rig(options);
       yield {
-        ...{ name: `${method} ${path}, header ${name}: ${before}, ${shape}`, most: 60_000, reaches },
+        ...{
+          name: `${method} ${path}, header ${name}: ${before}, ${shape}`,
+          most: 60_000,
+          reaches,
+        },
         prepare: (size) => {
           const given = { ...json, ...also, [name]: before + text(size) };
-          return send(parts, method, `${OWN}/auth/${path}`, given, method === "POST" ? "{}" : undefined);
+          return send(
+            parts,
+            method,
+            `${OWN}/auth/${path}`,
+            given,
+            method === "POST" ? "{}" : undefined,
+          );
         },
       };
     }
@@ -75,7 +103,8 @@ const lists: Readonly<Record<string, (size: number) => readonly string[]>> = {
   "many headers": (size) => keys(size / 8).flatMap((name) => [name, "1"]),
   "one header many times": (size) => keys(size / 8).flatMap((value) => ["accept", value]),
   "an empty header many times": (size) => keys(size / 3).flatMap(() => ["x", ""]),
-  "many cookies, each in a header": (size) => keys(size / 16).flatMap((name) => ["cookie", `${name}=1`]),
+  "many cookies, each in a header": (size) =>
+    keys(size / 16).flatMap((name) => ["cookie", `${name}=1`]),
   "many tokens": (size) => keys(size / 24).flatMap((name) => ["authorization", `Bearer ${name}`]),
 };
 
@@ -86,7 +115,12 @@ function* listEntries(): Generator<Entry> {
       ...{ name: `GET me, ${shape}`, most: 60_000, reaches: /^401 .*session_(?:missing|unknown)/ },
       prepare: (size) => {
         const rawHeaders = ["host", "planner.example", ...list(size)];
-        const incoming = { method: "GET", url: "/auth/me", headers: { host: "planner.example" }, rawHeaders };
+        const incoming = {
+          method: "GET",
+          url: "/auth/me",
+          headers: { host: "planner.example" },
+          rawHeaders,
+        };
         return () => backend(toWebRequest(incoming));
       },
     };

@@ -46,7 +46,9 @@ function* tokenAnswers(): Generator<Entry> {
         yield {
           ...{ name: `token answer of ${variant}, ${status}: ${shape}`, most: mebibyte },
           reaches:
-            status === 200 ? /^response_(?:not_json|shape)/ : /^token_refused|^response_(?:not_json|shape)/,
+            status === 200
+              ? /^response_(?:not_json|shape)/
+              : /^token_refused|^response_(?:not_json|shape)/,
           prepare: (size) => {
             const body = within(size, text);
             return tokenFrom(variant, () => new Response(body, { status }));
@@ -69,7 +71,9 @@ function* tokenAnswers(): Generator<Entry> {
         reaches: status === 200 ? /^done|^response_shape/ : /^token_refused/,
         prepare: (size) => {
           const body = JSON.stringify({
-            ...(status === 200 ? good : { error: "invalid_client", error_description: "No. ".repeat(60) }),
+            ...(status === 200
+              ? good
+              : { error: "invalid_client", error_description: "No. ".repeat(60) }),
             [name]: within(size, text, JSON.stringify),
           });
           return tokenFrom("B", () => new Response(body, { status }));
@@ -91,7 +95,11 @@ function* tokenAnswers(): Generator<Entry> {
         yield {
           ...{ name: `token answer, header ${name}: ${before}, ${shape}`, most: 120_000 },
           reaches:
-            name === "location" ? /redirected/ : name === "retry-after" ? /rate_limited/ : /response_shape/,
+            name === "location"
+              ? /redirected/
+              : name === "retry-after"
+                ? /rate_limited/
+                : /response_shape/,
           prepare: (size) => {
             const headers = { [name]: before + text(size) };
             return tokenFrom(
@@ -142,7 +150,10 @@ function* callAnswers(): Generator<Entry> {
           const service = serviceFrom(
             "B",
             () =>
-              new Response(body, { status: 409, headers: { "content-type": "application/problem+json" } }),
+              new Response(body, {
+                status: 409,
+                headers: { "content-type": "application/problem+json" },
+              }),
           );
           return refusedOrDone(() => service.call("listDevices"));
         },
@@ -197,7 +208,8 @@ function* detections(): Generator<Entry> {
         return refusedOrDone(() =>
           detectVariant({
             ...target,
-            fetch: async () => new Response("{}", { status: 400, headers: { "content-type": type } }),
+            fetch: async () =>
+              new Response("{}", { status: 400, headers: { "content-type": type } }),
           }),
         );
       },
@@ -214,8 +226,15 @@ const streams = {
     "lines before a carriage return": (size: number) => `${"\n".repeat(size)}\r`,
     "names of fields": (size: number) => "retry: x\nid\n: x\n".repeat(size / 17),
   },
-  "application/x-ndjson": { ...texts, ...documents, "short lines": (size: number) => "1\n".repeat(size / 2) },
-  "application/json-seq": { ...texts, "short records": (size: number) => "\u001e1\n".repeat(size / 3) },
+  "application/x-ndjson": {
+    ...texts,
+    ...documents,
+    "short lines": (size: number) => "1\n".repeat(size / 2),
+  },
+  "application/json-seq": {
+    ...texts,
+    "short records": (size: number) => "\u001e1\n".repeat(size / 3),
+  },
   "text/csv; charset=utf-16": texts,
 };
 
@@ -266,7 +285,8 @@ const lists: Readonly<Record<string, (size: number) => [string, string][]>> = {
   ...Object.fromEntries(
     ["set-cookie", "link", "www-authenticate", "retry-after", "date", "warning"].map((name) => [
       `${name} many times`,
-      (size: number) => keys(size / (name.length + 8)).map((key): [string, string] => [name, `${key}=1`]),
+      (size: number) =>
+        keys(size / (name.length + 8)).map((key): [string, string] => [name, `${key}=1`]),
     ]),
   ),
 };
@@ -327,22 +347,35 @@ function* callbacks(): Generator<Entry> {
       };
   for (const name of ["state", "code", "error", "iss", "x"])
     yield {
-      ...{ name: `callback URL with many ${name}`, most: 20_000, reaches: /^login_refused|^state_mismatch/ },
+      ...{
+        name: `callback URL with many ${name}`,
+        most: 20_000,
+        reaches: /^login_refused|^state_mismatch/,
+      },
       prepare: (size) => {
-        const callbackUrl = `${CALLBACK}?state=${login.state}&error=${"long ".repeat(80)}${keys(size)
+        const callbackUrl = `${CALLBACK}?state=${login.state}&error=${"long ".repeat(80)}${keys(
+          size,
+        )
           .map((key) => `&${name}=${key.padEnd(20, "z")}`)
           .join("")}`;
-        return refusedOrDone(() => completeLogin({ ...target, credential: portal, login, callbackUrl }));
+        return refusedOrDone(() =>
+          completeLogin({ ...target, credential: portal, login, callbackUrl }),
+        );
       },
     };
 }
 
 function* stored(): Generator<Entry> {
-  const redis = (answer: () => unknown) => redisStore({ sendCommand: async () => answer() } as never);
+  const redis = (answer: () => unknown) =>
+    redisStore({ sendCommand: async () => answer() } as never);
   for (const [shape, text] of Object.entries(texts))
     for (const before of ["", "v ", 'v "'])
       yield {
-        ...{ name: `answer of Redis: ${before}, ${shape}`, most: mebibyte, reaches: /^done|^store_corrupt/ },
+        ...{
+          name: `answer of Redis: ${before}, ${shape}`,
+          most: mebibyte,
+          reaches: /^done|^store_corrupt/,
+        },
         prepare: (size) => {
           const value = `${before}${text(size)}"`;
           return refusedOrDone(() => redis(() => value).get("key"));
@@ -358,7 +391,11 @@ function* stored(): Generator<Entry> {
     };
   for (const [shape, text] of Object.entries({ ...texts, ...documents }))
     yield {
-      ...{ name: `entry of an encrypted store: ${shape}`, most: mebibyte, reaches: /^store_corrupt/ },
+      ...{
+        name: `entry of an encrypted store: ${shape}`,
+        most: mebibyte,
+        reaches: /^store_corrupt/,
+      },
       prepare: (size) => {
         const inner = memoryStore();
         const written = inner.set("key", text(size));

@@ -1,5 +1,11 @@
 // What anyone may send to the emulator.
-import { CALLBACK, type ChangedA, TOKEN_PATH_A, TOKEN_PATH_B, World } from "../emulator/negative/world.js";
+import {
+  CALLBACK,
+  type ChangedA,
+  TOKEN_PATH_A,
+  TOKEN_PATH_B,
+  World,
+} from "../emulator/negative/world.js";
 import type { Entry } from "./growth.js";
 import { documents, keys, lines, type Shapes, texts, within } from "./shapes.js";
 
@@ -50,7 +56,9 @@ function* tokenRequestsOfA(): Generator<Entry> {
           postForm(() => within(size, text)),
         ),
     };
-  const fields: Readonly<Record<string, { reaches: RegExp; changed?: (world: World) => ChangedA }>> = {
+  const fields: Readonly<
+    Record<string, { reaches: RegExp; changed?: (world: World) => ChangedA }>
+  > = {
     grant_type: { reaches: /unsupported_grant_type/ },
     client_id: { reaches: /invalid_grant/ },
     client_assertion_type: { reaches: /invalid_request/ },
@@ -58,7 +66,10 @@ function* tokenRequestsOfA(): Generator<Entry> {
     code: {
       reaches: /invalid_grant/,
       changed: () => ({
-        ...{ clientId: "planner", form: { grant_type: "authorization_code", code_verifier: "v".repeat(43) } },
+        ...{
+          clientId: "planner",
+          form: { grant_type: "authorization_code", code_verifier: "v".repeat(43) },
+        },
       }),
     },
     code_verifier: {
@@ -92,7 +103,9 @@ function* tokenRequestsOfA(): Generator<Entry> {
             part === "header"
               ? `${encoded}.e30.e30`
               : `${Buffer.from('{"alg":"RS256","kid":"key-1"}').toString("base64url")}.${encoded}.e30`;
-          const body = postForm((world) => String(world.form({ form: { client_assertion: assertion } })));
+          const body = postForm((world) =>
+            String(world.form({ form: { client_assertion: assertion } })),
+          );
           return sent(TOKEN_PATH_A, body);
         },
       };
@@ -115,11 +128,20 @@ function* tokenRequestsOfA(): Generator<Entry> {
 function* tokenRequestsOfB(): Generator<Entry> {
   for (const [shape, text] of Object.entries(documents))
     yield {
-      ...{ name: `token request of B: ${shape}`, most: mostBody, reaches: /^400 .*invalid_request/ },
+      ...{
+        name: `token request of B: ${shape}`,
+        most: mostBody,
+        reaches: /^400 .*invalid_request/,
+      },
       prepare: (size) => sent(TOKEN_PATH_B, postJson(within(size, text))),
     };
   const account = { grant_type: "client_credentials", client_id: "worker", client_secret: "s" };
-  const portal = { client_id: "portal", redirect_uri: CALLBACK, code: "c", code_verifier: "v".repeat(43) };
+  const portal = {
+    client_id: "portal",
+    redirect_uri: CALLBACK,
+    code: "c",
+    code_verifier: "v".repeat(43),
+  };
   const fields = {
     grant_type: { reaches: /unsupported_grant_type/, valid: () => account },
     client_id: { reaches: /invalid_client/, valid: () => account },
@@ -134,7 +156,10 @@ function* tokenRequestsOfB(): Generator<Entry> {
       },
     },
     refresh_token: {
-      ...{ reaches: /invalid_grant/, valid: () => ({ grant_type: "refresh_token", client_id: "portal" }) },
+      ...{
+        reaches: /invalid_grant/,
+        valid: () => ({ grant_type: "refresh_token", client_id: "portal" }),
+      },
     },
   };
   for (const [field, { reaches, valid }] of Object.entries(fields))
@@ -151,11 +176,19 @@ function* tokenRequestsOfB(): Generator<Entry> {
 }
 
 /** A page or a call that has what it needs besides its input: a token, where it is a call. */
-async function atPath(path: string, headers: Readonly<Record<string, string>> = {}, method = "GET") {
+async function atPath(
+  path: string,
+  headers: Readonly<Record<string, string>> = {},
+  method = "GET",
+) {
   const world = emptied();
   const isCall = /\/devices/.test(path) && headers.authorization === undefined;
-  const token = isCall && (await (path.startsWith("/api") ? world.pluginToken() : world.accountToken()));
-  const init = { method, headers: { ...(token && { authorization: `Bearer ${token}` }), ...headers } };
+  const token =
+    isCall && (await (path.startsWith("/api") ? world.pluginToken() : world.accountToken()));
+  const init = {
+    method,
+    headers: { ...(token && { authorization: `Bearer ${token}` }), ...headers },
+  };
   return () => world.send(path, { ...init, ...(method === "POST" && { body: "a=b" }) });
 }
 
@@ -198,7 +231,10 @@ const paths = [
   { path: "/api/acme/", reaches: /not_found/ },
   { path: "/v1/", reaches: /not_found/ },
   { path: `${authorize}?client_id=portal&`, reaches: /^400 <!doctype/ },
-  { path: `${authorize}?client_id=portal&redirect_uri=${CALLBACK}&state=`, reaches: /^302|^400 <!doctype/ },
+  {
+    path: `${authorize}?client_id=portal&redirect_uri=${CALLBACK}&state=`,
+    reaches: /^302|^400 <!doctype/,
+  },
   { path: `${authorize}?redirect_uri=`, reaches: /^400 <!doctype/ },
   { path: `${authorize}?client_id=`, reaches: /^400 <!doctype/ },
   { path: "/host/", reaches: /^200|not_found/ },
@@ -241,7 +277,11 @@ function* adminEntries(): Generator<Entry> {
             const filled = { ...Object.fromEntries(browser.fields(id)), [field]: value };
             const body = String(new URLSearchParams(filled));
             return () =>
-              world.send(action, { method: "POST", headers: { "content-type": form, origin }, body });
+              world.send(action, {
+                method: "POST",
+                headers: { "content-type": form, origin },
+                body,
+              });
           },
         };
 }
@@ -257,7 +297,8 @@ function* pageEntries(): Generator<Entry> {
           const browser = await emptied().open(path);
           const action = / action="([^"]*)"/.exec(browser.html)?.[1] ?? "";
           const body = within(size, text);
-          return () => browser.request(action, { method: "POST", headers: { "content-type": form }, body });
+          return () =>
+            browser.request(action, { method: "POST", headers: { "content-type": form }, body });
         },
       };
     for (const field of ["userId", "password"])
@@ -268,15 +309,22 @@ function* pageEntries(): Generator<Entry> {
             const browser = await emptied().open(path);
             const action = / action="([^"]*)"/.exec(browser.html)?.[1] ?? "";
             const filled = { ...browser.hidden(), userId: "ada", password: "no" };
-            const body = String(new URLSearchParams({ ...filled, [field]: within(size, text, asForm) }));
-            return () => browser.request(action, { method: "POST", headers: { "content-type": form }, body });
+            const body = String(
+              new URLSearchParams({ ...filled, [field]: within(size, text, asForm) }),
+            );
+            return () =>
+              browser.request(action, { method: "POST", headers: { "content-type": form }, body });
           },
         };
   }
 }
 
 const textList = { type: "array", items: { type: ["integer", "string"] }, uniqueItems: true };
-const anyObject = { type: "object", properties: { a: textList }, additionalProperties: { type: "string" } };
+const anyObject = {
+  type: "object",
+  properties: { a: textList },
+  additionalProperties: { type: "string" },
+};
 /** Parameters in every place and style, and bodies of every media type, of a document of one's own. */
 const described = {
   parameters: [
@@ -350,7 +398,8 @@ function* ownRequests(): Generator<Entry> {
         name: `POST /v1/own${start}: ${shape}`,
         reaches,
         most: 60_000,
-        prepare: (size) => sentToOwn(`/v1/own/${start.startsWith("x") ? "" : "1"}${start}${text(size)}`, {}),
+        prepare: (size) =>
+          sentToOwn(`/v1/own/${start.startsWith("x") ? "" : "1"}${start}${text(size)}`, {}),
       };
   for (const [name, before] of [
     ["list", ""],
@@ -364,7 +413,8 @@ function* ownRequests(): Generator<Entry> {
         name: `POST /v1/own, header ${name}: ${before}, ${shape}`,
         reaches,
         most: 60_000,
-        prepare: (size) => sentToOwn("/v1/own/1", { headers: { [name]: before + text(size) }, body: "a" }),
+        prepare: (size) =>
+          sentToOwn("/v1/own/1", { headers: { [name]: before + text(size) }, body: "a" }),
       };
   for (const [type, shapes] of Object.entries(bodies))
     for (const [shape, text] of Object.entries(shapes))

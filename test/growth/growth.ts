@@ -40,7 +40,8 @@ export async function superLinear(entries: Iterable<Entry>): Promise<string[]> {
 }
 
 async function isLinear({ most, prepare }: Entry, largest: () => unknown): Promise<boolean> {
-  for (let run = 0; run < 2; run++) if ((await processorTime(largest, 1)) < QUICK_MICROSECONDS) return true;
+  for (let run = 0; run < 2; run++)
+    if ((await processorTime(largest, 1)) < QUICK_MICROSECONDS) return true;
   const runs = await Promise.all(SHARES.map((share) => prepare(Math.ceil(most * share))));
   // The first round warms up, and finds how often to repeat.
   const repeats: number[] = [];

@@ -42,7 +42,13 @@ async function read(paths: { A: string; B: string }, overlays: readonly string[]
   findings.refuse();
   return "done";
 }
-const document = (members: object) => ({ openapi: "3.1.0", info, "x-variant": "B", paths: {}, ...members });
+const document = (members: object) => ({
+  openapi: "3.1.0",
+  info,
+  "x-variant": "B",
+  paths: {},
+  ...members,
+});
 const overlay = (actions: readonly object[]) => ({ overlay: "1.1.0", info, actions });
 const named = (size: number, value: (name: string) => unknown) =>
   Object.fromEntries(keys(size / 200).map((name) => [name, value(name)]));
@@ -52,7 +58,9 @@ const responses = {
 };
 const grownDocuments: Readonly<Record<string, (size: number) => object>> = {
   paths: (size) => {
-    const paths = Object.entries(named(size, (operationId) => ({ get: { operationId, responses } })));
+    const paths = Object.entries(
+      named(size, (operationId) => ({ get: { operationId, responses } })),
+    );
     return document({ paths: Object.fromEntries(paths.map(([name, path]) => [`/${name}`, path])) });
   },
   parameters: (size) => {
@@ -62,13 +70,17 @@ const grownDocuments: Readonly<Record<string, (size: number) => object>> = {
   },
   schemas: (size) => document({ components: { schemas: named(size, () => ({ type: "object" })) } }),
   references: (size) => {
-    const next = (name: string) => ({ properties: { next: { $ref: `#/components/schemas/${name}` } } });
+    const next = (name: string) => ({
+      properties: { next: { $ref: `#/components/schemas/${name}` } },
+    });
     return document({ components: { schemas: named(size, next) } });
   },
 };
 const grownOverlays: Readonly<Record<string, (size: number) => object>> = {
   actions: (size) =>
-    overlay(keys(size / 200).map((name) => ({ target: "$.info", update: { [`x-${name}`]: name } }))),
+    overlay(
+      keys(size / 200).map((name) => ({ target: "$.info", update: { [`x-${name}`]: name } })),
+    ),
   "members of an update": (size) =>
     overlay([{ target: "$.info", update: { "x-grown": named(size, (a) => a) } }]),
 };
@@ -92,7 +104,12 @@ function* textEntries(): Generator<Entry> {
       const path = written(content);
       return () => readSettingsFile(path, new AbortController().signal);
     });
-    yield of("seed file", 60_000, /^seed_invalid/, (content) => () => parseSeedFile(content, "seed.yaml"));
+    yield of(
+      "seed file",
+      60_000,
+      /^seed_invalid/,
+      (content) => () => parseSeedFile(content, "seed.yaml"),
+    );
     yield of("document", 60_000, /^document_/, (content) => {
       const path = written(content);
       return () => read({ A, B: path }, []);
@@ -162,7 +179,9 @@ const beginnings = {
   "earlier lines": `${result}\n`,
 };
 const surveyed = (text: string) =>
-  text.startsWith("baseUrl,t") || text.startsWith(result) ? parseResults(text) : readCustomers(text);
+  text.startsWith("baseUrl,t") || text.startsWith(result)
+    ? parseResults(text)
+    : readCustomers(text);
 
 function* surveyEntries(): Generator<Entry> {
   for (const [file, beginning] of Object.entries(beginnings)) {
@@ -203,7 +222,11 @@ function* surveyedEntries(): Generator<Entry> {
   for (const status of [200, 400])
     for (const [shape, text] of Object.entries({ ...texts, ...documents }))
       yield {
-        ...{ name: `a deployment that a survey asks, ${status}: ${shape}`, most: 60_000, reaches: /^done/ },
+        ...{
+          name: `a deployment that a survey asks, ${status}: ${shape}`,
+          most: 60_000,
+          reaches: /^done/,
+        },
         prepare: (size) => {
           const body = text(size);
           const customer = { baseUrl: "https://a.example", ...client, other: { [body]: body } };

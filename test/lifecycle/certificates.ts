@@ -33,18 +33,54 @@ extendedKeyUsage=clientAuth
 
 function make(): Certificates {
   const folder = mkdtempSync(join(tmpdir(), "certificates-"));
-  const openssl = (...args: string[]) => execFileSync("openssl", args, { cwd: folder, stdio: "pipe" });
+  const openssl = (...args: string[]) =>
+    execFileSync("openssl", args, { cwd: folder, stdio: "pipe" });
   const read = (name: string) => readFileSync(join(folder, name), "utf8");
   const newKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
   const selfSigned = (name: string, ...more: string[]) => {
-    const subject = ["-subj", `/CN=${name}`, "-days", "2", "-keyout", `${name}.key`, "-out", `${name}.pem`];
+    const subject = [
+      "-subj",
+      `/CN=${name}`,
+      "-days",
+      "2",
+      "-keyout",
+      `${name}.key`,
+      "-out",
+      `${name}.pem`,
+    ];
     openssl("req", "-x509", ...newKey, ...subject, ...more);
   };
   const signed = (name: string) => {
-    openssl("req", ...newKey, "-subj", `/CN=${name}`, "-keyout", `${name}.key`, "-out", `${name}.csr`);
-    const authority = ["-CA", "authority.pem", "-CAkey", "authority.key", "-CAcreateserial", "-days", "2"];
+    openssl(
+      "req",
+      ...newKey,
+      "-subj",
+      `/CN=${name}`,
+      "-keyout",
+      `${name}.key`,
+      "-out",
+      `${name}.csr`,
+    );
+    const authority = [
+      "-CA",
+      "authority.pem",
+      "-CAkey",
+      "authority.key",
+      "-CAcreateserial",
+      "-days",
+      "2",
+    ];
     const extension = ["-extfile", "extensions.cnf", "-extensions", name];
-    openssl("x509", "-req", "-in", `${name}.csr`, "-out", `${name}.pem`, ...authority, ...extension);
+    openssl(
+      "x509",
+      "-req",
+      "-in",
+      `${name}.csr`,
+      "-out",
+      `${name}.pem`,
+      ...authority,
+      ...extension,
+    );
   };
   try {
     writeFileSync(join(folder, "extensions.cnf"), extensions);

@@ -3,7 +3,12 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { RateLimitGate } from "../../src/auth/request/rate-limit-gate.js";
 import { deadlineIn, resolveClock } from "../../src/clock.js";
 import { createEmulator } from "../../src/emulator/index.js";
-import { type CreateAuthOptions, createService, memoryStore, type ServiceEvent } from "../../src/index.js";
+import {
+  type CreateAuthOptions,
+  createService,
+  memoryStore,
+  type ServiceEvent,
+} from "../../src/index.js";
 import { type RedisClient, redisStore } from "../../src/stores/redis.js";
 import { rig } from "../backend/rig.js";
 import { latch } from "../people/person.js";
@@ -54,26 +59,32 @@ test("without a clock, fake timers end the wait for a rate limit, the life of a 
 
 test("a clock that has a member elapsed too is checked and completed", () => {
   const clock = { now: () => START, elapsed: () => 0 };
-  expect(resolveClock({ clock })).toMatchObject({ isSteppedByNow: true, setTimeout: expect.any(Function) });
+  expect(resolveClock({ clock })).toMatchObject({
+    isSteppedByNow: true,
+    setTimeout: expect.any(Function),
+  });
 });
 
 describe("a machine whose clock jumps", () => {
   const jumps = [3_600_000, -3_600_000];
 
-  test.each(jumps)("by %d ms sends again after Retry-After, neither sooner nor later", async (jumpMs) => {
-    const { auth, clock, fetch } = scriptedAuth("B", (_call, index) =>
-      index === 0 ? limited({ "retry-after": "30" }) : tokenAnswer(),
-    );
-    const token = auth.getAccessToken();
-    await clock.pass(1_000);
-    clock.correct(jumpMs);
-    await clock.pass(28_999);
-    auth.getAccessToken();
-    await settle();
-    expect(fetch.calls).toHaveLength(1);
-    await clock.pass(3_001);
-    expect((await token).value).toBe("token-1");
-  });
+  test.each(jumps)(
+    "by %d ms sends again after Retry-After, neither sooner nor later",
+    async (jumpMs) => {
+      const { auth, clock, fetch } = scriptedAuth("B", (_call, index) =>
+        index === 0 ? limited({ "retry-after": "30" }) : tokenAnswer(),
+      );
+      const token = auth.getAccessToken();
+      await clock.pass(1_000);
+      clock.correct(jumpMs);
+      await clock.pass(28_999);
+      auth.getAccessToken();
+      await settle();
+      expect(fetch.calls).toHaveLength(1);
+      await clock.pass(3_001);
+      expect((await token).value).toBe("token-1");
+    },
+  );
 
   test.each(jumps)("by %d ms says when to ask again, by its new time", async (jumpMs) => {
     const { auth, clock } = scriptedAuth("B", () => limited({ "retry-after": "30" }), {
@@ -88,24 +99,29 @@ describe("a machine whose clock jumps", () => {
     expect(await asked()).toBe(waitMs);
   });
 
-  test.each(jumps)("by %d ms keeps the deadline of a call, and the pause after a refusal", async (jumpMs) => {
-    const refusal = () => Response.json({ error: "invalid_client" }, { status: 401 });
-    const { auth, clock, fetch } = scriptedAuth("B", (_call, index) => (index < 2 ? refusal() : limited()));
-    await rejectionOf(auth.getAccessToken());
-    clock.correct(jumpMs);
-    await rejectionOf(auth.getAccessToken());
-    expect(fetch.calls).toHaveLength(1);
-    clock.advance(1_000);
-    await rejectionOf(auth.getAccessToken());
-    clock.advance(2_000);
-    const call = auth.getAccessToken();
-    await clock.pass(1_000);
-    clock.correct(jumpMs);
-    await clock.pass(10_000);
-    expect(await isSettled(call.catch(() => {}))).toBe(false);
-    await clock.pass(49_000);
-    expect(await rejectionOf(call)).toMatchObject({ code: "rate_limited" });
-  });
+  test.each(jumps)(
+    "by %d ms keeps the deadline of a call, and the pause after a refusal",
+    async (jumpMs) => {
+      const refusal = () => Response.json({ error: "invalid_client" }, { status: 401 });
+      const { auth, clock, fetch } = scriptedAuth("B", (_call, index) =>
+        index < 2 ? refusal() : limited(),
+      );
+      await rejectionOf(auth.getAccessToken());
+      clock.correct(jumpMs);
+      await rejectionOf(auth.getAccessToken());
+      expect(fetch.calls).toHaveLength(1);
+      clock.advance(1_000);
+      await rejectionOf(auth.getAccessToken());
+      clock.advance(2_000);
+      const call = auth.getAccessToken();
+      await clock.pass(1_000);
+      clock.correct(jumpMs);
+      await clock.pass(10_000);
+      expect(await isSettled(call.catch(() => {}))).toBe(false);
+      await clock.pass(49_000);
+      expect(await rejectionOf(call)).toMatchObject({ code: "rate_limited" });
+    },
+  );
 });
 
 const frozen = (script: FetchScript, options: Partial<CreateAuthOptions> = {}) =>
@@ -150,7 +166,8 @@ describe("a clock without timers", () => {
   test("a wait ends by real time if the clock never ends it, and then aborts the clock's sleep", async () => {
     const pass = fakeTimers();
     const signals: AbortSignal[] = [];
-    const sleep = (_ms: number, signal: AbortSignal) => new Promise<void>(() => void signals.push(signal));
+    const sleep = (_ms: number, signal: AbortSignal) =>
+      new Promise<void>(() => void signals.push(signal));
     const script: FetchScript = (_call, index) => (index === 0 ? limited() : tokenAnswer());
     const { auth } = frozen(script, { clock: { now: () => START, sleep } });
     const token = auth.getAccessToken();
@@ -179,8 +196,13 @@ describe("a clock without timers", () => {
       const { clock } = createEmulator({ now: () => START });
       clock.freeze();
       const { auth } = frozen(() => tokenAnswer(), { clock });
-      const api = [new Response("", { status, headers: { "retry-after": "20" } }), Response.json([])];
-      const call = createService(auth, { fetch: async () => api.shift() as Response }).call("listDevices");
+      const api = [
+        new Response("", { status, headers: { "retry-after": "20" } }),
+        Response.json([]),
+      ];
+      const call = createService(auth, { fetch: async () => api.shift() as Response }).call(
+        "listDevices",
+      );
       expect(await clock.skipSleep()).toBeGreaterThanOrEqual(20_000);
       expect(await call).toMatchObject({ status: 200, retries: 1 });
     },
@@ -207,7 +229,8 @@ describe("a clock without timers", () => {
     const { clock } = createEmulator({ now: () => START });
     const { auth } = frozen(() => tokenAnswer(), { clock });
     const at: number[] = [];
-    const onEvent = (event: ServiceEvent) => void (event.type === "call_finished" && at.push(event.at));
+    const onEvent = (event: ServiceEvent) =>
+      void (event.type === "call_finished" && at.push(event.at));
     const fetch = async () => new Response(null, { status: 403 });
     const other = createEmulator({ now: () => START + 2 });
     for (const options of [{}, { clock: { now: () => START + 1 } }, { clock: other.clock }])
@@ -244,13 +267,20 @@ describe("a complete clock", () => {
   test("owns every wait and limit: no time of this machine is read, and none of its timers is set", async () => {
     const uses = watched();
     const api = [() => new Response("", { status: 503 }), () => limited(), () => Response.json([])];
-    const tokens = [() => limited(), () => new Response("", { status: 500 }), () => tokenAnswer("one", 100)];
+    const tokens = [
+      () => limited(),
+      () => new Response("", { status: 500 }),
+      () => tokenAnswer("one", 100),
+    ];
     const script: FetchScript = (call) =>
       (call.url.endsWith("/token") ? tokens.shift() : api.shift())?.() ?? noAnswer(call);
     const clock = steppedClock();
     const { auth } = scriptedAuth("A", script, { clock, store: memoryStore({ clock }) });
     const service = createService(auth);
-    expect(await clock.through(service.call("listDevices"))).toMatchObject({ ok: true, retries: 2 });
+    expect(await clock.through(service.call("listDevices"))).toMatchObject({
+      ok: true,
+      retries: 2,
+    });
     const late = rejectionOf(service.fetch("api/v1/acme/devices"));
     expect(await clock.through(late)).toMatchObject({ code: "timed_out" });
     await clock.pass(78_000);
@@ -275,7 +305,9 @@ describe("a complete clock", () => {
       expect(await second).toMatchObject({ code: "store_locked" });
     }
     let isUp = true;
-    const failing = { call: async () => (isUp ? 1 : Promise.reject(new Error("down"))) } as RedisClient;
+    const failing = {
+      call: async () => (isUp ? 1 : Promise.reject(new Error("down"))),
+    } as RedisClient;
     const leases: AbortSignal[] = [];
     redisStore(failing, { clock }).lock("key", (lease) => {
       if (lease !== undefined) leases.push(lease);

@@ -83,13 +83,23 @@ describe("the error of a call says whose it is and which request it is about:", 
   test("an argument that is refused before the call has begun", async () => {
     const service = createService(scriptedAuth("B", broken).auth);
     const error = await rejectionOf(service.call("listDevices", { maxRetries: -1 }));
-    expect(error).toMatchObject({ ...ofTenant, code: "option_invalid", operationId: "listDevices" });
+    expect(error).toMatchObject({
+      ...ofTenant,
+      code: "option_invalid",
+      operationId: "listDevices",
+    });
   });
 
   test("a fault of service.fetch", async () => {
-    const { auth, events } = scriptedAuth("B", ({ url }) => (isToken(url) ? tokenAnswer() : broken()));
+    const { auth, events } = scriptedAuth("B", ({ url }) =>
+      isToken(url) ? tokenAnswer() : broken(),
+    );
     const error = await rejectionOf(createService(auth).fetch("v1/x"));
-    expect(error).toMatchObject({ ...ofTenant, name: "TransportError", requestId: events[0]?.requestId });
+    expect(error).toMatchObject({
+      ...ofTenant,
+      name: "TransportError",
+      requestId: events[0]?.requestId,
+    });
     expect(error).not.toHaveProperty("operationId");
   });
 });
@@ -120,13 +130,17 @@ test.each(["A", "B"] as const)(
 
 test("a detection without a verdict says for which tenant and deployment", async () => {
   const fetch = scriptedFetch(() => new Response("", { status: 404 }));
-  const error = await rejectionOf(connect({ ...options, fetch, credentials: [plugin(), account()] }));
+  const error = await rejectionOf(
+    connect({ ...options, fetch, credentials: [plugin(), account()] }),
+  );
   expect(error).toMatchObject({ name: "VariantError", tenantId: "acme", baseUrl: BASE_URL });
 });
 
 test("a detection that gets no answer has the requestId of no event, since it has none, but the tenant", async () => {
   const fetch = scriptedFetch(broken);
-  const error = await rejectionOf(connect({ ...options, fetch, credentials: [plugin(), account()] }));
+  const error = await rejectionOf(
+    connect({ ...options, fetch, credentials: [plugin(), account()] }),
+  );
   expect(error).toMatchObject({ name: "TransportError", tenantId: "acme", baseUrl: BASE_URL });
 });
 
@@ -152,10 +166,20 @@ test("a launch that is refused, and a login whose state differs, say whose they 
     clientId: "page",
   });
   const redirectUri = "https://portal.example/callback";
-  const client = { clientId: "portal", redirectUri, authorizationEndpoint: `${BASE_URL}/authorize` };
+  const client = {
+    clientId: "portal",
+    redirectUri,
+    authorizationEndpoint: `${BASE_URL}/authorize`,
+  };
   const login = { state: "one", codeVerifier: "v".repeat(43), redirectUri, clientId: "portal" };
   const callbackUrl = `${redirectUri}?code=c&state=other`;
-  const completed = completeLogin({ ...options, credential: apiClient(client), login, callbackUrl, fetch });
+  const completed = completeLogin({
+    ...options,
+    credential: apiClient(client),
+    login,
+    callbackUrl,
+    fetch,
+  });
   expect(await rejectionOf(completed)).toMatchObject({
     ...ofTenant,
     code: "state_mismatch",
@@ -168,7 +192,9 @@ test("an error that a refused identity keeps is not overwritten by later calls",
   const first = await rejectionOf(auth.getAccessToken());
   const again = await rejectionOf(auth.getAccessToken());
   expect(again).toBe(first);
-  expect(again).toMatchObject({ requestId: events.find(({ type }) => type === "token_failed")?.requestId });
+  expect(again).toMatchObject({
+    requestId: events.find(({ type }) => type === "token_failed")?.requestId,
+  });
 });
 
 test("the stack of a refused token request ends with the frames of its caller, also of one that gets a stored error", async () => {

@@ -10,7 +10,13 @@ import {
   type Validate,
 } from "../../src/index.js";
 import { type SteppedClock, steppedClock } from "../support/clock.js";
-import { ACCOUNT_SECRET, account, credentialOf, deployment, plugin } from "../support/deployment.js";
+import {
+  ACCOUNT_SECRET,
+  account,
+  credentialOf,
+  deployment,
+  plugin,
+} from "../support/deployment.js";
 import { privateJwk, rsaKey } from "../support/keys.js";
 import { shown } from "../support/shown.js";
 import { settle } from "../support/wait.js";
@@ -155,7 +161,8 @@ const chapters: Chapter[] = [
     variants: ["A"],
     tell: answered(
       "token",
-      () => Response.json({ access_token: "token-of-nobody", revo: { user: { firstname: "Ada" } } }),
+      () =>
+        Response.json({ access_token: "token-of-nobody", revo: { user: { firstname: "Ada" } } }),
       token,
     ),
     types: ["token_requested", "operator_unreadable", "token_renewed"],
@@ -239,7 +246,11 @@ const chapters: Chapter[] = [
 
 type Listener = (event: ServiceEvent) => unknown;
 
-async function tellChapter(variant: "A" | "B", chapter: Chapter, listener: Listener): Promise<string[]> {
+async function tellChapter(
+  variant: "A" | "B",
+  chapter: Chapter,
+  listener: Listener,
+): Promise<string[]> {
   const clock = steppedClock();
   const emulator = deployment({ now: clock.now });
   const answers = { token: [] as (() => Response)[], api: [] as (() => Response)[] };
@@ -278,7 +289,9 @@ const secrets = () => [
 ];
 
 describe.each(["A", "B"] as const)("with Variant %s", (variant) => {
-  const ofVariant = chapters.filter(({ variants }) => variants === undefined || variants.includes(variant));
+  const ofVariant = chapters.filter(
+    ({ variants }) => variants === undefined || variants.includes(variant),
+  );
 
   test.each(ofVariant)("$name emits $types", async (chapter) => {
     const events: ServiceEvent[] = [];
@@ -287,7 +300,11 @@ describe.each(["A", "B"] as const)("with Variant %s", (variant) => {
     const told = events.slice(at + 1);
     expect(told.map(({ type }) => type)).toEqual(chapter.types);
     for (const event of told) {
-      expect(event).toMatchObject({ tenantId: "acme", baseUrl: expect.any(String), at: expect.any(Number) });
+      expect(event).toMatchObject({
+        tenantId: "acme",
+        baseUrl: expect.any(String),
+        at: expect.any(Number),
+      });
       if (event.type !== "variant_detected") expect(event.variant).toBe(variant);
       const isEnd = /^(variant_detected|token_renewed|token_failed|renewal_failed|call_finished)$/;
       expect("durationMs" in event && event.durationMs >= 0).toBe(isEnd.test(event.type));
@@ -296,7 +313,9 @@ describe.each(["A", "B"] as const)("with Variant %s", (variant) => {
     expect(requestIds.size).toBe(chapter.types.length && (chapter.causes ?? 1));
     for (const id of requestIds) expect(sent.join(" ")).not.toContain(id);
     const text = shown(events);
-    const tokens = sent.filter((one) => one.startsWith("Bearer ")).map((one) => one.slice("Bearer ".length));
+    const tokens = sent
+      .filter((one) => one.startsWith("Bearer "))
+      .map((one) => one.slice("Bearer ".length));
     for (const secret of [...secrets(), ...tokens, "v1/other"]) expect(text).not.toContain(secret);
   });
 
@@ -321,7 +340,8 @@ describe.each(["A", "B"] as const)("with Variant %s", (variant) => {
         });
         expect(types.slice(types.indexOf("here begins the story") + 1)).toEqual(chapter.types);
         await settle();
-        const warning = "bivariant: onEvent failed (TypeError). Correct it: its later errors are not shown.";
+        const warning =
+          "bivariant: onEvent failed (TypeError). Correct it: its later errors are not shown.";
         expect(warn.mock.calls).toEqual(types.length > 1 ? [[warning]] : []);
       }
     },

@@ -53,7 +53,11 @@ export function fakeService(options: FakeServiceOptions): FakeService {
 
   const token = (tenantId: string) => {
     const value = `token-${tenantId}-${++issued}`;
-    return Response.json({ access_token: value, token_type: "Bearer", expires_in: lifetimeSeconds });
+    return Response.json({
+      access_token: value,
+      token_type: "Bearer",
+      expires_in: lifetimeSeconds,
+    });
   };
 
   const requestToken = (tenantId: string, signal: AbortSignal) => {
@@ -92,14 +96,18 @@ export function fakeService(options: FakeServiceOptions): FakeService {
     mostInFlight: () => most,
     apiCalls: () => calls,
     token,
-    route: (tenantId) => (variant === "A" ? `api/v1/${tenantId}/devices` : `v1/devices?of=${tenantId}`),
+    route: (tenantId) =>
+      variant === "A" ? `api/v1/${tenantId}/devices` : `v1/devices?of=${tenantId}`,
     credential: variant === "A" ? unsignedPlugin() : accountOfTenant(),
     async fetch(url, init = {}) {
       const { pathname, searchParams } = new URL(url);
       const signal = init.signal ?? new AbortController().signal;
       signal.throwIfAborted();
       if (pathname === "/v1/auth/token")
-        return requestToken(JSON.parse(String(init.body)).client_id.slice("account-".length), signal);
+        return requestToken(
+          JSON.parse(String(init.body)).client_id.slice("account-".length),
+          signal,
+        );
       const [, , , tenantId = ""] = pathname.split("/");
       if (pathname.endsWith("/oauth/token")) return requestToken(tenantId, signal);
       return callApi(searchParams.get("of") ?? tenantId);
@@ -113,7 +121,8 @@ export function tokensOf(
   options: Omit<ConnectorOptions, "credentials" | "fetch">,
 ): (tenantId: string) => Promise<AccessToken> {
   const connector = createConnector({ ...options, credentials: [credential], fetch });
-  return async (tenantId) => (await connector.connect({ baseUrl: BASE_URL, tenantId })).auth.getAccessToken();
+  return async (tenantId) =>
+    (await connector.connect({ baseUrl: BASE_URL, tenantId })).auth.getAccessToken();
 }
 
 /** Its signer makes no real signature, which would take real time. This service does not check signatures. */

@@ -34,7 +34,10 @@ describe.each(Object.entries(fakes))("under %s", { timeout }, (_name, fakeTime) 
       }
     };
     // A short life: timers of requests of other files in this process are fired meanwhile, one at a time.
-    const emulator = createEmulator({ publicUrl: "https://customer.example", tokenLifetimeSeconds: 120 });
+    const emulator = createEmulator({
+      publicUrl: "https://customer.example",
+      tokenLifetimeSeconds: 120,
+    });
     const worker = { clientId: "worker", clientSecret: "not a real secret" };
     emulator.registerServiceAccount({ ...worker, tenantId: "acme" });
     let isHung = false;
@@ -52,7 +55,8 @@ describe.each(Object.entries(fakes))("under %s", { timeout }, (_name, fakeTime) 
       },
     });
     const connecting = connector.connect({ baseUrl: emulator.publicUrl, tenantId: "acme" });
-    const statuses = () => emulator.journal.tokenRequests({ clientId: "worker" }).map(({ status }) => status);
+    const statuses = () =>
+      emulator.journal.tokenRequests({ clientId: "worker" }).map(({ status }) => status);
     const hang = () => {
       isHung = true;
     };

@@ -19,7 +19,9 @@ export async function tlsDeployment(options: ServerOptions): Promise<TlsDeployme
   const clients: string[] = [];
   let emulator: Emulator | undefined;
   const server = createTlsServer(options, async (incoming, response) => {
-    const peer = incoming.socket as unknown as { getPeerCertificate(): { subject?: { CN?: string } } };
+    const peer = incoming.socket as unknown as {
+      getPeerCertificate(): { subject?: { CN?: string } };
+    };
     clients.push(peer.getPeerCertificate().subject?.CN ?? "");
     const chunks: Buffer[] = [];
     for await (const chunk of incoming) chunks.push(chunk);
@@ -46,7 +48,11 @@ export interface ConnectProxy {
 }
 
 /** A proxy that knows only CONNECT (RFC 9110 section 9.3.6). */
-export async function connectProxy({ refuses = false }: { refuses?: boolean } = {}): Promise<ConnectProxy> {
+export async function connectProxy({
+  refuses = false,
+}: {
+  refuses?: boolean;
+} = {}): Promise<ConnectProxy> {
   const tunnels: string[] = [];
   const server = createServer((_incoming, response) => {
     response.writeHead(501);

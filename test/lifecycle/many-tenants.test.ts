@@ -18,28 +18,31 @@ describe("the private key of many tenants", () => {
     { name: "a JWK as text", privateKey: () => JSON.stringify(privateJwk(rsaKey())) },
     { name: "a KeyObject", privateKey: () => rsaKey().privateKey },
   ];
-  test.each(forms)("given as $name is imported as often as for one tenant", async ({ privateKey }) => {
-    const count = async (tenants: number, isFunction: boolean) => {
-      const importKey = vi.spyOn(crypto.subtle, "importKey");
-      const { fetch } = fakeService({ variant: "A", now: Date.now });
-      const key = privateKey();
-      const settings = { clientId: "plugin", privateKey: key };
-      const credential = servicePlugin(isFunction ? () => settings : settings);
-      const connector = createConnector({ credentials: [credential], fetch });
-      await Promise.all(
-        tenantIds(tenants).map(async (tenantId) => {
-          const service = await connector.connect({ baseUrl: BASE_URL, tenantId });
-          await service.auth.getAccessToken();
-        }),
-      );
-      const { length } = importKey.mock.calls;
-      importKey.mockRestore();
-      return length;
-    };
-    const one = await count(1, false);
-    expect(one).toBeGreaterThan(0);
-    expect([await count(100, false), await count(20, true)]).toEqual([one, one]);
-  });
+  test.each(forms)(
+    "given as $name is imported as often as for one tenant",
+    async ({ privateKey }) => {
+      const count = async (tenants: number, isFunction: boolean) => {
+        const importKey = vi.spyOn(crypto.subtle, "importKey");
+        const { fetch } = fakeService({ variant: "A", now: Date.now });
+        const key = privateKey();
+        const settings = { clientId: "plugin", privateKey: key };
+        const credential = servicePlugin(isFunction ? () => settings : settings);
+        const connector = createConnector({ credentials: [credential], fetch });
+        await Promise.all(
+          tenantIds(tenants).map(async (tenantId) => {
+            const service = await connector.connect({ baseUrl: BASE_URL, tenantId });
+            await service.auth.getAccessToken();
+          }),
+        );
+        const { length } = importKey.mock.calls;
+        importKey.mockRestore();
+        return length;
+      };
+      const one = await count(1, false);
+      expect(one).toBeGreaterThan(0);
+      expect([await count(100, false), await count(20, true)]).toEqual([one, one]);
+    },
+  );
 });
 
 describe.each(["A", "B"] as const)("a connector for tenants of Variant %s", (variant) => {
@@ -60,7 +63,10 @@ describe.each(["A", "B"] as const)("a connector for tenants of Variant %s", (var
   });
 
   const failures = [
-    { name: "is refused a token", answer: () => Response.json({ error: "invalid_client" }, { status: 400 }) },
+    {
+      name: "is refused a token",
+      answer: () => Response.json({ error: "invalid_client" }, { status: 400 }),
+    },
     {
       name: "is rate limited",
       answer: () => new Response("", { status: 429, headers: { "retry-after": "3600" } }),
@@ -95,7 +101,10 @@ describe("bounded memory", () => {
 
   test("an entry that must stay exceeds the capacity until it may go", () => {
     let isBusy = true;
-    const used = new RecentlyUsed<{ key: string }>(2, ({ key }) => !(isBusy && key.startsWith("busy")));
+    const used = new RecentlyUsed<{ key: string }>(
+      2,
+      ({ key }) => !(isBusy && key.startsWith("busy")),
+    );
     const made: string[] = [];
     const use = (...keys: string[]) => {
       for (const key of keys)
@@ -116,7 +125,9 @@ describe("bounded memory", () => {
   test("a bounded store keeps the latest entries", async () => {
     const store = memoryStore({ mostEntries: 2 });
     for (const key of ["a", "b", "a", "c"]) await store.set(key, `value of ${key}`);
-    const values = await Promise.all(["a", "b", "c"].map(async (key) => (await store.get(key))?.value));
+    const values = await Promise.all(
+      ["a", "b", "c"].map(async (key) => (await store.get(key))?.value),
+    );
     expect(values).toEqual(["value of a", undefined, "value of c"]);
   });
 });

@@ -34,7 +34,11 @@ const oddTimes: fc.Arbitrary<OddTime> = fc
       maxLength: 8,
     }),
     moves: fc.constantFrom(undefined, 0, 0, 0.000_1, 0.5, 1 / 3, 0.999_999, 1),
-    ends: fc.constantFrom<OddTime["ends"]>("in a microtask", "in a turn", "by timers that end at once"),
+    ends: fc.constantFrom<OddTime["ends"]>(
+      "in a microtask",
+      "in a turn",
+      "by timers that end at once",
+    ),
   })
   // The timers of this machine would end the sleeps of a clock that has neither.
   .filter(({ moves, ends }) => moves !== undefined || ends !== "by timers that end at once");
@@ -80,7 +84,10 @@ function oddClock({ jumps, moves, ends }: OddTime): { readonly clock: Clock; cou
 }
 
 const limited = (retryAfter?: string) => () =>
-  new Response("", { status: 429, headers: retryAfter === undefined ? {} : { "retry-after": retryAfter } });
+  new Response("", {
+    status: 429,
+    headers: retryAfter === undefined ? {} : { "retry-after": retryAfter },
+  });
 
 const tokenAnswers = {
   token: () => tokenAnswer("token", 60),
@@ -113,7 +120,10 @@ const worlds = fc.record({
     minLength: 1,
     maxLength: 4,
   }),
-  api: fc.array(fc.constantFrom(...(["200", "401", "429", "503"] as const)), { minLength: 1, maxLength: 4 }),
+  api: fc.array(fc.constantFrom(...(["200", "401", "429", "503"] as const)), {
+    minLength: 1,
+    maxLength: 4,
+  }),
 });
 
 test("with a random odd clock each call of machines ends, after a bounded number of sleeps", async () => {
@@ -168,47 +178,56 @@ const logins = fc.record({
 });
 
 test("with a random odd clock each renewal and each login of a person ends, after a bounded number of sleeps", async () => {
-  const property = fc.asyncProperty(logins, async ({ time, notedBeforeMs, isStoreDown, answers }) => {
-    const { options: first, store, server } = await loggedIn({ store: memoryStore() });
-    // The requests of one credential share a gate, which has the clock of the first of them.
-    const options = { ...first, credential: apiClient(client) };
-    const key = JSON.stringify(["grant", "B", options.baseUrl, "acme", "portal", "session-1"]);
-    const grant = JSON.parse((await store.get(key))?.value ?? "");
-    // Another process noted that it sends the refresh token, and was not heard of again.
-    const sentAt = START - notedBeforeMs;
-    const noted = { ...grant, sentAt, attempt: "other", token: { ...grant.token, expiresAt: sentAt } };
-    await store.set(key, JSON.stringify(noted));
-    const left = [...answers];
-    server.before = () => {
-      const name = left.shift();
-      return name && (tokenAnswers[name]() as Response);
-    };
-    const { clock, count } = oddClock(time);
-    let isDown = false;
-    const get: typeof store.get = async (name) => {
-      if (isDown) throw new Error("down");
-      return store.get(name);
-    };
-    const set: typeof store.set = async (...write) => {
-      const written = await store.set(...write);
-      isDown = isStoreDown;
-      return written;
-    };
-    const odd = { ...store, lossWindowMs: 200, get, set };
-    const auth = await resumeAuth({ ...options, clock, store: odd });
-    // Each may meet the rate limit while the other writes to the store.
-    const back = await backFromLogin(options, (state) => `code=another&state=${state}`);
-    const login = completeLogin({ ...options, ...back, person: "session-2", clock, store: odd });
-    const ends = await Promise.allSettled([auth?.getAccessToken(), login]);
-    const faults = ends.flatMap((end) => (end.status === "rejected" ? [end.reason] : []));
-    expect(faults.filter((error) => !isBivariantError(error))).toEqual([]);
-    expect(count()).toBeLessThanOrEqual(mostSleeps);
-  });
+  const property = fc.asyncProperty(
+    logins,
+    async ({ time, notedBeforeMs, isStoreDown, answers }) => {
+      const { options: first, store, server } = await loggedIn({ store: memoryStore() });
+      // The requests of one credential share a gate, which has the clock of the first of them.
+      const options = { ...first, credential: apiClient(client) };
+      const key = JSON.stringify(["grant", "B", options.baseUrl, "acme", "portal", "session-1"]);
+      const grant = JSON.parse((await store.get(key))?.value ?? "");
+      // Another process noted that it sends the refresh token, and was not heard of again.
+      const sentAt = START - notedBeforeMs;
+      const noted = {
+        ...grant,
+        sentAt,
+        attempt: "other",
+        token: { ...grant.token, expiresAt: sentAt },
+      };
+      await store.set(key, JSON.stringify(noted));
+      const left = [...answers];
+      server.before = () => {
+        const name = left.shift();
+        return name && (tokenAnswers[name]() as Response);
+      };
+      const { clock, count } = oddClock(time);
+      let isDown = false;
+      const get: typeof store.get = async (name) => {
+        if (isDown) throw new Error("down");
+        return store.get(name);
+      };
+      const set: typeof store.set = async (...write) => {
+        const written = await store.set(...write);
+        isDown = isStoreDown;
+        return written;
+      };
+      const odd = { ...store, lossWindowMs: 200, get, set };
+      const auth = await resumeAuth({ ...options, clock, store: odd });
+      // Each may meet the rate limit while the other writes to the store.
+      const back = await backFromLogin(options, (state) => `code=another&state=${state}`);
+      const login = completeLogin({ ...options, ...back, person: "session-2", clock, store: odd });
+      const ends = await Promise.allSettled([auth?.getAccessToken(), login]);
+      const faults = ends.flatMap((end) => (end.status === "rejected" ? [end.reason] : []));
+      expect(faults.filter((error) => !isBivariantError(error))).toEqual([]);
+      expect(count()).toBeLessThanOrEqual(mostSleeps);
+    },
+  );
   await fc.assert(property, settings);
 });
 
 describe("a sleep", () => {
-  const clockOf = (clock: Partial<Clock>) => resolveClock({ clock: { now: () => START, ...clock } });
+  const clockOf = (clock: Partial<Clock>) =>
+    resolveClock({ clock: { now: () => START, ...clock } });
 
   test("that ends early counts in full, also beside another, and by less than a millisecond", async () => {
     const clock = clockOf({ sleep: async () => {} });

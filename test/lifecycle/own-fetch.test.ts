@@ -24,10 +24,15 @@ function faultsOf(url: unknown, init: RequestInit | undefined): string[] {
 
 function undiciWith(dispatcher: Dispatcher): Fetch {
   onTestFinished(() => dispatcher.close());
-  return (url, init) => undiciFetch(url, { ...(init as object), dispatcher }) as unknown as Promise<Response>;
+  return (url, init) =>
+    undiciFetch(url, { ...(init as object), dispatcher }) as unknown as Promise<Response>;
 }
 
-const settings: { name: string; credentials: () => readonly MachineCredential[]; variant: "A" | "B" }[] = [
+const settings: {
+  name: string;
+  credentials: () => readonly MachineCredential[];
+  variant: "A" | "B";
+}[] = [
   { name: "Variant A", credentials: () => [plugin()], variant: "A" },
   { name: "Variant B", credentials: () => [account()], variant: "B" },
   { name: "both, A first", credentials: () => [plugin(), account()], variant: "A" },
@@ -51,7 +56,9 @@ describe.each(settings)("with credentials of $name", ({ credentials, variant }) 
       fetch,
     });
     expect((await service.call("listDevices")).ok).toBe(true);
-    expect((await service.fetch(variant === "A" ? "api/v1/acme/devices" : "v1/devices")).status).toBe(200);
+    expect(
+      (await service.fetch(variant === "A" ? "api/v1/acme/devices" : "v1/devices")).status,
+    ).toBe(200);
     expect(calls).toBeGreaterThanOrEqual(3);
     expect(faults).toEqual([]);
   });
@@ -74,7 +81,12 @@ describe.each(settings)("with credentials of $name", ({ credentials, variant }) 
 
   test("undici's own fetch sends a client certificate to a service that demands one", async () => {
     const { ca, server, client } = certificates();
-    const deployed = await tlsDeployment({ ...server, ca, requestCert: true, rejectUnauthorized: true });
+    const deployed = await tlsDeployment({
+      ...server,
+      ca,
+      requestCert: true,
+      rejectUnauthorized: true,
+    });
     const service = await connect({
       baseUrl: deployed.url,
       tenantId: "acme",
@@ -110,9 +122,17 @@ describe.each(["A", "B"] as const)("Variant %s over a connection that fails", (v
 
   test("without a demanded client certificate the token request fails and nothing reaches the service", async () => {
     const { ca, server } = certificates();
-    const deployed = await tlsDeployment({ ...server, ca, requestCert: true, rejectUnauthorized: true });
+    const deployed = await tlsDeployment({
+      ...server,
+      ca,
+      requestCert: true,
+      rejectUnauthorized: true,
+    });
     const service = await connectWith(deployed.url, undiciWith(new Agent({ connect: { ca } })));
-    expect(await rejectionOf(service.call("listDevices"))).toMatchObject({ name: "TransportError", variant });
+    expect(await rejectionOf(service.call("listDevices"))).toMatchObject({
+      name: "TransportError",
+      variant,
+    });
     expect(deployed.clients).toEqual([]);
   });
 

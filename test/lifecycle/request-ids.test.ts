@@ -7,7 +7,8 @@ import { steppedClock } from "../support/clock.js";
 import type { FetchScript } from "../support/fetch.js";
 import { rejectionOf, settle } from "../support/wait.js";
 
-const right: FetchScript = ({ url }) => Response.json(url.endsWith("/token") ? { access_token: "t" } : []);
+const right: FetchScript = ({ url }) =>
+  Response.json(url.endsWith("/token") ? { access_token: "t" } : []);
 
 /** `idsOf` returns the requestId of each event of one type, in order. */
 function heardService(script: FetchScript = right, options: ClockOptions = {}) {

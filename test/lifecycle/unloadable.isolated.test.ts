@@ -33,7 +33,9 @@ async function rejectionFor(answer: () => Response): Promise<unknown> {
 
 describe("a lazy module that cannot be loaded", () => {
   test("changes nothing about a refusal but that its error has no causes", async () => {
-    const error = await rejectionFor(() => Response.json({ error: "invalid_client" }, { status: 400 }));
+    const error = await rejectionFor(() =>
+      Response.json({ error: "invalid_client" }, { status: 400 }),
+    );
     if (!isTokenRequestError(error)) throw error;
     expect(error).toMatchObject({ error: "invalid_client", status: 400, causes: [] });
     expect(error.retryAt).toBeGreaterThan(Date.now());
@@ -48,11 +50,19 @@ describe("a lazy module that cannot be loaded", () => {
 
   test("changes nothing about a refused call but that its error has no causes", async () => {
     const fetch = async (url: string) =>
-      url.endsWith("/token") ? Response.json({ access_token: "token" }) : new Response(null, { status: 403 });
+      url.endsWith("/token")
+        ? Response.json({ access_token: "token" })
+        : new Response(null, { status: 403 });
     const connector = createConnector({ credentials: [plugin()], fetch });
-    const service = await connector.connect({ baseUrl: "https://service.example", tenantId: "acme" });
+    const service = await connector.connect({
+      baseUrl: "https://service.example",
+      tenantId: "acme",
+    });
     const { ok, error } = await service.call("listDevices");
-    expect({ ok, error }).toMatchObject({ ok: false, error: { code: "api_forbidden", status: 403 } });
+    expect({ ok, error }).toMatchObject({
+      ok: false,
+      error: { code: "api_forbidden", status: 403 },
+    });
     expect(error?.message).toBe("listDevices was answered 403.");
     expect(error).not.toHaveProperty("causes");
   });
@@ -64,17 +74,30 @@ describe("a lazy module that cannot be loaded", () => {
       return url.endsWith("/token") ? Response.json({ access_token: "token" }) : Response.json([]);
     };
     const connector = createConnector({ credentials: [plugin()], fetch });
-    const service = await connector.connect({ baseUrl: "https://service.example", tenantId: "acme" });
+    const service = await connector.connect({
+      baseUrl: "https://service.example",
+      tenantId: "acme",
+    });
     expect((await service.call("listDevices")).ok).toBe(true);
     const streamed = service.call("listDevices", { parseAs: "stream" });
-    await expect(streamed).rejects.toMatchObject({ name: "TransportError", code: "network_failed" });
+    await expect(streamed).rejects.toMatchObject({
+      name: "TransportError",
+      code: "network_failed",
+    });
     expect(sent).toEqual(["/token", "/devices"]);
   });
 
   test("makes detectVariant reject with network_failed before any request", async () => {
     const fetch = () => expect.unreachable("nothing is asked");
-    const detection = detectVariant({ baseUrl: "https://service.example", tenantId: "acme", fetch });
-    await expect(detection).rejects.toMatchObject({ name: "TransportError", code: "network_failed" });
+    const detection = detectVariant({
+      baseUrl: "https://service.example",
+      tenantId: "acme",
+      fetch,
+    });
+    await expect(detection).rejects.toMatchObject({
+      name: "TransportError",
+      code: "network_failed",
+    });
   });
 
   test("causes network_failed and is requested again next time; once loaded, it is returned without a promise", async () => {
@@ -83,7 +106,10 @@ describe("a lazy module that cannot be loaded", () => {
       if (++loads === 1) throw new Error("offline");
       return { answer: 42 };
     });
-    await expect(needed()).rejects.toMatchObject({ name: "TransportError", code: "network_failed" });
+    await expect(needed()).rejects.toMatchObject({
+      name: "TransportError",
+      code: "network_failed",
+    });
     await expect(needed()).resolves.toEqual({ answer: 42 });
     expect(needed()).toEqual({ answer: 42 });
     expect(loads).toBe(2);

@@ -12,10 +12,18 @@ import { fakeService, type SeenTokenRequest } from "./fake-service.js";
 const variants = ["A", "B"] as const;
 const refusal = () => Response.json({ error: "invalid_client" }, { status: 400 });
 
-function auths(variant: "A" | "B", waitUntil?: (promise: Promise<unknown>) => void, shareInFlight = true) {
+function auths(
+  variant: "A" | "B",
+  waitUntil?: (promise: Promise<unknown>) => void,
+  shareInFlight = true,
+) {
   const clock = steppedClock();
   const pending: SeenTokenRequest[] = [];
-  const service = fakeService({ variant, now: clock.now, onTokenRequest: (one) => pending.push(one) });
+  const service = fakeService({
+    variant,
+    now: clock.now,
+    onTokenRequest: (one) => pending.push(one),
+  });
   const { credential, fetch } = service;
   const { auth, events } = recordedAuth({
     credential,
@@ -32,7 +40,10 @@ function auths(variant: "A" | "B", waitUntil?: (promise: Promise<unknown>) => vo
   return { auth, clock, service, pending, events, answer };
 }
 
-async function inTheWindow(parts: ReturnType<typeof auths>, beforeExpiryMs = 60_000): Promise<void> {
+async function inTheWindow(
+  parts: ReturnType<typeof auths>,
+  beforeExpiryMs = 60_000,
+): Promise<void> {
   const first = parts.auth.getAccessToken();
   await parts.answer();
   parts.clock.advance((await first).expiresAt - parts.clock.now() - beforeExpiryMs);
@@ -126,7 +137,9 @@ describe.each(variants)("shareInFlight: false with Variant %s", (variant) => {
 
   test("counts the refusals of concurrent callers as one step of the backoff", async () => {
     const { auth, clock, events, answer } = auths(variant, undefined, false);
-    const crowd = Array.from({ length: 50 }, () => auth.getAccessToken().catch((error: unknown) => error));
+    const crowd = Array.from({ length: 50 }, () =>
+      auth.getAccessToken().catch((error: unknown) => error),
+    );
     await settle();
     await answer(refusal);
     const errors = await Promise.all(crowd);
@@ -137,47 +150,53 @@ describe.each(variants)("shareInFlight: false with Variant %s", (variant) => {
   });
 });
 
-describe.each(variants)("a shared renewal of Variant %s that the runtime has stopped", (variant) => {
-  /** Asks for a token, and stops that work: no timer fires, and no answer comes. */
-  async function stopped({ auth, pending, clock }: ReturnType<typeof auths>): Promise<void> {
-    auth.getAccessToken();
-    await settle();
-    clock.killTimers();
-    expect(pending.splice(0)).toHaveLength(1);
-  }
+describe.each(variants)(
+  "a shared renewal of Variant %s that the runtime has stopped",
+  (variant) => {
+    /** Asks for a token, and stops that work: no timer fires, and no answer comes. */
+    async function stopped({ auth, pending, clock }: ReturnType<typeof auths>): Promise<void> {
+      auth.getAccessToken();
+      await settle();
+      clock.killTimers();
+      expect(pending.splice(0)).toHaveLength(1);
+    }
 
-  test.each([
-    { name: "in the background", lostAfterMs: 30_000 },
-    { name: "for a caller", lostAfterMs: 90_000 },
-  ])("$name keeps callers waiting for $lostAfterMs ms, and not for ever", async ({ lostAfterMs }) => {
-    const parts = auths(variant);
-    const { auth, clock, events, pending } = parts;
-    if (lostAfterMs === 30_000) await inTheWindow(parts, 5_000);
-    await stopped(parts);
-    clock.advance(5_000);
-    const crowd = Array.from({ length: 20 }, () => auth.getAccessToken());
-    await clock.pass(lostAfterMs - 5_001);
-    expect(pending).toHaveLength(0);
-    await clock.pass(1);
-    expect(pending).toHaveLength(1);
-    await parts.answer();
-    for (const { value } of await Promise.all(crowd)) expect(value).toMatch(/^token-acme-/);
-    expect(events.filter(({ type }) => type === "token_renewed").length).toBeLessThanOrEqual(2);
-    expect(pending).toHaveLength(0);
-  });
+    test.each([
+      { name: "in the background", lostAfterMs: 30_000 },
+      { name: "for a caller", lostAfterMs: 90_000 },
+    ])(
+      "$name keeps callers waiting for $lostAfterMs ms, and not for ever",
+      async ({ lostAfterMs }) => {
+        const parts = auths(variant);
+        const { auth, clock, events, pending } = parts;
+        if (lostAfterMs === 30_000) await inTheWindow(parts, 5_000);
+        await stopped(parts);
+        clock.advance(5_000);
+        const crowd = Array.from({ length: 20 }, () => auth.getAccessToken());
+        await clock.pass(lostAfterMs - 5_001);
+        expect(pending).toHaveLength(0);
+        await clock.pass(1);
+        expect(pending).toHaveLength(1);
+        await parts.answer();
+        for (const { value } of await Promise.all(crowd)) expect(value).toMatch(/^token-acme-/);
+        expect(events.filter(({ type }) => type === "token_renewed").length).toBeLessThanOrEqual(2);
+        expect(pending).toHaveLength(0);
+      },
+    );
 
-  test("does not keep a caller waiting that came after another one whose timers the runtime stopped too", async () => {
-    const parts = auths(variant);
-    await stopped(parts);
-    parts.auth.getAccessToken();
-    await settle();
-    parts.clock.killTimers();
-    const caller = parts.auth.getAccessToken({ signal: new AbortController().signal });
-    await parts.clock.pass(90_000);
-    await parts.answer();
-    expect((await caller).value).toBe("token-acme-1");
-  });
-});
+    test("does not keep a caller waiting that came after another one whose timers the runtime stopped too", async () => {
+      const parts = auths(variant);
+      await stopped(parts);
+      parts.auth.getAccessToken();
+      await settle();
+      parts.clock.killTimers();
+      const caller = parts.auth.getAccessToken({ signal: new AbortController().signal });
+      await parts.clock.pass(90_000);
+      await parts.answer();
+      expect((await caller).value).toBe("token-acme-1");
+    });
+  },
+);
 
 test("a shared detection that the runtime has stopped does not keep callers waiting for ever", async () => {
   const [a, b] = (["A", "B"] as const).map((variant) => credentialOf(variant));
@@ -216,7 +235,9 @@ test("with shareInFlight: false a detection that the runtime stopped delays no o
 test("with shareInFlight: false another caller's key import is not awaited", async () => {
   const credential = servicePlugin({ clientId: "plugin", privateKey: pkcs8(rsaKey()) });
   const { auth } = scriptedAuth(credential, () => tokenAnswer(), { shareInFlight: false });
-  const importKey = vi.spyOn(crypto.subtle, "importKey").mockImplementationOnce(() => new Promise(() => {}));
+  const importKey = vi
+    .spyOn(crypto.subtle, "importKey")
+    .mockImplementationOnce(() => new Promise(() => {}));
   const killed = auth.getAccessToken();
   const next = auth.getAccessToken();
   expect((await next).value).toBe("token-1");

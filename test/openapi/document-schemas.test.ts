@@ -55,7 +55,10 @@ const A: Table = {
     ],
   },
   JsonWebKeySet: { valid: [{ keys: [{ kty: "RSA", n: "x" }] }], invalid: [{}, { keys: [{}] }, []] },
-  Scope: { valid: ["schedules:execute"], invalid: ["schedules", "a:b:read", ":read", "a:Read", "a b:read"] },
+  Scope: {
+    valid: ["schedules:execute"],
+    invalid: ["schedules", "a:b:read", ":read", "a:Read", "a b:read"],
+  },
   ClientAssertionHeader: {
     valid: [{ alg: "RS256", kid: "1", typ: "JWT" }],
     invalid: [{ alg: "RS256" }, { alg: "none", kid: "1" }, { alg: "HS256", kid: "1" }],
@@ -96,7 +99,10 @@ const A: Table = {
   TokenResponse: {
     valid: [
       token,
-      { ...token, revo: { tenant: "acme", user: { userId: "u" }, roles: [{ name: "n", group: "g" }] } },
+      {
+        ...token,
+        revo: { tenant: "acme", user: { userId: "u" }, roles: [{ name: "n", group: "g" }] },
+      },
       { ...token, "revo.tenant": "acme", "revo.roles": [] },
     ],
     invalid: [
@@ -170,20 +176,29 @@ describe.each([
     expect(Object.keys(components).sort()).toEqual(Object.keys(table).sort());
   });
 
-  test.each(Object.entries(table))("%s accepts and refuses what Ajv does", (name, { valid, invalid }) => {
-    const witness = ajv.compile({ $ref: `${variant}#/components/schemas/${name}` });
-    const parse = (instance: unknown) => components[name]?.().safeParse(instance);
-    for (const instance of valid) {
-      expect([instance, witness(instance)]).toEqual([instance, true]);
-      expect(parse(instance)).toEqual({ success: true, data: instance });
-    }
-    for (const instance of invalid.map(throughJson))
-      expect([instance, witness(instance), parse(instance)?.success]).toEqual([instance, false, false]);
-  });
+  test.each(Object.entries(table))(
+    "%s accepts and refuses what Ajv does",
+    (name, { valid, invalid }) => {
+      const witness = ajv.compile({ $ref: `${variant}#/components/schemas/${name}` });
+      const parse = (instance: unknown) => components[name]?.().safeParse(instance);
+      for (const instance of valid) {
+        expect([instance, witness(instance)]).toEqual([instance, true]);
+        expect(parse(instance)).toEqual({ success: true, data: instance });
+      }
+      for (const instance of invalid.map(throughJson))
+        expect([instance, witness(instance), parse(instance)?.success]).toEqual([
+          instance,
+          false,
+          false,
+        ]);
+    },
+  );
 });
 
 function documentPath(variant: Variant): string {
-  return fileURLToPath(new URL(`../../openapi/variant-${variant.toLowerCase()}.yaml`, import.meta.url));
+  return fileURLToPath(
+    new URL(`../../openapi/variant-${variant.toLowerCase()}.yaml`, import.meta.url),
+  );
 }
 
 /** Removes keys with the value undefined, as sending the value as JSON does. */

@@ -15,7 +15,12 @@ const LEFT_OPEN: Readonly<Record<string, readonly string[]>> = {
   "3": ["rate-limit-and-code", "registration-transitions"],
   "4": ["token-success-status"],
   "4.2": [
-    ...["authorization-endpoint", "code-exchange-secret", "refresh-request", "variant-b-code-rules"],
+    ...[
+      "authorization-endpoint",
+      "code-exchange-secret",
+      "refresh-request",
+      "variant-b-code-rules",
+    ],
     "variant-b-token-fields",
   ],
   "4.3": ["device-body", "envelope", "other-endpoints", "plugin-routes"],
@@ -33,7 +38,14 @@ const LEFT_OPEN: Readonly<Record<string, readonly string[]>> = {
 
 /** Both documents leave these points open and mark them with the same id. */
 const IN_BOTH = [
-  ...["business-functions", "current-variant", "device-body", "envelope", "other-endpoints", "other-events"],
+  ...[
+    "business-functions",
+    "current-variant",
+    "device-body",
+    "envelope",
+    "other-endpoints",
+    "other-events",
+  ],
   ...[
     "other-limits",
     "other-resource-fields",
@@ -44,8 +56,12 @@ const IN_BOTH = [
 ];
 
 test("every open point of the description is marked once, with its section, and nothing else is", () => {
-  const expected = Object.entries(LEFT_OPEN).flatMap(([section, ids]) => ids.map((id) => `${section} ${id}`));
-  expect(unknowns.map(({ section, id }) => `${section} ${id}`)).toEqual(expect.arrayContaining(expected));
+  const expected = Object.entries(LEFT_OPEN).flatMap(([section, ids]) =>
+    ids.map((id) => `${section} ${id}`),
+  );
+  expect(unknowns.map(({ section, id }) => `${section} ${id}`)).toEqual(
+    expect.arrayContaining(expected),
+  );
   expect(unknowns).toHaveLength(expected.length);
 });
 
@@ -68,5 +84,7 @@ test("the summary of the description names the open points in the same sections"
   const summary = readFileSync(new URL("../../openapi/README.md", import.meta.url), "utf8");
   const [, ...sections] = summary.split(/^##+ /m);
   const open = sections.filter((section) => /not shown|left open/i.test(section));
-  expect(open.map((section) => /^[\d.]*\d/.exec(section)?.[0])).toEqual(Object.keys(LEFT_OPEN).sort());
+  expect(open.map((section) => /^[\d.]*\d/.exec(section)?.[0])).toEqual(
+    Object.keys(LEFT_OPEN).sort(),
+  );
 });

@@ -69,7 +69,9 @@ const unset = { code: SpanStatusCode.UNSET };
 
 describe.each(["A", "B"] as const)("of Variant %s", (variant) => {
   const observed = (options: object = {}) => {
-    const { fetch, publicUrl: baseUrl } = deployment({ publicUrl: "https://service.example/prefix" });
+    const { fetch, publicUrl: baseUrl } = deployment({
+      publicUrl: "https://service.example/prefix",
+    });
     const credentials = [credentialOf(variant)];
     return connect({ baseUrl, tenantId: "acme", credentials, fetch, ...telemetry(), ...options });
   };
@@ -114,7 +116,10 @@ describe.each(["A", "B"] as const)("of Variant %s", (variant) => {
     expect(others).toEqual([]);
     const [metrics] = exporter.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics);
     expect(metrics?.scope).toMatchObject({ name: "bivariant", version });
-    expect(histogram?.descriptor).toMatchObject({ name: "http.client.request.duration", unit: "s" });
+    expect(histogram?.descriptor).toMatchObject({
+      name: "http.client.request.duration",
+      unit: "s",
+    });
     const boundaries = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
     const common = {
       "server.address": "service.example",
@@ -151,7 +156,8 @@ describe.each(["A", "B"] as const)("of Variant %s", (variant) => {
     expect(sent).toContain(`Bearer ${value}`);
     const text = shown([spans(), await measured()]);
     const assertion = /client_assertion=([\w.-]+)/.exec(sent.join(" "))?.[1] ?? ACCOUNT_SECRET;
-    for (const secret of [value, assertion, ACCOUNT_SECRET, "canary"]) expect(text).not.toContain(secret);
+    for (const secret of [value, assertion, ACCOUNT_SECRET, "canary"])
+      expect(text).not.toContain(secret);
   });
 });
 
@@ -159,12 +165,16 @@ test("a detection is spans too, and a refused probe is its finding and no error"
   const { fetch, publicUrl: baseUrl } = deployment({ variants: ["B"] });
   const credentials = [credentialOf("A"), credentialOf("B")];
   await connect({ baseUrl, tenantId: "acme", credentials, fetch, ...telemetry() });
-  const detections = spans().filter(({ attributes }) => attributes["bivariant.purpose"] === "detection");
+  const detections = spans().filter(
+    ({ attributes }) => attributes["bivariant.purpose"] === "detection",
+  );
   expect(detections[0]).toMatchObject({
     name: `POST ${tokenPaths.A}`,
     attributes: { "bivariant.variant": "A" },
   });
-  expect(detections.map(({ attributes }) => attributes["http.response.status_code"])).toContain(404);
+  expect(detections.map(({ attributes }) => attributes["http.response.status_code"])).toContain(
+    404,
+  );
   for (const span of detections) {
     expect(span.status).toEqual(unset);
     expect(span.attributes).not.toHaveProperty("error.type");
@@ -200,7 +210,10 @@ test("the request carries the context of its own span", async () => {
     });
   expect(server.requests.map(({ headers }) => headers.traceparent)).toEqual(parents);
   const { hostname, port } = new URL(server.url);
-  expect(spans()[1]?.attributes).toMatchObject({ "server.address": hostname, "server.port": Number(port) });
+  expect(spans()[1]?.attributes).toMatchObject({
+    "server.address": hostname,
+    "server.port": Number(port),
+  });
 });
 
 test("a span is current while its request is sent, and instrumentations below make none", async () => {
@@ -240,13 +253,23 @@ test("each retry is a span of its own with its count, and a refusal is an error"
 
 test.each<{ name: string; fault: unknown; type: string }>([
   { name: "a refused connection", fault: withCause("ECONNREFUSED"), type: "ECONNREFUSED" },
-  { name: "an error with a secret in its message", fault: new TypeError("canary"), type: "TypeError" },
-  { name: "an error whose name is a sentence", fault: { name: "canary of a name" }, type: "_OTHER" },
+  {
+    name: "an error with a secret in its message",
+    fault: new TypeError("canary"),
+    type: "TypeError",
+  },
+  {
+    name: "an error whose name is a sentence",
+    fault: { name: "canary of a name" },
+    type: "_OTHER",
+  },
   { name: "a text", fault: "canary", type: "_OTHER" },
 ])("the error.type of $name is a word", async ({ fault, type }) => {
   const { call } = scriptedService("B", () => Promise.reject(fault), telemetry());
   await rejectionOf(call("listDevices"));
-  expect(spans()).toMatchObject([{ attributes: { "error.type": type }, status: error, events: [] }]);
+  expect(spans()).toMatchObject([
+    { attributes: { "error.type": type }, status: error, events: [] },
+  ]);
   expect(shown([spans(), await measured()])).not.toContain("canary");
 });
 
@@ -311,7 +334,14 @@ test("the reporter of the page logs each event with the program's trace, and cou
   const onEvent = reporter(pino({}, { write: (line) => void lines.push(JSON.parse(line)) }));
   const { fetch, publicUrl: baseUrl } = deployment({ scopes: [] });
   const credentials = [credentialOf("A")];
-  const service = await connect({ baseUrl, tenantId: "acme", credentials, fetch, onEvent, ...telemetry() });
+  const service = await connect({
+    baseUrl,
+    tenantId: "acme",
+    credentials,
+    fetch,
+    onEvent,
+    ...telemetry(),
+  });
   const outcome = await inProgram(() => service.call("listDevices"));
   expect(outcome).toMatchObject({ status: 403 });
   const { traceId } = spans().at(-1)?.spanContext() ?? {};
@@ -319,7 +349,9 @@ test("the reporter of the page logs each event with the program's trace, and cou
   for (const line of lines) expect(line).toMatchObject({ ...context, msg: line.type });
   expect(lines.at(-1)).toMatchObject({ level: 40, msg: "call_finished", code: "api_forbidden" });
   const types = lines.map(({ type }) => type);
-  const counter = (await measured()).find(({ descriptor }) => descriptor.name === "bivariant.events");
+  const counter = (await measured()).find(
+    ({ descriptor }) => descriptor.name === "bivariant.events",
+  );
   expect(counter?.dataPoints.map(({ attributes }) => attributes.type)).toEqual([...new Set(types)]);
 });
 

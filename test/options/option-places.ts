@@ -22,7 +22,11 @@ function entriesOf(root: string): string[] {
 
 export function findOptionPlaces(root: string): readonly OptionPlace[] {
   const { config } = ts.readConfigFile(join(root, "tsconfig.json"), ts.sys.readFile);
-  const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files: [] }, ts.sys, root);
+  const { options } = ts.parseJsonConfigFileContent(
+    { ...config, include: [], files: [] },
+    ts.sys,
+    root,
+  );
   const entries = entriesOf(root);
   const program = ts.createProgram(entries, options);
   const checker = program.getTypeChecker();
@@ -32,7 +36,10 @@ export function findOptionPlaces(root: string): readonly OptionPlace[] {
   /** A type of the language or of a package, but not one that `Omit` or `Pick` has made of ours. */
   const isForeign = (symbol: ts.Symbol | undefined): boolean =>
     symbol?.name !== "__type" &&
-    (symbol?.declarations?.every((one) => one.getSourceFile().fileName.includes("/node_modules/")) ?? false);
+    (symbol?.declarations?.every((one) =>
+      one.getSourceFile().fileName.includes("/node_modules/"),
+    ) ??
+      false);
   /** The interface or class that declares a member, so that each member has one place. */
   const ownerOf = (member: ts.Symbol): string | undefined => {
     const parent = member.declarations?.[0]?.parent;
@@ -58,8 +65,10 @@ export function findOptionPlaces(root: string): readonly OptionPlace[] {
     if (seen.has(type)) return;
     seen.add(type);
     if (type.isUnionOrIntersection()) for (const part of type.types) visit(part, owner);
-    for (const argument of checker.getTypeArguments(type as ts.TypeReference)) visit(argument, owner);
-    if (!(type.flags & (ts.TypeFlags.Object | ts.TypeFlags.Intersection)) || isForeign(type.symbol)) return;
+    for (const argument of checker.getTypeArguments(type as ts.TypeReference))
+      visit(argument, owner);
+    if (!(type.flags & (ts.TypeFlags.Object | ts.TypeFlags.Intersection)) || isForeign(type.symbol))
+      return;
     const name = type.symbol && !type.symbol.name.startsWith("__") ? type.symbol.name : owner;
     for (const signature of type.getCallSignatures()) visitSignature(signature, owner);
     for (const property of checker.getPropertiesOfType(type)) {
@@ -84,7 +93,8 @@ export function findOptionPlaces(root: string): readonly OptionPlace[] {
     const module = source && checker.getSymbolAtLocation(source);
     if (module === undefined) throw new Error(`${entry} is not a module`);
     for (const exported of checker.getExportsOfModule(module)) {
-      const symbol = exported.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(exported) : exported;
+      const symbol =
+        exported.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(exported) : exported;
       if (!(symbol.flags & ts.SymbolFlags.Value)) continue;
       const type = checker.getTypeOfSymbol(symbol);
       for (const signature of type.getCallSignatures()) visitSignature(signature, exported.name);

@@ -4,7 +4,12 @@ import "../support/load-at-once.js";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test, vi } from "vitest";
 import { createBackend, toNodeHandler } from "../../src/backend/index.js";
-import { describeContract, htmlReport, junitReport, runContract } from "../../src/contract/index.js";
+import {
+  describeContract,
+  htmlReport,
+  junitReport,
+  runContract,
+} from "../../src/contract/index.js";
 import { deploymentSettings } from "../../src/contract/learning/settings.js";
 import { createEmulator, emulatorOptions } from "../../src/emulator/index.js";
 import { checkGenerated, diffDocuments, diffVariants, generate } from "../../src/generate/index.js";
@@ -64,7 +69,11 @@ const [ofA, ofB] = [plugin, account].map((credential) =>
 const client = { call: async () => null };
 const target = { baseUrl: "http://127.0.0.1:1" };
 const emulator = createEmulator();
-const ofEmulator = (use: Use, code?: string): Row => ({ use, error: "EmulatorError", ...(code && { code }) });
+const ofEmulator = (use: Use, code?: string): Row => ({
+  use,
+  error: "EmulatorError",
+  ...(code && { code }),
+});
 const registration = (use: Use) => ofEmulator(use, "registration_invalid");
 const runner = { describe: () => {}, test: Object.assign(() => {}, { skip: () => {} }) };
 
@@ -113,13 +122,19 @@ const rows: Readonly<Record<string, Row>> = {
   "createVariantBClient(options)": { use: (options) => createVariantBClient(ofB, options) },
   "memoryStore(options)": { use: memoryStore },
   "TokenStore.set(options)": { use: (options) => memoryStore().set("key", "value", options) },
-  "TokenStore.lock(options)": { use: (options) => memoryStore().lock("key", async () => {}, options) },
+  "TokenStore.lock(options)": {
+    use: (options) => memoryStore().lock("key", async () => {}, options),
+  },
   "fileStore(options)": { use: (options) => fileStore("never-made", options) },
   "redisStore(options)": { use: (options) => redisStore(client, options) },
   "startSession(options)": { use: startSession, error: "PageError" },
   "Session.logout(options)": {
     use: async (options) => {
-      const backend = { url: new URL(baseUrl), timeoutMs: 1_000, fetch: async () => Response.json({}) };
+      const backend = {
+        url: new URL(baseUrl),
+        timeoutMs: 1_000,
+        fetch: async () => Response.json({}),
+      };
       const answer = Response.json({ variant: "A", tenantId: "acme", session: "s" });
       return (await openSession(backend, answer, undefined, undefined)).logout(options);
     },
@@ -129,7 +144,9 @@ const rows: Readonly<Record<string, Row>> = {
   "telemetry(options)": { use: telemetry },
   "toNodeHandler(options)": { use: (options) => toNodeHandler(() => Response.json({}), options) },
   "createEmulator(options)": ofEmulator(createEmulator),
-  "Emulator.listen(options)": ofEmulator(async (options) => (await createEmulator().listen(options)).close()),
+  "Emulator.listen(options)": ofEmulator(async (options) =>
+    (await createEmulator().listen(options)).close(),
+  ),
   "Emulator.reset(changes)": ofEmulator(emulator.reset),
   "Emulator.registerPlugin(registration)": registration(emulator.registerPlugin),
   "Emulator.updatePlugin(update)": registration(emulator.updatePlugin),
@@ -168,13 +185,21 @@ const rows: Readonly<Record<string, Row>> = {
   "Journal.apiCalls(filter)": ofEmulator((filter) => emulator.journal.apiCalls(filter)),
   "Journal.last(filter)": ofEmulator((filter) => emulator.journal.last(filter)),
   "Journal.count(filter)": ofEmulator((filter) => emulator.journal.count(filter)),
-  "Journal.waitFor(filter)": ofEmulator((filter) => emulator.journal.waitFor(filter, { timeoutMs: 0 })),
+  "Journal.waitFor(filter)": ofEmulator((filter) =>
+    emulator.journal.waitFor(filter, { timeoutMs: 0 }),
+  ),
   "Journal.waitFor(options)": {
     ...ofEmulator((options) => emulator.journal.waitFor({}, options)),
     valid: { timeoutMs: 0 },
   },
-  "runContract(target)": ofContract((one) => runContract(one, { only: [] }).next(), target, "target_invalid"),
-  "runContract(options)": ofContract((options) => runContract(target, options).next(), { only: [] }),
+  "runContract(target)": ofContract(
+    (one) => runContract(one, { only: [] }).next(),
+    target,
+    "target_invalid",
+  ),
+  "runContract(options)": ofContract((options) => runContract(target, options).next(), {
+    only: [],
+  }),
   "describeContract(target)": ofContract(
     (one) => describeContract(runner, one, { only: [] }),
     target,
@@ -195,7 +220,9 @@ const rows: Readonly<Record<string, Row>> = {
   "checkGenerated(options)": ofGenerate(checkGenerated),
   "diffDocuments(options)": ofGenerate((options) => diffDocuments("missing", "missing", options)),
   "diffVariants(documents)": ofGenerate(diffVariants),
-  "diffVariants(options)": ofGenerate((options) => diffVariants({ A: "missing" }, undefined, options)),
+  "diffVariants(options)": ofGenerate((options) =>
+    diffVariants({ A: "missing" }, undefined, options),
+  ),
 };
 
 /** Options within options, and those whose type depends on the documents. */
@@ -206,11 +233,16 @@ const others: Readonly<Record<string, Row>> = {
   },
   "settings from a function": {
     use: (settings) =>
-      createAuth({ baseUrl, tenantId: "acme", credential: servicePlugin(() => settings) }).getAccessToken(),
+      createAuth({
+        baseUrl,
+        tenantId: "acme",
+        credential: servicePlugin(() => settings),
+      }).getAccessToken(),
     names: "clientId privateKey keyId audience",
   },
   "a key from a function": {
-    use: (key) => createClientAssertion({ clientId: "a", privateKey: () => key, audience: baseUrl }),
+    use: (key) =>
+      createClientAssertion({ clientId: "a", privateKey: () => key, audience: baseUrl }),
     valid: { privateKey: "no key" },
     names: "privateKey keyId",
   },
@@ -261,7 +293,10 @@ const others: Readonly<Record<string, Row>> = {
       rateLimit: "requests windowSeconds",
     }).map(([member, names]) => {
       const use: Use = (one) => runContract({ ...target, [member]: one }, { only: [] }).next();
-      return [`${member} of a contract target`, { ...ofContract(use, {}, "target_invalid"), names }];
+      return [
+        `${member} of a contract target`,
+        { ...ofContract(use, {}, "target_invalid"), names },
+      ];
     }),
   ),
   "querySerializer of call": {
@@ -289,7 +324,8 @@ const exempt: Readonly<Record<string, string>> = {
   "createVariantBClient(auth)": "an Auth, which may be one of the caller's own",
   "validator(schemas)": "a module",
   "validator()(answer)": "called by the package",
-  "Session.fetch(init)": "passed on to the browser's fetch, and browsers differ in the members they know",
+  "Session.fetch(init)":
+    "passed on to the browser's fetch, and browsers differ in the members they know",
   "Backend.connect(request)": "a request",
   "Backend.session(request)": "a request",
   "toNodeHandler()(incoming)": "a request",
@@ -323,7 +359,9 @@ async function outcomeOf(
 function misspelt(name: string): string {
   const at = [...name].findIndex((letter, index) => index > 0 && name[index + 1] !== letter);
   const [one = "", other = ""] = name.slice(at, at + 2);
-  return name.length > 3 ? `${name.slice(0, at)}${other}${one}${name.slice(at + 2)}` : name.slice(0, -1);
+  return name.length > 3
+    ? `${name.slice(0, at)}${other}${one}${name.slice(at + 2)}`
+    : name.slice(0, -1);
 }
 
 /** The methods of all path clients are one function. */
@@ -391,13 +429,23 @@ describe.each(all)("$place", (row) => {
 
 describe("the error", () => {
   const credentials = [account];
-  const messageOf = async (use: () => unknown) => Object(await rejectionOf((async () => use())())).message;
-  const backend = (options: object) => () => createBackend({ deployments: () => undefined, ...options });
+  const messageOf = async (use: () => unknown) =>
+    Object(await rejectionOf((async () => use())())).message;
+  const backend = (options: object) => () =>
+    createBackend({ deployments: () => undefined, ...options });
   const login = { clientId: "portal", authorizationEndpoint: "/authorize" };
 
   test.each<{ name: string; use: () => unknown; says: string }>([
-    { name: "clientkey", use: backend({ clientkey: () => "a" }), says: "createBackend. Use clientKey." },
-    { name: "publicURL", use: backend({ publicURL: baseUrl }), says: "createBackend. Use publicUrl." },
+    {
+      name: "clientkey",
+      use: backend({ clientkey: () => "a" }),
+      says: "createBackend. Use clientKey.",
+    },
+    {
+      name: "publicURL",
+      use: backend({ publicURL: baseUrl }),
+      says: "createBackend. Use publicUrl.",
+    },
     { name: "Session", use: backend({ Session: {} }), says: "createBackend. Use session." },
     { name: "stores", use: backend({ stores: memoryStore() }), says: "createBackend. Use store." },
     {
@@ -432,12 +480,21 @@ describe("the error", () => {
     },
     ...(["credentials", "variant"] as const).map((name) => ({
       name,
-      use: () => createConnector({ credentials }).connect({ baseUrl, tenantId: "acme", [name]: "B" }),
+      use: () =>
+        createConnector({ credentials }).connect({ baseUrl, tenantId: "acme", [name]: "B" }),
       says: "connector.connect. Pass it to createConnector.",
     })),
-    { name: "maxRetires", use: () => call("listDevices", { maxRetires: 0 }), says: "call. Use maxRetries." },
+    {
+      name: "maxRetires",
+      use: () => call("listDevices", { maxRetires: 0 }),
+      says: "call. Use maxRetries.",
+    },
     { name: "param", use: () => call("listDevices", { param: {} }), says: "call. Use params." },
-    { name: "query", use: () => call("listDevices", { query: {} }), says: "call. Pass it in params." },
+    {
+      name: "query",
+      use: () => call("listDevices", { query: {} }),
+      says: "call. Pass it in params.",
+    },
     {
       name: "method",
       use: () => call("listDevices", { method: "POST" }),
@@ -487,7 +544,12 @@ test.each<{ name: string; use: Use; valid: object }>([
 });
 
 test("a call and service.fetch pass members on that only a runtime's fetch knows", async () => {
-  const members = { cf: { cacheTtl: 5 }, next: { revalidate: 60 }, dispatcher: {}, cache: "no-store" };
+  const members = {
+    cf: { cacheTtl: 5 },
+    next: { revalidate: 60 },
+    dispatcher: {},
+    cache: "no-store",
+  };
   const { service, call, fetch } = scriptedService("A");
   await call("listDevices", { ...members, params: {} });
   await service.fetch("v1/any", { ...members, duplex: "half" } as RequestInit);
@@ -507,8 +569,14 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     variant: ["createVariantAClient(options)", "createVariantBClient(options)"],
     call: ["ServiceOf.call(init)"],
     detect: ["detectVariant(options)"],
-    people: ["redeemLaunch", "beginLogin", "completeLogin", "resumeAuth"].map((name) => `${name}(options)`),
-    plugin: ["servicePlugin(settings)", "userInterfacePlugin(settings)", "createClientAssertion(options)"],
+    people: ["redeemLaunch", "beginLogin", "completeLogin", "resumeAuth"].map(
+      (name) => `${name}(options)`,
+    ),
+    plugin: [
+      "servicePlugin(settings)",
+      "userInterfacePlugin(settings)",
+      "createClientAssertion(options)",
+    ],
     account: ["serviceAccount(settings)"],
     client: ["apiClient(settings)"],
   },
@@ -521,7 +589,10 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     emulator: ["createEmulator(options)", "Emulator.reset(changes)"],
     listen: ["Emulator.listen(options)"],
     plugin: ["Emulator.registerPlugin(registration)", "Emulator.updatePlugin(update)"],
-    account: ["Emulator.registerServiceAccount(registration)", "Emulator.updateServiceAccount(update)"],
+    account: [
+      "Emulator.registerServiceAccount(registration)",
+      "Emulator.updateServiceAccount(update)",
+    ],
     client: ["Emulator.registerApiClient(registration)", "Emulator.updateApiClient(update)"],
     operator: ["Emulator.registerOperator(registration)", "Emulator.updateOperator(update)"],
     launch: ["Emulator.launch(launch)"],
@@ -554,7 +625,8 @@ describe.each(Object.entries(tables))("the table of options in %s", (page, where
   const functionOf = (place: string) => place.replace(/^\w+\.|\(\w+\)$/g, "");
   const all = Object.values(whereOf).flat();
   /** A word, or else the name of a function. */
-  const placesOf = (where: string) => whereOf[where] ?? all.filter((place) => functionOf(place) === where);
+  const placesOf = (where: string) =>
+    whereOf[where] ?? all.filter((place) => functionOf(place) === where);
 
   test("names every option, and where it may be set", () => {
     const listed = [...read(page).matchAll(/^\| `(\w+)` \|[^|]*\|[^|]*\| ([^|]*) \|$/gm)].flatMap(

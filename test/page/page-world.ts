@@ -73,7 +73,11 @@ export async function pageSites(options: WorldOptions = {}): Promise<Sites> {
     return (await options.answer?.(url)) ?? answerOfPlugin(request, url.pathname);
   });
   const service = await site("service", ({ url }) => {
-    const { callbackUrl } = emulator.login({ url, userId: "ada", decision: options.decision ?? "allow" });
+    const { callbackUrl } = emulator.login({
+      url,
+      userId: "ada",
+      decision: options.decision ?? "allow",
+    });
     return new Response(null, { status: 303, headers: { location: callbackUrl } });
   });
   const evil = await site("evil", () => html(sites.evilHtml));
@@ -98,7 +102,10 @@ export async function pageSites(options: WorldOptions = {}): Promise<Sites> {
 
   async function authorise(init: { challenge: string; opaque_code: string }): Promise<Response> {
     await gate;
-    const answer = opened.authorize({ codeChallenge: init.challenge, opaqueCode: init.opaque_code });
+    const answer = opened.authorize({
+      codeChallenge: init.challenge,
+      opaqueCode: init.opaque_code,
+    });
     codes.push(answer.code);
     return Response.json({ type: "host:auth-code", ...answer });
   }
@@ -166,7 +173,8 @@ export async function pageWorld(browser: Browser, options: WorldOptions = {}): P
       await page.goto(origin);
       return { page, frame: frameOf(page) };
     },
-    begin: (at: Frame | Page, options = {}) => run(at, "begin", { hostOrigins: [origin], ...options }),
+    begin: (at: Frame | Page, options = {}) =>
+      run(at, "begin", { hostOrigins: [origin], ...options }),
   });
 }
 
@@ -196,7 +204,11 @@ export function frameOf(page: Page): Frame {
 }
 
 /** Calls a global function of the page: `begin(options)`, `call(url, init)` or `post(message)`. */
-export function run<T = Outcome>(frame: Frame | Page, name: string, ...values: unknown[]): Promise<T> {
+export function run<T = Outcome>(
+  frame: Frame | Page,
+  name: string,
+  ...values: unknown[]
+): Promise<T> {
   return frame.evaluate(
     ([name, values]) => {
       const named = (globalThis as unknown as Record<string, (...all: unknown[]) => T>)[name];
@@ -237,7 +249,10 @@ export interface Site {
   readonly requests: SiteRequest[];
 }
 
-async function site(name: string, answer: (request: Request) => Response | Promise<Response>): Promise<Site> {
+async function site(
+  name: string,
+  answer: (request: Request) => Response | Promise<Response>,
+): Promise<Site> {
   const requests: SiteRequest[] = [];
   const handler = toNodeHandler(async (request) => {
     const { method, url, headers } = request;

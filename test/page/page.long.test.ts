@@ -129,7 +129,9 @@ describeInChromium("the page", (browser) => {
       ];
       for (const { change, code } of rows) {
         const { frame, page } = await world.launch();
-        await page.evaluate(`reply = (answer, post) => post({ ...answer, ...${JSON.stringify(change)} })`);
+        await page.evaluate(
+          `reply = (answer, post) => post({ ...answer, ...${JSON.stringify(change)} })`,
+        );
         const error = { name: "PageError", isPageError: true, code };
         expect(await world.begin(frame, { tenantId: "acme" })).toMatchObject({ error });
         await page.close();
@@ -214,7 +216,11 @@ describeInChromium("the page", (browser) => {
 
     test("ends with host_silent after timeoutMs, and ignores a later answer", async () => {
       const script = "reply = (answer) => { window.kept = answer; };";
-      const { world, frame, page, outcome } = await launched(browser(), { script }, { timeoutMs: 500 });
+      const { world, frame, page, outcome } = await launched(
+        browser(),
+        { script },
+        { timeoutMs: 500 },
+      );
       expect(outcome).toMatchObject({ error: { code: "host_silent" } });
       await page.evaluate('post({ ...kept }), post({ code: "evil" })');
       await frame.waitForFunction("heard === 1");
@@ -237,7 +243,9 @@ describeInChromium("the page", (browser) => {
       await frame.waitForFunction("window.begin");
       const outcome = await world.begin(frame);
       expect(outcome).toMatchObject({ session: { variant: "A" } });
-      expect(await run(frame, "call", "/api/devices", { method: "POST" })).toMatchObject({ status: 200 });
+      expect(await run(frame, "call", "/api/devices", { method: "POST" })).toMatchObject({
+        status: 200,
+      });
       expect(launchesOf(world)).toHaveLength(1);
     });
 
@@ -256,7 +264,9 @@ describeInChromium("the page", (browser) => {
     });
 
     test("rejects with opaque_origin and what to change in a sandbox without allow-same-origin", async () => {
-      const { world, outcome } = await launched(browser(), { attributes: 'sandbox="allow-scripts"' });
+      const { world, outcome } = await launched(browser(), {
+        attributes: 'sandbox="allow-scripts"',
+      });
       expect(outcome).toMatchObject({
         error: { code: "opaque_origin", message: expect.stringContaining("allow-same-origin") },
       });
@@ -268,7 +278,9 @@ describeInChromium("the page", (browser) => {
       const { port } = new URL(world.plugin.origin);
       await world.context.route("http://insecure.example/**", async (route) => {
         const { pathname } = new URL(route.request().url());
-        await route.fulfill({ response: await route.fetch({ url: `http://127.0.0.1:${port}${pathname}` }) });
+        await route.fulfill({
+          response: await route.fetch({ url: `http://127.0.0.1:${port}${pathname}` }),
+        });
       });
       const page = await world.context.newPage();
       await page.goto("http://insecure.example/");
@@ -278,7 +290,10 @@ describeInChromium("the page", (browser) => {
     });
 
     test.each([
-      { name: "is not in hostOrigins", optionsFor: (world: World) => ({ hostOrigins: [world.host.origin] }) },
+      {
+        name: "is not in hostOrigins",
+        optionsFor: (world: World) => ({ hostOrigins: [world.host.origin] }),
+      },
       { name: "is there, and there are no hostOrigins", optionsFor: () => ({}) },
     ])("rejects with host_origin_unknown if the embedding page $name", async ({ optionsFor }) => {
       const world = await pageWorld(browser());
@@ -287,7 +302,9 @@ describeInChromium("the page", (browser) => {
       const page = await world.context.newPage();
       await page.goto(world.evil.origin);
       const outcome = await run(frameOf(page), "begin", optionsFor(world));
-      expect(outcome).toMatchObject({ error: { code: "host_origin_unknown", message: world.evil.origin } });
+      expect(outcome).toMatchObject({
+        error: { code: "host_origin_unknown", message: world.evil.origin },
+      });
       expect(await page.evaluate("got")).toEqual([]);
       expectQuiet(world);
     });
@@ -401,7 +418,9 @@ describeInChromium("the page", (browser) => {
       await evil.goto(world.evil.origin);
       const page = await popup;
       await page.waitForFunction("window.heard > 0");
-      const outcome = await run(page, "begin", { hostOrigins: [world.host.origin, world.evil.origin] });
+      const outcome = await run(page, "begin", {
+        hostOrigins: [world.host.origin, world.evil.origin],
+      });
       expect(outcome).toMatchObject({ error: { code: "not_framed" } });
       await underFire(page.mainFrame());
       expect(world.plugin.requests.filter(({ method }) => method === "POST")).toEqual([]);
@@ -427,7 +446,10 @@ describeInChromium("the page", (browser) => {
   });
 
   describe("opened on its own", () => {
-    async function opened(path: string, options: WorldOptions = {}): Promise<{ world: World; page: Page }> {
+    async function opened(
+      path: string,
+      options: WorldOptions = {},
+    ): Promise<{ world: World; page: Page }> {
       const world = await pageWorld(browser(), options);
       const page = await world.context.newPage();
       await page.goto(world.plugin.origin + path);
@@ -464,7 +486,9 @@ describeInChromium("the page", (browser) => {
 
     test("goes to the login and comes back to its address with a session", async () => {
       const { world, page } = await opened("/?view=list&q=a%20b");
-      expect(await loggedIn(world, page)).toMatchObject({ session: { variant: "B", tenantId: "acme" } });
+      expect(await loggedIn(world, page)).toMatchObject({
+        session: { variant: "B", tenantId: "acme" },
+      });
       expect(paths(world)).toEqual([
         "POST /auth/session",
         "GET /auth/login",
@@ -493,7 +517,9 @@ describeInChromium("the page", (browser) => {
       await loggedIn(world, page);
       // Longer than a session may be idle.
       world.clock.advance(2 * 3_600_000);
-      expect(await run(page, "call", "/api/devices")).toMatchObject({ error: { code: "session_ended" } });
+      expect(await run(page, "call", "/api/devices")).toMatchObject({
+        error: { code: "session_ended" },
+      });
       expect(await page.evaluate("endings")).toEqual([{ reason: "session_expired", ask: "login" }]);
       expect(await loggedIn(world, page)).toMatchObject({ session: { variant: "B" } });
     });
@@ -509,7 +535,8 @@ describeInChromium("the page", (browser) => {
     test("refuses a session of another tenant than it logged in to", async () => {
       const session = { session: "s", variant: "B", tenantId: "acme", expiresAt: 1 };
       const { world, page } = await opened("/", {
-        answer: ({ pathname }) => (pathname === "/auth/session" ? Response.json(session) : undefined),
+        answer: ({ pathname }) =>
+          pathname === "/auth/session" ? Response.json(session) : undefined,
       });
       const outcome = await world.begin(page, { tenant: "umbrella" });
       expect(outcome).toMatchObject({ error: { code: "tenant_mismatch" } });
@@ -535,7 +562,9 @@ describeInChromium("the page", (browser) => {
     test("does not repeat an invalid error code from the address", async () => {
       const { world, page } = await opened("/#login_error=%3Cimg%20src=x%3E");
       const outcome = await world.begin(page);
-      expect(outcome).toMatchObject({ error: { code: "backend_failed", message: "backend_failed" } });
+      expect(outcome).toMatchObject({
+        error: { code: "backend_failed", message: "backend_failed" },
+      });
       expect(page.url()).toBe(`${world.plugin.origin}/`);
     });
 
@@ -570,10 +599,14 @@ describeInChromium("the page", (browser) => {
       void outcome.then(() => {
         isOver = true;
       });
-      await page.evaluate(() => dispatchEvent(new PageTransitionEvent("pageshow", { persisted: false })));
+      await page.evaluate(() =>
+        dispatchEvent(new PageTransitionEvent("pageshow", { persisted: false })),
+      );
       await page.evaluate("0");
       expect(isOver).toBe(false);
-      await page.evaluate(() => dispatchEvent(new PageTransitionEvent("pageshow", { persisted: true })));
+      await page.evaluate(() =>
+        dispatchEvent(new PageTransitionEvent("pageshow", { persisted: true })),
+      );
       expect(await outcome).toMatchObject({ error: { code: "session_missing" } });
     });
 
@@ -596,7 +629,9 @@ describeInChromium("the page", (browser) => {
     let location = "/api/devices";
     const { world, frame } = await launched(browser(), {
       answer: ({ pathname }) =>
-        pathname === "/moved" ? new Response(null, { status: 302, headers: { location } }) : undefined,
+        pathname === "/moved"
+          ? new Response(null, { status: 302, headers: { location } })
+          : undefined,
     });
     for (location of ["/api/devices", `${world.evil.origin}/steal`]) {
       const called = await run(frame, "call", "/moved", { redirect: "follow" });

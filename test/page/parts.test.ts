@@ -51,7 +51,12 @@ describe("the origin of the host application", () => {
   const [host, other] = ["https://customer.example", "https://a.example"];
   const unknown = "host_origin_unknown";
   test.each([
-    { name: "ancestorOrigins, without a referrer", ancestors: [host], allowed: [other, host], is: host },
+    {
+      name: "ancestorOrigins, without a referrer",
+      ancestors: [host],
+      allowed: [other, host],
+      is: host,
+    },
     { name: "the parent, not the top", ancestors: [other, host], allowed: [host], is: unknown },
     {
       name: "ancestorOrigins rather than the referrer",
@@ -143,7 +148,9 @@ describe("an error code from an answer or an address", () => {
     { value: null, code: "backend_failed" },
     { value: 404, code: "backend_failed" },
   ];
-  test.each(rows)("$value becomes $code", ({ value, code }) => expect(errorCodeOf(value)).toBe(code));
+  test.each(rows)("$value becomes $code", ({ value, code }) =>
+    expect(errorCodeOf(value)).toBe(code),
+  );
 });
 
 describe("a session", () => {
@@ -170,8 +177,11 @@ describe("a session", () => {
         return answer();
       },
     };
-    const session = await openSession(backend, Response.json({ ...info, ...change }), undefined, (end) =>
-      ends.push(end),
+    const session = await openSession(
+      backend,
+      Response.json({ ...info, ...change }),
+      undefined,
+      (end) => ends.push(end),
     );
     return { session, sent, ends };
   }
@@ -195,7 +205,9 @@ describe("a session", () => {
   test("in a cookie sends the CSRF token instead of a bearer token", async () => {
     const { session, sent } = await opened(undefined, { csrf: "c" });
     await session.fetch("/api");
-    expect(Object.fromEntries(sent[0]?.init.headers as Headers)).toEqual({ "x-bivariant-csrf": "c" });
+    expect(Object.fromEntries(sent[0]?.init.headers as Headers)).toEqual({
+      "x-bivariant-csrf": "c",
+    });
   });
 
   test.each([
@@ -213,11 +225,22 @@ describe("a session", () => {
   });
 
   test.each([
-    ...["relaunch_required", "login_required", "session_missing", "session_unknown", "session_expired"],
+    ...[
+      "relaunch_required",
+      "login_required",
+      "session_missing",
+      "session_unknown",
+      "session_expired",
+    ],
   ])("ends at a 401 with %s, once", async (reason) => {
-    const { session, sent, ends } = await opened(() => Response.json({ error: reason }, { status: 401 }));
+    const { session, sent, ends } = await opened(() =>
+      Response.json({ error: reason }, { status: 401 }),
+    );
     for (let calls = 0; calls < 2; calls++)
-      expect(await rejectionOf(session.fetch("/api"))).toMatchObject({ code: "session_ended", reason });
+      expect(await rejectionOf(session.fetch("/api"))).toMatchObject({
+        code: "session_ended",
+        reason,
+      });
     expect(sent).toHaveLength(1);
     expect(ends).toEqual([{ reason, ask: "relaunch" }]);
   });
@@ -268,20 +291,26 @@ describe("a session", () => {
     expect(ends).toEqual([{ reason: "logged_out", ask: "relaunch" }]);
   });
 
-  test.each([301, 403, 404, 500, 503])("reports a logout that is answered %i, and ends", async (status) => {
-    const { session } = await opened(() => new Response(null, { status }));
-    expect(await rejectionOf(session.logout())).toMatchObject({ code: "backend_failed" });
-    expect(await rejectionOf(session.fetch("/api"))).toMatchObject({ code: "session_ended" });
-  });
+  test.each([301, 403, 404, 500, 503])(
+    "reports a logout that is answered %i, and ends",
+    async (status) => {
+      const { session } = await opened(() => new Response(null, { status }));
+      expect(await rejectionOf(session.logout())).toMatchObject({ code: "backend_failed" });
+      expect(await rejectionOf(session.fetch("/api"))).toMatchObject({ code: "session_ended" });
+    },
+  );
 
-  test.each([401, 409, 503])("ends at a logout everywhere at its answer, but not at a %i", async (status) => {
-    const answers = [status, 204].map((code) => new Response(null, { status: code }));
-    const { session, sent, ends } = await opened(() => answers.shift() as Response);
-    const error = await rejectionOf(session.logout({ everywhere: true }));
-    expect([error, ends]).toMatchObject([{ code: "backend_failed" }, []]);
-    await session.logout({ everywhere: true });
-    expect([sent[1]?.init.body, ends.length]).toEqual(['{"everywhere":true}', 1]);
-  });
+  test.each([401, 409, 503])(
+    "ends at a logout everywhere at its answer, but not at a %i",
+    async (status) => {
+      const answers = [status, 204].map((code) => new Response(null, { status: code }));
+      const { session, sent, ends } = await opened(() => answers.shift() as Response);
+      const error = await rejectionOf(session.logout({ everywhere: true }));
+      expect([error, ends]).toMatchObject([{ code: "backend_failed" }, []]);
+      await session.logout({ everywhere: true });
+      expect([sent[1]?.init.body, ends.length]).toEqual(['{"everywhere":true}', 1]);
+    },
+  );
 
   test.each([
     ...[7, "", "AB", "C", true, undefined].map((variant) => ({

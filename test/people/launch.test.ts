@@ -130,7 +130,9 @@ describe("a launch", () => {
     const wait = redeemLaunch({ ...options, code: "the-code", codeVerifier, signal });
     expect(await rejectionOf(wait)).toMatchObject({ message: "gone" });
     options.store.set = () => Promise.reject(new Error("redis://user:password@host is down"));
-    await expect.poll(async () => rejectionOf(redeem())).toMatchObject({ code: "store_unavailable" });
+    await expect
+      .poll(async () => rejectionOf(redeem()))
+      .toMatchObject({ code: "store_unavailable" });
     options.store.set = inner.set;
     expect(fetch.calls).toHaveLength(0);
     expect((await (await redeem()).getAccessToken()).value).toBe("token-of-ada");
@@ -171,7 +173,8 @@ describe.each([
 
   test("rejects with the signal's reason when it is aborted", async () => {
     const controller = new AbortController();
-    const hang = () => new Promise<never>(() => setImmediate(() => controller.abort(new Error("gone"))));
+    const hang = () =>
+      new Promise<never>(() => setImmediate(() => controller.abort(new Error("gone"))));
     expect(await redeem(hang, controller.signal)).toMatchObject({ message: "gone" });
   });
 });
@@ -185,42 +188,76 @@ const broken = (code: string) => () =>
 test("a launch code that did not reach the service, because the connection was refused, can be sent again", async () => {
   const answers = [broken("ECONNREFUSED"), granted];
   const { fetch, redeem } = launch(() => (answers.shift() ?? granted)());
-  expect(await rejectionOf(redeem())).toMatchObject({ name: "TransportError", code: "network_failed" });
+  expect(await rejectionOf(redeem())).toMatchObject({
+    name: "TransportError",
+    code: "network_failed",
+  });
   expect((await redeem()).variant).toBe("A");
   expect(await rejectionOf(redeem())).toMatchObject({ code: "launch_refused" });
   expect(fetch.calls).toHaveLength(2);
 });
 
 describe("a launch code is sent once, and the error says what to do, after", () => {
-  const [relaunch, refused, unknown] = ["RelaunchRequiredError", "launch_refused", "launch_outcome_unknown"];
+  const [relaunch, refused, unknown] = [
+    "RelaunchRequiredError",
+    "launch_refused",
+    "launch_outcome_unknown",
+  ];
   /** `again` is the error code of a second attempt. */
-  test.each<{ name: string; script: FetchScript; is: string; code: string; again?: string; says?: string }>([
+  test.each<{
+    name: string;
+    script: FetchScript;
+    is: string;
+    code: string;
+    again?: string;
+    says?: string;
+  }>([
     { name: "invalid_grant", script: refusal("invalid_grant"), is: relaunch, code: refused },
     { name: "a reset", script: broken("ECONNRESET"), is: relaunch, code: unknown },
     { name: "a 429", script: status(429), is: relaunch, code: refused, again: "rate_limited" },
-    { name: "a redirect", script: status(302), is: relaunch, code: unknown, says: "the final address" },
+    {
+      name: "a redirect",
+      script: status(302),
+      is: relaunch,
+      code: unknown,
+      says: "the final address",
+    },
   ])("$name", async ({ script, is, code, again = "launch_refused", says = "" }) => {
     const { fetch, events, redeem } = launch(script);
     const message = expect.stringContaining(says);
     expect(await rejectionOf(redeem())).toMatchObject({ name: is, code, variant: "A", message });
     const { requestId } = events[0] ?? {};
-    expect(events.at(-1)).toMatchObject({ type: "token_failed", code, clientId: "planner", requestId });
+    expect(events.at(-1)).toMatchObject({
+      type: "token_failed",
+      code,
+      clientId: "planner",
+      requestId,
+    });
     expect(fetch.calls).toHaveLength(1);
     expect(await rejectionOf(redeem())).toMatchObject({ code: again });
     expect(fetch.calls).toHaveLength(1);
   });
 
   test("invalid_grant, with the causes of section 7.1, the code first", async () => {
-    const ids = ["code_spent_or_expired", "plugin_not_registered_or_disabled", "wrong_grant_for_plugin_type"];
+    const ids = [
+      "code_spent_or_expired",
+      "plugin_not_registered_or_disabled",
+      "wrong_grant_for_plugin_type",
+    ];
     const causes = ids.map((id) => ({ id }));
-    expect(await rejectionOf(launch(refusal("invalid_grant")).redeem())).toMatchObject({ cause: { causes } });
+    expect(await rejectionOf(launch(refusal("invalid_grant")).redeem())).toMatchObject({
+      cause: { causes },
+    });
   });
 });
 
 describe("redeemLaunch sends nothing with", () => {
   test.each<{ name: string; given: object; option: string }>([
     ...[{}, 5, { aborted: false }].map((signal) => ({
-      ...{ name: `a signal that is not an AbortSignal, ${JSON.stringify(signal)}`, option: "signal" },
+      ...{
+        name: `a signal that is not an AbortSignal, ${JSON.stringify(signal)}`,
+        option: "signal",
+      },
       given: { signal },
     })),
     ...[null, 5, {}].map((store) => ({
@@ -229,7 +266,9 @@ describe("redeemLaunch sends nothing with", () => {
     })),
   ])("$name", async ({ given, option }) => {
     const { fetch, options } = launch();
-    const error = await rejectionOf(redeemLaunch({ ...options, code: "the-code", codeVerifier, ...given }));
+    const error = await rejectionOf(
+      redeemLaunch({ ...options, code: "the-code", codeVerifier, ...given }),
+    );
     expect(error).toMatchObject({ name: "ConfigurationError", code: "option_invalid", option });
     expect(fetch.calls).toHaveLength(0);
   });

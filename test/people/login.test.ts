@@ -66,10 +66,15 @@ describe("a login", () => {
   test("does not begin where its code would come back over plain http from another machine", async () => {
     const begin = (redirectUri: string, options = {}) =>
       beginLogin({ ...target, credential: apiClient({ ...client, redirectUri }), ...options });
-    for (const elsewhere of ["http://portal.example/callback", "http://127.0.0.1.example/callback"]) {
+    for (const elsewhere of [
+      "http://portal.example/callback",
+      "http://127.0.0.1.example/callback",
+    ]) {
       const refusal = { name: "ConfigurationError", option: "redirectUri" };
       expect(await rejectionOf(begin(elsewhere))).toMatchObject(refusal);
-      expect((await begin(elsewhere, { allowInsecureHttp: true })).login.redirectUri).toBe(elsewhere);
+      expect((await begin(elsewhere, { allowInsecureHttp: true })).login.redirectUri).toBe(
+        elsewhere,
+      );
     }
     for (const own of [
       "http://127.0.0.1:8080/callback",
@@ -81,14 +86,22 @@ describe("a login", () => {
 
   test("has its own state and verifier each time", async () => {
     const credential = apiClient(client);
-    const both = [await beginLogin({ ...target, credential }), await beginLogin({ ...target, credential })];
+    const both = [
+      await beginLogin({ ...target, credential }),
+      await beginLogin({ ...target, credential }),
+    ];
     expect(new Set(both.flatMap(({ login }) => [login.state, login.codeVerifier])).size).toBe(4);
   });
 
   test("ends with exactly the fields of the code exchange", async () => {
     const { server, auth } = await loggedIn();
     const { redirectUri: redirect_uri } = client;
-    const fields = { code: "the-code", code_verifier: expect.any(String), client_id: "portal", redirect_uri };
+    const fields = {
+      code: "the-code",
+      code_verifier: expect.any(String),
+      client_id: "portal",
+      redirect_uri,
+    };
     expect(server.codes).toEqual([fields]);
     expect(auth).toMatchObject({ variant: "B", ...target, tenantId: "acme", person: "session-1" });
     expect(inspect(auth, { showHidden: true, depth: 9 })).not.toMatch(/token-1/);
@@ -97,13 +110,21 @@ describe("a login", () => {
 
 describe("a callback", () => {
   test.each<{ name: string; query: (state: string) => string; code: string }>([
-    { name: "with a changed state", query: (state) => `code=c&state=${state}x`, code: "state_mismatch" },
+    {
+      name: "with a changed state",
+      query: (state) => `code=c&state=${state}x`,
+      code: "state_mismatch",
+    },
     {
       name: "with code and error",
       query: (state) => `code=the-code&error=access_denied&state=${state}`,
       code: "login_denied",
     },
-    { name: "with two codes", query: (state) => `code=c&code=d&state=${state}`, code: "login_refused" },
+    {
+      name: "with two codes",
+      query: (state) => `code=c&code=d&state=${state}`,
+      code: "login_refused",
+    },
   ])("$name is rejected before its code is sent", async ({ query, code }) => {
     const server = loginServer();
     const options = { ...target, credential: apiClient(client), fetch: server.fetch };
@@ -117,9 +138,15 @@ describe("a callback", () => {
   test("with the expected issuer, or with any if none is expected, is accepted", async () => {
     for (const issuer of ["https://service.example", undefined]) {
       const server = loginServer();
-      const options = { ...target, credential: apiClient({ ...client, issuer }), fetch: server.fetch };
+      const options = {
+        ...target,
+        credential: apiClient({ ...client, issuer }),
+        fetch: server.fetch,
+      };
       const query = (state: string) => `code=c&state=${state}&iss=https%3A%2F%2Fservice.example`;
-      expect(await completeLogin({ ...options, ...(await backFromLogin(options, query)) })).toBeDefined();
+      expect(
+        await completeLogin({ ...options, ...(await backFromLogin(options, query)) }),
+      ).toBeDefined();
     }
   });
 
@@ -132,12 +159,16 @@ describe("a callback", () => {
 });
 
 describe("the functions of a login reject", () => {
-  const settings = (changed: object) => ({ ...target, credential: apiClient({ ...client, ...changed }) });
+  const settings = (changed: object) => ({
+    ...target,
+    credential: apiClient({ ...client, ...changed }),
+  });
   const row = (name: string, changed: object, options: object) => ({
     ...{ name, options, option: Object.keys(changed)[0] },
   });
   const setting = (name: string, changed: object) => row(name, changed, settings(changed));
-  const given = (name: string, changed: object) => row(name, changed, { ...settings({}), ...changed });
+  const given = (name: string, changed: object) =>
+    row(name, changed, { ...settings({}), ...changed });
   const machine = serviceAccount({ clientId: "a", clientSecret: "b" });
   test.each([
     setting("an empty client id", { clientId: " " }),
@@ -147,18 +178,36 @@ describe("the functions of a login reject", () => {
     setting("plain http to the authorization endpoint", {
       authorizationEndpoint: "http://service.example/a",
     }),
-    setting("an authorization endpoint with javascript:", { authorizationEndpoint: "javascript:alert(1)" }),
-    ...["/../elsewhere", "/a#b", "a/b", "\\\\evil.example"].map((authorizationEndpoint) => {
-      const options = { ...settings({ authorizationEndpoint }), baseUrl: "https://service.example/prefix" };
-      return row(`the authorization endpoint ${authorizationEndpoint}`, { authorizationEndpoint }, options);
+    setting("an authorization endpoint with javascript:", {
+      authorizationEndpoint: "javascript:alert(1)",
     }),
-    ...["response_type", "client_id", "redirect_uri", "state", "code_challenge", "code_challenge_method"].map(
-      (name) => setting(`${name} among the parameters`, { authorizationParameters: { [name]: "fixed" } }),
+    ...["/../elsewhere", "/a#b", "a/b", "\\\\evil.example"].map((authorizationEndpoint) => {
+      const options = {
+        ...settings({ authorizationEndpoint }),
+        baseUrl: "https://service.example/prefix",
+      };
+      return row(
+        `the authorization endpoint ${authorizationEndpoint}`,
+        { authorizationEndpoint },
+        options,
+      );
+    }),
+    ...[
+      "response_type",
+      "client_id",
+      "redirect_uri",
+      "state",
+      "code_challenge",
+      "code_challenge_method",
+    ].map((name) =>
+      setting(`${name} among the parameters`, { authorizationParameters: { [name]: "fixed" } }),
     ),
     setting("a refresh path that leaves the base URL", { refreshPath: "@evil.example/" }),
     ...[null, "scope=a", ["scope"], { scope: null }, { scope: 1 }, { scope: Symbol("s") }].map(
       (authorizationParameters, index) =>
-        setting(`authorizationParameters that are not texts, ${index}`, { authorizationParameters }),
+        setting(`authorizationParameters that are not texts, ${index}`, {
+          authorizationParameters,
+        }),
     ),
     given("a machine's credential", { credential: machine }),
     given("an empty person", { person: "" }),
@@ -178,7 +227,10 @@ describe("the functions of a login reject", () => {
   test("a function that returns undefined, with an error that names the tenant", async () => {
     const credential = apiClient(async () => undefined);
     const error = await rejectionOf(beginLogin({ ...target, tenantId: "acme", credential }));
-    expect(error).toMatchObject({ code: "credential_missing", message: expect.stringContaining("acme") });
+    expect(error).toMatchObject({
+      code: "credential_missing",
+      message: expect.stringContaining("acme"),
+    });
   });
 
   test("nothing if an authorization parameter is undefined, which is left out", async () => {
@@ -195,7 +247,12 @@ describe("the functions of a login reject", () => {
       const { server, options, auth, clock } = await loggedIn();
       const { login } = await beginLogin(options);
       const callbackUrl = `${client.redirectUri}?code=another&state=${login.state}`;
-      const completing = completeLogin({ ...options, login, callbackUrl, signal: signal as AbortSignal });
+      const completing = completeLogin({
+        ...options,
+        login,
+        callbackUrl,
+        signal: signal as AbortSignal,
+      });
       const refused = { name: "ConfigurationError", code: "option_invalid", option: "signal" };
       expect(await rejectionOf(completing)).toMatchObject(refused);
       clock.advance(3_600_000);
@@ -216,7 +273,10 @@ describe("the functions of a login reject", () => {
   ])("a login that was begun with another credential (%j)", async (changed) => {
     const back = await backFromLogin(settings(changed));
     const completing = completeLogin({ ...target, credential: apiClient(client), ...back });
-    expect(await rejectionOf(completing)).toMatchObject({ code: "option_invalid", option: "login" });
+    expect(await rejectionOf(completing)).toMatchObject({
+      code: "option_invalid",
+      option: "login",
+    });
   });
 });
 
@@ -226,9 +286,27 @@ describe("a refused client", () => {
   const invalid = { error: "invalid_client" };
   const [mismatch, missing] = ["client_secret_mismatch", "client_secret_missing"];
   test.each([
-    { name: "with a secret", body: invalid, status: 401, id: mismatch, says: /Leave clientSecret out/ },
-    { name: "without a secret", body: invalid, status: 400, id: missing, says: /Pass its clientSecret/ },
-    { name: "with another body", body: {}, status: 401, id: missing, says: /admin area under API clients/ },
+    {
+      name: "with a secret",
+      body: invalid,
+      status: 401,
+      id: mismatch,
+      says: /Leave clientSecret out/,
+    },
+    {
+      name: "without a secret",
+      body: invalid,
+      status: 400,
+      id: missing,
+      says: /Pass its clientSecret/,
+    },
+    {
+      name: "with another body",
+      body: {},
+      status: 401,
+      id: missing,
+      says: /admin area under API clients/,
+    },
     {
       name: "whose code was refused",
       body: { error: "invalid_grant" },
@@ -236,8 +314,20 @@ describe("a refused client", () => {
       id: "no cause",
       says: /^/,
     },
-    { name: "by a page", body: undefined, status: 403, id: "no cause", says: /status 403\. .* log in again/ },
-    { name: "by a page with 401", body: undefined, status: 401, id: missing, says: /status 401\. / },
+    {
+      name: "by a page",
+      body: undefined,
+      status: 403,
+      id: "no cause",
+      says: /status 403\. .* log in again/,
+    },
+    {
+      name: "by a page with 401",
+      body: undefined,
+      status: 401,
+      id: missing,
+      says: /status 401\. /,
+    },
     {
       name: "with an unknown error",
       body: { error: "weather" },
@@ -249,7 +339,11 @@ describe("a refused client", () => {
     const server = loginServer();
     server.before = refusal(body, status);
     const secret = id === mismatch ? { clientSecret: "planted-secret" } : {};
-    const options = { ...target, credential: apiClient({ ...client, ...secret }), fetch: server.fetch };
+    const options = {
+      ...target,
+      credential: apiClient({ ...client, ...secret }),
+      fetch: server.fetch,
+    };
     const back = await backFromLogin(options);
     const error = (await rejectionOf(completeLogin({ ...options, ...back }))) as Error;
     const refused = (isTokenRequestError(error) ? error : error.cause) as TokenRequestError;

@@ -105,10 +105,13 @@ describe("a refresh", () => {
     await settle();
     expect(server.refreshes).toHaveLength(1);
     for (const controller of controllers) controller.abort(new Error("gone"));
-    for (const reason of await Promise.all(waits)) expect(reason).toMatchObject({ message: "gone" });
+    for (const reason of await Promise.all(waits))
+      expect(reason).toMatchObject({ message: "gone" });
     expect(server.fetch.calls.at(-1)?.init.signal?.aborted).toBe(false);
     answer.release();
-    expect(await Promise.all(waitUntil.mock.calls.flat())).toMatchObject([{ value: "access-token-2" }]);
+    expect(await Promise.all(waitUntil.mock.calls.flat())).toMatchObject([
+      { value: "access-token-2" },
+    ]);
     expect((await auth.getAccessToken()).value).toBe("access-token-2");
     expect((await (await resumeAuth(options))?.getAccessToken())?.value).toBe("access-token-2");
     expect(server.refreshes).toHaveLength(1);
@@ -172,7 +175,11 @@ describe("a refresh", () => {
       broken: { set: down("store_unavailable") },
       code: "store_unavailable",
     },
-    { name: "that does not get the lock", broken: { lock: down("store_locked") }, code: "store_locked" },
+    {
+      name: "that does not get the lock",
+      broken: { lock: down("store_locked") },
+      code: "store_locked",
+    },
     { name: "whose store never locks", broken: { lock: never }, code: "store_locked" },
     { name: "whose store never reads", broken: { get: never }, code: "store_unavailable" },
     { name: "whose store never writes", broken: { set: never }, code: "store_unavailable" },
@@ -197,7 +204,10 @@ describe("a refresh", () => {
     { name: "never reports that it was released", lock: (...args) => run(...args).then(never) },
     { name: "cannot be released", lock: (...args) => run(...args).then(down("store_unavailable")) },
     { name: "runs its task twice", lock: (...args) => run(...args).then(() => run(...args)) },
-    { name: "resolves before its task has ended", lock: async (...args) => void run(...args) as never },
+    {
+      name: "resolves before its task has ended",
+      lock: async (...args) => void run(...args) as never,
+    },
   ])("under a lock that $name is sent once, and its token is returned", async ({ lock }) => {
     const { auth, server, clock, store } = await expiredLogin();
     store.lock = lock;
@@ -265,7 +275,11 @@ describe("a lost response to a refresh", () => {
       isBroken ? body() : { grant_type: "refresh_token", refresh_token, client_id: "portal" };
     const { auth, server } = await expiredLogin({ settings: { refreshBody } });
     const error = await rejectionOf(auth.getAccessToken());
-    const refusal = { name: "ConfigurationError", code: "credential_invalid", option: "refreshBody" };
+    const refusal = {
+      name: "ConfigurationError",
+      code: "credential_invalid",
+      option: "refreshBody",
+    };
     expect(error).toMatchObject(refusal);
     expect(inspect(error, { depth: 9 })).not.toContain("refresh-token-1");
     isBroken = false;
@@ -328,7 +342,10 @@ describe("with a store that a crash may set back, a refresh token", () => {
     const renewed = auth.getAccessToken();
     await noted();
     await crash();
-    const other = await resumeAuth({ ...options, store: { ...options.store, lock: (_key, task) => task() } });
+    const other = await resumeAuth({
+      ...options,
+      store: { ...options.store, lock: (_key, task) => task() },
+    });
     const tokens = await clock.through(Promise.all([renewed, other?.getAccessToken()]));
     expect(new Set(tokens.map((token) => token?.value))).toEqual(new Set(["access-token-2"]));
     expect(sentTokens(server)).toEqual(["refresh-token-1"]);
@@ -340,7 +357,11 @@ describe("with a store that a crash may set back, a refresh token", () => {
       timeoutMs: 5_000,
       fails: false,
     },
-    { name: "is sent later by the process that could not check the record", timeoutMs: 400, fails: true },
+    {
+      name: "is sent later by the process that could not check the record",
+      timeoutMs: 400,
+      fails: true,
+    },
   ])("$name, as it was not sent before", async ({ timeoutMs, fails }) => {
     const { auth, server, clock, store, noted } = await forgetful({ timeoutMs });
     const { get } = store;
@@ -405,7 +426,10 @@ describe("a refresh that is refused", () => {
       const entry = JSON.parse((await store.get(key))?.value ?? "");
       const lifetime = { issuedAt: clock.now(), expiresAt: clock.now() + hourMs };
       const token = { ...entry.token, value: "access-of-the-winner", ...lifetime };
-      await store.set(key, JSON.stringify({ ...entry, token, refreshToken: "refresh-of-the-winner" }));
+      await store.set(
+        key,
+        JSON.stringify({ ...entry, token, refreshToken: "refresh-of-the-winner" }),
+      );
       return Response.json({ error: "invalid_grant" }, { status: 400 });
     };
     expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code: "store_conflict" });
@@ -418,17 +442,20 @@ describe("a refresh that is refused", () => {
     { name: "invalid_client", status: 401, code: "token_refused", id: "client_secret_missing" },
     { name: "invalid_request", status: 400, code: "token_refused", id: "client_secret_missing" },
     { name: "not_found", status: 404, code: "response_shape", id: undefined },
-  ])("with $name keeps the login, and is repeated after the backoff", async ({ name, status, code, id }) => {
-    const { auth, server, clock } = await expiredLogin();
-    server.before = () => Response.json({ error: name }, { status });
-    const error = await rejectionOf(auth.getAccessToken());
-    expect(error).toMatchObject({ code, ...(id !== undefined && { causes: [{ id }] }) });
-    server.before = undefined;
-    expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code });
-    expect(server.refreshes).toHaveLength(1);
-    clock.advance(1_000);
-    expect((await auth.getAccessToken()).value).toBe("access-token-2");
-  });
+  ])(
+    "with $name keeps the login, and is repeated after the backoff",
+    async ({ name, status, code, id }) => {
+      const { auth, server, clock } = await expiredLogin();
+      server.before = () => Response.json({ error: name }, { status });
+      const error = await rejectionOf(auth.getAccessToken());
+      expect(error).toMatchObject({ code, ...(id !== undefined && { causes: [{ id }] }) });
+      server.before = undefined;
+      expect(await rejectionOf(auth.getAccessToken())).toMatchObject({ code });
+      expect(server.refreshes).toHaveLength(1);
+      clock.advance(1_000);
+      expect((await auth.getAccessToken()).value).toBe("access-token-2");
+    },
+  );
 });
 
 test("a changed client secret ends the backoff of a refused refresh", async () => {
@@ -484,11 +511,13 @@ describe("the end of a login", () => {
   test("comes when its token expires if there is no refresh token, and a 401 is the outcome", async () => {
     const fetch = async () => Response.json({ access_token: "only" });
     const { auth: plain, clock } = await loggedIn({ options: { fetch } });
-    expect([(await loggedIn()).auth[callSupport]?.needsPerson, plain[callSupport]?.needsPerson]).toEqual([
-      false,
-      true,
-    ]);
-    const service = createService(plain, { fetch: async () => new Response(null, { status: 401 }) });
+    expect([
+      (await loggedIn()).auth[callSupport]?.needsPerson,
+      plain[callSupport]?.needsPerson,
+    ]).toEqual([false, true]);
+    const service = createService(plain, {
+      fetch: async () => new Response(null, { status: 401 }),
+    });
     clock.advance(60_000);
     expect(await service.call("listDevices")).toMatchObject({ ok: false, status: 401 });
     expect((await plain.getAccessToken()).value).toBe("only");

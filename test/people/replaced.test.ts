@@ -37,7 +37,10 @@ function machine() {
     fetch: async (_url: string, { body }: RequestInit = {}) => {
       const { code, refresh_token = "" } = JSON.parse(String(body));
       const who = code ?? `${refresh_token.split("-")[2]}-${++refreshes}`;
-      return Response.json({ access_token: `access-of-${who}`, refresh_token: `refresh-of-${who}` });
+      return Response.json({
+        access_token: `access-of-${who}`,
+        refresh_token: `refresh-of-${who}`,
+      });
     },
   };
   async function logIn(who: string): Promise<PersonAuth<"B">> {
@@ -72,7 +75,10 @@ describe("a login under the name of an earlier login", () => {
     expect(await tokenOf(bob)).toBe("access-of-bob");
     clock.advance(hourMs);
     const message = "The store failed. See the cause.";
-    expect(await rejectionOf(bob.getAccessToken())).toMatchObject({ code: "store_unavailable", message });
+    expect(await rejectionOf(bob.getAccessToken())).toMatchObject({
+      code: "store_unavailable",
+      message,
+    });
     down.clear();
     expect(await tokenOf(bob)).toBe("access-of-bob-1");
     expect(await tokenOf(await resumeAuth(options))).toBe("access-of-bob-1");

@@ -6,8 +6,13 @@ import { fileURLToPath } from "node:url";
 const program = fileURLToPath(new URL("refresh-process.ts", import.meta.url));
 
 /** `outcomes` resolves with those of each deployment. */
-export function startRefreshing(settings: object): { child: ChildProcess; outcomes(): Promise<string[][]> } {
-  const child = spawn(process.execPath, ["--import", "tsx", program], { stdio: ["pipe", "pipe", "inherit"] });
+export function startRefreshing(settings: object): {
+  child: ChildProcess;
+  outcomes(): Promise<string[][]>;
+} {
+  const child = spawn(process.execPath, ["--import", "tsx", program], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
   child.stdin.end(JSON.stringify(settings));
   return { child, outcomes: async () => JSON.parse(await text(child.stdout)) };
 }

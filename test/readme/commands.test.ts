@@ -4,12 +4,16 @@ import { cli } from "../cli/command-line.js";
 import { blocks } from "./pages.js";
 
 describe("the commands of the pages", () => {
-  const texts = blocks.filter(({ language }) => language === "sh").map(({ page, code }) => ({ page, code }));
+  const texts = blocks
+    .filter(({ language }) => language === "sh")
+    .map(({ page, code }) => ({ page, code }));
   const commands = texts.flatMap(({ page, code }) =>
-    [...code.replaceAll("\\\n", " ").matchAll(/npx bivariant ([^#|\n]*)/g)].map(([, line = ""]) => ({
-      page,
-      line,
-    })),
+    [...code.replaceAll("\\\n", " ").matchAll(/npx bivariant ([^#|\n]*)/g)].map(
+      ([, line = ""]) => ({
+        page,
+        line,
+      }),
+    ),
   );
   const help = async (words: readonly string[]) => (await cli([...words, "--help"])).stdout;
 
@@ -24,7 +28,9 @@ describe("the commands of the pages", () => {
       const known: readonly string[] = helps.get(key)?.match(/--[a-z][a-z-]*/g) ?? [];
       const flags = line.match(/(?<= )--[a-z][a-z-]*/g) ?? [];
       if (known.length === 0) unknown.push(`${page}: ${key}`);
-      unknown.push(...flags.filter((flag) => !known.includes(flag)).map((flag) => `${page}: ${key} ${flag}`));
+      unknown.push(
+        ...flags.filter((flag) => !known.includes(flag)).map((flag) => `${page}: ${key} ${flag}`),
+      );
     }
     expect(unknown).toEqual([]);
   });
@@ -33,7 +39,9 @@ describe("the commands of the pages", () => {
     const listed = [...(await help([])).matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name);
     expect(listed.length).toBeGreaterThan(10);
     const shown = new Set(
-      commands.filter(({ page }) => page.startsWith("src/cli/")).map(({ line }) => line.match(/^\w+/)?.[0]),
+      commands
+        .filter(({ page }) => page.startsWith("src/cli/"))
+        .map(({ line }) => line.match(/^\w+/)?.[0]),
     );
     expect(listed.filter((name) => !shown.has(name))).toEqual([]);
   });

@@ -17,7 +17,10 @@ interface Customer {
 /** What the program of the page leaves to its user. */
 interface Yours {
   readonly customers?: readonly Customer[];
-  readonly accounts?: readonly [tenantId: string, account: { clientId: string; clientSecret: string }][];
+  readonly accounts?: readonly [
+    tenantId: string,
+    account: { clientId: string; clientSecret: string },
+  ][];
 }
 interface Block {
   eachCustomer(customers: readonly Customer[]): Promise<{ customer: Customer; error: Error }[]>;
@@ -78,7 +81,10 @@ test("goes on when customers fail, and says of each whose error it is and what t
   expect(Object.fromEntries(told)).toEqual(broken);
   expect(failed).toHaveLength(3);
   const { error } = failed.find(({ customer }) => customer === broken.token_refused) ?? {};
-  expect(error).toMatchObject({ tenantId: "unknown", message: expect.stringContaining("Most likely") });
+  expect(error).toMatchObject({
+    tenantId: "unknown",
+    message: expect.stringContaining("Most likely"),
+  });
 });
 
 test("a refused call of a customer is its error too", async () => {

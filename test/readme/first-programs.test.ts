@@ -67,7 +67,8 @@ describe("the first program of", () => {
   });
 
   beforeAll(async () => {
-    for (const { page, code = "" } of programs) writeFileSync(join(folder, `${nameOf(page)}.js`), code);
+    for (const { page, code = "" } of programs)
+      writeFileSync(join(folder, `${nameOf(page)}.js`), code);
     await build({
       entryPoints: programs.map(({ page }) => join(folder, `${nameOf(page)}.js`)),
       outdir: folder,
@@ -81,7 +82,9 @@ describe("the first program of", () => {
   test.concurrent.each(programs)(
     "$page runs as printed, and prints what its comments say",
     async ({ page }) => {
-      const child = spawn(process.execPath, [join(folder, `${nameOf(page)}.mjs`)], { cwd: workingFolder });
+      const child = spawn(process.execPath, [join(folder, `${nameOf(page)}.mjs`)], {
+        cwd: workingFolder,
+      });
       let [out, error] = ["", ""];
       child.stdout.setEncoding("utf8").on("data", (text: string) => {
         out += text;
@@ -93,7 +96,9 @@ describe("the first program of", () => {
       expect({ status, error }).toEqual({ status: 0, error: "" });
       expect(out).not.toBe("");
       const { code } = firsts.find((first) => first.page === page) ?? { code: "" };
-      const promised = [...code.matchAll(/console\.log\(.* \/\/ prints (.*)$/gm)].map(([, text]) => text);
+      const promised = [...code.matchAll(/console\.log\(.* \/\/ prints (.*)$/gm)].map(
+        ([, text]) => text,
+      );
       expect(out.split("\n")).toEqual(expect.arrayContaining(promised));
     },
   );

@@ -82,13 +82,23 @@ describe("the tests of the emulator's pages", async () => {
   const folder = makeCacheFolder();
   afterAll(() => rmSync(folder, { recursive: true }));
   // A block defines its tests when it is loaded. They are part of this file.
-  for (const text of ["an hour later the token is renewed", "clock.skipSleep()", "vi.useFakeTimers({"])
+  for (const text of [
+    "an hour later the token is renewed",
+    "clock.skipSleep()",
+    "vi.useFakeTimers({",
+  ])
     await import(await bundleProgram(blockWith("ts", text), folder, `${text.length}.mjs`));
 });
 
 test("the login without a browser gets a session", async () => {
-  const file = await bundleProgram(blockWith("ts", "logInWithoutBrowser"), cacheFolder(), "login.mjs");
-  const { logInWithoutBrowser } = (await import(file)) as { logInWithoutBrowser(): Promise<string> };
+  const file = await bundleProgram(
+    blockWith("ts", "logInWithoutBrowser"),
+    cacheFolder(),
+    "login.mjs",
+  );
+  const { logInWithoutBrowser } = (await import(file)) as {
+    logInWithoutBrowser(): Promise<string>;
+  };
   expect(await logInWithoutBrowser()).toMatch(/^[\w-]{43}$/);
 });
 
@@ -159,8 +169,11 @@ describe("every link between pages", () => {
 });
 
 test("the command that installs what generating needs is that of the error message, on every page", () => {
-  const [, command = ""] = read("src/generate/emit/variant-types.ts").match(/"(npm install .*)"/) ?? [];
-  const named = pages.flatMap((page) => read(page).match(/npm install .*openapi-typescript.*/g) ?? []);
+  const [, command = ""] =
+    read("src/generate/emit/variant-types.ts").match(/"(npm install .*)"/) ?? [];
+  const named = pages.flatMap(
+    (page) => read(page).match(/npm install .*openapi-typescript.*/g) ?? [],
+  );
   expect(named.map((line) => line.replace(/ +#.*/, ""))).toEqual(Array(3).fill(command));
 });
 
@@ -197,7 +210,8 @@ test("every requirement in the review of SECURITY.md names a test, or is not met
 });
 
 describe("the tables name every", () => {
-  const quoted = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, name = ""]) => name);
+  const quoted = (text: string, pattern: RegExp) =>
+    [...text.matchAll(pattern)].map(([, name = ""]) => name);
   const absent = (page: string, names: readonly string[]) => {
     const text = read(page);
     return names.filter((name) => !text.includes(`\`${name}\``));
@@ -205,11 +219,16 @@ describe("the tables name every", () => {
 
   /** The codes of the rows "| `code` | `Class` | what to do |", each with its class. */
   const listedCodes = (page: string) =>
-    [...read(page).matchAll(/^\| `([a-z_]+)` \| `(\w+)` \| \S/gm)].map(([, code, of]) => `${of} ${code}`);
+    [...read(page).matchAll(/^\| `([a-z_]+)` \| `(\w+)` \| \S/gm)].map(
+      ([, code, of]) => `${of} ${code}`,
+    );
   /** The codes in the types of a source, each with its class. Two have a class without a type. */
   const typedCodes = (source: string) =>
-    [...read(source).matchAll(/export type (\w*Error)Code =([^;]+);/g)].flatMap(([, of, union = ""]) =>
-      quoted(union, /"([a-z_]+)"/g).map((code) => `${of === "Error" ? ownClasses[code] : of} ${code}`),
+    [...read(source).matchAll(/export type (\w*Error)Code =([^;]+);/g)].flatMap(
+      ([, of, union = ""]) =>
+        quoted(union, /"([a-z_]+)"/g).map(
+          (code) => `${of === "Error" ? ownClasses[code] : of} ${code}`,
+        ),
     );
   const ownClasses: Readonly<Record<string, string>> = {
     token_refused: "TokenRequestError",
@@ -223,7 +242,12 @@ describe("the tables name every", () => {
   });
 
   test("error code of the tools, once and with its class", () => {
-    const sources = ["emulator/errors", "contract/errors", "survey/errors", "generate/document/source-file"];
+    const sources = [
+      "emulator/errors",
+      "contract/errors",
+      "survey/errors",
+      "generate/document/source-file",
+    ];
     const codes = sources.flatMap((name) => typedCodes(`src/${name}.ts`));
     expect(codes.length).toBeGreaterThan(40);
     expect(listedCodes("src/client/errors-of-tools.md").sort()).toEqual(codes.sort());

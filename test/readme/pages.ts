@@ -35,17 +35,20 @@ export interface Block {
 }
 
 export const blocks: readonly Block[] = pages.flatMap((page) =>
-  [...read(page).matchAll(/^ *```(\w*)[^\n]*\n([\s\S]*?)^ *```$/gm)].map(([, language = "", code = ""]) => ({
-    page,
-    language,
-    code,
-  })),
+  [...read(page).matchAll(/^ *```(\w*)[^\n]*\n([\s\S]*?)^ *```$/gm)].map(
+    ([, language = "", code = ""]) => ({
+      page,
+      language,
+      code,
+    }),
+  ),
 );
 
 /** The one block that holds the text. */
 export function blockWith(language: string, text: string): string {
   const found = blocks.filter((block) => block.language === language && block.code.includes(text));
-  if (found.length !== 1 || found[0] === undefined) throw new Error(`${found.length} blocks hold ${text}`);
+  if (found.length !== 1 || found[0] === undefined)
+    throw new Error(`${found.length} blocks hold ${text}`);
   return found[0].code;
 }
 
@@ -122,7 +125,8 @@ export function unreachable(
 ): string[] {
   const found = new Set([first]);
   // A set that grows while it is read is read to its end.
-  for (const page of found) for (const link of between) if (link.page === page) found.add(link.file);
+  for (const page of found)
+    for (const link of between) if (link.page === page) found.add(link.file);
   return all.filter((page) => !found.has(page));
 }
 

@@ -34,7 +34,9 @@ test("the test of the whole plugin passes, and fails for an operator who may not
   const passing = await bundleProgram(testOfIt, folder, "passing.mjs");
   expect(await ended(start(passing))).toMatchObject({ code: 0 });
   const denied = testOfIt.replace('capabilities: ["devices:read"]', "capabilities: []");
-  expect(await ended(start(await bundleProgram(denied, folder, "denied.mjs")))).toMatchObject({ code: 1 });
+  expect(await ended(start(await bundleProgram(denied, folder, "denied.mjs")))).toMatchObject({
+    code: 1,
+  });
 });
 
 test("the overlay of the README types the devices of its example", async () => {
@@ -97,7 +99,9 @@ describeInChromium("the whole plugin", (browser) => {
     const status = page.frameLocator("iframe").getByRole("status");
     await status.filter({ hasText: severalNames }).waitFor();
     const { headers } = await fetch(pageUrl);
-    expect(headers.get("content-security-policy")).toBe(`frame-ancestors ${new URL(hostUrl).origin}`);
+    expect(headers.get("content-security-policy")).toBe(
+      `frame-ancestors ${new URL(hostUrl).origin}`,
+    );
     await page.frames().at(-1)?.evaluate("location.reload()");
     await status.filter({ hasText: "opaque_code_missing" }).waitFor();
     expect(faults).toEqual([]);
@@ -115,16 +119,19 @@ describeInChromium("the whole plugin", (browser) => {
 
   test("opened on its own it logs in and shows the devices", () => logInAt(pageUrl));
 
-  test.each(["express", "hono"])("the whole app with %s logs in and shows the devices", async (framework) => {
-    const port = await freePort("localhost");
-    const script = JSON.stringify(pathToFileURL(join(folder, "page.js")).href);
-    const code = blockWith("js", `// ${framework}.mjs`)
-      .replaceAll("3000", String(port))
-      .replace('import.meta.resolve("bivariant/page")', script);
-    const app = start(await bundleProgram(code, folder, `${framework}.mjs`));
-    onTestFinished(() => void app.kill("SIGKILL"));
-    app.stderr?.setEncoding("utf8").on("data", (chunk: string) => faults.push(chunk));
-    const [line] = (await once(app.stdout as NodeJS.ReadableStream, "data")) as [Buffer];
-    await logInAt(`${String(line).trim()}/`);
-  });
+  test.each(["express", "hono"])(
+    "the whole app with %s logs in and shows the devices",
+    async (framework) => {
+      const port = await freePort("localhost");
+      const script = JSON.stringify(pathToFileURL(join(folder, "page.js")).href);
+      const code = blockWith("js", `// ${framework}.mjs`)
+        .replaceAll("3000", String(port))
+        .replace('import.meta.resolve("bivariant/page")', script);
+      const app = start(await bundleProgram(code, folder, `${framework}.mjs`));
+      onTestFinished(() => void app.kill("SIGKILL"));
+      app.stderr?.setEncoding("utf8").on("data", (chunk: string) => faults.push(chunk));
+      const [line] = (await once(app.stdout as NodeJS.ReadableStream, "data")) as [Buffer];
+      await logInAt(`${String(line).trim()}/`);
+    },
+  );
 });

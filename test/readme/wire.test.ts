@@ -7,7 +7,11 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { generate } from "../../src/generate/index.js";
 import { createService } from "../../src/index.js";
 import { numberedAuth } from "../support/numbered-auth.js";
-import { type RecordedRequest, recordingServer, type ScriptedAnswer } from "../support/recording-server.js";
+import {
+  type RecordedRequest,
+  recordingServer,
+  type ScriptedAnswer,
+} from "../support/recording-server.js";
 import { blockWith, compile, makeCacheFolder } from "./pages.js";
 
 const text = { type: "string" };
@@ -74,7 +78,10 @@ const document = {
       get: { operationId: "listDevices", responses: ok(json(devices)) },
       post: {
         operationId: "importDevices",
-        requestBody: { required: true, content: { ...json(devices), "text/csv": { schema: text } } },
+        requestBody: {
+          required: true,
+          content: { ...json(devices), "text/csv": { schema: text } },
+        },
         responses: ok(),
       },
     },
@@ -98,10 +105,16 @@ const document = {
       },
     },
     "/v1/events": {
-      get: { operationId: "watchDevices", responses: ok({ "text/event-stream": { schema: text } }) },
+      get: {
+        operationId: "watchDevices",
+        responses: ok({ "text/event-stream": { schema: text } }),
+      },
     },
     "/v1/export": {
-      get: { operationId: "exportDevices", responses: ok({ "application/x-ndjson": { schema: device } }) },
+      get: {
+        operationId: "exportDevices",
+        responses: ok({ "application/x-ndjson": { schema: device } }),
+      },
     },
   },
 };
@@ -137,16 +150,28 @@ describe("the examples of the client's pages", () => {
     const programs = Object.entries(examples).map(([name, code]) => [name, scope + code] as const);
     expect(compile(Object.fromEntries(programs), join(folder, "generated"))).toEqual([]);
     const wrong = { wrong: `${scope}await service.call("addPhoto", { body: { title: 7 } });` };
-    expect(compile(wrong, join(folder, "generated"))).toEqual([expect.stringMatching(/^wrong\(\d+\) TS/)]);
+    expect(compile(wrong, join(folder, "generated"))).toEqual([
+      expect.stringMatching(/^wrong\(\d+\) TS/),
+    ]);
   });
 
   /** Runs an example against a real server, and returns what was sent and used. */
-  async function run(name: keyof typeof examples, answer: (request: RecordedRequest) => ScriptedAnswer) {
+  async function run(
+    name: keyof typeof examples,
+    answer: (request: RecordedRequest) => ScriptedAnswer,
+  ) {
     const server = await recordingServer(answer);
     const file = join(folder, `${name}.mjs`);
     const contents = `export async function run(service, use, jpeg, signal) {\n${examples[name]}\n}`;
-    await build({ stdin: { contents, loader: "ts" }, outfile: file, format: "esm", target: "node20" });
-    const example = (await import(pathToFileURL(file).href)) as { run(...args: unknown[]): Promise<void> };
+    await build({
+      stdin: { contents, loader: "ts" },
+      outfile: file,
+      format: "esm",
+      target: "node20",
+    });
+    const example = (await import(pathToFileURL(file).href)) as {
+      run(...args: unknown[]): Promise<void>;
+    };
     const api = await import(pathToFileURL(join(folder, "generated", "operations.ts")).href);
     const auth = numberedAuth({ variant: "B", baseUrl: server.url, now: Date.now });
     const used: unknown[] = [];
@@ -176,18 +201,27 @@ describe("the examples of the client's pages", () => {
     expect(requests.map((request) => request.path)).toEqual([`${path}${query}`]);
     const headers = rest.filter((one) => /^[A-Z]/.test(one)).map((one) => one.split(": "));
     expect(headers).toHaveLength(2);
-    for (const [name = "", value] of headers) expect(requests[0]?.headers[name.toLowerCase()]).toBe(value);
+    for (const [name = "", value] of headers)
+      expect(requests[0]?.headers[name.toLowerCase()]).toBe(value);
   });
 
   test("about a call that may be sent again sends a key of its own", async () => {
     const { requests } = await run("key", answerOf("application/json", ""));
-    const sent = requests.map(({ method, headers, body }) => [method, headers["idempotency-key"], body]);
+    const sent = requests.map(({ method, headers, body }) => [
+      method,
+      headers["idempotency-key"],
+      body,
+    ]);
     expect(sent).toEqual([["POST", expect.stringMatching(/^[\da-f-]{36}$/), '[{"name":"Pump"}]']]);
   });
 
   test("about bodies send each by its media type", async () => {
     const { requests } = await run("bodies", answerOf("application/json", ""));
-    const sent = requests.map(({ method, path, headers }) => [method, path, headers["content-type"]]);
+    const sent = requests.map(({ method, path, headers }) => [
+      method,
+      path,
+      headers["content-type"],
+    ]);
     expect(sent).toEqual([
       ["POST", "/v1/photos", expect.stringMatching(/^multipart\/form-data; boundary=/)],
       ["POST", "/v1/devices", "application/json"],

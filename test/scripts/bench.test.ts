@@ -24,7 +24,12 @@ import {
   reportOn,
 } from "../../scripts/bench/report.js";
 import { ROWS } from "../../scripts/bench/rows.js";
-import { type MeasuredRow, MOST_ROW_SECONDS, type RowResult, runToTheEnd } from "../../scripts/bench/run.js";
+import {
+  type MeasuredRow,
+  MOST_ROW_SECONDS,
+  type RowResult,
+  runToTheEnd,
+} from "../../scripts/bench/run.js";
 import { TokenClient } from "../../scripts/bench/token-client.js";
 import { servingOn } from "../support/recording-server.js";
 import { plant } from "./planted-tree.js";
@@ -50,7 +55,8 @@ describe("the interval of a median", () => {
 });
 
 test("a verdict is given only when the whole interval is on one side of the aim", () => {
-  const verdict = (low: number, high: number) => verdictOn({ low, value: (low + high) / 2, high }, 1);
+  const verdict = (low: number, high: number) =>
+    verdictOn({ low, value: (low + high) / 2, high }, 1);
   expect(verdict(0.8, 1)).toBe("met");
   expect(verdict(1.01, 1.2)).toBe("missed");
   expect(verdict(1, 1.2)).toBe("too noisy to say");
@@ -66,7 +72,11 @@ describe("sampling", () => {
 
   test("takes one sample when no time is left", async () => {
     let taken = 0;
-    expect(await sample(() => taken++, { aim: 1, seconds: 0 })).toEqual({ value: 0, low: 0, high: 0 });
+    expect(await sample(() => taken++, { aim: 1, seconds: 0 })).toEqual({
+      value: 0,
+      low: 0,
+      high: 0,
+    });
     expect(taken).toBe(1);
   });
 });
@@ -189,7 +199,8 @@ describe("the report", () => {
 
   test("is drawn with a bar for each measured row, whose texture is that of its verdict in the legend", () => {
     const svg = drawFigures(report);
-    for (const kind of ["met", "missed", "noisy"]) expect(svg.split(`class="bar ${kind}"`)).toHaveLength(3);
+    for (const kind of ["met", "missed", "noisy"])
+      expect(svg.split(`class="bar ${kind}"`)).toHaveLength(3);
     expect(svg).toContain(">0.91 (0.9 to 0.95), aim 1<");
     expect(svg).toContain("no &lt;answer>");
   });
@@ -201,7 +212,11 @@ describe("the report", () => {
 });
 
 test.each([
-  { name: "an unknown row", args: ["--only", "warm-call,nope"], message: 'The benchmark has no row "nope".' },
+  {
+    name: "an unknown row",
+    args: ["--only", "warm-call,nope"],
+    message: 'The benchmark has no row "nope".',
+  },
   { name: "an unknown flag", args: ["--svg", "chart.svg"], message: "--svg" },
 ])(
   "$name is an error of usage, and nothing is measured",
@@ -252,14 +267,18 @@ describe("the charts", () => {
 
   test("are drawn from the figures that are stored beside them, which have every row", () => {
     expect(drawFigures(figures)).toBe(readFileSync("scripts/bench/figures.svg", "utf8"));
-    expect(drawComparison(figures)).toBe(readFileSync("scripts/bench/figures-compared.svg", "utf8"));
+    expect(drawComparison(figures)).toBe(
+      readFileSync("scripts/bench/figures-compared.svg", "utf8"),
+    );
     expect(figures.rows.map(({ name }) => name)).toEqual(ROWS.map(({ name }) => name));
   });
 
   test("show each library in a bar, as long as its figure says in any unit", () => {
     const row = { name: "tenant-memory", ours: "500 kB", theirs: "one 1 MiB, two 0.5 MiB" };
     const bars = [
-      ...comparing(row).matchAll(/class="(ours|theirs)" .* width="(\d+)"[^\n]*\n<text [^>]*>([^<]+)</g),
+      ...comparing(row).matchAll(
+        /class="(ours|theirs)" .* width="(\d+)"[^\n]*\n<text [^>]*>([^<]+)</g,
+      ),
     ];
     expect(bars.map(([, side, width, figure]) => [side, Number(width), figure])).toEqual([
       ["ours", 119, "500 kB"],
@@ -269,7 +288,11 @@ describe("the charts", () => {
   });
 
   test("show the figure of the unit that is asked for, and no row that was not measured", () => {
-    const row = { name: "cold-start", ours: "9 ms CPU (8 ms, 61 MiB)", theirs: "10 ms CPU (9 ms, 70 MiB)" };
+    const row = {
+      name: "cold-start",
+      ours: "9 ms CPU (8 ms, 61 MiB)",
+      theirs: "10 ms CPU (9 ms, 70 MiB)",
+    };
     const svg = comparing(
       row,
       { name: "first-tokens", failed: "no memory" },

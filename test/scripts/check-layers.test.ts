@@ -6,7 +6,14 @@ import { plant, type Tree } from "./planted-tree.js";
 
 const MANIFEST = JSON.stringify({
   name: "bivariant",
-  dependencies: { jose: "6", zod: "4", hono: "4", oauth4webapi: "3", "openapi-fetch": "0", commander: "14" },
+  dependencies: {
+    jose: "6",
+    zod: "4",
+    hono: "4",
+    oauth4webapi: "3",
+    "openapi-fetch": "0",
+    commander: "14",
+  },
   peerDependencies: { typescript: "5" },
 });
 
@@ -81,21 +88,34 @@ const BROKEN: readonly Row[] = [
   row("src/client/late.ts", "../auth/shared/token-store.js", ONLY_TYPES),
   row("src/client/sign.ts", "jose", "client may not import jose"),
   row("src/connector.ts", "./stores/file.js", "the top level may not import stores"),
-  row("src/connector.ts", "./backend/handler.js", "the top level may not import backend", { kind: "type" }),
+  row("src/connector.ts", "./backend/handler.js", "the top level may not import backend", {
+    kind: "type",
+  }),
   row("src/stores/redis.ts", "../auth/auth.js", "stores may not import auth", { kind: "type" }),
   row("src/validate.ts", "./connect.js", "validate.ts may not import the top level"),
   row("src/page/index.ts", "../errors.js", "page may not import errors.ts"),
   row("src/page/index.ts", "zod", "page may not import zod"),
   row("src/backend/try.ts", "../emulator/rules.js", "backend may not import emulator"),
   ...Object.entries({
-    ...{ "../errors.js": "errors.ts", "../variants/limits.js": "variants", "../auth/auth.js": "auth" },
+    ...{
+      "../errors.js": "errors.ts",
+      "../variants/limits.js": "variants",
+      "../auth/auth.js": "auth",
+    },
     ...{ "../client/call.js": "client", "../connect.js": "the top level" },
-  }).map(([imports, name]) => row("src/emulator/copy.ts", imports, `emulator may not import ${name}`)),
+  }).map(([imports, name]) =>
+    row("src/emulator/copy.ts", imports, `emulator may not import ${name}`),
+  ),
   row("src/contract/cases.ts", "../emulator/state/clock.js", "contract may not import emulator"),
   row("src/generate/index.ts", "../errors.js", "generate may not import errors.ts"),
-  row("generated/operations.ts", "../src/variants/variant-a.js", "generated may not import variants", {
-    kind: "type",
-  }),
+  row(
+    "generated/operations.ts",
+    "../src/variants/variant-a.js",
+    "generated may not import variants",
+    {
+      kind: "type",
+    },
+  ),
   row("src/auth/sign.ts", "crypto", "auth may not import node:crypto", { to: "node:crypto" }),
   row("src/stores/redis.ts", "node:fs", "stores may not import node:fs"),
   row("src/backend/handler.ts", "node:stream", "backend may not import node:stream"),
@@ -137,13 +157,16 @@ test.each([
   },
   {
     name: "an import of a computed path",
-    tree: { "src/auth/late.ts": `const where = "../a.js";\nexport const late = () => import(where);\n` },
+    tree: {
+      "src/auth/late.ts": `const where = "../a.js";\nexport const late = () => import(where);\n`,
+    },
     finding: "src/auth/late.ts:2 imports a computed path, which this check cannot follow",
   },
   {
     name: "a folder without a row in the table",
     tree: { "src/misc/thing.ts": "export const thing = 1;\n" },
-    finding: "src/misc/thing.ts belongs to no layer: give its folder a row in scripts/check-layers.ts",
+    finding:
+      "src/misc/thing.ts belongs to no layer: give its folder a row in scripts/check-layers.ts",
   },
   {
     name: "a cycle",
@@ -183,15 +206,29 @@ test.each([
 });
 
 const ofTheMachine = [
-  ...["Date.now()", "new Date()", "new Date", "performance.now()", "Math.random()", "AbortSignal.timeout(5)"],
+  ...[
+    "Date.now()",
+    "new Date()",
+    "new Date",
+    "performance.now()",
+    "Math.random()",
+    "AbortSignal.timeout(5)",
+  ],
   ...["setTimeout(run, 5)", "setInterval(run, 5)", "globalThis.setTimeout(run, 5)", "[setTimeout]"],
   "window.setInterval(run, 5)",
 ];
 test.each(ofTheMachine)("%s is a finding in a layer that takes time from its clock", (use) => {
   const name = use === "new Date()" ? use : use.replace(/^(?:globalThis|window)\.|\(.*|[[\]]/g, "");
-  for (const file of ["src/auth/late.ts", "src/late.ts", "src/stores/late.ts", "src/backend/late.ts"])
+  for (const file of [
+    "src/auth/late.ts",
+    "src/late.ts",
+    "src/stores/late.ts",
+    "src/backend/late.ts",
+  ])
     expect(
-      checkLayers(plant({ ...SOUND, [file]: `export const late = (run: () => void) => ${use};\n` })),
+      checkLayers(
+        plant({ ...SOUND, [file]: `export const late = (run: () => void) => ${use};\n` }),
+      ),
     ).toEqual([`${file}:1 uses ${name}, and not that of the clock (src/clock.ts)`]);
 });
 
@@ -223,7 +260,12 @@ test("the time of the machine may be used by the default clock, the file store a
   const used = ofTheMachine
     .map((use, index) => `export const late${index} = (run: () => void) => ${use};\n`)
     .join("");
-  for (const file of ["src/clock.ts", "src/stores/file-lock.ts", "src/page/late.ts", "src/cli/late.ts"])
+  for (const file of [
+    "src/clock.ts",
+    "src/stores/file-lock.ts",
+    "src/page/late.ts",
+    "src/cli/late.ts",
+  ])
     expect(checkLayers(plant({ ...SOUND, [file]: used }))).toEqual([]);
 });
 

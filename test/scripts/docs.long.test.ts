@@ -130,7 +130,10 @@ const violations = [
   },
 ];
 
-function docs(root: string, ...args: string[]): { status: number | null; lines: readonly string[] } {
+function docs(
+  root: string,
+  ...args: string[]
+): { status: number | null; lines: readonly string[] } {
   const tsx = pathToFileURL("node_modules/tsx/dist/loader.mjs").href;
   const { status, stdout, stderr } = spawnSync(
     process.execPath,

@@ -94,7 +94,15 @@ const breaks = [
   },
 ];
 
-async function brokenFolder({ file, from, to }: { file: string; from: string; to: string }): Promise<string> {
+async function brokenFolder({
+  file,
+  from,
+  to,
+}: {
+  file: string;
+  from: string;
+  to: string;
+}): Promise<string> {
   const folder = join(await copyOf("openapi"), "openapi");
   const text = await readFile(join(folder, file), "utf8");
   expect(text).toContain(from);

@@ -35,7 +35,8 @@ function loaded(file: string, found: Set<string> = new Set()): Set<string> {
   return found;
 }
 
-const texts = (files: Iterable<string>) => [...files].map((file) => readFileSync(file, "utf8")).join("\n");
+const texts = (files: Iterable<string>) =>
+  [...files].map((file) => readFileSync(file, "utf8")).join("\n");
 const errorClasses = /^var ConfigurationError = class/gm;
 
 describe("the built package", () => {
@@ -58,7 +59,9 @@ describe("the built package", () => {
       typeof target === "string" ? [] : (target.node ?? target.default ?? []),
     );
     expect(entries.length).toBeGreaterThan(1);
-    const files = new Set(entries.flatMap((entry) => [...loaded(join(dist, relative("dist", entry)))]));
+    const files = new Set(
+      entries.flatMap((entry) => [...loaded(join(dist, relative("dist", entry)))]),
+    );
     expect(texts(files).match(errorClasses)).toHaveLength(1);
   });
 
@@ -75,7 +78,8 @@ describe("the built package", () => {
     };
     const chunks = readdirSync(join(dist, "chunks"));
     const undici = chunks.find((name) => name.startsWith("undici-")) ?? "";
-    for (const file of ["yaml.js", `chunks/${undici}`]) expect(lineLength(file), file).toBeGreaterThan(500);
+    for (const file of ["yaml.js", `chunks/${undici}`])
+      expect(lineLength(file), file).toBeGreaterThan(500);
     for (const file of ["src/emulator/index.js", "node/src/index.js"])
       expect(lineLength(file), file).toBeLessThan(100);
   });
@@ -83,18 +87,21 @@ describe("the built package", () => {
   test.each([
     { name: "variant-a", others: "/v1/auth/token" },
     { name: "variant-b", others: "/external-plugin/oauth/token" },
-  ])("lets a bundler leave the other variant out of an app with $name", async ({ name, others }) => {
-    const { outputFiles } = await build({
-      entryPoints: [join(dist, `src/${name}.js`)],
-      outdir: dist,
-      bundle: true,
-      splitting: true,
-      packages: "external",
-      format: "esm",
-      write: false,
-    });
-    expect(outputFiles.map(({ text }) => text).join("\n")).not.toContain(others);
-  });
+  ])(
+    "lets a bundler leave the other variant out of an app with $name",
+    async ({ name, others }) => {
+      const { outputFiles } = await build({
+        entryPoints: [join(dist, `src/${name}.js`)],
+        outdir: dist,
+        bundle: true,
+        splitting: true,
+        packages: "external",
+        format: "esm",
+        write: false,
+      });
+      expect(outputFiles.map(({ text }) => text).join("\n")).not.toContain(others);
+    },
+  );
 });
 
 test("the built emulator reads a seed file, with no package but those that an install brings", async () => {
@@ -112,7 +119,10 @@ test("the built emulator reads a seed file, with no package but those that an in
     const emulator = createEmulator(parseSeedFile(seed, "tenant.yaml"));
     console.log(emulator.testKey({ tenantId: "acme", clientId: "reports" }).kty);`;
   writeFileSync(join(folder, "program.mjs"), program);
-  const { stdout, stderr } = spawnSync(process.execPath, ["program.mjs"], { cwd: folder, encoding: "utf8" });
+  const { stdout, stderr } = spawnSync(process.execPath, ["program.mjs"], {
+    cwd: folder,
+    encoding: "utf8",
+  });
   expect({ stdout, stderr }).toEqual({ stdout: "RSA\n", stderr: "" });
 });
 
@@ -170,7 +180,11 @@ const SOUND: Tree = {
   "dist/main.js": `#!/usr/bin/env node\nconsole.log("Usage: bivariant");\n`,
 };
 
-const broken = (name: string, tree: Tree, ...findings: readonly RegExp[]) => ({ name, tree, findings });
+const broken = (name: string, tree: Tree, ...findings: readonly RegExp[]) => ({
+  name,
+  tree,
+  findings,
+});
 const BROKEN = [
   broken(
     "an entry point whose file is missing",
@@ -185,7 +199,12 @@ const BROKEN = [
   ),
   broken(
     "an entry point without types",
-    { "package.json": JSON.stringify({ ...MANIFEST, exports: { ".": { default: "./dist/index.js" } } }) },
+    {
+      "package.json": JSON.stringify({
+        ...MANIFEST,
+        exports: { ".": { default: "./dist/index.js" } },
+      }),
+    },
     /^package.json: the entry point \. has no types$/,
   ),
   broken(

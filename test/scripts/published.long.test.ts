@@ -31,7 +31,9 @@ test("an operation whose typed call is answered as documented makes a round trip
     "/v1/lines": {
       get: {
         operationId: "lines",
-        responses: { 200: { description: "Lines.", content: { "application/jsonl": { schema: named } } } },
+        responses: {
+          200: { description: "Lines.", content: { "application/jsonl": { schema: named } } },
+        },
       },
     },
   });
@@ -44,7 +46,9 @@ test("an operation whose typed call is answered as documented makes a round trip
 test("each operation without a round trip is listed with its place and the reason", async () => {
   const results = await checked({
     "/v1/a#b": { get: { operationId: "fragment", responses: answer(named) } },
-    "/v1/c": { post: { operationId: "noBody", requestBody: body(endless), responses: answer(named) } },
+    "/v1/c": {
+      post: { operationId: "noBody", requestBody: body(endless), responses: answer(named) },
+    },
     "/v1/d": { get: { operationId: "noAnswer", responses: answer(endless) } },
     "/v1/e": {
       get: {
@@ -68,14 +72,21 @@ test("each operation without a round trip is listed with its place and the reaso
 
 test("a document of which nothing is generated is a failure", async () => {
   const results = await checked({ "/v1/a": { get: { operationId: "a", responses: { 700: {} } } } });
-  expect(results[0]?.failures).toEqual([{ at: "own", reason: expect.stringContaining("status_invalid") }]);
+  expect(results[0]?.failures).toEqual([
+    { at: "own", reason: expect.stringContaining("status_invalid") },
+  ]);
   expect(tableOf(results)).toContain("1 documents, 0 of them generated and compiled");
 });
 
 test("the validator is held against Ajv over each schema, and what only one of them allows is a difference", async () => {
   const schemas = {
     Even: { type: "number", multipleOf: 0.01, examples: [19.99] },
-    Odd: { type: "object", required: ["a"], properties: { a: { type: ["string", "null"] } }, nullable: true },
+    Odd: {
+      type: "object",
+      required: ["a"],
+      properties: { a: { type: ["string", "null"] } },
+      nullable: true,
+    },
   };
   const { documents } = await sample({}, openapi({}, { schemas }));
   const found = await againstAjv({ name: "own", path: documents.B, version: "1.0.0" });

@@ -13,7 +13,13 @@ describe("check:bundles", () => {
   const app = `export { servicePlugin } from "bivariant"`;
   const control = `export * from "bivariant"`;
   const bundles: readonly Bundle[] = [
-    { app, never: ["src/variant-b.ts"], neverText: ["/v1/auth/token"], mostKB: 2, mostAtStartKB: 1 },
+    {
+      app,
+      never: ["src/variant-b.ts"],
+      neverText: ["/v1/auth/token"],
+      mostKB: 2,
+      mostAtStartKB: 1,
+    },
   ];
   const sound: Tree = {
     "package.json": JSON.stringify({
@@ -125,43 +131,63 @@ exit 0
     JSON.stringify({ numPassedTests: passed, numFailedTests: failed, numPendingTests: skipped });
   const cases = [
     { name: "everything passes", last: "9 passed, 0 failed" },
-    { name: "two short tests fail", fails: "test", short: report(5, 2), last: "7 passed, 2 failed" },
-    { name: "a long test fails", fails: "test:long", long: report(1, 1), last: "8 passed, 1 failed" },
+    {
+      name: "two short tests fail",
+      fails: "test",
+      short: report(5, 2),
+      last: "7 passed, 2 failed",
+    },
+    {
+      name: "a long test fails",
+      fails: "test:long",
+      long: report(1, 1),
+      last: "8 passed, 1 failed",
+    },
     { name: "a test file does not load", fails: "test", last: "9 passed, 1 failed" },
     { name: "a short test is skipped", short: report(7, 0, 1), last: "9 passed, 1 failed" },
     { name: "a long test is skipped", long: report(2, 0, 1), last: "9 passed, 1 failed" },
     { name: "a check fails", fails: "check", last: "9 passed, 1 failed" },
     { name: "the demo fails", fails: "demo", last: "9 passed, 1 failed" },
-    { name: "tests and the demo fail", fails: "test demo", short: report(5, 2), last: "7 passed, 3 failed" },
+    {
+      name: "tests and the demo fail",
+      fails: "test demo",
+      short: report(5, 2),
+      last: "7 passed, 3 failed",
+    },
     { name: "vitest writes no report", fails: "test", short: "", last: "2 passed, 1 failed" },
     { name: "the install fails", fails: "ci", last: "0 passed, 1 failed" },
   ];
 
-  test.each(cases)("ends with the totals when $name", ({ fails = "nothing", short, long, last }) => {
-    // The programs are already installed, so that nothing is fetched here.
-    const programs = ["chromium", "nginx", "redis-server"];
-    const planted = programs.map((name) => [`bin/${name}`, "#!/bin/sh\n"]);
-    const folder = plant({ "bin/npm": npm, ...Object.fromEntries(planted) });
-    cpSync(".ci", join(folder, ".ci"), { recursive: true });
-    mkdirSync(join(folder, "tmp"));
-    for (const name of ["npm", ...programs]) {
-      writeFileSync(join(folder, "bin", name), readFileSync(join(folder, "bin", name)), { mode: 0o755 });
-      spawnSync("chmod", ["755", join(folder, "bin", name)]);
-    }
-    const { stdout, status } = spawnSync("bash", [join(folder, ".ci/run")], {
-      encoding: "utf8",
-      env: {
-        ...process.env,
-        PATH: `${join(folder, "bin")}${delimiter}${process.env.PATH}`,
-        TMPDIR: join(folder, "tmp"),
-        FAILS: fails,
-        REPORT: short ?? report(7),
-        LONG_REPORT: long ?? report(2),
-      },
-    });
-    expect(stdout.trimEnd().split("\n").at(-1)).toBe(last);
-    expect(status).toBe(last.endsWith(" 0 failed") ? 0 : 1);
-  });
+  test.each(cases)(
+    "ends with the totals when $name",
+    ({ fails = "nothing", short, long, last }) => {
+      // The programs are already installed, so that nothing is fetched here.
+      const programs = ["chromium", "nginx", "redis-server"];
+      const planted = programs.map((name) => [`bin/${name}`, "#!/bin/sh\n"]);
+      const folder = plant({ "bin/npm": npm, ...Object.fromEntries(planted) });
+      cpSync(".ci", join(folder, ".ci"), { recursive: true });
+      mkdirSync(join(folder, "tmp"));
+      for (const name of ["npm", ...programs]) {
+        writeFileSync(join(folder, "bin", name), readFileSync(join(folder, "bin", name)), {
+          mode: 0o755,
+        });
+        spawnSync("chmod", ["755", join(folder, "bin", name)]);
+      }
+      const { stdout, status } = spawnSync("bash", [join(folder, ".ci/run")], {
+        encoding: "utf8",
+        env: {
+          ...process.env,
+          PATH: `${join(folder, "bin")}${delimiter}${process.env.PATH}`,
+          TMPDIR: join(folder, "tmp"),
+          FAILS: fails,
+          REPORT: short ?? report(7),
+          LONG_REPORT: long ?? report(2),
+        },
+      });
+      expect(stdout.trimEnd().split("\n").at(-1)).toBe(last);
+      expect(status).toBe(last.endsWith(" 0 failed") ? 0 : 1);
+    },
+  );
 });
 
 test("measure:house counts files, tokens, lines and relative imports by part and folder", () => {

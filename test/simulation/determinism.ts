@@ -9,7 +9,9 @@ const results: { readonly ended: Promise<unknown>; readonly deliver: () => void 
 let random: (() => number) | undefined;
 
 const bytesOf = (data: BufferSource) =>
-  ArrayBuffer.isView(data) ? Buffer.from(data.buffer, data.byteOffset, data.byteLength) : Buffer.from(data);
+  ArrayBuffer.isView(data)
+    ? Buffer.from(data.buffer, data.byteOffset, data.byteLength)
+    : Buffer.from(data);
 
 /** The bytes of secret keys that were imported in a world. With them no thread is needed. */
 const secretKeys = new WeakMap<object, Buffer>();
@@ -25,7 +27,9 @@ function atOnce(name: string, args: readonly unknown[]): ArrayBuffer | object | 
   const copy = (...parts: Uint8Array[]) => new Uint8Array(Buffer.concat(parts)).buffer;
   if (name === "digest") {
     const [algorithm, data] = args as [string | { name: string }, BufferSource];
-    const hash = createHash((typeof algorithm === "string" ? algorithm : algorithm.name).replace("-", ""));
+    const hash = createHash(
+      (typeof algorithm === "string" ? algorithm : algorithm.name).replace("-", ""),
+    );
     return copy(hash.update(bytesOf(data)).digest());
   }
   if (name === "importKey") {

@@ -32,7 +32,8 @@ export const keptWorlds: readonly { readonly found: string; readonly plan: Plan 
     },
   },
   {
-    found: "a code was sent although another request had met the rate limit while its mark was stored",
+    found:
+      "a code was sent although another request had met the rate limit while its mark was stored",
     plan: {
       ...usual,
       ...{ seed: 246, lifeMs: 1_018_136, latencyMs: 1_500, rateLimit: 3, store: "redis" },

@@ -27,10 +27,15 @@ export const factsHeader = "x-simulated";
 export const tenantHeader = "x-tenant";
 export const personHeader = "x-person";
 
-const isOfNetwork = (kind: FaultKind) => !/store|jump|suspend|death|disabled|narrowed|revoked/.test(kind);
+const isOfNetwork = (kind: FaultKind) =>
+  !/store|jump|suspend|death|disabled|narrowed|revoked/.test(kind);
 
 /** Returns the fetch of the connector or the backend of a process, by whose name the rules know it. */
-export function networkOf(world: World, from: Owner & { readonly index: number }, name: string): Fetch {
+export function networkOf(
+  world: World,
+  from: Owner & { readonly index: number },
+  name: string,
+): Fetch {
   const { plan, scheduler, rules, service, random, note, faultOf } = world;
   const latency = () => 1 + random() * plan.latencyMs;
   return (url, init = {}) => {
@@ -69,7 +74,8 @@ export function networkOf(world: World, from: Owner & { readonly index: number }
       const onAbort = () => settle(() => reject(signal?.reason));
       signal?.addEventListener("abort", onAbort);
       if (signal?.aborted) onAbort();
-      const later = (run: () => void, owner?: Owner) => scheduler.after(latency() + slowMs, run, owner);
+      const later = (run: () => void, owner?: Owner) =>
+        scheduler.after(latency() + slowMs, run, owner);
       const fail = (cause?: string) => {
         note(`${what} -> lost`);
         const error = new TypeError(
@@ -103,7 +109,8 @@ export function networkOf(world: World, from: Owner & { readonly index: number }
         const answer = await service.fetch(customer, url, request);
         const delivered = fields ? await read(answer, fields) : answer;
         if (kind === "lost after") return void later(fail, from);
-        const changed = kind?.endsWith("body") || kind === "reset" ? await broken(delivered) : delivered;
+        const changed =
+          kind?.endsWith("body") || kind === "reset" ? await broken(delivered) : delivered;
         later(() => deliver(changed), from);
       });
 
@@ -112,7 +119,8 @@ export function networkOf(world: World, from: Owner & { readonly index: number }
         if (answer.ok) {
           const { access_token: token, refresh_token: refreshToken } = JSON.parse(text);
           rules.tokenIssued(scheduler.now, tenantId, fields, token, refreshToken);
-          if (fields.grant === "client_credentials" && !/body|reset/.test(kind ?? "")) issued = token;
+          if (fields.grant === "client_credentials" && !/body|reset/.test(kind ?? ""))
+            issued = token;
         } else if (answer.status < 429) {
           rules.refused(scheduler.now, name, tenantId, fields);
           // A deployment that serves the other variant now reads no token at this address.
@@ -155,7 +163,14 @@ function fieldsOf(text: string): TokenFields & { readonly text: string } {
     refresh_token,
   } = text.startsWith("{") ? JSON.parse(text) : Object.fromEntries(new URLSearchParams(text));
   const grant = grant_type ?? "authorization_code";
-  return { grant, clientId: client_id, assertion: client_assertion, code, refreshToken: refresh_token, text };
+  return {
+    grant,
+    clientId: client_id,
+    assertion: client_assertion,
+    code,
+    refreshToken: refresh_token,
+    text,
+  };
 }
 
 /** What a gateway answers in place of the service. */

@@ -101,9 +101,18 @@ export class Person {
     if (session !== undefined) this.#world.rules.secret(session);
     const shownUser = operator?.userId ?? this.userId;
     if (shownUser !== this.userId)
-      this.#world.rules.break("person isolation", `${this.userId} gets the session of ${shownUser}`);
+      this.#world.rules.break(
+        "person isolation",
+        `${this.userId} gets the session of ${shownUser}`,
+      );
     const now = this.#world.scheduler.now;
-    this.#session = { token: session ?? csrf ?? "", variant, startedAt: now, usedAt: now, process: at };
+    this.#session = {
+      token: session ?? csrf ?? "",
+      variant,
+      startedAt: now,
+      usedAt: now,
+      process: at,
+    };
     note(`${this.userId} has a session`);
     return true;
   }
@@ -140,7 +149,10 @@ export class Person {
     if (begun.status !== 302) return begun;
     // Logins that begin at once do not see each other's cookies. The next one drops the oldest.
     if (isAlone && mark.endsWith(`-${this.#logins - 1}`) && this.cookies > mostLogins + 1)
-      rules.break("nothing grows", `${this.userId} has ${this.cookies} cookies after a login began`);
+      rules.break(
+        "nothing grows",
+        `${this.userId} has ${this.cookies} cookies after a login began`,
+      );
     const approval = service.login(begun.headers.get("location") ?? "", this.userId);
     if (approval.variant !== "B") return undefined;
     rules.secret(approval.code, this.userId);
@@ -159,7 +171,9 @@ export class Person {
     const name = `${at.name} visit of ${this.userId}`;
     try {
       const headers = this.#headers(session);
-      const client = await at.backend.connect(this.#browser(at).request("GET", "/devices", { headers }));
+      const client = await at.backend.connect(
+        this.#browser(at).request("GET", "/devices", { headers }),
+      );
       const path = session.variant === "A" ? `api/v1/${tenantId}/devices` : "v1/devices";
       const response = await client.fetch(path, {
         headers: { [tenantHeader]: tenantId, [personHeader]: this.userId },
@@ -176,7 +190,11 @@ export class Person {
       if (status === 401 && endings.test(code) && this.#session === session) {
         this.#session = undefined;
         const why = `${code} ${reason ?? ""}`;
-        if (!/outcome_unknown/.test(why) && this.#loggedOut !== session && !this.#isExcused(session))
+        if (
+          !/outcome_unknown/.test(why) &&
+          this.#loggedOut !== session &&
+          !this.#isExcused(session)
+        )
           rules.break("sessions last", `${this.userId} loses a session: ${why.trim()}`);
       }
       return false;
@@ -227,7 +245,9 @@ async function codeIn(answer: Response): Promise<string> {
   return location ? location.replace(/.*#/, "") : (await answerIn(answer)).code;
 }
 
-async function answerIn(answer: Response): Promise<{ status: number; code: string; reason?: string }> {
+async function answerIn(
+  answer: Response,
+): Promise<{ status: number; code: string; reason?: string }> {
   const { error = "", reason } = (await answer.json().catch(() => ({}))) as {
     error?: string;
     reason?: string;

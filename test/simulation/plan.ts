@@ -178,7 +178,9 @@ export function planOf(seed: number): Plan {
   const acts = many(80, 0.65, (): ActPlan[] => {
     // Much happens while something goes wrong, and soon after it.
     const near = faults.length > 0 && chance(0.5) ? pick(faults) : undefined;
-    const at = near ? Math.max(0, near.at - 5_000) + below(near.until - near.at + 20_000) : below(lifeMs);
+    const at = near
+      ? Math.max(0, near.at - 5_000) + below(near.until - near.at + 20_000)
+      : below(lifeMs);
     const kind: ActPlan["kind"] = chance(shareOfPeople)
       ? pick(["visit", "visit", "visit", "two tabs", "sign in", "log out"] as const)
       : "call";
@@ -226,8 +228,9 @@ export function planOf(seed: number): Plan {
     hasCookies: chance(0.5),
     sharesInFlight: isQuiet || chance(0.9),
     hasOneCredential:
-      customers.every(({ variant, movesAt }) => variant === customers[0]?.variant && movesAt === undefined) &&
-      chance(0.5),
+      customers.every(
+        ({ variant, movesAt }) => variant === customers[0]?.variant && movesAt === undefined,
+      ) && chance(0.5),
     processes,
     customers,
     faults,

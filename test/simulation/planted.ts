@@ -28,7 +28,8 @@ export interface Planted {
   readonly isAbortLost?: boolean;
 }
 
-const isForToken = (init: RequestInit | undefined) => String(init?.body ?? "").includes("client_credentials");
+const isForToken = (init: RequestInit | undefined) =>
+  String(init?.body ?? "").includes("client_credentials");
 
 /** Changes the answers of token requests. */
 const answers =
@@ -141,7 +142,8 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
     rule: "a refresh token is sent once",
     store: (store) => ({
       ...store,
-      set: (key, value, { ifVersion: _ifVersion, ...options } = {}) => store.set(key, value, options),
+      set: (key, value, { ifVersion: _ifVersion, ...options } = {}) =>
+        store.set(key, value, options),
       lock: async (_key, task) => task(),
     }),
   },
@@ -263,7 +265,9 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
       },
       async get(key) {
         const found = await store.get(key);
-        return found?.value.includes("expiresAt") ? { ...found, value: lastToken || found.value } : found;
+        return found?.value.includes("expiresAt")
+          ? { ...found, value: lastToken || found.value }
+          : found;
       },
     }),
   },
@@ -298,7 +302,10 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
       const first = new Map<string, RequestInit>();
       return async (url, init) => {
         if (isForToken(init) && !first.has(url)) first.set(url, { ...init });
-        return fetch(url, isForToken(init) ? { ...init, body: first.get(url)?.body ?? null } : init);
+        return fetch(
+          url,
+          isForToken(init) ? { ...init, body: first.get(url)?.body ?? null } : init,
+        );
       };
     },
   },
@@ -306,7 +313,10 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
     rule: "an assertion is sent once",
     fetch: (fetch) => (url, init) => fetch(url, init).catch(() => fetch(url, init)),
   },
-  "no timer ever ends": { rule: "deadline", clock: (clock) => ({ ...clock, setTimeout: () => ({}) }) },
+  "no timer ever ends": {
+    rule: "deadline",
+    clock: (clock) => ({ ...clock, setTimeout: () => ({}) }),
+  },
   "time limits never end": {
     rule: "deadline",
     clock: (clock) => ({
@@ -345,7 +355,10 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
   "the gate never opens": {
     rule: "healing",
     fetch: answers((response) =>
-      withHeaders(response, (headers) => response.status === 429 && headers.set("retry-after", "80000")),
+      withHeaders(
+        response,
+        (headers) => response.status === 429 && headers.set("retry-after", "80000"),
+      ),
     ),
   },
   "a lost connection stays lost": {
@@ -388,7 +401,10 @@ export const plantedFaults: Readonly<Record<string, PlantedFault>> = {
     rule: "few requests",
     store: (store) => ({ ...store, lock: async (_key, task) => task() }),
   },
-  "the store forgets": { rule: "few requests", store: (store) => ({ ...store, get: async () => undefined }) },
+  "the store forgets": {
+    rule: "few requests",
+    store: (store) => ({ ...store, get: async () => undefined }),
+  },
   "a token is dropped before each call": {
     rule: "few requests",
     beforeCall: async ({ auth }, signal) => auth.invalidate(await auth.getAccessToken({ signal })),

@@ -81,7 +81,10 @@ export function startProcess(
       return faultOf(isMeant)?.kind as RedisFault;
     };
     const latency = () => (1 + random() * plan.latencyMs) / 10;
-    const store = redisStore(redis.client(self, latency, fault), { lossWindowMs: plan.lossWindowMs, clock });
+    const store = redisStore(redis.client(self, latency, fault), {
+      lossWindowMs: plan.lossWindowMs,
+      clock,
+    });
     return plan.isEncrypted ? encryptedStore(store, storeKey) : store;
   };
   const opened = openStore();
@@ -143,7 +146,13 @@ export function startProcess(
       fetch: fetchOf(`${self.name}'s backend`),
       publicUrl: OWN,
       session: { cookie: plan.hasCookies },
-      deployments: ({ tenantId = "" }) => ({ tenantId, baseUrl: SERVICE, hostOrigin: HOST, launch, login }),
+      deployments: ({ tenantId = "" }) => ({
+        tenantId,
+        baseUrl: SERVICE,
+        hostOrigin: HOST,
+        launch,
+        login,
+      }),
       onError: (error) => rules.shown(error),
       onEvent: onEvent as NonNullable<Parameters<typeof createBackend>[0]["onEvent"]>,
     });

@@ -27,7 +27,9 @@ describeWithRedis("the simulated Redis", () => {
       async call(command: string, ...args: string[]) {
         const simulated = answerOf(() => data.run(command, args));
         const found = real.call(command, ...args);
-        const shown = await found.catch((error) => String(error).replace("ReplyError", "Error").slice(0, 15));
+        const shown = await found.catch((error) =>
+          String(error).replace("ReplyError", "Error").slice(0, 15),
+        );
         commands.push([command, args.slice(2), simulated, shown]);
         return found;
       },

@@ -4,7 +4,12 @@ import { createHash } from "node:crypto";
 import type { Owner, Scheduler } from "./scheduler.js";
 
 /** What happens to the next command. */
-export type RedisFault = "store lost before" | "store lost after" | "store slow" | "store silent" | undefined;
+export type RedisFault =
+  | "store lost before"
+  | "store lost after"
+  | "store slow"
+  | "store silent"
+  | undefined;
 
 interface Entry {
   readonly value: string;
@@ -51,7 +56,10 @@ export class RedisData {
       const current = entry === undefined ? "missing" : `=${/^\S+/.exec(entry.value)?.[0] ?? " "}`;
       if (current === `=${first}`) return 1;
       if (over !== "any" && over !== current) return 0;
-      this.#set(key, { value: second, expiresAt: expiry ? Number(expiry) : Number.POSITIVE_INFINITY });
+      this.#set(key, {
+        value: second,
+        expiresAt: expiry ? Number(expiry) : Number.POSITIVE_INFINITY,
+      });
       return 1;
     }
     if (script.includes("NX")) {

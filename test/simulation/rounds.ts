@@ -22,9 +22,16 @@ export type RoundName =
   | "a store that says that a crash loses nothing";
 
 export const rounds: Readonly<Record<RoundName, Round>> = {
-  "kills, pauses and crashes": { faults: ["death", "suspend", "store restart"], lossWindowMs: 2_000 },
+  "kills, pauses and crashes": {
+    faults: ["death", "suspend", "store restart"],
+    lossWindowMs: 2_000,
+  },
   "a sound store": { faults: [], lossWindowMs: 2_000 },
-  "a lock that does not exclude others": { faults: [], lossWindowMs: 2_000, planted: "the lock is ignored" },
+  "a lock that does not exclude others": {
+    faults: [],
+    lossWindowMs: 2_000,
+    planted: "the lock is ignored",
+  },
   "no lock, and writes that compare nothing": {
     faults: [],
     lossWindowMs: 0,
@@ -52,7 +59,13 @@ export function roundOf(seed: number, { faults: kinds, lossWindowMs }: Round, si
   const visit = (): ActPlan[] => {
     // Several processes need the token of one person at once.
     const [at, person] = [below(lifeMs), below(2)];
-    return [0, 1, 2].map((process) => ({ kind: "visit", at: at + below(200), process, customer: 0, person }));
+    return [0, 1, 2].map((process) => ({
+      kind: "visit",
+      at: at + below(200),
+      process,
+      customer: 0,
+      person,
+    }));
   };
   return {
     ...{

@@ -89,7 +89,9 @@ export class Rules {
     this.#plan = plan;
     const { faults, acts, store, customers } = plan;
     const offsets = plan.processes.map(({ offsetMs }) => Math.abs(offsetMs));
-    const jumps = faults.filter(({ kind }) => kind === "jump").map(({ jumpMs }) => Math.abs(jumpMs));
+    const jumps = faults
+      .filter(({ kind }) => kind === "jump")
+      .map(({ jumpMs }) => Math.abs(jumpMs));
     this.slackMs = 2_000 + 2 * Math.max(...offsets) + jumps.reduce((sum, ms) => sum + ms, 0);
     const isAborted = acts.some(({ abortAfterMs }) => abortAfterMs !== undefined);
     const isChanged = customers.some(({ movesAt, rotatesAt }) => movesAt ?? rotatesAt);
@@ -125,7 +127,10 @@ export class Rules {
     const endpoint = endpointOf(tenantId, fields);
     const closedUntil = this.#closedUntil.get(`${process} ${endpoint}`) ?? 0;
     if (at < closedUntil)
-      this.break("Retry-After", `${process} asks for ${tenantId} ${Math.round(closedUntil - at)} ms early`);
+      this.break(
+        "Retry-After",
+        `${process} asks for ${tenantId} ${Math.round(closedUntil - at)} ms early`,
+      );
     const fleet = this.#fleetClosed.get(endpoint);
     if (this.#isGateShared && fleet && at > fleet.from && at < fleet.until)
       this.break(
@@ -139,12 +144,18 @@ export class Rules {
     if (assertion !== undefined) {
       const [, payload = ""] = assertion.split(".");
       this.#secrets.add(assertion);
-      once("an assertion is sent once", JSON.parse(Buffer.from(payload, "base64url").toString()).jti);
+      once(
+        "an assertion is sent once",
+        JSON.parse(Buffer.from(payload, "base64url").toString()).jti,
+      );
     }
     if (code !== undefined) once("a code is sent once", code);
     // Each process remembers what it sent, also if the store does not.
     if (refreshToken !== undefined)
-      once("a refresh token is sent once", this.#mayLose ? `${process} ${refreshToken}` : refreshToken);
+      once(
+        "a refresh token is sent once",
+        this.#mayLose ? `${process} ${refreshToken}` : refreshToken,
+      );
     if (code !== undefined) return;
     const isShared = this.#plan.store === "shared" || this.#plan.store === "redis";
     const who = this.#owners.get(refreshToken ?? "") ?? tenantId;
@@ -153,7 +164,10 @@ export class Rules {
     this.#lastRequest.set(name, at);
     const isMachine = grant === "client_credentials";
     if (this.#isQuiet && isMachine && !trouble && gapMs < 500 * this.#plan.lifetimeSeconds)
-      this.break("few requests", `${process} asks for ${who} ${Math.round(gapMs)} ms after the last`);
+      this.break(
+        "few requests",
+        `${process} asks for ${who} ${Math.round(gapMs)} ms after the last`,
+      );
     // Without a step of its clock a process asks for no other token while the one it got is young and not refused.
     const held = isMachine ? this.#held.get(`${process} ${tenantId}`) : undefined;
     if (
@@ -167,7 +181,10 @@ export class Rules {
     const refusedMs = at - (this.#refusedAt.get(refusedName) ?? Number.NEGATIVE_INFINITY);
     const pauseMs = Math.min(1_000 * 2 ** ((this.#refusals.get(refusedName) ?? 1) - 1), 60_000);
     if (this.#isQuiet && isMachine && trouble && refusedMs < pauseMs * rateTolerance - 5)
-      this.break("pause after a refusal", `${process} asks for ${who} ${Math.round(refusedMs)} ms after it`);
+      this.break(
+        "pause after a refusal",
+        `${process} asks for ${who} ${Math.round(refusedMs)} ms after it`,
+      );
   }
 
   /** A process got a token for its machine, or learnt that one is refused. */
@@ -176,7 +193,13 @@ export class Rules {
   }
 
   /** A token was refused, or its holder has dropped it. */
-  unauthorized(at: number, process: string, tenantId: string, bearer: string, isDropped = false): void {
+  unauthorized(
+    at: number,
+    process: string,
+    tenantId: string,
+    bearer: string,
+    isDropped = false,
+  ): void {
     const name = `${process} ${tenantId}`;
     if (this.#held.get(name)?.token === bearer) this.#held.delete(name);
     const sent = `${process} ${bearer}`;
@@ -249,17 +272,30 @@ export class Rules {
   }
 
   /** A call leaves a process, for a person or for a machine. */
-  called(at: number, process: string, tenantId: string, userId: string | undefined, bearer: string): void {
+  called(
+    at: number,
+    process: string,
+    tenantId: string,
+    userId: string | undefined,
+    bearer: string,
+  ): void {
     const token = this.#tokens.get(bearer);
     const sent = `${process} ${bearer}`;
     if (!this.#firstSent.has(sent)) this.#firstSent.set(sent, at);
     // Callers that had got it in the same instant may send it. A store that fails over may bring back a token of before the last
     // refused one, which alone is remembered.
     if (at > (this.#refusedTokens.get(sent) ?? at) && !this.#mayLose)
-      this.break("a refused token is not sent again", `${process} sends one for ${userId ?? tenantId}`);
-    if (token === undefined) this.break("tenant isolation", `${process} sends a token that was never issued`);
+      this.break(
+        "a refused token is not sent again",
+        `${process} sends one for ${userId ?? tenantId}`,
+      );
+    if (token === undefined)
+      this.break("tenant isolation", `${process} sends a token that was never issued`);
     else if (token.tenantId !== tenantId)
-      this.break("tenant isolation", `${process} sends a token of ${token.tenantId} for ${tenantId}`);
+      this.break(
+        "tenant isolation",
+        `${process} sends a token of ${token.tenantId} for ${tenantId}`,
+      );
     else if (token.userId !== userId)
       this.break("person isolation", `${process} sends a token of ${token.userId} for ${userId}`);
     else if (at > token.endsAt + this.slackMs)
@@ -280,5 +316,7 @@ export class Rules {
 /** The text of whatever is shown. Most events hold no objects, and need not be inspected. */
 function textOf(value: unknown): string {
   const members = value instanceof Error ? [value] : Object.values(Object(value));
-  return members.map((one) => (Object(one) === one ? inspect(one, { depth: 8 }) : String(one))).join("\n");
+  return members
+    .map((one) => (Object(one) === one ? inspect(one, { depth: 8 }) : String(one)))
+    .join("\n");
 }

@@ -89,7 +89,8 @@ export class Scheduler {
     for (;;) {
       let child = 2 * at + 1;
       if (child >= tasks.length) break;
-      if (child + 1 < tasks.length && isSooner(tasks[child + 1] as Task, tasks[child] as Task)) child++;
+      if (child + 1 < tasks.length && isSooner(tasks[child + 1] as Task, tasks[child] as Task))
+        child++;
       if (!isSooner(tasks[child] as Task, last)) break;
       tasks[at] = tasks[child] as Task;
       at = child;

@@ -5,11 +5,16 @@ import type { Failure, Played } from "./worker.js";
 const [columnWidth, rowHeight, left] = [190, 22, 90];
 
 /** `failure` is the rule that the world broke, if it broke one. */
-export function sequenceDiagram(seed: number, { trace = [], plan }: Played, failure?: Failure): string {
+export function sequenceDiagram(
+  seed: number,
+  { trace = [], plan }: Played,
+  failure?: Failure,
+): string {
   const events = trace.map((line) => {
     const [, at = "", text = line] = /^(\d+\.\d+) (.*)$/.exec(line) ?? [];
     // "p0.0 token tenant-0 -> 200" is an answer, and without the arrow a request.
-    const [, who = "", purpose] = /^(p\d+\.\d+)(?:'s backend)? (token|call|detection)? ?/.exec(text) ?? [];
+    const [, who = "", purpose] =
+      /^(p\d+\.\d+)(?:'s backend)? (token|call|detection)? ?/.exec(text) ?? [];
     const isWire = purpose !== undefined && !text.includes(" call of ");
     return { at, text, who, isWire, isAnswer: isWire && text.includes(" -> ") };
   });
@@ -28,7 +33,9 @@ export function sequenceDiagram(seed: number, { trace = [], plan }: Played, fail
     parts.push(`<text x="4" y="${y(row)}" class="at">${htmlText(at)}</text>`);
     const [from, to] = isAnswer ? [x("service"), x(who)] : [x(who), x("service")];
     if (isWire)
-      parts.push(`<line x1="${from}" y1="${y(row) + 4}" x2="${to}" y2="${y(row) + 4}" class="wire"/>`);
+      parts.push(
+        `<line x1="${from}" y1="${y(row) + 4}" x2="${to}" y2="${y(row) + 4}" class="wire"/>`,
+      );
     parts.push(
       `<text x="${(isWire ? Math.min(from, to) : x(who)) + 8}" y="${y(row)}" class="${isBroken ? "broken" : "event"}">${label}</text>`,
     );

@@ -46,7 +46,11 @@ function emulatorOf(variant: "A" | "B", { lifetimeSeconds, rateLimit, isSigned }
 
 /** What a person brings back from the host application or the authorization server. */
 export type Approval =
-  | { readonly variant: "A"; readonly code: string; readonly body: Readonly<Record<string, string>> }
+  | {
+      readonly variant: "A";
+      readonly code: string;
+      readonly body: Readonly<Record<string, string>>;
+    }
   | { readonly variant: "B"; readonly code: string; readonly callbackUrl: string };
 
 export class SimulatedService {
@@ -64,9 +68,12 @@ export class SimulatedService {
     const variants = (["A", "B"] as const).filter((variant) =>
       plan.customers.some((customer) => isServed(customer, variant)),
     );
-    this.#emulators = Object.fromEntries(variants.map((variant) => [variant, emulatorOf(variant, plan)]));
+    this.#emulators = Object.fromEntries(
+      variants.map((variant) => [variant, emulatorOf(variant, plan)]),
+    );
     for (const customer of plan.customers)
-      for (const variant of variants) if (isServed(customer, variant)) this.#register(variant, customer);
+      for (const variant of variants)
+        if (isServed(customer, variant)) this.#register(variant, customer);
   }
 
   variantOf({ variant, movesAt = Number.POSITIVE_INFINITY }: CustomerPlan): "A" | "B" {
@@ -83,22 +90,36 @@ export class SimulatedService {
     const people = hasPeople(this.#plan);
     const machine =
       hasMachines(this.#plan) &&
-      (trouble === undefined || (trouble === "wrong key" && (variant === "B" || this.#plan.isSigned)));
+      (trouble === undefined ||
+        (trouble === "wrong key" && (variant === "B" || this.#plan.isSigned)));
     for (const userId of people ? [`ada-of-${tenantId}`, `bob-of-${tenantId}`] : [])
       emulator.registerOperator({ tenantId, userId, capabilities: scopes });
     if (variant === "A") {
       const [first] = publicKeys;
       const jwks = { keys: [first ?? {}] };
-      if (machine) emulator.registerPlugin({ clientId: "plugin", tenantId, type: "service", jwks, scopes });
+      if (machine)
+        emulator.registerPlugin({ clientId: "plugin", tenantId, type: "service", jwks, scopes });
       if (people)
-        emulator.registerPlugin({ clientId: "planner", tenantId, type: "user_interface", jwks, scopes });
+        emulator.registerPlugin({
+          clientId: "planner",
+          tenantId,
+          type: "user_interface",
+          jwks,
+          scopes,
+        });
       return;
     }
     const clientSecret = `secret-1-of-${tenantId}`;
-    if (machine) emulator.registerServiceAccount({ clientId: `account-${tenantId}`, clientSecret, tenantId });
+    if (machine)
+      emulator.registerServiceAccount({ clientId: `account-${tenantId}`, clientSecret, tenantId });
     const redirectUris = [`${OWN}/auth/callback/${tenantId}`];
     if (people)
-      emulator.registerApiClient({ clientId: `portal-${tenantId}`, tenantId, clientSecret, redirectUris });
+      emulator.registerApiClient({
+        clientId: `portal-${tenantId}`,
+        tenantId,
+        clientSecret,
+        redirectUris,
+      });
   }
 
   /** The number of the key and of the secrets that a customer's settings have now. */
@@ -115,7 +136,8 @@ export class SimulatedService {
       () => trouble === undefined && A?.updatePlugin({ clientId: "plugin", tenantId, jwks }),
       () => A?.updatePlugin({ clientId: "planner", tenantId, jwks }),
       () =>
-        trouble === undefined && B?.updateServiceAccount({ clientId: `account-${tenantId}`, clientSecret }),
+        trouble === undefined &&
+        B?.updateServiceAccount({ clientId: `account-${tenantId}`, clientSecret }),
       () => B?.updateApiClient({ clientId: `portal-${tenantId}`, clientSecret }),
     ])
       ifRegistered(change);

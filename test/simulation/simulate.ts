@@ -33,9 +33,24 @@ interface RunOptions {
 const chunk = 50;
 
 /** Plays worlds on several cores, from where the state file says that an earlier run stopped. */
-export async function simulate({ seed, worlds, workers, state, onProgress }: RunOptions): Promise<Progress> {
-  const begun: Progress = { seed, worlds, played: 0, events: 0, seconds: 0, faults: {}, failures: [] };
-  const known = state && existsSync(state) ? (JSON.parse(readFileSync(state, "utf8")) as Progress) : begun;
+export async function simulate({
+  seed,
+  worlds,
+  workers,
+  state,
+  onProgress,
+}: RunOptions): Promise<Progress> {
+  const begun: Progress = {
+    seed,
+    worlds,
+    played: 0,
+    events: 0,
+    seconds: 0,
+    faults: {},
+    failures: [],
+  };
+  const known =
+    state && existsSync(state) ? (JSON.parse(readFileSync(state, "utf8")) as Progress) : begun;
   if (known.seed !== seed || known.worlds !== worlds)
     throw new Error(
       `${state} is of --seed ${known.seed} --worlds ${known.worlds}. Pass these, or another file.`,
@@ -46,7 +61,11 @@ export async function simulate({ seed, worlds, workers, state, onProgress }: Run
   const done = new Map<number, Played>();
   let next = seed + known.played;
   const save = () => {
-    for (let part = done.get(seed + progress.played); part; part = done.get(seed + progress.played)) {
+    for (
+      let part = done.get(seed + progress.played);
+      part;
+      part = done.get(seed + progress.played)
+    ) {
       done.delete(part.seed);
       progress.played += part.worlds;
       progress.events += part.events;
@@ -81,7 +100,11 @@ export async function simulate({ seed, worlds, workers, state, onProgress }: Run
 }
 
 /** Returns the number of worlds after which a planted fault broke its rule; `undefined` if it did not. */
-export async function worldsUntilFound(name: string, most: number, from = 1): Promise<number | undefined> {
+export async function worldsUntilFound(
+  name: string,
+  most: number,
+  from = 1,
+): Promise<number | undefined> {
   const fault = plantedFaults[name];
   if (fault === undefined) throw new Error(`"${name}" is not a planted fault.`);
   const order = { seed: from, worlds: most, planted: name, until: fault.rule };
@@ -90,7 +113,10 @@ export async function worldsUntilFound(name: string, most: number, from = 1): Pr
 }
 
 /** Makes a failing world as small as it can be. */
-export function explain({ seed, rule }: Pick<Failure, "seed" | "rule">, planted?: string): Promise<Played> {
+export function explain(
+  { seed, rule }: Pick<Failure, "seed" | "rule">,
+  planted?: string,
+): Promise<Played> {
   const order = { seed, worlds: 1, until: rule, explain: true, planted } as const;
   return carryOutApart(order, plantedFaults[planted ?? ""]?.change);
 }
@@ -120,7 +146,9 @@ async function plant(only: string, workers: number): Promise<number> {
       if (found === undefined) missed++;
       const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
       const rule = plantedFaults[name]?.rule;
-      console.log(`${String(found ?? "not found").padStart(9)}  ${seconds.padStart(6)} s  ${name} (${rule})`);
+      console.log(
+        `${String(found ?? "not found").padStart(9)}  ${seconds.padStart(6)} s  ${name} (${rule})`,
+      );
     }
   };
   await Promise.all(Array.from({ length: workers }, one));
@@ -155,20 +183,21 @@ async function main(): Promise<number> {
       repeat: { type: "string" },
     },
   });
-  const [seed, worlds, workers] = [values.seed, values.worlds ?? "1", values.workers].map(Number) as [
-    number,
-    number,
-    number,
-  ];
+  const [seed, worlds, workers] = [values.seed, values.worlds ?? "1", values.workers].map(
+    Number,
+  ) as [number, number, number];
   if (![seed, worlds, workers].every(Number.isSafeInteger) || worlds < 1 || workers < 1)
-    throw new Error("--seed, --worlds and --workers must be whole numbers, the latter two 1 or more.");
+    throw new Error(
+      "--seed, --worlds and --workers must be whole numbers, the latter two 1 or more.",
+    );
   if (values.repeat !== undefined) return repeat(seed, Number(values.repeat));
   if (values.planted) return plant(values.only, workers);
   if (values.trace || values.html !== undefined) {
     const played = await carryOutApart({ seed, worlds: 1 });
     const [failure] = played.failures;
     const shown = failure ? { ...played, ...(await explain(failure)) } : played;
-    if (values.html !== undefined) writeFileSync(values.html, sequenceDiagram(seed, shown, failure));
+    if (values.html !== undefined)
+      writeFileSync(values.html, sequenceDiagram(seed, shown, failure));
     else console.log([...(shown.trace ?? []), shown.digest].join("\n"));
     return failure ? 1 : 0;
   }
@@ -186,7 +215,16 @@ async function main(): Promise<number> {
   const rate = worlds / seconds;
   if (values.json) {
     console.log(
-      JSON.stringify({ worlds, seed, events, seconds, workers, worldsPerSecond: rate, faults, failures }),
+      JSON.stringify({
+        worlds,
+        seed,
+        events,
+        seconds,
+        workers,
+        worldsPerSecond: rate,
+        faults,
+        failures,
+      }),
     );
     return failures.length === 0 ? 0 : 1;
   }

@@ -35,7 +35,9 @@ test.each(Object.entries(rounds))(
     const { planted, isSentTwice } = round;
     const rule = "a refresh token is sent once";
     const order = { seed: 1, worlds: 20, round: name as RoundName, planted };
-    const { failures, ...played } = await carryOutApart(isSentTwice ? { ...order, until: rule } : order);
+    const { failures, ...played } = await carryOutApart(
+      isSentTwice ? { ...order, until: rule } : order,
+    );
     console.info(name, JSON.stringify({ ...played, failures: failures.slice(0, 3) }));
     expect(failures.filter((one) => one.rule === rule).length > 0).toBe(isSentTwice === true);
     if (planted === undefined && !isSentTwice) expect(failures).toEqual([]);

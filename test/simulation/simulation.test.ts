@@ -24,9 +24,12 @@ test("in a hundred worlds no rule is broken", async () => {
   expect(events).toBeGreaterThan(4_000);
 });
 
-test.each(keptWorlds)("a world that broke a rule does not break it any more: $found", async ({ plan }) => {
-  expect((await (await worker)({ seed: plan.seed, worlds: 1, plan })).failures).toEqual([]);
-});
+test.each(keptWorlds)(
+  "a world that broke a rule does not break it any more: $found",
+  async ({ plan }) => {
+    expect((await (await worker)({ seed: plan.seed, worlds: 1, plan })).failures).toEqual([]);
+  },
+);
 
 test("the same seed has the same trace in another process, and beside two busy loops", async () => {
   const seeds = [3, 17, 41];
@@ -53,9 +56,15 @@ test("a run that was stopped goes on from its state file", async () => {
     failures: [],
   };
   writeFileSync(state, JSON.stringify(before));
-  await expect(simulate({ seed: 2, worlds: 60, workers: 1, state })).rejects.toThrow("--seed 1 --worlds 60");
+  await expect(simulate({ seed: 2, worlds: 60, workers: 1, state })).rejects.toThrow(
+    "--seed 1 --worlds 60",
+  );
   const { events, seconds, played } = await simulate({ seed: 1, worlds: 60, workers: 1, state });
-  expect({ played, isLonger: seconds > 7, isFiveMore: events > 100_000 && events < 105_000 }).toEqual({
+  expect({
+    played,
+    isLonger: seconds > 7,
+    isFiveMore: events > 100_000 && events < 105_000,
+  }).toEqual({
     ...{ played: 60, isLonger: true, isFiveMore: true },
   });
   expect(existsSync(state)).toBe(false);

@@ -59,7 +59,8 @@ export async function carryOut({
   const failures: Failure[] = [];
   const faults: Partial<Record<FaultKind, number>> = {};
   if (explain) {
-    const fails = async (plan: Plan) => (await play(plan, surroundings)).broken.has(until as RuleName);
+    const fails = async (plan: Plan) =>
+      (await play(plan, surroundings)).broken.has(until as RuleName);
     const plan = await shrink(worldOf(seed, round), fails);
     const { trace, digest } = await play(plan, surroundings);
     return { seed, worlds: 1, events: trace.length, faults, failures, trace, digest, plan };
@@ -67,7 +68,12 @@ export async function carryOut({
   let events = 0;
   let last: { readonly trace: readonly string[]; readonly digest: string } | undefined;
   for (let at = seed; at < seed + worlds; at++) {
-    const { broken, trace, digest, faults: counts } = await play(given ?? worldOf(at, round), surroundings);
+    const {
+      broken,
+      trace,
+      digest,
+      faults: counts,
+    } = await play(given ?? worldOf(at, round), surroundings);
     events += trace.length;
     for (const [kind, count] of counts) faults[kind] = (faults[kind] ?? 0) + count;
     for (const [rule, how] of broken) failures.push({ seed: at, rule, how });

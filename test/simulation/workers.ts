@@ -41,7 +41,14 @@ export class Workers {
     const outfile = join(this.#folder, "worker.mjs");
     await build({
       entryPoints: [join(root, "test/simulation/worker.ts")],
-      ...{ bundle: true, format: "esm", platform: "node", target: "node20", packages: "external", outfile },
+      ...{
+        bundle: true,
+        format: "esm",
+        platform: "node",
+        target: "node20",
+        packages: "external",
+        outfile,
+      },
       plugins: change ? [planting(change)] : [],
       logLevel: "silent",
     });
@@ -61,7 +68,8 @@ export class Workers {
     this.#all.push(child);
     return (order) =>
       new Promise((resolve, reject) => {
-        const onExit = () => reject(new Error(`The worker ended while it played from seed ${order.seed}.`));
+        const onExit = () =>
+          reject(new Error(`The worker ended while it played from seed ${order.seed}.`));
         child.once("exit", onExit);
         child.once("message", (played) => {
           child.off("exit", onExit);

@@ -139,7 +139,8 @@ class Play {
         (sum, { kind, jumpMs }) => sum - (kind === "jump" ? Math.min(jumpMs, 0) : 0),
         0,
       );
-      const healingFrom = plan.lifeMs + setBackMs + Math.max(600_000, 1_000 * plan.lifetimeSeconds + 60_000);
+      const healingFrom =
+        plan.lifeMs + setBackMs + Math.max(600_000, 1_000 * plan.lifetimeSeconds + 60_000);
       scheduler.at(plan.lifeMs, () => this.#waiting.clear());
       this.#heal(healingFrom);
       await scheduler.runUntil(healingFrom + 1_800_000);
@@ -200,7 +201,11 @@ class Play {
   }
 
   /** Checks that a promise is settled by its deadline. */
-  #watch(processes: readonly SimulatedProcess[], name: string, promise: Promise<boolean>): () => boolean {
+  #watch(
+    processes: readonly SimulatedProcess[],
+    name: string,
+    promise: Promise<boolean>,
+  ): () => boolean {
     const scheduler = this.#scheduler;
     const suspendedMs = () => processes.reduce((sum, one) => sum + one.suspendedMs, 0);
     const before = suspendedMs();
@@ -210,7 +215,8 @@ class Play {
     });
     const isLate = () => !isOver && processes.every(({ isDead }) => !isDead);
     const check = () => {
-      if (isLate()) this.#rules.break("deadline", `${name} is not settled after ${longestCallMs} ms`);
+      if (isLate())
+        this.#rules.break("deadline", `${name} is not settled after ${longestCallMs} ms`);
     };
     // A suspension is not counted.
     scheduler.after(longestCallMs, () => {
@@ -238,7 +244,8 @@ class Play {
     const baseUrl = "https://service.example";
     const run = async () => {
       const known = isHeld ? from.held.get(tenantId) : undefined;
-      const client: Service = known ?? (await from.connector.connect({ baseUrl, tenantId, signal }));
+      const client: Service =
+        known ?? (await from.connector.connect({ baseUrl, tenantId, signal }));
       from.held.set(tenantId, client);
       await planted.beforeCall?.(client, signal);
       const token = await client.auth.getAccessToken({ signal });
@@ -264,7 +271,15 @@ class Play {
     return outcome;
   }
 
-  #begin({ kind, at: planned, until: end, process: index, customer, share, jumpMs }: FaultPlan): void {
+  #begin({
+    kind,
+    at: planned,
+    until: end,
+    process: index,
+    customer,
+    share,
+    jumpMs,
+  }: FaultPlan): void {
     const scheduler = this.#scheduler;
     const [at, until] = [scheduler.now, scheduler.now + end - planned];
     const victim = this.#processes[index] as SimulatedProcess;
@@ -302,7 +317,8 @@ class Play {
     const begin = () => {
       for (const at of hasMachines(this.#plan) ? this.#processes : [])
         for (const [index, { tenantId, trouble }] of this.#plan.customers.entries())
-          if (trouble === undefined) sick.set(`${at.name} ${tenantId}`, () => this.#call(at, index));
+          if (trouble === undefined)
+            sick.set(`${at.name} ${tenantId}`, () => this.#call(at, index));
       for (const [index, person] of this.#people.flat().entries()) {
         if (!person.hasSession) continue;
         const at = this.#processOf(index % 2);

@@ -28,7 +28,11 @@ function rows(
 const sent = (call: number, tokens = 1) => ({ sent: { call, token: tokens } });
 const page = (status: number): Answer => ({ status, text: "<h1>No</h1>", type: "text/html" });
 const apiError = (status: number): Expected => {
-  const known: Record<number, string> = { 401: "unauthorized", 403: "forbidden", 429: "rate_limited" };
+  const known: Record<number, string> = {
+    401: "unauthorized",
+    403: "forbidden",
+    429: "rate_limited",
+  };
   const other = status >= 500 ? "failed" : status >= 400 ? "refused" : "undocumented";
   return `ApiError api_${known[status] ?? other}`;
 };
@@ -61,7 +65,9 @@ const successes: readonly Row[] = [
 ];
 
 /** Every status but the documented success is an outcome with an error, whatever the body. */
-const refused = [400, 401, 402, 403, 404, 405, 406, 408, 409, 410, 413, 415, 418, 421, 422, 423, 429, 451];
+const refused = [
+  400, 401, 402, 403, 404, 405, 406, 408, 409, 410, 413, 415, 418, 421, 422, 423, 429, 451,
+];
 const statuses: readonly Row[] = [
   ...[201, 202, 204, 300, 304, ...refused, 500, 501, 502, 503, 504, 520].flatMap((status) => [
     ...rows(`an empty ${status}`, { status }, apiError(status)),
@@ -116,13 +122,19 @@ const retries: readonly Row[] = [
       answer.status === 429
         ? rows(`${fault} to a ${method}`, twice, "works", { ...by(method, body), ...sent(3) })
         : rows(`${fault} to a ${method}`, twice, failed, { ...by(method, body), ...sent(1) });
-    const [none, three] = [by("listDevices", { maxRetries: 0 }), by("listDevices", { maxRetries: 3 })];
+    const [none, three] = [
+      by("listDevices", { maxRetries: 0 }),
+      by("listDevices", { maxRetries: 3 }),
+    ];
     return [
       ...rows(`${fault} twice`, twice, "works", { options, ...sent(3), ...counted }),
       ...rows(`${fault} three times`, answer, failed, { options, ...sent(3) }),
       ...rows(`${fault} with maxRetries: 0`, answer, failed, { ...noRetries, ...sent(1) }),
       ...rows(`${fault} with maxRetries: 0 for the call`, answer, failed, { ...none, ...sent(1) }),
-      ...rows(`${fault} with maxRetries: 3 for the call`, thrice, "works", { ...three, ...sent(4) }),
+      ...rows(`${fault} with maxRetries: 3 for the call`, thrice, "works", {
+        ...three,
+        ...sent(4),
+      }),
       ...rows(`${fault} to a PUT`, twice, "works", { ...by("PUT", body), ...sent(3) }),
       ...rows(`${fault} to a DELETE`, twice, "works", { ...by("DELETE"), ...sent(3) }),
       ...perhaps("POST"),
@@ -133,12 +145,18 @@ const retries: readonly Row[] = [
     rows(`${status} is not retried`, [{ status }], apiError(status), { options, ...sent(1) }),
   ),
   ...[429, 503].flatMap((status) => [
-    ...rows(`${status} with Retry-After: 7`, after(status, "7"), "works", { options, waitsMs: 7_000 }),
+    ...rows(`${status} with Retry-After: 7`, after(status, "7"), "works", {
+      options,
+      waitsMs: 7_000,
+    }),
     ...rows(`${status} beyond the deadline`, after(status, "3600"), apiError(status), {
       options,
       ...sent(1),
     }),
-    ...rows(`${status} and no time to wait`, [{ status }], apiError(status), { options: {}, ...sent(1) }),
+    ...rows(`${status} and no time to wait`, [{ status }], apiError(status), {
+      options: {},
+      ...sent(1),
+    }),
   ]),
 ];
 
@@ -158,9 +176,15 @@ const second: Call = async (service) => {
 };
 const bearers: readonly Row[] = [
   ...rows("a 401 for an old token", [{ status: 401 }], "works", { ...old, ...sent(2, 2) }),
-  ...rows("a 401 for an old and a new token", { status: 401 }, apiError(401), { ...old, ...sent(2, 2) }),
+  ...rows("a 401 for an old and a new token", { status: 401 }, apiError(401), {
+    ...old,
+    ...sent(2, 2),
+  }),
   ...rows("a 401 for a young token", { status: 401 }, apiError(401), { ageMs: 1_000, ...sent(1) }),
-  ...rows("a 401 for an old token by POST", [{ status: 401 }], "works", { ...oldPost, ...sent(2, 2) }),
+  ...rows("a 401 for an old token by POST", [{ status: 401 }], "works", {
+    ...oldPost,
+    ...sent(2, 2),
+  }),
   ...rows("a 403 for an old token", { status: 403 }, apiError(403), { ...old, ...sent(1) }),
   ...[403, 404, 419].flatMap((status) =>
     rows(`a ${status} in unauthorizedStatuses`, [{ json: [] }, { status }], "works", {
@@ -183,10 +207,19 @@ const none = { status: 403 };
 const forbidden = apiError(403);
 const worked = { call: second, causes: /^(?!scope_missing).*grant_narrowed/ };
 const reasons: readonly Row[] = [
-  ...rows("a 403 for a list", none, forbidden, { causes: /^scope_missing grant_narrowed(?!.*device)/ }, [A]),
+  ...rows(
+    "a 403 for a list",
+    none,
+    forbidden,
+    { causes: /^scope_missing grant_narrowed(?!.*device)/ },
+    [A],
+  ),
   ...rows("a 403 for a device", none, forbidden, { ...device, causes: /device_restricted/ }, [A]),
   ...rows("a 403 for an operator", none, forbidden, { says: /operator/ }, ["redeemLaunch"]),
-  ...rows("a 403 for a role", none, forbidden, { says: /"remedy":"[^"]*role/ }, [B, "completeLogin"]),
+  ...rows("a 403 for a role", none, forbidden, { says: /"remedy":"[^"]*role/ }, [
+    B,
+    "completeLogin",
+  ]),
   ...rows("a 403 on a route that worked", [{ json: [] }, none], forbidden, worked, [A]),
 ];
 
@@ -201,7 +234,11 @@ const fetches: readonly Row[] = [
   ...[200, 201, 204, 302, 400, 403, 404, 500].flatMap((status) =>
     rows(`fetch with ${status}`, { status }, "works", { ...get, ...sent(1), outcome: { status } }),
   ),
-  ...rows("fetch with a 401 for an old token", [{ status: 401 }], "works", { ...get, ...old, ...sent(2, 2) }),
+  ...rows("fetch with a 401 for an old token", [{ status: 401 }], "works", {
+    ...get,
+    ...old,
+    ...sent(2, 2),
+  }),
   ...rows("fetch of a reset POST", { fault: "reset" }, network, { ...post, ...sent(1) }),
   ...rows("fetch outside the base URL", {}, "ConfigurationError option_invalid", outside),
 ];

@@ -12,7 +12,10 @@ const notServed: Expected = "VariantError variant_not_served";
 const unclear: Expected = "VariantError variant_unknown";
 
 const fixed = "The token request was rejected";
-const yes: Answer = { status: 400, json: { error: "unsupported_grant_type", error_description: fixed } };
+const yes: Answer = {
+  status: 400,
+  json: { error: "unsupported_grant_type", error_description: fixed },
+};
 const page = (status: number): Answer => ({ status, text: "<h1>Hi</h1>", type: "text/html" });
 
 /** Each kind of server that tells nothing, by its answer to every question. */
@@ -37,7 +40,12 @@ const row = (name: string, way: Way, expected: Expected, more: Partial<Row>): Ro
 const chosen = (name: string, way: Way, variant: "A" | "B", more: Partial<Row> = {}): Row => {
   return { name, way, expected: "works", outcome: { variant }, ...more };
 };
-const probed = (name: string, answers: Answers, expected: Expected, more: Partial<Row> = {}): Row => {
+const probed = (
+  name: string,
+  answers: Answers,
+  expected: Expected,
+  more: Partial<Row> = {},
+): Row => {
   return { name, way: both, at: "probe", answers, expected, sent: { token: 0 }, ...more };
 };
 const serving = (serves: string) => ({ world: { serves } });
@@ -81,7 +89,10 @@ const isMissing = { says: /acme/ };
 const missing: Expected = "ConfigurationError credential_missing";
 const invalid: Expected = "ConfigurationError credential_invalid";
 const [a, b] = [() => plugin, () => account];
-const given = (credentials: object, serves: string) => ({ ...serving(serves), options: credentials });
+const given = (credentials: object, serves: string) => ({
+  ...serving(serves),
+  options: credentials,
+});
 const customers: readonly Row[] = [
   chosen("functions of both kinds for A", both, "A", given(functions(a, b), "A")),
   chosen("functions of both kinds for B", both, "B", given(functions(a, b), "B")),
@@ -100,19 +111,36 @@ const customers: readonly Row[] = [
       "A",
     ),
   ),
-  row("a plugin only where B is served", both, missing, { ...given(functions(a, none), "B"), ...isMissing }),
-  row("a customer with no credential", both, missing, { ...given(functions(none, none), "A"), ...isMissing }),
+  row("a plugin only where B is served", both, missing, {
+    ...given(functions(a, none), "B"),
+    ...isMissing,
+  }),
+  row("a customer with no credential", both, missing, {
+    ...given(functions(none, none), "A"),
+    ...isMissing,
+  }),
 ];
 
 /** Settings that cannot work are rejected before anything is sent. */
 const mistake = (name: string, code: string, options: object, way: Way = both): Row => {
-  return { name, way, options, expected: `ConfigurationError ${code}`, sent: { probe: 0, token: 0 } };
+  return {
+    name,
+    way,
+    options,
+    expected: `ConfigurationError ${code}`,
+    sent: { probe: 0, token: 0 },
+  };
 };
 const mistakes: readonly Row[] = [
   mistake("maxRetries below 0", "option_invalid", { maxRetries: -1 }),
   mistake("maxRetries as a text", "option_invalid", { maxRetries: "2" }),
   mistake("unauthorizedStatuses as a number", "option_invalid", { unauthorizedStatuses: 401 }),
-  { name: "no tenant id", way: "connect, Variant B", options: { tenantId: undefined }, expected: "works" },
+  {
+    name: "no tenant id",
+    way: "connect, Variant B",
+    options: { tenantId: undefined },
+    expected: "works",
+  },
 ];
 
 export const connections: readonly Row[] = [...choices, ...customers, ...mistakes];

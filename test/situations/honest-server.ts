@@ -47,7 +47,14 @@ const fieldsOfB = "client_id code code_verifier redirect_uri";
 /** One deployment with one tenant, `acme`. Each situation has its own. */
 export class World {
   readonly clock: SteppedClock = steppedClock();
-  readonly sent: Record<Kind, number> = { token: 0, code: 0, refresh: 0, probe: 0, call: 0, login: 0 };
+  readonly sent: Record<Kind, number> = {
+    token: 0,
+    code: 0,
+    refresh: 0,
+    probe: 0,
+    call: 0,
+    login: 0,
+  };
   /** What a careful client never does. */
   readonly misuses: string[] = [];
   readonly baseUrl: string;
@@ -101,18 +108,26 @@ export class World {
     if (value !== undefined) this.#bearers.set(value, this.now + 3_600_000);
   }
 
-  respond({ method, headers }: IncomingMessage, { pathname, searchParams }: URL, body: string): Reply {
+  respond(
+    { method, headers }: IncomingMessage,
+    { pathname, searchParams }: URL,
+    body: string,
+  ): Reply {
     const path = pathname.split("/").slice(2).join("/");
     if (path === "authorize") return this.#authorize(searchParams);
     if (path === "api/v1/acme/external-plugin/oauth/token" && this.serves.includes("A"))
       return this.#tokenOfA(new URLSearchParams(body), String(headers["content-type"]));
-    if (path === "v1/auth/token" && this.serves.includes("B")) return this.#tokenOfB(JSON.parse(body));
+    if (path === "v1/auth/token" && this.serves.includes("B"))
+      return this.#tokenOfB(JSON.parse(body));
     const isProbe = body === "{}" || body.includes("bivariant-detect");
-    if (path.endsWith("/token") || isProbe) return this.#count(isProbe ? "probe" : "token", 404, {});
+    if (path.endsWith("/token") || isProbe)
+      return this.#count(isProbe ? "probe" : "token", 404, {});
     const bearer = /^Bearer (.+)$/.exec(headers.authorization ?? "")?.[1] ?? "";
     const expiresAt = this.#bearers.get(bearer);
     if (expiresAt === undefined) this.misuses.push(`${method} ${path} with an unknown bearer`);
-    return this.now < (expiresAt ?? 0) ? this.#count("call", 200, [{ id: "d1" }]) : this.#count("call", 401);
+    return this.now < (expiresAt ?? 0)
+      ? this.#count("call", 200, [{ id: "d1" }])
+      : this.#count("call", 401);
   }
 
   #count(kind: Kind, status: number, json?: unknown): Reply {
@@ -139,17 +154,27 @@ export class World {
     if (kind === "probe") return refused("unsupported_grant_type");
     const own = kind === "code" ? ["code", "code_verifier"] : [];
     const fields = [...fieldsOfA.split(" "), ...own].sort().join();
-    if ([...form.keys()].sort().join() !== fields || !contentType.startsWith("application/x-www-form-urlenc"))
+    if (
+      [...form.keys()].sort().join() !== fields ||
+      !contentType.startsWith("application/x-www-form-urlenc")
+    )
       this.misuses.push("a request that section 4.1 does not show");
     if (this.override(kind)?.isUnspent) return refused("invalid_grant");
     // The code is spent whether the attempt succeeds or fails (section 3, rule 3).
-    const isCodeRight = kind === "token" || this.#spend(form.get("code"), form.get("code_verifier"));
+    const isCodeRight =
+      kind === "token" || this.#spend(form.get("code"), form.get("code_verifier"));
     if (!this.isEnabled || form.get("client_id") !== "planner") return refused("invalid_grant");
-    if (!this.#isAssertionRight(form.get("client_assertion") ?? "")) return refused("invalid_client");
+    if (!this.#isAssertionRight(form.get("client_assertion") ?? ""))
+      return refused("invalid_client");
     if ((this.pluginType === "service") !== (kind === "token") || !isCodeRight)
       return refused("invalid_grant");
     const revo = { tenant: "acme", roles: [{ name: "planner" }], ...(kind === "code" && { user }) };
-    const json = { access_token: `a-${randomUUID()}`, token_type: "Bearer", expires_in: 3_600, revo };
+    const json = {
+      access_token: `a-${randomUUID()}`,
+      token_type: "Bearer",
+      expires_in: 3_600,
+      revo,
+    };
     return { kind, status: 200, json };
   }
 
@@ -168,7 +193,14 @@ export class World {
   }
 
   #tokenOfB(fields: Record<string, string>): Reply {
-    const { grant_type, client_id, client_secret, code, code_verifier, refresh_token = "" } = fields;
+    const {
+      grant_type,
+      client_id,
+      client_secret,
+      code,
+      code_verifier,
+      refresh_token = "",
+    } = fields;
     const known: Record<string, Kind> = { client_credentials: "token", refresh_token: "refresh" };
     const kind = known[grant_type ?? ""] ?? (code === undefined ? "probe" : "code");
     const refused = (status: number, error: string): Reply => ({ kind, status, json: { error } });
@@ -223,7 +255,8 @@ export async function honestServer(publicKey: KeyObject): Promise<HonestServer> 
     const world = worlds.get(place.replace("outside-", ""));
     if (world === undefined) return void response.writeHead(404).end();
     if (place.startsWith("w")) return send(world, world.respond(incoming, url, body), response);
-    if (incoming.headers.authorization !== undefined) world.misuses.push("the bearer left the base URL");
+    if (incoming.headers.authorization !== undefined)
+      world.misuses.push("the bearer left the base URL");
     response.setHeader("content-type", "application/json").end('["outside"]');
   });
   server.listen(0, "127.0.0.1");
@@ -251,7 +284,8 @@ function send(world: World, honest: Reply, response: ServerResponse): void {
   if (fault === "reset") return void response.destroy();
   const isList = Array.isArray(honest.json) || honest.json === undefined;
   const changed = isList ? honest.json : { ...Object(honest.json), ...answer.with };
-  const text = answer.text ?? JSON.stringify(answer.with === undefined ? answer.json : changed) ?? "";
+  const text =
+    answer.text ?? JSON.stringify(answer.with === undefined ? answer.json : changed) ?? "";
   if (["token", "code", "refresh"].includes(kind)) world.issued(text);
   response.sendDate = false;
   response.statusCode = status;

@@ -8,7 +8,12 @@ const launchRefused: Expected = "RelaunchRequiredError launch_refused";
 const badOption: Expected = "ConfigurationError option_invalid";
 
 /** A login whose callback is changed on its way. Nothing is sent if the callback already says that it failed. */
-function login(name: string, callback: (url: string) => unknown, expected: Expected, more: object = {}): Row {
+function login(
+  name: string,
+  callback: (url: string) => unknown,
+  expected: Expected,
+  more: object = {},
+): Row {
   const sent = { code: expected === "works" ? 1 : 0 };
   return { name, way: "completeLogin", credential: { callback, ...more }, expected, sent };
 }
@@ -35,7 +40,9 @@ const callbacks: readonly Row[] = [
   login("a callback with other parameters", setting("session_state", "x"), "works"),
   login("a callback with iss that nobody checks", setting("iss", issuer), "works"),
   login("a callback with the issuer", setting("iss", issuer), "works", { issuer }),
-  login("a callback with another issuer", setting("iss", "https://evil.example"), refused, { issuer }),
+  login("a callback with another issuer", setting("iss", "https://evil.example"), refused, {
+    issuer,
+  }),
   login("a callback without the issuer", (url) => url, refused, { issuer }),
   login("a callback behind another address", (url) => url.replace("portal.", "inside."), "works"),
   login("a callback without state", without("state"), mismatch),
@@ -45,11 +52,21 @@ const callbacks: readonly Row[] = [
   login("a callback in the fragment", (url) => url.replace("?", "#"), mismatch),
   login("a callback without a query", (url) => url.replace(/\?.*/, ""), mismatch),
   login("a denied login", failing("access_denied"), "LoginRequiredError login_denied"),
-  login("a denied login without state", (url) => url.replace(/\?.*/, "?error=access_denied"), mismatch),
-  ...["server_error", "temporarily_unavailable", "invalid_scope", "login_required"].map((error) =>
-    Object.assign(login(`the error ${error}`, failing(error), refused), { says: new RegExp(error) }),
+  login(
+    "a denied login without state",
+    (url) => url.replace(/\?.*/, "?error=access_denied"),
+    mismatch,
   ),
-  login("an error with a loud text", failing("server_error", { error_description: "\r\n<script>" }), refused),
+  ...["server_error", "temporarily_unavailable", "invalid_scope", "login_required"].map((error) =>
+    Object.assign(login(`the error ${error}`, failing(error), refused), {
+      says: new RegExp(error),
+    }),
+  ),
+  login(
+    "an error with a loud text",
+    failing("server_error", { error_description: "\r\n<script>" }),
+    refused,
+  ),
   login("an error beside a code", setting("error", "server_error"), refused),
   login("a callback without a code", without("code"), refused),
   login("an empty code", setting("code", ""), refused),
@@ -95,19 +112,31 @@ const network: Expected = "TransportError network_failed";
 /** The host is away for the first refresh, so nothing is sent. */
 let isAway = true;
 const fetchLater = (url: string, init?: RequestInit): Promise<Response> => {
-  if (!isAway || !String(init?.body).includes('"grant_type":"refresh_token"')) return fetch(url, init);
+  if (!isAway || !String(init?.body).includes('"grant_type":"refresh_token"'))
+    return fetch(url, init);
   isAway = false;
-  return Promise.reject(Object.assign(new TypeError("fetch failed"), { cause: { code: "ECONNREFUSED" } }));
+  return Promise.reject(
+    Object.assign(new TypeError("fetch failed"), { cause: { code: "ECONNREFUSED" } }),
+  );
 };
 
-const afterAnHour = (way: Way, expected: Expected, sent: NonNullable<Row["sent"]>, answers?: Answer): Row => {
+const afterAnHour = (
+  way: Way,
+  expected: Expected,
+  sent: NonNullable<Row["sent"]>,
+  answers?: Answer,
+): Row => {
   const name = answers === undefined ? "an hour later" : "an hour later without a refresh token";
   return { name, way, expected, sent, ageMs: 3_600_000, ...(answers !== undefined && { answers }) };
 };
 const refresh = (name: string, expected: Expected, more: Partial<Row>): Row => {
   return { name, way: "resumeAuth", expected, ...more };
 };
-const resending = { credential: { resendLostRefresh: true }, answers: [lost], sent: { refresh: 2 } };
+const resending = {
+  credential: { resendLostRefresh: true },
+  answers: [lost],
+  sent: { refresh: 2 },
+};
 const ends: readonly Row[] = [
   afterAnHour("redeemLaunch", "RelaunchRequiredError launch_expired", { code: 1, call: 0 }),
   afterAnHour("completeLogin", "works", { code: 1, refresh: 1 }),
@@ -120,7 +149,11 @@ const ends: readonly Row[] = [
   afterAnHour("createAuth, Variant A", "works", { token: 2 }),
   afterAnHour("createAuth, Variant B", "works", { token: 2 }),
   refresh("a refresh", "works", { later: "works", sent: { refresh: 1 } }),
-  refresh("no network", network, { options: { fetch: fetchLater }, later: "works", sent: { refresh: 1 } }),
+  refresh("no network", network, {
+    options: { fetch: fetchLater },
+    later: "works",
+    sent: { refresh: 1 },
+  }),
   refresh("a lost answer", unknown, { answers: [lost], later: unknown, sent: { refresh: 1 } }),
   refresh("a lost answer with resendLostRefresh", unknown, { ...resending, later: "works" }),
 ];

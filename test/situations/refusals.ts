@@ -32,14 +32,26 @@ function rows(name: string, answer: Answer, expected: Outcomes, more: Partial<Ro
     const kind = way === "resumeAuth" ? "refresh" : way === A || way === B ? "token" : "code";
     const isOver = kind === "refresh" && outcome.startsWith("LoginRequiredError");
     const later = isOver ? { later: "LoginRequiredError" as const } : {};
-    return { name, way, answers: answer, expected: outcome, sent: { [kind]: 1 }, ...later, ...more };
+    return {
+      name,
+      way,
+      answers: answer,
+      expected: outcome,
+      sent: { [kind]: 1 },
+      ...later,
+      ...more,
+    };
   });
 }
 
 const json = (status: number, body: unknown): Answer => ({ status, json: body, isUnspent: true });
 const error = (status: number, name: string): Answer => json(status, { error: name });
 const empty = (status: number): Answer => ({ status });
-const page = (status: number): Answer => ({ ...empty(status), text: "<h1>No</h1>", type: "text/html" });
+const page = (status: number): Answer => ({
+  ...empty(status),
+  text: "<h1>No</h1>",
+  type: "text/html",
+});
 
 /** Section 7.1: a status of 400, one of four errors, and always the same text. */
 const opaque = (name: string, launch: Expected, says: RegExp): Row[] => {
@@ -94,8 +106,16 @@ const refusalsOfB: readonly Row[] = [
   ...rows("invalid_client with 401", error(401, "invalid_client"), ofB(refused, refused, refused)),
   ...rows("unauthorized_client", error(400, "unauthorized_client"), ofB(refused, refused, refused)),
   ...rows("invalid_request", error(400, "invalid_request"), ofB(refused, refused, refused)),
-  ...rows("invalid_grant with 400", error(400, "invalid_grant"), ofB(refused, loginRefused, loginRefused)),
-  ...rows("invalid_grant with 401", error(401, "invalid_grant"), ofB(refused, loginRefused, loginRefused)),
+  ...rows(
+    "invalid_grant with 400",
+    error(400, "invalid_grant"),
+    ofB(refused, loginRefused, loginRefused),
+  ),
+  ...rows(
+    "invalid_grant with 401",
+    error(401, "invalid_grant"),
+    ofB(refused, loginRefused, loginRefused),
+  ),
   ...rows("a JSON 422", json(422, { detail: [] }), ofB(refused, loginRefused, loginRefused)),
   ...rows("a page with 408", page(408), ofB(notJson, loginUnknown, loginUnknown)),
   ...rows("a page with 421", page(421), ofB(notJson, loginUnknown, loginUnknown)),
@@ -108,7 +128,11 @@ const failures: readonly Row[] = [
     ...rows(`an empty ${status}`, empty(status), lost(notJson)),
     ...rows(`a page with ${status}`, page(status), lost(notJson)),
     ...rows(`JSON with ${status}`, { status, json: { error: "server_error" } }, lost(otherShape)),
-    ...rows(`${status} with Retry-After`, { status, headers: { "retry-after": "3" } }, lost(notJson)),
+    ...rows(
+      `${status} with Retry-After`,
+      { status, headers: { "retry-after": "3" } },
+      lost(notJson),
+    ),
   ]),
   ...rows("a reset connection", { fault: "reset" }, lost(network)),
   ...rows("an answer that breaks off", { fault: "cut", text: '{"a' }, lost(network)),
@@ -159,14 +183,32 @@ const rateLimits: readonly Row[] = [
     { ...patient, way, name: "one 429 and time to wait", answers: once(429), waitsMs: 2_000 },
     { ...patient, way, name: "a 429 with Retry-After: 7", answers: once(429, "7"), waitsMs: 7_000 },
     { ...patient, way, name: "a 429 with Retry-After: 0", answers: once(429, "0"), waitsMs: 2_000 },
-    { ...patient, way, name: "a 429 beyond the deadline", answers: once(429, "3600"), expected: limited },
+    {
+      ...patient,
+      way,
+      name: "a 429 beyond the deadline",
+      answers: once(429, "3600"),
+      expected: limited,
+    },
   ]),
   ...([A, B] as const).flatMap((way): Row[] => [
     ...[500, 502, 503, 504].map((status): Row => {
       return { ...patient, way, name: `one ${status}`, answers: once(status), sent: { token: 2 } };
     }),
-    { ...patient, way, name: "one reset connection", answers: [{ fault: "reset" }], sent: { token: 2 } },
-    { ...patient, way, name: "one 503 with Retry-After: 5", answers: once(503, "5"), waitsMs: 5_000 },
+    {
+      ...patient,
+      way,
+      name: "one reset connection",
+      answers: [{ fault: "reset" }],
+      sent: { token: 2 },
+    },
+    {
+      ...patient,
+      way,
+      name: "one 503 with Retry-After: 5",
+      answers: once(503, "5"),
+      waitsMs: 5_000,
+    },
     {
       ...patient,
       way,
@@ -185,7 +227,13 @@ const otherKey = { privateKey: pkcs8(otherRsaKey()) };
 const service = { pluginType: "service" } as const;
 const userInterface = { pluginType: "user interface" } as const;
 const registrations: readonly Row[] = [
-  { name: "a disabled plugin", way: A, world: { isEnabled: false }, expected: refused, says: /disabled/ },
+  {
+    name: "a disabled plugin",
+    way: A,
+    world: { isEnabled: false },
+    expected: refused,
+    says: /disabled/,
+  },
   {
     name: "a disabled plugin",
     way: L,
@@ -204,10 +252,28 @@ const registrations: readonly Row[] = [
   },
   { name: "an unknown key", way: A, credential: otherKey, expected: refused, says: /JWKS/ },
   { name: "an unknown key", way: L, credential: otherKey, expected: refused, says: /JWKS/ },
-  { name: "a wrong audience", way: A, credential: { audience }, expected: refused, says: /audience/ },
+  {
+    name: "a wrong audience",
+    way: A,
+    credential: { audience },
+    expected: refused,
+    says: /audience/,
+  },
   { name: "a rewriting proxy", way: A, world: { audience }, expected: refused, says: /proxy/ },
-  { name: "a known proxy", way: A, world: { audience }, credential: { audience }, expected: "works" },
-  { name: "a known proxy", way: L, world: { audience }, credential: { audience }, expected: "works" },
+  {
+    name: "a known proxy",
+    way: A,
+    world: { audience },
+    credential: { audience },
+    expected: "works",
+  },
+  {
+    name: "a known proxy",
+    way: L,
+    world: { audience },
+    credential: { audience },
+    expected: "works",
+  },
   {
     name: "a wrong secret",
     way: B,
@@ -223,8 +289,20 @@ const registrations: readonly Row[] = [
     says: /client id/,
   },
   { name: "a clock 20 s ahead", way: A, world: ahead(20), expected: "works", sent: { token: 1 } },
-  { name: "a clock 10 min ahead", way: A, world: ahead(600), expected: "works", sent: { token: 2 } },
-  { name: "a clock 10 min behind", way: A, world: ahead(-600), expected: "works", sent: { token: 2 } },
+  {
+    name: "a clock 10 min ahead",
+    way: A,
+    world: ahead(600),
+    expected: "works",
+    sent: { token: 2 },
+  },
+  {
+    name: "a clock 10 min behind",
+    way: A,
+    world: ahead(-600),
+    expected: "works",
+    sent: { token: 2 },
+  },
   {
     name: "a clock 10 min ahead",
     way: L,
@@ -233,7 +311,13 @@ const registrations: readonly Row[] = [
     sent: { code: 1 },
     says: /clock/i,
   },
-  { name: "a clock 10 min ahead", way: B, world: ahead(600), expected: "works", sent: { token: 1 } },
+  {
+    name: "a clock 10 min ahead",
+    way: B,
+    world: ahead(600),
+    expected: "works",
+    sent: { token: 1 },
+  },
 ];
 
 export const refusals: readonly Row[] = [

@@ -25,7 +25,13 @@ import {
 } from "../../src/index.js";
 import { rsaKey } from "../support/keys.js";
 import { shown } from "../support/shown.js";
-import { type Answers, CLIENT_SECRET, type Kind, REDIRECT_URI, type World } from "./honest-server.js";
+import {
+  type Answers,
+  CLIENT_SECRET,
+  type Kind,
+  REDIRECT_URI,
+  type World,
+} from "./honest-server.js";
 
 export type Way =
   | "connect, Variant A"
@@ -95,7 +101,10 @@ const api = { operations: { A: operationsUnder("/api/v1/{tenantId}"), B: operati
 const codeVerifier = "v".repeat(43);
 const challenge = createHash("sha256").update(codeVerifier).digest("base64url");
 /** A signer, as a KMS has one: nothing is imported for each situation. */
-const signer = { keyId: "key-1", sign: (bytes: Uint8Array) => sign("sha256", bytes, rsaKey().privateKey) };
+const signer = {
+  keyId: "key-1",
+  sign: (bytes: Uint8Array) => sign("sha256", bytes, rsaKey().privateKey),
+};
 
 interface Setting {
   readonly world: World;
@@ -107,7 +116,11 @@ interface Setting {
 
 export const account: ServiceAccountSettings = { clientId: "reports", clientSecret: CLIENT_SECRET };
 export const plugin: ServicePluginSettings = { clientId: "planner", privateKey: signer };
-const portal = { clientId: "portal", redirectUri: REDIRECT_URI, authorizationEndpoint: "/authorize" };
+const portal = {
+  clientId: "portal",
+  redirectUri: REDIRECT_URI,
+  authorizationEndpoint: "/authorize",
+};
 const pluginOf = ({ credential }: Setting) => servicePlugin({ ...plugin, ...credential });
 const accountOf = ({ credential }: Setting) => serviceAccount({ ...account, ...credential });
 const serviceOf = (auth: Parameters<typeof createService>[0], { calls }: Setting) =>
@@ -118,7 +131,12 @@ const connecting =
   (...machines: readonly Machine[]) =>
   async (setting: Setting): Promise<AnyService> => {
     const credentials = machines.map((machine) => machine(setting));
-    return (await connect({ api, credentials, ...setting.calls, ...setting.base })) as unknown as AnyService;
+    return (await connect({
+      api,
+      credentials,
+      ...setting.calls,
+      ...setting.base,
+    })) as unknown as AnyService;
   };
 
 async function launching(setting: Setting): Promise<AnyService> {
@@ -131,7 +149,10 @@ async function launching(setting: Setting): Promise<AnyService> {
 
 /** `callback` changes the address that the person comes back to. */
 async function loggingIn(setting: Setting, store = memoryStore()): Promise<AnyService> {
-  const { callback, ...settings } = { callback: (url: string): unknown => url, ...setting.credential };
+  const { callback, ...settings } = {
+    callback: (url: string): unknown => url,
+    ...setting.credential,
+  };
   const credential = apiClient({ ...portal, ...settings });
   const options = { ...setting.base, credential, store, person: "p" };
   const { url, login } = await beginLogin(options);
@@ -185,7 +206,9 @@ export async function play(row: Row, world: World): Promise<void> {
   const { clock } = world;
   const onEvent = ({ type }: ServiceEvent) => void events.push(type);
   const target = { baseUrl: world.baseUrl, tenantId: "acme" };
-  const { maxRetries, unauthorizedStatuses, ...others }: Record<string, unknown> = { ...row.options };
+  const { maxRetries, unauthorizedStatuses, ...others }: Record<string, unknown> = {
+    ...row.options,
+  };
   const base = { ...target, clock, onEvent, retryDeadlineMs: 0, ...others };
   const calls = { maxRetries, unauthorizedStatuses };
   let service: AnyService | undefined;
@@ -265,7 +288,8 @@ function judge(error: ApiError, isThrown: boolean, row: Row, world: World): void
   const answers = [row.answers ?? []].flat().filter(({ fault }) => fault === undefined);
   const statuses = answers.map(({ status = 200 }) => status);
   const hasStatus = statuses.some((status) => message.includes(String(status)));
-  const isUnanswered = statuses.length === 0 && /\b[1-5]\d\d\b|no answer|lost|sent before/.test(message);
+  const isUnanswered =
+    statuses.length === 0 && /\b[1-5]\d\d\b|no answer|lost|sent before/.test(message);
   const isNamed = hasStatus || isUnanswered || reasons[code]?.test(message) === true;
   const isOfProgram = name === "ConfigurationError";
   expect(isNamed || isOfProgram, `the message does not name what answered: ${message}`).toBe(true);

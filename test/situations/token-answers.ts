@@ -95,7 +95,11 @@ const tooLarge = { "an answer above 1 MiB": fields({ pad: "x".repeat(1_100_000) 
 
 /** The operator and roles of a launch (section 2.3), in every spelling that the description allows. */
 const ada = { userId: "u-7", firstname: "Ada", lastname: "Byron" };
-const leaves = { "revo.user.userId": "u-7", "revo.user.firstname": "Ada", "revo.user.lastname": "Byron" };
+const leaves = {
+  "revo.user.userId": "u-7",
+  "revo.user.firstname": "Ada",
+  "revo.user.lastname": "Byron",
+};
 const flat = (changed: object): Answer => fields({ revo: undefined, ...changed });
 const user = (value: unknown): Answer => fields({ revo: { user: value } });
 const roles = (value: unknown): Answer => fields({ revo: { user: ada, roles: value } });
@@ -112,7 +116,10 @@ const operators: Named<readonly [Answer, Record<string, unknown>]> = {
     { operator: ada },
   ],
   "revo as a text": [fields({ revo: "acme" }), { operator: undefined, tenant: undefined }],
-  "a group that is a number": [roles([{ name: "c", group: 2 }, { group: "g" }]), { roles: [{ name: "c" }] }],
+  "a group that is a number": [
+    roles([{ name: "c", group: 2 }, { group: "g" }]),
+    { roles: [{ name: "c" }] },
+  ],
   "userId 0": [user({ userId: 0 }), { operator: { userId: "0" } }],
   "firstname null": [user({ userId: "u-7", firstname: null }), { operator: { userId: "u-7" } }],
   "user null": [user(null), { operator: undefined }],
@@ -124,7 +131,10 @@ const operators: Named<readonly [Answer, Record<string, unknown>]> = {
     { roles: [{ name: "p" }, { name: "q" }] },
   ],
   "a group that is null": [roles([{ name: "p", group: null }]), { roles: [{ name: "p" }] }],
-  "revo.tenant null": [fields({ revo: { tenant: null, user: ada } }), { operator: ada, tenant: undefined }],
+  "revo.tenant null": [
+    fields({ revo: { tenant: null, user: ada } }),
+    { operator: ada, tenant: undefined },
+  ],
   "revo.tenant as a number": [fields({ revo: { tenant: 42 } }), { tenant: "42" }],
 };
 const unreadOperators: Named<unknown> = {
@@ -164,7 +174,9 @@ export const tokenAnswers: readonly Row[] = [
   ...works(readable, allWays),
   ...lifetimes.flatMap(([given, lifetimeSeconds]) => {
     const name = `expires_in ${JSON.stringify(given) ?? "absent"}`;
-    return works({ [name]: fields({ expires_in: given }) }, allWays, { token: { lifetimeSeconds } });
+    return works({ [name]: fields({ expires_in: given }) }, allWays, {
+      token: { lifetimeSeconds },
+    });
   }),
   ...works(unshownInB, waysOfB, { token: { lifetimeSeconds: 3_600 } }),
   ...unreadable(unshownInB, "response_shape", waysOfA),
@@ -180,8 +192,15 @@ export const tokenAnswers: readonly Row[] = [
       event: /operator|user/,
     }),
   ),
-  ...works({ "another tenant": fields({ revo: { tenant: "other" } }) }, waysOfA, { event: /tenant_differs/ }),
+  ...works({ "another tenant": fields({ revo: { tenant: "other" } }) }, waysOfA, {
+    event: /tenant_differs/,
+  }),
   ...(Object.entries(invalidGrant) as [Way, Expected][]).map(([way, expected]) => {
-    return { name: "invalid_grant with 200", way, answers: { json: { error: "invalid_grant" } }, expected };
+    return {
+      name: "invalid_grant with 200",
+      way,
+      answers: { json: { error: "invalid_grant" } },
+      expected,
+    };
   }),
 ];

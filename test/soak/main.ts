@@ -66,7 +66,9 @@ const clientSecret = "not a real secret";
 for (const tenantId of tenants)
   emulator.registerServiceAccount({ tenantId, clientId: `account-of-${tenantId}`, clientSecret });
 const connector = createConnector({
-  credentials: [serviceAccount(({ tenantId }) => ({ clientId: `account-of-${tenantId}`, clientSecret }))],
+  credentials: [
+    serviceAccount(({ tenantId }) => ({ clientId: `account-of-${tenantId}`, clientSecret })),
+  ],
   ...{ store, clock: waitless(clock.now), fetch: emulator.fetch },
 });
 
@@ -116,13 +118,18 @@ function sample(step: number): void {
 
 const startedAt = performance.now();
 const sessions: string[] = [];
-for (let index = 0; index < Number(values.sessions); index++) sessions.push(await signedIn(index < launches));
-console.error(`${sessions.length} sessions after ${Math.round((performance.now() - startedAt) / 1000)} s`);
+for (let index = 0; index < Number(values.sessions); index++)
+  sessions.push(await signedIn(index < launches));
+console.error(
+  `${sessions.length} sessions after ${Math.round((performance.now() - startedAt) / 1000)} s`,
+);
 const beganAt = performance.now();
 for (let step = 0; step <= steps; step++) {
   clock.advance(stepMs);
-  for (let turn = 0; turn < 24; turn++) await callAs(sessions, (step * 24 + turn) % sessions.length);
-  for (let turn = 0; turn < 8; turn++) await callOf(tenants[(step * 8 + turn) % tenants.length] ?? "");
+  for (let turn = 0; turn < 24; turn++)
+    await callAs(sessions, (step * 24 + turn) % sessions.length);
+  for (let turn = 0; turn < 8; turn++)
+    await callOf(tenants[(step * 8 + turn) % tenants.length] ?? "");
   if (step % (steps / samplesInAll) === 0) {
     sample(step);
     const { heapMB, handles, entries } = samples.at(-1) as Sample;
@@ -134,7 +141,8 @@ for (let step = 0; step <= steps; step++) {
   if (aheadMs > 0) await setTimeout(aheadMs);
 }
 
-const median = (rows: readonly number[]) => [...rows].sort((a, b) => a - b)[Math.floor(rows.length / 2)] ?? 0;
+const median = (rows: readonly number[]) =>
+  [...rows].sort((a, b) => a - b)[Math.floor(rows.length / 2)] ?? 0;
 const settled = samples.filter(({ hour }) => hour >= steadyHour);
 const [earlier, later] = [settled.slice(0, settled.length / 2), settled.slice(settled.length / 2)];
 let grew = false;
@@ -144,8 +152,12 @@ for (const name of ["heapMB", "handles", "entries"] as const) {
     number,
   ];
   grew ||= after > before * 1.05 + 1;
-  console.log(`${name}: ${before.toFixed(1)} in hours 36 to 48, ${after.toFixed(1)} in hours 48 to 60`);
+  console.log(
+    `${name}: ${before.toFixed(1)} in hours 36 to 48, ${after.toFixed(1)} in hours 48 to 60`,
+  );
 }
-console.log(`${Math.round((performance.now() - beganAt) / 60_000)} minutes, ${JSON.stringify(counts)}`);
+console.log(
+  `${Math.round((performance.now() - beganAt) / 60_000)} minutes, ${JSON.stringify(counts)}`,
+);
 if (values.svg) writeFileSync(values.svg, drawSoak(samples));
 process.exitCode = grew || counts.refused > 0 ? 1 : 0;

@@ -7,12 +7,13 @@ export interface Sample {
   readonly entries: number;
 }
 
-const charts: readonly { readonly name: Exclude<keyof Sample, "hour">; readonly title: string }[] = [
-  { name: "heapMB", title: "Heap after a collection, MB" },
-  { name: "rssMB", title: "Memory of the process, MB" },
-  { name: "handles", title: "Handles and timers" },
-  { name: "entries", title: "Entries of the store" },
-];
+const charts: readonly { readonly name: Exclude<keyof Sample, "hour">; readonly title: string }[] =
+  [
+    { name: "heapMB", title: "Heap after a collection, MB" },
+    { name: "rssMB", title: "Memory of the process, MB" },
+    { name: "handles", title: "Handles and timers" },
+    { name: "entries", title: "Entries of the store" },
+  ];
 const [width, height, left, gap] = [640, 110, 60, 46];
 const style = `
   svg { --ink: #1f2328; --dim: #59636e; --page: #fff; --line: #0969da }

@@ -27,7 +27,8 @@ interface Entry {
 }
 const read = (file: string): Entry => JSON.parse(readFileSync(file, "utf8"));
 /** The newest file of each entry. */
-const newest = () => entryFiles(path).filter((file, at, all) => dirname(file) !== dirname(all[at - 1] ?? ""));
+const newest = () =>
+  entryFiles(path).filter((file, at, all) => dirname(file) !== dirname(all[at - 1] ?? ""));
 const cryptoKey = (length: number, usages: KeyUsage[], name = "AES-GCM") =>
   crypto.subtle.importKey("raw", new Uint8Array(length / 8).fill(7), name, false, usages);
 
@@ -68,26 +69,58 @@ describe("a wrong key is refused at once, with the command that makes one:", () 
   test.each([
     { name: "a passphrase", key: passphrase, says: /passphrase is refused/ },
     { name: "an empty string", key: "", says: /passphrase is refused/ },
-    { name: "31 bytes as base64", key: randomBytes(31).toString("base64"), says: /must be 32 bytes/ },
-    { name: "33 bytes as base64", key: randomBytes(33).toString("base64"), says: /must be 32 bytes/ },
+    {
+      name: "31 bytes as base64",
+      key: randomBytes(31).toString("base64"),
+      says: /must be 32 bytes/,
+    },
+    {
+      name: "33 bytes as base64",
+      key: randomBytes(33).toString("base64"),
+      says: /must be 32 bytes/,
+    },
     { name: "16 bytes as hex", key: randomBytes(16).toString("hex"), says: /must be 32 bytes/ },
     { name: "base64 and base64url mixed", key: `${"A".repeat(41)}+_=`, says: /must be 32 bytes/ },
     { name: "16 bytes", key: new Uint8Array(16), says: /32 bytes, not 16/ },
     { name: "64 bytes", key: new Uint8Array(64), says: /32 bytes, not 64/ },
     { name: "null", key: null, says: /must be bytes, text or a CryptoKey/ },
     { name: "a number", key: 7, says: /must be bytes, text or a CryptoKey/ },
-    { name: "an ArrayBuffer", key: new ArrayBuffer(32), says: /must be bytes, text or a CryptoKey/ },
+    {
+      name: "an ArrayBuffer",
+      key: new ArrayBuffer(32),
+      says: /must be bytes, text or a CryptoKey/,
+    },
     { name: "a promise", key: Promise.resolve(bytes), says: /must be bytes, text or a CryptoKey/ },
-    { name: "a CryptoKey of 128 bits", key: cryptoKey(128, ["encrypt", "decrypt"]), says: /256 bits/ },
-    { name: "an AES-CBC key", key: cryptoKey(256, ["encrypt", "decrypt"], "AES-CBC"), says: /AES-GCM/ },
-    { name: "a key that only encrypts", key: cryptoKey(256, ["encrypt"]), says: /both encrypt and decrypt/ },
-    { name: "a key that only decrypts", key: cryptoKey(256, ["decrypt"]), says: /both encrypt and decrypt/ },
+    {
+      name: "a CryptoKey of 128 bits",
+      key: cryptoKey(128, ["encrypt", "decrypt"]),
+      says: /256 bits/,
+    },
+    {
+      name: "an AES-CBC key",
+      key: cryptoKey(256, ["encrypt", "decrypt"], "AES-CBC"),
+      says: /AES-GCM/,
+    },
+    {
+      name: "a key that only encrypts",
+      key: cryptoKey(256, ["encrypt"]),
+      says: /both encrypt and decrypt/,
+    },
+    {
+      name: "a key that only decrypts",
+      key: cryptoKey(256, ["decrypt"]),
+      says: /both encrypt and decrypt/,
+    },
     { name: "a missing key", key: undefined, says: /plaintext: true/ },
   ])("$name", async ({ name, key, says }) => {
     const given = (name.includes("promise") ? key : await key) as EncryptionKey;
     const attempt = async () => fileStore(path, { key: given });
     const error = await rejectionOf(attempt());
-    expect(error).toMatchObject({ name: "ConfigurationError", code: "option_invalid", option: "key" });
+    expect(error).toMatchObject({
+      name: "ConfigurationError",
+      code: "option_invalid",
+      option: "key",
+    });
     expect((error as Error).message).toMatch(says);
     expect((error as Error).message).toContain("openssl rand -base64 32");
     if (typeof given === "string" && given !== "") expect(shown(error)).not.toContain(given);
@@ -132,7 +165,9 @@ describe("an independent implementation of RFC 7516 and RFC 7518", () => {
     await store.set("key", "old");
     const [file = ""] = entryFiles(path);
     const { name } = read(file);
-    const header = Buffer.from(JSON.stringify({ enc: "A256GCM", alg: "dir", version: "7.w", name }));
+    const header = Buffer.from(
+      JSON.stringify({ enc: "A256GCM", alg: "dir", version: "7.w", name }),
+    );
     const iv = randomBytes(12);
     const cipher = createCipheriv("aes-256-gcm", bytes, iv);
     cipher.setAAD(Buffer.from(header.toString("base64url"), "ascii"));
@@ -148,9 +183,12 @@ describe("an independent implementation of RFC 7516 and RFC 7518", () => {
     await fileStore(path, { key: bytes }).set("key", "value");
     const stream = createCipheriv("aes-256-gcm", bytes, Buffer.from("bivariant/v1"));
     const nameKey = stream.update(Buffer.alloc(32));
-    const authenticated = (text: string) => createHmac("sha256", nameKey).update(text).digest("base64url");
+    const authenticated = (text: string) =>
+      createHmac("sha256", nameKey).update(text).digest("base64url");
     expect(readdirSync(join(path, "entries"))).toEqual([authenticated('"key"')]);
-    expect(JSON.parse(readFileSync(join(path, "store.json"), "utf8")).keyId).toBe(authenticated("key id"));
+    expect(JSON.parse(readFileSync(join(path, "store.json"), "utf8")).keyId).toBe(
+      authenticated("key id"),
+    );
   });
 });
 
@@ -160,10 +198,16 @@ describe("a value that was moved or changed", () => {
     Object.assign(b, ofA),
   ];
   const changes: { name: string; change: (a: Entry, b: Entry) => void }[] = [
-    { name: "two values swapped", change: (a, b) => swap({ value: a.value }, { value: b.value }, a, b) },
+    {
+      name: "two values swapped",
+      change: (a, b) => swap({ value: a.value }, { value: b.value }, a, b),
+    },
     { name: "two whole entries swapped", change: (a, b) => swap({ ...a }, { ...b }, a, b) },
     { name: "a version changed", change: (a) => Object.assign(a, { version: "another" }) },
-    { name: "an expiry put off", change: (a) => Object.assign(a, { expiresAt: 4_000_000_000_001 }) },
+    {
+      name: "an expiry put off",
+      change: (a) => Object.assign(a, { expiresAt: 4_000_000_000_001 }),
+    },
     { name: "an expiry taken away", change: (a) => Reflect.deleteProperty(a, "expiresAt") },
     { name: "a value emptied", change: (a) => Object.assign(a, { value: "" }) },
     { name: "a value in the clear", change: (a) => Object.assign(a, { value: '"value a"' }) },
@@ -181,12 +225,18 @@ describe("a value that was moved or changed", () => {
     await store.set("a", "value a", { expiresAt: 4_000_000_000_000 });
     const [firstFile = ""] = newest();
     await store.set("b", "value b", { expiresAt: 4_000_000_000_000 });
-    const [fileOfA = "", fileOfB = ""] = [firstFile, ...newest().filter((file) => file !== firstFile)];
+    const [fileOfA = "", fileOfB = ""] = [
+      firstFile,
+      ...newest().filter((file) => file !== firstFile),
+    ];
     const [a, b] = [read(fileOfA), read(fileOfB)];
     change(a, b);
     writeFileSync(fileOfA, JSON.stringify(a));
     writeFileSync(fileOfB, JSON.stringify(b));
-    expect(await rejectionOf(store.get("a"))).toMatchObject({ name: "StoreError", code: "store_corrupt" });
+    expect(await rejectionOf(store.get("a"))).toMatchObject({
+      name: "StoreError",
+      code: "store_corrupt",
+    });
     expect(await store.get("a")).toBeUndefined();
   });
 
@@ -211,7 +261,12 @@ describe("encryptedStore", () => {
 
   test.each([
     { name: "no key", store: memoryStore(), key: undefined, option: "key" },
-    { name: "a passphrase", store: memoryStore(), key: "correct horse battery staple", option: "key" },
+    {
+      name: "a passphrase",
+      store: memoryStore(),
+      key: "correct horse battery staple",
+      option: "key",
+    },
     { name: "no store", store: undefined as never, key: bytes, option: "store" },
   ])("refuses $name", ({ store, key, option }) => {
     const refusal = { code: "option_invalid", option };
@@ -223,7 +278,11 @@ describe("encryptedStore", () => {
     await encryptedStore(inner, bytes).set("canary-key", "canary-value");
     const value = (await inner.get("canary-key"))?.value ?? "";
     const header = JSON.parse(Buffer.from(value.split(".")[0] ?? "", "base64url").toString());
-    expect(header).toEqual({ alg: "dir", enc: "A256GCM", name: expect.stringMatching(/^[\w-]{43}$/) });
+    expect(header).toEqual({
+      alg: "dir",
+      enc: "A256GCM",
+      name: expect.stringMatching(/^[\w-]{43}$/),
+    });
     expect(Buffer.from(value, "base64url").toString("latin1")).not.toContain("canary");
   });
 
@@ -249,18 +308,21 @@ describe("encryptedStore", () => {
       },
     },
   ];
-  test.each(foreign)("rejects a value $name with store_corrupt, and replaces it", async ({ plant }) => {
-    const inner = memoryStore();
-    const store = encryptedStore(inner, bytes);
-    for (const key of ["key", "other"]) await store.set(key, `planted in ${key}`);
-    await plant(inner);
-    const error = await rejectionOf(store.get("key"));
-    const message = expect.stringMatching(/Use the key that wrote it, or delete the entry/);
-    expect(error).toMatchObject({ name: "StoreError", code: "store_corrupt", message });
-    expect(shown(error)).not.toContain("planted");
-    await store.set("key", "new");
-    expect((await store.get("key"))?.value).toBe("new");
-  });
+  test.each(foreign)(
+    "rejects a value $name with store_corrupt, and replaces it",
+    async ({ plant }) => {
+      const inner = memoryStore();
+      const store = encryptedStore(inner, bytes);
+      for (const key of ["key", "other"]) await store.set(key, `planted in ${key}`);
+      await plant(inner);
+      const error = await rejectionOf(store.get("key"));
+      const message = expect.stringMatching(/Use the key that wrote it, or delete the entry/);
+      expect(error).toMatchObject({ name: "StoreError", code: "store_corrupt", message });
+      expect(shown(error)).not.toContain("planted");
+      await store.set("key", "new");
+      expect((await store.get("key"))?.value).toBe("new");
+    },
+  );
 });
 
 describe("a planted secret does not appear", () => {
@@ -276,7 +338,9 @@ describe("a planted secret does not appear", () => {
       const other = fileStore(path, { key: bytes });
       outputs.push(await rejectionOf(other.lock(plantedName, async () => {}, { timeoutMs: 5 })));
     });
-    outputs.push(await rejectionOf(store.set(plantedName, plantedValue, { ifVersion: `not ${version}` })));
+    outputs.push(
+      await rejectionOf(store.set(plantedName, plantedValue, { ifVersion: `not ${version}` })),
+    );
     outputs.push(await rejectionOf(fileStore(path, { key: randomBytes(32) }).get(plantedName)));
     outputs.push(await rejectionOf(fileStore(path, { plaintext: true }).get(plantedName)));
     const [file = ""] = entryFiles(path);
@@ -286,7 +350,8 @@ describe("a planted secret does not appear", () => {
     writeFileSync(file, contents.slice(0, -1));
     outputs.push(await rejectionOf(store.get(plantedName)));
     const text = outputs.map((output) => shown(output)).join("\n");
-    for (const form of [plantedValue, "canary-client", "canary.example"]) expect(text).not.toContain(form);
+    for (const form of [plantedValue, "canary-client", "canary.example"])
+      expect(text).not.toContain(form);
     for (const encoding of ["base64", "base64url", "hex"] as const)
       expect(text).not.toContain(bytes.toString(encoding).replace("=", ""));
   });
@@ -297,7 +362,9 @@ describe("a planted secret does not appear", () => {
     const [file = ""] = entryFiles(path);
     const contents = readFileSync(file, "utf8");
     expect(contents).toContain(plantedValue);
-    const outputs: unknown[] = [await rejectionOf(fileStore(path, { key: bytes }).get(plantedName))];
+    const outputs: unknown[] = [
+      await rejectionOf(fileStore(path, { key: bytes }).get(plantedName)),
+    ];
     writeFileSync(file, `${contents}}`);
     outputs.push(await rejectionOf(store.get(plantedName)), store);
     expect(outputs.map((output) => shown(output)).join("\n")).not.toContain("canary");

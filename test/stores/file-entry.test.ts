@@ -112,8 +112,10 @@ test("a delete that was killed at any step counts, and the next write begins ane
     const { version } = await store.set("key", "2");
     const files = entryFiles(path);
     const folder = dirname(newestFile());
-    if (left !== "empty folder") mkdirSync(join(folder, String(Number(newestFile().split("/").at(-1)) + 1)));
-    if (left !== "marker and versions") for (const file of files) renameSync(file, join(path, "..", "away"));
+    if (left !== "empty folder")
+      mkdirSync(join(folder, String(Number(newestFile().split("/").at(-1)) + 1)));
+    if (left !== "marker and versions")
+      for (const file of files) renameSync(file, join(path, "..", "away"));
     expect(await stored(), left).toBeUndefined();
     await expect(store.set("key", "late", { ifVersion: version })).rejects.toMatchObject({
       code: "store_conflict",
@@ -155,7 +157,10 @@ describe("something planted in the folder of an entry is set aside, and the last
         truncateSync(next, 2 ** 31);
       },
     },
-    { name: "a number far above", plant: () => copyFileSync(newestFile(), numberAfter(newestFile(), 1_000)) },
+    {
+      name: "a number far above",
+      plant: () => copyFileSync(newestFile(), numberAfter(newestFile(), 1_000)),
+    },
     {
       name: "the older file under the next number",
       plant: () => copyFileSync(older(), numberAfter(newestFile())),
@@ -164,8 +169,14 @@ describe("something planted in the folder of an entry is set aside, and the last
       name: "the same file under the next number",
       plant: () => copyFileSync(newestFile(), numberAfter(newestFile())),
     },
-    { name: "garbage under the next number", plant: () => writeFileSync(numberAfter(newestFile()), "x") },
-    { name: "a link to the older file", plant: () => symlinkSync(older(), numberAfter(newestFile())) },
+    {
+      name: "garbage under the next number",
+      plant: () => writeFileSync(numberAfter(newestFile()), "x"),
+    },
+    {
+      name: "a link to the older file",
+      plant: () => symlinkSync(older(), numberAfter(newestFile())),
+    },
     {
       name: "the file of another entry",
       async plant() {

@@ -105,8 +105,14 @@ describe("a lock", () => {
     { name: "that nobody held", holders: () => [] },
     { name: "of a holder whose process has ended", holders: () => [here(endedPid())] },
     { name: "of a holder on another machine that gives no sign", holders: () => [elsewhere] },
-    { name: "of a holder whose process id another process has now", holders: () => [here(process.pid)] },
-    { name: "of two holders, as after restoring a backup", holders: () => [elsewhere, here(endedPid())] },
+    {
+      name: "of a holder whose process id another process has now",
+      holders: () => [here(process.pid)],
+    },
+    {
+      name: "of two holders, as after restoring a backup",
+      holders: () => [elsewhere, here(endedPid())],
+    },
   ];
   test.each(gone)(
     "$name is taken by twenty tasks one after the other, and nothing is left",

@@ -17,14 +17,18 @@ beforeEach(() => {
 });
 
 test("two processes that each count to fifty under the lock lose no count", async () => {
-  const processes = Array.from({ length: 2 }, () => startProcess(["increment", path, "50"], { key }));
+  const processes = Array.from({ length: 2 }, () =>
+    startProcess(["increment", path, "50"], { key }),
+  );
   await Promise.all(processes.map(({ told }) => told("done")));
   expect((await store.get("counter"))?.value).toBe("100");
   expectNothingLeft(path);
 });
 
 test("eight processes that count by compare-and-set lose no count, while some are killed or suspended at random", async () => {
-  const victims = Array.from({ length: 3 }, () => startProcess(["compete", path, "1000000"], { key }));
+  const victims = Array.from({ length: 3 }, () =>
+    startProcess(["compete", path, "1000000"], { key }),
+  );
   await Promise.all(victims.map(({ told }) => told("counted")));
   const processes = Array.from({ length: 8 }, () => startProcess(["compete", path, "25"], { key }));
   const done = Promise.all(processes.map(({ told }) => told("done")));

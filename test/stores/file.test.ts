@@ -185,10 +185,15 @@ describe("the folder", () => {
     const { pid } = spawnSync(process.execPath, ["--version"]);
     for (const lock of ["hash", "hash~0123456789abcdef"]) {
       mkdirSync(join(path, "locks", lock));
-      writeFileSync(join(path, "locks", lock, newHolder().replace(/(?<=\.)\d+(?=\.)/, String(pid))), "");
+      writeFileSync(
+        join(path, "locks", lock, newHolder().replace(/(?<=\.)\d+(?=\.)/, String(pid))),
+        "",
+      );
     }
     for (let count = 0; count < 5; count++) await store.set("other", "value");
-    const left = readdirSync(path, { recursive: true }).filter((name) => /~|hash/.test(String(name)));
+    const left = readdirSync(path, { recursive: true }).filter((name) =>
+      /~|hash/.test(String(name)),
+    );
     expect(left.map((name) => String(name).split("/").at(-1))).toEqual([young]);
     await store.set("key", "new");
     expectNothingLeft(path);
@@ -210,7 +215,8 @@ describe("the folder", () => {
   });
 });
 
-const setAside = () => (existsSync(join(path, "corrupt")) ? readdirSync(join(path, "corrupt")) : []);
+const setAside = () =>
+  existsSync(join(path, "corrupt")) ? readdirSync(join(path, "corrupt")) : [];
 const newestFile = () => entryFiles(path)[0] ?? "";
 const write = (file: string, contents: string | Uint8Array) => {
   rmSync(file, { force: true, recursive: true });
@@ -218,7 +224,8 @@ const write = (file: string, contents: string | Uint8Array) => {
 };
 
 describe("a damaged file of an entry", () => {
-  const entry = (change: object) => (good: string) => JSON.stringify({ ...JSON.parse(good), ...change });
+  const entry = (change: object) => (good: string) =>
+    JSON.stringify({ ...JSON.parse(good), ...change });
   const damaged: { name: string; contents: (good: string) => string | Uint8Array }[] = [
     { name: "an empty file", contents: () => "" },
     { name: "a text", contents: () => "my notes" },
@@ -241,7 +248,11 @@ describe("a damaged file of an entry", () => {
     "is set aside and reported once, and the entry is missing: $name",
     async ({ contents }) => {
       const store = fileStore(path, { plaintext: true });
-      for (const use of [() => store.get("key"), () => store.set("key", "v"), () => store.delete("key")]) {
+      for (const use of [
+        () => store.get("key"),
+        () => store.set("key", "v"),
+        () => store.delete("key"),
+      ]) {
         const { value } = await store.set("key", "only");
         for (const older of entryFiles(path).slice(1)) rmSync(older);
         const bad = Buffer.from(contents(readFileSync(newestFile(), "utf8")));
@@ -255,23 +266,29 @@ describe("a damaged file of an entry", () => {
         expect(error.message).not.toContain(value);
         expect(readFileSync(join(path, "corrupt", name))).toEqual(bad);
         expect(await store.get("key")).toBeUndefined();
-        expect(await store.set("key", "anew", { ifVersion: null })).toMatchObject({ value: "anew" });
+        expect(await store.set("key", "anew", { ifVersion: null })).toMatchObject({
+          value: "anew",
+        });
       }
     },
   );
 
-  test.each(damaged)("leaves the value before it, which can be replaced: $name", async ({ contents }) => {
-    const store = fileStore(path, { plaintext: true });
-    const { version } = await store.set("key", "old");
-    await store.set("key", "new");
-    write(newestFile(), contents(readFileSync(newestFile(), "utf8")));
-    for (let times = 0; times < 2; times++) expect(await store.get("key")).toEqual({ value: "old", version });
-    expect(setAside()).toHaveLength(1);
-    await store.set("key", "next", { ifVersion: version });
-    expect((await store.get("key"))?.value).toBe("next");
-    await store.set("key", "last");
-    expect(entryFiles(path)).toHaveLength(2);
-  });
+  test.each(damaged)(
+    "leaves the value before it, which can be replaced: $name",
+    async ({ contents }) => {
+      const store = fileStore(path, { plaintext: true });
+      const { version } = await store.set("key", "old");
+      await store.set("key", "new");
+      write(newestFile(), contents(readFileSync(newestFile(), "utf8")));
+      for (let times = 0; times < 2; times++)
+        expect(await store.get("key")).toEqual({ value: "old", version });
+      expect(setAside()).toHaveLength(1);
+      await store.set("key", "next", { ifVersion: version });
+      expect((await store.get("key"))?.value).toBe("next");
+      await store.set("key", "last");
+      expect(entryFiles(path)).toHaveLength(2);
+    },
+  );
 
   test("is reported by one of ten stores that read it at the same time", async () => {
     await fileStore(path, { key }).set("key", "value");
@@ -293,7 +310,9 @@ describe("a damaged file of an entry", () => {
       chmodSync(newestFile(), before);
       await rejectionOf(fileStore(path, { key }).get("key"));
     }
-    expect(setAside().map((name) => mode(join(path, "corrupt", name)))).toEqual([0o600, 0o600, 0o600]);
+    expect(setAside().map((name) => mode(join(path, "corrupt", name)))).toEqual([
+      0o600, 0o600, 0o600,
+    ]);
   });
 
   test("is reported every time where the folder for it cannot be made", async () => {
@@ -325,7 +344,11 @@ describe("a folder whose marker is damaged is reported every time and left as it
     write(join(path, "store.json"), contents);
     const before = readdirSync(path, { recursive: true });
     const store = fileStore(path, { plaintext: true });
-    for (const use of [() => store.get("key"), () => store.set("key", "x"), () => store.delete("key")])
+    for (const use of [
+      () => store.get("key"),
+      () => store.set("key", "x"),
+      () => store.delete("key"),
+    ])
       expect(await rejectionOf(use())).toMatchObject({
         code: "store_corrupt",
         message: expect.stringMatching(/Move the folder away/),
@@ -347,16 +370,35 @@ describe("an intact folder that does not fit is refused and left as it is:", () 
   };
   const plaintext = { plaintext: true };
   test.each([
-    { name: "another key", make: encrypted, options: { key: randomBytes(32) }, says: /with another key/ },
+    {
+      name: "another key",
+      make: encrypted,
+      options: { key: randomBytes(32) },
+      says: /with another key/,
+    },
     { name: "a missing key", make: encrypted, options: plaintext, says: /encrypted.*with the key/ },
     { name: "a key for plaintext", make: plain, options: { key }, says: /is not encrypted/ },
-    { name: "the folder of a newer version", make: newer, options: plaintext, says: /newer version/ },
-    { name: "another program's folder", make: foreign, options: plaintext, says: /folder with other files/ },
+    {
+      name: "the folder of a newer version",
+      make: newer,
+      options: plaintext,
+      says: /newer version/,
+    },
+    {
+      name: "another program's folder",
+      make: foreign,
+      options: plaintext,
+      says: /folder with other files/,
+    },
   ])("$name", async ({ make, options, says }) => {
     await make();
     const before = readdirSync(path, { recursive: true });
     const store = fileStore(path, options);
-    for (const use of [() => store.get("key"), () => store.set("key", "x"), () => store.delete("key")])
+    for (const use of [
+      () => store.get("key"),
+      () => store.set("key", "x"),
+      () => store.delete("key"),
+    ])
       expect(await rejectionOf(use())).toMatchObject(unavailable(says));
     expect(readdirSync(path, { recursive: true })).toEqual(before);
   });
@@ -378,7 +420,11 @@ describe("an intact folder that does not fit is refused and left as it is:", () 
       const store = fileStore(quoted, { key });
       await store.set("key", "value");
       chmodSync(quoted, wrong);
-      for (const use of [() => store.get("key"), () => store.set("key", "x"), () => store.delete("key")])
+      for (const use of [
+        () => store.get("key"),
+        () => store.set("key", "x"),
+        () => store.delete("key"),
+      ])
         expect(await rejectionOf(use())).toMatchObject({ code: "store_unavailable" });
       expect(mode(quoted)).toBe(wrong);
       const { message } = (await rejectionOf(store.get("key"))) as Error;
@@ -418,7 +464,10 @@ describe("a wrong path fails with store_unavailable and the next step:", () => {
       },
     },
     {
-      ...{ name: "a file", says: /store is not a folder\. Use a path for a folder of the store\.$/ },
+      ...{
+        name: "a file",
+        says: /store is not a folder\. Use a path for a folder of the store\.$/,
+      },
       at() {
         writeFileSync(path, "my notes");
         return path;
@@ -442,19 +491,25 @@ describe("a wrong path fails with store_unavailable and the next step:", () => {
   ];
   test.each(paths)("$name", async ({ at, says, isMissing }) => {
     const { get, delete: deleted, ...changes } = await outcomes(at());
-    for (const [way, error] of Object.entries(changes)) expect(error, way).toMatchObject(unavailable(says));
+    for (const [way, error] of Object.entries(changes))
+      expect(error, way).toMatchObject(unavailable(says));
     for (const found of [get, deleted])
       if (isMissing) expect(found).toBeUndefined();
       else expect(found).toMatchObject(unavailable(says));
   });
 
   test.each([
-    { name: "a pipe as the store, without waiting for its writer", at: () => path, says: /is not a folder/ },
+    {
+      name: "a pipe as the store, without waiting for its writer",
+      at: () => path,
+      says: /is not a folder/,
+    },
     { name: "a pipe as its marker", at: () => join(path, "store.json"), says: /is not a file/ },
   ])("$name", async ({ at, says }) => {
     if (at() !== path) mkdirSync(path, { mode: 0o700 });
     execFileSync("mkfifo", ["-m", "600", at()]);
-    for (const error of Object.values(await outcomes())) expect(error).toMatchObject(unavailable(says));
+    for (const error of Object.values(await outcomes()))
+      expect(error).toMatchObject(unavailable(says));
   });
 });
 
@@ -518,14 +573,17 @@ describe.skipIf(!posix)("a folder without write permission", () => {
   });
 });
 
-test.skipIf(!isRoot)("a folder or a marker of another user that root may read is refused", async () => {
-  await fileStore(path, { key }).set("key", "value");
-  for (const at of [join(path, "store.json"), path]) {
-    chownSync(at, 65_534, 65_534);
-    for (const error of Object.values(await outcomes()))
-      expect(error).toMatchObject(unavailable(/belongs to another user/));
-  }
-});
+test.skipIf(!isRoot)(
+  "a folder or a marker of another user that root may read is refused",
+  async () => {
+    await fileStore(path, { key }).set("key", "value");
+    for (const at of [join(path, "store.json"), path]) {
+      chownSync(at, 65_534, 65_534);
+      for (const error of Object.values(await outcomes()))
+        expect(error).toMatchObject(unavailable(/belongs to another user/));
+    }
+  },
+);
 
 // A limit on the size of files acts like a full disk: the write fails halfway.
 test.skipIf(!posix)("a write that fails halfway leaves the earlier contents", async () => {
@@ -575,7 +633,9 @@ describe("a fault of the file system:", () => {
     await store.delete("long 1");
     expect(await store.get("long 1")).toBeUndefined();
     free = 0;
-    expect(await rejectionOf(store.set("new", "value"))).toMatchObject(unavailable(/ENOSPC.*disk is full/));
+    expect(await rejectionOf(store.set("new", "value"))).toMatchObject(
+      unavailable(/ENOSPC.*disk is full/),
+    );
     clock.advance(1);
     expect(await store.set("new", "value")).toMatchObject({ value: "value" });
     expect(await store.get("long 2")).toMatchObject({ value: "value" });
@@ -584,10 +644,13 @@ describe("a fault of the file system:", () => {
   test("a write whose folder cannot be made durable is not acknowledged", async () => {
     const store = fileStore(path, { key });
     await store.set("key", "value");
-    replaceCall("openSync", (real: typeof fs.openSync) => (at: string, flags: string, mode?: number) => {
-      if (at === join(newestFile(), "..") && flags === "r") throw failure("EIO");
-      return real(at, flags, mode);
-    });
+    replaceCall(
+      "openSync",
+      (real: typeof fs.openSync) => (at: string, flags: string, mode?: number) => {
+        if (at === join(newestFile(), "..") && flags === "r") throw failure("EIO");
+        return real(at, flags, mode);
+      },
+    );
     expect(await rejectionOf(store.set("key", "new"))).toMatchObject(unavailable(/EIO/));
   });
 });
@@ -597,7 +660,10 @@ test("of two hundred writes at once at most 64 are under way", async () => {
   await store.set("key", "value");
   let most = 0;
   const look = setInterval(() => {
-    most = Math.max(most, readdirSync(join(path, "entries")).filter((name) => name.startsWith("~")).length);
+    most = Math.max(
+      most,
+      readdirSync(join(path, "entries")).filter((name) => name.startsWith("~")).length,
+    );
   });
   await Promise.all(Array.from({ length: 200 }, (_, index) => store.set(`key ${index}`, "value")));
   clearInterval(look);

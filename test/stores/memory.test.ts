@@ -4,14 +4,19 @@ import { memoryStore } from "../../src/index.js";
 import { steppedClock } from "../support/clock.js";
 import { describeRefusals, describeStore, type StoreUnderTest } from "./own-store.js";
 
-const underTest: StoreUnderTest = { name: "memoryStore", create: (clock) => memoryStore({ clock }) };
+const underTest: StoreUnderTest = {
+  name: "memoryStore",
+  create: (clock) => memoryStore({ clock }),
+};
 describeStore(underTest);
 describeRefusals(underTest);
 
 test.each([null, 5, { clock: 5 }, { mostEntries: 0 }, { mostEntries: Number.NaN }])(
   "memoryStore refuses the options %j",
   (options) => {
-    expect(() => memoryStore(options as never)).toThrow(expect.objectContaining({ code: "option_invalid" }));
+    expect(() => memoryStore(options as never)).toThrow(
+      expect.objectContaining({ code: "option_invalid" }),
+    );
   },
 );
 

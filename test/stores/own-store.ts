@@ -20,13 +20,23 @@ export function describeRefusals({ name, create }: StoreUnderTest): void {
   describe(`${name} refuses, and keeps its entries, for`, () => {
     type Call = (store: TokenStore, value: never) => Promise<unknown>;
     const calls: [method: string, option: string, values: unknown[], call: Call][] = [
-      ["set", "value", [undefined, null, 5, { a: 1 }, ["v"]], (store, value) => store.set("key", value)],
+      [
+        "set",
+        "value",
+        [undefined, null, 5, { a: 1 }, ["v"]],
+        (store, value) => store.set("key", value),
+      ],
       ["get", "key", [undefined, null, 5, {}], (store, key) => store.get(key)],
       ["set", "key", [undefined], (store, key) => store.set(key, "v")],
       ["delete", "key", [undefined], (store, key) => store.delete(key)],
       ["lock", "key", [undefined], (store, key) => store.lock(key, async () => {})],
       ["lock", "task", [undefined, "x"], (store, task) => store.lock("key", task)],
-      ["set", "expiresAt", [Number.NaN, "1", null], (store, at) => store.set("key", "v", { expiresAt: at })],
+      [
+        "set",
+        "expiresAt",
+        [Number.NaN, "1", null],
+        (store, at) => store.set("key", "v", { expiresAt: at }),
+      ],
       ["set", "ifVersion", [1], (store, ifVersion) => store.set("key", "v", { ifVersion })],
       ["set", "options", [null], (store, options) => store.set("key", "v", options)],
       [
@@ -92,7 +102,10 @@ export function describeStore({
         clock.advance(1);
         expect(await store.get("key")).toBeUndefined();
         const late = store.set("key", "x", { ifVersion: old.version });
-        expect(await rejectionOf(late)).toMatchObject({ name: "StoreError", code: "store_conflict" });
+        expect(await rejectionOf(late)).toMatchObject({
+          name: "StoreError",
+          code: "store_conflict",
+        });
       });
 
     test.each([
@@ -129,7 +142,9 @@ export function describeStore({
       const fail = (): never => {
         throw new Error("the task's own");
       };
-      expect(await rejectionOf(store.lock("key", fail))).toMatchObject({ message: "the task's own" });
+      expect(await rejectionOf(store.lock("key", fail))).toMatchObject({
+        message: "the task's own",
+      });
       expect(await store.lock("key", async () => "next", { timeoutMs: 1_000 })).toBe("next");
     });
   });

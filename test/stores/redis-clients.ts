@@ -25,7 +25,10 @@ export const connectClient: { readonly redis: Connect; readonly ioredis: Connect
   },
 };
 
-export async function connectCluster(library: "redis" | "ioredis", url: string): Promise<RedisClient> {
+export async function connectCluster(
+  library: "redis" | "ioredis",
+  url: string,
+): Promise<RedisClient> {
   if (library === "ioredis") {
     const client = new Cluster([url]).on("error", () => {});
     closes.push(() => client.disconnect());

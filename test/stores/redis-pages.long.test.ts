@@ -9,7 +9,11 @@ import { describeWithSentinel, startSentinels } from "../support/sentinel.js";
 afterEach(() => vi.unstubAllEnvs());
 
 /** Runs a program and returns what it declares. `lines` is what a reader has. */
-async function declared(program: string, names: string, lines = ""): Promise<Record<string, unknown>> {
+async function declared(
+  program: string,
+  names: string,
+  lines = "",
+): Promise<Record<string, unknown>> {
   const code = `${lines}\n${program.replaceAll("export const", "const")}\nexport { ${names} };`;
   return import(pathToFileURL(await bundleProgram(code, cacheFolder(), "program.mjs")).href);
 }

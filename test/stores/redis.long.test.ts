@@ -47,7 +47,11 @@ describeWithRedis("redisStore", () => {
       const user = ["--user", "app", "on", ">pw", "~bivariant:*", ...rights.split(" ")];
       const own = await startRedis({ args: user });
       vi.spyOn(console, "warn").mockReturnValue();
-      const store = redisStore(connectClient[library](own.url.replace("//", "//app:pw@")), {}, 3_000);
+      const store = redisStore(
+        connectClient[library](own.url.replace("//", "//app:pw@")),
+        {},
+        3_000,
+      );
       const { version } = await store.set("key", "1", { expiresAt: Date.now() + 60_000 });
       const outcome = await store.lock("key", async (lease) => {
         await new Promise((resolve) => setTimeout(resolve, 1_500));
@@ -68,7 +72,10 @@ describeWithRedis("redisStore", () => {
         hasRun = true;
       };
       const error = await rejectionOf(store.lock("key", task, { timeoutMs: 100 }));
-      expect(error).toMatchObject({ code: "store_unavailable", message: expect.stringMatching(/in time/) });
+      expect(error).toMatchObject({
+        code: "store_unavailable",
+        message: expect.stringMatching(/in time/),
+      });
       own.resume();
       expect((await store.get("key"))?.value).toBe("value");
       expect(hasRun).toBe(false);
@@ -81,12 +88,17 @@ describeWithRedis("redisStore", () => {
     let server: RedisServer;
     let cluster: RedisClient;
     beforeAll(async () => {
-      server = await startRedis({ args: ["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"] });
+      server = await startRedis({
+        args: ["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"],
+      });
       const raw = createClient({ url: server.url });
       await raw.connect();
       await raw.sendCommand(["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]);
       const info = () => raw.sendCommand(["CLUSTER", "INFO"]);
-      await vi.waitFor(async () => expect(String(await info())).toContain("cluster_state:ok"), 20_000);
+      await vi.waitFor(
+        async () => expect(String(await info())).toContain("cluster_state:ok"),
+        20_000,
+      );
       raw.destroy();
       cluster = await connectCluster(library, server.url);
       return () => server.stop();

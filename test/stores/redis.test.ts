@@ -70,15 +70,20 @@ describeWithRedis("redisStore", () => {
     const store = create();
     await store.set("}a{b}%", "value");
     const names = await store.lock("}a{b}%", () => raw.keys(`${prefix}*`));
-    expect(names.sort()).toEqual(["entry", "lock"].map((kind) => `${prefix}:${kind}:{%7da%7bb%7d%25}`));
+    expect(names.sort()).toEqual(
+      ["entry", "lock"].map((kind) => `${prefix}:${kind}:{%7da%7bb%7d%25}`),
+    );
   });
 
   test("in a database of encrypted values, only key names can be read", async () => {
     const store = encryptedStore(redisStore(clients.redis), randomBytes(32));
     const { version } = await store.set('["token","https://a.example"]', "secret-value");
-    const last = await store.set('["token","https://a.example"]', "secret-value-2", { ifVersion: version });
+    const last = await store.set('["token","https://a.example"]', "secret-value-2", {
+      ifVersion: version,
+    });
     const folder = join(server.folder, "appendonlydir");
-    const read = () => readdirSync(folder).map((name) => readFileSync(join(folder, name), "latin1"));
+    const read = () =>
+      readdirSync(folder).map((name) => readFileSync(join(folder, name), "latin1"));
     // While the disk is slow, Redis writes up to two seconds later.
     await expect.poll(() => read().join()).toContain(last.version);
     const all = read().join();
@@ -98,14 +103,17 @@ describeWithRedis("redisStore", () => {
     expect(await store.lock("key", async () => "free", { timeoutMs: 0 })).toBe("free");
   });
 
-  test.each(libraries)("works on after a restart of Redis, with the same client of %s", async (library) => {
-    const own = await startRedis();
-    const store = redisStore(connectClient[library](own.url));
-    const written = await store.set("key", "kept");
-    await own.restart();
-    await expect.poll(() => store.get("key").catch(() => {})).toEqual(written);
-    expect(await store.lock("key", async () => "taken")).toBe("taken");
-  });
+  test.each(libraries)(
+    "works on after a restart of Redis, with the same client of %s",
+    async (library) => {
+      const own = await startRedis();
+      const store = redisStore(connectClient[library](own.url));
+      const written = await store.set("key", "kept");
+      await own.restart();
+      await expect.poll(() => store.get("key").catch(() => {})).toEqual(written);
+      expect(await store.lock("key", async () => "taken")).toBe("taken");
+    },
+  );
 
   // Both libraries send a command again when the connection was lost before its answer.
   test("a command that is executed twice counts once", async () => {
@@ -157,25 +165,40 @@ describeWithRedis("redisStore", () => {
   });
 
   test.each([
-    ["an answer that quotes the command", "(ERR)", new Error("ERR unknown command, with args: 'secret-1'")],
+    [
+      "an answer that quotes the command",
+      "(ERR)",
+      new Error("ERR unknown command, with args: 'secret-1'"),
+    ],
     ["a refused login", "(NOAUTH)", new Error("NOAUTH secret-1")],
-    ["a lost connection", "ECONNREFUSED", Object.assign(new Error("secret-1"), { code: "ECONNREFUSED" })],
-  ])("%s is store_unavailable, with its code %s and without a secret", async (_what, shows, error) => {
-    const fault = Object.assign(error, { command: { name: "evalsha", args: ["secret-1"] } });
-    const store = redisStore({ sendCommand: () => Promise.reject(fault) });
-    for (const use of [() => store.set("key", "secret-1"), () => store.lock("key", never)]) {
-      const refusal = await rejectionOf(use());
-      expect(refusal).toMatchObject({ name: "StoreError", code: "store_unavailable" });
-      const shown = inspect(refusal, { depth: 9, showHidden: true });
-      expect(shown).toContain(shows);
-      expect(shown).not.toContain("secret-1");
-    }
-  });
+    [
+      "a lost connection",
+      "ECONNREFUSED",
+      Object.assign(new Error("secret-1"), { code: "ECONNREFUSED" }),
+    ],
+  ])(
+    "%s is store_unavailable, with its code %s and without a secret",
+    async (_what, shows, error) => {
+      const fault = Object.assign(error, { command: { name: "evalsha", args: ["secret-1"] } });
+      const store = redisStore({ sendCommand: () => Promise.reject(fault) });
+      for (const use of [() => store.set("key", "secret-1"), () => store.lock("key", never)]) {
+        const refusal = await rejectionOf(use());
+        expect(refusal).toMatchObject({ name: "StoreError", code: "store_unavailable" });
+        const shown = inspect(refusal, { depth: 9, showHidden: true });
+        expect(shown).toContain(shows);
+        expect(shown).not.toContain("secret-1");
+      }
+    },
+  );
 
   test.each([undefined, null, "redis://127.0.0.1", {}, { sendCommand: "x" }, { get() {} }])(
     "refuses %j as a client, and says what to pass",
     (client) => {
-      const refusal = { code: "option_invalid", option: "client", message: expect.stringMatching(/ioredis/) };
+      const refusal = {
+        code: "option_invalid",
+        option: "client",
+        message: expect.stringMatching(/ioredis/),
+      };
       expect(() => redisStore(client as never)).toThrow(expect.objectContaining(refusal));
     },
   );
@@ -202,7 +225,11 @@ describeWithRedis("redisStore", () => {
 
   test("declares that a crash may lose two seconds of writes, unless it is set", () => {
     const encrypted = encryptedStore(redisStore(clients.redis), randomBytes(32));
-    const stores = [redisStore(clients.redis, { lossWindowMs: 0 }), redisStore(clients.redis), encrypted];
+    const stores = [
+      redisStore(clients.redis, { lossWindowMs: 0 }),
+      redisStore(clients.redis),
+      encrypted,
+    ];
     expect(stores.map(({ lossWindowMs }) => lossWindowMs)).toEqual([0, 2_000, 2_000]);
   });
 
@@ -210,15 +237,21 @@ describeWithRedis("redisStore", () => {
     test.each([
       ["is gone", (name: string) => raw.del(name), null],
       ["has another holder", (name: string) => raw.set(name, "another"), "another"],
-    ] as const)("that %s aborts the signal of its task, and is left so", async (_state, change, left) => {
-      const name = `${prefix}:lock:{key}`;
-      const loss = await short().lock("key", async (lease) => {
-        await change(name);
-        return lossOf(lease);
-      });
-      expect(loss).toMatchObject({ code: "store_locked", message: expect.stringMatching(/another process/) });
-      expect(await raw.get(name)).toBe(left);
-    });
+    ] as const)(
+      "that %s aborts the signal of its task, and is left so",
+      async (_state, change, left) => {
+        const name = `${prefix}:lock:{key}`;
+        const loss = await short().lock("key", async (lease) => {
+          await change(name);
+          return lossOf(lease);
+        });
+        expect(loss).toMatchObject({
+          code: "store_locked",
+          message: expect.stringMatching(/another process/),
+        });
+        expect(await raw.get(name)).toBe(left);
+      },
+    );
 
     test("aborts the signal of its task when Redis does not answer for a whole lease", async () => {
       const own = await startRedis();

@@ -32,8 +32,20 @@ export function startProcess(
   args: readonly string[],
   { key, through = [] }: { readonly key: string; readonly through?: readonly string[] },
 ): StoreProcess {
-  const [command = "", ...rest] = [...through, process.execPath, "--import", "tsx", script, ...args];
-  const env = { PATH: process.env.PATH, HOME: process.env.HOME, TMPDIR: process.env.TMPDIR, STORE_KEY: key };
+  const [command = "", ...rest] = [
+    ...through,
+    process.execPath,
+    "--import",
+    "tsx",
+    script,
+    ...args,
+  ];
+  const env = {
+    PATH: process.env.PATH,
+    HOME: process.env.HOME,
+    TMPDIR: process.env.TMPDIR,
+    STORE_KEY: key,
+  };
   const child = spawn(command, rest, { env, stdio: ["pipe", "pipe", "pipe"] });
   onTestFinished(() => void child.kill("SIGKILL"));
   const steps: Step[] = [];

@@ -66,6 +66,9 @@ try {
   await { increment, compete, hold, write, fill }[what as "increment"]();
   tell({ step: "done" });
 } catch (error) {
-  tell({ step: "failed", ...(isBivariantError(error) ? error.toJSON() : { message: String(error) }) });
+  tell({
+    step: "failed",
+    ...(isBivariantError(error) ? error.toJSON() : { message: String(error) }),
+  });
 }
 process.stdin.destroy();

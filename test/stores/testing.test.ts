@@ -12,7 +12,10 @@ import { movedBySleeps, steppedClock } from "../support/clock.js";
 import { temporaryFolder } from "./temporary-folder.js";
 
 /** Runs the kit in a runner of a few lines. Returns "title: message" of each failure, and all titles. */
-async function runKit(make: MakeStore, isInTurn = false): Promise<{ failures: string[]; titles: string[] }> {
+async function runKit(
+  make: MakeStore,
+  isInTurn = false,
+): Promise<{ failures: string[]; titles: string[] }> {
   const tests: { title: string; run: () => Promise<void> }[] = [];
   const runner = {
     describe: (_name: string, define: () => void) => define(),
@@ -43,19 +46,25 @@ type Break = (inner: TokenStore, clock: Clock) => Broken;
 const conflict = () => new StoreError("store_conflict", "Another write came first.");
 const locked = () => new StoreError("store_locked", "The lock is held.");
 const faults: { name: string; says: RegExp; broken: Break }[] = [];
-const fault = (name: string, says: RegExp, broken: Break) => void faults.push({ name, says, broken });
+const fault = (name: string, says: RegExp, broken: Break) =>
+  void faults.push({ name, says, broken });
 // Faults in what get or set resolves with, in the keys, values and options, and at the end of a wait.
 const inGet = (name: string, says: RegExp, change: (found: Entry) => unknown) =>
   fault(name, says, ({ get }) => ({ get: async (key) => change(await get(key)) }));
-const inSet = (name: string, says: RegExp, change: (writing: Promise<Entry>, value: string) => unknown) =>
-  fault(name, says, ({ set }) => ({ set: (...args) => change(set(...args), args[1]) }));
+const inSet = (
+  name: string,
+  says: RegExp,
+  change: (writing: Promise<Entry>, value: string) => unknown,
+) => fault(name, says, ({ set }) => ({ set: (...args) => change(set(...args), args[1]) }));
 const inKeys = (name: string, says: RegExp, change: (key: string) => string) =>
   fault(name, says, ({ get, set }) => ({
     get: (key) => get(change(key)),
     set: (key, ...rest) => set(change(key), ...rest),
   }));
 const inValues = (name: string, says: RegExp, change: (value: string) => string) =>
-  fault(name, says, ({ set }) => ({ set: (key, value, options) => set(key, change(value), options) }));
+  fault(name, says, ({ set }) => ({
+    set: (key, value, options) => set(key, change(value), options),
+  }));
 const inOptions = (name: string, says: RegExp, change: (options: Options) => Options) =>
   fault(name, says, ({ set }) => ({
     set: async (key, value, options = {}) => set(key, value, change(options)),
@@ -91,8 +100,16 @@ const inWait = (name: string, says: RegExp, late: Late) =>
     };
   });
 
-inGet("returns null for a missing entry", /null for a missing entry\. It must/, (found) => found ?? null);
-inGet("returns no version", /resolve with \{ value, version \}/, (found) => found && { value: found.value });
+inGet(
+  "returns null for a missing entry",
+  /null for a missing entry\. It must/,
+  (found) => found ?? null,
+);
+inGet(
+  "returns no version",
+  /resolve with \{ value, version \}/,
+  (found) => found && { value: found.value },
+);
 inSet("resolves set with OK", /set\(\) resolved with "OK"/, (writing) => writing.then(() => "OK"));
 inGet(
   "returns another version from get than from set",
@@ -109,52 +126,81 @@ inKeys("ignores case in keys", /almost the same/, (key) => key.toLowerCase());
 inKeys("trims keys", /almost the same/, (key) => key.trim());
 inKeys("normalises keys", /almost the same/, (key) => key.normalize());
 inKeys("drops other entries when it writes", /almost the same/, () => "key");
-fault("deletes all keys that begin alike", /almost the same.*undefined/, ({ set, delete: remove }) => {
-  const keys = new Set<string>();
-  return {
-    set: (key, ...rest) => set(keys.add(key) && key, ...rest),
-    delete: (key) => Promise.all([...keys].filter((one) => one.startsWith(key)).map(remove)),
-  };
-});
+fault(
+  "deletes all keys that begin alike",
+  /almost the same.*undefined/,
+  ({ set, delete: remove }) => {
+    const keys = new Set<string>();
+    return {
+      set: (key, ...rest) => set(keys.add(key) && key, ...rest),
+      delete: (key) => Promise.all([...keys].filter((one) => one.startsWith(key)).map(remove)),
+    };
+  },
+);
 fault("returns its own object", /caller's own: .*changed by the caller/, naive);
 inSet(
   "resolves set with nothing",
   /set\(\) resolved with undefined/,
   async (writing) => void (await writing),
 );
-inSet("makes the version from the value", /Each write must have a new one/, async (writing, value) => ({
-  ...(await writing),
-  version: value,
-}));
+inSet(
+  "makes the version from the value",
+  /Each write must have a new one/,
+  async (writing, value) => ({
+    ...(await writing),
+    version: value,
+  }),
+);
 inOptions("ignores ifVersion", /resolved\. It must reject/, ({ ifVersion: _, ...rest }) => rest);
-inOptions("takes ifVersion null for none", /needs a missing entry: .*null/, ({ ifVersion, ...rest }) =>
-  ifVersion ? { ...rest, ifVersion } : rest,
+inOptions(
+  "takes ifVersion null for none",
+  /needs a missing entry: .*null/,
+  ({ ifVersion, ...rest }) => (ifVersion ? { ...rest, ifVersion } : rest),
 );
-fault("compares versions before it writes, not while", /20 of 20 set\(\) were done/, ({ get, set }) => ({
-  async set(key, value, { ifVersion, ...rest } = {}) {
-    const { version = null } = (await get(key)) ?? {};
-    if (ifVersion !== undefined && version !== ifVersion) throw conflict();
-    return set(key, value, rest);
-  },
-}));
-inSet("reports a conflict as its own error", /Error: 0 rows\. It must reject with new Store/, (writing) =>
-  writing.catch(() => Promise.reject(new Error("0 rows"))),
+fault(
+  "compares versions before it writes, not while",
+  /20 of 20 set\(\) were done/,
+  ({ get, set }) => ({
+    async set(key, value, { ifVersion, ...rest } = {}) {
+      const { version = null } = (await get(key)) ?? {};
+      if (ifVersion !== undefined && version !== ifVersion) throw conflict();
+      return set(key, value, rest);
+    },
+  }),
 );
-fault("counts versions from 1 again after a delete", /refused, also after a new write: .*resolved/, naive);
+inSet(
+  "reports a conflict as its own error",
+  /Error: 0 rows\. It must reject with new Store/,
+  (writing) => writing.catch(() => Promise.reject(new Error("0 rows"))),
+);
+fault(
+  "counts versions from 1 again after a delete",
+  /refused, also after a new write: .*resolved/,
+  naive,
+);
 fault("deletes nothing", /deleted entry is missing/, () => ({ delete: async () => {} }));
-fault("rejects the delete of a missing entry", /missing entry: 0 rows/, ({ get, delete: remove }) => ({
-  delete: async (key) => ((await get(key)) ? remove(key) : Promise.reject(new Error("0 rows"))),
-}));
+fault(
+  "rejects the delete of a missing entry",
+  /missing entry: 0 rows/,
+  ({ get, delete: remove }) => ({
+    delete: async (key) => ((await get(key)) ? remove(key) : Promise.reject(new Error("0 rows"))),
+  }),
+);
 fault("ignores expiresAt", /kept until expiresAt.*It must resolve with undefined/, naive);
 inOptions("expires a second too soon", /undefined too soon/, ({ expiresAt, ...rest }) =>
   expiresAt ? { ...rest, expiresAt: expiresAt - 1_000 } : rest,
 );
-fault("rejects a past expiry, as PX of Redis does", /expired already.*: invalid time/, ({ set }, clock) => ({
-  async set(key, value, options = {}) {
-    if ((options.expiresAt ?? Number.POSITIVE_INFINITY) <= clock.now()) throw new Error("invalid time");
-    return set(key, value, options);
-  },
-}));
+fault(
+  "rejects a past expiry, as PX of Redis does",
+  /expired already.*: invalid time/,
+  ({ set }, clock) => ({
+    async set(key, value, options = {}) {
+      if ((options.expiresAt ?? Number.POSITIVE_INFINITY) <= clock.now())
+        throw new Error("invalid time");
+      return set(key, value, options);
+    },
+  }),
+);
 fault("keeps the expiry of the earlier write", /removes an earlier expiry/, ({ set }) => {
   const expiries = new Map<string, Options>();
   return {
@@ -185,10 +231,14 @@ inWait("frees the lock when a wait is over", /never runs: .*held resolved/, (_ta
   free();
   throw locked();
 });
-inWait("runs the task although it rejected with store_locked", /lock\(\) that was rejected ran/, (task) => {
-  setImmediate(task);
-  throw locked();
-});
+inWait(
+  "runs the task although it rejected with store_locked",
+  /lock\(\) that was rejected ran/,
+  (task) => {
+    setImmediate(task);
+    throw locked();
+  },
+);
 fault("ignores timeoutMs", /lock\(\) did not settle within 4500 ms/, ({ lock }) => ({
   lock: (key, task) => lock(key, task, { timeoutMs: 60_000 }),
 }));
@@ -233,7 +283,9 @@ describe("a store that", () => {
 
   test("has an error of the kit for each fault, and none of JavaScript", () => {
     const all = [...found.values()].flat();
-    expect(all.filter((failure) => /Cannot read properties|is not a function/.test(failure))).toEqual([]);
+    expect(
+      all.filter((failure) => /Cannot read properties|is not a function/.test(failure)),
+    ).toEqual([]);
   });
 
   test("keeps its promises needs every test of the kit: each of them finds a fault", () => {
@@ -248,7 +300,8 @@ describe("two handles on the same data are tested against each other, so that th
     const clock = movedBySleeps();
     const store = memoryStore({ clock });
     const read = new Map<string, Entry>();
-    const get = async (key: string) => read.get(key) ?? read.set(key, await store.get(key)).get(key);
+    const get = async (key: string) =>
+      read.get(key) ?? read.set(key, await store.get(key)).get(key);
     const { failures } = await runKit(() => ({ store, second: { ...store, get }, clock }));
     expect(failures.join("\n")).toContain("a deleted entry is missing");
   });
@@ -279,11 +332,19 @@ test("the memory, file and encrypted stores keep all promises, and each test clo
       const [at, clock] = [newPath(), movedBySleeps()];
       open++;
       const close = async () => void open--;
-      return { store: fileStore(at, { key, clock }), second: fileStore(at, { key, clock }), clock, close };
+      return {
+        store: fileStore(at, { key, clock }),
+        second: fileStore(at, { key, clock }),
+        clock,
+        close,
+      };
     },
     () => {
       const clock = movedBySleeps();
-      return { store: encryptedStore(fileStore(newPath(), { plaintext: true, clock }), key), clock };
+      return {
+        store: encryptedStore(fileStore(newPath(), { plaintext: true, clock }), key),
+        clock,
+      };
     },
   ];
   const runs = await Promise.all(makers.map((make) => runKit(make, true)));

@@ -9,7 +9,9 @@ const candidates = [
   "/usr/bin/chromium-browser",
   "/usr/bin/google-chrome",
 ];
-const executablePath = candidates.find((path) => path !== undefined && path !== "" && existsSync(path));
+const executablePath = candidates.find(
+  (path) => path !== undefined && path !== "" && existsSync(path),
+);
 
 /** The last one blocks third-party cookies, as people's browsers do. */
 const args = ["--no-sandbox", "--disable-dev-shm-usage", "--test-third-party-cookie-phaseout"];

@@ -48,7 +48,9 @@ export function steppedClock(start: number = START): SteppedClock {
   };
   /** Of those at one instant the one that was set first. */
   const next = (isWanted: (timer: Timer) => boolean = () => true) =>
-    [...timers].filter(isWanted).reduce<Timer | undefined>((a, b) => (a && a.at <= b.at ? a : b), undefined);
+    [...timers]
+      .filter(isWanted)
+      .reduce<Timer | undefined>((a, b) => (a && a.at <= b.at ? a : b), undefined);
   const advance = (ms: number) => {
     if (ms < 0) throw new Error("Time does not go back. A machine's clock can: use correct.");
     const end = passedMs + ms;

@@ -19,7 +19,11 @@ export interface DeploymentOptions extends EmulatorOptions {
 }
 
 /** The ids in the first tenant are plain; those in the others have the tenant appended. */
-export function deployment({ tenants = ["acme"], scopes, ...options }: DeploymentOptions = {}): Emulator {
+export function deployment({
+  tenants = ["acme"],
+  scopes,
+  ...options
+}: DeploymentOptions = {}): Emulator {
   const emulator = createEmulator({ publicUrl: "http://service.localhost", ...options });
   for (const tenantId of tenants) {
     emulator.registerPlugin({
@@ -39,7 +43,9 @@ export function plugin(settings: Partial<ServicePluginSettings> = {}): MachineCr
   return servicePlugin({ clientId: PLUGIN_ID, privateKey: pkcs8(rsaKey()), ...settings });
 }
 
-export function account(settings: { clientId?: string; clientSecret?: string } = {}): MachineCredential<"B"> {
+export function account(
+  settings: { clientId?: string; clientSecret?: string } = {},
+): MachineCredential<"B"> {
   return serviceAccount({ clientId: ACCOUNT_ID, clientSecret: ACCOUNT_SECRET, ...settings });
 }
 

@@ -13,7 +13,8 @@ declare module "vitest" {
 }
 
 export default async function makeKeys({ provide }: TestProject): Promise<void> {
-  const make = async () => (await promisify(generateKeyPair)("rsa", { modulusLength: 2_048 })).privateKey;
+  const make = async () =>
+    (await promisify(generateKeyPair)("rsa", { modulusLength: 2_048 })).privateKey;
   const keys = await Promise.all(Array.from({ length: KEYS }, make));
   provide(
     "rsaKeys",

@@ -17,8 +17,12 @@ export function once<T>(make: () => T): () => T {
 export const rsaKey: () => KeyPair = once(lastingKeyPair);
 /** Another key, for rotation and mismatches. */
 export const otherRsaKey: () => KeyPair = once(lastingKeyPair);
-export const shortRsaKey: () => KeyPair = once(() => generateKeyPairSync("rsa", { modulusLength: 1024 }));
-export const rsaPssKey: () => KeyPair = once(() => generateKeyPairSync("rsa-pss", { modulusLength: 2048 }));
+export const shortRsaKey: () => KeyPair = once(() =>
+  generateKeyPairSync("rsa", { modulusLength: 1024 }),
+);
+export const rsaPssKey: () => KeyPair = once(() =>
+  generateKeyPairSync("rsa-pss", { modulusLength: 2048 }),
+);
 export const ecKey: () => KeyPair = once(() => generateKeyPairSync("ec", { namedCurve: "P-256" }));
 export const ed25519Key: () => KeyPair = once(() => generateKeyPairSync("ed25519"));
 
@@ -54,5 +58,7 @@ export function cryptoKey(
   { extractable = true, name = "RSASSA-PKCS1-v1_5", hash = "SHA-256" }: CryptoKeyOptions = {},
 ): Promise<CryptoKey> {
   const der = pair.privateKey.export({ type: "pkcs8", format: "der" });
-  return crypto.subtle.importKey("pkcs8", new Uint8Array(der), { name, hash }, extractable, ["sign"]);
+  return crypto.subtle.importKey("pkcs8", new Uint8Array(der), { name, hash }, extractable, [
+    "sign",
+  ]);
 }

@@ -1,5 +1,10 @@
 // RSA keys of modules that several test files of one process share. No file draws one of them again.
-import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+} from "node:crypto";
 
 export interface KeyPair {
   readonly privateKey: KeyObject;

@@ -49,6 +49,7 @@ afterAll(async () => {
     changed,
     "The file leaves these changed. Restore them in an afterEach() or onTestFinished().",
   ).toEqual([]);
-  const closed = "The file leaves a server listening. Close it in an afterAll() or onTestFinished().";
+  const closed =
+    "The file leaves a server listening. Close it in an afterAll() or onTestFinished().";
   await vi.waitFor(() => expect(servers(), closed).toBeLessThanOrEqual(serversBefore));
 });

@@ -26,7 +26,9 @@ export async function startNginx(port: number, directives: string): Promise<void
     `daemon off; master_process off; pid ${folder}/pid; error_log stderr; events {}
      http { access_log off; ${paths} server { listen 127.0.0.1:${port}; ${directives} } }`,
   );
-  const nginx = spawn(String(program), ["-p", folder, "-c", settings, "-e", "stderr"], { stdio: "inherit" });
+  const nginx = spawn(String(program), ["-p", folder, "-c", settings, "-e", "stderr"], {
+    stdio: "inherit",
+  });
   const ended = once(nginx, "close");
   onTestFinished(async () => {
     nginx.kill();

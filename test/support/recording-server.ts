@@ -26,7 +26,11 @@ export function jsonAnswer(status: number, body: unknown): ScriptedAnswer {
 }
 
 export function pageAnswer(status: number): ScriptedAnswer {
-  return { status, headers: { "content-type": "text/html" }, body: "<!doctype html><title>Gateway</title>" };
+  return {
+    status,
+    headers: { "content-type": "text/html" },
+    body: "<!doctype html><title>Gateway</title>",
+  };
 }
 
 /** `silence` never answers and `reset` closes the connection. A function writes the answer itself. */

@@ -1,7 +1,15 @@
 // A real Redis, or Valkey, for the tests of stores. If neither is installed, they are skipped with a message.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync } from "node:fs";
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+} from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,10 +17,13 @@ import { describe, onTestFinished } from "vitest";
 import { freePort } from "./recording-server.js";
 
 const names = ["redis-server", "valkey-server"];
-const installed = names.flatMap((name) => ["/usr/bin", "/usr/local/bin"].map((folder) => join(folder, name)));
+const installed = names.flatMap((name) =>
+  ["/usr/bin", "/usr/local/bin"].map((folder) => join(folder, name)),
+);
 const program = [process.env.REDIS_PROGRAM ?? "", ...installed].find((path) => existsSync(path));
 
-const needed = "needs Redis or Valkey (Debian: apt-get install redis-server; or name one in REDIS_PROGRAM)";
+const needed =
+  "needs Redis or Valkey (Debian: apt-get install redis-server; or name one in REDIS_PROGRAM)";
 
 export function describeWithRedis(title: string, tests: () => void): void {
   if (program === undefined) console.warn(`skipped: "${title}" ${needed}`);
@@ -82,7 +93,8 @@ export async function startRedis({
   const start = async (): Promise<void> => {
     server = spawn(program, [...fixed, ...persistence, "--save", "", ...args], { stdio: "ignore" });
     while (!(await answers(port))) {
-      if (hasEnded(server)) throw new Error(`Redis did not start: ${readFileSync(join(folder, "log"))}`);
+      if (hasEnded(server))
+        throw new Error(`Redis did not start: ${readFileSync(join(folder, "log"))}`);
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
   };

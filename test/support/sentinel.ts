@@ -10,7 +10,9 @@ import { describe } from "vitest";
 import { freePort } from "./recording-server.js";
 import { type RedisServer, startRedis } from "./redis.js";
 
-const program = ["/usr/bin/redis-sentinel", "/usr/local/bin/redis-sentinel"].find((path) => existsSync(path));
+const program = ["/usr/bin/redis-sentinel", "/usr/local/bin/redis-sentinel"].find((path) =>
+  existsSync(path),
+);
 const needed = "needs Redis Sentinel (Debian: apt-get install redis-sentinel redis-server)";
 
 export function describeWithSentinel(title: string, tests: () => void): void {
@@ -65,7 +67,12 @@ export async function startSentinels(): Promise<SentinelGroup> {
       await once(child, "spawn");
     }
     const ask = async (port: number, ...command: [string, ...string[]]) => {
-      const client = new Redis({ port, host: "127.0.0.1", lazyConnect: true, retryStrategy: () => null });
+      const client = new Redis({
+        port,
+        host: "127.0.0.1",
+        lazyConnect: true,
+        retryStrategy: () => null,
+      });
       client.on("error", () => {});
       try {
         await client.connect();
@@ -89,15 +96,21 @@ export async function startSentinels(): Promise<SentinelGroup> {
       const others = await ask(port, "sentinel", "sentinels", SENTINEL_NAME);
       return replicas.length === 1 && others.length === 2;
     };
-    await until("find each other", async () => (await Promise.all(ports.map(knows))).every(Boolean));
+    await until("find each other", async () =>
+      (await Promise.all(ports.map(knows))).every(Boolean),
+    );
     const isMoved = async (port: number) =>
-      (await ask(port, "sentinel", "get-master-addr-by-name", SENTINEL_NAME))[1] === String(replica.port);
+      (await ask(port, "sentinel", "get-master-addr-by-name", SENTINEL_NAME))[1] ===
+      String(replica.port);
     const isPrimary = async () => (await ask(replica.port, "role"))[0] === "master";
     return {
       ports,
       kill: () => primary.kill(),
       restart: () =>
-        until("fail over", async () => (await Promise.all(ports.map(isMoved))).every(Boolean) && isPrimary()),
+        until(
+          "fail over",
+          async () => (await Promise.all(ports.map(isMoved))).every(Boolean) && isPrimary(),
+        ),
       stop,
     };
   } catch (error) {

@@ -18,7 +18,8 @@ export function shown(value: unknown, seen: Set<unknown> = new Set()): string {
 }
 
 function inspectionOf(value: object): string {
-  if (!("body" in value && value instanceof Error)) return inspect(value, { showHidden: true, depth: 10 });
+  if (!("body" in value && value instanceof Error))
+    return inspect(value, { showHidden: true, depth: 10 });
   const body = Object.getOwnPropertyDescriptor(value, "body");
   if (body === undefined || body.enumerable) return inspect(value, { showHidden: true, depth: 10 });
   // Without showHidden an inspection must not show the body.

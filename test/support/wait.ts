@@ -24,7 +24,11 @@ export function counted<This, A extends unknown[], T>(
 const { prototype } = SubtleCrypto;
 for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(prototype)))
   if (typeof value === "function" && name !== "constructor")
-    Object.defineProperty(prototype, name, { value: counted(value), configurable: true, writable: true });
+    Object.defineProperty(prototype, name, {
+      value: counted(value),
+      configurable: true,
+      writable: true,
+    });
 
 /** Returns the error that a promise rejects with. @throws Error when the promise is fulfilled */
 export async function rejectionOf(promise: Promise<unknown>): Promise<unknown> {

@@ -69,7 +69,12 @@ describe("customers are read from", () => {
       "a JSON array",
       JSON.stringify([
         {
-          ...{ baseUrl: "https://one.example", tenantId: "0123", aClientId: "reports", aKeyId: "k" },
+          ...{
+            baseUrl: "https://one.example",
+            tenantId: "0123",
+            aClientId: "reports",
+            aKeyId: "k",
+          },
           ...{ aPrivateKeyFile: "key.pem", region: "Nord, Süd", since: "2024" },
         },
         {
@@ -86,7 +91,9 @@ describe("customers are read from", () => {
   });
 
   test("CSV whose cells have line breaks, with the line at which each row begins", async () => {
-    const { customers } = await read(`baseUrl,note\nhttps://a.example,"one\ntwo"\nhttps://b.example,three\n`);
+    const { customers } = await read(
+      `baseUrl,note\nhttps://a.example,"one\ntwo"\nhttps://b.example,three\n`,
+    );
     expect(customers.map(({ line }) => line)).toEqual([2, 4]);
   });
 });
@@ -193,7 +200,12 @@ describe("a wrong row is told with its line:", () => {
   });
 
   test("no row with a secretary, or with the address of a token endpoint", async () => {
-    const row = { baseUrl: "https://a.example", secretary: "Ada", tokenUrl: "/token", passwordless: "yes" };
+    const row = {
+      baseUrl: "https://a.example",
+      secretary: "Ada",
+      tokenUrl: "/token",
+      passwordless: "yes",
+    };
     expect(await read(JSON.stringify(row))).toMatchObject({
       customers: [{ other: { secretary: "Ada" } }],
       wrong: [],
@@ -202,7 +214,9 @@ describe("a wrong row is told with its line:", () => {
 
   test("a CSV row with more cells than columns", async () => {
     const { wrong } = await read("baseUrl,region\nhttps://a.example,x,y\n");
-    expect(wrong).toEqual([{ line: 2, problem: "has 3 cells, but the first line names 2 columns." }]);
+    expect(wrong).toEqual([
+      { line: 2, problem: "has 3 cells, but the first line names 2 columns." },
+    ]);
   });
 
   test("a YAML row with an alias, or a member twice", async () => {
@@ -221,7 +235,10 @@ describe("a file is refused as a whole:", () => {
   test.each([
     { name: "an empty one", text: "" },
     { name: "one without the column baseUrl", text: "url,tenantId\nhttps://a.example,a\n" },
-    { name: "a CSV with a column of secrets", text: "baseUrl,b_client_secret\nhttps://a.example,x\n" },
+    {
+      name: "a CSV with a column of secrets",
+      text: "baseUrl,b_client_secret\nhttps://a.example,x\n",
+    },
     { name: "a CSV with a misspelt column", text: "baseUrl,Tenant-ID\nhttps://a.example,x\n" },
     { name: "a CSV with a column twice", text: "baseUrl,region,region\nhttps://a.example,x,y\n" },
     { name: "a CSV with an open quote", text: 'baseUrl,region\nhttps://a.example,"x\n' },

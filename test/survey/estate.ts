@@ -43,9 +43,15 @@ export const breakages: readonly Breakage[] = [
   broken("A", "a disabled plugin", "token_refused", { register: { enabled: false } }),
   broken("A", "a plugin with another key", "token_refused", { register: { jwks } }),
   broken("A", "a plugin without scopes", "api_forbidden", { register: { scopes: [] } }),
-  broken("A", "a plugin of the other type", "token_refused", { register: { type: "user_interface" } }),
-  broken("A", "a file that is not a key", "key_invalid", { change: { aPrivateKeyFile: "garbage.pem" } }),
-  broken("A", "a missing file", "credential_invalid", { change: { aPrivateKeyFile: "missing.pem" } }),
+  broken("A", "a plugin of the other type", "token_refused", {
+    register: { type: "user_interface" },
+  }),
+  broken("A", "a file that is not a key", "key_invalid", {
+    change: { aPrivateKeyFile: "garbage.pem" },
+  }),
+  broken("A", "a missing file", "credential_invalid", {
+    change: { aPrivateKeyFile: "missing.pem" },
+  }),
   broken("B", "a variable that is not set", "credential_invalid", { change: notSet }),
   broken("B", "another secret", "token_refused", { register: { clientSecret: "another-secret" } }),
   broken("B", "an account that is not registered", "token_refused", { register: false }),
@@ -61,7 +67,8 @@ export const breakages: readonly Breakage[] = [
 const answers: Readonly<Record<string, () => Response>> = {
   nothing: () => new Response("<h1>Not found</h1>", { status: 404 }),
   pages: () => new Response("<h1>Log in</h1>", { headers: { "content-type": "text/html" } }),
-  moved: () => new Response(null, { status: 302, headers: { location: "https://elsewhere.example/" } }),
+  moved: () =>
+    new Response(null, { status: 302, headers: { location: "https://elsewhere.example/" } }),
   limited: () => new Response(null, { status: 429, headers: { "retry-after": "3600" } }),
 };
 
@@ -115,7 +122,9 @@ export function makeEstate(
   const truth = new Map<string, Truth>();
   const customers = Array.from({ length: size }, (_, index): Customer => {
     const isBroken = index % brokenEvery === brokenEvery - 1;
-    const breakage = isBroken ? breakages[Math.floor(index / brokenEvery) % breakages.length] : undefined;
+    const breakage = isBroken
+      ? breakages[Math.floor(index / brokenEvery) % breakages.length]
+      : undefined;
     const kind = breakage?.kind ?? (index % 2 === 0 ? "A" : "B");
     const tenantId = `t${index}`;
     const clientId = `client-${index}`;
@@ -127,7 +136,12 @@ export function makeEstate(
         ...breakage?.register,
       });
     if (breakage?.register !== false && kind === "B")
-      emulators.b.registerServiceAccount({ clientId, tenantId, clientSecret, ...breakage?.register });
+      emulators.b.registerServiceAccount({
+        clientId,
+        tenantId,
+        clientSecret,
+        ...breakage?.register,
+      });
     const credential =
       kind === "A"
         ? { aClientId: clientId, aPrivateKeyFile: "key.pem", aKeyId: "one" }
@@ -150,8 +164,17 @@ export function makeEstate(
     if (host === "a" || host === "b") return emulators[host].fetch(url, init);
     const answer = answers[host];
     if (answer === undefined)
-      throw new TypeError("fetch failed", { cause: Object.assign(new Error(), { code: "ECONNREFUSED" }) });
+      throw new TypeError("fetch failed", {
+        cause: Object.assign(new Error(), { code: "ECONNREFUSED" }),
+      });
     return answer();
   };
-  return { customers, truth, fetch, requests, folder, delete: () => rmSync(folder, { recursive: true }) };
+  return {
+    customers,
+    truth,
+    fetch,
+    requests,
+    folder,
+    delete: () => rmSync(folder, { recursive: true }),
+  };
 }

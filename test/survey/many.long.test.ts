@@ -62,7 +62,14 @@ test(
     const rows = estate.customers.map(({ other, ...one }) => JSON.stringify({ ...one, ...other }));
     writeFileSync(path("customers"), rows.join("\n"));
     const start = (name: string) => {
-      const args = ["survey", path("customers"), "--skip-wrong-rows", "--state", path("state"), "--json"];
+      const args = [
+        "survey",
+        path("customers"),
+        "--skip-wrong-rows",
+        "--state",
+        path("state"),
+        "--json",
+      ];
       const env = {
         NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(sampler)}`,
         MEMORY_FILE: path(`${name}.memory`),
@@ -74,7 +81,8 @@ test(
     const finished = new Map<string, number | undefined>();
     for (const share of [0.1, 0.2]) {
       const { child, ended } = await start("killed");
-      while (child.exitCode === null && linesOf(path("state")).length <= share * size) await setTimeout(20);
+      while (child.exitCode === null && linesOf(path("state")).length <= share * size)
+        await setTimeout(20);
       child.kill("SIGKILL");
       expect((await ended).code).toBe(null);
       for (const line of linesOf(path("state")).slice(1)) {
@@ -104,10 +112,13 @@ test(
     for (const [tenantId, requests] of finished)
       expect([tenantId, estate.requests.get(tenantId)]).toEqual([tenantId, requests]);
 
-    const samples: [heap: number, resident: number][] = linesOf(path("resumed.memory")).map((line) =>
-      JSON.parse(line),
+    const samples: [heap: number, resident: number][] = linesOf(path("resumed.memory")).map(
+      (line) => JSON.parse(line),
     );
-    const [heap, resident] = [curve(samples.map(([one]) => one)), curve(samples.map(([, one]) => one))];
+    const [heap, resident] = [
+      curve(samples.map(([one]) => one)),
+      curve(samples.map(([, one]) => one)),
+    ];
     const count = asked.length - finished.size;
     console.log(
       `${count} customers in ${seconds.toFixed(1)} s, ${(count / seconds).toFixed(0)} per second.\n` +

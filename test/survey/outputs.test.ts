@@ -13,13 +13,24 @@ import {
 } from "../../src/survey/index.js";
 import { hostile, results } from "./results.js";
 
-const [works, served, fails, down] = results as [SurveyResult, SurveyResult, SurveyResult, SurveyResult];
+const [works, served, fails, down] = results as [
+  SurveyResult,
+  SurveyResult,
+  SurveyResult,
+  SurveyResult,
+];
 
 describe("the CSV", () => {
   test("has no cell that begins a formula, in its first line neither", () => {
     const formulas = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "＝1"];
-    const others = formulas.map((formula) => ({ ...works, other: { [formula]: formula }, tenantId: "-a" }));
-    const rows: string[][] = parse(resultsCsv([...results, ...others]), { relax_column_count: false });
+    const others = formulas.map((formula) => ({
+      ...works,
+      other: { [formula]: formula },
+      tenantId: "-a",
+    }));
+    const rows: string[][] = parse(resultsCsv([...results, ...others]), {
+      relax_column_count: false,
+    });
     expect(rows).toHaveLength(1 + results.length + formulas.length);
     for (const cell of rows.flat()) expect(cell).not.toMatch(/^[=+\-@\t\r＝]/);
   });
@@ -51,7 +62,12 @@ describe("the CSV", () => {
 });
 
 describe("the page", () => {
-  const about = { startedAt: works.at, seconds: 3.2, since: hostile, gone: [{ ...down, baseUrl: hostile }] };
+  const about = {
+    startedAt: works.at,
+    seconds: 3.2,
+    since: hostile,
+    gone: [{ ...down, baseUrl: hostile }],
+  };
   const page = resultsPage(results, about);
 
   test("escapes all text of servers and rows, and shows direction marks", () => {
@@ -77,9 +93,11 @@ describe("the page", () => {
 
   test("counts each variant and state, names the reasons, and has who does not work first", () => {
     const row = (state: string) =>
-      [...(new RegExp(`>${state}</span></th>(.*)</tr>`).exec(page)?.[1] ?? "").matchAll(/<td>(\d+)/g)].map(
-        ([, number]) => Number(number),
-      );
+      [
+        ...(new RegExp(`>${state}</span></th>(.*)</tr>`).exec(page)?.[1] ?? "").matchAll(
+          /<td>(\d+)/g,
+        ),
+      ].map(([, number]) => Number(number));
     expect([row("does not work"), row("works"), row("served")]).toEqual([
       [0, 1, 1, 2],
       [1, 0, 0, 1],

@@ -11,7 +11,9 @@ describeInChromium("the page of a survey", (browser) => {
   afterAll(() => estate.delete());
   const about = {
     ...{ startedAt: Date.UTC(2026, 0, 2, 3, 4, 5), seconds: 12.3, since: "yesterday.json" },
-    gone: [{ baseUrl: "https://left.example", tenantId: "left", variant: "A", works: true } as const],
+    gone: [
+      { baseUrl: "https://left.example", tenantId: "left", variant: "A", works: true } as const,
+    ],
   };
   async function examined(): Promise<SurveyResult[]> {
     const results: SurveyResult[] = [];
@@ -20,7 +22,11 @@ describeInChromium("the page of a survey", (browser) => {
     return results;
   }
 
-  async function open(width: number, options: object = {}, shown: readonly SurveyResult[] = hostileResults) {
+  async function open(
+    width: number,
+    options: object = {},
+    shown: readonly SurveyResult[] = hostileResults,
+  ) {
     const page = await browser().newPage({ viewport: { width, height: 900 }, ...options });
     const problems: string[] = [];
     page.on("console", (message) => problems.push(message.text()));

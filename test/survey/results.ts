@@ -22,18 +22,37 @@ const works: SurveyResult = {
 
 export const results: readonly SurveyResult[] = [
   works,
-  { ...works, tenantId: "umbrella", called: false, variant: "B", other: { region: "north" }, line: 3 },
+  {
+    ...works,
+    tenantId: "umbrella",
+    called: false,
+    variant: "B",
+    other: { region: "north" },
+    line: 3,
+  },
   {
     ...works,
     ...{ tenantId: "initech", works: false, code: "token_refused", line: 4, variant: "B" },
     ...{ problem: `The token was refused ${hostile}`, remedy: `Ask for it ${hostile}` },
     findings: [
-      { check: "token", verdict: "fail", evidence: hostile, remedy: hostile, code: "token_refused" },
+      {
+        check: "token",
+        verdict: "fail",
+        evidence: hostile,
+        remedy: hostile,
+        code: "token_refused",
+      },
     ],
     changes: ["broke", "moved"],
   },
   {
-    ...{ tenantId: null, baseUrl: "https://down.example", variant: null, works: false, called: false },
+    ...{
+      tenantId: null,
+      baseUrl: "https://down.example",
+      variant: null,
+      works: false,
+      called: false,
+    },
     ...{ code: "network_failed", problem: "No answer.", remedy: "Check the network.", line: 5 },
     ...{ served: { A: "unknown", B: "unknown" }, evidence: [], findings: [], at, durationMs: 7 },
     ...{ other: { constructor: "-2", code: "of the row" } },

@@ -37,7 +37,10 @@ function inVariables(customers: readonly Customer[]): Customer[] {
 }
 const variables = { KEY: pkcs8(rsaKey()), SECRET: clientSecret };
 
-async function resultsOf(customers: Iterable<Customer>, options: SurveyOptions): Promise<SurveyResult[]> {
+async function resultsOf(
+  customers: Iterable<Customer>,
+  options: SurveyOptions,
+): Promise<SurveyResult[]> {
   const results: SurveyResult[] = [];
   for await (const result of survey(customers, options)) results.push(result);
   return results;
@@ -68,7 +71,11 @@ describe("the verdicts of a survey", () => {
       ["A", 400],
       ["B", 404],
     ]);
-    expect(of("t0")?.findings.map(({ check }) => check)).toEqual(["detection", "token", "api_call"]);
+    expect(of("t0")?.findings.map(({ check }) => check)).toEqual([
+      "detection",
+      "token",
+      "api_call",
+    ]);
     expect(of("t1")?.findings.map(({ check }) => check)).toEqual([
       ...["detection", "token", "api_call", "base_url", "reachability", "tls", "clock"],
       ...["key", "jwks", "audience", "assertion"],
@@ -85,7 +92,13 @@ describe("the verdicts of a survey", () => {
     ];
     const results = await resultsOf(customers, { fetch, concurrency: 1 });
     expect(
-      results.map(({ variant, works, called, code, tenantId }) => [tenantId, variant, works, called, code]),
+      results.map(({ variant, works, called, code, tenantId }) => [
+        tenantId,
+        variant,
+        works,
+        called,
+        code,
+      ]),
     ).toEqual([
       ["t0", "A", true, false, undefined],
       [null, "B", true, false, undefined],
@@ -135,7 +148,11 @@ describe("the verdicts of a survey", () => {
         throw new RangeError(clientSecret);
       },
     };
-    const faulty = { baseUrl: "https://b.example", bClientId: "x", bClientSecretVariable: "FAULTY" };
+    const faulty = {
+      baseUrl: "https://b.example",
+      bClientId: "x",
+      bClientSecretVariable: "FAULTY",
+    };
     const results = await resultsOf([faulty, ...customers], { fetch, variables });
     expect(results.map(({ works }) => works).sort()).toEqual([false, true, true, true, true]);
     const failed = results.find(({ works }) => !works);
@@ -154,7 +171,13 @@ describe("what a survey sends", () => {
         const hasCredential = /client_assertion=|"client_secret"/.test(String(init?.body));
         const isCall = url.endsWith("/devices");
         sent[
-          init?.method === "POST" ? (hasCredential ? "token" : "detection") : isCall ? "call" : "doctor"
+          init?.method === "POST"
+            ? hasCredential
+              ? "token"
+              : "detection"
+            : isCall
+              ? "call"
+              : "doctor"
         ]++;
         return fetch(url, init);
       };
@@ -238,7 +261,8 @@ describe("what a survey sends", () => {
 
   test("ends when the reader leaves", async () => {
     const { customers, requests, fetch } = estateOf(60);
-    for await (const _ of survey(inVariables(customers), { fetch, variables, concurrency: 2 })) break;
+    for await (const _ of survey(inVariables(customers), { fetch, variables, concurrency: 2 }))
+      break;
     const sent = [...requests.values()].reduce((sum, one) => sum + one, 0);
     await settle();
     expect([...requests.values()].reduce((sum, one) => sum + one, 0)).toBe(sent);
@@ -283,12 +307,23 @@ describe("a survey with a state file", () => {
       .map(({ at: _, durationMs: __, ...one }) => one)
       .sort((one, other) => String(one.tenantId).localeCompare(String(other.tenantId)))
       .map(({ tenantId, variant, works, code, other, findings }) => [
-        ...[tenantId, variant, works, code, other, findings.map(({ check, verdict }) => [check, verdict])],
+        ...[
+          tenantId,
+          variant,
+          works,
+          code,
+          other,
+          findings.map(({ check, verdict }) => [check, verdict]),
+        ],
       ]);
 
   async function interrupt(after: number): Promise<number> {
     let seen = 0;
-    for await (const _ of survey(estate.customers, { fetch: estate.fetch, stateFile, concurrency: 2 }))
+    for await (const _ of survey(estate.customers, {
+      fetch: estate.fetch,
+      stateFile,
+      concurrency: 2,
+    }))
       if (++seen === after) break;
     return (await readFile(stateFile, "utf8")).split("\n").length - 2;
   }
@@ -336,10 +371,14 @@ describe("a survey with a state file", () => {
     await run();
     const before = new Map(estate.requests);
     const changed = estate.customers.map((one, index) =>
-      index === 0 ? { ...one, aKeyId: undefined } : { ...one, line: index + 100, other: { region: "new" } },
+      index === 0
+        ? { ...one, aKeyId: undefined }
+        : { ...one, line: index + 100, other: { region: "new" } },
     );
     const results = await run(changed);
-    const asked = [...estate.requests].filter(([id, count]) => before.get(id) !== count).map(([id]) => id);
+    const asked = [...estate.requests]
+      .filter(([id, count]) => before.get(id) !== count)
+      .map(([id]) => id);
     expect(asked).toEqual(["t0"]);
     expect(results.find(({ tenantId }) => tenantId === "t1")).toMatchObject({
       line: 101,

@@ -75,7 +75,8 @@ export function settings(): void {
   serviceAccount(async ({ tenantId }) =>
     tenantId === "a" ? { clientId: "c", clientSecret: "s" } : undefined,
   );
-  for (const none of [() => undefined, async () => undefined]) [apiClient(none), userInterfacePlugin(none)];
+  for (const none of [() => undefined, async () => undefined])
+    [apiClient(none), userInterfacePlugin(none)];
   // @ts-expect-error a tenant without a plugin is undefined, not null
   servicePlugin(() => null);
   servicePlugin({ clientId: "c", privateKey: () => ({ privateKey: "pem", keyId: "k" }) });
@@ -94,7 +95,8 @@ export function launches(): void {
   createBackend({ deployments: [{ ...target, hostOrigin, launch: page, login: portal }] });
   createBackend({ deployments: [{ ...target, login: portal }] });
   createBackend({
-    deployments: async ({ purpose }) => (purpose === "login" ? { ...target, login: portal } : undefined),
+    deployments: async ({ purpose }) =>
+      purpose === "login" ? { ...target, login: portal } : undefined,
   });
   // @ts-expect-error launches need hostOrigin
   createBackend({ deployments: [{ ...target, launch: page }] });
@@ -106,7 +108,8 @@ export function launches(): void {
 
 /** Keys of the web platform and of Node are both accepted. */
 export function keys(cryptoKey: CryptoKey, keyObject: KeyObject): void {
-  for (const privateKey of [cryptoKey, keyObject]) userInterfacePlugin({ clientId: "c", privateKey });
+  for (const privateKey of [cryptoKey, keyObject])
+    userInterfacePlugin({ clientId: "c", privateKey });
   fileStore("grants.json", { key: cryptoKey });
   // @ts-expect-error a number is not a key
   userInterfacePlugin({ clientId: "c", privateKey: 7 });

@@ -39,7 +39,12 @@ export async function byStatus(): Promise<void> {
       break;
     case 400:
       proof<Equal<typeof outcome.ok, false>>();
-      proof<Equal<Extract<typeof outcome, { variant: "A" }>["error"]["body"], A["schemas"]["TokenError"]>>();
+      proof<
+        Equal<
+          Extract<typeof outcome, { variant: "A" }>["error"]["body"],
+          A["schemas"]["TokenError"]
+        >
+      >();
       break;
     case 418:
       outcome.error satisfies ApiError;
@@ -83,6 +88,9 @@ export async function unwrapped(): Promise<void> {
 /** Without a literal id, the outcome is that of any operation. */
 export function ofAnyOperation(): void {
   proof<
-    Equal<Outcome<OperationTypes, "A", string>, Outcome<OperationTypes, "A", keyof OperationTypes["A"]>>
+    Equal<
+      Outcome<OperationTypes, "A", string>,
+      Outcome<OperationTypes, "A", keyof OperationTypes["A"]>
+    >
   >();
 }

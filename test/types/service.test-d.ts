@@ -31,9 +31,17 @@ export async function callsWithoutKnowingTheVariant(): Promise<void> {
   proof<Equal<Extract<typeof outcome, { ok: true }>["data"], unknown>>();
 
   await service.call("listDevices", { envelope: "full", headers: { accept: "application/json" } });
-  await service.call("listDevices", { cache: "no-store", redirect: "error", next: { revalidate: 60 } });
+  await service.call("listDevices", {
+    cache: "no-store",
+    redirect: "error",
+    next: { revalidate: 60 },
+  });
 
-  await service.call("listDevices", { timeoutMs: 5_000, idempotent: true, headers: { "x-team": null } });
+  await service.call("listDevices", {
+    timeoutMs: 5_000,
+    idempotent: true,
+    headers: { "x-team": null },
+  });
   proof<Equal<(typeof outcome)["requestId"], string>>();
 
   // @ts-expect-error a text is not a duration
@@ -83,7 +91,11 @@ export async function narrowsByVariant(): Promise<void> {
     await service.paths.GET("/v1/devices");
     // @ts-expect-error the path does not have that method
     await service.paths.POST("/api/v1/{tenantId}/devices");
-    const secret = { grant_type: "client_credentials", client_id: "i", client_secret: "s" } as const;
+    const secret = {
+      grant_type: "client_credentials",
+      client_id: "i",
+      client_secret: "s",
+    } as const;
     // @ts-expect-error only Variant B accepts this body
     await service.call("requestToken", { body: secret });
 
@@ -121,7 +133,10 @@ export async function callNeedsItsService(): Promise<void> {
 
 /** createAuth keeps the variant of its credential, and createService that of its Auth. */
 export async function keepsTheVariant(auth: Auth): Promise<void> {
-  const plugin = createAuth({ ...options, credential: servicePlugin({ clientId: "c", privateKey: "pem" }) });
+  const plugin = createAuth({
+    ...options,
+    credential: servicePlugin({ clientId: "c", privateKey: "pem" }),
+  });
   const credential = serviceAccount({ clientId: "c", clientSecret: "s" });
   const account = createAuth({ ...options, credential });
   proof<Equal<typeof plugin.variant, "A">>();

@@ -62,13 +62,21 @@ let temporary: string;
 
 beforeAll(async () => {
   temporary = await mkdtemp(join(tmpdir(), "consumers-"));
-  const generateFor = async (folder: string, names: readonly [string, string], overlay?: string) => {
+  const generateFor = async (
+    folder: string,
+    names: readonly [string, string],
+    overlay?: string,
+  ) => {
     const [A = "", B = ""] = names.map((name) => join(root, name));
     const overlays = overlay === undefined ? [] : [join(root, folder, overlay)];
     await generate({ documents: { A, B }, overlays, out: join(temporary, folder) });
   };
   await generateFor(ownApi, [`${ownApi}/a.yaml`, `${ownApi}/b.yaml`]);
-  await generateFor(example, ["openapi/variant-a.yaml", "openapi/variant-b.yaml"], "consumer.overlay.yaml");
+  await generateFor(
+    example,
+    ["openapi/variant-a.yaml", "openapi/variant-b.yaml"],
+    "consumer.overlay.yaml",
+  );
   // The code is compiled as if it were next to the consumer, where its imports of packages resolve.
   const real = (file: string) =>
     [ownApi, example].reduce(
@@ -76,9 +84,15 @@ beforeAll(async () => {
       file,
     );
   const readFile = (file: string) => written[file] ?? ts.sys.readFile(real(file));
-  const files = [...entries, control, ...consumers, probe.file, refused.file].map((file) => join(root, file));
+  const files = [...entries, control, ...consumers, probe.file, refused.file].map((file) =>
+    join(root, file),
+  );
   const { config } = ts.readConfigFile(join(root, "tsconfig.json"), ts.sys.readFile);
-  const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files: [] }, ts.sys, root);
+  const { options } = ts.parseJsonConfigFileContent(
+    { ...config, include: [], files: [] },
+    ts.sys,
+    root,
+  );
   service = ts.createLanguageService({
     getScriptFileNames: () => files,
     getScriptVersion: () => "1",
@@ -103,24 +117,39 @@ describe("any", () => {
   });
 
   test("is found where the control file hides it", () => {
-    const hidden = ["answer()[]", "argument[]", "member.deep.er", "parameter(options).fetch()", "union[key]"];
+    const hidden = [
+      "answer()[]",
+      "argument[]",
+      "member.deep.er",
+      "parameter(options).fetch()",
+      "union[key]",
+    ];
     expect(findAny(program, join(root, control))).toEqual(hidden);
   });
 });
 
 test.each(consumers)("%s compiles with the code that was generated for it", (consumer) => {
   const file = join(root, consumer);
-  const diagnostics = [...service.getSyntacticDiagnostics(file), ...service.getSemanticDiagnostics(file)];
-  const messages = diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, "\n"));
+  const diagnostics = [
+    ...service.getSyntacticDiagnostics(file),
+    ...service.getSemanticDiagnostics(file),
+  ];
+  const messages = diagnostics.map(({ messageText }) =>
+    ts.flattenDiagnosticMessageText(messageText, "\n"),
+  );
   expect(messages).toEqual([]);
 });
 
 test("the error of an operation that only one variant has says to compare service.variant", () => {
   const advice = "for an operation that only one variant has, compare service.variant first";
   const found = service.getSemanticDiagnostics(join(root, refused.file));
-  const messages = found.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, "\n"));
+  const messages = found.map(({ messageText }) =>
+    ts.flattenDiagnosticMessageText(messageText, "\n"),
+  );
   expect(messages).toEqual([
-    expect.stringMatching(`^Argument of type '"searchDevices"' is not assignable.*"${advice}".*'\\.$`),
+    expect.stringMatching(
+      `^Argument of type '"searchDevices"' is not assignable.*"${advice}".*'\\.$`,
+    ),
     `Argument of type '"startSchedule"' is not assignable to parameter of type '"${advice}"'.`,
   ]);
 });
@@ -132,7 +161,8 @@ describe("a hover in an editor", () => {
     const info = service.getQuickInfoAtPosition(join(root, probe.file), position);
     return ts.displayPartsToString(info?.displayParts).replace(/\s+/g, " ");
   };
-  const init = "init?: ({ params?: { path?: { tenantId?: string; }; }; } & CallOptions) | undefined";
+  const init =
+    "init?: ({ params?: { path?: { tenantId?: string; }; }; } & CallOptions) | undefined";
   const outcomesOfA = [
     'Success<"A", 200, unknown>',
     'Failure<"A", 403, undefined>',
@@ -144,7 +174,11 @@ describe("a hover in an editor", () => {
   test.each([
     { place: "result", name: "the result of a call shows its outcomes", shows: outcomes },
     { place: "call", name: "call shows its options and its outcomes", shows: [init, ...outcomes] },
-    { place: "GET", name: "a path shows its options and its outcomes", shows: [init, ...outcomesOfA] },
+    {
+      place: "GET",
+      name: "a path shows its options and its outcomes",
+      shows: [init, ...outcomesOfA],
+    },
     {
       place: "refused",
       name: "a narrowed result shows one",

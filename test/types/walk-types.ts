@@ -12,7 +12,8 @@ export function findAny(program: ts.Program, file: string): readonly string[] {
 
   /** A foreign type, such as the DOM's `json(): Promise<any>`, is skipped, but its type arguments are searched. */
   const isForeign = (symbol: ts.Symbol | undefined): boolean =>
-    symbol?.declarations?.every((one) => one.getSourceFile().fileName.includes("/node_modules/")) ?? false;
+    symbol?.declarations?.every((one) => one.getSourceFile().fileName.includes("/node_modules/")) ??
+    false;
 
   const visit = (type: ts.Type, way: string): void => {
     if (type.flags & ts.TypeFlags.Any) {
@@ -23,7 +24,8 @@ export function findAny(program: ts.Program, file: string): readonly string[] {
     seen.add(type);
     for (const argument of type.aliasTypeArguments ?? []) visit(argument, `${way}<>`);
     if (checker.isArrayType(type) || checker.isTupleType(type) || isForeign(type.symbol)) {
-      for (const argument of checker.getTypeArguments(type as ts.TypeReference)) visit(argument, `${way}[]`);
+      for (const argument of checker.getTypeArguments(type as ts.TypeReference))
+        visit(argument, `${way}[]`);
       return;
     }
     if (type.isUnionOrIntersection()) for (const part of type.types) visit(part, way);
@@ -56,10 +58,12 @@ export function findAny(program: ts.Program, file: string): readonly string[] {
   };
 
   for (const exported of checker.getExportsOfModule(module)) {
-    const symbol = exported.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(exported) : exported;
+    const symbol =
+      exported.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(exported) : exported;
     if (symbol.flags & ts.SymbolFlags.Value)
       visit(checker.getTypeOfSymbolAtLocation(symbol, source), exported.name);
-    if (symbol.flags & ts.SymbolFlags.Type) visit(checker.getDeclaredTypeOfSymbol(symbol), exported.name);
+    if (symbol.flags & ts.SymbolFlags.Type)
+      visit(checker.getDeclaredTypeOfSymbol(symbol), exported.name);
   }
   return found.sort();
 }

@@ -17,7 +17,10 @@ const definitions = {
   Numbered: object({ number: whole }, { required: ["number"] }),
 };
 const pets = [ref("Cat"), ref("Dog")];
-const byKind = (mapping?: object) => ({ oneOf: pets, discriminator: { propertyName: "kind", mapping } });
+const byKind = (mapping?: object) => ({
+  oneOf: pets,
+  discriminator: { propertyName: "kind", mapping },
+});
 const mapped = byKind({ cat: "#/$defs/Cat", dog: "#/$defs/Dog" });
 
 function issuesOf(schema: unknown, value: unknown): string[] {
@@ -45,7 +48,11 @@ describe("an issue", () => {
       value: ["a"],
       says: "$: expected at least 1 entries of a documented shape",
     },
-    { schema: object({ "x-a b": text }), value: { "x-a b": 1 }, says: '$["x-a b"]: expected string' },
+    {
+      schema: object({ "x-a b": text }),
+      value: { "x-a b": 1 },
+      says: '$["x-a b"]: expected string',
+    },
     { schema: ref("Named"), value: {}, says: "$.name: expected string (missing)" },
     { schema: { required: ["a"] }, value: {}, says: "$.a: expected a value (missing)" },
     { schema: { additionalProperties: text }, value: { secret: 1 }, says: "$[*]: expected string" },
@@ -54,13 +61,21 @@ describe("an issue", () => {
       value: { secret: 1 },
       says: "$: expected no other properties",
     },
-    { schema: { unevaluatedProperties: false }, value: { secret: 1 }, says: "$[*]: expected no value" },
+    {
+      schema: { unevaluatedProperties: false },
+      value: { secret: 1 },
+      says: "$[*]: expected no value",
+    },
     {
       schema: { propertyNames: { maxLength: 2 } },
       value: { secret: 1 },
       says: "$: expected other property names",
     },
-    { schema: { not: text }, value: "a", says: "$: expected a value that the document does not rule out" },
+    {
+      schema: { not: text },
+      value: "a",
+      says: "$: expected a value that the document does not rule out",
+    },
     {
       schema: conditional(text, { minLength: 2 }, true),
       value: "a",
@@ -110,7 +125,10 @@ describe("what no branch of a union allows", () => {
     },
     {
       name: "is wrong in the one branch with its constant",
-      ...{ schema: { oneOf: [ref("Circle"), ref("Square")] }, value: { shape: "circle", radius: -1 } },
+      ...{
+        schema: { oneOf: [ref("Circle"), ref("Square")] },
+        value: { shape: "circle", radius: -1 },
+      },
       says: ["$.radius: expected at least 0 (as Circle)"],
     },
     {
@@ -125,13 +143,19 @@ describe("what no branch of a union allows", () => {
     },
     {
       name: "is of several branches, where only one may be",
-      ...{ schema: { oneOf: [ref("Named"), ref("Numbered"), text] }, value: { name: "a", number: 1 } },
+      ...{
+        schema: { oneOf: [ref("Named"), ref("Numbered"), text] },
+        value: { name: "a", number: 1 },
+      },
       says: ["$: expected only one of the documented shapes, but it has several: Named, Numbered"],
     },
     {
       name: "is wrong in a branch of a branch",
       schema: {
-        oneOf: [object({ pet: mapped, type: { const: "owner" } }), object({ type: { const: "shop" } })],
+        oneOf: [
+          object({ pet: mapped, type: { const: "owner" } }),
+          object({ type: { const: "shop" } }),
+        ],
       },
       value: { type: "owner", pet: { kind: "cat", claws: null } },
       says: ["$.pet.claws: expected integer (as Cat) (as shape 1)"],
@@ -172,7 +196,9 @@ describe("the cost does not explode", () => {
 
   test("with more than a thousand wrong rows, of which the first thousand are found", () => {
     const rows = Array.from({ length: 100_000 }, () => ({}));
-    expect(jsonChecker({ ...definitions, It: { items: ref("Named") } })("It")(rows)).toHaveLength(1000);
+    expect(jsonChecker({ ...definitions, It: { items: ref("Named") } })("It")(rows)).toHaveLength(
+      1000,
+    );
   });
 
   test("with an object that contains itself", () => {

@@ -5,5 +5,8 @@ import { agreesWithAjv } from "./random-schemas.js";
 
 test("random schemas and answers: strict throws response_shape exactly where Ajv refuses the answer", async () => {
   const { RUNS } = process.env;
-  await fc.assert(agreesWithAjv, RUNS === undefined ? { seed: 1, numRuns: 200 } : { numRuns: Number(RUNS) });
+  await fc.assert(
+    agreesWithAjv,
+    RUNS === undefined ? { seed: 1, numRuns: 200 } : { numRuns: Number(RUNS) },
+  );
 });

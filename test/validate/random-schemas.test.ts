@@ -12,7 +12,10 @@ test("a URI with a line end is response_shape", async () => {
   const { check } = await checkers({ type: "object", additionalProperties: false, properties });
   expect(check({ url: "https://a.example/x" })).toBeUndefined();
   const issues = ["$.url: expected the format"].map((text) => expect.stringContaining(text));
-  expect(check({ url: "https://a.example/x\nurn:b" })).toMatchObject({ code: "response_shape", issues });
+  expect(check({ url: "https://a.example/x\nurn:b" })).toMatchObject({
+    code: "response_shape",
+    issues,
+  });
 });
 
 test("an answer with more levels than the stack holds is response_shape", async () => {

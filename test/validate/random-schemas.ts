@@ -34,7 +34,12 @@ const TEXTS = [
     "\u{1F600}\u{1F600}",
     "\uD83D",
   ],
-  ...["https://a.example/x", "https://a.example/x\nurn:b", " https://a.example", "https://a.example\t/b?c#d"],
+  ...[
+    "https://a.example/x",
+    "https://a.example/x\nurn:b",
+    " https://a.example",
+    "https://a.example\t/b?c#d",
+  ],
   ...[
     "urn:b",
     "/relative",
@@ -63,7 +68,11 @@ const COMPONENTS = {
   Text: { type: "string", minLength: 2 },
   Never: false,
   Any: true,
-  Tree: { type: "object", properties: { a: { $ref: "#/components/schemas/Tree" } }, required: ["b"] },
+  Tree: {
+    type: "object",
+    properties: { a: { $ref: "#/components/schemas/Tree" } },
+    required: ["b"],
+  },
   Closed: { type: "object", properties: { a: { type: "string" } }, additionalProperties: false },
 };
 
@@ -114,7 +123,14 @@ function keywords(schema: fc.Arbitrary<Schema>): Record<string, fc.Arbitrary<unk
 
 /** Some keywords of one type together, others anywhere. */
 const GROUPS = [
-  ["properties", "required", "additionalProperties", "patternProperties", "propertyNames", "minProperties"],
+  [
+    "properties",
+    "required",
+    "additionalProperties",
+    "patternProperties",
+    "propertyNames",
+    "minProperties",
+  ],
   ["properties", "additionalProperties", "maxProperties", "allOf"],
   ["items", "prefixItems", "minItems", "maxItems"],
   ["items", "contains", "minContains", "maxContains", "uniqueItems"],
@@ -138,7 +154,9 @@ const schemas: fc.Arbitrary<Schema> = fc
     const all = keywords(tie("schema"));
     const group = one(GROUPS).chain((names) =>
       fc.record(
-        Object.fromEntries([...names, "type"].map((name) => [name, all[name] as fc.Arbitrary<unknown>])),
+        Object.fromEntries(
+          [...names, "type"].map((name) => [name, all[name] as fc.Arbitrary<unknown>]),
+        ),
         {
           requiredKeys: [],
         },
@@ -149,7 +167,9 @@ const schemas: fc.Arbitrary<Schema> = fc
       .chain((whole) =>
         fc
           .subarray(Object.keys(whole), { maxLength: Math.min(5, Object.keys(whole).length) })
-          .map((names) => Object.fromEntries(names.map((name) => [name, whole[name as keyof typeof whole]]))),
+          .map((names) =>
+            Object.fromEntries(names.map((name) => [name, whole[name as keyof typeof whole]])),
+          ),
       );
     return {
       schema: fc.oneof(
@@ -195,7 +215,8 @@ export interface Checked {
   readonly check: (answer: unknown) => unknown;
 }
 
-const ajv = () => addFormats.default(new Ajv2020({ strict: false, logger: false, ownProperties: true }));
+const ajv = () =>
+  addFormats.default(new Ajv2020({ strict: false, logger: false, ownProperties: true }));
 
 export async function checkers(schema: Schema): Promise<Checked> {
   const content = { "application/json": { schema: { $ref: "#/components/schemas/It" } } };

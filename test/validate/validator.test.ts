@@ -34,21 +34,31 @@ function answering(body: unknown, mode: ValidationMode, { status = 200, own = tr
   const events: ServiceEvent[] = [];
   const text = body === undefined ? null : JSON.stringify(body);
   const service = createService(numberedAuth({ variant: "A", now: Date.now }), {
-    fetch: async () => new Response(text, { status, headers: { "content-type": "application/json" } }),
+    fetch: async () =>
+      new Response(text, { status, headers: { "content-type": "application/json" } }),
     onEvent: (event) => void (/^call_(started|finished)$/.test(event.type) || events.push(event)),
     validate: own ? validator(mode, schemas) : validator(mode),
     ...(own && { api: { operations: { A: paths, B: paths } } as never }),
   });
   const get = (service.paths as unknown as { GET(path: string): Promise<unknown> }).GET;
-  return { events, list: (init = {}) => service.call("listDevices", init), get: () => get("/v1/device") };
+  return {
+    events,
+    list: (init = {}) => service.call("listDevices", init),
+    get: () => get("/v1/device"),
+  };
 }
 
-test.each(["report", "strict"] as const)("%s passes documented data and keeps unknown keys", async (mode) => {
-  const right = [{ id: "d1", name: "Pump", labels: { floor: "2" }, colour: { undocumented: ["yes"] } }];
-  const { list, events } = answering(right, mode);
-  expect(await list()).toMatchObject({ ok: true, data: right });
-  expect(events).toEqual([]);
-});
+test.each(["report", "strict"] as const)(
+  "%s passes documented data and keeps unknown keys",
+  async (mode) => {
+    const right = [
+      { id: "d1", name: "Pump", labels: { floor: "2" }, colour: { undocumented: ["yes"] } },
+    ];
+    const { list, events } = answering(right, mode);
+    expect(await list()).toMatchObject({ ok: true, data: right });
+    expect(events).toEqual([]);
+  },
+);
 
 describe("data in another shape", () => {
   const wrong = [{ id: 7, name: "" }, { id: SECRET }];
@@ -61,7 +71,13 @@ describe("data in another shape", () => {
   test("is reported as an event and returned unchanged in the mode report", async () => {
     const { list, events } = answering(wrong, "report");
     expect(await list()).toMatchObject({ ok: true, data: wrong });
-    const event = { type: "response_invalid", operationId: "listDevices", status: 200, variant: "A", issues };
+    const event = {
+      type: "response_invalid",
+      operationId: "listDevices",
+      status: 200,
+      variant: "A",
+      issues,
+    };
     expect(events).toEqual([expect.objectContaining(event)]);
   });
 
@@ -73,14 +89,18 @@ describe("data in another shape", () => {
 
   test("is found in the answer to a call by path, and in an empty answer", async () => {
     const path = answering({ id: "d1" }, "strict").get();
-    expect(await rejectionOf(path)).toMatchObject({ issues: ["$.name: expected string (missing)"] });
+    expect(await rejectionOf(path)).toMatchObject({
+      issues: ["$.name: expected string (missing)"],
+    });
     const empty = answering(undefined, "strict").list();
     expect(await rejectionOf(empty)).toMatchObject({ issues: ["$: expected array"] });
   });
 
   test("in every row of a list is reported as twenty issues and a count", async () => {
     const rows = Array.from({ length: 500 }, () => ({ id: "d" }));
-    const { issues: found } = (await rejectionOf(answering(rows, "strict").list())) as { issues: string[] };
+    const { issues: found } = (await rejectionOf(answering(rows, "strict").list())) as {
+      issues: string[];
+    };
     expect(found).toHaveLength(21);
     expect(found.at(-1)).toBe("and 480 more");
   });
@@ -90,7 +110,11 @@ describe("values of the data", () => {
   const labels = { [SECRET]: 1 };
 
   test.each([
-    { name: "a value", body: [{ id: "d", name: { token: SECRET } }], issue: "$[0].name: expected string" },
+    {
+      name: "a value",
+      body: [{ id: "d", name: { token: SECRET } }],
+      issue: "$[0].name: expected string",
+    },
     { name: "a whole body that is a text", body: SECRET, issue: "$: expected array" },
     {
       name: "a key of a map",
@@ -121,7 +145,11 @@ describe("values of the data", () => {
 describe("validation passes", () => {
   test.each([
     { name: "an operation without a schema", operationId: "startPlanet", status: 200 },
-    { name: "an operation named like a member of every object", operationId: "constructor", status: 200 },
+    {
+      name: "an operation named like a member of every object",
+      operationId: "constructor",
+      status: 200,
+    },
     { name: "a status without a schema", operationId: "getDevice", status: 204 },
   ])("$name", ({ operationId, status }) => {
     const answer = { variant: "B", operationId, status, data: { anything: 1 } } as const;
@@ -164,7 +192,8 @@ test.each(["report", "strict"] as const)(
       expect.objectContaining({ code: "option_invalid", option: "validate" }),
     );
     expect(() => create(validator(mode))).toThrow(/getDevice\. .*validator\("strict", schemas\)/);
-    for (const validate of [validator(mode, schemas), () => {}]) expect(() => create(validate)).not.toThrow();
+    for (const validate of [validator(mode, schemas), () => {}])
+      expect(() => create(validate)).not.toThrow();
   },
 );
 

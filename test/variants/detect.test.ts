@@ -49,7 +49,11 @@ interface Row {
   readonly evidence: readonly string[];
 }
 
-const row = (name: string, server: Script, ...evidence: string[]): Row => ({ name, server, evidence });
+const row = (name: string, server: Script, ...evidence: string[]): Row => ({
+  name,
+  server,
+  evidence,
+});
 const none = { status: 404 };
 const saysOf = ({ status }: ScriptedAnswer): Says => (status === 404 ? "no" : "unknown");
 
@@ -76,7 +80,13 @@ const rows: Row[] = [
     const verdictOfB = status === 429 || status >= 500 ? "unknown" : "yes";
     const sibling = name === "401" ? ["B sibling 401 unknown"] : [];
     return [
-      row(`${name} to everything`, () => rest, `A ${status} ${says}`, `B ${status} ${says}`, ...sibling),
+      row(
+        `${name} to everything`,
+        () => rest,
+        `A ${status} ${says}`,
+        `B ${status} ${says}`,
+        ...sibling,
+      ),
       row(
         `A, and ${name} to all else`,
         answering(rest, { a: ofA() }),
@@ -112,11 +122,17 @@ const rows: Row[] = [
     ...["A 400 yes", "B 404 no"],
   ),
   ...[
-    { name: "with another description", a: ofA("unsupported_grant_type", "Unsupported grant type") },
+    {
+      name: "with another description",
+      a: ofA("unsupported_grant_type", "Unsupported grant type"),
+    },
     { name: "without a description", a: json(400, { error: "unsupported_grant_type" }) },
     { name: "with an unknown error", a: ofA("server_error") },
     { name: "with the text in other letters", a: ofA("invalid_grant", fixedText.toUpperCase()) },
-    { name: "in an array", a: json(400, [{ error: "invalid_grant", error_description: fixedText }]) },
+    {
+      name: "in an array",
+      a: json(400, [{ error: "invalid_grant", error_description: fixedText }]),
+    },
     { name: "as a page", a: page(400) },
     ...[401, 403, 200, 500].map((status) => ({
       name: `with the status ${status}`,
@@ -153,7 +169,9 @@ function expectHarmless(requests: readonly RecordedRequest[]): void {
     expect(headers.authorization).toBeUndefined();
     expect(headers.cookie).toBeUndefined();
     const isForm = path.endsWith(pathOfA);
-    expect(headers["content-type"]).toBe(isForm ? "application/x-www-form-urlencoded" : "application/json");
+    expect(headers["content-type"]).toBe(
+      isForm ? "application/x-www-form-urlencoded" : "application/json",
+    );
     expect(body).toBe(isForm ? "grant_type=bivariant-detect" : "{}");
     expect(raw).not.toMatch(/client_id|client_secret|client_assertion|code_verifier|eyJ/);
   }
@@ -173,7 +191,9 @@ describe("detectVariant asks about both variants", () => {
     expect(detection.served).toEqual({ A: verdictOf("A"), B: verdictOf("B") });
     const nameOf = ({ variant, question }: Evidence) =>
       question === "sibling" ? `${variant} sibling` : variant;
-    expect(detection.evidence.map((one) => `${nameOf(one)} ${one.status} ${one.says}`)).toEqual(evidence);
+    expect(detection.evidence.map((one) => `${nameOf(one)} ${one.status} ${one.says}`)).toEqual(
+      evidence,
+    );
     expect(detection.detectedAt).toBe(START);
     expect(server.requests).toHaveLength(evidence.length);
     expectHarmless(server.requests);
@@ -202,7 +222,8 @@ describe.each([{ prefix: "" }, { prefix: "/gateway/eu" }])(
           const detection = await detectVariant({ baseUrl: url, tenantId: "acme" });
           expect(detection.served).toEqual(served);
           expect(emulator.journal.entries()).toHaveLength(requests);
-          for (const { path } of emulator.journal.entries()) expect(path.startsWith(`${prefix}/`)).toBe(true);
+          for (const { path } of emulator.journal.entries())
+            expect(path.startsWith(`${prefix}/`)).toBe(true);
         } finally {
           await close();
         }
@@ -213,7 +234,12 @@ describe.each([{ prefix: "" }, { prefix: "/gateway/eu" }])(
 
 describe("a question that gets no answer rejects the detection instead of giving a verdict", () => {
   const rows: { name: string; server: Script; code: string; requests: number }[] = [
-    { name: "a server that never answers", server: () => "silence", code: "timed_out", requests: 1 },
+    {
+      name: "a server that never answers",
+      server: () => "silence",
+      code: "timed_out",
+      requests: 1,
+    },
     { name: "a server that resets", server: () => "reset", code: "network_failed", requests: 1 },
     {
       name: "a server that answers for A and is silent for B",
@@ -244,16 +270,19 @@ describe("a question that gets no answer rejects the detection instead of giving
       return "silence";
     });
     const { signal } = controller;
-    expect(await rejectionOf(detectVariant({ baseUrl: server.url, tenantId: "acme", signal }))).toBe(
-      "the user left",
-    );
+    expect(
+      await rejectionOf(detectVariant({ baseUrl: server.url, tenantId: "acme", signal })),
+    ).toBe("the user left");
   });
 });
 
 describe("the requests of a detection", () => {
   test("a redirect is not followed", async () => {
     const elsewhere = await recordingServer(() => ofA());
-    const server = await recordingServer(() => ({ status: 307, headers: { location: elsewhere.url } }));
+    const server = await recordingServer(() => ({
+      status: 307,
+      headers: { location: elsewhere.url },
+    }));
     const { served } = await detectVariant({ baseUrl: server.url, tenantId: "acme" });
     expect(served).toEqual({ A: "unknown", B: "unknown" });
     expect(elsewhere.requests).toHaveLength(0);
@@ -277,7 +306,8 @@ describe("the requests of a detection", () => {
     const statuses = [400, 404, 400, 429];
     const fetch = scriptedFetch(() => Response.json({}, { status: statuses.shift() as number }));
     const counted: number[] = [];
-    const onAnswer = (_variant: string, { status }: { status: number }) => void counted.push(status);
+    const onAnswer = (_variant: string, { status }: { status: number }) =>
+      void counted.push(status);
     await detect(there, ["B", "B"], {
       fetch,
       intercept: undefined,
@@ -296,22 +326,37 @@ describe("the requests of a detection", () => {
     { name: "no tenant", options: { tenantId: "" }, code: "tenant_id_invalid" },
     { name: "a timeoutMs that no timer keeps", options: { timeoutMs: 2 ** 31 }, code: invalid },
     { name: "a clock that is not a function", options: { clock: { now: 5 } }, code: invalid },
-    { name: "a pattern that is not a regular expression", options: { tenantIdPattern: "x" }, code: invalid },
-    { name: "allowInsecureHttp that is a string", options: { allowInsecureHttp: "no" }, code: invalid },
+    {
+      name: "a pattern that is not a regular expression",
+      options: { tenantIdPattern: "x" },
+      code: invalid,
+    },
+    {
+      name: "allowInsecureHttp that is a string",
+      options: { allowInsecureHttp: "no" },
+      code: invalid,
+    },
   ])("bad input is reported before any request: $name", async ({ options, code }) => {
     const fetch = scriptedFetch(() => new Response(null, { status: 404 }));
-    const error = await rejectionOf(detectVariant({ ...there, ...options, fetch } as DetectVariantOptions));
+    const error = await rejectionOf(
+      detectVariant({ ...there, ...options, fetch } as DetectVariantOptions),
+    );
     expect(error).toMatchObject({ name: "ConfigurationError", code });
     expect(fetch.calls).toHaveLength(0);
   });
 
-  test.each([undefined, null, { ...there, fetch: 42 }])("bad input is reported: %s", async (options) => {
-    const error = await rejectionOf(detectVariant(options as never));
-    expect(error).toMatchObject({ name: "ConfigurationError", code: invalid });
-  });
+  test.each([undefined, null, { ...there, fetch: 42 }])(
+    "bad input is reported: %s",
+    async (options) => {
+      const error = await rejectionOf(detectVariant(options as never));
+      expect(error).toMatchObject({ name: "ConfigurationError", code: invalid });
+    },
+  );
 });
 
 test("the version is that of package.json", async () => {
-  const manifest = JSON.parse(await readFile(new URL("../../package.json", import.meta.url), "utf8"));
+  const manifest = JSON.parse(
+    await readFile(new URL("../../package.json", import.meta.url), "utf8"),
+  );
   expect(version).toBe(manifest.version);
 });

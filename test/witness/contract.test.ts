@@ -26,9 +26,12 @@ const tenantId = "acme";
 
 /** The observations of every case of the variant that waits for nothing and changes nothing, by result and id. */
 async function judge(variant: "A" | "B", target: ContractTarget) {
-  const tried = contractCases.filter((one) => one.variant === variant && one.safe && one.costs.seconds === 0);
+  const tried = contractCases.filter(
+    (one) => one.variant === variant && one.safe && one.costs.seconds === 0,
+  );
   const results: ContractResult[] = [];
-  for await (const result of runContract(target, { only: tried.map(({ id }) => id) })) results.push(result);
+  for await (const result of runContract(target, { only: tried.map(({ id }) => id) }))
+    results.push(result);
   const observed = (wanted: ContractResult["result"]) =>
     Object.fromEntries(
       results.filter(({ result }) => result === wanted).map(({ id, observed }) => [id, observed]),
@@ -40,11 +43,20 @@ describe("oidc-provider at Variant A's token path", () => {
   let server: TokenServer;
   const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   beforeAll(async () => {
-    const jwk = { ...publicKey.export({ format: "jwk" }), kid: "key-2026", use: "sig", alg: "RS256" };
+    const jwk = {
+      ...publicKey.export({ format: "jwk" }),
+      kid: "key-2026",
+      use: "sig",
+      alg: "RS256",
+    };
     server = await startTokenServer({
       tokenPath: `/api/v1/${tenantId}/external-plugin/oauth/token`,
       method: "private_key_jwt",
-      client: { client_id: clientId, jwks: { keys: [jwk] }, token_endpoint_auth_signing_alg: "RS256" },
+      client: {
+        client_id: clientId,
+        jwks: { keys: [jwk] },
+        token_endpoint_auth_signing_alg: "RS256",
+      },
     });
   });
   afterAll(() => server.close());
@@ -99,7 +111,11 @@ describe("oidc-provider at Variant A's token path", () => {
   };
 
   test("the differences are those on the list, and no others", async () => {
-    const plugin = { clientId, privateKey: privateKey.export({ format: "jwk" }), keyId: "key-2026" };
+    const plugin = {
+      clientId,
+      privateKey: privateKey.export({ format: "jwk" }),
+      keyId: "key-2026",
+    };
     const { breaks, learnt, holds } = await judge("A", { baseUrl: server.url, tenantId, plugin });
     expect(breaks).toEqual(differences);
     expect(learnt).toMatchObject({
@@ -133,19 +149,31 @@ describe("oidc-provider behind Variant B's JSON body", () => {
       method: "client_secret_post",
       client: { client_id: clientId, client_secret: clientSecret },
     });
-    const client = { redirect_uris: [redirectUri], token_endpoint_auth_method: "client_secret_post" };
+    const client = {
+      redirect_uris: [redirectUri],
+      token_endpoint_auth_method: "client_secret_post",
+    };
     people = await startLoginProvider({
-      clients: ["portal", "kiosk"].map((id) => ({ ...client, client_id: id, client_secret: clientSecret })),
+      clients: ["portal", "kiosk"].map((id) => ({
+        ...client,
+        client_id: id,
+        client_secret: clientSecret,
+      })),
       scope,
       accountId: "ada",
       consents: () => consents,
     });
   });
-  afterAll(() => Promise.all([machines.close(), people.close(), ...fronts.map((front) => front.close())]));
+  afterAll(() =>
+    Promise.all([machines.close(), people.close(), ...fronts.map((front) => front.close())]),
+  );
 
   test("a machine gets what the description says, and nothing else is accepted", async () => {
     const baseUrl = await frontOf(`${machines.url}/oauth/token`);
-    const { breaks, learnt } = await judge("B", { baseUrl, serviceAccount: { clientId, clientSecret } });
+    const { breaks, learnt } = await judge("B", {
+      baseUrl,
+      serviceAccount: { clientId, clientSecret },
+    });
     expect(breaks).toEqual({});
     expect(learnt).toMatchObject({
       "variant-b-token-fields": "Also expires_in, token_type.",
@@ -156,7 +184,12 @@ describe("oidc-provider behind Variant B's JSON body", () => {
   test("a login differs where the list says, and nowhere else", async () => {
     const { authorizationEndpoint, tokenEndpoint } = people;
     const baseUrl = await frontOf(tokenEndpoint);
-    const client = { clientSecret, redirectUri, authorizationEndpoint, authorizationParameters: { scope } };
+    const client = {
+      clientSecret,
+      redirectUri,
+      authorizationEndpoint,
+      authorizationParameters: { scope },
+    };
     const apiClient = (id: string) => ({ clientId: id, ...client });
     const walk = (consent: boolean) => (url: string) => {
       consents = consent;

@@ -19,7 +19,10 @@ const hourMs = 3_600_000;
 const refused = { name: "LoginRequiredError", code: "login_refused" };
 
 const publicClient = { name: "a public client", clientId: "portal" };
-const clients = [publicClient, { name: "a client with a secret", clientId: "portal-server", clientSecret }];
+const clients = [
+  publicClient,
+  { name: "a client with a secret", clientId: "portal-server", clientSecret },
+];
 
 const seen: { contentType: string | undefined; fields: unknown }[] = [];
 let consents: boolean;
@@ -31,7 +34,11 @@ beforeAll(async () => {
   provider = await startLoginProvider({
     clients: [
       { client_id: "portal", token_endpoint_auth_method: "none" },
-      { client_id: "portal-server", token_endpoint_auth_method: method, client_secret: clientSecret },
+      {
+        client_id: "portal-server",
+        token_endpoint_auth_method: method,
+        client_secret: clientSecret,
+      },
     ].map((client) => ({ ...client, redirect_uris: [redirectUri] })),
     scope,
     accountId,
@@ -51,7 +58,13 @@ beforeEach(() => {
 function credentialOf({ clientId, clientSecret }: { clientId: string; clientSecret?: string }) {
   const { authorizationEndpoint } = provider;
   const authorizationParameters = { scope };
-  return apiClient({ clientId, clientSecret, redirectUri, authorizationEndpoint, authorizationParameters });
+  return apiClient({
+    clientId,
+    clientSecret,
+    redirectUri,
+    authorizationEndpoint,
+    authorizationParameters,
+  });
 }
 
 /** A person who is back from the authorization endpoint; the code is not sent yet. */
@@ -70,7 +83,11 @@ async function backFromLogin(client: { clientId: string; clientSecret?: string }
 
 async function loggedIn(client?: { clientId: string; clientSecret?: string }) {
   const back = await backFromLogin(client);
-  const auth = await completeLogin({ ...back.options, login: back.login, callbackUrl: back.callbackUrl });
+  const auth = await completeLogin({
+    ...back.options,
+    login: back.login,
+    callbackUrl: back.callbackUrl,
+  });
   return { ...back, auth };
 }
 
@@ -79,7 +96,11 @@ const refreshTokensSent = () =>
 
 /** Sends a stolen refresh token as a form, past the client. */
 function sendRefreshToken(refreshToken: string): Promise<Response> {
-  const body = { grant_type: "refresh_token", refresh_token: refreshToken, client_id: publicClient.clientId };
+  const body = {
+    grant_type: "refresh_token",
+    refresh_token: refreshToken,
+    client_id: publicClient.clientId,
+  };
   return fetch(provider.tokenEndpoint, { method: "POST", body: new URLSearchParams(body) });
 }
 

@@ -25,11 +25,20 @@ describe("oidc-provider at Variant A's token path", () => {
   let server: TokenServer;
 
   beforeAll(async () => {
-    const jwk = { ...registered.publicKey.export({ format: "jwk" }), kid: keyId, use: "sig", alg: "RS256" };
+    const jwk = {
+      ...registered.publicKey.export({ format: "jwk" }),
+      kid: keyId,
+      use: "sig",
+      alg: "RS256",
+    };
     server = await startTokenServer({
       tokenPath,
       method: "private_key_jwt",
-      client: { client_id: clientId, jwks: { keys: [jwk] }, token_endpoint_auth_signing_alg: "RS256" },
+      client: {
+        client_id: clientId,
+        jwks: { keys: [jwk] },
+        token_endpoint_auth_signing_alg: "RS256",
+      },
       checkAssertion(claims, header) {
         // The provider also accepts its issuer or a list, but section 2.2 allows only the exact token URL.
         if (claims.aud !== server.url + tokenPath)
@@ -66,7 +75,11 @@ describe("oidc-provider at Variant A's token path", () => {
       reason: /invalid_client/,
     },
     { name: "an unknown kid", changed: () => ({ keyId: "key-1999" }), reason: /invalid_client/ },
-    { name: "a thumbprint as kid", changed: () => ({ keyId: undefined }), reason: /invalid_client/ },
+    {
+      name: "a thumbprint as kid",
+      changed: () => ({ keyId: undefined }),
+      reason: /invalid_client/,
+    },
     {
       name: "the issuer as audience, which the provider itself would accept",
       changed: () => ({ audience: server.url }),
@@ -77,14 +90,23 @@ describe("oidc-provider at Variant A's token path", () => {
       changed: () => ({ audience: server.url + tokenPath.replace("acme", "globex") }),
       reason: /audience \(aud\) must equal/,
     },
-    { name: "an unknown client id", changed: () => ({ clientId: "unknown" }), reason: /client not found/ },
-  ])("refuses $name, and the client rejects with a TokenRequestError", async ({ changed, reason }) => {
-    const before = server.refusals.length;
-    const error = await rejectionOf(authOf(changed() as Partial<ServicePluginSettings>).getAccessToken());
-    expect(error).toBeInstanceOf(TokenRequestError);
-    expect(error).toMatchObject({ code: "token_refused", error: "invalid_client", variant: "A" });
-    expect(server.refusals.slice(before)).toEqual([expect.stringMatching(reason)]);
-  });
+    {
+      name: "an unknown client id",
+      changed: () => ({ clientId: "unknown" }),
+      reason: /client not found/,
+    },
+  ])(
+    "refuses $name, and the client rejects with a TokenRequestError",
+    async ({ changed, reason }) => {
+      const before = server.refusals.length;
+      const error = await rejectionOf(
+        authOf(changed() as Partial<ServicePluginSettings>).getAccessToken(),
+      );
+      expect(error).toBeInstanceOf(TokenRequestError);
+      expect(error).toMatchObject({ code: "token_refused", error: "invalid_client", variant: "A" });
+      expect(server.refusals.slice(before)).toEqual([expect.stringMatching(reason)]);
+    },
+  );
 
   test("gets a fresh jti with every token request", async () => {
     const auth = authOf();
@@ -94,7 +116,12 @@ describe("oidc-provider at Variant A's token path", () => {
 
   test("refuses a replayed assertion, so it does check the jti", async () => {
     const sending = scriptedFetch(({ url, init }) => fetch(url, init));
-    const options = { baseUrl: server.url, tenantId: "acme", credential: credentialOf(), fetch: sending };
+    const options = {
+      baseUrl: server.url,
+      tenantId: "acme",
+      credential: credentialOf(),
+      fetch: sending,
+    };
     await createAuth(options).getAccessToken();
     const { method, headers, body } = sending.calls[0] as FetchCall;
     const again = await fetch(server.url + tokenPath, { method, headers, body });
@@ -118,12 +145,17 @@ describe("oidc-provider behind Variant B's JSON body", () => {
       client: { client_id: clientId, client_secret: clientSecret },
     });
     front = await serve();
-    front.handle(jsonToForm({ target: `${provider.url}/oauth/token`, seen, only: () => shownFields }));
+    front.handle(
+      jsonToForm({ target: `${provider.url}/oauth/token`, seen, only: () => shownFields }),
+    );
   });
   afterAll(() => Promise.all([front.close(), provider.close()]));
 
   const authOf = (secret = clientSecret) =>
-    createAuth({ baseUrl: front.url, credential: serviceAccount({ clientId, clientSecret: secret }) });
+    createAuth({
+      baseUrl: front.url,
+      credential: serviceAccount({ clientId, clientSecret: secret }),
+    });
 
   test.each([
     { name: "with its lifetime", shows: undefined, lifetimeMs: 600_000 },
@@ -141,7 +173,11 @@ describe("oidc-provider behind Variant B's JSON body", () => {
       const token = await authOf().getAccessToken();
       expect(token.value).toMatch(/^[\w-]{20,}$/);
       expect(Math.abs(token.expiresAt - before - lifetimeMs)).toBeLessThan(100_000);
-      const fields = { grant_type: "client_credentials", client_id: clientId, client_secret: clientSecret };
+      const fields = {
+        grant_type: "client_credentials",
+        client_id: clientId,
+        client_secret: clientSecret,
+      };
       expect(seen).toEqual([{ contentType: "application/json", fields }]);
     },
   );

@@ -13,7 +13,9 @@ declare module "oidc-provider" {
       response: ServerResponse,
       result: Readonly<Record<string, unknown>>,
     ): Promise<void>;
-    readonly AccessToken: { find(value: string): Promise<{ readonly accountId: string } | undefined> };
+    readonly AccessToken: {
+      find(value: string): Promise<{ readonly accountId: string } | undefined>;
+    };
     readonly Grant: new (owner: {
       readonly accountId: string;
       readonly clientId: string;

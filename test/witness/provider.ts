@@ -1,7 +1,12 @@
 /** oidc-provider on loopback, as an independent judge of the client: for machine tokens and for a login. */
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerResponse,
+} from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { Provider, type ProviderError } from "oidc-provider";
@@ -105,7 +110,9 @@ export async function startLoginProvider(options: LoginProviderOptions): Promise
     clientAuthMethods: ["none", "client_secret_post"],
     scopes: [options.scope],
     features: { devInteractions: { enabled: false } },
-    interactions: { url: (_context: unknown, { uid }: { readonly uid: string }) => interactionPath + uid },
+    interactions: {
+      url: (_context: unknown, { uid }: { readonly uid: string }) => interactionPath + uid,
+    },
     findAccount: (_context: unknown, accountId: string) => ({
       accountId,
       claims: () => ({ sub: accountId }),
@@ -145,10 +152,13 @@ async function interact(
   const { prompt, params } = await provider.interactionDetails(request, response);
   if (prompt.name === "login")
     return provider.interactionFinished(request, response, { login: { accountId } });
-  if (!consents()) return provider.interactionFinished(request, response, { error: "access_denied" });
+  if (!consents())
+    return provider.interactionFinished(request, response, { error: "access_denied" });
   const grant = new provider.Grant({ accountId, clientId: params.client_id });
   grant.addOIDCScope(scope);
-  return provider.interactionFinished(request, response, { consent: { grantId: await grant.save() } });
+  return provider.interactionFinished(request, response, {
+    consent: { grantId: await grant.save() },
+  });
 }
 
 export interface JsonToFormOptions {
@@ -165,7 +175,8 @@ export interface JsonToFormOptions {
  */
 export function jsonToForm({ target, seen, only }: JsonToFormOptions): RequestListener {
   return async (request, response) => {
-    if (request.method !== "POST" || request.url !== "/v1/auth/token") return response.writeHead(404).end();
+    if (request.method !== "POST" || request.url !== "/v1/auth/token")
+      return response.writeHead(404).end();
     const contentType = request.headers["content-type"];
     const body = await text(request);
     const fields = contentType === "application/json" ? fieldsOf(body) : undefined;
@@ -180,7 +191,9 @@ export function jsonToForm({ target, seen, only }: JsonToFormOptions): RequestLi
     const answer = await fetch(target, { method: "POST", headers, body: form?.toString() ?? body });
     const answered = (await answer.json()) as Record<string, unknown>;
     const kept = answer.ok ? only?.() : undefined;
-    const shown = Object.entries(answered).filter(([name]) => kept === undefined || kept.includes(name));
+    const shown = Object.entries(answered).filter(
+      ([name]) => kept === undefined || kept.includes(name),
+    );
     response
       .writeHead(answer.status, { "content-type": "application/json" })
       .end(JSON.stringify(Object.fromEntries(shown)));

@@ -59,7 +59,11 @@ export const bundleSizes: readonly Row[] = APPS.flatMap((app): Row[] => [
     async measure({ folder }) {
       const { outputFiles, metafile } = await bundle(folder, ours(app), false);
       const peer = await bundle(folder, app.peer, false);
-      return figures(kBOf(outputFiles), kBOf(peer.outputFiles), `minified ${shares(metafile.outputs)}`);
+      return figures(
+        kBOf(outputFiles),
+        kBOf(peer.outputFiles),
+        `minified ${shares(metafile.outputs)}`,
+      );
     },
   },
   {
@@ -75,7 +79,8 @@ export const bundleSizes: readonly Row[] = APPS.flatMap((app): Row[] => [
       const later = outputFiles
         .filter((file) => !isLoaded(file))
         .map(
-          (file) => `${basename(file.path).replace(/(-[A-Z0-9]{8})+\.js$/, "")} ${kBOf([file]).toFixed(1)}`,
+          (file) =>
+            `${basename(file.path).replace(/(-[A-Z0-9]{8})+\.js$/, "")} ${kBOf([file]).toFixed(1)}`,
         );
       const peer = await bundle(folder, app.peer, false);
       const detail = `loaded when it is needed: ${later.join(", ")}`;
@@ -111,17 +116,26 @@ function bundle(folder: string, contents: string, splitting: boolean): Promise<B
 }
 
 function kBOf(files: Bundled["outputFiles"]): number {
-  return files.reduce((sum, { contents }) => sum + gzipSync(contents, { level: 9 }).length, 0) / 1000;
+  return (
+    files.reduce((sum, { contents }) => sum + gzipSync(contents, { level: 9 }).length, 0) / 1000
+  );
 }
 
 /** Runs the app. Each of its files reports its name before it runs. */
-async function filesLoadedBy(app: App, files: Bundled["outputFiles"], folder: string): Promise<string[]> {
+async function filesLoadedBy(
+  app: App,
+  files: Bundled["outputFiles"],
+  folder: string,
+): Promise<string[]> {
   const loaded: string[] = [];
   Object.assign(globalThis, { filesLoaded: loaded });
   mkdirSync(folder, { recursive: true });
   for (const { path, text } of files) {
     const name = basename(path);
-    writeFileSync(join(folder, name), `globalThis.filesLoaded.push(${JSON.stringify(name)});${text}`);
+    writeFileSync(
+      join(folder, name),
+      `globalThis.filesLoaded.push(${JSON.stringify(name)});${text}`,
+    );
   }
   const bundled = (await import(pathToFileURL(join(folder, "app.js")).href)) as Package;
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
@@ -137,7 +151,8 @@ function shares(outputs: Metafile["outputs"]): string {
   for (const { bytes: whole, inputs } of Object.values(outputs)) {
     total += whole;
     for (const [path, { bytesInOutput }] of Object.entries(inputs)) {
-      const owner = /node_modules\/((?!\.cache)[^/]+)\/(?!.*node_modules\/)/.exec(path)?.[1] ?? "own code";
+      const owner =
+        /node_modules\/((?!\.cache)[^/]+)\/(?!.*node_modules\/)/.exec(path)?.[1] ?? "own code";
       bytes.set(owner, (bytes.get(owner) ?? 0) + bytesInOutput);
     }
   }

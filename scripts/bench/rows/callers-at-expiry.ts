@@ -1,5 +1,14 @@
 // Measures how long many callers, each with an AbortSignal of its own, wait for a token when theirs has expired.
-import { type Cost, costOf, duration, inWords, medianCost, type Row, sample, shuffled } from "../measure.js";
+import {
+  type Cost,
+  costOf,
+  duration,
+  inWords,
+  medianCost,
+  type Row,
+  sample,
+  shuffled,
+} from "../measure.js";
 
 const CALLERS = 10_000;
 const LIFETIME_SECONDS = 3_600;
@@ -11,14 +20,17 @@ export const callersAtExpiry: Row = {
   aim: 100,
   seconds: 8,
   async measure({ main }, limit) {
-    const { createAuth, serviceAccount } = (await import(main)) as typeof import("../../../src/index.js");
+    const { createAuth, serviceAccount } = (await import(
+      main
+    )) as typeof import("../../../src/index.js");
     let now = Date.now();
     let issued = 0;
     const auth = createAuth({
       baseUrl: "https://service.example",
       credential: serviceAccount({ clientId: "bench", clientSecret: "secret" }),
       clock: { now: () => now },
-      fetch: async () => Response.json({ access_token: `token-${++issued}`, expires_in: LIFETIME_SECONDS }),
+      fetch: async () =>
+        Response.json({ access_token: `token-${++issued}`, expires_in: LIFETIME_SECONDS }),
     });
     const callers = { with: [] as Cost[], without: [] as Cost[] };
     const crowd = async (kind: keyof typeof callers): Promise<void> => {
@@ -28,8 +40,11 @@ export const callersAtExpiry: Row = {
       now += LIFETIME_SECONDS * 1_000;
       const expected = `token-${issued + 1}`;
       const cost = await costOf(async () => {
-        const tokens = await Promise.all(signals.map((signal) => auth.getAccessToken(signal && { signal })));
-        if (tokens.some(({ value }) => value !== expected)) throw new Error("a caller got another token");
+        const tokens = await Promise.all(
+          signals.map((signal) => auth.getAccessToken(signal && { signal })),
+        );
+        if (tokens.some(({ value }) => value !== expected))
+          throw new Error("a caller got another token");
       });
       callers[kind].push(cost);
     };
@@ -42,6 +57,11 @@ export const callersAtExpiry: Row = {
     const interval = await sample(round, limit);
     const [ours, theirs] = [medianCost(callers.with), medianCost(callers.without)];
     const detail = `${duration(ours.cpuMs / CALLERS)} CPU of each caller`;
-    return { ...interval, ours: inWords(ours), theirs: `without signals: ${inWords(theirs)}`, detail };
+    return {
+      ...interval,
+      ours: inWords(ours),
+      theirs: `without signals: ${inWords(theirs)}`,
+      detail,
+    };
   },
 };

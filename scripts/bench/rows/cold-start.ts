@@ -87,8 +87,16 @@ export const coldStart: Row = {
     const bare = program("bare", "");
     try {
       const seconds = 0.5 * limit.seconds;
-      const { costs: _, ...figures } = await compareProcesses({ ...started, theirs: whole, seconds });
-      const fewer = await compareProcesses({ ...started, theirs: parts, seconds: 0.7 * limit.seconds });
+      const { costs: _, ...figures } = await compareProcesses({
+        ...started,
+        theirs: whole,
+        seconds,
+      });
+      const fewer = await compareProcesses({
+        ...started,
+        theirs: parts,
+        seconds: 0.7 * limit.seconds,
+      });
       const alone = { ours: imported, bare, by: "cpuMs", aim: 0 } as const;
       const loaded = await compareProcesses({ ...alone, seconds: limit.seconds });
       const ofParts = `${fewer.value.toFixed(2)} times where those import only the needed parts of jose`;

@@ -8,7 +8,9 @@ import { fileURLToPath } from "node:url";
 import { type Build, duration, type Row, sample } from "../measure.js";
 import { CALLS, writePrograms } from "./type-check.js";
 
-const SERVER = fileURLToPath(new URL("../../../node_modules/typescript/lib/tsserver.js", import.meta.url));
+const SERVER = fileURLToPath(
+  new URL("../../../node_modules/typescript/lib/tsserver.js", import.meta.url),
+);
 /** The longest wait for openapi-fetch, which has no aim. */
 const MOST_SECONDS = 15;
 const EDITS_OF_THEIRS = 3;
@@ -93,7 +95,11 @@ export const editorDiagnosis: Row = {
       const { aim } = limit;
       const seconds = limit.seconds / 3;
       const interval = await sample(async () => (await editor.edit()) / 1_000, { aim, seconds });
-      return { ...interval, ours: duration(interval.value * 1_000), theirs: await timeOfTheirs(build) };
+      return {
+        ...interval,
+        ours: duration(interval.value * 1_000),
+        theirs: await timeOfTheirs(build),
+      };
     } finally {
       editor.close();
     }

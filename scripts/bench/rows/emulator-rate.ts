@@ -29,9 +29,18 @@ function form(audience: string, privateKey: KeyObject): string {
   const iat = Math.floor(Date.now() / 1000);
   signed += 1;
   const { clientId } = CLIENT;
-  const claims = { iss: clientId, sub: clientId, aud: audience, jti: `jti-${signed}`, iat, exp: iat + 120 };
+  const claims = {
+    iss: clientId,
+    sub: clientId,
+    aud: audience,
+    jti: `jti-${signed}`,
+    iat,
+    exp: iat + 120,
+  };
   const parts = [{ alg: "RS256", kid: KEY_ID }, claims];
-  const input = parts.map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".");
+  const input = parts
+    .map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"))
+    .join(".");
   const signature = sign("sha256", Buffer.from(input), privateKey).toString("base64url");
   return String(
     new URLSearchParams({

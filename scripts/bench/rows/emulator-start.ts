@@ -25,11 +25,15 @@ function start(folder: string): Start {
     const [importMs, createMs] = [importedAt - begunAt, createdAt - importedAt];
     console.log(JSON.stringify({ importMs, createMs, answerMs: answeredAt - createdAt }));
   `;
-  const { status, stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "--eval", program], {
-    cwd: folder,
-    encoding: "utf8",
-    env: { ...process.env, NODE_OPTIONS: "" },
-  });
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    ["--input-type=module", "--eval", program],
+    {
+      cwd: folder,
+      encoding: "utf8",
+      env: { ...process.env, NODE_OPTIONS: "" },
+    },
+  );
   if (status !== 0) throw new Error(`the emulator did not start: ${stderr}`);
   return JSON.parse(stdout) as Start;
 }

@@ -33,13 +33,23 @@ const THEIRS = `
 
 /** The operations whose answer in JSON is described at their place, each with the answer of the emulator. */
 function checksOf({ paths }: ApiDocument, answers: Readonly<Record<string, Answer>>): object[] {
-  const escaped = (key: string) => encodeURIComponent(key.replaceAll("~", "~0").replaceAll("/", "~1"));
+  const escaped = (key: string) =>
+    encodeURIComponent(key.replaceAll("~", "~0").replaceAll("/", "~1"));
   return Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item).flatMap(([method, { operationId, responses }]) => {
       const { status, body } = answers[String(operationId)] ?? { status: 0 };
       const content = Object(Object(responses)[status]).content;
       if (body === undefined || Object(content)["application/json"] === undefined) return [];
-      const keys = ["paths", path, method, "responses", `${status}`, "content", "application/json", "schema"];
+      const keys = [
+        "paths",
+        path,
+        method,
+        "responses",
+        `${status}`,
+        "content",
+        "application/json",
+        "schema",
+      ];
       return [{ id: operationId, status, body, reference: `#/${keys.map(escaped).join("/")}` }];
     }),
   );
@@ -54,7 +64,10 @@ async function writeChecks(build: Build): Promise<void> {
     format: "esm",
   });
   const { emulation } = await import(pathToFileURL(join(build.folder, "built/emulation.js")).href);
-  writeFileSync(join(build.folder, CHECKS), JSON.stringify(checksOf(document, emulation.A).slice(0, MOST)));
+  writeFileSync(
+    join(build.folder, CHECKS),
+    JSON.stringify(checksOf(document, emulation.A).slice(0, MOST)),
+  );
 }
 
 export const firstChecks: Row = {

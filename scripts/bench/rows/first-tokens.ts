@@ -15,7 +15,8 @@ const ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 /** Reads the body as fetch would, since a URLSearchParams does its work only then. */
 async function answer(_url: string, init?: { readonly body?: unknown }): Promise<Response> {
-  if (!String(init?.body).includes("client_assertion=")) throw new Error("a token request had no assertion");
+  if (!String(init?.body).includes("client_assertion="))
+    throw new Error("a token request had no assertion");
   return Response.json({ access_token: "token", token_type: "Bearer", expires_in: 3600 });
 }
 
@@ -28,7 +29,9 @@ type Task = (index: number) => Promise<unknown>;
 
 /** The functions that make each side's task, for the tenants of one connector. */
 async function sidesOf(main: string) {
-  const { createConnector, servicePlugin } = (await import(main)) as typeof import("../../../src/index.js");
+  const { createConnector, servicePlugin } = (await import(
+    main
+  )) as typeof import("../../../src/index.js");
   const { privateKey } = await generateKeyPair("RS256", { extractable: true });
   const pem = await exportPKCS8(privateKey);
   const bytes = new Uint8Array(ASSERTION_BYTES);
@@ -46,7 +49,13 @@ async function sidesOf(main: string) {
     return async (index) => {
       const server = { issuer: tokenUrl(index), token_endpoint: tokenUrl(index) };
       const options = { [oauth.customFetch]: answer };
-      const response = await oauth.clientCredentialsGrantRequest(server, client, authentication, {}, options);
+      const response = await oauth.clientCredentialsGrantRequest(
+        server,
+        client,
+        authentication,
+        {},
+        options,
+      );
       return oauth.processClientCredentialsResponse(server, client, response);
     };
   };
@@ -79,7 +88,9 @@ async function costPerToken(task: Task, start: number): Promise<Cost> {
   const worker = async () => {
     while (next < start + SLICE) await task(next++);
   };
-  const { cpuMs, wallMs } = await costOf(() => Promise.all(Array.from({ length: CONCURRENCY }, worker)));
+  const { cpuMs, wallMs } = await costOf(() =>
+    Promise.all(Array.from({ length: CONCURRENCY }, worker)),
+  );
   return { cpuMs: cpuMs / SLICE, wallMs: wallMs / SLICE };
 }
 
@@ -107,7 +118,12 @@ export const firstTokens: Row = {
       if (tasks === undefined || start >= TENANTS) {
         start = 0;
         const { ours, byOauth4webapi, byJose, signing } = makers;
-        tasks = { ours: ours(), byOauth4webapi: byOauth4webapi(), byJose: byJose(), signing: signing() };
+        tasks = {
+          ours: ours(),
+          byOauth4webapi: byOauth4webapi(),
+          byJose: byJose(),
+          signing: signing(),
+        };
       }
       const costOfSide = {} as Record<(typeof names)[number], Cost>;
       for (const name of shuffled(names)) costOfSide[name] = await costPerToken(tasks[name], start);

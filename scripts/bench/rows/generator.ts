@@ -1,9 +1,24 @@
 // Measures generate with a public document of 1,223 operations for each variant.
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { type Build, compareProcesses, NotMeasured, type Program, type Row, runProgram } from "../measure.js";
+import {
+  type Build,
+  compareProcesses,
+  NotMeasured,
+  type Program,
+  type Row,
+  runProgram,
+} from "../measure.js";
 
 /** It has 385 MB unpacked, of which one file is needed, so it is not a dependency. */
 const PACKAGE = "@octokit/openapi@23.0.2";
@@ -55,7 +70,9 @@ function convert(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(convert);
   if (typeof value !== "object" || value === null) return value;
   const { nullable, ...rest } = value as Record<string, unknown>;
-  const schema = Object.fromEntries(Object.entries(rest).map(([key, member]) => [key, convert(member)]));
+  const schema = Object.fromEntries(
+    Object.entries(rest).map(([key, member]) => [key, convert(member)]),
+  );
   if (nullable !== true) return schema;
   if (schema.type === undefined) return { anyOf: [schema, { type: "null" }] };
   return { ...schema, type: [schema.type, "null"] };
@@ -90,14 +107,18 @@ function writeDocuments({ folder }: Build): ApiDocument {
 }
 
 function programs({ folder }: Build): { readonly ours: Program; readonly theirs: Program } {
-  const program = (code: string): Program => ({ args: ["--input-type=module", "--eval", code], cwd: folder });
+  const program = (code: string): Program => ({
+    args: ["--input-type=module", "--eval", code],
+    cwd: folder,
+  });
   return { ours: program(OURS), theirs: program(THEIRS) };
 }
 
 /** Writes what `generate` makes of the documents: ours/generated/. */
 export async function writeGenerated(build: Build): Promise<ApiDocument> {
   const document = writeDocuments(build);
-  if (!existsSync(join(build.folder, "ours/generated/lock.json"))) await runProgram(programs(build).ours);
+  if (!existsSync(join(build.folder, "ours/generated/lock.json")))
+    await runProgram(programs(build).ours);
   return document;
 }
 
@@ -111,13 +132,19 @@ export async function writeTypes(build: Build): Promise<ApiDocument> {
 
 export const generateTime: Row = {
   name: "generate-time",
-  title: "generate with 1,223 operations in each variant against openapi-typescript alone, processor time",
+  title:
+    "generate with 1,223 operations in each variant against openapi-typescript alone, processor time",
   unit: "times",
   aim: 1.15,
   seconds: 33,
   async measure(build, limit) {
     writeDocuments(build);
-    return compareProcesses({ ...programs(build), by: "cpuMs", aim: limit.aim, seconds: limit.seconds });
+    return compareProcesses({
+      ...programs(build),
+      by: "cpuMs",
+      aim: limit.aim,
+      seconds: limit.seconds,
+    });
   },
 };
 
@@ -131,7 +158,12 @@ export const generateMemory: Row = {
     writeDocuments(build);
     const { ours, theirs } = programs(build);
     const { peakMiB } = await runProgram(theirs);
-    const figures = await compareProcesses({ ours, by: "peakMiB", aim: limit.aim, seconds: limit.seconds });
+    const figures = await compareProcesses({
+      ours,
+      by: "peakMiB",
+      aim: limit.aim,
+      seconds: limit.seconds,
+    });
     return { ...figures, detail: `openapi-typescript alone: ${peakMiB.toFixed(0)} MiB` };
   },
 };

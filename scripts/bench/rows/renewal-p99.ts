@@ -57,7 +57,9 @@ async function startSide(
     },
   });
   const baseUrl = new URL(String(answer)).origin;
-  const services = await Promise.all(TENANTS.map((tenantId) => connector.connect({ baseUrl, tenantId })));
+  const services = await Promise.all(
+    TENANTS.map((tenantId) => connector.connect({ baseUrl, tenantId })),
+  );
   const side: Side = { services, windows: [], renewals: 0, failures: 0, stop };
   return side;
 }
@@ -100,12 +102,20 @@ async function measure(renewing: Side, steady: Side, limit: Limit): Promise<Figu
     await wait((LIFETIME_SECONDS * 900) / TENANTS.length);
   }
   // A sample is a window of each side.
-  const interval = await sample(async () => (await runWindow(renewing)) / (await runWindow(steady)), limit);
+  const interval = await sample(
+    async () => (await runWindow(renewing)) / (await runWindow(steady)),
+    limit,
+  );
   if (renewing.failures + steady.failures > 0)
-    throw new NotMeasured("calls failed: the machine is so busy that tokens expired between two windows");
+    throw new NotMeasured(
+      "calls failed: the machine is so busy that tokens expired between two windows",
+    );
   const renewals = renewing.renewals - TENANTS.length;
-  if (renewals === 0 || steady.renewals > TENANTS.length) throw new Error("the wrong tokens were renewed");
-  const [ours, theirs] = [renewing, steady].map(({ windows }) => duration(medianOf(windows.map(p99Of))));
+  if (renewals === 0 || steady.renewals > TENANTS.length)
+    throw new Error("the wrong tokens were renewed");
+  const [ours, theirs] = [renewing, steady].map(({ windows }) =>
+    duration(medianOf(windows.map(p99Of))),
+  );
   const overall = [renewing, steady].map(({ windows }) => duration(p99Of(windows.flat())));
   const detail = `p99 of all calls together ${overall.join(" to ")}; ${renewals} renewals`;
   return { ...interval, ours: ours ?? "", theirs, detail };

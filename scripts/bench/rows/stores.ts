@@ -3,7 +3,15 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { open, rename } from "node:fs/promises";
 import { join } from "node:path";
 import type { TokenStore } from "../../../src/index.js";
-import { type Build, duration, type Figures, type Limit, medianOf, type Row, sample } from "../measure.js";
+import {
+  type Build,
+  duration,
+  type Figures,
+  type Limit,
+  medianOf,
+  type Row,
+  sample,
+} from "../measure.js";
 
 const SMALL = 10;
 const LARGE = 10_000;
@@ -55,13 +63,15 @@ async function inTurn(ours: Task, theirs: Task, limit: Limit): Promise<Figures> 
     rounds.push(both);
     return both.ours / both.theirs;
   }, limit);
-  const median = (side: "ours" | "theirs") => duration(medianOf(rounds.map((round) => round[side])));
+  const median = (side: "ours" | "theirs") =>
+    duration(medianOf(rounds.map((round) => round[side])));
   return { ...interval, ours: median("ours"), theirs: median("theirs") };
 }
 
 export const fileStoreSet: Row = {
   name: "file-store-set",
-  title: "fileStore: set of an entry, encrypted, against a bare write, fsync and rename on the same disk",
+  title:
+    "fileStore: set of an entry, encrypted, against a bare write, fsync and rename on the same disk",
   unit: "times",
   aim: 5,
   seconds: 8,

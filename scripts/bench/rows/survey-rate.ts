@@ -28,7 +28,9 @@ async function answer(url: string, init?: { readonly body?: unknown }): Promise<
   const body = String(init?.body ?? "");
   const isOfA = url.startsWith("https://a");
   if (url.endsWith("/devices")) return Response.json([{ id: "one" }]);
-  const isKnown = isOfA ? url.endsWith("/external-plugin/oauth/token") : url.endsWith("/v1/auth/token");
+  const isKnown = isOfA
+    ? url.endsWith("/external-plugin/oauth/token")
+    : url.endsWith("/v1/auth/token");
   if (!isKnown) return Response.json({ message: "not found" }, { status: 404 });
   if (/client_assertion=|"client_secret"/.test(body))
     return Response.json({ access_token: "token", token_type: "Bearer", expires_in: 3600 });
@@ -75,7 +77,14 @@ async function sidesOf({ main, folder }: { readonly main: string; readonly folde
           : servicePlugin({ clientId: aClientId, privateKey: secret }));
       known.set(name, credential);
       const credentials = [credential];
-      const service = await connect({ baseUrl, tenantId, variant, credentials, fetch: answer, signal });
+      const service = await connect({
+        baseUrl,
+        tenantId,
+        variant,
+        credentials,
+        fetch: answer,
+        signal,
+      });
       return (await service.call("listDevices", { signal })).ok;
     };
     const results = await Promise.all(
@@ -113,7 +122,8 @@ export const surveyRate: Row = {
         const { cpuMs, wallMs } = await costOf(async () => {
           working = await sides[name](customers);
         });
-        if (working !== CUSTOMERS) throw new Error(`${name} found ${working} of ${CUSTOMERS} working`);
+        if (working !== CUSTOMERS)
+          throw new Error(`${name} found ${working} of ${CUSTOMERS} working`);
         costs[name].push({ cpuMs: cpuMs / CUSTOMERS, wallMs: wallMs / CUSTOMERS });
       }
       return (costs.ours.at(-1)?.cpuMs ?? Number.NaN) / (costs.byHand.at(-1)?.cpuMs ?? Number.NaN);

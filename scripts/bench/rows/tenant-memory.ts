@@ -99,7 +99,15 @@ const PROGRAM = `
 `;
 
 function costOf(main: string, tenants: number, side: Side): TenantCost {
-  const args = ["--expose-gc", "--input-type=module", "--eval", PROGRAM, main, String(tenants), side];
+  const args = [
+    "--expose-gc",
+    "--input-type=module",
+    "--eval",
+    PROGRAM,
+    main,
+    String(tenants),
+    side,
+  ];
   const { status, stdout, stderr } = spawnSync(process.execPath, args, {
     // The peers are found from here.
     cwd: fileURLToPath(new URL(".", import.meta.url)),

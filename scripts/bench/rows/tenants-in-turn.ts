@@ -1,6 +1,11 @@
 // Counts the token requests for many tenants that are called in turn through one connector, and through what peers keep.
 import { OAuth2Client, OAuth2Fetch } from "@badgateway/oauth2-client";
-import { ClientSecretPost, Configuration, clientCredentialsGrant, customFetch } from "openid-client";
+import {
+  ClientSecretPost,
+  Configuration,
+  clientCredentialsGrant,
+  customFetch,
+} from "openid-client";
 import type { Row } from "../measure.js";
 
 const TENANTS = 25_000;
@@ -75,7 +80,9 @@ export const tenantsInTurn: Row = {
   aim: 0,
   seconds: 6,
   async measure({ main }) {
-    const { createConnector, servicePlugin } = (await import(main)) as typeof import("../../../src/index.js");
+    const { createConnector, servicePlugin } = (await import(
+      main
+    )) as typeof import("../../../src/index.js");
     // A real signature would take most of the time.
     const privateKey = { keyId: "key-1", sign: () => new Uint8Array(256) };
     const connector = createConnector({

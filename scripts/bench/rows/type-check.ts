@@ -31,7 +31,13 @@ const PROOF = `export const name: string | undefined = data?.full_name;
 // @ts-expect-error
 export const wrong: number | undefined = data?.full_name;
 `;
-const COMPILER_OPTIONS = { strict: true, skipLibCheck: true, noEmit: true, module: "nodenext", types: [] };
+const COMPILER_OPTIONS = {
+  strict: true,
+  skipLibCheck: true,
+  noEmit: true,
+  module: "nodenext",
+  types: [],
+};
 
 interface Operation {
   readonly id: string;
@@ -42,9 +48,15 @@ interface Operation {
 /** Returns the operations that need only names of owners, repositories and the like, all of them in the path. */
 function readsOf({ paths, components }: ApiDocument): Operation[] {
   const known = ["owner", "repo", "org", "username", "enterprise"];
-  const isGiven = (parameter: { $ref?: string; in?: string; name?: string; required?: boolean }): boolean => {
+  const isGiven = (parameter: {
+    $ref?: string;
+    in?: string;
+    name?: string;
+    required?: boolean;
+  }): boolean => {
     const { $ref = "" } = parameter;
-    const target = $ref === "" ? parameter : components.parameters[$ref.slice($ref.lastIndexOf("/") + 1)];
+    const target =
+      $ref === "" ? parameter : components.parameters[$ref.slice($ref.lastIndexOf("/") + 1)];
     const { required, in: place, name }: typeof parameter = target ?? {};
     return place === "path" ? known.includes(name ?? "") : required !== true;
   };
@@ -68,10 +80,21 @@ export async function writePrograms(build: Build): Promise<void> {
   const document = await writeTypes(build);
   if (existsSync(join(folder, "theirs/calls.ts"))) return;
   const compiler = join(ROOT, "node_modules/typescript-7/bin/tsc");
-  run(ROOT, process.execPath, compiler, "-p", "tsconfig.build.json", "--outDir", join(folder, "dist"));
+  run(
+    ROOT,
+    process.execPath,
+    compiler,
+    "-p",
+    "tsconfig.build.json",
+    "--outDir",
+    join(folder, "dist"),
+  );
   const reads = readsOf(document);
   const one = reads.find(({ id }) => id === "repos/get");
-  const all = Array.from({ length: CALLS }, (_, index) => reads[Math.floor((index * reads.length) / CALLS)]);
+  const all = Array.from(
+    { length: CALLS },
+    (_, index) => reads[Math.floor((index * reads.length) / CALLS)],
+  );
   if (one === undefined) throw new Error("The document has no repos/get.");
   const write = (side: string, name: string, lines: readonly string[]): void => {
     writeFileSync(join(folder, side, `${name}.ts`), lines.join("\n"));
@@ -83,7 +106,8 @@ export async function writePrograms(build: Build): Promise<void> {
     writeFileSync(join(folder, side, "tsconfig.json"), JSON.stringify(project));
   };
   const narrowed = `if (service.variant !== "B") throw new Error("Variant A");`;
-  const ourCall = (operation: Operation) => `await service.call("${operation.id}"${initOf(operation)})`;
+  const ourCall = (operation: Operation) =>
+    `await service.call("${operation.id}"${initOf(operation)})`;
   const theirCall = (variant: string, operation: Operation) =>
     `await clients.${variant}.GET("${operation.path}"${initOf(operation)})`;
   write("ours", "one", [OURS, narrowed, `const { data } = ${ourCall(one)};`, PROOF]);

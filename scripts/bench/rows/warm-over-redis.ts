@@ -12,12 +12,17 @@ async function answer(url: string): Promise<Response> {
 
 /** The services of all tenants, each with its token. */
 async function openServices({ main }: Build, store: TokenStore | undefined): Promise<Service[]> {
-  const { createConnector, servicePlugin } = (await import(main)) as typeof import("../../../src/index.js");
+  const { createConnector, servicePlugin } = (await import(
+    main
+  )) as typeof import("../../../src/index.js");
   const privateKey = { keyId: "key-1", sign: () => new Uint8Array(256) };
   const credentials = [servicePlugin({ clientId: "bench", privateKey })];
   const connector = createConnector({ credentials, fetch: answer, store });
   const connect = async (_: unknown, index: number) => {
-    const service = await connector.connect({ baseUrl: "https://service.example", tenantId: `t${index}` });
+    const service = await connector.connect({
+      baseUrl: "https://service.example",
+      tenantId: `t${index}`,
+    });
     if (!(await service.call("listDevices")).ok) throw new Error("a call was refused");
     return service;
   };
@@ -43,7 +48,10 @@ export const warmCallOverRedis: Row = {
   seconds: 15,
   measure: (build, limit) =>
     withRedisStore(build, async (store, commands) => {
-      const [ours, theirs] = [await openServices(build, store), await openServices(build, undefined)];
+      const [ours, theirs] = [
+        await openServices(build, store),
+        await openServices(build, undefined),
+      ];
       const before = await commands();
       const { aim, seconds } = limit;
       const compared = (share: number, task: (service: Service) => Promise<unknown>) => {

@@ -16,7 +16,9 @@ import { startScript } from "../script.js";
 
 const BASE_URL = "https://service.example";
 const HEADERS = { authorization: "Bearer token" };
-const DEVICES = JSON.stringify([1, 2, 3].map((id) => ({ id: `device-${id}`, name: `Device ${id}` })));
+const DEVICES = JSON.stringify(
+  [1, 2, 3].map((id) => ({ id: `device-${id}`, name: `Device ${id}` })),
+);
 
 /** Makes a Request of its arguments, as every real fetch does. The token request is sent once, while warming up. */
 async function stub(input: string | URL | Request, init?: RequestInit): Promise<Response> {
@@ -41,7 +43,8 @@ function checkDevices(data: unknown): void {
 
 export const warmCall: Row = {
   name: "warm-call",
-  title: "a warm service.call against openapi-fetch with a fixed header, over a stub that makes a Request",
+  title:
+    "a warm service.call against openapi-fetch with a fixed header, over a stub that makes a Request",
   unit: "times",
   aim: 1,
   seconds: 12,
@@ -102,13 +105,18 @@ export const warmCallFetch: Row = {
 
 export const warmCallPeer: Row = {
   name: "warm-call-peer",
-  title: "a warm service.call against @badgateway/oauth2-client's fetch, its answer parsed, over that stub",
+  title:
+    "a warm service.call against @badgateway/oauth2-client's fetch, its answer parsed, over that stub",
   unit: "times",
   aim: 0.8,
   seconds: 8,
   async measure({ main }, limit) {
     const service = await openService(main, BASE_URL, stub);
-    const inAnHour = { accessToken: "token", refreshToken: null, expiresAt: Date.now() + 3_600_000 };
+    const inAnHour = {
+      accessToken: "token",
+      refreshToken: null,
+      expiresAt: Date.now() + 3_600_000,
+    };
     const peer = new OAuth2Fetch({
       client: new OAuth2Client({ server: BASE_URL, clientId: "bench" }),
       getNewToken: () => inAnHour,

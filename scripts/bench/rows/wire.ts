@@ -6,10 +6,21 @@ import { startScript } from "../script.js";
 const usual = { method: "GET", success: [200], failure: [] };
 
 /** Calls of one operation, with a fixed token. */
-async function callOf({ main }: Build, row: object, baseUrl: string, fetch?: typeof globalThis.fetch) {
+async function callOf(
+  { main }: Build,
+  row: object,
+  baseUrl: string,
+  fetch?: typeof globalThis.fetch,
+) {
   const { createService } = (await import(main)) as typeof import("../../../src/index.js");
   const token = { value: "token", issuedAt: Date.now(), expiresAt: Date.now() + 3_600_000 };
-  const auth = { variant: "B", baseUrl, tenantId: "t", getAccessToken: async () => token, invalidate() {} };
+  const auth = {
+    variant: "B",
+    baseUrl,
+    tenantId: "t",
+    getAccessToken: async () => token,
+    invalidate() {},
+  };
   const api = { operations: { A: {}, B: { own: { ...usual, ...row } } } };
   const service = createService(auth as never, {
     api: api as never,
@@ -32,12 +43,18 @@ const STYLED = {
     { in: "query", name: "filter", style: "deepObject", explode: true },
   ],
 };
-const PARAMS = { path: { area: [1, 2] }, query: { tags: ["a", "b c"], filter: { state: "on", page: 2 } } };
+const PARAMS = {
+  path: { area: [1, 2] },
+  query: { tags: ["a", "b c"], filter: { state: "on", page: 2 } },
+};
 const SENT = "/v1/areas/;area=1,2/devices?tags=a%7Cb%20c&filter%5Bstate%5D=on&filter%5Bpage%5D=2";
 
 interface Paths {
   "/v1/areas/{area}/devices": {
-    get: { parameters: typeof PARAMS; responses: { 200: { content: { "application/json": unknown } } } };
+    get: {
+      parameters: typeof PARAMS;
+      responses: { 200: { content: { "application/json": unknown } } };
+    };
   };
 }
 
@@ -65,7 +82,9 @@ export const styledCall: Row = {
         path.replace("{area}", `;area=${(area as number[]).map((one) => encode(one)).join(",")}`),
       querySerializer: (query) => {
         const { tags, filter } = query as typeof PARAMS.query;
-        const pairs = Object.entries(filter).map(([of, one]) => `filter%5B${encode(of)}%5D=${encode(one)}`);
+        const pairs = Object.entries(filter).map(
+          ([of, one]) => `filter%5B${encode(of)}%5D=${encode(one)}`,
+        );
         return [`tags=${tags.map(encode).join("%7C")}`, ...pairs].join("&");
       },
     });
@@ -89,7 +108,9 @@ export const multipartCall: Row = {
     try {
       const row = { method: "POST", path: "/v1/files", contentType: "multipart/form-data" };
       const call = await callOf(build, row, String(answer));
-      const file = new File([new Uint8Array(MEGABYTE)], "data.bin", { type: "application/octet-stream" });
+      const file = new File([new Uint8Array(MEGABYTE)], "data.bin", {
+        type: "application/octet-stream",
+      });
       const form = new FormData();
       form.set("title", "Roof");
       form.set("file", file);

@@ -32,7 +32,9 @@ export interface PluginSettings {
   /** The plugin's id in the customer's registration list. */
   readonly clientId: string;
   /** A key in any form, or a function that is called per assertion, so that keys rotate without a restart. */
-  readonly privateKey: PrivateKey | (() => PrivateKey | KeyWithId | Promise<PrivateKey | KeyWithId>);
+  readonly privateKey:
+    | PrivateKey
+    | (() => PrivateKey | KeyWithId | Promise<PrivateKey | KeyWithId>);
   /** Default: the JWK's own `kid`, or the RFC 7638 thumbprint if it has none. */
   readonly keyId?: string | undefined;
   /** Set it if a proxy rewrites the URL of the request, or the service demands its issuer. Default: that exact URL. */
@@ -40,7 +42,8 @@ export interface PluginSettings {
 }
 
 /** A plugin whose settings were read and whose key was imported. */
-export interface PluginClient extends Pick<PreparedCredential, "clientId" | "fingerprint" | "explain"> {
+export interface PluginClient
+  extends Pick<PreparedCredential, "clientId" | "fingerprint" | "explain"> {
   readonly callsSigner: boolean;
   /** Sends exactly the fields of section 4.1: the grant's own, the client id and a fresh assertion. */
   send(
@@ -74,7 +77,8 @@ export async function preparePlugin(
     callsSigner: key.isSigner === true,
     fingerprint: JSON.stringify([clientId, key.keyId, key.thumbprint, audience]),
     send: (grant, parameters, attempt) => sendPluginRequest(request, grant, parameters, attempt),
-    explain: async (refusal) => (await ifPossible(diagnosis))?.explainRefusalOfA(refusal, request) ?? [],
+    explain: async (refusal) =>
+      (await ifPossible(diagnosis))?.explainRefusalOfA(refusal, request) ?? [],
   };
 }
 
@@ -92,7 +96,10 @@ async function sendPluginRequest(
     // This is called just before the request is sent, so that no assertion grows old in a queue.
     async (_server, _client, body) => {
       const aud = audience ?? new URL(tokenEndpoint).href;
-      assertion = await signClientAssertion({ clientId, audience: aud, issuedAt: issuedAtSeconds }, key);
+      assertion = await signClientAssertion(
+        { clientId, audience: aud, issuedAt: issuedAtSeconds },
+        key,
+      );
       // A fetch of the caller's own may ignore the signal, and a signer may be slow.
       attempt.signal.throwIfAborted();
       body.set("client_id", clientId);
@@ -129,7 +136,10 @@ export interface ClientAssertionClaims {
  *
  * @throws ConfigurationError `key_invalid` when the key or signer fails
  */
-export async function signClientAssertion(claims: ClientAssertionClaims, key: SigningKey): Promise<string> {
+export async function signClientAssertion(
+  claims: ClientAssertionClaims,
+  key: SigningKey,
+): Promise<string> {
   const header = { alg: "RS256", typ: "JWT", kid: key.keyId };
   const payload = {
     iss: claims.clientId,
@@ -147,7 +157,11 @@ export async function signClientAssertion(claims: ClientAssertionClaims, key: Si
   } catch (cause) {
     if (cause instanceof ConfigurationError) throw cause;
     const message = "The private key or signer failed to sign; see the cause.";
-    throw new ConfigurationError("key_invalid", message, { option: "privateKey", variant: "A", cause });
+    throw new ConfigurationError("key_invalid", message, {
+      option: "privateKey",
+      variant: "A",
+      cause,
+    });
   }
 }
 

@@ -48,7 +48,11 @@ export function serviceAccount(settings: Settings<ServiceAccountSettings>): Mach
       const { clientId, clientSecret } = await readSettings(given, target, "B");
       requireText(clientId, "clientId", "B");
       requireText(clientSecret, "clientSecret", "B");
-      const fields = { grant_type: "client_credentials", client_id: clientId, client_secret: clientSecret };
+      const fields = {
+        grant_type: "client_credentials",
+        client_id: clientId,
+        client_secret: clientSecret,
+      };
       return {
         clientId,
         fingerprint: await fingerprintOf(clientId, clientSecret),
@@ -123,10 +127,14 @@ export function apiClient(settings: Settings<ApiClientSettings>): PersonCredenti
   const given = givenSettings("apiClient", settings, names);
   return personCredential("B", {
     callsFunction: typeof settings === "function",
-    ...(typeof settings === "object" && settings !== null && { check: () => requireValid(settings) }),
+    ...(typeof settings === "object" &&
+      settings !== null && { check: () => requireValid(settings) }),
     async prepare(target, options): Promise<PreparedApiClient> {
       const read = await readSettings(given, target, "B");
-      const checked = requireValid({ ...read, redirectUri: read.redirectUri ?? options?.redirectUri });
+      const checked = requireValid({
+        ...read,
+        redirectUri: read.redirectUri ?? options?.redirectUri,
+      });
       const { clientId, clientSecret, redirectUri, refreshBody } = checked;
       const secret = clientSecret === undefined ? {} : { client_secret: clientSecret };
       const secrets = Object.values(secret);
@@ -145,18 +153,38 @@ export function apiClient(settings: Settings<ApiClientSettings>): PersonCredenti
         fingerprint: await fingerprintOf(clientId, clientSecret ?? ""),
         redirectUri,
         authorizationEndpoint: checked.authorizationEndpoint.startsWith("/")
-          ? urlUnderBase("authorizationEndpoint", checked.authorizationEndpoint, target, "/v1/auth/authorize")
+          ? urlUnderBase(
+              "authorizationEndpoint",
+              checked.authorizationEndpoint,
+              target,
+              "/v1/auth/authorize",
+            )
           : checked.authorizationEndpoint,
         authorizationParameters: withoutUndefined(checked.authorizationParameters ?? {}),
         issuer: checked.issuer,
         resendLostRefresh: checked.resendLostRefresh ?? false,
         explain: (refusal) =>
-          explain(refusal, [clientId, ...secrets], secrets.length === 0 ? missingSecret : wrongSecret),
+          explain(
+            refusal,
+            [clientId, ...secrets],
+            secrets.length === 0 ? missingSecret : wrongSecret,
+          ),
         // Section 4.2 shows no grant_type.
         sendCode: ({ code, codeVerifier: code_verifier }, attempt) => {
-          const fields = { code, code_verifier, client_id: clientId, redirect_uri: redirectUri, ...secret };
+          const fields = {
+            code,
+            code_verifier,
+            client_id: clientId,
+            redirect_uri: redirectUri,
+            ...secret,
+          };
           const body = JSON.stringify(fields);
-          return sendJson(tokenEndpointOfB(target), body, [...secrets, code, code_verifier], attempt);
+          return sendJson(
+            tokenEndpointOfB(target),
+            body,
+            [...secrets, code, code_verifier],
+            attempt,
+          );
         },
         refreshRequest: (refreshToken) => {
           const body = serializedBody(refreshBody ?? standardBody, refreshToken);
@@ -168,7 +196,10 @@ export function apiClient(settings: Settings<ApiClientSettings>): PersonCredenti
 }
 
 /** @throws ConfigurationError `credential_invalid` */
-function serializedBody(makeFields: (refreshToken: string) => unknown, refreshToken: string): string {
+function serializedBody(
+  makeFields: (refreshToken: string) => unknown,
+  refreshToken: string,
+): string {
   try {
     const fields = makeFields(refreshToken);
     if (typeof fields === "object" && fields !== null && !(fields instanceof Promise))
@@ -185,10 +216,19 @@ const reservedParameters =
   "response_type client_id redirect_uri state code_challenge code_challenge_method".split(" ");
 
 function requireValid(settings: ApiClientSettings): ApiClientSettings {
-  const { redirectUri, authorizationEndpoint, authorizationParameters = {}, refreshBody } = settings;
+  const {
+    redirectUri,
+    authorizationEndpoint,
+    authorizationParameters = {},
+    refreshBody,
+  } = settings;
   if (authorizationEndpoint === undefined)
-    throw invalid("authorizationEndpoint", "is missing. Ask the operator: the description does not show it");
-  for (const name of ["clientId", "authorizationEndpoint"] as const) requireText(settings[name], name, "B");
+    throw invalid(
+      "authorizationEndpoint",
+      "is missing. Ask the operator: the description does not show it",
+    );
+  for (const name of ["clientId", "authorizationEndpoint"] as const)
+    requireText(settings[name], name, "B");
   for (const name of ["redirectUri", "clientSecret", "issuer"] as const)
     if (settings[name] !== undefined) requireText(settings[name], name, "B");
   // RFC 6749 section 3.1.2 demands this. Any scheme is allowed, since native apps use their own.
@@ -196,7 +236,10 @@ function requireValid(settings: ApiClientSettings): ApiClientSettings {
     throw invalid("redirectUri", "must be an absolute URL without a fragment");
   const isPath = authorizationEndpoint.startsWith("/");
   if (authorizationEndpoint.includes("#") || !(isPath || URL.canParse(authorizationEndpoint)))
-    throw invalid("authorizationEndpoint", "must be a URL or a path under the base URL, without a fragment");
+    throw invalid(
+      "authorizationEndpoint",
+      "must be a URL or a path under the base URL, without a fragment",
+    );
   if (!isPath && !isSecure(new URL(authorizationEndpoint)))
     throw invalid("authorizationEndpoint", "must use https, or be on this machine");
   if (Object.prototype.toString.call(authorizationParameters) !== "[object Object]")
@@ -205,7 +248,10 @@ function requireValid(settings: ApiClientSettings): ApiClientSettings {
     if (value !== undefined && typeof value !== "string")
       throw invalid("authorizationParameters", `must have a string under ${JSON.stringify(name)}`);
     if (reservedParameters.includes(name))
-      throw invalid("authorizationParameters", `must not contain ${name}, which the login generates`);
+      throw invalid(
+        "authorizationParameters",
+        `must not contain ${name}, which the login generates`,
+      );
   }
   if (refreshBody !== undefined && typeof refreshBody !== "function")
     throw invalid("refreshBody", "must be a function");
@@ -237,10 +283,12 @@ function explain(
   return [{ ...likely, evidence, remedy: (isPadded ? trim : "") + likely.remedy }];
 }
 
-const trim = "White space surrounds clientId or clientSecret, such as the line break of a file: trim it. ";
+const trim =
+  "White space surrounds clientId or clientSecret, such as the line break of a file: trim it. ";
 const wrongAccount = {
   id: "client_secret_mismatch",
-  summary: "The client id or the client secret does not belong to a service account of this deployment",
+  summary:
+    "The client id or the client secret does not belong to a service account of this deployment",
   remedy: "Compare the client id, and make a new secret, in the admin area under Service accounts.",
 };
 const wrongSecret = {
@@ -252,10 +300,16 @@ const wrongSecret = {
 const missingSecret = {
   id: "client_secret_missing",
   summary: "The API client has a secret, or no API client has this id",
-  remedy: "Compare the client id in the admin area under API clients. Pass its clientSecret if it has one.",
+  remedy:
+    "Compare the client id in the admin area under API clients. Pass its clientSecret if it has one.",
 };
 
-function invalid(option: string, problem: string, cause?: unknown, known?: string[]): ConfigurationError {
+function invalid(
+  option: string,
+  problem: string,
+  cause?: unknown,
+  known?: string[],
+): ConfigurationError {
   const message = `${option} ${problem}.`;
   return new ConfigurationError("credential_invalid", message, {
     option,

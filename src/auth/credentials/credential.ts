@@ -1,6 +1,11 @@
 /** Machine and person credentials, and the drivers behind them, which read the settings and send the requests. */
 import { type ResolvedClock, systemClock } from "../../clock.js";
-import { type Cause, ConfigurationError, isConfigurationError, type Variant } from "../../errors.js";
+import {
+  type Cause,
+  ConfigurationError,
+  isConfigurationError,
+  type Variant,
+} from "../../errors.js";
 import { type Fetch, withTimeLimit } from "../../http/exchange.js";
 import type { NamesOf } from "../../option-names.js";
 import { requireOptions } from "../../options.js";
@@ -59,7 +64,9 @@ export interface Refusal {
 
 /** The errors that refuse the client, not the person's code or refresh token (RFC 6749 section 5.2). */
 export const clientErrors: ReadonlySet<string | undefined> = new Set(
-  "invalid_client unauthorized_client invalid_request unsupported_grant_type invalid_scope".split(" "),
+  "invalid_client unauthorized_client invalid_request unsupported_grant_type invalid_scope".split(
+    " ",
+  ),
 );
 
 /** A credential whose settings were read and whose key was imported. */
@@ -130,7 +137,10 @@ interface PersonDriver extends CredentialDriver<PreparedPersonCredential> {
    *
    * @throws ConfigurationError `credential_invalid`
    */
-  readonly check?: () => { readonly redirectUri?: string | undefined; readonly issuer?: string | undefined };
+  readonly check?: () => {
+    readonly redirectUri?: string | undefined;
+    readonly issuer?: string | undefined;
+  };
   readonly states: RecentlyUsed<PersonEndpointState>;
   readonly sentRefreshTokens: SentRefreshTokens;
 }
@@ -154,11 +164,17 @@ export function personCredential<V extends Variant>(
 ): PersonCredential<V> {
   const states = new RecentlyUsed<PersonEndpointState>(mostTenants, ({ gate }) => gate.isOpen);
   const shared = { states, sentRefreshTokens: new Map() };
-  return withDriver({ use: "person", variant, grant: "authorization_code" }, { ...driver, ...shared });
+  return withDriver(
+    { use: "person", variant, grant: "authorization_code" },
+    { ...driver, ...shared },
+  );
 }
 
 /** Limits a function of the caller's own to the time of a request, and names the tenant in its errors: it serves many. */
-function withDriver<C extends { variant: Variant }, P>(credential: C, driver: CredentialDriver<P>): C {
+function withDriver<C extends { variant: Variant }, P>(
+  credential: C,
+  driver: CredentialDriver<P>,
+): C {
   const { variant } = credential;
   const prepare: typeof driver.prepare = async (target, options = {}) => {
     const asked = `the function of the Variant ${variant} credential for the tenant "${target.tenantId}" at ${target.baseUrl}`;
@@ -169,7 +185,11 @@ function withDriver<C extends { variant: Variant }, P>(credential: C, driver: Cr
     } catch (error) {
       if (!isConfigurationError(error) || error.code === "credential_missing") throw error;
       const { code, message, option, cause } = error;
-      throw new ConfigurationError(code, `${message} Look at ${asked}.`, { option, variant, cause });
+      throw new ConfigurationError(code, `${message} Look at ${asked}.`, {
+        option,
+        variant,
+        cause,
+      });
     }
   };
   const value = driver.callsFunction ? { ...driver, prepare } : driver;
@@ -207,7 +227,10 @@ export function watchedCredential<V extends Variant>(
   return Object.freeze(watched);
 }
 
-function isOfUse(credential: unknown, use: "machine" | "person"): credential is { [driverKey]?: unknown } {
+function isOfUse(
+  credential: unknown,
+  use: "machine" | "person",
+): credential is { [driverKey]?: unknown } {
   return (credential as { use?: unknown } | null | undefined)?.use === use;
 }
 
@@ -275,13 +298,18 @@ export async function readSettings<T extends object>(
     throw new ConfigurationError("credential_invalid", message, { variant, cause });
   }
   if (typeof read === "object" && read !== null) return check(read);
-  if (read === undefined && typeof settings === "function") throw credentialMissing(target, variant);
-  const message = "The credential's settings must be an object, or undefined if the tenant has none.";
+  if (read === undefined && typeof settings === "function")
+    throw credentialMissing(target, variant);
+  const message =
+    "The credential's settings must be an object, or undefined if the tenant has none.";
   throw new ConfigurationError("credential_invalid", message, { variant });
 }
 
 /** The error for a tenant without a credential of the variants that its deployment may serve. */
-export function credentialMissing({ baseUrl, tenantId }: Target, variants: string): ConfigurationError {
+export function credentialMissing(
+  { baseUrl, tenantId }: Target,
+  variants: string,
+): ConfigurationError {
   const tenant = tenantId === "" ? "The deployment" : `The tenant ${tenantId}`;
   const message = `${tenant} at ${baseUrl} needs a credential of Variant ${variants}, but the function returned undefined. Add its settings, or check tenantId and baseUrl.`;
   return new ConfigurationError("credential_missing", message);
@@ -295,7 +323,11 @@ export async function sendJson(
 ): Promise<SentAttempt> {
   const response = await fetch(url, {
     method: "POST",
-    headers: { accept: "application/json", "content-type": "application/json", "user-agent": userAgent },
+    headers: {
+      accept: "application/json",
+      "content-type": "application/json",
+      "user-agent": userAgent,
+    },
     body,
     redirect: "manual",
     signal,
@@ -305,6 +337,9 @@ export async function sendJson(
 
 /** A SHA-256 digest that changes with a secret, without revealing it. */
 export async function fingerprintOf(...parts: readonly string[]): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(JSON.stringify(parts)));
+  const digest = await crypto.subtle.digest(
+    "SHA-256",
+    new TextEncoder().encode(JSON.stringify(parts)),
+  );
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

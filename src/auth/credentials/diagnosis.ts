@@ -35,17 +35,23 @@ function assertionCauses(refusal: Refusal, request: RefusedRequest): Cause[] {
     // Keys are changed more often than a fetch sends a request twice, also where the key was accepted before.
     jwks,
     ...replay,
-    ...(isAudienceSuspect ? [] : [hasOwnAudience ? audienceSet(request) : audienceRewritten(request)]),
+    ...(isAudienceSuspect
+      ? []
+      : [hasOwnAudience ? audienceSet(request) : audienceRewritten(request)]),
     ...(refusal.clock === "unknown" ? [clockUnknown] : []),
   ];
 }
 
 function jwksMismatch({ workedBefore }: Refusal, { key }: RefusedRequest): Cause {
   const thumbprint =
-    key.thumbprint === undefined || key.thumbprint === key.keyId ? "" : ` (thumbprint ${key.thumbprint})`;
+    key.thumbprint === undefined || key.thumbprint === key.keyId
+      ? ""
+      : ` (thumbprint ${key.thumbprint})`;
   // Of a signer only the id is known: the KMS may use another algorithm, or another key after a rotation.
   const isSigner = key.thumbprint === undefined;
-  const [same, changed] = isSigner ? ["key id", "registration or the key"] : ["key", "registration"];
+  const [same, changed] = isSigner
+    ? ["key id", "registration or the key"]
+    : ["key", "registration"];
   const before = workedBefore
     ? ` The same ${same} was accepted before, so the ${changed} would have changed since.`
     : "";
@@ -95,7 +101,8 @@ function clockDrift({ clockOffsetMs = 0 }: Refusal): Cause {
 const clockUnknown: Cause = Object.freeze({
   id: "clock_drift",
   summary: "The clocks may differ by more than 30 seconds",
-  evidence: "The answers carry no Date, so the clocks cannot be compared. The refusal looks the same.",
+  evidence:
+    "The answers carry no Date, so the clocks cannot be compared. The refusal looks the same.",
   remedy: "Compare the clock of the signing machine with another, and correct it.",
 });
 
@@ -106,13 +113,18 @@ function replayed({ workedBefore }: Refusal): Cause {
     id: "jti_replayed",
     summary: "The same assertion arrived twice",
     evidence: `${before}equests go through your own fetch. Every jti is fresh, but a fetch or proxy that retries sends one twice.${same}`,
-    remedy: "Switch off retries in your fetch and in proxies: the client retries itself, with a fresh jti.",
+    remedy:
+      "Switch off retries in your fetch and in proxies: the client retries itself, with a fresh jti.",
   };
 }
 
 /** "Plugin not registered, plugin disabled, plugin type wrong for the grant, auth code spent or expired." */
-function grantCauses({ grant, workedBefore }: Refusal, { clientId, tenantId }: RefusedRequest): Cause[] {
-  const undecided = "The answer is the same for each cause; only the customer's log shows which one it was.";
+function grantCauses(
+  { grant, workedBefore }: Refusal,
+  { clientId, tenantId }: RefusedRequest,
+): Cause[] {
+  const undecided =
+    "The answer is the same for each cause; only the customer's log shows which one it was.";
   const before = workedBefore ? " It was accepted before, so the registration was changed." : "";
   const [ownType, otherType] =
     grant === "client_credentials" ? ["service", "user-interface"] : ["user interface", "service"];

@@ -22,7 +22,12 @@ export type ServicePluginSettings = PluginSettings;
 /** What {@link userInterfacePlugin} takes (section 2.1 of the description). */
 export type UserInterfacePluginSettings = PluginSettings;
 
-const names: NamesOf<PluginSettings> = { clientId: true, privateKey: true, keyId: true, audience: true };
+const names: NamesOf<PluginSettings> = {
+  clientId: true,
+  privateKey: true,
+  keyId: true,
+  audience: true,
+};
 
 /**
  * The credential of a service plugin: a background process without a user (section 1 of the description).
@@ -42,7 +47,12 @@ export function servicePlugin(settings: Settings<ServicePluginSettings>): Machin
     callsFunction: callsFunction(settings),
     async prepare(target, options) {
       const { clientId, fingerprint, explain, send } = await prepare(target, options);
-      return { clientId, fingerprint, explain, send: (attempt) => send("client_credentials", {}, attempt) };
+      return {
+        clientId,
+        fingerprint,
+        explain,
+        send: (attempt) => send("client_credentials", {}, attempt),
+      };
     },
   });
 }
@@ -57,7 +67,9 @@ export function servicePlugin(settings: Settings<ServicePluginSettings>): Machin
  * const credential = userInterfacePlugin({ clientId, privateKey });
  * const auth = await redeemLaunch({ baseUrl, tenantId, credential, code, codeVerifier });
  */
-export function userInterfacePlugin(settings: Settings<UserInterfacePluginSettings>): PersonCredential<"A"> {
+export function userInterfacePlugin(
+  settings: Settings<UserInterfacePluginSettings>,
+): PersonCredential<"A"> {
   const prepare = pluginPreparation("userInterfacePlugin", settings);
   return personCredential("A", {
     callsFunction: callsFunction(settings),
@@ -107,7 +119,10 @@ const pluginClient = /* @__PURE__ */ lazy(() => import("./client-assertion.js"))
 function pluginPreparation(of: string, settings: Settings<PluginSettings>) {
   const given = givenSettings(of, settings, names);
   let keys: SigningKeyCache | undefined;
-  return async (target: Target, options?: { readonly shareInFlight?: boolean }): Promise<PluginClient> => {
+  return async (
+    target: Target,
+    options?: { readonly shareInFlight?: boolean },
+  ): Promise<PluginClient> => {
     const { SigningKeyCache, preparePlugin } = await pluginClient();
     keys ??= new SigningKeyCache();
     return preparePlugin(given, target, keys, options?.shareInFlight);

@@ -75,7 +75,11 @@ function fromSigner(signer: Signer, keyId: string | undefined): SigningKey {
     const message = "A signer must have a keyId, since its public key cannot be read.";
     throw keyError("key_id_required", message, "keyId");
   }
-  return { keyId: id, isSigner: true, sign: async (bytes) => requireSignature(await signer.sign(bytes)) };
+  return {
+    keyId: id,
+    isSigner: true,
+    sign: async (bytes) => requireSignature(await signer.sign(bytes)),
+  };
 }
 
 /** RFC 8017 section 8.2.1: a signature is as long as the key. */
@@ -102,7 +106,10 @@ async function fromText(text: string, keyId: string | undefined): Promise<Signin
 }
 
 /** Replaces the error of a failed attempt, and does not keep it as the cause, since a parser may quote the key. */
-async function orThrow<T>(error: () => ConfigurationError, attempt: () => T | Promise<T>): Promise<T> {
+async function orThrow<T>(
+  error: () => ConfigurationError,
+  attempt: () => T | Promise<T>,
+): Promise<T> {
   try {
     return await attempt();
   } catch {
@@ -134,10 +141,12 @@ async function fromPem(text: string, keyId: string | undefined): Promise<Signing
     throw unsupportedKey(
       "privateKey is encrypted. Decrypt it: openssl pkey -in encrypted.pem -out private.pem",
     );
-  if (label.includes("PUBLIC KEY") || label === "CERTIFICATE") throw notPrivate(label.toLowerCase());
+  if (label.includes("PUBLIC KEY") || label === "CERTIFICATE")
+    throw notPrivate(label.toLowerCase());
   if (label === "EC PRIVATE KEY" || label === "DSA PRIVATE KEY" || label === "OPENSSH PRIVATE KEY")
     throw notRsa(`an ${label}`);
-  if (label !== "PRIVATE KEY" && label !== "RSA PRIVATE KEY") throw notRsa("a PEM of an unknown kind");
+  if (label !== "PRIVATE KEY" && label !== "RSA PRIVATE KEY")
+    throw notRsa("a PEM of an unknown kind");
   if (!text.includes(`-----END ${label}-----`))
     throw invalidKey("privateKey is a truncated PEM: its END line is missing.");
   const damagedPem = () => damaged("a PEM that cannot be read");
@@ -149,7 +158,10 @@ async function fromPem(text: string, keyId: string | undefined): Promise<Signing
   const isKey = head.startsWith("0") && head.includes("\x02\x01\x00");
   if (!head.includes(rsaEncryption)) throw isKey ? notRsa("a key of another kind") : damagedPem();
   const jwk = await orThrow(damagedPem, async () =>
-    crypto.subtle.exportKey("jwk", await crypto.subtle.importKey("pkcs8", pkcs8, algorithm, true, ["sign"])),
+    crypto.subtle.exportKey(
+      "jwk",
+      await crypto.subtle.importKey("pkcs8", pkcs8, algorithm, true, ["sign"]),
+    ),
   );
   return fromJwk(jwk, keyId);
 }
@@ -159,7 +171,8 @@ const rsaEncryption = "\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01";
 
 /** version 0, then AlgorithmIdentifier { rsaEncryption, NULL } (RFC 5208 section 5). */
 const versionAndAlgorithm = [
-  0x02, 0x01, 0x00, 0x30, 0x0d, 0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05, 0x00,
+  0x02, 0x01, 0x00, 0x30, 0x0d, 0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01,
+  0x05, 0x00,
 ];
 
 /** Wraps a PKCS#1 key (RFC 8017 appendix A.1.2), which WebCrypto does not read, as PKCS#8. */
@@ -170,7 +183,8 @@ function pkcs8FromPkcs1(key: Uint8Array): Uint8Array<ArrayBuffer> {
 /** One DER element: tag, definite length, content. */
 function der(tag: number, content: readonly number[]): number[] {
   const length: number[] = [];
-  for (let rest = content.length; rest > 0; rest = Math.floor(rest / 256)) length.unshift(rest % 256);
+  for (let rest = content.length; rest > 0; rest = Math.floor(rest / 256))
+    length.unshift(rest % 256);
   if (content.length < 0x80) return [tag, content.length, ...content];
   return [tag, 0x80 + length.length, ...length, ...content];
 }
@@ -248,7 +262,9 @@ function signingKey(keyId: string, thumbprint: string | undefined, key: CryptoKe
     keyId,
     ...(thumbprint === undefined ? {} : { thumbprint }),
     sign: async (bytes) =>
-      new Uint8Array(await crypto.subtle.sign(algorithm.name, key, bytes as Uint8Array<ArrayBuffer>)),
+      new Uint8Array(
+        await crypto.subtle.sign(algorithm.name, key, bytes as Uint8Array<ArrayBuffer>),
+      ),
   };
 }
 
@@ -265,7 +281,8 @@ const notPrivate = (what: string) =>
   invalidKey(`privateKey is a ${what}. Pass the private key, which signs.`);
 const notRsa = (what: string) =>
   unsupportedKey(`privateKey is ${what}, but only RSA keys sign RS256. ${howToMakeOne}`);
-const symmetric = () => unsupportedKey(`privateKey is a symmetric key. Pass an RSA key. ${howToMakeOne}`);
+const symmetric = () =>
+  unsupportedKey(`privateKey is a symmetric key. Pass an RSA key. ${howToMakeOne}`);
 
 function requireLength(bits: number): void {
   if (bits >= minimumModulusBits) return;
@@ -285,7 +302,11 @@ export class SigningKeyCache {
   readonly #objects = new WeakMap<object, Imports>();
 
   /** If `shareInFlight` is false, another caller's import is not awaited. */
-  async read(privateKey: unknown, keyId: string | undefined, shareInFlight = true): Promise<SigningKey> {
+  async read(
+    privateKey: unknown,
+    keyId: string | undefined,
+    shareInFlight = true,
+  ): Promise<SigningKey> {
     const given =
       typeof privateKey === "function"
         ? await askForKey(privateKey as () => unknown, keyId)
@@ -323,7 +344,11 @@ async function askForKey(
     given = await ask();
   } catch (cause) {
     const message = "The function that returns privateKey failed; see the cause.";
-    throw new ConfigurationError("key_invalid", message, { option: "privateKey", variant: "A", cause });
+    throw new ConfigurationError("key_invalid", message, {
+      option: "privateKey",
+      variant: "A",
+      cause,
+    });
   }
   if (typeof given !== "object" || given === null || !("privateKey" in given))
     return { privateKey: given, keyId };

@@ -10,7 +10,13 @@
  */
 import type { ResolvedAuthOptions } from "../../client-options.js";
 import { countdown, deadlineIn, type ResolvedClock, zero } from "../../clock.js";
-import { failureOf, isRateLimitedError, isTransportError, locate, type Variant } from "../../errors.js";
+import {
+  failureOf,
+  isRateLimitedError,
+  isTransportError,
+  locate,
+  type Variant,
+} from "../../errors.js";
 import { backoffMs } from "../../http/backoff.js";
 import type { NamesOf } from "../../option-names.js";
 import { requireOptions, requireSignal } from "../../options.js";
@@ -99,7 +105,9 @@ export class TokenLifecycle implements Auth {
   #failures = 0;
   #refusedValue: string | undefined;
 
-  constructor(context: Pick<TokenEndpoint, "variant" | "target" | "options"> & { source: TokenSource }) {
+  constructor(
+    context: Pick<TokenEndpoint, "variant" | "target" | "options"> & { source: TokenSource },
+  ) {
     const { target, options, source } = context;
     this.variant = context.variant;
     this.baseUrl = target.baseUrl;
@@ -182,19 +190,26 @@ export class TokenLifecycle implements Auth {
     } catch (error) {
       return Promise.reject(error);
     }
-    if (!this.#options.shareInFlight) return this.#task(this.#begin(requestId), signal).join(signal);
+    if (!this.#options.shareInFlight)
+      return this.#task(this.#begin(requestId), signal).join(signal);
     const shared = this.isRenewing ? this.#renewal : undefined;
-    if (shared === undefined) return this.#start(this.#begin(requestId), false, signal).join(signal);
+    if (shared === undefined)
+      return this.#start(this.#begin(requestId), false, signal).join(signal);
     return shared.task.join(signal, shared.lostInMs(), (error) => {
       // A background renewal sends only one request, but a caller that waits gets the retries too.
-      const mayRetry = shared.isBackground && (isTransportError(error) || isRateLimitedError(error));
+      const mayRetry =
+        shared.isBackground && (isTransportError(error) || isRateLimitedError(error));
       // This sends no refresh token twice, because of the store's lock and records.
       const again = async () => this.getAccessToken({ signal, requestId });
       return error === undefined || mayRetry ? again() : undefined;
     });
   }
 
-  #start(events: RequestEvents, isBackground: boolean, caller?: AbortSignal): SharedTask<AccessToken> {
+  #start(
+    events: RequestEvents,
+    isBackground: boolean,
+    caller?: AbortSignal,
+  ): SharedTask<AccessToken> {
     const task = this.#task(events, caller, isBackground, () => {
       if (this.#renewal?.task === task) this.#renewal = undefined;
     });
@@ -249,7 +264,13 @@ export class TokenLifecycle implements Auth {
   /** Adds to an error whose token it is about. */
   protected located<E>(error: E, requestId?: string): E {
     const { variant, baseUrl, tenantId } = this;
-    return locate(error, { tenantId, baseUrl, variant, clientId: this.#source.clientId, requestId });
+    return locate(error, {
+      tenantId,
+      baseUrl,
+      variant,
+      clientId: this.#source.clientId,
+      requestId,
+    });
   }
 
   /** Holds a token and serves it from now on. */
@@ -362,7 +383,10 @@ export class RefusalBackoff {
     this.#refusals = refusals;
     this.#closedUntil = closedUntil;
     // The other process may have another clock, so its pause counts at most as long as it is.
-    this.#closedMs = countdown(Math.min(closedUntil - this.#clock.now(), stepMs(refusals - 1)), this.#clock);
+    this.#closedMs = countdown(
+      Math.min(closedUntil - this.#clock.now(), stepMs(refusals - 1)),
+      this.#clock,
+    );
     this.#error = error;
   }
 

@@ -81,13 +81,16 @@ function parametersOf(callbackUrl: unknown): URLSearchParams {
 /** The error of oauth4webapi is not kept as the cause: its own cause contains the code. */
 function refused(error: unknown): LoginRequiredError {
   const code =
-    error instanceof AuthorizationResponseError ? wireText(error.error, secretsOf(error.cause)) : undefined;
+    error instanceof AuthorizationResponseError
+      ? wireText(error.error, secretsOf(error.cause))
+      : undefined;
   if (code === "access_denied")
     return new LoginRequiredError(
       "login_denied",
       "The login was denied (access_denied). Ask the person whether to log in again.",
     );
-  const problem = code === undefined ? "is not a valid authorization response" : `reports an error (${code})`;
+  const problem =
+    code === undefined ? "is not a valid authorization response" : `reports an error (${code})`;
   return new LoginRequiredError(
     "login_refused",
     `The answer of the authorization endpoint ${problem}. Ask the person to log in again.`,

@@ -87,7 +87,12 @@ async function exchangeOnce(
     // An earlier launch or login that is stored under this name ends with this one. The write replaces no later state,
     // even if a client of the store sends it again after its connection was lost.
     const before = await findGrant(options.store, key);
-    await writeGrant(options.store, key, granted, before === undefined ? null : before.version || undefined);
+    await writeGrant(
+      options.store,
+      key,
+      granted,
+      before === undefined ? null : before.version || undefined,
+    );
   } catch (error) {
     // The code is spent, so its token is served from memory, and written when it is renewed.
     isSaved = false;
@@ -108,7 +113,14 @@ async function markSpent(context: PersonContext, code: string): Promise<() => Pr
   const problem = "This code was sent before, and a code is spent on the first attempt.";
   const alreadySent = () => personRequiredError(variant, "refused", problem);
   const digest = await fingerprintOf(code);
-  const key = JSON.stringify(["code", variant, target.baseUrl, target.tenantId, prepared.clientId, digest]);
+  const key = JSON.stringify([
+    "code",
+    variant,
+    target.baseUrl,
+    target.tenantId,
+    prepared.clientId,
+    digest,
+  ]);
   const now = options.clock.now();
   const expiresAt = now + spentMarkLifetimeMs;
   // All marks live equally long, so the oldest come first.
@@ -136,7 +148,10 @@ async function markSpent(context: PersonContext, code: string): Promise<() => Pr
 }
 
 /** If the request fails, the code stays marked, since a second attempt must not look like a first. */
-async function sendCode(context: PersonContext & TokenEndpoint, grant: CodeGrant): Promise<IssuedTokens> {
+async function sendCode(
+  context: PersonContext & TokenEndpoint,
+  grant: CodeGrant,
+): Promise<IssuedTokens> {
   const { variant, state, prepared } = context;
   let wasInBounds = true;
   try {
@@ -150,7 +165,8 @@ async function sendCode(context: PersonContext & TokenEndpoint, grant: CodeGrant
     const isRefusal = error instanceof TokenRequestError;
     const refused = isRefusal ? await explainRefusal(context, prepared, error, known) : error;
     if (isLost) {
-      const problem = "The code was sent, and no answer shows whether it was accepted: it may be spent.";
+      const problem =
+        "The code was sent, and no answer shows whether it was accepted: it may be spent.";
       throw personRequiredError(variant, "outcome_unknown", problem, refused);
     }
     if (!(refused instanceof TokenRequestError)) throw refused;

@@ -51,7 +51,10 @@ export async function personContext<V extends Variant>(
   const driver = personDriverOf(options.credential, expected);
   const { variant } = options.credential;
   const checked = resolveAuthOptions(options);
-  const resolved = { ...checked, store: withStoreErrors(options.store, checked.timeoutMs, checked.clock) };
+  const resolved = {
+    ...checked,
+    store: withStoreErrors(options.store, checked.timeoutMs, checked.clock),
+  };
   const target = parseTarget(options, checked, variant);
   const { person = crypto.randomUUID() } = options;
   if (typeof person !== "string" || person === "")

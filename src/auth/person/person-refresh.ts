@@ -25,7 +25,11 @@ import { sleep } from "../../http/backoff.js";
 import { jsonObject } from "../../http/exchange.js";
 import type { Emit } from "../auth.js";
 import { type AccessToken, createAccessToken, type PersonAuth } from "../auth.js";
-import { clientErrors, fingerprintOf, type PreparedPersonCredential } from "../credentials/credential.js";
+import {
+  clientErrors,
+  fingerprintOf,
+  type PreparedPersonCredential,
+} from "../credentials/credential.js";
 import {
   RefusalBackoff,
   type Renewal,
@@ -61,7 +65,9 @@ export class PersonLifecycle extends TokenLifecycle implements PersonAuth {
   /** Says what to ask the person for. It does not end the grant, since only one call failed. */
   refused(): PersonRequiredError {
     const { grant } = this.#source;
-    return this.located(grant.over ?? grant.expired("seems to be over, since the API refused its token"));
+    return this.located(
+      grant.over ?? grant.expired("seems to be over, since the API refused its token"),
+    );
   }
 
   async forget(): Promise<void> {
@@ -108,7 +114,11 @@ class PersonTokenSource implements TokenSource {
   constructor(context: PersonContext, grant: PersonGrant, isSaved: boolean) {
     this.#context = context;
     this.#backoff = new RefusalBackoff(context.options.clock);
-    this.grant = new StoredGrantHandle({ ...context, store: context.options.store }, grant, isSaved);
+    this.grant = new StoredGrantHandle(
+      { ...context, store: context.options.store },
+      grant,
+      isSaved,
+    );
     this.#remember(grant.replaced, "replaced");
   }
 
@@ -139,7 +149,8 @@ class PersonTokenSource implements TokenSource {
       try {
         const lock = JSON.stringify(["refresh", await fingerprintOf(refreshToken)]);
         signal?.throwIfAborted();
-        const redeem = (lease?: AbortSignal) => this.#underLock(refreshToken, prepared, renewal, lease);
+        const redeem = (lease?: AbortSignal) =>
+          this.#underLock(refreshToken, prepared, renewal, lease);
         const timeoutMs = 2 * options.timeoutMs + this.#lossWindowMs;
         const token = await options.store.lock(lock, redeem, { timeoutMs });
         if (token !== undefined) return token;
@@ -147,7 +158,8 @@ class PersonTokenSource implements TokenSource {
         leave();
       }
     }
-    const message = "The grant changed in the store each time before it could be renewed. Try again.";
+    const message =
+      "The grant changed in the store each time before it could be renewed. Try again.";
     throw new StoreError("store_conflict", message);
   }
 
@@ -163,11 +175,18 @@ class PersonTokenSource implements TokenSource {
     const isNotSent = grant.attempt !== undefined && grant.attempt === this.#notSent;
     const given = isNotSent ? { ...grant, sentAt: undefined, attempt: undefined } : grant;
     const stored = { version, grant: given };
-    const { token, refreshToken: storedRefreshToken, sentAt, isOutcomeUnknown, replaced } = stored.grant;
+    const {
+      token,
+      refreshToken: storedRefreshToken,
+      sentAt,
+      isOutcomeUnknown,
+      replaced,
+    } = stored.grant;
     this.#remember(replaced, "replaced");
     if (token.value !== heldValue && token.value !== refusedValue && isFresh(token)) return token;
     if (storedRefreshToken !== refreshToken) return undefined;
-    if (sentAt !== undefined && !(await this.#isUnanswered(stored, sentAt, renewal))) return undefined;
+    if (sentAt !== undefined && !(await this.#isUnanswered(stored, sentAt, renewal)))
+      return undefined;
     // Another login may bring the same refresh token again.
     const mark = await fingerprintOf(stored.grant.id ?? "", refreshToken);
     if (isOutcomeUnknown) this.#remember(mark, "unanswered");
@@ -194,7 +213,11 @@ class PersonTokenSource implements TokenSource {
    * Waits for as long as the process that held the lock before may still store the answer to the refresh token it sent.
    * Returns whether it has not: that process died, or was suspended until its lock was taken over.
    */
-  async #isUnanswered({ version }: StoredGrant, sentAt: number, { signal }: Renewal): Promise<boolean> {
+  async #isUnanswered(
+    { version }: StoredGrant,
+    sentAt: number,
+    { signal }: Renewal,
+  ): Promise<boolean> {
     const { clock, timeoutMs } = this.#context.options;
     const longestMs = this.#lossWindowMs + timeoutMs + storedWithinMs;
     // The instant is in the future if the clock of the other process is ahead.
@@ -220,7 +243,8 @@ class PersonTokenSource implements TokenSource {
       try {
         return (await this.grant.version()) === version;
       } catch (error) {
-        if (!isStoreError(error) || error.code !== "store_unavailable" || leftMs() <= 0) throw error;
+        if (!isStoreError(error) || error.code !== "store_unavailable" || leftMs() <= 0)
+          throw error;
       }
       await sleep(checkEveryMs, undefined, options.clock);
     }
@@ -247,7 +271,9 @@ class PersonTokenSource implements TokenSource {
       return this.grant.saveOrHold(stored.grant, version, emit);
     };
     const sending = { stored, version, mark, prepared, round, emit, putBack };
-    const tokens = await this.#send(send, sending).catch((fault: unknown) => this.#fail(fault, sending));
+    const tokens = await this.#send(send, sending).catch((fault: unknown) =>
+      this.#fail(fault, sending),
+    );
     const renewed = tokens && renewedGrant(stored.grant, mark, tokens);
     if (renewed === undefined) return void (await putBack());
     if (renewed.replaced === mark) this.#remember(mark, "replaced");
@@ -289,7 +315,10 @@ class PersonTokenSource implements TokenSource {
   }
 
   /** Notes what a fault says of the refresh token that was sent. @throws the error for the callers */
-  async #fail(fault: unknown, { stored, version, prepared, round, emit, putBack }: Sending): Promise<never> {
+  async #fail(
+    fault: unknown,
+    { stored, version, prepared, round, emit, putBack }: Sending,
+  ): Promise<never> {
     const cause = fault instanceof AnswerLost ? fault.cause : fault;
     if (isStoreError(cause) || this.grant.over !== undefined) throw cause;
     if (fault instanceof AnswerLost) {
@@ -302,7 +331,12 @@ class PersonTokenSource implements TokenSource {
       throw cause;
     }
     const retryAt = this.#backoff.refused(round, prepared.fingerprint);
-    const known = { grant: "authorization_code", workedBefore: true, wasInBounds: true, retryAt } as const;
+    const known = {
+      grant: "authorization_code",
+      workedBefore: true,
+      wasInBounds: true,
+      retryAt,
+    } as const;
     const isRefusal = cause instanceof TokenRequestError;
     const refused = isRefusal ? await explainRefusal(this.#context, prepared, cause, known) : cause;
     const isOfClient = !(refused instanceof TokenRequestError) || clientErrors.has(refused.error);
@@ -314,10 +348,14 @@ class PersonTokenSource implements TokenSource {
   }
 
   /** A refusal of the refresh token ends the login unless another process has renewed the login. */
-  async #refusal(cause: TokenRequestError, version: string): Promise<StoreError | PersonRequiredError> {
+  async #refusal(
+    cause: TokenRequestError,
+    version: string,
+  ): Promise<StoreError | PersonRequiredError> {
     const current = await this.grant.version();
     if (current !== undefined && current !== version) {
-      const message = "Another process renewed this login at the same time without the lock. Try again.";
+      const message =
+        "Another process renewed this login at the same time without the lock. Try again.";
       return new StoreError("store_conflict", message);
     }
     const problem = `The refresh token was refused (status ${cause.status}), so the login is over.`;
@@ -335,7 +373,8 @@ function renewedGrant(before: PersonGrant, mark: string, renewed: IssuedTokens):
   return { token: createAccessToken(fields), refreshToken, id, since, replaced };
 }
 
-const noAnswer = "The refresh token was sent, and no answer shows whether it was accepted: it may be spent";
+const noAnswer =
+  "The refresh token was sent, and no answer shows whether it was accepted: it may be spent";
 const replacedBefore =
   "The store holds an older copy of this login, whose refresh token was sent and replaced before";
 

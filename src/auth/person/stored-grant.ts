@@ -39,7 +39,12 @@ export interface StoredGrant {
 
 export type PersonRequiredError = LoginRequiredError | RelaunchRequiredError;
 
-export function grantKey(variant: Variant, target: Target, clientId: string, person: string): string {
+export function grantKey(
+  variant: Variant,
+  target: Target,
+  clientId: string,
+  person: string,
+): string {
   return JSON.stringify(["grant", variant, target.baseUrl, target.tenantId, clientId, person]);
 }
 
@@ -72,7 +77,8 @@ export async function findGrant(store: TokenStore, key: string): Promise<FoundGr
 
 function parseGrant(value: string): PersonGrant | undefined {
   try {
-    const { token, refreshToken, isOutcomeUnknown, sentAt, attempt, replaced, id, since } = JSON.parse(value);
+    const { token, refreshToken, isOutcomeUnknown, sentAt, attempt, replaced, id, since } =
+      JSON.parse(value);
     if (typeof token.value !== "string" || typeof token.expiresAt !== "number") return undefined;
     if (refreshToken !== undefined && typeof refreshToken !== "string") return undefined;
     return {
@@ -230,7 +236,8 @@ export class StoredGrantHandle {
 
   /** Returns the version that a grant which was never stored may replace: an older login's, not a later one's. */
   async #versionBefore(grant: PersonGrant): Promise<string | null> {
-    const { grant: found, version = null } = (await findGrant(this.#context.store, this.#context.key)) ?? {};
+    const { grant: found, version = null } =
+      (await findGrant(this.#context.store, this.#context.key)) ?? {};
     const isLater = (found?.since ?? 0) > (grant.since ?? 0);
     if (found !== undefined && isLater && found.id !== grant.id) throw this.#end(this.#replaced());
     return version;

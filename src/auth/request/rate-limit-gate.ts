@@ -87,7 +87,10 @@ export class RateLimitGate {
    *
    * @throws RateLimitedError at once when the gate opens after the deadline (a countdown); the signal's reason
    */
-  async enter(wait: { deadline: () => number; signal: AbortSignal | undefined }): Promise<() => void> {
+  async enter(wait: {
+    deadline: () => number;
+    signal: AbortSignal | undefined;
+  }): Promise<() => void> {
     const { deadline, signal } = wait;
     const { clock, shareInFlight } = this.#options;
     // The loop checks again after a wait, since another 429 may have come meanwhile.
@@ -109,7 +112,11 @@ export class RateLimitGate {
    * Reports a 429. Without a valid `Retry-After` the schedule of section 8 applies, in which the refusals of requests
    * that were in flight together are one step.
    */
-  refused({ headers, sentAt, receivedAt }: Pick<Answer, "headers" | "sentAt" | "receivedAt">): void {
+  refused({
+    headers,
+    sentAt,
+    receivedAt,
+  }: Pick<Answer, "headers" | "sentAt" | "receivedAt">): void {
     const isNextStep = this.#refusals === 0 || sentAt > this.#refusedAt || this.#isOverWithoutNow();
     const askedMs = parseRetryAfterMs(headers, receivedAt);
     if (askedMs === undefined && !isNextStep) return;
@@ -198,7 +205,11 @@ export class TokenEndpointState {
     const { gate, serverClock } = this;
     const offsetMs = serverClock.observe(answer);
     if (offsetMs !== undefined)
-      emit({ type: "clock_off", offsetMs: Math.round(offsetMs), errorMs: Math.round(serverClock.errorMs) });
+      emit({
+        type: "clock_off",
+        offsetMs: Math.round(offsetMs),
+        errorMs: Math.round(serverClock.errorMs),
+      });
     if (answer.status === 429) {
       gate.refused(answer);
       emit({ type: "rate_limited", retryAt: gate.opensAt });
@@ -218,7 +229,12 @@ export class TokenEndpointState {
     if (record.refusals > 0 || appliedMs !== 0) {
       this.#shared = text;
       const clockUntil = appliedMs === 0 ? 0 : this.#clock.now() + clockRememberedMs;
-      await shared.write(this.#key, record, Math.max(record.opensAt + gateRememberedMs, clockUntil), emit);
+      await shared.write(
+        this.#key,
+        record,
+        Math.max(record.opensAt + gateRememberedMs, clockUntil),
+        emit,
+      );
     } else if (this.#shared !== undefined) {
       this.#shared = undefined;
       await shared.delete(this.#key, emit);

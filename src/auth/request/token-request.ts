@@ -25,7 +25,12 @@ import { withoutUndefined } from "../../options.js";
 import type { Target } from "../../variants/target.js";
 import type { Emit } from "../auth.js";
 import { type AccessToken, createAccessToken, type Operator } from "../auth.js";
-import type { PreparedCredential, Refusal, SentAttempt, TokenAttempt } from "../credentials/credential.js";
+import type {
+  PreparedCredential,
+  Refusal,
+  SentAttempt,
+  TokenAttempt,
+} from "../credentials/credential.js";
 import type { SharedState } from "../shared/shared-state.js";
 import type { TokenEndpointState } from "./rate-limit-gate.js";
 
@@ -84,7 +89,12 @@ export async function sendTokenRequest(
     return sent.response;
   }, limit);
   await state.learn(answer, shared, emit);
-  return { answer, sent: sent as SentAttempt | undefined as SentAttempt, correctedByMs, isByOwnClock };
+  return {
+    answer,
+    sent: sent as SentAttempt | undefined as SentAttempt,
+    correctedByMs,
+    isByOwnClock,
+  };
 }
 
 /** Reads the tokens of a reply. @throws TokenRequestError, UnexpectedResponseError */
@@ -94,7 +104,12 @@ export function readTokens(endpoint: TokenEndpoint, reply: TokenReply): IssuedTo
   const tokens = parseTokenAnswer(endpoint, answer, sent.secrets);
   const { issuedAtSeconds } = sent;
   if (issuedAtSeconds !== undefined)
-    state.serverClock.accepted({ issuedAtSeconds, sentAt: answer.sentAt, correctedByMs, isByOwnClock });
+    state.serverClock.accepted({
+      issuedAtSeconds,
+      sentAt: answer.sentAt,
+      correctedByMs,
+      isByOwnClock,
+    });
   const { tenant, value } = tokens.token;
   if (tenant !== undefined && variant === "A" && tenant !== target.tenantId)
     emit({ type: "tenant_differs", tenant: wireText(tenant, [...sent.secrets, value]) ?? "" });
@@ -203,13 +218,17 @@ export async function explainRefusal(
   // "The real reason appears only in the customer's log" (section 7.1).
   const log = variant === "A" ? " Ask the customer for the reason, which their log shows." : "";
   return new TokenRequestError(
-    first === undefined ? message + log : `${message} Most likely: ${first.summary}. ${first.remedy}`,
+    first === undefined
+      ? message + log
+      : `${message} Most likely: ${first.summary}. ${first.remedy}`,
     { variant, status, error, errorDescription, errorUri, causes, retryAt },
   );
 }
 
-export const isRedirect = ({ status }: { status: number }): boolean => status >= 300 && status < 400;
-export const isUnknownPath = ({ status }: { status: number }): boolean => [404, 405, 410].includes(status);
+export const isRedirect = ({ status }: { status: number }): boolean =>
+  status >= 300 && status < 400;
+export const isUnknownPath = ({ status }: { status: number }): boolean =>
+  [404, 405, 410].includes(status);
 
 /** "3600 in the reference response" (section 2.3), "1 hour by default" (section 5.9). */
 const defaultLifetimeSeconds = 3_600;
@@ -226,18 +245,29 @@ export interface IssuedTokens {
  * Reads the answer of a token endpoint (sections 2.3, 4.2 and 7.1 of the description). A refusal is a
  * TokenRequestError (RFC 6749 section 5.2), and anything unknown is an UnexpectedResponseError.
  */
-function parseTokenAnswer(endpoint: TokenEndpoint, answer: Answer, secrets: readonly string[]): IssuedTokens {
+function parseTokenAnswer(
+  endpoint: TokenEndpoint,
+  answer: Answer,
+  secrets: readonly string[],
+): IssuedTokens {
   const { variant } = endpoint;
   const { status } = answer;
   const address = isRedirect(answer) ? "the final address" : "right";
   const question = `Is baseUrl ${address}, and does this deployment serve Variant ${variant}?`;
   const next = status < 500 ? question : "Try again later, or ask the operator of the deployment.";
-  const unexpected = (code: UnexpectedResponseError["code"], problem: string, issues: string[] = []) => {
+  const unexpected = (
+    code: UnexpectedResponseError["code"],
+    problem: string,
+    issues: string[] = [],
+  ) => {
     const message = `The token endpoint answered ${status}${problem}. ${next}`;
     return new UnexpectedResponseError(code, message, { status, variant, issues });
   };
   if (isRedirect(answer))
-    throw unexpected("response_redirected", ", a redirect, which would carry the credential elsewhere");
+    throw unexpected(
+      "response_redirected",
+      ", a redirect, which would carry the credential elsewhere",
+    );
   const json = parseJson(answer.text);
   const body = recordOf(json);
   // A router, a gateway or a failing server may answer with an `error` although it has refused nothing.
@@ -248,7 +278,8 @@ function parseTokenAnswer(endpoint: TokenEndpoint, answer: Answer, secrets: read
     throw refusal(status, body, endpoint, secrets);
   if (json === undefined) throw unexpected("response_not_json", " without a JSON object");
   const whole = ["(whole body): an object is expected"];
-  if (body === undefined) throw unexpected("response_shape", " with JSON that is not an object", whole);
+  if (body === undefined)
+    throw unexpected("response_shape", " with JSON that is not an object", whole);
   if (status >= 300) throw unexpected("response_shape", "");
   const read = tokensIn(body, answer.sentAt, endpoint);
   if (!Array.isArray(read)) return read;
@@ -272,7 +303,9 @@ function refusal(
   const fields = Object.keys(body)
     .slice(0, 10)
     .map((key) => (/^[A-Za-z][A-Za-z_]{0,29}$/.test(key) ? (wireText(key, all) ?? "?") : "?"));
-  const shape = given ? `with the fields ${fields.join(", ") || "(none)"}` : "that is not a JSON object";
+  const shape = given
+    ? `with the fields ${fields.join(", ") || "(none)"}`
+    : "that is not a JSON object";
   const content = reported === "" ? ` and a body ${shape}` : ` (${reported})`;
   const tenant = tenantId === "" ? "" : ` for the tenant "${tenantId}"`;
   const message = `The token endpoint refused the request with status ${status}${content}${tenant}.`;
@@ -322,7 +355,11 @@ function fieldAt(from: unknown, path: string): unknown {
   const record = recordOf(from);
   if (record === undefined) return undefined;
   let found: unknown = record[path] ?? undefined;
-  for (let dot = path.indexOf("."); dot > 0 && found === undefined; dot = path.indexOf(".", dot + 1))
+  for (
+    let dot = path.indexOf(".");
+    dot > 0 && found === undefined;
+    dot = path.indexOf(".", dot + 1)
+  )
     found = fieldAt(record[path.slice(0, dot)], path.slice(dot + 1));
   return found;
 }
@@ -331,7 +368,8 @@ function fieldAt(from: unknown, path: string): unknown {
 function parseLifetimeSeconds(value: unknown): number | undefined {
   if (value === undefined || value === null) return defaultLifetimeSeconds;
   const seconds = typeof value === "string" && /^\d{1,10}$/.test(value) ? Number(value) : value;
-  const isInRange = typeof seconds === "number" && seconds >= 1 && seconds <= longestLifetimeSeconds;
+  const isInRange =
+    typeof seconds === "number" && seconds >= 1 && seconds <= longestLifetimeSeconds;
   return isInRange ? seconds : undefined;
 }
 

@@ -62,7 +62,9 @@ export class SharedState {
   }
 
   async write(key: SharedKey, json: unknown, expiresAt: number, emit: Emit): Promise<void> {
-    await this.#call(emit, (store) => store.set(JSON.stringify(key), JSON.stringify(json), { expiresAt }));
+    await this.#call(emit, (store) =>
+      store.set(JSON.stringify(key), JSON.stringify(json), { expiresAt }),
+    );
   }
 
   async delete(key: SharedKey, emit: Emit): Promise<void> {
@@ -84,9 +86,13 @@ export class SharedState {
       return running;
     };
     await this.#call(emit, (store) => {
-      const locked = store.lock(JSON.stringify(["lock", ...key]), run, { timeoutMs: this.#lockWaitMs });
+      const locked = store.lock(JSON.stringify(["lock", ...key]), run, {
+        timeoutMs: this.#lockWaitMs,
+      });
       // A fault of the task is not one of the store.
-      return locked.catch((error: unknown) => (running === undefined ? Promise.reject(error) : undefined));
+      return locked.catch((error: unknown) =>
+        running === undefined ? Promise.reject(error) : undefined,
+      );
     });
     return running ?? task();
   }

@@ -61,7 +61,11 @@ function storeErrorOf(fault: unknown): unknown {
  * Adds time limits to the user's store, and lets only StoreErrors out of it, and the errors of a locked task as
  * they are. The limit of a lock is on the wait for it, not on its task.
  */
-export function withStoreErrors(store: TokenStore, timeoutMs: number, clock: ResolvedClock): TokenStore {
+export function withStoreErrors(
+  store: TokenStore,
+  timeoutMs: number,
+  clock: ResolvedClock,
+): TokenStore {
   const within = <T>(operation: (signal: AbortSignal) => Promise<T>): Promise<T> => {
     const given = new AbortController();
     // The async function is needed because a user's store may also throw synchronously.
@@ -111,7 +115,8 @@ export function withStoreErrors(store: TokenStore, timeoutMs: number, clock: Res
         // The store's own limit ends earlier, because its error says more.
         let timer = clock.setTimeout(() => end(late), waitMs + timeoutMs);
         (async () => store.lock(key, run, { timeoutMs: waitMs }))().then(
-          () => end(storeErrorOf(new Error("The store's lock() resolved without running its task."))),
+          () =>
+            end(storeErrorOf(new Error("The store's lock() resolved without running its task."))),
           (fault: unknown) => end(storeErrorOf(fault)),
         );
       }),

@@ -27,7 +27,9 @@ interface CallFlags {
 type AnyCall = (
   operationId: string,
   init: object,
-) => Promise<{ ok: true; data: unknown; response: Response } | { ok: false; error: { body: unknown } }>;
+) => Promise<
+  { ok: true; data: unknown; response: Response } | { ok: false; error: { body: unknown } }
+>;
 
 export function define(command: Command, context: Context): void {
   const { output, env, signal, finish } = context;
@@ -37,7 +39,11 @@ export function define(command: Command, context: Context): void {
       "--api <path>",
       "operations of your own documents: the folder that bivariant generate wrote, or its operations module",
     )
-    .option("--param <name=value>", "path or query parameter of the operation; may be repeated", collect)
+    .option(
+      "--param <name=value>",
+      "path or query parameter of the operation; may be repeated",
+      collect,
+    )
     .option("--header <name:value>", "request header; may be repeated", collect)
     .option("--envelope <value>", "value of the request header X-Envelope")
     .addOption(new Option("--data <json>", "request body").conflicts("dataFile"))
@@ -54,7 +60,12 @@ export function define(command: Command, context: Context): void {
       const values = readParameters(param);
       const settings = await readSettings(command, context);
       const { service, secrets } = await openService(settings, context, api as never, (variant) =>
-        checkOperationId(operationId, api.operations[variant] ?? {}, `Variant ${variant} has no`, variant),
+        checkOperationId(
+          operationId,
+          api.operations[variant] ?? {},
+          `Variant ${variant} has no`,
+          variant,
+        ),
       );
       const template = api.operations[service.variant]?.[operationId]?.path ?? "";
       const params: Record<"path" | "query", object> = { path: {}, query: {} };
@@ -63,7 +74,9 @@ export function define(command: Command, context: Context): void {
         Object.assign(params[inPath.includes(name) ? "path" : "query"], { [name]: value });
         const meant = inPath.find((one) => one.toLowerCase() === name.toLowerCase());
         if (meant !== undefined && meant !== name)
-          output.note(`--param ${name} is sent as a query parameter. The path parameter is ${meant}.`);
+          output.note(
+            `--param ${name} is sent as a query parameter. The path parameter is ${meant}.`,
+          );
       }
       const call = service.call.bind(service as never) as unknown as AnyCall;
       const outcome = await output.during(`waiting for ${operationId}`, () =>
@@ -117,7 +130,10 @@ async function loadApi(given: string): Promise<AnyApi> {
   const files = [given, join(given, "operations.js"), join(given, "operations.ts")];
   const file = files.find((one) => existsSync(one) && statSync(one).isFile());
   if (file === undefined)
-    throw invalidFlag("--api", `names neither a module nor a folder with operations.js or .ts: ${given}`);
+    throw invalidFlag(
+      "--api",
+      `names neither a module nor a folder with operations.js or .ts: ${given}`,
+    );
   const loading = import(pathToFileURL(resolve(file)).href);
   const module = await loading.catch(({ code, name }: NodeJS.ErrnoException) => {
     const isSource = file.endsWith(".ts");
@@ -125,14 +141,22 @@ async function loadApi(given: string): Promise<AnyApi> {
     const remedy = isSource
       ? `Use Node.js 22.18 or newer, or compile it and pass --api compiled: ${compile}`
       : `In a package of "type": "module" it must be an ES module, as this makes it: ${compile}`;
-    throw invalidFlag("--api", `names a module that cannot be loaded (${code ?? name}): ${file}. ${remedy}`);
+    throw invalidFlag(
+      "--api",
+      `names a module that cannot be loaded (${code ?? name}): ${file}. ${remedy}`,
+    );
   });
   if (module.operations?.A ?? module.operations?.B) return module;
   throw invalidFlag("--api", `names a module that bivariant generate did not write: ${file}`);
 }
 
 /** @throws ConfigurationError `operation_unknown` */
-function checkOperationId(operationId: string, table: OperationTable, hasNo: string, asked?: Variant): void {
+function checkOperationId(
+  operationId: string,
+  table: OperationTable,
+  hasNo: string,
+  asked?: Variant,
+): void {
   const known = Object.entries(table);
   // These operations answer with a token, which only `bivariant token` may print.
   const isTokenRequest = ([, { path }]: (typeof known)[number]) => tokenPaths.includes(path);
@@ -152,7 +176,10 @@ function checkOperationId(operationId: string, table: OperationTable, hasNo: str
   );
 }
 
-const tokenPaths: readonly string[] = [operations.A.requestToken.path, operations.B.requestToken.path];
+const tokenPaths: readonly string[] = [
+  operations.A.requestToken.path,
+  operations.B.requestToken.path,
+];
 
 /** The client adds the token itself, and other secrets must not come from the command line. */
 const secretHeaders = /^(?:authorization|proxy-authorization|cookie|x-api-key)$/i;
@@ -224,9 +251,11 @@ async function printData(output: Output, data: unknown, { headers }: Response): 
     for await (const one of data) output.value(one);
     return;
   }
-  const isOtherText = typeof data === "string" && !jsonType.test(headers.get("content-type") ?? "text/json");
+  const isOtherText =
+    typeof data === "string" && !jsonType.test(headers.get("content-type") ?? "text/json");
   if (!isOtherText || output.json) return output.value(data);
-  if (output.isTerminal) output.lines(printableText(data.replace(/\r\n/g, "\n").replace(/\n$/, "")));
+  if (output.isTerminal)
+    output.lines(printableText(data.replace(/\r\n/g, "\n").replace(/\n$/, "")));
   else output.raw(data);
 }
 

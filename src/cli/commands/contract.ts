@@ -66,7 +66,11 @@ export function define(command: Command, context: Context): void {
     )
     .option("--login", "a person logs in at this machine, once for each case that needs it")
     .addOption(callbackPort())
-    .option("--only <id>", "try this case or group, even if it is not safe; may be repeated", collect)
+    .option(
+      "--only <id>",
+      "try this case or group, even if it is not safe; may be repeated",
+      collect,
+    )
     .option("--safe", "leave out every case that costs a launch, a login or a wait")
     .option(
       "--max-requests <number>",
@@ -76,8 +80,14 @@ export function define(command: Command, context: Context): void {
     .option("--list", "print the cases with what they need and cost, and send nothing")
     .option("--junit <file>", "write the results as JUnit XML")
     .option("--html <file>", "write the results as a page for people, with the evidence")
-    .option("--learn <file>", "write what was learnt as an OpenAPI Overlay, and beside it as a settings file")
-    .option("--baseline <file>", "compare with the output of an earlier --json; exit 1 if something moved");
+    .option(
+      "--learn <file>",
+      "write what was learnt as an OpenAPI Overlay, and beside it as a settings file",
+    )
+    .option(
+      "--baseline <file>",
+      "compare with the output of an earlier --json; exit 1 if something moved",
+    );
   addSettings(command, settingNames, env)
     .action(async (given: string | undefined, flags: Flags) => {
       if (flags.list) return listCases(output, flags);
@@ -134,12 +144,16 @@ function listCases(output: Output, { only, safe }: Flags): void {
         ...(costs.seconds > longestWaitSeconds ? ["It waits long."] : []),
       ];
       const spent = Object.entries(costs).filter(([, amount]) => amount > 0);
-      const cost = spent.map(([name, amount]) => `${amount} ${amount === 1 ? name.slice(0, -1) : name}`);
+      const cost = spent.map(
+        ([name, amount]) => `${amount} ${amount === 1 ? name.slice(0, -1) : name}`,
+      );
       const note = whyNamed.length === 0 ? [] : [...whyNamed, "Tried only if --only names it."];
       return [
         `${output.paint("bold", id)} (Variant ${variant}, ${section})`,
         `  ${says}`,
-        ...(needs.length > 0 ? [`  Needs ${needs.map((name) => needed[name]).join(", and ")}.`] : []),
+        ...(needs.length > 0
+          ? [`  Needs ${needs.map((name) => needed[name]).join(", and ")}.`]
+          : []),
         `  ${[`Costs at most ${cost.join(", ") || "nothing"}.`, ...note].join(" ")}`,
       ];
     }),
@@ -164,7 +178,9 @@ async function tryContract(settings: Settings, flags: Flags, context: Context): 
   const lent = await readTarget(settings, file);
   const person = login ? await withPerson(lent, port, context) : undefined;
   const target = person?.target ?? lent;
-  const trying = output.during("trying the cases", () => collectResults(target, settings, flags, context));
+  const trying = output.during("trying the cases", () =>
+    collectResults(target, settings, flags, context),
+  );
   const { results, about: tried } = await trying.finally(() => person?.close());
   const isComparable = before !== undefined && !tried.interrupted;
   const moved = isComparable ? compareChosen(before, results, chosen, contractCases) : undefined;
@@ -215,7 +231,8 @@ async function collectResults(
   try {
     for await (const result of running) {
       results.push(result);
-      if (!output.json && result.result !== "not tried") output.lines(...resultLines(result, output.paint));
+      if (!output.json && result.result !== "not tried")
+        output.lines(...resultLines(result, output.paint));
     }
   } catch (error) {
     if (!signal.aborted) throw error;
@@ -240,7 +257,8 @@ const idWidth = 30;
 function resultLines(one: ContractResult, paint: Paint): string[] {
   const { id, result, says, expected, section } = one;
   const observed = printableText(one.observed);
-  const gap = id.length > idWidth ? `\n${" ".repeat(10 + idWidth)}` : " ".repeat(2 + idWidth - id.length);
+  const gap =
+    id.length > idWidth ? `\n${" ".repeat(10 + idWidth)}` : " ".repeat(2 + idWidth - id.length);
   const line = `${paint(colours[result], result.padEnd(6))}  ${id}${gap}${observed}`;
   if (result !== "breaks") return [line];
   const facts = Object.entries({ case: says, expected, observed, section });
@@ -248,7 +266,11 @@ function resultLines(one: ContractResult, paint: Paint): string[] {
 }
 
 /** Cases that need several things are counted for each of them. All ids are in the other reports. */
-function notTriedLines(results: readonly ContractResult[], target: ContractTarget, paint: Paint): string[] {
+function notTriedLines(
+  results: readonly ContractResult[],
+  target: ContractTarget,
+  paint: Paint,
+): string[] {
   const lacking = results.filter(({ reason }) => reason === "needs").map(keyOf);
   const needs = contractCases.flatMap((one) =>
     lacking.includes(keyOf(one)) ? one.needs.filter((name) => target[name] === undefined) : [],
@@ -261,11 +283,16 @@ function notTriedLines(results: readonly ContractResult[], target: ContractTarge
   return [
     ...(others.length === 0 ? [] : ["Not tried:"]),
     ...others.flatMap(({ says, cases }) => [
-      line(cases.length, `${printableText(says)}${cases[0]?.reason === "unnamed" ? " (--only)" : ""}`),
+      line(
+        cases.length,
+        `${printableText(says)}${cases[0]?.reason === "unnamed" ? " (--only)" : ""}`,
+      ),
       `      ${cases.map(({ id }) => paint("dim", id)).join(" ")}`,
     ]),
     ...(counted.length === 0 ? [] : ["Not tried, because they need:"]),
-    ...counted.sort(([left], [right]) => right - left).map(([count, need]) => line(count, needed[need])),
+    ...counted
+      .sort(([left], [right]) => right - left)
+      .map(([count, need]) => line(count, needed[need])),
     "",
   ];
 }
@@ -280,7 +307,9 @@ function movedLines(moved: readonly Movement[] | undefined, baseline = "", paint
   };
   return [
     ...(cases.length === 0 ? [`Nothing moved since ${baseline}.`] : [`Moved since ${baseline}:`]),
-    ...(settings.length === 0 ? [] : ["  Settings", ...settings.map((line) => printableText(`    ${line}`))]),
+    ...(settings.length === 0
+      ? []
+      : ["  Settings", ...settings.map((line) => printableText(`    ${line}`))]),
     ...cases.flatMap((one) => [
       `  ${paint("bold", one.id)} (Variant ${one.variant})${one.kind === "moved" ? "" : `, ${one.kind}`}`,
       ...movementLines(one).map((line) => printableText(`    ${line}`)),
@@ -301,7 +330,8 @@ function reportsOf({ junit, html, learn }: Flags): readonly Report[] {
   const one = (flag: string, path: string | undefined, make: Report["make"]): readonly Report[] =>
     path === undefined ? [] : [{ flag, path, make }];
   const settingsPath = learn?.replace(/(?:\.[^./\\]*)?$/, ".settings.json");
-  const settings: Report["make"] = (results) => `${JSON.stringify(learnFrom(results).settings, null, 2)}\n`;
+  const settings: Report["make"] = (results) =>
+    `${JSON.stringify(learnFrom(results).settings, null, 2)}\n`;
   return [
     ...one("--junit", junit, junitReport),
     ...one("--html", html, htmlReport),
@@ -317,7 +347,11 @@ async function readBaseline(path: string, signal: AbortSignal): Promise<readonly
     return parseBaseline(text);
   } catch (error) {
     if (!(error instanceof ContractError)) throw error;
-    throw new ContractError(error.code, `${error.message} Check the path in --baseline: ${path}`, []);
+    throw new ContractError(
+      error.code,
+      `${error.message} Check the path in --baseline: ${path}`,
+      [],
+    );
   }
 }
 
@@ -333,7 +367,10 @@ function problemsOf(results: readonly ContractResult[], code: ExitCode): string[
 }
 
 /** Judges a run for scripts. What needs no credential, or only an API client, meets no rate limit of tokens. */
-function exitCodeOfRun(results: readonly ContractResult[], moved: readonly Movement[] | undefined): ExitCode {
+function exitCodeOfRun(
+  results: readonly ContractResult[],
+  moved: readonly Movement[] | undefined,
+): ExitCode {
   if (countResults(results).breaks > 0 || onlyMoved(moved).length > 0) return exitCodes.checkSaidNo;
   const has = (sought: ContractResult["reason"]) => results.some(({ reason }) => reason === sought);
   if (has("refused")) return exitCodes.tokenRefused;

@@ -82,7 +82,8 @@ async function visit({ name, served, expected }: DemoDeployment, signal: AbortSi
     devices,
     data,
     error: error && errorJson(error).error,
-    asExpected: variant === expected && (expected === null ? isNoneServed : devices !== null && devices > 0),
+    asExpected:
+      variant === expected && (expected === null ? isNoneServed : devices !== null && devices > 0),
   };
   return { row, error };
 }
@@ -107,9 +108,11 @@ async function useDeployment(emulator: Emulator, baseUrl: string, signal: AbortS
 }
 
 function demoLines(row: Row, error: unknown, paint: Paint): string[] {
-  const { name, asked, variant, evidence, devices, data, tokenLifetimeSeconds, isLifetimeAssumed } = row;
+  const { name, asked, variant, evidence, devices, data, tokenLifetimeSeconds, isLifetimeAssumed } =
+    row;
   const assumed = isLifetimeAssumed ? " (assumed: the answer shows no lifetime)" : "";
-  const ending = variant === null ? "" : "; the detection ends with the first variant that is found";
+  const ending =
+    variant === null ? "" : "; the detection ends with the first variant that is found";
   const lines = [
     paint("bold", `A deployment that serves ${name}`),
     `  asked     ${asked.map((one) => `Variant ${one}`).join(", then ")}${ending}`,
@@ -124,7 +127,8 @@ function demoLines(row: Row, error: unknown, paint: Paint): string[] {
       ...(Array.isArray(data) ? data.map((device: unknown) => `    ${printableJson(device)}`) : []),
     );
   // The message of this error goes on with the evidence, which stands above.
-  if (isVariantError(error)) lines.push(`  error     ${error.code}: ${error.message.split(". ", 1)}.`);
+  if (isVariantError(error))
+    lines.push(`  error     ${error.code}: ${error.message.split(". ", 1)}.`);
   else if (error !== null) lines.push(...errorLines(error, paint).map((line) => `  ${line}`));
   return [
     ...lines,

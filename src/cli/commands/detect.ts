@@ -14,7 +14,14 @@ export function define(command: Command, context: Context): void {
       const settings = await readSettings(command, context);
       const { baseUrl = "", tenant: tenantId = "", timeoutMs, allowInsecureHttp } = settings;
       const detection = await output.during("asking which variant is served", () =>
-        detectVariant({ baseUrl, tenantId, fetch: proxyFetch(env), signal, timeoutMs, allowInsecureHttp }),
+        detectVariant({
+          baseUrl,
+          tenantId,
+          fetch: proxyFetch(env),
+          signal,
+          timeoutMs,
+          allowInsecureHttp,
+        }),
       );
       const { served, evidence } = detection;
       const isServed = served.A === "yes" || served.B === "yes";

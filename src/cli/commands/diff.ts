@@ -16,7 +16,10 @@ interface Flags {
 
 export function define(command: Command, { output, signal, finish }: Context): void {
   command
-    .argument("[old]", "an OpenAPI document, or a folder with variant-a and variant-b (.yaml, .yml or .json)")
+    .argument(
+      "[old]",
+      "an OpenAPI document, or a folder with variant-a and variant-b (.yaml, .yml or .json)",
+    )
     .argument("[new]", "its later state")
     .addOption(
       new Option("--fail-on <level>", "exit 1 for changes of this level or a worse one")
@@ -29,8 +32,14 @@ export function define(command: Command, { output, signal, finish }: Context): v
         "compare the two variants of each operation, or of one",
       ).conflicts("failOn"),
     )
-    .option("--variant-a <path>", "with --variants: document of Variant A (default: the one of this package)")
-    .option("--variant-b <path>", "with --variants: document of Variant B (default: the one of this package)")
+    .option(
+      "--variant-a <path>",
+      "with --variants: document of Variant A (default: the one of this package)",
+    )
+    .option(
+      "--variant-b <path>",
+      "with --variants: document of Variant B (default: the one of this package)",
+    )
     .option("--markdown", "print a table for a pull request, of at most 65,536 characters")
     .action(async (old: string | undefined, revised: string | undefined, flags: Flags) => {
       const { variants, variantA, variantB, failOn, markdown } = flags;
@@ -38,7 +47,9 @@ export function define(command: Command, { output, signal, finish }: Context): v
       if (variants !== undefined && old === undefined) {
         const id = variants === true ? undefined : variants;
         const documents = { A: variantA, B: variantB };
-        const found = await output.during("comparing", () => diffVariants(documents, id, { signal }));
+        const found = await output.during("comparing", () =>
+          diffVariants(documents, id, { signal }),
+        );
         if (output.json) output.value(found);
         else if (markdown) output.lines(bounded(found.flatMap(variantTable)));
         else output.lines(...found.flatMap(variantLines));
@@ -47,19 +58,32 @@ export function define(command: Command, { output, signal, finish }: Context): v
       const documents = variantA ?? variantB;
       if (old === undefined)
         throw documents === undefined
-          ? invalidFlag("<old>", "and <new> are missing: pass two documents or folders, or --variants.")
-          : invalidFlag("--variants", "is missing. Without it --variant-a and --variant-b have no effect.");
+          ? invalidFlag(
+              "<old>",
+              "and <new> are missing: pass two documents or folders, or --variants.",
+            )
+          : invalidFlag(
+              "--variants",
+              "is missing. Without it --variant-a and --variant-b have no effect.",
+            );
       if ((variants ?? documents) !== undefined)
         throw invalidFlag(
           "--variants",
           "excludes <old> and <new>: pass two documents or folders, or --variants, --variant-a and --variant-b.",
         );
       if (revised === undefined)
-        throw invalidFlag("<new>", "is missing: pass the later state too, as in bivariant diff <old> <new>.");
+        throw invalidFlag(
+          "<new>",
+          "is missing: pass the later state too, as in bivariant diff <old> <new>.",
+        );
       const diff = await output.during("comparing", () => diffDocuments(old, revised, { signal }));
       if (output.json) output.value(diff);
       else if (markdown) output.lines(bounded(changeTable(diff)));
-      else output.lines(...diff.changes.flatMap((one) => changeLines(one, output.paint)), countsOf(diff));
+      else
+        output.lines(
+          ...diff.changes.flatMap((one) => changeLines(one, output.paint)),
+          countsOf(diff),
+        );
       if (diff.level !== undefined && levels.indexOf(diff.level) <= levels.indexOf(failOn as Level))
         finish(exitCodes.checkSaidNo);
     })
@@ -88,13 +112,19 @@ const colours = { breaking: "red", additive: "green", neutral: "dim" } as const;
 const levels = Object.keys(colours) as Level[];
 
 function countsOf({ summary, level }: DocumentDiff): string {
-  return level === undefined ? "No changes." : levels.map((one) => `${summary[one]} ${one}`).join(", ");
+  return level === undefined
+    ? "No changes."
+    : levels.map((one) => `${summary[one]} ${one}`).join(", ");
 }
 
 /** Where a change is in the interface, what it is, and where it is in the file. */
 function cellsOf({ variant, operation, part, message, corrected, file, line }: Change): string[] {
   const where = [variant && `Variant ${variant}`, operation, part].filter(Boolean).join(", ");
-  return [where, [message, corrected].filter(Boolean).join(" "), [file, line].filter(Boolean).join(":")];
+  return [
+    where,
+    [message, corrected].filter(Boolean).join(" "),
+    [file, line].filter(Boolean).join(":"),
+  ];
 }
 
 function changeLines(change: Change, paint: Paint): string[] {
@@ -109,8 +139,15 @@ function changeTable(diff: DocumentDiff): string[] {
 }
 
 function variantLines({ operationId, differences }: OperationDifference): string[] {
-  const sides = differences.map(({ part, A = "not described", B = "not described" }) => ({ part, A, B }));
-  return [operationId, ...sides.flatMap(({ part, A, B }) => [`  ${part}`, `    A  ${A}`, `    B  ${B}`])];
+  const sides = differences.map(({ part, A = "not described", B = "not described" }) => ({
+    part,
+    A,
+    B,
+  }));
+  return [
+    operationId,
+    ...sides.flatMap(({ part, A, B }) => [`  ${part}`, `    A  ${A}`, `    B  ${B}`]),
+  ];
 }
 
 function variantTable({ operationId, differences }: OperationDifference): string[] {
@@ -118,7 +155,10 @@ function variantTable({ operationId, differences }: OperationDifference): string
   return [`### ${code(operationId)}`, "", ...table(["Part", "Variant A", "Variant B"], rows), ""];
 }
 
-function table(head: readonly string[], rows: readonly (readonly (string | undefined)[])[]): string[] {
+function table(
+  head: readonly string[],
+  rows: readonly (readonly (string | undefined)[])[],
+): string[] {
   if (rows.length === 0) return ["Nothing differs."];
   return [head, head.map(() => "---"), ...rows.map((row) => row.map(code))].map(
     (row) => `| ${row.join(" | ")} |`,
@@ -127,7 +167,9 @@ function table(head: readonly string[], rows: readonly (readonly (string | undef
 
 /** As code no value becomes markup, a link or a mention: a stranger may have written the documents. */
 function code(value: string | undefined): string {
-  return value ? `\`${value.replaceAll("`", "'").replaceAll("|", "\\|").replace(/\s+/g, " ")}\`` : "";
+  return value
+    ? `\`${value.replaceAll("`", "'").replaceAll("|", "\\|").replace(/\s+/g, " ")}\``
+    : "";
 }
 
 /** GitHub refuses longer comments. */
@@ -140,5 +182,7 @@ function bounded(lines: readonly string[]): string {
     return left >= 0;
   });
   const missing = lines.length - kept.length;
-  return [...kept, ...(missing === 0 ? [] : ["", `${missing} more lines do not fit.`])].join("\n").trimEnd();
+  return [...kept, ...(missing === 0 ? [] : ["", `${missing} more lines do not fit.`])]
+    .join("\n")
+    .trimEnd();
 }

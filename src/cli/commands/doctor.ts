@@ -23,7 +23,10 @@ import { identityHelp, wantedLogin } from "../stored-login.js";
 
 export function define(command: Command, context: Context): void {
   const { output, env, signal, finish } = context;
-  command.option("--jwks <path>", "the JWKS that the customer registered, to compare with the private key");
+  command.option(
+    "--jwks <path>",
+    "the JWKS that the customer registered, to compare with the private key",
+  );
   addSettings(command, identitySettings, env)
     .action(async ({ jwks }: { jwks?: string }) => {
       const settings = await readSettings(command, context);
@@ -76,10 +79,13 @@ function findingLines({ check, verdict, evidence, remedy }: Finding, paint: Pain
 }
 
 function summaryLine(findings: readonly Finding[], paint: Paint): string {
-  const count = (verdict: Finding["verdict"]) => findings.filter((one) => one.verdict === verdict).length;
+  const count = (verdict: Finding["verdict"]) =>
+    findings.filter((one) => one.verdict === verdict).length;
   const failed = findings.filter(({ verdict }) => verdict === "fail").map(({ check }) => check);
   const counts = `${count("pass")} pass, ${count("fail")} fail, ${count("unknown")} unknown.`;
-  return failed.length === 0 ? counts : `${counts} ${paint("red", `Failed: ${failed.join(", ")}.`)}`;
+  return failed.length === 0
+    ? counts
+    : `${counts} ${paint("red", `Failed: ${failed.join(", ")}.`)}`;
 }
 
 const wording: Wording = { namesOf, waysToSet, whereToSet };
@@ -92,7 +98,9 @@ async function readInput(
 ): Promise<DoctorInput> {
   const { baseUrl, tenant: tenantId, timeoutMs, retryDeadlineMs } = { ...usualMs, ...settings };
   if (baseUrl === undefined)
-    throw new ConfigurationError("base_url_invalid", "The base URL is missing.", { option: "baseUrl" });
+    throw new ConfigurationError("base_url_invalid", "The base URL is missing.", {
+      option: "baseUrl",
+    });
   const login = await readLogin(settings, env);
   const variant = settings.login ? "B" : settings.variant;
   const orError = (error: unknown): ConfigurationError => {
@@ -126,7 +134,10 @@ async function readInput(
     login,
     noCredential: noCredential(settings),
     plugin: variant === "B" ? undefined : await readPlugin(settings).catch(orError),
-    account: variant === "A" || login !== undefined ? undefined : await readAccount(settings).catch(orError),
+    account:
+      variant === "A" || login !== undefined
+        ? undefined
+        : await readAccount(settings).catch(orError),
     registeredJwks: jwks === undefined ? undefined : await readJwks(jwks, signal),
     fetch,
     checksCertificates: env.NODE_TLS_REJECT_UNAUTHORIZED !== "0",

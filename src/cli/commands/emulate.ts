@@ -43,16 +43,27 @@ interface EmulateFlags extends Readonly<Partial<Record<TextFlag | DocumentFlag, 
 export function define(command: Command, { output, signal }: Context): void {
   const port = wholeNumber(0, 65_535, "a port number");
   const number = wholeNumber(0, 999_999_999, "a whole number");
-  const variant = new Option("--variant <A|B|both>", "what to serve; both, unless a file says otherwise");
-  const seedFile = new Option("--seed-file <path>", "YAML or JSON file with the registrations and options");
+  const variant = new Option(
+    "--variant <A|B|both>",
+    "what to serve; both, unless a file says otherwise",
+  );
+  const seedFile = new Option(
+    "--seed-file <path>",
+    "YAML or JSON file with the registrations and options",
+  );
   command
     .addOption(variant.choices(["A", "B", "both"]))
     .option("--variant-a <path>", "OpenAPI document of Variant A with operations to serve")
     .option("--variant-b <path>", "the same for Variant B")
     .option("--refs <folder>", "folder that references may reach (default: that of the document)")
-    .addOption(new Option("--port <number>", "port to listen on").argParser(port).default(0, "a free one"))
+    .addOption(
+      new Option("--port <number>", "port to listen on").argParser(port).default(0, "a free one"),
+    )
     .option("--host <address>", "address to listen on", "127.0.0.1")
-    .option("--public-url <url>", "base URL that clients use, if it differs (behind a proxy, with a prefix)")
+    .option(
+      "--public-url <url>",
+      "base URL that clients use, if it differs (behind a proxy, with a prefix)",
+    )
     .option("--settings <path>", "JSON file with options, as bivariant contract writes it")
     // These flags conflict with a seed file, because both say what is registered.
     .addOption(seedFile.conflicts(["tenant", "aClientId", "bClientId", "scope", "pageUrl"]))
@@ -87,7 +98,9 @@ export function define(command: Command, { output, signal }: Context): void {
       const api = await documentedApi(flags, signal);
       const { readSettingsFile } = await import("../settings-file.js");
       const settings =
-        flags.settings === undefined ? {} : await readSettingsFile(flags.settings, signal, createEmulator);
+        flags.settings === undefined
+          ? {}
+          : await readSettingsFile(flags.settings, signal, createEmulator);
       const seed = seedFile === undefined ? defaultSeed(flags, api) : undefined;
       const off = Object.fromEntries((flags.withoutRule ?? []).map((rule) => [rule, false]));
       const readOptions = async (): Promise<EmulatorOptions> => {
@@ -173,7 +186,13 @@ function defaultSeed(flags: EmulateFlags, api: DocumentedApi | undefined): Emula
   const { tenant: tenantId, aClientId, bClientId, pageUrl, randomSeed } = flags;
   const documented = Object.values(api?.operations.A ?? {}).flatMap(({ scope }) => scope ?? []);
   const { scope: scopes = [...new Set(["devices:read", ...documented])] } = flags;
-  const page = { clientId: "emulated-page", tenantId, type: "user_interface", scopes, pageUrl } as const;
+  const page = {
+    clientId: "emulated-page",
+    tenantId,
+    type: "user_interface",
+    scopes,
+    pageUrl,
+  } as const;
   const secret =
     randomSeed === undefined
       ? randomBytes(32)
@@ -183,9 +202,15 @@ function defaultSeed(flags: EmulateFlags, api: DocumentedApi | undefined): Emula
       { clientId: aClientId, tenantId, type: "service", scopes },
       ...(pageUrl === undefined ? [] : [page]),
     ],
-    serviceAccounts: [{ clientId: bClientId, clientSecret: secret.toString("base64url"), tenantId }],
-    apiClients: [{ clientId: "emulated-client", redirectUris: ["http://127.0.0.1/callback"], tenantId }],
-    operators: [{ tenantId, userId: "ada", firstname: "Ada", lastname: "Lovelace", capabilities: scopes }],
+    serviceAccounts: [
+      { clientId: bClientId, clientSecret: secret.toString("base64url"), tenantId },
+    ],
+    apiClients: [
+      { clientId: "emulated-client", redirectUris: ["http://127.0.0.1/callback"], tenantId },
+    ],
+    operators: [
+      { tenantId, userId: "ada", firstname: "Ada", lastname: "Lovelace", capabilities: scopes },
+    ],
   };
 }
 
@@ -235,7 +260,8 @@ async function serve(
     // The mode of this folder is 0700.
     folder = await mkdtemp(join(tmpdir(), "bivariant-"));
     const place = folder;
-    const announceOptions = (now: EmulatorOptions) => announce(emulator, now, place, settings, output);
+    const announceOptions = (now: EmulatorOptions) =>
+      announce(emulator, now, place, settings, output);
     await announceOptions(options);
     const { variants = ["A", "B"] } = options;
     output.note(`Serving Variant ${variants.join(" and Variant ")}.`);
@@ -285,7 +311,9 @@ function reloader(
     output.note("Read the seed file again. Everything else starts anew.");
     if (problem) output.note(`Its files cannot be written:\n${problem.message}`);
     // Clients depend on these, so a running emulator does not change them.
-    const lasting = (["publicUrl", "randomSeed"] as const).filter((name) => options[name] !== first[name]);
+    const lasting = (["publicUrl", "randomSeed"] as const).filter(
+      (name) => options[name] !== first[name],
+    );
     if (lasting.length > 0) output.note(`These change only with a restart: ${lasting.join(", ")}.`);
   };
 }
@@ -300,7 +328,9 @@ async function announce(
 ): Promise<void> {
   const { variants = ["A", "B"], seed = {}, admin } = options;
   const { plugins = [], operators = [] } = variants.includes("A") ? seed : {};
-  const { serviceAccounts: [account] = [], apiClients: [client] = [] } = variants.includes("B") ? seed : {};
+  const { serviceAccounts: [account] = [], apiClients: [client] = [] } = variants.includes("B")
+    ? seed
+    : {};
   const plugin = plugins.find(({ type }) => type === "service");
   const keys: { tenant: string; clientId: string; type: string; privateKeyFile: string }[] = [];
   let keyFile: string | undefined;
@@ -320,7 +350,11 @@ async function announce(
   if (account !== undefined) {
     const { clientId, clientSecret } = account;
     environment.BIVARIANT_B_CLIENT_ID = clientId;
-    environment.BIVARIANT_B_CLIENT_SECRET_FILE = await writePrivate(folder, "client-secret", clientSecret);
+    environment.BIVARIANT_B_CLIENT_SECRET_FILE = await writePrivate(
+      folder,
+      "client-secret",
+      clientSecret,
+    );
   }
   if (client !== undefined) {
     const { clientId, clientSecret } = client;
@@ -345,7 +379,8 @@ async function announce(
   for (const { tenant, clientId, type, privateKeyFile } of keys)
     if (privateKeyFile !== keyFile)
       output.note(`The key of ${clientId} (${type}, tenant ${tenant}): ${privateKeyFile}`);
-  if (operations.length > 0) output.note("Operations of the documents, and the scope that they name:");
+  if (operations.length > 0)
+    output.note("Operations of the documents, and the scope that they name:");
   for (const { variant, operationId, method, path, scope = "" } of operations)
     output.note(`  ${variant}  ${operationId}  ${method} ${path}  ${scope}`.trimEnd());
   for (const tenant of new Set(operators.map(({ tenantId }) => tenantId)))

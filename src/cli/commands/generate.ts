@@ -20,7 +20,8 @@ interface Flags {
   readonly watch?: true;
 }
 
-const orElse = "; if it is left out, and the other one or an overlay is given, that of this package";
+const orElse =
+  "; if it is left out, and the other one or an overlay is given, that of this package";
 
 export function define(command: Command, { output, signal, finish }: Context): void {
   command
@@ -33,7 +34,10 @@ export function define(command: Command, { output, signal, finish }: Context): v
       "folder that references to other files may reach (default: that of the document)",
     )
     .option("--strict", "treat warnings as errors")
-    .option("--check", "write nothing; exit 1 if the files in the folder are not what would be generated")
+    .option(
+      "--check",
+      "write nothing; exit 1 if the files in the folder are not what would be generated",
+    )
     .addOption(
       new Option(
         "--watch",
@@ -41,7 +45,16 @@ export function define(command: Command, { output, signal, finish }: Context): v
       ).conflicts("check"),
     )
     .action(
-      async ({ variantA, variantB, overlay: overlays = [], out, refs, strict, check, watch }: Flags) => {
+      async ({
+        variantA,
+        variantB,
+        overlay: overlays = [],
+        out,
+        refs,
+        strict,
+        check,
+        watch,
+      }: Flags) => {
         if (variantA === undefined && variantB === undefined && overlays.length === 0)
           throw invalidFlag(
             "--variant-a",
@@ -133,12 +146,18 @@ function remedyOf({ documents, overlays = [], out, refs }: GenerateOptions, drif
     ["--out", out],
     ["--refs", refs],
   ];
-  const given = flags.flatMap(([flag, path]) => (path === undefined ? [] : `${flag} ${shellWord(path)}`));
+  const given = flags.flatMap(([flag, path]) =>
+    path === undefined ? [] : `${flag} ${shellWord(path)}`,
+  );
   const command = `Run: bivariant generate ${given.join(" ")}`;
   return drift.extra.length === 0 ? command : `${command}\nand delete what is extra.`;
 }
 
-async function generateOnce(options: GenerateOptions, output: Output, indent: 0 | 2): Promise<void> {
+async function generateOnce(
+  options: GenerateOptions,
+  output: Output,
+  indent: 0 | 2,
+): Promise<void> {
   const { out } = options;
   const { generate } = await import("../../generate/index.js");
   const { notices, onNotice } = noticesOn(output);
@@ -161,7 +180,9 @@ async function generateAndWatch(
       else reportError(output, error);
     });
   await attempt();
-  output.note("Watching the documents, the overlays and the files that they refer to. Press Ctrl-C to stop.");
+  output.note(
+    "Watching the documents, the overlays and the files that they refer to. Press Ctrl-C to stop.",
+  );
   while (!signal.aborted) {
     await wait(lookEveryMs, undefined, { signal }).catch(() => {});
     if (watcher.hasChanged()) await attempt();

@@ -35,7 +35,9 @@ function defineNew(command: Command, context: Context): void {
     .option("--out <path>", "file for the private key", "private.pem")
     // RFC 7518 section 3.3 requires at least 2048 bits. More than 4096 only make signing slower.
     .addOption(
-      new Option("--bits <bits>", "size of the key").choices(["2048", "3072", "4096"]).default("2048"),
+      new Option("--bits <bits>", "size of the key")
+        .choices(["2048", "3072", "4096"])
+        .default("2048"),
     );
   addSheetOptions(command, ["aClientId"], env)
     .action(async (flags: SheetFlags & { out: string; bits: string }) => {
@@ -46,8 +48,12 @@ function defineNew(command: Command, context: Context): void {
       if (output.json) return output.value({ privateKeyFile, ...registration });
       output.lines(...registrationSheet(registration));
       output.note(`The private key is in ${flags.out}. Keep it secret. Use it with:`);
-      output.note(`  $ ${exportLines({ BIVARIANT_A_PRIVATE_KEY_FILE: privateKeyFile }).join("\n")}`);
-      for (const name of ["BIVARIANT_A_KEY_ID", "BIVARIANT_A_PRIVATE_KEY"].filter((one) => env[one]))
+      output.note(
+        `  $ ${exportLines({ BIVARIANT_A_PRIVATE_KEY_FILE: privateKeyFile }).join("\n")}`,
+      );
+      for (const name of ["BIVARIANT_A_KEY_ID", "BIVARIANT_A_PRIVATE_KEY"].filter(
+        (one) => env[one],
+      ))
         output.note(`  $ unset ${name}`);
     })
     .addHelpText(
@@ -64,7 +70,9 @@ Give the sheet to the customer. With --json: { "privateKeyFile", "clientId"?,
 function defineJwks(command: Command, context: Context): void {
   const { output, env } = context;
   command
-    .description("Print the JWKS of the configured private key, and of further keys during a key rotation.")
+    .description(
+      "Print the JWKS of the configured private key, and of further keys during a key rotation.",
+    )
     .option("--also <path...>", alsoText)
     .action(async ({ also }: Pick<SheetFlags, "also">) =>
       output.value(await configuredJwks(command, also, context)),
@@ -112,11 +120,21 @@ interface SheetFlags {
   readonly also?: readonly string[];
 }
 
-function addSheetOptions(command: Command, settings: readonly SettingName[], env: Environment): Command {
-  const type = new Option("--type <type>", "type of the plugin").choices(["service", "user-interface"]);
+function addSheetOptions(
+  command: Command,
+  settings: readonly SettingName[],
+  env: Environment,
+): Command {
+  const type = new Option("--type <type>", "type of the plugin").choices([
+    "service",
+    "user-interface",
+  ]);
   command
     .addOption(type.default("service"))
-    .option("--scope <scope...>", "scopes to grant, of the form area:read, area:write or area:execute")
+    .option(
+      "--scope <scope...>",
+      "scopes to grant, of the form area:read, area:write or area:execute",
+    )
     .option("--device <id...>", "devices to restrict the plugin to");
   return addSettings(command, settings, env);
 }
@@ -160,18 +178,24 @@ function registrationSheet(
 }
 
 /** Writes a new private key that only the user can read, and returns it. @throws ConfigurationError */
-async function createKey(file: string, modulusLength: number, signal: AbortSignal): Promise<string> {
+async function createKey(
+  file: string,
+  modulusLength: number,
+  signal: AbortSignal,
+): Promise<string> {
   const { privateKey } = await promisify(generateKeyPair)("rsa", { modulusLength });
   signal.throwIfAborted();
   const pem = privateKey.export({ format: "pem", type: "pkcs8" }).toString();
-  await writeFile(file, pem, { flag: "wx", mode: 0o600 }).catch(({ code }: NodeJS.ErrnoException) => {
-    throw invalidFlag(
-      "--out",
-      code === "EEXIST"
-        ? `must name a new file: ${file} exists, and customers may have registered its key.`
-        : `names a file that cannot be written (${code === "ENOENT" ? "its folder does not exist" : code}): ${file}`,
-    );
-  });
+  await writeFile(file, pem, { flag: "wx", mode: 0o600 }).catch(
+    ({ code }: NodeJS.ErrnoException) => {
+      throw invalidFlag(
+        "--out",
+        code === "EEXIST"
+          ? `must name a new file: ${file} exists, and customers may have registered its key.`
+          : `names a file that cannot be written (${code === "ENOENT" ? "its folder does not exist" : code}): ${file}`,
+      );
+    },
+  );
   return pem;
 }
 
@@ -179,7 +203,10 @@ async function createKey(file: string, modulusLength: number, signal: AbortSigna
 async function configuredJwks(command: Command, also: readonly string[] = [], context: Context) {
   const settings = await readSettings(command, context);
   const own = await publicJwk(await readPrivateKey(settings), settings.aKeyId);
-  const keys = [own, ...(await Promise.all(also.map((path) => readOtherKeys(path, settings.signal)))).flat()];
+  const keys = [
+    own,
+    ...(await Promise.all(also.map((path) => readOtherKeys(path, settings.signal)))).flat(),
+  ];
   for (const [index, key] of keys.entries()) {
     const same = keys.slice(0, index).find(({ kid }) => kid === key.kid);
     if (same === undefined) continue;
@@ -227,7 +254,9 @@ async function readOtherKeys(file: string, signal: AbortSignal): Promise<JWK[]> 
     return Array.isArray(jwks.keys) ? jwks.keys.map(checkedKey) : [await publicJwk(text)];
   } catch (error) {
     if (!isConfigurationError(error)) throw error;
-    throw new ConfigurationError(error.code, `--also ${file}: ${error.message}`, { option: "also" });
+    throw new ConfigurationError(error.code, `--also ${file}: ${error.message}`, {
+      option: "also",
+    });
   }
 }
 
@@ -237,7 +266,10 @@ function checkedKey(key: Partial<JWK> | null): JWK {
   const refused = (code: ConfigurationErrorCode, problem: string) =>
     new ConfigurationError(code, `the JWKS holds ${problem}`);
   if (d !== undefined)
-    throw refused("key_invalid", "a private key, which must be kept secret. Make and register a new key.");
+    throw refused(
+      "key_invalid",
+      "a private key, which must be kept secret. Make and register a new key.",
+    );
   if (kty !== "RSA" || typeof n !== "string" || typeof e !== "string")
     throw refused("key_unsupported", "a key that is not an RSA key.");
   if (typeof kid !== "string" || kid === "")

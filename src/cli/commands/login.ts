@@ -81,7 +81,8 @@ async function logOut(settings: Settings, { output, env }: Context): Promise<voi
   const store = await openLoginStore(settings, env);
   const isForgotten = store !== undefined && (await forgetLogin({ ...options, store }));
   if (output.json) output.value({ forgotten: isForgotten, store_file: storePath(settings, env) });
-  else output.lines(isForgotten ? "Logged out: the stored login is deleted." : "No login was stored.");
+  else
+    output.lines(isForgotten ? "Logged out: the stored login is deleted." : "No login was stored.");
 }
 
 /** @throws LoginRequiredError `login_expired` if the person does not log in in time; every error of `completeLogin` */
@@ -160,13 +161,24 @@ function openBrowser(url: string, env: Environment): void {
   child.unref();
 }
 
-function reportLogin(auth: PersonAuth<"B">, expiresAt: number, settings: Settings, context: Context): void {
+function reportLogin(
+  auth: PersonAuth<"B">,
+  expiresAt: number,
+  settings: Settings,
+  context: Context,
+): void {
   const { output, env } = context;
   const { baseUrl } = auth;
   const tenant = auth.tenantId || null;
   const file = storePath(settings, env);
   if (output.json)
-    output.value({ variant: "B", base_url: baseUrl, tenant, expires_at: expiresAt, store_file: file });
+    output.value({
+      variant: "B",
+      base_url: baseUrl,
+      tenant,
+      expires_at: expiresAt,
+      store_file: file,
+    });
   else
     output.lines(
       `${output.paint("green", "Logged in")} to ${baseUrl}${tenant === null ? "" : `, tenant ${tenant}`}.`,
@@ -223,7 +235,11 @@ export async function listenForCallback(port: number): Promise<CallbackListener>
   server.listen(port, host);
   await once(server, "listening").catch((cause: NodeJS.ErrnoException) => {
     const message = `Port ${port} cannot be listened on (${cause.code}). Choose another with --port.`;
-    throw new ConfigurationError("option_invalid", message, { option: "--port", variant: "B", cause });
+    throw new ConfigurationError("option_invalid", message, {
+      option: "--port",
+      variant: "B",
+      cause,
+    });
   });
   const redirectUri = `http://${host}:${(server.address() as AddressInfo).port}${path}`;
   return {

@@ -104,7 +104,8 @@ async function run(command: Command, file: string, flags: Flags, context: Contex
   const { output, env, signal, finish } = context;
   const { timeoutMs, retryDeadlineMs, allowInsecureHttp } = await readSettings(command, context);
   const { concurrency, customerTimeoutMs, state: stateFile, csv, html, since } = flags;
-  if (csv === "-" && output.json) throw invalidFlag("--csv", "cannot be - with --json. Name a file.");
+  if (csv === "-" && output.json)
+    throw invalidFlag("--csv", "cannot be - with --json. Name a file.");
   const reports = [
     ...(csv === undefined || csv === "-" ? [] : [{ flag: "--csv", path: csv }]),
     ...(html === undefined ? [] : [{ flag: "--html", path: html }]),
@@ -114,13 +115,19 @@ async function run(command: Command, file: string, flags: Flags, context: Contex
     throw invalidFlag("--state", "names a file that is read too. Name another file.");
   const folder = file === "-" ? "." : dirname(file);
   const text = await readCustomerFile(file, signal);
-  const { customers, wrong } = await readCustomers(text, { folder, variables: env, allowInsecureHttp });
+  const { customers, wrong } = await readCustomers(text, {
+    folder,
+    variables: env,
+    allowInsecureHttp,
+  });
   if (wrong.length > 0 && !flags.skipWrongRows) {
     const { code, message, issues } = wrongCustomers(wrong);
     throw new SurveyError(code, `${message} Correct them, or pass --skip-wrong-rows.`, issues);
   }
-  for (const { line, problem } of wrong) output.note(`Skipped: line ${line} ${printableText(problem)}`);
-  if (customers.length === 0) throw new SurveyError("customers_invalid", "There is no customer to ask.");
+  for (const { line, problem } of wrong)
+    output.note(`Skipped: line ${line} ${printableText(problem)}`);
+  if (customers.length === 0)
+    throw new SurveyError("customers_invalid", "There is no customer to ask.");
   const earlier = since && (await readFileOf("--since", since, signal, mostCharacters));
   const comparison = earlier === undefined ? undefined : compareWith(parseResults(earlier));
   if (flags.dryRun) {
@@ -133,7 +140,13 @@ async function run(command: Command, file: string, flags: Flags, context: Contex
   if (output.json) output.indent = 0;
   const timer = setInterval(() => report.progress(), 500);
   try {
-    const options = { timeoutMs, retryDeadlineMs, allowInsecureHttp, concurrency, customerTimeoutMs };
+    const options = {
+      timeoutMs,
+      retryDeadlineMs,
+      allowInsecureHttp,
+      concurrency,
+      customerTimeoutMs,
+    };
     for await (const result of survey(customers, {
       ...options,
       ...{ stateFile, variables: env, fetch: proxyFetch(env), signal },
@@ -151,7 +164,8 @@ async function run(command: Command, file: string, flags: Flags, context: Contex
   else if (csv !== undefined) await writeWhole("--csv", csv, resultsCsv(byLine));
   if (html !== undefined) {
     const seconds = (Date.now() - startedAt) / 1_000;
-    const compared = since === undefined ? {} : { since: basename(since), gone: comparison?.gone() };
+    const compared =
+      since === undefined ? {} : { since: basename(since), gone: comparison?.gone() };
     await writeWhole("--html", html, resultsPage(byLine, { startedAt, seconds, ...compared }));
   }
   if (stateFile !== undefined) await rm(stateFile);
@@ -162,7 +176,11 @@ async function run(command: Command, file: string, flags: Flags, context: Contex
 /** One credential must not be sent to all customers, so the variables of the other commands do not count here. */
 function noteUnused(customers: readonly Customer[], { output, env }: Context): void {
   const found = ["BIVARIANT_A_CLIENT_ID", "BIVARIANT_B_CLIENT_ID"].filter((name) => env[name]);
-  if (found.length === 0 || customers.every((one) => (one.aClientId ?? one.bClientId) !== undefined)) return;
+  if (
+    found.length === 0 ||
+    customers.every((one) => (one.aClientId ?? one.bClientId) !== undefined)
+  )
+    return;
   output.note(
     `${found.join(" and ")} ${found.length === 1 ? "is" : "are"} not used: the credential of a customer is in its row, as aClientId and aPrivateKeyFile, or bClientId and bClientSecretFile.`,
   );
@@ -170,9 +188,11 @@ function noteUnused(customers: readonly Customer[], { output, env }: Context): v
 
 async function readCustomerFile(path: string, signal: AbortSignal): Promise<string> {
   const source = openFileOf("<file>", path, signal);
-  const bytes = await readAtMost(source, limits.file).catch(({ code = "no code" }: NodeJS.ErrnoException) => {
-    throw invalidFlag("<file>", `names a file that cannot be read (${code}): ${path}`);
-  });
+  const bytes = await readAtMost(source, limits.file).catch(
+    ({ code = "no code" }: NodeJS.ErrnoException) => {
+      throw invalidFlag("<file>", `names a file that cannot be read (${code}): ${path}`);
+    },
+  );
   if (bytes !== undefined) return bytes.toString("utf8");
   const message = `The file has more than ${limits.file} bytes. Split it, and survey the parts.`;
   throw new SurveyError("customers_too_large", message);
@@ -182,7 +202,10 @@ function printPlan(customers: readonly Customer[], output: Output): void {
   const planned = customers.map((one) => ({ one, requests: plannedRequests(one) }));
   if (output.json) {
     for (const { one, requests } of planned)
-      output.value({ tenantId: one.tenantId ?? null, baseUrl: one.baseUrl, line: one.line, requests }, 0);
+      output.value(
+        { tenantId: one.tenantId ?? null, baseUrl: one.baseUrl, line: one.line, requests },
+        0,
+      );
     return;
   }
   const total = planned.reduce((sum, { requests }) => sum + requests.total, 0);
@@ -204,7 +227,8 @@ function nameOf({
   readonly tenantId?: string | null | undefined;
   readonly baseUrl: string;
 }) {
-  const cut = (text: string, width: number) => (text.length > width ? `${text.slice(0, width - 1)}…` : text);
+  const cut = (text: string, width: number) =>
+    text.length > width ? `${text.slice(0, width - 1)}…` : text;
   return `${cut(tenantId ?? "-", 22).padEnd(22)} ${cut(baseUrl, 44)}`;
 }
 
@@ -262,7 +286,8 @@ class Report {
   progress(): void {
     const seconds = (Date.now() - this.#startedAt) / 1_000;
     const rate = this.#asked / seconds;
-    const left = rate === 0 ? "" : `, about ${Math.ceil((this.#total - this.#done) / rate / 60)} min left`;
+    const left =
+      rate === 0 ? "" : `, about ${Math.ceil((this.#total - this.#done) / rate / 60)} min left`;
     const share = Math.floor((100 * this.#done) / this.#total);
     this.#output.progress(
       `${this.#done} of ${this.#total} (${share} %), ${rate.toFixed(rate < 10 ? 1 : 0)}/s${left}, ${this.failing} fail`,
@@ -308,8 +333,11 @@ function linesOf(result: SurveyResult, paint: Paint): string[] {
   const { variant, code, remedy, changes = [] } = result;
   const state = stateOf(result);
   const changed =
-    changes.length === 0 ? [] : [`${" ".repeat(10)}${changes.map((one) => changeWords[one]).join(", ")}`];
-  const why = code === undefined ? [] : [`${" ".repeat(10)}-> ${code}: ${printableText(remedy ?? "")}`];
+    changes.length === 0
+      ? []
+      : [`${" ".repeat(10)}${changes.map((one) => changeWords[one]).join(", ")}`];
+  const why =
+    code === undefined ? [] : [`${" ".repeat(10)}-> ${code}: ${printableText(remedy ?? "")}`];
   return [
     `${paint(styles[state], state.padEnd(7))}${(variant ?? "-").padEnd(3)}${nameOf(result)}`,
     ...changed,

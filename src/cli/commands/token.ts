@@ -17,7 +17,12 @@ export function define(command: Command, context: Context): void {
       // The name comes from the server, so control characters are removed.
       const tenant = wireText(token.tenant, [value]) ?? service.tenantId;
       if (output.json)
-        return output.value({ access_token: value, expires_at: expiresAt, variant, tenant: tenant || null });
+        return output.value({
+          access_token: value,
+          expires_at: expiresAt,
+          variant,
+          tenant: tenant || null,
+        });
       const seconds = Math.round((expiresAt - Date.now()) / 1000);
       output.note(
         `Variant ${variant}${tenant === "" ? "" : `, tenant ${tenant}`}; expires ${new Date(expiresAt).toISOString()} (in ${seconds} s).`,

@@ -14,8 +14,12 @@ type WrongAssertion = readonly [
   changes: (kit: Kit) => AssertionChanges | Promise<AssertionChanges>,
 ];
 
-const claims = (changed: AssertionChanges["claims"]): AssertionChanges => ({ claims: changed ?? {} });
-const header = (changed: AssertionChanges["header"]): AssertionChanges => ({ header: changed ?? {} });
+const claims = (changed: AssertionChanges["claims"]): AssertionChanges => ({
+  claims: changed ?? {},
+});
+const header = (changed: AssertionChanges["header"]): AssertionChanges => ({
+  header: changed ?? {},
+});
 
 const wrongAssertions: Readonly<Record<string, WrongAssertion>> = {
   "assertion.algorithm.none": ["alg none and no signature", () => header({ alg: "none" })],
@@ -26,17 +30,26 @@ const wrongAssertions: Readonly<Record<string, WrongAssertion>> = {
     "crit that names an extension which does not exist",
     () => header({ crit: ["bivariant-contract"], "bivariant-contract": true }),
   ],
-  "assertion.critical-header.b64": ["b64 false in crit", () => header({ crit: ["b64"], b64: false })],
+  "assertion.critical-header.b64": [
+    "b64 false in crit",
+    () => header({ crit: ["b64"], b64: false }),
+  ],
   "assertion.key-header": [
     "the public key as jwk in its header",
     async (kit) => header({ jwk: await publicJwk(kit) }),
   ],
   "assertion.issuer": ["iss of another client", () => claims({ iss: "bivariant-contract" })],
   "assertion.subject": ["sub of another client", () => claims({ sub: "bivariant-contract" })],
-  "assertion.audience.base-url": ["the base URL as aud", ({ target }) => claims({ aud: target.baseUrl })],
+  "assertion.audience.base-url": [
+    "the base URL as aud",
+    ({ target }) => claims({ aud: target.baseUrl }),
+  ],
   "assertion.audience.other-tenant": [
     "another tenant's token URL as aud",
-    (kit) => claims({ aud: kit.tokenUrlOfA(kit.target.secondTenantId ?? `${kit.need("tenantId")}-other`) }),
+    (kit) =>
+      claims({
+        aud: kit.tokenUrlOfA(kit.target.secondTenantId ?? `${kit.need("tenantId")}-other`),
+      }),
   ],
   "assertion.audience.array": [
     "an array that holds the token URL as aud",
@@ -57,7 +70,10 @@ const wrongAssertions: Readonly<Record<string, WrongAssertion>> = {
     "exp 100 s in the past and iat 200 s in the past",
     (kit) => claims({ iat: kit.now() - 200, exp: kit.now() - 100 }),
   ],
-  "assertion.lifetime": ["exp 301 s after iat", (kit) => claims({ iat: kit.now(), exp: kit.now() + 301 })],
+  "assertion.lifetime": [
+    "exp 301 s after iat",
+    (kit) => claims({ iat: kit.now(), exp: kit.now() + 301 }),
+  ],
   "assertion.not-before": ["nbf 90 s ahead", (kit) => claims({ nbf: kit.now() + 90 })],
   "assertion.id.missing": ["no jti", () => claims({ jti: undefined })],
   "assertion.id.number": ["a number as jti", () => claims({ jti: Math.random() })],
@@ -120,7 +136,11 @@ const replay = {
 } as const;
 
 /** Sends a used jti again, in another assertion if its exp is another. */
-async function replayed(kit: Kit, { used, answer }: UsedAssertion, earlierSeconds = 0): Promise<Verdict> {
+async function replayed(
+  kit: Kit,
+  { used, answer }: UsedAssertion,
+  earlierSeconds = 0,
+): Promise<Verdict> {
   if (answer.accessToken === undefined)
     throw new NotTried(`The assertion was refused when it was new (${shownAnswer(answer)}).`);
   const assertion = claims({ ...used, exp: used.exp - earlierSeconds });
@@ -169,7 +189,10 @@ export const assertionCases: readonly CaseDefinition[] = [
         const answer = await kit.requestTokenOfA({ note: "the kid of the other key", assertion });
         if (answer.accessToken === undefined) return refusedByA(answer, "assertion.key-id");
         // With one key in the JWKS it is right to accept any kid.
-        const control = await kit.requestTokenOfA({ note: "the other key and its kid", plugin: second });
+        const control = await kit.requestTokenOfA({
+          note: "the other key and its kid",
+          plugin: second,
+        });
         if (control.accessToken !== undefined) return accepts(observedOf(answer));
         throw new NotTried(`The second key is not registered (${shownAnswer(control)}).`);
       },

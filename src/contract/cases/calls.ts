@@ -1,6 +1,14 @@
 /** Calls of the API in both variants: bearers, routes, paths and bodies (sections 4.3, 5, 7.2 and 9). */
 import { emulatorRules } from "../../emulator/rules.js";
-import { accepts, breaks, type CaseDefinition, defineCases, holds, learnt, type Verdict } from "../case.js";
+import {
+  accepts,
+  breaks,
+  type CaseDefinition,
+  defineCases,
+  holds,
+  learnt,
+  type Verdict,
+} from "../case.js";
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
 import { askServed, type Kit, lifetimeOf, shownAnswer, type Variant } from "../kit.js";
@@ -23,7 +31,12 @@ const isRefusal = ({ status }: Answer) => status >= 400 && status < 500;
 async function deviceList(kit: Kit, variant: Variant): Promise<Answer> {
   const answer = await kit.share(`device list ${variant}`, async () => {
     const token = await kit.token(variant);
-    return kit.call({ note: "the device list with a right bearer", variant, token, observe: "listDevices" });
+    return kit.call({
+      note: "the device list with a right bearer",
+      variant,
+      token,
+      observe: "listDevices",
+    });
   });
   if (isAccepted(answer)) return answer;
   throw new NotTried(`The device list was refused to a right bearer (${shownAnswer(answer)}).`);
@@ -42,7 +55,8 @@ async function badBearer(
       unknown: () => unknownToken(kit, variant),
       foreign: () => kit.token(variant),
     };
-    const route = kind === "foreign" ? { route: `GET /api/v1/${kit.need("secondTenantId")}/devices` } : {};
+    const route =
+      kind === "foreign" ? { route: `GET /api/v1/${kit.need("secondTenantId")}/devices` } : {};
     const note = `the device list with a bearer that is ${kind}`;
     return kit.call({ note, variant, token: await token[kind](), ...route, observe: "bearer" });
   });
@@ -61,10 +75,17 @@ type RouteName = "closedRoute" | "otherScopeRoute" | "deviceRoute";
 function callRoute(kit: Kit, name: RouteName, token = () => kit.token("A")): Promise<Answer> {
   const route = kit.need(name);
   if (!route.startsWith("GET ") && !kit.isNamed)
-    throw new NotTried("The route is not a GET, so it could change something. Name the case to try it.");
+    throw new NotTried(
+      "The route is not a GET, so it could change something. Name the case to try it.",
+    );
   return kit.share(name, async () => {
     await deviceList(kit, "A");
-    return kit.call({ note: `the ${name} of the target`, variant: "A", route, token: await token() });
+    return kit.call({
+      note: `the ${name} of the target`,
+      variant: "A",
+      route,
+      token: await token(),
+    });
   });
 }
 
@@ -86,7 +107,12 @@ function callUnversioned(kit: Kit): Promise<Answer> {
   return kit.share("unversioned path", async () => {
     await deviceList(kit, "A");
     const route = `GET /api/${kit.need("tenantId")}/devices`;
-    return kit.call({ note: "the device list without v1", variant: "A", route, token: await kit.token("A") });
+    return kit.call({
+      note: "the device list without v1",
+      variant: "A",
+      route,
+      token: await kit.token("A"),
+    });
   });
 }
 
@@ -96,24 +122,43 @@ function callLimited(kit: Kit): Promise<Answer> {
     const { list } = await control(kit);
     if (!isAccepted(list))
       throw new NotTried(`An operator with the capability was refused too (${shownAnswer(list)}).`);
-    const launched = await kit.ask("The host refused to launch the plugin", kit.need("limitedLaunch"));
-    const answer = await exchange(kit, "a right exchange of a limited operator", await codeOf(kit, launched));
+    const launched = await kit.ask(
+      "The host refused to launch the plugin",
+      kit.need("limitedLaunch"),
+    );
+    const answer = await exchange(
+      kit,
+      "a right exchange of a limited operator",
+      await codeOf(kit, launched),
+    );
     const token = answer.accessToken;
-    if (token === undefined) throw new NotTried(`A right exchange was refused (${shownAnswer(answer)}).`);
+    if (token === undefined)
+      throw new NotTried(`A right exchange was refused (${shownAnswer(answer)}).`);
     return kit.call({ note: "the device list for a limited operator", variant: "A", token });
   });
 }
 
 async function callExpired(kit: Kit, variant: Variant): Promise<Answer> {
   const token = await kit.token(variant);
-  const right = await kit.call({ note: "the device list before the token expires", variant, token });
+  const right = await kit.call({
+    note: "the device list before the token expires",
+    variant,
+    token,
+  });
   if (!isAccepted(right)) throw new NotTried(`A right bearer was refused (${shownAnswer(right)}).`);
   await kit.wait(lifetimeOf(await kit.control(variant)) + 35);
-  return kit.call({ note: "the device list with an expired bearer", variant, token, observe: "bearer" });
+  return kit.call({
+    note: "the device list with an expired bearer",
+    variant,
+    token,
+    observe: "bearer",
+  });
 }
 
 /** Seconds after a change at which its effect is looked for: "within minutes" (section 2.1). */
-const lookedAt = [0, 1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 150, 180, 240, 300, 360, 420, 480, 540, 600];
+const lookedAt = [
+  0, 1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 150, 180, 240, 300, 360, 420, 480, 540, 600,
+];
 
 interface Change {
   /** The first call whose answer was looked for, else the last one. */
@@ -123,7 +168,11 @@ interface Change {
 }
 
 /** Calls the device list until its answer is the one that is looked for. */
-async function look(kit: Kit, token: string | undefined, isFound: typeof isRefusal): Promise<Change> {
+async function look(
+  kit: Kit,
+  token: string | undefined,
+  isFound: typeof isRefusal,
+): Promise<Change> {
   for (let index = 0, before = 0; ; index++) {
     const seconds = lookedAt[index] ?? 0;
     if (index > 0) await kit.wait(seconds - before);
@@ -146,14 +195,20 @@ function change(
   return kit.share(name, async () => {
     const token = (await kit.requestTokenOfA({ note: "a right token request before the change" }))
       .accessToken;
-    const before = await kit.call({ note: "the device list before the change", variant: "A", token });
-    if (!isAccepted(before)) throw new NotTried(`A right bearer was refused (${shownAnswer(before)}).`);
+    const before = await kit.call({
+      note: "the device list before the change",
+      variant: "A",
+      token,
+    });
+    if (!isAccepted(before))
+      throw new NotTried(`A right bearer was refused (${shownAnswer(before)}).`);
     const undo = await kit.ask(`\`${name}\` of the target failed`, kit.need(name));
     let found: Change;
     let issued: Answer | undefined;
     try {
       found = await look(kit, token, isRefusal);
-      if (name === "narrow") issued = await kit.requestTokenOfA({ note: "a token request while narrowed" });
+      if (name === "narrow")
+        issued = await kit.requestTokenOfA({ note: "a token request while narrowed" });
     } finally {
       // It may be plain JavaScript, which throws at once or returns no promise.
       await (async () => undo())().catch((fault) => {
@@ -162,7 +217,8 @@ function change(
       });
     }
     const narrow = issued?.accessToken;
-    if (narrow === undefined || (await look(kit, token, isAccepted)).seconds === undefined) return found;
+    if (narrow === undefined || (await look(kit, token, isAccepted)).seconds === undefined)
+      return found;
     const note = "the device list with a token issued while narrowed";
     return { ...found, later: await kit.call({ note, variant: "A", token: narrow }) };
   });
@@ -171,7 +227,9 @@ function change(
 async function callNarrow(kit: Kit): Promise<Answer> {
   const { later } = await change(kit, "narrow");
   if (later !== undefined) return later;
-  throw new NotTried("There was no token while the plugin was narrowed, or its scope did not come back.");
+  throw new NotTried(
+    "There was no token while the plugin was narrowed, or its scope did not come back.",
+  );
 }
 
 /** A call that must be refused: what, how, and what it needs (by default the machine credential) and costs. */
@@ -228,7 +286,11 @@ const routeCalls: Readonly<Record<string, RefusedCall>> = {
     (kit) => callRoute(kit, "otherScopeRoute"),
     { needs: [...credential.A, "otherScopeRoute"], isForbidden: true },
   ],
-  "route.operator": ["the device list for an operator without the capability", callLimited, limited],
+  "route.operator": [
+    "the device list for an operator without the capability",
+    callLimited,
+    limited,
+  ],
   "bearer.plugin-enabled": [
     "the token of a plugin that the customer disabled after it was issued",
     async (kit) => (await change(kit, "disable")).answer,
@@ -246,7 +308,10 @@ const routeCalls: Readonly<Record<string, RefusedCall>> = {
   ],
 };
 
-function refusals(variant: Variant, calls: Readonly<Record<string, RefusedCall>>): CaseDefinition[] {
+function refusals(
+  variant: Variant,
+  calls: Readonly<Record<string, RefusedCall>>,
+): CaseDefinition[] {
   return Object.entries(calls).flatMap(([id, [what, call, { isForbidden, ...about } = {}]]) => {
     const rule = id.includes(".") ? ruleOf(id) : undefined;
     const common = { needs: credential[variant], costs: { requests: 5, slots: 1 }, ...about };
@@ -259,7 +324,9 @@ function refusals(variant: Variant, calls: Readonly<Record<string, RefusedCall>>
       expected: isForbidden ? "A 403." : "A 4xx. The description does not show which.",
       async run(kit: Kit) {
         const answer = await call(kit);
-        return (isRight(answer) ? holds : isAccepted(answer) ? accepts : breaks)(`${shownAnswer(answer)}.`);
+        return (isRight(answer) ? holds : isAccepted(answer) ? accepts : breaks)(
+          `${shownAnswer(answer)}.`,
+        );
       },
     };
     const emptied = {
@@ -281,7 +348,12 @@ function refusals(variant: Variant, calls: Readonly<Record<string, RefusedCall>>
 }
 
 /** What is learnt, or judged in another way than as a refusal. */
-type Other = readonly [section: string, says: string, run: (kit: Kit) => Promise<Verdict>, more?: More];
+type Other = readonly [
+  section: string,
+  says: string,
+  run: (kit: Kit) => Promise<Verdict>,
+  more?: More,
+];
 
 const otherCalls: Readonly<Record<Variant, Readonly<Record<string, Other>>>> = {
   A: {
@@ -291,7 +363,8 @@ const otherCalls: Readonly<Record<Variant, Readonly<Record<string, Other>>>> = {
       "A plugin token gets some status on a route that accepts none.",
       async (kit) => {
         const answer = await callRoute(kit, "closedRoute");
-        if (!isRefusal(answer)) throw new NotTried(`The token was not refused (${shownAnswer(answer)}).`);
+        if (!isRefusal(answer))
+          throw new NotTried(`The token was not refused (${shownAnswer(answer)}).`);
         return learnt(`${shownAnswer(answer)}.`, { pluginTokenRefusedStatus: answer.status });
       },
       { needs: [...credential.A, "closedRoute"] },
@@ -300,7 +373,10 @@ const otherCalls: Readonly<Record<Variant, Readonly<Record<string, Other>>>> = {
       "7.2",
       "A refused bearer does not get an empty 403, which has exactly three other causes.",
       async (kit) => {
-        const answers = [await badBearer(kit, "A", "missing"), await badBearer(kit, "A", "unknown")];
+        const answers = [
+          await badBearer(kit, "A", "missing"),
+          await badBearer(kit, "A", "unknown"),
+        ];
         const isEmpty = answers.some(({ status, text }) => status === 403 && text === "");
         return (isEmpty ? breaks : holds)(`${answers.map(shownAnswer).join(" and ")}.`);
       },
@@ -323,10 +399,14 @@ const otherCalls: Readonly<Record<Variant, Readonly<Record<string, Other>>>> = {
       "A plugin launched by an operator without the capability gets an empty 403, or another refusal.",
       async (kit) => {
         const answer = await callLimited(kit);
-        if (!isRefusal(answer)) throw new NotTried(`The call was not refused (${shownAnswer(answer)}).`);
+        if (!isRefusal(answer))
+          throw new NotTried(`The call was not refused (${shownAnswer(answer)}).`);
         const body = answer.text === "" ? null : exampleOf(answer.value);
         const isKnown = answer.status === 403 && body !== undefined;
-        return learnt(`${shownAnswer(answer)}.`, isKnown ? { missingCapabilityBody: body } : undefined);
+        return learnt(
+          `${shownAnswer(answer)}.`,
+          isKnown ? { missingCapabilityBody: body } : undefined,
+        );
       },
       limited,
     ],
@@ -335,7 +415,8 @@ const otherCalls: Readonly<Record<Variant, Readonly<Record<string, Other>>>> = {
       "A narrowing of the grant takes effect at once, or within minutes.",
       async (kit) => {
         const { seconds } = await change(kit, "narrow");
-        if (seconds === undefined) throw new NotTried("The narrowing took no effect within ten minutes.");
+        if (seconds === undefined)
+          throw new NotTried("The narrowing took no effect within ten minutes.");
         return learnt(`It took effect within ${seconds} s.`, { narrowingDelayMs: seconds * 1000 });
       },
       narrowing,
@@ -396,19 +477,28 @@ async function learnBearerStatus(kit: Kit, variant: Variant): Promise<Verdict> {
   const isForeign = variant === "A" && kit.target.secondTenantId !== undefined;
   const foreign = isForeign ? [await badBearer(kit, variant, "foreign")] : [];
   if (!isRefusal(unknown))
-    throw new NotTried(`A bearer that the variant did not issue was not refused (${shownAnswer(unknown)}).`);
+    throw new NotTried(
+      `A bearer that the variant did not issue was not refused (${shownAnswer(unknown)}).`,
+    );
   const isSame = [missing, ...foreign].every(({ status }) => status === unknown.status);
-  const others = foreign.map((answer) => `; bearer of another tenant: ${shownAnswer(answer)}`).join("");
+  const others = foreign
+    .map((answer) => `; bearer of another tenant: ${shownAnswer(answer)}`)
+    .join("");
   const statuses = `Unknown bearer: ${shownAnswer(unknown)}; missing bearer: ${shownAnswer(missing)}${others}.`;
   const observed = isSame ? statuses : `${statuses} They differ.`;
   const { status } = unknown;
-  return learnt(observed, { bearerStatus: status, unauthorizedStatuses: [status], ...bodyOfBearer(unknown) });
+  return learnt(observed, {
+    bearerStatus: status,
+    unauthorizedStatuses: [status],
+    ...bodyOfBearer(unknown),
+  });
 }
 
 /** The body by its types, unless it is what the emulator answers with that status. */
 function bodyOfBearer(answer: Answer): DeploymentSettings {
   const bearerBody = exampleOf(answer.value);
-  const isDefault = answer.status !== 401 && JSON.stringify(bearerBody) === '{"error":"invalid_token"}';
+  const isDefault =
+    answer.status !== 401 && JSON.stringify(bearerBody) === '{"error":"invalid_token"}';
   return bearerBody === undefined || isDefault ? {} : { bearerBody };
 }
 
@@ -433,10 +523,17 @@ async function learnEnvelope(kit: Kit, variant: Variant): Promise<Verdict> {
     if (isAccepted(answer) && wrapped !== undefined && /^[A-Za-z_]{1,40}$/.test(wrapped[0]))
       envelope[value] = wrapped[0];
   }
-  const found = Object.entries(envelope).map(([value, member]) => `${value} wraps the body in ${member}`);
+  const found = Object.entries(envelope).map(
+    ([value, member]) => `${value} wraps the body in ${member}`,
+  );
   if (envelopes === undefined && found.length === 0)
-    throw new NotTried("It needs a value of X-Envelope: neither true nor full wraps the body.", "needs");
-  return learnt(`Of ${values.join(", ")}: ${found.join(", ") || "none wraps the body"}.`, { envelope });
+    throw new NotTried(
+      "It needs a value of X-Envelope: neither true nor full wraps the body.",
+      "needs",
+    );
+  return learnt(`Of ${values.join(", ")}: ${found.join(", ") || "none wraps the body"}.`, {
+    envelope,
+  });
 }
 
 function shapeOf({ value }: Answer): string {

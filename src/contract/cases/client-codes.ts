@@ -54,7 +54,11 @@ export function reuseCode(
 }
 
 export async function requireAccepted(kit: Kit, token: string): Promise<void> {
-  const answer = await kit.call({ note: "the device list with the token of a login", variant: "B", token });
+  const answer = await kit.call({
+    note: "the device list with the token of a login",
+    variant: "B",
+    token,
+  });
   if (!isAccepted(answer))
     throw new NotTried(`The device list refuses the person's token (${shownAnswer(answer)}).`);
 }
@@ -66,7 +70,8 @@ export function callAfterwards(kit: Kit, token: string): Promise<Answer> {
 const codeRules = refusals("B", ofTheClient, {
   "client-code.known": {
     note: "the exchange of a made-up code",
-    send: (kit, note) => exchangeCode(kit, { code: randomText(), verifier: randomText() }, note, {}),
+    send: (kit, note) =>
+      exchangeCode(kit, { code: randomText(), verifier: randomText() }, note, {}),
   },
   "client-code.verifier.wrong": {
     note: "a code exchange with another code_verifier",
@@ -83,7 +88,10 @@ const codeRules = refusals("B", ofTheClient, {
     ...exchange("the exchange of a code by another client", otherClient),
     needs: ["otherApiClient"],
   },
-  "client-code.redirect-uri": exchange("a code exchange with another redirect_uri", otherRedirectUri),
+  "client-code.redirect-uri": exchange(
+    "a code exchange with another redirect_uri",
+    otherRedirectUri,
+  ),
   "api-client.authentication": exchange("a code exchange with a made-up client_secret", (kit) =>
     withSecret(kit, randomText()),
   ),
@@ -113,7 +121,11 @@ const facts = defineCases("B", {
     says: "The code exchange of a confidential client without client_secret shows whether it must carry one.",
     async run(kit) {
       const changes = withSecret(kit, undefined);
-      const { accessToken } = await tryExchange(kit, "a code exchange without client_secret", changes);
+      const { accessToken } = await tryExchange(
+        kit,
+        "a code exchange without client_secret",
+        changes,
+      );
       const without = accessToken === undefined ? "is refused without it" : "works without it too";
       return learnt(`A code exchange works with client_secret and ${without}.`);
     },
@@ -125,8 +137,11 @@ const facts = defineCases("B", {
     costs: { requests: 3, logins: 2 },
     async run(kit) {
       const { right } = await exchangeTwice(kit);
-      if (right === undefined) throw new NotTried("The exchange with a wrong verifier did not fail.");
-      return learnt(`A failed exchange ${right.accessToken === undefined ? "spends" : "keeps"} the code.`);
+      if (right === undefined)
+        throw new NotTried("The exchange with a wrong verifier did not fail.");
+      return learnt(
+        `A failed exchange ${right.accessToken === undefined ? "spends" : "keeps"} the code.`,
+      );
     },
   },
 });
@@ -157,7 +172,8 @@ export const waitingClientCodeCases: readonly CaseDefinition[] = [
       costs: { requests: 7, logins: 6, seconds: 1_700 },
       async run(kit) {
         await sharedSession(kit);
-        const isTaken = async (age: number) => (await exchangeAfter(kit, age)).accessToken !== undefined;
+        const isTaken = async (age: number) =>
+          (await exchangeAfter(kit, age)).accessToken !== undefined;
         const { observed, seconds } = await findLifetime([30, 60, 120, 300, 600], isTaken);
         return learnt(
           `A code can be exchanged for ${observed}.`,

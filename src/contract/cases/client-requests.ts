@@ -36,7 +36,12 @@ function basic({ client_id, client_secret }: RightFields): string {
 }
 
 const needs = ["serviceAccount"] as const;
-const ofTheAccount = { ...byB, needs, costs: { requests: 2 }, control: (kit: Kit) => kit.granted("B") };
+const ofTheAccount = {
+  ...byB,
+  needs,
+  costs: { requests: 2 },
+  control: (kit: Kit) => kit.granted("B"),
+};
 
 function lifetimeIn(fields: Answer["fields"]): DeploymentSettings {
   const seconds = fields?.expires_in;
@@ -57,7 +62,9 @@ function errorsOf(answers: readonly Answer[]): Verdict {
   const isOneStatus = answers.length > 1 && answers.every(({ status }) => status === first.status);
   const isStandard = answers.every(({ fields }) => isErrorCode(fields?.error));
   const example = JSON.stringify(first.fields && exampleOf(first.fields));
-  const isOneShape = answers.every(({ fields }) => JSON.stringify(fields && exampleOf(fields)) === example);
+  const isOneShape = answers.every(
+    ({ fields }) => JSON.stringify(fields && exampleOf(fields)) === example,
+  );
   const shape = isStandard
     ? "A JSON object as in RFC 6749 section 5.2"
     : isOneShape && example !== undefined
@@ -65,7 +72,9 @@ function errorsOf(answers: readonly Answer[]): Verdict {
       : "Without a shape in common";
   return learnt(`${shape}, with ${[...new Set(answers.map(({ status }) => status))].join(", ")}.`, {
     ...(isOneStatus && { clientErrorStatus: first.status }),
-    ...(!isStandard && isOneShape && example !== undefined && { clientErrorBody: JSON.parse(example) }),
+    ...(!isStandard &&
+      isOneShape &&
+      example !== undefined && { clientErrorBody: JSON.parse(example) }),
   });
 }
 
@@ -79,7 +88,11 @@ async function isAcceptedAfter(kit: Kit, seconds: number): Promise<boolean> {
     throw new NotTried("A later token request of the service account was refused.");
   await kit.wait(seconds);
   return isAccepted(
-    await kit.call({ note: `a call with a token of ${seconds} s`, variant: "B", token: accessToken }),
+    await kit.call({
+      note: `a call with a token of ${seconds} s`,
+      variant: "B",
+      token: accessToken,
+    }),
   );
 }
 
@@ -87,11 +100,16 @@ const requestRules = refusals("B", ofTheAccount, {
   "client-request.method": request("by PUT", (fields) => ({ fields, method: "PUT" })),
   "client-request.media-type": wrongType,
   "client-request.body-size": {
-    ...request("of more than 1 MiB", (right) => ({ fields: { ...right, padding: "x".repeat(2 ** 20) } })),
+    ...request("of more than 1 MiB", (right) => ({
+      fields: { ...right, padding: "x".repeat(2 ** 20) },
+    })),
     // A firewall may count it as an attack, and lock the caller out.
     safe: false,
   },
-  "client-request.json": request("in an array", (fields) => ({ fields, body: JSON.stringify([fields]) })),
+  "client-request.json": request("in an array", (fields) => ({
+    fields,
+    body: JSON.stringify([fields]),
+  })),
   "client-request.one-authentication": request(
     "with the secret in the body and in an Authorization header",
     (fields) => ({ fields, headers: { authorization: basic(fields) } }),
@@ -146,7 +164,8 @@ const facts = defineCases("B", {
     async run(kit) {
       await kit.granted("B");
       const answers: Answer[] = [];
-      for (const { send, note } of [wrongGrant, wrongType, wrongSecret]) answers.push(await send(kit, note));
+      for (const { send, note } of [wrongGrant, wrongType, wrongSecret])
+        answers.push(await send(kit, note));
       return errorsOf(answers.filter(({ accessToken }) => accessToken === undefined));
     },
   },
@@ -167,9 +186,16 @@ export const waitingClientRequestCases: readonly CaseDefinition[] = defineCases(
       if (shown.tokenLifetimeSeconds !== undefined)
         return learnt(`expires_in is ${shown.tokenLifetimeSeconds}.`, shown);
       if (!(await isAcceptedAfter(kit, 0)))
-        throw new NotTried("The device list refuses the service account, whatever the age of its token.");
-      const { observed, seconds } = await findLifetime(tokenLifetimes, (age) => isAcceptedAfter(kit, age));
-      return learnt(`A token is accepted for ${observed}.`, seconds ? { tokenLifetimeSeconds: seconds } : {});
+        throw new NotTried(
+          "The device list refuses the service account, whatever the age of its token.",
+        );
+      const { observed, seconds } = await findLifetime(tokenLifetimes, (age) =>
+        isAcceptedAfter(kit, age),
+      );
+      return learnt(
+        `A token is accepted for ${observed}.`,
+        seconds ? { tokenLifetimeSeconds: seconds } : {},
+      );
     },
   },
 });

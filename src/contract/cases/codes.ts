@@ -1,5 +1,13 @@
 /** Launches and authorization codes of Variant A (sections 2.3, 2.4, 3, 4.1, 5.3 and 6). */
-import { accepts, breaks, type CaseDefinition, defineCases, holds, learnt, type Verdict } from "../case.js";
+import {
+  accepts,
+  breaks,
+  type CaseDefinition,
+  defineCases,
+  holds,
+  learnt,
+  type Verdict,
+} from "../case.js";
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
 import { type Kit, type PluginRequest, shownAnswer } from "../kit.js";
@@ -13,7 +21,11 @@ function launch(kit: Kit, clientId = kit.need("pagePlugin").clientId): Promise<L
 }
 
 /** Posts plugin:pkce-init. @throws NotTried if the host refuses it */
-async function authorise(kit: Kit, launched: Launched, init: Partial<PkceInit> = {}): Promise<LaunchCode> {
+async function authorise(
+  kit: Kit,
+  launched: Launched,
+  init: Partial<PkceInit> = {},
+): Promise<LaunchCode> {
   for (const name of ["opaque_code", "state"]) kit.keepSecret(launched.parameters[name]);
   const sent = await kit.ask("The host refused to authorise a launch", () =>
     launched.initialise({ codeChallenge: randomText(), ...init }),
@@ -75,7 +87,8 @@ export function control(kit: Kit): Promise<Control> {
     const code = await codeOf(kit, launched);
     const answer = await exchange(kit, "a right exchange of a code", code, { isRegular: true });
     const token = answer.accessToken;
-    if (token === undefined) throw new NotTried(`A right exchange was refused (${shownAnswer(answer)}).`);
+    if (token === undefined)
+      throw new NotTried(`A right exchange was refused (${shownAnswer(answer)}).`);
     const note = "the device list for the operator who launched";
     const list = await kit.call({ note, variant: "A", token, observe: "listDevices" });
     const again = await exchange(kit, "a code that was exchanged before", code);
@@ -118,7 +131,8 @@ const launchCases = refusals<Control, LaunchCode | undefined>(
     },
     "launch.challenge": {
       note: "a challenge of 42 characters",
-      send: async (kit) => initialise(kit, await launch(kit), { codeChallenge: randomText().slice(1) }),
+      send: async (kit) =>
+        initialise(kit, await launch(kit), { codeChallenge: randomText().slice(1) }),
     },
     // The description shows no limit. RFC 6749 section 4.1.2 recommends ten minutes for a code.
     "launch.lifetime": {
@@ -143,7 +157,8 @@ function agedCodes(kit: Kit): Promise<{ readonly young: Answer; readonly old: An
     const since = kit.now();
     await kit.wait(ages.young);
     const young = await exchange(kit, "a code 110 s old", codes[0]);
-    if (kit.now() - since > ages.young + 5) throw new NotTried("A rate limit delayed the exchange.");
+    if (kit.now() - since > ages.young + 5)
+      throw new NotTried("A rate limit delayed the exchange.");
     await kit.wait(ages.old - ages.young);
     return { young, old: await exchange(kit, "a code 130 s old", codes[1]) };
   });
@@ -174,7 +189,10 @@ const exchangeCases = refusals<Control, Answer>(
     "code.tenant": {
       note: "a code at the token endpoint of another tenant",
       send: async (kit, what) => {
-        const elsewhere = { plugin: kit.need("secondTenantPlugin"), tenantId: kit.need("secondTenantId") };
+        const elsewhere = {
+          plugin: kit.need("secondTenantPlugin"),
+          tenantId: kit.need("secondTenantId"),
+        };
         const answer = await exchange(kit, what, await newCode(kit), elsewhere);
         if (answer.fields?.error !== "invalid_client") return answer;
         throw new NotTried(
@@ -209,12 +227,14 @@ const exchangeCases = refusals<Control, Answer>(
     },
     "code.verifier.missing": {
       note: "a code without a verifier",
-      send: async (kit, what) => exchange(kit, what, { ...(await newCode(kit)), verifier: undefined }),
+      send: async (kit, what) =>
+        exchange(kit, what, { ...(await newCode(kit)), verifier: undefined }),
       ...malformed,
     },
     "code.verifier.short": {
       note: "a code with a verifier of 42 characters, whose challenge was sent",
-      send: async (kit, what) => exchange(kit, what, await newCode(kit, undefined, randomText().slice(1))),
+      send: async (kit, what) =>
+        exchange(kit, what, await newCode(kit, undefined, randomText().slice(1))),
       ...malformed,
     },
   },
@@ -232,7 +252,9 @@ function typeOf(value: unknown): string {
 const userMembers = ["userId", "firstname", "lastname"];
 
 /** What a right launch shows. */
-const shownByLaunch: Readonly<Record<string, readonly [string, string, (control: Control) => Verdict]>> = {
+const shownByLaunch: Readonly<
+  Record<string, readonly [string, string, (control: Control) => Verdict]>
+> = {
   "launch-parameters": [
     "2.4",
     "The launch parameters include opaque_code, and maybe others.",
@@ -247,7 +269,8 @@ const shownByLaunch: Readonly<Record<string, readonly [string, string, (control:
     "The state of host:auth-code equals a launch parameter, or another value.",
     ({ launched: { parameters }, sent: { state } }) => {
       const names = ["state", "opaque_code", ...Object.keys(parameters)];
-      const origin = state === undefined ? undefined : names.find((name) => parameters[name] === state);
+      const origin =
+        state === undefined ? undefined : names.find((name) => parameters[name] === state);
       if (origin === undefined)
         return learnt(
           state === undefined
@@ -264,7 +287,8 @@ const shownByLaunch: Readonly<Record<string, readonly [string, string, (control:
     "The token response of a launched plugin has revo.user with userId, firstname and lastname.",
     ({ answer }) => {
       const missing = userMembers.filter((name) => (userOf(answer)[name] ?? null) === null);
-      const observed = missing.length > 0 ? `revo.user lacks ${missing.join(", ")}.` : "It has all three.";
+      const observed =
+        missing.length > 0 ? `revo.user lacks ${missing.join(", ")}.` : "It has all three.";
       return (missing.length > 0 ? breaks : holds)(observed);
     },
   ],
@@ -276,7 +300,10 @@ const shownByLaunch: Readonly<Record<string, readonly [string, string, (control:
       const types = userMembers.map((name) => `${name}: ${typeOf(user[name])}`).join(", ");
       const observed = `In revo.user ${types}; in host:auth-code tenantId: ${typeOf(sent.tenantId)}.`;
       const type = typeOf(user.userId);
-      return learnt(observed, type === "string" || type === "number" ? { userIdType: type } : undefined);
+      return learnt(
+        observed,
+        type === "string" || type === "number" ? { userIdType: type } : undefined,
+      );
     },
   ],
 };
@@ -350,7 +377,8 @@ const attemptCases = defineCases("A", {
       for (let sent = 0, status = 0; sent < requests && status !== 429; sent++)
         status = (await kit.requestTokenOfA({ note, limited: true })).status;
       const first = await exchange(kit, "a code over the rate limit", code, { limited: true });
-      if (first.status !== 429) throw new NotTried(`The rate limit was not met (${shownAnswer(first)}).`);
+      if (first.status !== 429)
+        throw new NotTried(`The rate limit was not met (${shownAnswer(first)}).`);
       await kit.wait(windowSeconds + 1);
       const second = await isSpent(kit, code);
       return learnt(second.observed, { rateLimitedAttemptSpendsCode: second.isSpent });

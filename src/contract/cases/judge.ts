@@ -88,19 +88,22 @@ export function refusals<Control, Sent>(
   { control, judge, expected, says = isRefused, ...group }: Group<Control, Sent>,
   rows: Readonly<Record<string, Refusal<Control, Sent>>>,
 ): readonly CaseDefinition[] {
-  const all = Object.entries(rows).map(([id, { note, send, errors, needs = [], costs, ...row }]) => {
-    const rule = ruleOf(id);
-    const about = {
-      rule,
-      section: emulatorRules[rule].section,
-      says: says(note),
-      expected: typeof expected === "string" ? expected : expected(rule, errors),
-      needs: [...group.needs, ...needs],
-      costs: { ...group.costs, ...costs },
-    };
-    const run = async (kit: Kit) => judge(await send(kit, note, await control(kit)), rule, errors);
-    return [id, { ...about, ...row, run }] as const;
-  });
+  const all = Object.entries(rows).map(
+    ([id, { note, send, errors, needs = [], costs, ...row }]) => {
+      const rule = ruleOf(id);
+      const about = {
+        rule,
+        section: emulatorRules[rule].section,
+        says: says(note),
+        expected: typeof expected === "string" ? expected : expected(rule, errors),
+        needs: [...group.needs, ...needs],
+        costs: { ...group.costs, ...costs },
+      };
+      const run = async (kit: Kit) =>
+        judge(await send(kit, note, await control(kit)), rule, errors);
+      return [id, { ...about, ...row, run }] as const;
+    },
+  );
   return defineCases(variant, Object.fromEntries(all));
 }
 

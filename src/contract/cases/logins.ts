@@ -3,7 +3,13 @@ import { accepts, breaks, type CaseDefinition, defineCases, holds, learnt } from
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
 import type { Fields, Kit } from "../kit.js";
-import { authorizationUrl, callbackOf, otherRedirectUri, randomText, sharedSession } from "../person.js";
+import {
+  authorizationUrl,
+  callbackOf,
+  otherRedirectUri,
+  randomText,
+  sharedSession,
+} from "../person.js";
 import { open, refusals } from "./judge.js";
 
 /** What an authorization endpoint did with a request. */
@@ -28,7 +34,10 @@ function shownBy(kit: Kit, { status, headers }: Answer, redirectUri: string | un
     const isRefused = status >= 400 && status < 500;
     return { isCallback: false, isRefused, isFault: status >= 500, likeness: observed, observed };
   }
-  const { href, origin, pathname, searchParams, hash } = new URL(location, registered.authorizationEndpoint);
+  const { href, origin, pathname, searchParams, hash } = new URL(
+    location,
+    registered.authorizationEndpoint,
+  );
   const isCallback = [redirectUri ?? registered.redirectUri, registered.redirectUri].some(
     (uri) => isAt(location, uri) || (URL.canParse(uri) && isAt(href, new URL(uri).href)),
   );
@@ -88,7 +97,9 @@ const requestRules = refusals(
     // More than common servers read, and less than Node's parser does.
     "authorization.length": request("of 12 000 characters", { state: "s".repeat(12_000) }),
     "authorization.duplicate-parameter": request("with two values of state", {}, "&state=second"),
-    "authorization.response-type": request("with another response_type", { response_type: "token" }),
+    "authorization.response-type": request("with another response_type", {
+      response_type: "token",
+    }),
     "authorization.challenge-method.plain": request("with code_challenge_method=plain", {
       code_challenge_method: "plain",
     }),
@@ -107,12 +118,17 @@ const clientRules = refusals(
   "B",
   {
     ...ofTheClient,
-    judge: (shown: Shown) => (shown.isRefused && !shown.isCallback ? holds : breaks)(`${shown.observed}.`),
-    expected: 'An error page: the server "MUST NOT" redirect to the client (RFC 6749 section 4.1.2.1).',
+    judge: (shown: Shown) =>
+      (shown.isRefused && !shown.isCallback ? holds : breaks)(`${shown.observed}.`),
+    expected:
+      'An error page: the server "MUST NOT" redirect to the client (RFC 6749 section 4.1.2.1).',
   },
   {
     "authorization.client": request("with a made-up client_id", { client_id: randomText() }),
-    "authorization.redirect-uri": request("with a longer redirect_uri than the registered", otherRedirectUri),
+    "authorization.redirect-uri": request(
+      "with a longer redirect_uri than the registered",
+      otherRedirectUri,
+    ),
   },
 );
 
@@ -124,7 +140,8 @@ const facts = defineCases("B", {
     says: "A right authorization request shows whether the parameters of RFC 6749 and RFC 7636 suffice.",
     needs,
     costs: { requests: 1 },
-    run: async (kit) => learnt(`The standard parameters suffice: ${(await control(kit)).observed}.`),
+    run: async (kit) =>
+      learnt(`The standard parameters suffice: ${(await control(kit)).observed}.`),
   },
   "authorization-endpoint.issuer": {
     ...fact,
@@ -133,7 +150,9 @@ const facts = defineCases("B", {
     costs: { requests: 3, logins: 2 },
     async run(kit) {
       const issuerInCallback = (await sharedSession(kit)).callback.has("iss");
-      return learnt(`The callback carries ${issuerInCallback ? "iss" : "no iss"}.`, { issuerInCallback });
+      return learnt(`The callback carries ${issuerInCallback ? "iss" : "no iss"}.`, {
+        issuerInCallback,
+      });
     },
   },
   "login.consent": {
@@ -144,9 +163,15 @@ const facts = defineCases("B", {
     needs: [...needs, "denyLogin"],
     costs: { logins: 1 },
     async run(kit) {
-      const callback = await callbackOf(kit, "denyLogin", await authorizationUrl(kit, randomText()));
+      const callback = await callbackOf(
+        kit,
+        "denyLogin",
+        await authorizationUrl(kit, randomText()),
+      );
       if (callback.has("code")) return accepts("A callback with a code.");
-      return callback.has("error") ? holds("A callback with error.") : breaks("A callback without error.");
+      return callback.has("error")
+        ? holds("A callback with error.")
+        : breaks("A callback without error.");
     },
   },
 });

@@ -1,5 +1,13 @@
 /** The rate limit of Variant A's token endpoint (section 8): whether it is kept, and its numbers. */
-import { accepts, breaks, type CaseDefinition, defineCases, holds, learnt, type Verdict } from "../case.js";
+import {
+  accepts,
+  breaks,
+  type CaseDefinition,
+  defineCases,
+  holds,
+  learnt,
+  type Verdict,
+} from "../case.js";
 import { NotTried } from "../errors.js";
 import { type Answer, retryAfterMs } from "../exchange.js";
 import type { Kit } from "../kit.js";
@@ -9,7 +17,10 @@ function ask(kit: Kit, tenantId?: string): Promise<Answer> {
   const url = kit.tokenUrlOfA(tenantId);
   const headers = { "content-type": "application/x-www-form-urlencoded" };
   const about = { note: "a request that takes a slot of the rate limit", fields: ["grant_type"] };
-  return kit.send(async () => ({ ...about, url, headers, body: "grant_type=bivariant-contract" }), true);
+  return kit.send(
+    async () => ({ ...about, url, headers, body: "grant_type=bivariant-contract" }),
+    true,
+  );
 }
 
 interface Burst {
@@ -47,7 +58,8 @@ async function judgeLimit(
 
 /** @throws NotTried if the limit is met early or not at all, so that the case cannot be judged */
 function requireMet({ admitted, refused }: Burst, requests: number): void {
-  if (refused === undefined) throw new NotTried(`The limit was not met after ${admitted} requests.`);
+  if (refused === undefined)
+    throw new NotTried(`The limit was not met after ${admitted} requests.`);
   if (admitted >= requests) return;
   throw new NotTried(
     `429 came after ${admitted} requests, so the window was not empty or the limit is another.`,
@@ -80,9 +92,15 @@ async function measure(kit: Kit, most: number): Promise<RateLimit | undefined> {
     await kit.wait(1);
     const { status, receivedAt } = await ask(kit);
     if (status !== 429)
-      return { requests, windowSeconds: Math.round((receivedAt - startedAt) / 1000), retryAfter: false };
+      return {
+        requests,
+        windowSeconds: Math.round((receivedAt - startedAt) / 1000),
+        retryAfter: false,
+      };
   }
-  throw new NotTried(`429 came after ${requests} requests, and no slot was free ${mostPolls} s later.`);
+  throw new NotTried(
+    `429 came after ${requests} requests, and no slot was free ${mostPolls} s later.`,
+  );
 }
 
 /** Earlier requests may occupy slots for an unknown time, so the numbers count once they were the same twice. */
@@ -102,7 +120,9 @@ async function learnLimit(kit: Kit): Promise<Verdict> {
     if (requests > 0 && requests === latest?.requests && longest - windowSeconds <= 1) {
       await kit.wait(longest + 1);
       const rateLimit = { ...found, windowSeconds };
-      return learnt(`429 came after ${requests} requests in ${windowSeconds} s, twice.`, { rateLimit });
+      return learnt(`429 came after ${requests} requests in ${windowSeconds} s, twice.`, {
+        rateLimit,
+      });
     }
     quietSeconds = latest === undefined ? seconds : 2 * longest;
     latest = found;
@@ -130,7 +150,8 @@ export const rateLimitCases: readonly CaseDefinition[] = defineCases("A", {
     run: (kit) =>
       judgeLimit(kit, async (requests) => {
         const burst = await askUntilRefused(kit, requests + 1);
-        if (burst.refused === undefined) return accepts(`${burst.admitted} requests were admitted.`);
+        if (burst.refused === undefined)
+          return accepts(`${burst.admitted} requests were admitted.`);
         requireMet(burst, requests);
         return holds(`429 after ${requests} requests.`);
       }),
@@ -167,7 +188,9 @@ export const rateLimitCases: readonly CaseDefinition[] = defineCases("A", {
         const { admitted } = await askUntilRefused(kit, 2);
         // A server may count refused requests too: the description is silent about these.
         if (admitted === 0) throw new NotTried("No slot was free when the window had passed.");
-        return (admitted === 1 ? holds : breaks)(`${admitted === 1 ? "One slot was" : "More were"} free.`);
+        return (admitted === 1 ? holds : breaks)(
+          `${admitted === 1 ? "One slot was" : "More were"} free.`,
+        );
       }),
   },
   "rate-limit-numbers": {
@@ -189,7 +212,8 @@ export const rateLimitCases: readonly CaseDefinition[] = defineCases("A", {
     async run(kit) {
       const isOfA = (url: string) => url.includes("/external-plugin/");
       const limited = kit.exchanges.all.findLast(({ status, url }) => status === 429 && isOfA(url));
-      if (limited === undefined) throw new NotTried("No 429 came. Name rate-limit-numbers to meet one.");
+      if (limited === undefined)
+        throw new NotTried("No 429 came. Name rate-limit-numbers to meet one.");
       const retryAfter = limited.headers.includes("retry-after") ? "with" : "without";
       const body = limited.body === "empty" ? "an empty body" : "a body";
       return learnt(`429 with ${body}, ${retryAfter} Retry-After.`);

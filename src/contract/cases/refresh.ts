@@ -63,7 +63,11 @@ const refreshRules = refusals("B", ofTheClient, {
   "refresh.scope": {
     note: "a refresh with a scope of another form, which was never granted,",
     send: async (kit, note, { path }) =>
-      refreshSession(kit, await sharedSession(kit), { path, note, changes: { scope: "bivariant:contract" } }),
+      refreshSession(kit, await sharedSession(kit), {
+        path,
+        note,
+        changes: { scope: "bivariant:contract" },
+      }),
   },
   "refresh.client": {
     note: "a refresh by another client",
@@ -78,7 +82,11 @@ const refreshRules = refusals("B", ofTheClient, {
   },
 });
 
-const codeReuse = async (kit: Kit, judged: "call" | "refresh", other: "call" | "refresh"): Promise<Reuse> => {
+const codeReuse = async (
+  kit: Kit,
+  judged: "call" | "refresh",
+  other: "call" | "refresh",
+): Promise<Reuse> => {
   const reused = await reuseCode(kit);
   return [reused.second, reused[judged], reused[other]];
 };

@@ -39,7 +39,9 @@ export const servedCases: readonly CaseDefinition[] = [
           ...(/^bearer$/i.test(String(fields.token_type)) ? [] : ["token_type is not Bearer"]),
           ...(Number.isInteger(fields.expires_in) ? [] : ["expires_in is not an integer"]),
           ...(typeof tenant === "string" ? [] : ["revo.tenant is not a string"]),
-          ...(user === undefined || user === null ? [] : ["revo.user is there, although no operator is"]),
+          ...(user === undefined || user === null
+            ? []
+            : ["revo.user is there, although no operator is"]),
         ];
         return problems.length > 0
           ? breaks(`${problems.join("; ")}.`)

@@ -47,12 +47,18 @@ const unregisteredPlugin: RefusedRequest = request(
   (kit) => ({ plugin: { ...kit.need("plugin"), clientId: "bivariant-contract-unregistered" } }),
   { errors: refusedPluginErrors },
 );
-const refreshToken: RefusedRequest = request("a token request with grant_type refresh_token", () => ({
-  fields: { grant_type: "refresh_token", refresh_token: "made-up" },
-}));
-export const wrongKey: RefusedRequest = request("an assertion whose signature is of another key", () => ({
-  assertion: { signature: madeUpSignature() },
-}));
+const refreshToken: RefusedRequest = request(
+  "a token request with grant_type refresh_token",
+  () => ({
+    fields: { grant_type: "refresh_token", refresh_token: "made-up" },
+  }),
+);
+export const wrongKey: RefusedRequest = request(
+  "an assertion whose signature is of another key",
+  () => ({
+    assertion: { signature: madeUpSignature() },
+  }),
+);
 
 /** As long as that of a key of 2048 bits. Without the key no server can tell it from the signature of another. */
 function madeUpSignature(): string {
@@ -89,7 +95,11 @@ export const tokenRequestCases: readonly CaseDefinition[] = [
       costs: { requests: 1, slots: 1 },
       async run(kit) {
         const note = "GET instead of POST";
-        const answer = await kit.send(async () => ({ note, method: "GET", url: kit.tokenUrlOfA() }));
+        const answer = await kit.send(async () => ({
+          note,
+          method: "GET",
+          url: kit.tokenUrlOfA(),
+        }));
         return ([400, 404, 405].includes(answer.status) ? holds : breaks)(observedOf(answer));
       },
     },
@@ -121,13 +131,18 @@ export const tokenRequestCases: readonly CaseDefinition[] = [
       { errors: authenticationErrors },
     ),
     "token-request.grant-type.refresh-token": refreshToken,
-    "token-request.grant-type.made-up": request("a token request with a made-up grant_type", () => ({
-      fields: { grant_type: "bivariant-contract" },
-    })),
+    "token-request.grant-type.made-up": request(
+      "a token request with a made-up grant_type",
+      () => ({
+        fields: { grant_type: "bivariant-contract" },
+      }),
+    ),
     "token-request.assertion-type": request(
       "a token request whose client_assertion_type is that of SAML",
       () => ({
-        fields: { client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:saml2-bearer" },
+        fields: {
+          client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:saml2-bearer",
+        },
       }),
     ),
     "token-request.client-id": withoutClientId,
@@ -148,10 +163,12 @@ export const tokenRequestCases: readonly CaseDefinition[] = [
       rule: "token-request.opacity",
       section: "7.1",
       says: "Every refusal has error, the same fixed error_description, and no other field.",
-      expected: 'error_description is "The token request was rejected.", with or without the full stop.',
+      expected:
+        'error_description is "The token request was rejected.", with or without the full stop.',
       ...ofRefusals,
       async run(kit) {
-        const besidesError = ({ fields }: Answer) => JSON.stringify({ ...fields, error: undefined });
+        const besidesError = ({ fields }: Answer) =>
+          JSON.stringify({ ...fields, error: undefined });
         const bodies = new Set((await sharedRefusals(kit)).map(besidesError));
         const isOpaque = bodies.size === 1 && fixedBody.test([...bodies].join());
         const plugin = await unregisteredPlugin.send(kit);
@@ -184,7 +201,9 @@ export const tokenRequestCases: readonly CaseDefinition[] = [
       async run(kit) {
         const answer = await unregisteredPlugin.send(kit);
         const refusedPluginError = oneOf(refusedPluginErrors, answer);
-        return learnt(`An unregistered plugin gets ${shownAnswer(answer)}.`, { refusedPluginError });
+        return learnt(`An unregistered plugin gets ${shownAnswer(answer)}.`, {
+          refusedPluginError,
+        });
       },
     },
     "malformed-request-error": {
@@ -195,7 +214,9 @@ export const tokenRequestCases: readonly CaseDefinition[] = [
       async run(kit) {
         const answer = await withoutClientId.send(kit);
         const malformedError = oneOf(malformedErrors, answer);
-        return learnt(`A request without client_id gets ${shownAnswer(answer)}.`, { malformedError });
+        return learnt(`A request without client_id gets ${shownAnswer(answer)}.`, {
+          malformedError,
+        });
       },
     },
     "error-description-full-stop": {
@@ -208,7 +229,9 @@ export const tokenRequestCases: readonly CaseDefinition[] = [
         const text = String(answer?.fields?.error_description);
         if (!fixedText.test(text)) throw new NotTried("error_description is not the fixed text.");
         const fixedTextFullStop = text.endsWith(".");
-        return learnt(`The text has ${fixedTextFullStop ? "a" : "no"} full stop.`, { fixedTextFullStop });
+        return learnt(`The text has ${fixedTextFullStop ? "a" : "no"} full stop.`, {
+          fixedTextFullStop,
+        });
       },
     },
     "revo-spelling": {
@@ -219,9 +242,12 @@ export const tokenRequestCases: readonly CaseDefinition[] = [
       async run(kit) {
         const { fields = {} } = await kit.granted("A");
         const isFlat = Object.keys(fields).some((name) => name.startsWith("revo."));
-        if (!isFlat && typeof fields.revo !== "object") throw new NotTried("The token response has no revo.");
+        if (!isFlat && typeof fields.revo !== "object")
+          throw new NotTried("The token response has no revo.");
         const revoShape = isFlat ? "flat" : "nested";
-        return learnt(isFlat ? "The keys have a dot: revo.tenant." : "revo is an object.", { revoShape });
+        return learnt(isFlat ? "The keys have a dot: revo.tenant." : "revo is an object.", {
+          revoShape,
+        });
       },
     },
     "token-success-status.a": {
@@ -251,7 +277,9 @@ export const tokenRequestCases: readonly CaseDefinition[] = [
 
 /** Compares what a caller sees: status, body, and the names of the headers. */
 function isSameAnswer(one: Answer, other: Answer): boolean {
-  const [a, b] = [one, other].map(({ status, text, headers }) => [status, text, ...headers.keys()].join());
+  const [a, b] = [one, other].map(({ status, text, headers }) =>
+    [status, text, ...headers.keys()].join(),
+  );
   return a === b;
 }
 

@@ -16,7 +16,10 @@ const rulesOfCases: Readonly<Record<string, readonly RuleId[]>> = {
 };
 
 /** A rule is off if each of its cases that was tried was accepted, and no other setting is the reason for it. */
-export function brokenRulesOf(results: readonly ContractResult[], settings: DeploymentSettings): BrokenRules {
+export function brokenRulesOf(
+  results: readonly ContractResult[],
+  settings: DeploymentSettings,
+): BrokenRules {
   const broken = results.filter(
     ({ id, result, accepted }) => (result === "breaks" || accepted) && !isCopied(id, settings),
   );
@@ -35,7 +38,8 @@ export function brokenRulesOf(results: readonly ContractResult[], settings: Depl
   const others = broken.filter(isLeft).map(({ id }) => id);
   const conflict = `The emulator cannot break these as the deployment does: ${[...new Set(others)].sort().join(", ")}.`;
   return {
-    rules: off.size === 0 ? undefined : Object.fromEntries([...off].sort().map((rule) => [rule, false])),
+    rules:
+      off.size === 0 ? undefined : Object.fromEntries([...off].sort().map((rule) => [rule, false])),
     conflicts: others.length === 0 ? [] : [conflict],
   };
 }
@@ -45,6 +49,7 @@ function isCopied(id: string, settings: DeploymentSettings): boolean {
   const { codeLifetimeSeconds, rateLimit, refreshTokens } = settings;
   if (/revoked\.refresh-reuse$/.test(id) && refreshTokens?.reuseDetection === false) return true;
   if (id === "code.lifetime") return codeLifetimeSeconds !== undefined && codeLifetimeSeconds > 120;
-  if (id === "code-lifetime.within") return codeLifetimeSeconds !== undefined && codeLifetimeSeconds < 120;
+  if (id === "code-lifetime.within")
+    return codeLifetimeSeconds !== undefined && codeLifetimeSeconds < 120;
   return id === "token-request.rate-limit" && Boolean(rateLimit);
 }

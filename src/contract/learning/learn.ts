@@ -48,12 +48,17 @@ export function learnFrom(results: Iterable<ContractResult>): Learnt {
   const options = answers.flatMap(optionsOf).filter(({ name }) => name !== "devices");
   if (devices !== undefined) options.push({ id: "device-body", name: "devices", value: devices });
   // Only both answers together say which variants are served.
-  const asked = answers.filter(({ unknown }) => unknown === "current-variant").map(({ variant }) => variant);
+  const asked = answers
+    .filter(({ unknown }) => unknown === "current-variant")
+    .map(({ variant }) => variant);
   const isKnown =
-    new Set(asked).size === 2 && options.some(({ name, value }) => name === "variants" && `${value}`);
+    new Set(asked).size === 2 &&
+    options.some(({ name, value }) => name === "variants" && `${value}`);
   const merged = mergeOptions(options.filter(({ name }) => isKnown || name !== "variants"));
   const broken = brokenRulesOf(all, merged.settings);
-  const settings = broken.rules ? sorted({ ...merged.settings, rules: broken.rules }) : merged.settings;
+  const settings = broken.rules
+    ? sorted({ ...merged.settings, rules: broken.rules })
+    : merged.settings;
   const actions = (["A", "B"] as const).flatMap((variant) => {
     const own = answers.filter((answer) => answer.variant === variant);
     const seen = observations.filter((one) => one.variant === variant);
@@ -74,14 +79,18 @@ export function learnFrom(results: Iterable<ContractResult>): Learnt {
   return {
     overlay: stringify(overlay, { aliasDuplicateObjects: false, lineWidth: 0 }),
     settings,
-    answered: unknowns.map(({ id }) => id).filter((id) => answers.some(({ unknown }) => unknown === id)),
+    answered: unknowns
+      .map(({ id }) => id)
+      .filter((id) => answers.some(({ unknown }) => unknown === id)),
     conflicts: [...merged.conflicts, ...broken.conflicts],
   };
 }
 
 /** The order of the names does not depend on what was learnt first. */
 function sorted(settings: DeploymentSettings): DeploymentSettings {
-  return Object.fromEntries(Object.entries(settings).sort(([one], [other]) => (one < other ? -1 : 1)));
+  return Object.fromEntries(
+    Object.entries(settings).sort(([one], [other]) => (one < other ? -1 : 1)),
+  );
 }
 
 /** What is done in the document of one variant. */
@@ -157,7 +166,10 @@ function marksOf(variant: Variant, answers: readonly ContractResult[]): readonly
     return text === "" ? [] : [[id, text]];
   });
   if (words.length === 0) return marks;
-  return [...marks, { target: "$.info", update: { "x-answered": Object.fromEntries(words), ...observed } }];
+  return [
+    ...marks,
+    { target: "$.info", update: { "x-answered": Object.fromEntries(words), ...observed } },
+  ];
 }
 
 /** `info.x-limits` of a document. Each variant has its own lifetimes. */
@@ -173,7 +185,11 @@ function limitsOf(variant: Variant, answers: readonly ContractResult[]): readonl
   if (codeLifetimeSeconds !== undefined && variant === "A")
     change(row("authorization-code-lifetime"), { value: codeLifetimeSeconds });
   if (codeLifetimeSeconds !== undefined && variant === "B") {
-    const about = { id: "authorization-code-lifetime", section: "4.2", appliesTo: "authorization code" };
+    const about = {
+      id: "authorization-code-lifetime",
+      section: "4.2",
+      appliesTo: "authorization code",
+    };
     change("$.info['x-limits']", { ...about, value: codeLifetimeSeconds, unit: "seconds" });
   }
   if (rateLimit && variant === "A") {
@@ -188,7 +204,10 @@ const responses = {
     token: "$.paths['/api/v1/{tenantId}/external-plugin/oauth/token'].post.responses",
     devices: "$.paths['/api/v1/{tenantId}/devices'].get.responses",
   },
-  B: { token: "$.paths['/v1/auth/token'].post.responses", devices: "$.paths['/v1/devices'].get.responses" },
+  B: {
+    token: "$.paths['/v1/auth/token'].post.responses",
+    devices: "$.paths['/v1/devices'].get.responses",
+  },
 };
 
 /** Where the documents describe responses. */
@@ -223,7 +242,9 @@ function responsesOf(
       const hasBody = target === undefined || name === withoutBody;
       const content = hasBody ? contentOf(own, status < 300 ? schema : undefined) : {};
       const update = { ...headersOf(own), ...content };
-      const added = { [status]: { description: "Observed by a contract test.", ...observed, ...update } };
+      const added = {
+        [status]: { description: "Observed by a contract test.", ...observed, ...update },
+      };
       if (target === undefined) actions.push({ target: responses[variant][place], update: added });
       else if (Object.keys(update).length > 0) actions.push({ target, update });
     }
@@ -240,15 +261,22 @@ const usualHeader =
   /^(?:accept-|access-control-|age$|allow$|alt-svc$|cache-|cdn-|cf-|connection$|content-|cross-origin-|date$|etag$|expect-ct$|expires$|keep-alive$|last-modified$|link$|location$|nel$|origin-agent|permissions-policy|pragma$|proxy-|referrer-policy$|report|retry-after$|server|set-cookie|strict-transport|timing-allow|trailer$|transfer-|upgrade$|vary$|via$|warning$|www-authenticate$|x-(?:cache|content-type|dns|download|frame|permitted|powered|xss)|$)/;
 
 function headersOf(answers: readonly Observation[]): { readonly headers?: object } {
-  const names = new Set(answers.flatMap(({ headers }) => headers).map((name) => name.toLowerCase()));
-  const shown = [...names].filter((name) => /^[a-z][a-z0-9-]{0,60}$/.test(name) && !usualHeader.test(name));
+  const names = new Set(
+    answers.flatMap(({ headers }) => headers).map((name) => name.toLowerCase()),
+  );
+  const shown = [...names].filter(
+    (name) => /^[a-z][a-z0-9-]{0,60}$/.test(name) && !usualHeader.test(name),
+  );
   if (shown.length === 0) return {};
   const header = { ...observed, schema: { type: "string" } };
   return { headers: Object.fromEntries(shown.sort().map((name) => [name, header])) };
 }
 
 /** The bodies by media type: of a success the named schema, of an error what was observed. */
-function contentOf(answers: readonly Observation[], name: string | undefined): { readonly content?: object } {
+function contentOf(
+  answers: readonly Observation[],
+  name: string | undefined,
+): { readonly content?: object } {
   const types = new Set(answers.flatMap(({ contentType }) => contentType ?? []));
   const shown = [...types].filter((type) => /^[\w.+-]{1,60}\/[\w.+-]{1,60}$/.test(type)).sort();
   const content = shown.map((type) => {
@@ -269,11 +297,15 @@ function schemasOf(
   { revoShape }: DeploymentSettings,
 ): readonly Action[] {
   const successes = observations.filter(({ status }) => status < 300);
-  const token = membersOf(schemaOf(successes.filter(({ operation }) => /token|refresh/i.test(operation))));
+  const token = membersOf(
+    schemaOf(successes.filter(({ operation }) => /token|refresh/i.test(operation))),
+  );
   const actions: Action[] = [];
   const addFields = (target: string, members: Members, known: readonly string[]) => {
     const others = Object.entries(members).filter(([name]) => !known.includes(name));
-    const properties = Object.fromEntries(others.map(([name, schema]) => [name, { ...observed, ...schema }]));
+    const properties = Object.fromEntries(
+      others.map(([name, schema]) => [name, { ...observed, ...schema }]),
+    );
     if (others.length > 0) actions.push({ target, update: { properties } });
   };
   if (variant === "A") {
@@ -289,10 +321,16 @@ function schemasOf(
     const refusals = observations.filter(
       ({ operation, status }) => operation === "requestToken" && status === 400,
     );
-    addFields(schemaPath("TokenError"), membersOf(schemaOf(refusals)), ["error", "error_description"]);
+    addFields(schemaPath("TokenError"), membersOf(schemaOf(refusals)), [
+      "error",
+      "error_description",
+    ]);
     const other = { nested: flat, flat: ["revo"] }[String(revoShape)] ?? [];
     for (const name of other)
-      actions.push({ target: `${schemaPath("TokenResponse")}.properties['${name}']`, remove: true });
+      actions.push({
+        target: `${schemaPath("TokenResponse")}.properties['${name}']`,
+        remove: true,
+      });
     const type = user.userId?.type;
     if (isAnswered(answers, "user-id-type") && (type === "string" || type === "integer")) {
       // The described type is a list, which an update would add to.
@@ -311,7 +349,11 @@ type Members = Readonly<Record<string, JsonSchema>>;
 
 /** The members of an object, also of one that may be null. */
 function membersOf(schema: JsonSchema | undefined): Members {
-  const parts: readonly JsonSchema[] = Array.isArray(schema?.anyOf) ? schema.anyOf : schema ? [schema] : [];
+  const parts: readonly JsonSchema[] = Array.isArray(schema?.anyOf)
+    ? schema.anyOf
+    : schema
+      ? [schema]
+      : [];
   return Object(parts.find(({ properties }) => properties !== undefined)?.properties);
 }
 
@@ -322,7 +364,8 @@ function schemaOf(observations: readonly Observation[]): JsonSchema | undefined 
   return Object.keys(merged).length === 0 ? undefined : merged;
 }
 
-const isDeviceList = ({ operation, status }: Observation) => operation === "listDevices" && status < 300;
+const isDeviceList = ({ operation, status }: Observation) =>
+  operation === "listDevices" && status < 300;
 
 /** Three invented devices, if each has a text as its id, which the emulator needs. */
 function examplesOfDevices(schema: JsonSchema | undefined): readonly object[] | undefined {
@@ -337,7 +380,11 @@ function examplesOfDevices(schema: JsonSchema | undefined): readonly object[] | 
 }
 
 /** Answers of a fault or a redirect describe nothing. A file may hold anything. */
-function observationOf({ observation }: { readonly observation?: Observation | undefined }): Observation[] {
+function observationOf({
+  observation,
+}: {
+  readonly observation?: Observation | undefined;
+}): Observation[] {
   if (typeof observation !== "object" || observation === null) return [];
   const { status, headers } = observation;
   const isAnswer = (status >= 200 && status < 300) || (status >= 400 && status < 500);

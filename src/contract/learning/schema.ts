@@ -28,7 +28,15 @@ interface Shape {
   readonly others?: Shape | undefined;
 }
 
-const typeNames: readonly unknown[] = ["null", "boolean", "number", "integer", "string", "array", "object"];
+const typeNames: readonly unknown[] = [
+  "null",
+  "boolean",
+  "number",
+  "integer",
+  "string",
+  "array",
+  "object",
+];
 
 /**
  * Infers the schema of a JSON value. `ids` are known ids, which as names of members are values.
@@ -69,7 +77,9 @@ function shapeOf(value: unknown, ids: ReadonlySet<string>, levels: number): Shap
     if (typeof member !== "object" || member === null) return true;
     return !Object.values(member).includes(name) && !stems.has(stemOf(name));
   };
-  const kinds = new Set(members.map(([, member]) => kindOf(member)).filter((kind) => kind !== "null"));
+  const kinds = new Set(
+    members.map(([, member]) => kindOf(member)).filter((kind) => kind !== "null"),
+  );
   const isMap = kinds.size === 1 && !members.every(isField);
   const fields = isMap ? [] : members.filter(isField);
   const others = isMap ? members : members.filter((member) => !isField(member));
@@ -100,7 +110,9 @@ function merge(all: readonly (Shape | undefined)[]): Shape | undefined {
   const required = Object.keys(fields).filter((name) =>
     objects.every((shape) => shape.required.includes(name)),
   );
-  const isMap = objects.some((shape) => shape.others !== undefined && Object.keys(shape.fields).length === 0);
+  const isMap = objects.some(
+    (shape) => shape.others !== undefined && Object.keys(shape.fields).length === 0,
+  );
   const merged = {
     types,
     items: merge(shapes.map(({ items }) => items)),
@@ -154,7 +166,9 @@ function schemaOf({ types, items, fields, required, others }: Shape): JsonSchema
     parts.push({
       type: "object",
       ...(names.length > 0 && {
-        properties: Object.fromEntries(names.map((name) => [name, schemaOf(fields[name] as Shape)])),
+        properties: Object.fromEntries(
+          names.map((name) => [name, schemaOf(fields[name] as Shape)]),
+        ),
       }),
       ...(required.length > 0 && { required: [...required].sort() }),
       ...(others && { additionalProperties: schemaOf(others) }),
@@ -166,7 +180,8 @@ function schemaOf({ types, items, fields, required, others }: Shape): JsonSchema
 /** Reads a schema of `inferSchema`, which may come from a file. Returns undefined for what it does not write. */
 function readShape(schema: unknown, level: number): Shape | undefined {
   if (level > 3 * mostLevels) return undefined;
-  const { type, items, properties, required, additionalProperties, anyOf }: JsonSchema = Object(schema);
+  const { type, items, properties, required, additionalProperties, anyOf }: JsonSchema =
+    Object(schema);
   const inside = (part: unknown) => readShape(part, level + 1);
   if (Array.isArray(anyOf)) return merge(anyOf.map(inside));
   const types = new Set([type].flat().filter((name) => typeNames.includes(name)));
@@ -178,7 +193,9 @@ function readShape(schema: unknown, level: number): Shape | undefined {
     const field = isFieldName(name) ? inside(part) : undefined;
     if (field !== undefined) fields[name] = field;
   }
-  const needed = Array.isArray(required) ? required.filter((name) => Object.hasOwn(fields, name)) : [];
+  const needed = Array.isArray(required)
+    ? required.filter((name) => Object.hasOwn(fields, name))
+    : [];
   return { ...shape, fields, required: needed, others: inside(additionalProperties) };
 }
 
@@ -196,7 +213,9 @@ export function exampleOf(value: unknown): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return example;
   const fixed = Object.entries(value).filter(
     ([name, member]) =>
-      Object.hasOwn(fixedTexts, name) && typeof member !== "object" && fixedTexts[name]?.test(`${member}`),
+      Object.hasOwn(fixedTexts, name) &&
+      typeof member !== "object" &&
+      fixedTexts[name]?.test(`${member}`),
   );
   return { ...Object(example), ...Object.fromEntries(fixed) };
 }
@@ -218,9 +237,13 @@ export function exampleFor(schema: JsonSchema, index: 0 | 1 | 2 = 0): unknown {
   if (type !== "object") return exampleValues[String(type)];
   // This is not the name of a field: see `isFieldName`.
   if (properties === undefined)
-    return additionalProperties === undefined ? {} : { "example-0001": inside(additionalProperties) };
+    return additionalProperties === undefined
+      ? {}
+      : { "example-0001": inside(additionalProperties) };
   const names: readonly string[] = Array.isArray(required) ? required : [];
-  const shown = Object.entries(Object(properties)).filter(([name]) => index < 2 || names.includes(name));
+  const shown = Object.entries(Object(properties)).filter(
+    ([name]) => index < 2 || names.includes(name),
+  );
   return Object.fromEntries(shown.map(([name, part]) => [name, inside(part)]));
 }
 

@@ -71,7 +71,12 @@ const object = z.record(z.string(), z.json());
 const devices = z.array(z.object({ id: z.string() }).catchall(z.json()));
 const retryAfter = z.literal(["seconds", "date", false]).optional();
 const rateLimit = z.strictObject({ requests: count, windowSeconds: amount, retryAfter });
-const refreshTokens = { rotation: flag, reuseDetection: flag, lifetimeSeconds: count, idleSeconds: count };
+const refreshTokens = {
+  rotation: flag,
+  reuseDetection: flag,
+  lifetimeSeconds: count,
+  idleSeconds: count,
+};
 
 const schema = z.strictObject({
   bearerBody: z.json(),
@@ -97,7 +102,9 @@ const schema = z.strictObject({
     "must be false or { requests, windowSeconds, retryAfter? }",
   ),
   rateLimitedAttemptSpendsCode: flag,
-  refreshPath: z.string().startsWith("/", "must be a path under the base URL, such as /v1/auth/refresh"),
+  refreshPath: z
+    .string()
+    .startsWith("/", "must be a path under the base URL, such as /v1/auth/refresh"),
   refreshTokens: z.strictObject(refreshTokens).partial(),
   refusedPluginError: z.enum(["invalid_grant", "invalid_client"]),
   requireKid: flag,

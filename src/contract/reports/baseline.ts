@@ -40,7 +40,8 @@ export function compareRuns(
   const earlier = new Map(before.map((one) => [keyOf(one), compared(one)]));
   return [...new Set([...later.keys(), ...earlier.keys()])].flatMap((key): Movement[] => {
     const [old, now] = [earlier.get(key), later.get(key)];
-    if (old === undefined) return now ? [{ id: now.id, variant: now.variant, kind: "new", after: now }] : [];
+    if (old === undefined)
+      return now ? [{ id: now.id, variant: now.variant, kind: "new", after: now }] : [];
     const { id, variant } = old;
     if (now === undefined) return [{ id, variant, kind: "gone", before: old }];
     const [wasTried, isTried] = [old.result !== "not tried", now.result !== "not tried"];
@@ -77,8 +78,14 @@ export function onlyMoved(movements: readonly Movement[] = []): readonly Movemen
 /** The settings that moved, such as `bearerStatus: 401 -> 403`: often many cases move for one. */
 export function movedSettings(movements: readonly Movement[]): readonly string[] {
   const cases = onlyMoved(movements);
-  const before: Record<string, unknown> = Object.assign({}, ...cases.map((one) => one.before?.settings));
-  const after: Record<string, unknown> = Object.assign({}, ...cases.map((one) => one.after?.settings));
+  const before: Record<string, unknown> = Object.assign(
+    {},
+    ...cases.map((one) => one.before?.settings),
+  );
+  const after: Record<string, unknown> = Object.assign(
+    {},
+    ...cases.map((one) => one.after?.settings),
+  );
   const shown = (value: unknown) => (value === undefined ? "not learnt" : JSON.stringify(value));
   return [...new Set([...Object.keys(before), ...Object.keys(after)])]
     .filter((name) => shown(before[name]) !== shown(after[name]))
@@ -136,6 +143,13 @@ export function parseBaseline(text: string): readonly ComparedResult[] {
 
 const keyOf = ({ variant, id }: Identity) => `${variant} ${id}`;
 
-const compared = ({ id, variant, result, observed, reason, settings }: ComparedResult): ComparedResult => ({
+const compared = ({
+  id,
+  variant,
+  result,
+  observed,
+  reason,
+  settings,
+}: ComparedResult): ComparedResult => ({
   ...{ id, variant, result, observed, reason, settings },
 });

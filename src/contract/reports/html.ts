@@ -36,7 +36,9 @@ export function htmlReport(results: readonly ContractResult[], about: RunAbout):
     about,
   );
   const alarms = [
-    ...(interrupted ? ["The run was interrupted. The cases that are missing here were not tried."] : []),
+    ...(interrupted
+      ? ["The run was interrupted. The cases that are missing here were not tried."]
+      : []),
     ...refusedCredentials(results).map((refused) => refused.text),
   ];
   const when = new Date(startedAt).toISOString();
@@ -135,7 +137,9 @@ function variantSection([variant, own]: OfVariant): string {
       `<p>${text(says)}</p>\n<ul>${cases.map((one) => `<li><code>${text(one.id)}</code> <span class="quiet">${text(one.says)}</span></li>`).join("\n")}</ul>`,
   );
   if (groups.length > 0)
-    parts.push(folded(`<h3>What was not tried, and why (${countResults(own)["not tried"]})</h3>`, groups));
+    parts.push(
+      folded(`<h3>What was not tried, and why (${countResults(own)["not tried"]})</h3>`, groups),
+    );
   return `<section aria-labelledby="variant-${variant}">
 <h2 id="variant-${variant}">Variant ${variant}</h2>
 ${parts.join("\n")}

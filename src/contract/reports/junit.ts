@@ -2,7 +2,13 @@
 import type { ContractResult } from "../case.js";
 import type { Exchange } from "../exchange.js";
 import { type Movement, movedSettings, movementLines, onlyMoved } from "./baseline.js";
-import { byVariant, countResults, type RunAbout, refusedCredentials, requireAbout } from "./summary.js";
+import {
+  byVariant,
+  countResults,
+  type RunAbout,
+  refusedCredentials,
+  requireAbout,
+} from "./summary.js";
 
 /**
  * One suite for each variant, one test for each case. A case that breaks is a failure, one that was not tried is
@@ -82,8 +88,13 @@ function testCase(one: ContractResult, counted: Set<Exchange>): string {
   ];
   if (result === "not tried") lines.push(`      <skipped message="${xml(observed)}"/>`);
   if (result === "breaks")
-    lines.push(`      <failure message="${xml(facts.join(" "))}">${xml(facts.join("\n"))}</failure>`);
-  const output = [...(result === "learnt" ? [`Learnt: ${observed}`] : []), ...evidence.map(exchangeLine)];
+    lines.push(
+      `      <failure message="${xml(facts.join(" "))}">${xml(facts.join("\n"))}</failure>`,
+    );
+  const output = [
+    ...(result === "learnt" ? [`Learnt: ${observed}`] : []),
+    ...evidence.map(exchangeLine),
+  ];
   if (output.length > 0) lines.push(`      <system-out>${xml(output.join("\n"))}</system-out>`);
   return [...lines, "    </testcase>"].join("\n");
 }
@@ -94,6 +105,9 @@ function exchangeLine({ note, method, url, status, body, milliseconds }: Exchang
 
 /** Escapes markup, and replaces characters that XML 1.0 does not allow (section 2.2). */
 function xml(text: string): string {
-  const allowed = text.replace(/[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu, "\ufffd");
+  const allowed = text.replace(
+    /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu,
+    "\ufffd",
+  );
   return allowed.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
 }

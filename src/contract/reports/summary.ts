@@ -34,7 +34,9 @@ export function requireAbout(of: string, about: RunAbout): RunAbout {
   return about;
 }
 
-export function countResults(results: readonly ContractResult[]): Readonly<Record<CaseOutcome, number>> {
+export function countResults(
+  results: readonly ContractResult[],
+): Readonly<Record<CaseOutcome, number>> {
   const counts = { holds: 0, breaks: 0, learnt: 0, "not tried": 0 };
   for (const { result } of results) counts[result]++;
   return counts;
@@ -56,7 +58,8 @@ export function groupNotTried(
 ): readonly { readonly says: string; readonly cases: readonly ContractResult[] }[] {
   const groups = new Map<string, ContractResult[]>();
   for (const one of results)
-    if (one.result === "not tried") groups.set(one.observed, [...(groups.get(one.observed) ?? []), one]);
+    if (one.result === "not tried")
+      groups.set(one.observed, [...(groups.get(one.observed) ?? []), one]);
   return [...groups]
     .map(([says, cases]) => ({ says, cases }))
     .sort((left, right) => right.cases.length - left.cases.length);
@@ -66,11 +69,12 @@ export function groupNotTried(
 export function refusedCredentials(
   results: readonly ContractResult[],
 ): readonly { readonly variant: "A" | "B"; readonly text: string }[] {
-  return byVariant(results.filter(({ reason }) => reason === "refused")).flatMap(([variant, refused]) =>
-    groupNotTried(refused).map(({ says, cases: { length } }) => ({
-      variant,
-      text: `${says} ${length} ${length === 1 ? "case" : "cases"} of Variant ${variant} could not be tried for it.`,
-    })),
+  return byVariant(results.filter(({ reason }) => reason === "refused")).flatMap(
+    ([variant, refused]) =>
+      groupNotTried(refused).map(({ says, cases: { length } }) => ({
+        variant,
+        text: `${says} ${length} ${length === 1 ? "case" : "cases"} of Variant ${variant} could not be tried for it.`,
+      })),
   );
 }
 

@@ -41,7 +41,8 @@ export function refuseCall(call: AdminCall): AdminRefusal | undefined {
   const { host: requested, protocol } = new URL(request.url);
   const host = request.headers.get("host") ?? requested;
   if (![requested, host].every((name) => isAllowedHost(call, name))) {
-    const text = "Use 127.0.0.1 or localhost: another name may be rebound, or lead here through a proxy.";
+    const text =
+      "Use 127.0.0.1 or localhost: another name may be rebound, or lead here through a proxy.";
     return { code: "host_not_allowed", text };
   }
   if (request.method !== "POST") return undefined;

@@ -6,7 +6,14 @@ import { EmulatorError } from "../errors.js";
 import type { Connection } from "../http/connection.js";
 import { readBody } from "../http/messages.js";
 import { pathUnder } from "../http/paths.js";
-import { HOST_SCRIPT_PATH, linkTo, redirect, renderPage, STYLESHEET_PATH, textFile } from "../pages/page.js";
+import {
+  HOST_SCRIPT_PATH,
+  linkTo,
+  redirect,
+  renderPage,
+  STYLESHEET_PATH,
+  textFile,
+} from "../pages/page.js";
 import { adminScript, hostScript } from "../pages/scripts.js";
 import { stylesheet } from "../pages/stylesheet.js";
 import type { Deployment } from "../state/deployment.js";
@@ -21,14 +28,19 @@ import { ADMIN_PATH, type AdminPage, type AdminView } from "./view.js";
 /** Served to every caller, whatever the option `admin` says. */
 const sharedFiles = new Map<string, () => Response>([
   [STYLESHEET_PATH, () => textFile("text/css", stylesheet, { "cache-control": "no-cache" })],
-  [HOST_SCRIPT_PATH, () => textFile("text/javascript", hostScript, { "cache-control": "no-cache" })],
+  [
+    HOST_SCRIPT_PATH,
+    () => textFile("text/javascript", hostScript, { "cache-control": "no-cache" }),
+  ],
 ]);
 
 /** The pages in the order of their links. */
 const pages = [overviewPage, logPage, flowPage, ...registrationPages, faultsPage, rulesPage];
 
 type Content = (view: AdminView) => Response | Promise<Response>;
-const contents = new Map<string, Content>([["/admin.js", () => file("text/javascript", adminScript)]]);
+const contents = new Map<string, Content>([
+  ["/admin.js", () => file("text/javascript", adminScript)],
+]);
 type Action = (view: AdminView, request: Request) => Promise<Response>;
 const actions = new Map<string, Action>();
 for (const page of pages) {
@@ -59,11 +71,17 @@ export function createAdmin(
     const deployment = current();
     const { admin: access, variants } = deployment.settings;
     const path = under(request) ?? "";
-    const shared = variants.length > 0 && request.method === "GET" ? sharedFiles.get(path) : undefined;
+    const shared =
+      variants.length > 0 && request.method === "GET" ? sharedFiles.get(path) : undefined;
     if (shared !== undefined) return shared();
     const isOurs = path === ADMIN_PATH || path.startsWith(`${ADMIN_PATH}/`);
     if (!isOurs || access === false || variants.length === 0) return undefined;
-    const refusal = refuseCall({ access, request, remoteAddress, publicUrl: deployment.publicUrl() });
+    const refusal = refuseCall({
+      access,
+      request,
+      remoteAddress,
+      publicUrl: deployment.publicUrl(),
+    });
     if (refusal !== undefined) return refuse(refusal);
     const query = new URL(request.url).searchParams;
     const view = { reset, deployment, formToken, query };
@@ -73,12 +91,15 @@ export function createAdmin(
     if (action !== undefined && request.method === "POST") return action(view, request);
     const allow = [...(content ? ["GET", "HEAD"] : []), ...(action ? ["POST"] : [])];
     if (allow.length === 0) return plain(404, "not_found: There is no such page.");
-    if (!allow.includes(request.method)) return plain(405, "method_not_allowed", { allow: allow.join(", ") });
+    if (!allow.includes(request.method))
+      return plain(405, "method_not_allowed", { allow: allow.join(", ") });
     return content?.(view);
   };
   return async (request, connection) => {
     const response = await answer(request, connection);
-    return response !== undefined && request.method === "HEAD" ? new Response(null, response) : response;
+    return response !== undefined && request.method === "HEAD"
+      ? new Response(null, response)
+      : response;
   };
 }
 
@@ -89,10 +110,14 @@ async function answerPost(
   request: Request,
 ): Promise<Response> {
   const body = await readBody(request);
-  if (!("text" in body)) return plain(400, "form_unreadable: The form is too large or was cut off.");
+  if (!("text" in body))
+    return plain(400, "form_unreadable: The form is too large or was cut off.");
   const fields = new URLSearchParams(body.text);
   if (fields.get("form_token") !== view.formToken) {
-    return refuse({ code: "form_token_invalid", text: "Reload the page: the emulator was restarted." });
+    return refuse({
+      code: "form_token_invalid",
+      text: "Reload the page: the emulator was restarted.",
+    });
   }
   const id = fields.get("form") ?? "";
   try {
@@ -137,6 +162,10 @@ function refuse({ code, text }: AdminRefusal): Response {
   return plain(403, `${code}: ${text}`);
 }
 
-function plain(status: number, text: string, headers: Readonly<Record<string, string>> = {}): Response {
+function plain(
+  status: number,
+  text: string,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
   return textFile("text/plain", `${text}\n`, headers, status);
 }

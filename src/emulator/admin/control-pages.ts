@@ -67,14 +67,21 @@ function currentTime({ deployment: { time: clock } }: AdminView): Markup {
 }
 
 function clockForms(view: AdminView): Markup {
-  const button = (id: string, text: string) => html`<button name="do" value="${id}">${text}</button>`;
-  const toggle = view.deployment.time.frozen ? button("resume", "Resume") : button("freeze", "Freeze");
+  const button = (id: string, text: string) =>
+    html`<button name="do" value="${id}">${text}</button>`;
+  const toggle = view.deployment.time.frozen
+    ? button("resume", "Resume")
+    : button("freeze", "Freeze");
   const line = (id: string, field: Omit<Field, "name">, value: string, submit: Markup) => {
     const content = html`${formField(view, id, { name: "clock", ...field }, value)}${submit}`;
     return form(view, { id, action: "/clock", className: "line", content });
   };
   const seconds = { label: "Advance by seconds", hint: "A negative number goes back." };
-  const at = { label: "Set to", required: true, hint: "2026-03-01T12:00:00Z, or epoch milliseconds." };
+  const at = {
+    label: "Set to",
+    required: true,
+    hint: "2026-03-01T12:00:00Z, or epoch milliseconds.",
+  };
   return html`${livePart(view, "clock", currentTime)}
 ${form(view, { id: "run", action: "/clock", className: "row", content: html`${toggle} ${button("reset", "Reset")}` })}
 ${line("advance", seconds, "120", button("advance", "Advance"))}${line("set", at, "", button("set", "Set"))}`;
@@ -165,7 +172,10 @@ export const rulesPage: AdminPage = {
   body: switches,
   actions: {
     "/rules": ({ deployment }, fields) =>
-      deployment.switches.enforce((fields.get("rule") ?? "") as RuleId, fields.get("enforce") === "true"),
+      deployment.switches.enforce(
+        (fields.get("rule") ?? "") as RuleId,
+        fields.get("enforce") === "true",
+      ),
   },
 };
 
@@ -187,7 +197,12 @@ function rule(view: AdminView, id: RuleId): Markup {
   const isOn = view.deployment.switches.isEnforced(id);
   const button = isOn ? "Switch off" : "Enforce";
   const content = html`<button aria-label="${button} ${id}">${button}</button>`;
-  const shape = { id, action: "/rules", hidden: { rule: id, enforce: String(!isOn) }, className: "end" };
+  const shape = {
+    id,
+    action: "/rules",
+    hidden: { rule: id, enforce: String(!isOn) },
+    className: "end",
+  };
   return html`<li><div class="row"><code class="rule">${id}</code>
 <span class="quiet">${sectionName(section)} · ${answer.status} ${answer.error ?? ""}</span>${off === undefined ? "" : form(view, { ...shape, content })}</div>
 <p>${says}</p>${off === undefined ? "" : html`<p class="quiet">${isOn ? "While off: " : html`<span class="mark bad">off</span> `}${off}</p>`}</li>`;

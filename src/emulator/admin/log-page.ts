@@ -14,7 +14,12 @@ import {
   statusMark,
 } from "./view.js";
 
-export const logPage: AdminPage = { path: "/log", title: "Log", body, parts: { log: customerLog, journal } };
+export const logPage: AdminPage = {
+  path: "/log",
+  title: "Log",
+  body,
+  parts: { log: customerLog, journal },
+};
 
 const SHOWN_ENTRIES = 100;
 

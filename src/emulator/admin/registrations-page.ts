@@ -32,7 +32,8 @@ const kinds: readonly RecordKind[] = [
     title: "Plugins",
     one: "plugin",
     note: "A change takes effect with the next request, also for tokens already issued. Fewer scopes or devices take effect after narrowingDelayMs. A plugin that is registered here gets a test key.",
-    unregistering: "Its tokens, launches and codes are refused for good, its token requests from now on.",
+    unregistering:
+      "Its tokens, launches and codes are refused for good, its token requests from now on.",
     identity: ["tenantId", "clientId"],
     fixed: [
       { name: "type", choices: ["service", "user_interface"] },
@@ -46,7 +47,8 @@ const kinds: readonly RecordKind[] = [
     title: "Service accounts",
     one: "service account",
     note: "A secret takes effect with the next request, scopes with the next token.",
-    unregistering: "Its secret is refused from the next request on, and its tokens are revoked for good.",
+    unregistering:
+      "Its secret is refused from the next request on, and its tokens are revoked for good.",
     identity: ["tenantId", "clientId"],
     fixed: [{ ...clientSecret, required: true }],
     changeable: [limitingScopes],
@@ -69,7 +71,8 @@ const kinds: readonly RecordKind[] = [
     title: "Operators",
     one: "operator",
     note: "Capabilities take effect with the next call: a token permits only what its person may do.",
-    unregistering: "The person is signed out, and every token that acts for them is revoked for good.",
+    unregistering:
+      "The person is signed out, and every token that acts for them is revoked for good.",
     identity: ["tenantId", "userId"],
     fixed: [{ name: "firstname" }, { name: "lastname" }, { name: "password", kind: "secret" }],
     changeable: [{ name: "capabilities", kind: "list", hint: SCOPE }],
@@ -104,7 +107,11 @@ export const registrationPages: readonly AdminPage[] = kinds.map((kind) => {
         deployment[registry].register(read(sent, [...identity, ...fixed, ...changeable], false)),
       [`${path}/update`]: ({ deployment }, sent) => {
         const enabled = sent.has("enabled") && { enabled: sent.get("enabled") === "true" };
-        const change = { ...read(sent, changeable, true), ...read(sent, identity, false), ...enabled };
+        const change = {
+          ...read(sent, changeable, true),
+          ...read(sent, identity, false),
+          ...enabled,
+        };
         deployment[registry].update(change, deployment.clock());
       },
       [`${path}/unregister`]: ({ deployment }, sent) =>
@@ -128,7 +135,14 @@ ${records.length === 0 ? html`<p class="quiet">No ${one} is registered.</p>` : r
 function registration(
   view: AdminView,
   { path, identity, changeable, unregistering }: RecordKind,
-  { keys, secretDigest, passwordDigest, formerGrants: _, grant, ...own }: Readonly<Record<string, unknown>>,
+  {
+    keys,
+    secretDigest,
+    passwordDigest,
+    formerGrants: _,
+    grant,
+    ...own
+  }: Readonly<Record<string, unknown>>,
 ): Markup {
   const record: Readonly<Record<string, unknown>> = { ...own, ...(grant as object | undefined) };
   const hidden = Object.fromEntries(identity.map((name) => [name, String(record[name])]));
@@ -141,7 +155,8 @@ function registration(
     ? { keys: html`${(keys as readonly RegisteredKey[]).map(keyLine)}` }
     : { [secret]: (passwordDigest ?? secretDigest) === undefined ? "not set" : "set" };
   const shown = Object.entries(record).map(([name, value]) => [name, shownValue(value)]);
-  const field = (one: Field) => formField(view, id("update"), one, itemsOf(record[one.name]).join("\n"));
+  const field = (one: Field) =>
+    formField(view, id("update"), one, itemsOf(record[one.name]).join("\n"));
   const content = html`<div class="fields">${changeable.map(field)}</div><button>Save</button>`;
   const action = `${path}/update`;
   const isEnabled = record.enabled === true;
@@ -149,7 +164,11 @@ function registration(
     ...{ id: id("enabled"), action, hidden: { ...hidden, enabled: String(!isEnabled) } },
     content: html`<button>${isEnabled ? "Disable" : "Enable"}</button>`,
   };
-  const texts = { ask: "Unregister…", warning: unregistering, button: `Yes, unregister ${heading}` };
+  const texts = {
+    ask: "Unregister…",
+    warning: unregistering,
+    button: `Yes, unregister ${heading}`,
+  };
   return html`<section class="panel" aria-labelledby="${id("name")}">
 <div class="row"><h2 id="${id("name")}">${heading}</h2>${record.enabled === false ? html`<span class="mark bad">disabled</span>` : ""}</div>
 ${facts({ ...Object.fromEntries(shown), ...lock })}

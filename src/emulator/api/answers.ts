@@ -22,7 +22,8 @@ export function documentedAnswer(
   const { status } = answer;
   const { contentType, body } = accepted(answer, accept);
   // The constructor of Response refuses a body for these two.
-  if (contentType === undefined || status === 204 || status === 205) return new Response(null, { status });
+  if (contentType === undefined || status === 204 || status === 205)
+    return new Response(null, { status });
   const isJson = JSON_OR_ANY.test(contentType);
   const headers = { "content-type": contentType.includes("*") ? "application/json" : contentType };
   if (isJson) return Response.json(body === undefined ? notShown : body, { status, headers });
@@ -32,7 +33,11 @@ export function documentedAnswer(
 const JSON_OR_ANY = /\/(?:[\w.+*-]+\+)?json\s*(?:;|$)|\*/i;
 
 /** A value of a consumer's own: bytes, and a text where the document has no JSON, as they are; anything else as JSON. */
-export function valueAnswer(status: number, body: unknown, documented = "application/json"): Response {
+export function valueAnswer(
+  status: number,
+  body: unknown,
+  documented = "application/json",
+): Response {
   if (body instanceof Blob) {
     const type = documented.includes("*") ? "application/octet-stream" : documented;
     return new Response(body, { status, headers: { "content-type": body.type || type } });

@@ -63,7 +63,9 @@ export async function readDocumentedBody(
     const described = new Described(schemas, schema === undefined ? [] : [schema]);
     const { value, checked } = await readContent(bytes, contentType ?? "", content, described);
     const finding =
-      schema === undefined || checked === undefined ? undefined : schemas.check("body", schema, checked);
+      schema === undefined || checked === undefined
+        ? undefined
+        : schemas.check("body", schema, checked);
     return finding === undefined ? { value } : { finding };
   } catch (error) {
     if (!(error instanceof Malformed)) throw error;
@@ -159,9 +161,13 @@ async function readMultipart(
     throw new Malformed("parts that cannot be told apart, or are cut off");
   }
   const texts = await Promise.all(
-    parts.map(async ([name, part]) => [name, await jsonOfFile(name, part, encoding, described)] as const),
+    parts.map(
+      async ([name, part]) => [name, await jsonOfFile(name, part, encoding, described)] as const,
+    ),
   );
-  const pairs = texts.flatMap(([name, part]) => (typeof part === "string" ? [[name, part] as const] : []));
+  const pairs = texts.flatMap(([name, part]) =>
+    typeof part === "string" ? [[name, part] as const] : [],
+  );
   // A part is not percent-encoded (OpenAPI 3.1.1, appendix E).
   const members = [...readMembers(grouped(texts), pairs, encoding, described, String, true)];
   const checked = members.map(([name, value]) => [
@@ -181,7 +187,10 @@ function withLongBoundary(bytes: Uint8Array<ArrayBuffer>, type: string) {
     `\r\n--${plain}`,
     `\r\n--${boundary}`,
   );
-  return { body: Buffer.from(text.slice(2), "latin1"), type: `multipart/form-data; boundary=${boundary}` };
+  return {
+    body: Buffer.from(text.slice(2), "latin1"),
+    type: `multipart/form-data; boundary=${boundary}`,
+  };
 }
 
 /** The text of a file of JSON, if the member is an object or a list: a FormData can name a media type only of a file. */
@@ -194,7 +203,9 @@ async function jsonOfFile(
   if (typeof part === "string" || !JSON_TYPE.test(part.type)) return part;
   const member = described.member(name);
   const isObject = member.types.has("object") || member.items.types.has("object");
-  return isObject || JSON_TYPE.test(encodingOf(encoding, name).contentType ?? "") ? part.text() : part;
+  return isObject || JSON_TYPE.test(encodingOf(encoding, name).contentType ?? "")
+    ? part.text()
+    : part;
 }
 
 /** A schema describes a file as a string, whose content is not checked beyond its length. */

@@ -13,7 +13,10 @@ import { type ApiRoute, type ServedRoute, variantOf } from "./route.js";
 export async function answerApiCall(
   deployment: Deployment,
   route: ServedRoute,
-  { parameters, encoded }: Readonly<Record<"parameters" | "encoded", Readonly<Record<string, string>>>>,
+  {
+    parameters,
+    encoded,
+  }: Readonly<Record<"parameters" | "encoded", Readonly<Record<string, string>>>>,
   request: Request,
   note: RequestNote,
 ): Promise<Response> {
@@ -42,7 +45,16 @@ export async function answerApiCall(
   const call = await readCall(await route.describe?.(), encoded, request, deployment.switches);
   if ("rule" in call) return refuse(deployment, call, { tenantId, clientId });
   const devices = devicesOf(deployment.settings.devices, tenantId);
-  const value = await respond({ variant, tenantId, clientId, userId, parameters, ...call, request, devices });
+  const value = await respond({
+    variant,
+    tenantId,
+    clientId,
+    userId,
+    parameters,
+    ...call,
+    request,
+    devices,
+  });
   return callAnswer(deployment, value, request);
 }
 
@@ -66,7 +78,9 @@ async function devicesNamed(
   const fields = body.text === "" ? {} : parseObject(body.text);
   if (fields === undefined) return undefined;
   const ids = [fields[parameter.name] ?? []].flat();
-  return ids.every((id) => typeof id === "string" || typeof id === "number") ? ids.map(String) : undefined;
+  return ids.every((id) => typeof id === "string" || typeof id === "number")
+    ? ids.map(String)
+    : undefined;
 }
 
 /** RFC 6750 section 2.1; the scheme's name is case-insensitive (RFC 9110 section 11.1). */
@@ -81,7 +95,8 @@ function findToken(
   const authorization = request.headers.get("authorization");
   const value = BEARER.exec(authorization ?? "")?.[1];
   if (value === undefined) {
-    const actual = authorization === null ? "no Authorization header" : "another Authorization header";
+    const actual =
+      authorization === null ? "no Authorization header" : "another Authorization header";
     return { rule: "bearer.present", expected: "Authorization: Bearer <ACCESS_TOKEN>", actual };
   }
   const token = accessTokens.find(value);
@@ -116,11 +131,16 @@ const bearerChecks: Checks<Call> = {
   "bearer.revoked"({ token: { unregistered }, login }) {
     // A plugin that was unregistered breaks bearer.plugin-enabled instead.
     const former = unregistered === "plugin" ? undefined : unregistered;
-    const actual = former === undefined ? "its login was revoked" : `its ${former} was unregistered`;
+    const actual =
+      former === undefined ? "its login was revoked" : `its ${former} was unregistered`;
     return unless(former === undefined && !login?.revoked, "a token that was not revoked", actual);
   },
   "bearer.tenant": ({ token, tenantId }) =>
-    unless(tenantId === token.tenantId, `a token of ${shown(tenantId)}`, "a token of another tenant"),
+    unless(
+      tenantId === token.tenantId,
+      `a token of ${shown(tenantId)}`,
+      "a token of another tenant",
+    ),
 };
 
 const scopeChecks: Checks<Call> = {
@@ -139,8 +159,13 @@ const pluginChecks: Checks<Call> = {
   ...bearerChecks,
   "bearer.plugin-enabled"({ plugin, token: { unregistered } }) {
     if (plugin?.enabled && unregistered !== "plugin") return undefined;
-    const registered = plugin?.enabled ? "registered anew: a token of its former registration" : "disabled";
-    return { expected: "an enabled plugin", actual: plugin === undefined ? "not registered" : registered };
+    const registered = plugin?.enabled
+      ? "registered anew: a token of its former registration"
+      : "disabled";
+    return {
+      expected: "an enabled plugin",
+      actual: plugin === undefined ? "not registered" : registered,
+    };
   },
   "route.opt-in": ({ route }) =>
     unless(route.takesPluginTokens !== false, "a token that is not a plugin's", "a plugin token"),
@@ -148,7 +173,11 @@ const pluginChecks: Checks<Call> = {
   "route.narrowed"({ plugin, route: { scope }, now }) {
     if (plugin === undefined || scope === undefined) return undefined;
     const isGranted = grantsInForce(plugin, now).some(({ scopes }) => scopes.has(scope));
-    return unless(isGranted, `${scope} still granted`, [...plugin.grant.scopes].join(" ") || "no scopes");
+    return unless(
+      isGranted,
+      `${scope} still granted`,
+      [...plugin.grant.scopes].join(" ") || "no scopes",
+    );
   },
   "route.device"({ plugin, route: { scope }, devices, now }) {
     if (plugin === undefined) return undefined;
@@ -162,7 +191,8 @@ const pluginChecks: Checks<Call> = {
     );
     const permitted = [...(plugin.grant.devices ?? [])].map(shown).join(", ") || "none";
     // A body can name thousands, and each refusal is kept in the log.
-    const actual = devices?.slice(0, 20).map(shown).join(", ") ?? "a body in which no device can be read";
+    const actual =
+      devices?.slice(0, 20).map(shown).join(", ") ?? "a body in which no device can be read";
     return unless(isReached, `devices: ${permitted}`, actual);
   },
 };
@@ -176,16 +206,20 @@ function checkCall(
 ): Refusal | undefined {
   const { variant, clientId, userId } = token;
   const person = userId === undefined ? undefined : operators.find(token.tenantId, userId);
-  return firstRefusal(switches, variant === "A" ? pluginChecks : { ...bearerChecks, ...scopeChecks }, {
-    token,
-    tenantId,
-    route,
-    devices,
-    now: clock(),
-    login: authorizations.find(token.authorizationId),
-    plugin: variant === "A" ? plugins.find(token.tenantId, clientId) : undefined,
-    capabilities: userId === undefined ? undefined : (person?.capabilities ?? new Set()),
-  });
+  return firstRefusal(
+    switches,
+    variant === "A" ? pluginChecks : { ...bearerChecks, ...scopeChecks },
+    {
+      token,
+      tenantId,
+      route,
+      devices,
+      now: clock(),
+      login: authorizations.find(token.authorizationId),
+      plugin: variant === "A" ? plugins.find(token.tenantId, clientId) : undefined,
+      capabilities: userId === undefined ? undefined : (person?.capabilities ?? new Set()),
+    },
+  );
 }
 
 /**
@@ -219,12 +253,17 @@ function refuse(
 }
 
 /** "Responses are raw JSON by default. The optional request header X-Envelope selects a wrapped shape" (section 4.3). */
-async function callAnswer({ settings }: Deployment, value: unknown, request: Request): Promise<Response> {
+async function callAnswer(
+  { settings }: Deployment,
+  value: unknown,
+  request: Request,
+): Promise<Response> {
   const { envelope } = settings;
   const selected = request.headers.get("x-envelope") ?? "";
   const member = Object.hasOwn(envelope, selected) ? envelope[selected] : undefined;
   if (value === undefined) return new Response(null, { status: 204 });
-  if (!(value instanceof Response)) return Response.json(member === undefined ? value : { [member]: value });
+  if (!(value instanceof Response))
+    return Response.json(member === undefined ? value : { [member]: value });
   // This is a copy, because the headers of a Response from fetch cannot be changed.
   const response = new Response(value.body, value);
   const isJson = /^application\/(.+\+)?json\b/i.test(response.headers.get("content-type") ?? "");
@@ -233,5 +272,8 @@ async function callAnswer({ settings }: Deployment, value: unknown, request: Req
   const { status, headers } = response;
   headers.delete("content-length");
   const json = parseJson(text);
-  return new Response(json === undefined ? text : JSON.stringify({ [member]: json }), { status, headers });
+  return new Response(json === undefined ? text : JSON.stringify({ [member]: json }), {
+    status,
+    headers,
+  });
 }

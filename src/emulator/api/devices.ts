@@ -12,7 +12,9 @@ export interface Device {
 /** One list for every tenant, or one list for each; a tenant that is not named has no devices. */
 export type Devices = readonly Device[] | { readonly [tenantId: string]: readonly Device[] };
 
-const device = z.looseObject({ id: z.string().min(1) }).refine((value) => isJson(value), "must be JSON");
+const device = z
+  .looseObject({ id: z.string().min(1) })
+  .refine((value) => isJson(value), "must be JSON");
 export const devicesSchema: z.ZodType<Devices> = z.union(
   [z.array(device), z.record(tenantIdSchema, z.array(device))],
   "must be a list of objects with an id, or such a list by tenant",

@@ -21,7 +21,10 @@ export interface EmulatedApi<T extends ApiTypes = ApiTypes> {
   readonly notSampled?: Readonly<Record<"A" | "B", Readonly<Record<string, string>>>> | undefined;
 }
 
-const documentedTable = z.record(z.string(), z.looseObject({ method: z.string(), path: z.string() }));
+const documentedTable = z.record(
+  z.string(),
+  z.looseObject({ method: z.string(), path: z.string() }),
+);
 const reasonTable = z.record(z.string(), z.string());
 export const apiSchema: z.ZodType<EmulatedApi> = z.object(
   {
@@ -33,7 +36,15 @@ export const apiSchema: z.ZodType<EmulatedApi> = z.object(
 );
 
 /** The Fetch standard forbids TRACE, so no client could send it. */
-const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"]);
+const METHODS: ReadonlySet<string> = new Set([
+  "GET",
+  "HEAD",
+  "OPTIONS",
+  "POST",
+  "PUT",
+  "PATCH",
+  "DELETE",
+]);
 
 export interface RouteSettings {
   readonly variants: readonly ("A" | "B")[];
@@ -58,7 +69,11 @@ export type DocumentedRow = OperationEntry & Pick<NotServed, "variant" | "operat
 export function documentedRows({ variants, api }: RouteSettings): DocumentedRow[] {
   return variants.flatMap((variant) => {
     const table: Record<string, OperationEntry> = { ...api.operations[variant] };
-    return Object.entries(table).map(([operationId, entry]) => ({ ...entry, variant, operationId }));
+    return Object.entries(table).map(([operationId, entry]) => ({
+      ...entry,
+      variant,
+      operationId,
+    }));
   });
 }
 
@@ -75,12 +90,18 @@ export function operationsNotServed(settings: RouteSettings): readonly NotServed
 /** The operations of the option `api` whose documented answer the emulator cannot make. */
 export function operationsNotSampled(settings: RouteSettings): readonly NotServed[] {
   return documentedRows(settings).flatMap(({ variant, operationId, method, path }) => {
-    const reason = new Map(Object.entries(settings.api.notSampled?.[variant] ?? {})).get(operationId);
+    const reason = new Map(Object.entries(settings.api.notSampled?.[variant] ?? {})).get(
+      operationId,
+    );
     return reason === undefined ? [] : [{ variant, operationId, method, path, reason }];
   });
 }
 
-function reasonNotToServe(method: string, path: string, same: string | undefined): string | undefined {
+function reasonNotToServe(
+  method: string,
+  path: string,
+  same: string | undefined,
+): string | undefined {
   if (!METHODS.has(method)) return "fetch does not send this method";
   if (path.includes("#")) return "its path has a fragment, which no request carries";
   if (path.includes("?")) return "its path has a query, which is not a part of a path";
@@ -113,12 +134,17 @@ export function documentedRoute(
       const { parameters, devices, request } = call;
       const accept = request.headers.get("accept");
       const { emulation = {} } = await load();
-      const answer = emulation[variant]?.[operationId] ?? { status, contentType: "application/json" };
+      const answer = emulation[variant]?.[operationId] ?? {
+        status,
+        contentType: "application/json",
+      };
       if (own !== undefined) {
         const value = await own(call);
         if (value instanceof Response) return value;
         if (value !== undefined) return valueAnswer(status, value, answer.contentType);
-        return new Response(null, { status: statuses.includes(204) || success.length === 0 ? 204 : status });
+        return new Response(null, {
+          status: statuses.includes(204) || success.length === 0 ? 204 : status,
+        });
       }
       if (list === undefined) return documentedAnswer(answer, { operationId, parameters }, accept);
       const { body: _, ...shape } = answer;

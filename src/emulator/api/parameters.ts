@@ -30,10 +30,18 @@ export interface SentParameters {
   readonly cookies: Pairs;
 }
 
-export function sentParameters(path: Readonly<Record<string, string>>, request: Request): SentParameters {
+export function sentParameters(
+  path: Readonly<Record<string, string>>,
+  request: Request,
+): SentParameters {
   const { headers, url } = request;
   const cookies = (headers.get("cookie") ?? "").split(";").map((pair) => pair.trim());
-  return { path, query: pairsOf(new URL(url).search.slice(1)), headers, cookies: cookies.flatMap(pairsOf1) };
+  return {
+    path,
+    query: pairsOf(new URL(url).search.slice(1)),
+    headers,
+    cookies: cookies.flatMap(pairsOf1),
+  };
 }
 
 /** The pairs of a query or a form. */
@@ -86,7 +94,8 @@ export function readParameter(
         ? readValues(parameter, pairs, described, names)
         : readContent(parameter, content, pairs, described);
     const [first] = values;
-    if (first === undefined) return required ? { finding: { expected: shownName, actual: "absent" } } : {};
+    if (first === undefined)
+      return required ? { finding: { expected: shownName, actual: "absent" } } : {};
     const isEmpty = parameter.allowEmptyValue === true && first === "";
     if (schema === undefined || isEmpty) return { value: first };
     let finding: Finding | undefined;
@@ -110,7 +119,10 @@ function styleOf({ in: place, style = USUAL_STYLES[place] }: ParameterForm): str
 }
 
 /** The pairs among which a parameter is: all of its place, and for one of a path or a header its own. */
-function sentOf(parameter: ParameterForm, { path, query, headers, cookies }: SentParameters): Pairs {
+function sentOf(
+  parameter: ParameterForm,
+  { path, query, headers, cookies }: SentParameters,
+): Pairs {
   const { in: place, name } = parameter;
   if (place === "query") return query;
   if (place === "cookie") return cookies;
@@ -217,7 +229,9 @@ function wireOf(form: ParameterForm, all: Pairs, decode: Decode): Wire {
   const delimiter = DELIMITERS[style] ?? ",";
   const membersOf = (flat: readonly string[]) => {
     if (flat.length % 2 === 1) throw new Malformed("a name without a value");
-    return flat.flatMap((key, index) => (index % 2 === 0 ? [[key, flat[index + 1] ?? ""] as const] : []));
+    return flat.flatMap((key, index) =>
+      index % 2 === 0 ? [[key, flat[index + 1] ?? ""] as const] : [],
+    );
   };
   const objectOf = (pairs: Pairs, described: Described) => {
     const members = new Map<string, unknown>();
@@ -233,7 +247,8 @@ function wireOf(form: ParameterForm, all: Pairs, decode: Decode): Wire {
     if (sent === undefined) return { scalar: () => [], list: () => undefined, object: () => [] };
     const isLabel = style === "label";
     const text = () => {
-      if (isLabel && !sent.startsWith(".")) throw new Malformed("text that does not start with a dot");
+      if (isLabel && !sent.startsWith("."))
+        throw new Malformed("text that does not start with a dot");
       return isLabel ? sent.slice(1) : sent;
     };
     const between = isLabel && isExploded ? "." : ",";
@@ -245,7 +260,8 @@ function wireOf(form: ParameterForm, all: Pairs, decode: Decode): Wire {
     return {
       scalar: () => [decode(text())],
       list: () => parts().map(decode),
-      object: (described) => objectOf(isExploded ? parts().map(memberText) : membersOf(parts()), described),
+      object: (described) =>
+        objectOf(isExploded ? parts().map(memberText) : membersOf(parts()), described),
     };
   }
   const pairs = style === "matrix" ? matrixPairs(all) : all;
@@ -261,7 +277,9 @@ function wireOf(form: ParameterForm, all: Pairs, decode: Decode): Wire {
     },
     object(described, names) {
       if (!isExploded)
-        return own.length === 0 ? [] : objectOf(membersOf(onlyOne(own).split(delimiter)), described);
+        return own.length === 0
+          ? []
+          : objectOf(membersOf(onlyOne(own).split(delimiter)), described);
       const documented = new Set(described.names);
       const { isOpen } = described;
       const isMember = (key: string | undefined) =>
@@ -301,7 +319,8 @@ function deepValues(name: string, all: Pairs, described: Described, decode: Deco
     let at = tree;
     for (const one of keys.slice(0, -1)) {
       const next = at.get(one) ?? new Map();
-      if (!(next instanceof Map)) throw new Malformed("a member that is both a value and an object");
+      if (!(next instanceof Map))
+        throw new Malformed("a member that is both a value and an object");
       at.set(one, next);
       at = next;
     }
@@ -321,8 +340,13 @@ function valueOfTree(node: Tree | string[], described: Described): unknown {
   if (!(node instanceof Map)) return isList ? itemsOf(node) : described.valueOf(onlyOne(node));
   if (isList && [...node.keys()].every((key) => /^\d*$/.test(key))) {
     const values = [...node.values()];
-    return values.flatMap((item) => (item instanceof Map ? valueOfTree(item, items) : itemsOf(item)));
+    return values.flatMap((item) =>
+      item instanceof Map ? valueOfTree(item, items) : itemsOf(item),
+    );
   }
-  const members = [...node].map(([key, member]) => [key, valueOfTree(member, described.member(key))]);
+  const members = [...node].map(([key, member]) => [
+    key,
+    valueOfTree(member, described.member(key)),
+  ]);
   return Object.fromEntries(members);
 }

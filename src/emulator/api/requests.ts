@@ -62,7 +62,8 @@ export async function readCall(
   switches: EmulatorRules,
 ): Promise<ReadCall | Refusal> {
   const sent = sentParameters(path, request);
-  const { params, finding } = described === undefined ? plainParams(sent) : readParams(described, sent);
+  const { params, finding } =
+    described === undefined ? plainParams(sent) : readParams(described, sent);
   const refusal = finding && switches.refusal("request.parameters", finding);
   if (refusal !== undefined) return refusal;
   const body = await readBody(described, request);
@@ -101,10 +102,18 @@ function readParams(
   };
 }
 
-function plainParams({ path, query, cookies }: SentParameters): { params: CallParams; finding?: undefined } {
+function plainParams({ path, query, cookies }: SentParameters): {
+  params: CallParams;
+  finding?: undefined;
+} {
   const texts = Object.entries(path).map(([name, text]) => [name, decoded(text)]);
   return {
-    params: { path: Object.fromEntries(texts), query: byName(query), header: {}, cookie: byName(cookies) },
+    params: {
+      path: Object.fromEntries(texts),
+      query: byName(query),
+      header: {},
+      cookie: byName(cookies),
+    },
   };
 }
 
@@ -127,7 +136,9 @@ async function readBody(described: Described | undefined, request: Request): Pro
   if (method === "GET" || method === "HEAD") return { value: undefined };
   // This is a copy, because the route's own answer may read the body too.
   const read =
-    request.body === null ? { bytes: new Uint8Array() } : await readBytes(request.clone(), MOST_BODY_BYTES);
+    request.body === null
+      ? { bytes: new Uint8Array() }
+      : await readBytes(request.clone(), MOST_BODY_BYTES);
   if ("fault" in read) {
     const isLarge = read.fault === "too large";
     const actual = isLarge ? "a larger one" : "one that broke off";
@@ -135,7 +146,12 @@ async function readBody(described: Described | undefined, request: Request): Pro
     return isLarge ? { finding, status: 413 } : { finding };
   }
   const schemas = described?.schemas ?? NO_SCHEMAS;
-  const reading = await readDocumentedBody(read.bytes, headers.get("content-type"), documented, schemas);
+  const reading = await readDocumentedBody(
+    read.bytes,
+    headers.get("content-type"),
+    documented,
+    schemas,
+  );
   // A body that the document does not mention is ignored.
   return documented === undefined && "finding" in reading ? { value: undefined } : reading;
 }

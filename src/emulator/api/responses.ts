@@ -25,7 +25,9 @@ export type Responses<T extends ApiTypes = ApiTypes> = ApiTypes extends T
 type UntypedResponses = Readonly<Record<string, (call: ApiCall) => unknown>>;
 
 /** The operation of a variant, or never if it has none of this name. */
-type Operation<T extends ApiTypes, V extends "A" | "B", Id> = Id extends keyof T[V] ? T[V][Id] : never;
+type Operation<T extends ApiTypes, V extends "A" | "B", Id> = Id extends keyof T[V]
+  ? T[V][Id]
+  : never;
 
 type InitOf<O> = O extends { readonly args: readonly [init?: infer Init] } ? Init : never;
 /** Each alternative of a union counts, since a body has a type for each media type. */

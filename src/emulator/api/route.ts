@@ -96,7 +96,9 @@ export const apiRouteSchema: z.ZodType<ApiRoute> = z
     scope: scopeSchema.optional(),
     deviceParameter: deviceParameter.optional(),
     takesPluginTokens: z.boolean().optional(),
-    respond: z.custom<(call: ApiCall) => unknown>((value) => typeof value === "function").optional(),
+    respond: z
+      .custom<(call: ApiCall) => unknown>((value) => typeof value === "function")
+      .optional(),
     invented: z.boolean().optional(),
   })
   .refine(hasNeededScope, { path: ["scope"], error: scopeProblem });
@@ -116,7 +118,13 @@ export function variantOf(route: ServedRoute): "A" | "B" {
 }
 
 /** Returns the same text for two operations that no request can tell apart. */
-export function placeOf({ method, path }: { readonly method: string; readonly path: string }): string {
+export function placeOf({
+  method,
+  path,
+}: {
+  readonly method: string;
+  readonly path: string;
+}): string {
   return `${method} ${shapeOf(path)}`;
 }
 

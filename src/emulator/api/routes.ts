@@ -1,6 +1,12 @@
 // The table of all routes: the described ones, those of documents, declared ones and invented ones.
 import { issueError } from "../errors.js";
-import { AUTHORIZATION_PATH, CONSENT_PATH, LOGIN_PATH, TOKEN_PATH_A, TOKEN_PATH_B } from "../http/paths.js";
+import {
+  AUTHORIZATION_PATH,
+  CONSENT_PATH,
+  LOGIN_PATH,
+  TOKEN_PATH_A,
+  TOKEN_PATH_B,
+} from "../http/paths.js";
 import {
   checkResponses,
   documentedRoute,
@@ -15,13 +21,15 @@ import { type ApiRoute, placeOf, type ServedRoute, shapeOf, variantOf } from "./
  * The two calls of section 4.3. The scope is the emulator's choice. A device restriction does not filter the list,
  * because the request names no device.
  */
-const deviceListRoutes: readonly ApiRoute[] = ["/api/v1/{tenantId}/devices", "/v1/devices"].map((path) => ({
-  operationId: "listDevices",
-  method: "GET",
-  path,
-  scope: "devices:read",
-  respond: ({ devices }) => devices,
-}));
+const deviceListRoutes: readonly ApiRoute[] = ["/api/v1/{tenantId}/devices", "/v1/devices"].map(
+  (path) => ({
+    operationId: "listDevices",
+    method: "GET",
+    path,
+    scope: "devices:read",
+    respond: ({ devices }) => devices,
+  }),
+);
 
 /** Only Variant A has these. A declared route with the same method and path or operationId replaces one. */
 const inventedRoutes: readonly ApiRoute[] = [
@@ -73,14 +81,19 @@ export function routeTable(settings: RouteSettings): ServedRoute[] {
     .filter(({ path }) => !isReserved(path, settings))
     .map((row) => documentedRoute(row, settings, load, deviceListRoutes));
   const taken = new Set<string>();
-  const namesOf = (route: ServedRoute) => [placeOf(route), `${variantOf(route)}: ${route.operationId}`];
+  const namesOf = (route: ServedRoute) => [
+    placeOf(route),
+    `${variantOf(route)}: ${route.operationId}`,
+  ];
   const take = (route: ServedRoute) => {
     const isFree = namesOf(route).every((name) => !taken.has(name));
     if (isFree) for (const name of namesOf(route)) taken.add(name);
     return isFree;
   };
   const documented = new Set(ofApi.flatMap(namesOf));
-  const described = deviceListRoutes.filter((route) => !namesOf(route).some((name) => documented.has(name)));
+  const described = deviceListRoutes.filter(
+    (route) => !namesOf(route).some((name) => documented.has(name)),
+  );
   const declared = [
     ...described.map((route) => ({ route, at: "refreshPath" })),
     ...routes.map((route, index) => ({ route, at: `routes.${index}` })),
@@ -96,18 +109,31 @@ export function routeTable(settings: RouteSettings): ServedRoute[] {
 }
 
 function isReserved(path: string, { refreshPath }: RouteSettings): boolean {
-  const reserved = [TOKEN_PATH_A, TOKEN_PATH_B, refreshPath, AUTHORIZATION_PATH, LOGIN_PATH, CONSENT_PATH];
+  const reserved = [
+    TOKEN_PATH_A,
+    TOKEN_PATH_B,
+    refreshPath,
+    AUTHORIZATION_PATH,
+    LOGIN_PATH,
+    CONSENT_PATH,
+  ];
   return reserved.some((other) => shapeOf(other) === shapeOf(path));
 }
 
 /** Sorts a literal before a parameter, and a parameter that is a part of a segment before a whole one. */
 function rankOf(path: string): string {
   const segments = shapeOf(path).split("/");
-  return segments.map((one) => (one === "{}" ? "\uffff\uffff" : one.replaceAll("{}", "\uffff"))).join("/");
+  return segments
+    .map((one) => (one === "{}" ? "\uffff\uffff" : one.replaceAll("{}", "\uffff")))
+    .join("/");
 }
 
 /** The operations that a fault can match: the token endpoints, the host's answer to a launch, and every route. */
 export function operationsOf(settings: RouteSettings): string[] {
   const table = routeTable(settings);
-  return ["requestToken", "authorizeLaunch", ...new Set(table.map(({ operationId }) => operationId))];
+  return [
+    "requestToken",
+    "authorizeLaunch",
+    ...new Set(table.map(({ operationId }) => operationId)),
+  ];
 }

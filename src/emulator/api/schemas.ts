@@ -47,7 +47,8 @@ export class Schemas {
   #finding(name: string, schema: Schema, value: unknown, errors: readonly OutputUnit[]): Finding {
     const index = errors.findIndex(({ keyword }) => !APPLICATORS.has(keyword));
     // A schema that is false has no keyword of its own.
-    const found = errors[index]?.keyword === "false" && index > 0 ? errors[index - 1] : errors[index];
+    const found =
+      errors[index]?.keyword === "false" && index > 0 ? errors[index - 1] : errors[index];
     const { keywordLocation = "#", instanceLocation = "#" } = found ?? {};
     const keys = keysOf(keywordLocation);
     const documented = keys.reduce<unknown>((at, key) => {
@@ -79,7 +80,9 @@ export class Described {
   }
 
   get items(): Described {
-    const items = this.#parts.flatMap(({ items, prefixItems }) => [items ?? [], prefixItems ?? []].flat());
+    const items = this.#parts.flatMap(({ items, prefixItems }) =>
+      [items ?? [], prefixItems ?? []].flat(),
+    );
     return new Described(this.#schemas, items);
   }
 
@@ -105,7 +108,8 @@ export class Described {
   /** The first of the values that every schema allows, else the first. */
   firstAllowed(values: readonly unknown[]): unknown {
     if (values.length === 1) return values[0];
-    const isAllowed = (value: unknown) => this.#sources.every((source) => this.#allowedBy(source, value));
+    const isAllowed = (value: unknown) =>
+      this.#sources.every((source) => this.#allowedBy(source, value));
     return values[Math.max(values.findIndex(isAllowed), 0)];
   }
 
@@ -121,7 +125,8 @@ export class Described {
     ];
     // Of several types the first counts whose other keywords, such as a pattern, hold too.
     const isEither = values.length > 1 && types.has("string");
-    const isAllowed = (value: unknown) => this.#sources.some((source) => this.#allowedBy(source, value));
+    const isAllowed = (value: unknown) =>
+      this.#sources.some((source) => this.#allowedBy(source, value));
     return values[isEither ? Math.max(values.findIndex(isAllowed), 0) : 0];
   }
 
@@ -186,7 +191,9 @@ export function parseJsonText(text: string): unknown {
 }
 
 function memberOf(at: unknown, key: string): unknown {
-  return typeof at === "object" && at !== null && Object.hasOwn(at, key) ? (at as Members)[key] : undefined;
+  return typeof at === "object" && at !== null && Object.hasOwn(at, key)
+    ? (at as Members)[key]
+    : undefined;
 }
 
 function keysOf(location: string): string[] {
@@ -207,7 +214,9 @@ function described(value: unknown): string {
 }
 
 function withoutUnique<T>(schema: T): T {
-  return JSON.parse(JSON.stringify(schema, (key, value) => (key === "uniqueItems" ? undefined : value)));
+  return JSON.parse(
+    JSON.stringify(schema, (key, value) => (key === "uniqueItems" ? undefined : value)),
+  );
 }
 
 /** Whether a value is too large for the checker as it is. */
@@ -217,7 +226,9 @@ function exceeds(value: unknown): boolean {
   for (let depth = 0; level.length > 0; depth++) {
     members += level.length;
     if (members > MOST_CHECKED.members || depth > MOST_CHECKED.depth) return true;
-    level = level.flatMap((one) => (typeof one === "object" && one !== null ? Object.values(one) : []));
+    level = level.flatMap((one) =>
+      typeof one === "object" && one !== null ? Object.values(one) : [],
+    );
   }
   return false;
 }

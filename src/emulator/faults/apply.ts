@@ -25,7 +25,10 @@ interface FaultyRequest extends Exchange {
   readonly tenantId: string | undefined;
 }
 
-export async function underFaults(asked: FaultyRequest, handle: () => Promise<Response>): Promise<Response> {
+export async function underFaults(
+  asked: FaultyRequest,
+  handle: () => Promise<Response>,
+): Promise<Response> {
   const { deployment, endpoint, note } = asked;
   const { faults } = deployment;
   const isApi = endpoint === "api";
@@ -92,7 +95,8 @@ async function changed(
       break;
     case "slow": {
       const { delayMs = 0, bytesPerSecond } = fault;
-      const drips = bytesPerSecond ?? (fault.delayMs === undefined ? DEFAULT_BYTES_PER_SECOND : undefined);
+      const drips =
+        bytesPerSecond ?? (fault.delayMs === undefined ? DEFAULT_BYTES_PER_SECOND : undefined);
       sending.slow = { delayMs, bytesPerSecond: drips, released: deployment.faults.ended.signal };
     }
   }
@@ -115,11 +119,20 @@ interface Caller extends Pick<FaultMatch, "tenantId" | "clientId" | "grant"> {
 const ANY_BEARER = /^Bearer +(\S+)$/i;
 
 /** Reads a copy of the request, so that the handler can still read the body. */
-async function identifyCaller({ deployment, endpoint, tenantId, request }: FaultyRequest): Promise<Caller> {
+async function identifyCaller({
+  deployment,
+  endpoint,
+  tenantId,
+  request,
+}: FaultyRequest): Promise<Caller> {
   if (endpoint === "api") {
     const value = ANY_BEARER.exec(request.headers.get("authorization") ?? "")?.[1];
     const token = value === undefined ? undefined : deployment.accessTokens.find(value);
-    return { tenantId: tenantId ?? token?.tenantId, clientId: token?.clientId, isKnown: token !== undefined };
+    return {
+      tenantId: tenantId ?? token?.tenantId,
+      clientId: token?.clientId,
+      isKnown: token !== undefined,
+    };
   }
   const body = await readBody(request.clone());
   if (!("text" in body)) return { isKnown: false };

@@ -6,7 +6,13 @@ import { isJson, issueError, parseInput } from "../errors.js";
 import { GRANTS, type Grant } from "../oauth.js";
 import type { RandomSource } from "../state/expiring-map.js";
 
-export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
+export type Json =
+  | null
+  | boolean
+  | number
+  | string
+  | readonly Json[]
+  | { readonly [name: string]: Json };
 
 /**
  * The moment at which a fault applies: before the token endpoint does anything (nothing is spent, not even
@@ -163,7 +169,10 @@ const kinds: Readonly<Record<FaultName, { at: readonly FaultMoment[]; fields: z.
     fields: { retryAfter: z.union([z.number(), headerValue]).optional() },
   },
   reset: { at: ["before-token", "after-commit", "resource"], fields: {} },
-  truncated: { at: ["after-commit", "resource"], fields: { bytes: z.number().int().min(0).optional() } },
+  truncated: {
+    at: ["after-commit", "resource"],
+    fields: { bytes: z.number().int().min(0).optional() },
+  },
   slow: {
     at: ["after-commit", "before-token", "resource"],
     fields: {
@@ -185,12 +194,14 @@ const kinds: Readonly<Record<FaultName, { at: readonly FaultMoment[]; fields: z.
 export const FAULT_NAMES = Object.keys(kinds) as [FaultName, ...FaultName[]];
 
 /** The moments at which each fault can apply, its default first. `duplicate-auth-code` has none of them. */
-export const faultMoments = Object.fromEntries(FAULT_NAMES.map((name) => [name, kinds[name].at])) as Readonly<
-  Record<FaultName, readonly FaultMoment[]>
->;
+export const faultMoments = Object.fromEntries(
+  FAULT_NAMES.map((name) => [name, kinds[name].at]),
+) as Readonly<Record<FaultName, readonly FaultMoment[]>>;
 
 /** Faults and journal filters select requests by these fields. */
-export const faultMatchFields: { readonly [Name in keyof FaultMatch]-?: z.ZodType<FaultMatch[Name]> } = {
+export const faultMatchFields: {
+  readonly [Name in keyof FaultMatch]-?: z.ZodType<FaultMatch[Name]>;
+} = {
   tenantId: z.string().optional(),
   clientId: z.string().optional(),
   variant: z.enum(["A", "B"]).optional(),
@@ -237,7 +248,8 @@ function momentSchema(moments: readonly FaultMoment[]): z.ZodType {
 
 /** Returns the name of the wrong one of two members that contradict each other, and the reason. */
 function conflict(fault: Fault): readonly [field: string, why: string] | undefined {
-  if (fault.seed !== undefined && fault.probability === undefined) return ["seed", "needs a probability"];
+  if (fault.seed !== undefined && fault.probability === undefined)
+    return ["seed", "needs a probability"];
   const operation = fault.match?.operation;
   if (operation !== undefined && fault.name !== "duplicate-auth-code") {
     const isToken = operation === TOKEN_OPERATION;
@@ -250,7 +262,8 @@ function conflict(fault: Fault): readonly [field: string, why: string] | undefin
   }
   if (fault.name === "slow" && fault.at === "before-token") {
     if (fault.delayMs === undefined) return ["delayMs", "is required at before-token"];
-    if (fault.bytesPerSecond !== undefined) return ["bytesPerSecond", "must be left out at before-token"];
+    if (fault.bytesPerSecond !== undefined)
+      return ["bytesPerSecond", "must be left out at before-token"];
   }
   if (fault.name === "status" && !canHaveContent(fault.status) && fault.body !== undefined) {
     return ["body", `must be left out: an answer with status ${fault.status} has none`];
@@ -318,7 +331,12 @@ export class EmulatorFaults {
   add(input: Fault): FaultHandle {
     const named = z.looseObject({ name: z.enum(FAULT_NAMES) });
     const { name } = parseInput(named, input, "option_invalid", "fault");
-    const accepted = parseInput(faultSchema(name), input, "option_invalid", `fault ${name}`) as Fault;
+    const accepted = parseInput(
+      faultSchema(name),
+      input,
+      "option_invalid",
+      `fault ${name}`,
+    ) as Fault;
     // Later changes to the caller's object have no effect.
     const parsed = structuredClone(accepted);
     const operation = parsed.match?.operation;

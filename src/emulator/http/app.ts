@@ -57,16 +57,23 @@ export function createApp(settings: Settings, prefix: string): App {
       path: path.replace(VERSIONED, (version) => version.replace("v1/", "")),
     })),
   );
-  const known = operations.flatMap((one) => (one.endpoint === "api" ? `${one.method} ${one.path}` : []));
+  const known = operations.flatMap((one) =>
+    one.endpoint === "api" ? `${one.method} ${one.path}` : [],
+  );
   const expected = `${known.slice(0, 5).join(", ")}${known.length > 5 ? ` and ${known.length - 5} more` : ""}`;
-  const answerAt = async (path: string, exchange: Exchange, request: Request): Promise<Response> => {
+  const answerAt = async (
+    path: string,
+    exchange: Exchange,
+    request: Request,
+  ): Promise<Response> => {
     const here = router.at(path);
     const of = (method: string) => here.find(({ operation }) => operation.method === method);
     const found = of(request.method);
     if (found !== undefined) return answerOperation({ ...exchange, request, ...found });
     // HEAD is answered like GET, without the content (RFC 9110 section 9.3.2).
     const get = request.method === "HEAD" ? of("GET") : undefined;
-    if (get !== undefined) return new Response(null, await answerOperation({ ...exchange, request, ...get }));
+    if (get !== undefined)
+      return new Response(null, await answerOperation({ ...exchange, request, ...get }));
     const [other] = here;
     if (other !== undefined) return refuseMethod({ ...exchange, request, ...other }, here);
     return notFound(path, exchange);
@@ -114,7 +121,8 @@ function operationsOf(settings: Settings): Operation[] {
     variant: "B",
     path,
     methodRule: "client-request.method",
-    handler: ({ deployment, request, note }) => answerClientRequest(deployment, request, note, grants),
+    handler: ({ deployment, request, note }) =>
+      answerClientRequest(deployment, request, note, grants),
   });
   return [
     {
@@ -127,7 +135,10 @@ function operationsOf(settings: Settings): Operation[] {
         return answerTokenRequest(deployment, tenantId, request, note);
       },
     },
-    tokenOfB(TOKEN_PATH_B, refreshesHere ? GRANTS : GRANTS.filter((grant) => grant !== "refresh_token")),
+    tokenOfB(
+      TOKEN_PATH_B,
+      refreshesHere ? GRANTS : GRANTS.filter((grant) => grant !== "refresh_token"),
+    ),
     ...(refreshesHere ? [] : [tokenOfB(refreshPath, ["refresh_token"])]),
     ...[...hostRoutes, ...loginRoutes].map(
       (route): Operation => ({

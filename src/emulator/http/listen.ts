@@ -150,7 +150,11 @@ async function answerEarly(
   return RESPONSE_ALREADY_SENT;
 }
 
-function whenLeft(incoming: IncomingMessage, outgoing: ServerResponse, closing: AbortSignal): AbortSignal {
+function whenLeft(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  closing: AbortSignal,
+): AbortSignal {
   const controller = new AbortController();
   const end = () => {
     closing.removeEventListener("abort", end);

@@ -13,7 +13,9 @@ type BodyFault = { readonly fault: "too large" | "unreadable" };
 export async function readBody(request: Request): Promise<{ readonly text: string } | BodyFault> {
   const body = await readBytes(request, MAXIMUM_BODY_BYTES);
   try {
-    return "fault" in body ? body : { text: new TextDecoder("utf-8", { fatal: true }).decode(body.bytes) };
+    return "fault" in body
+      ? body
+      : { text: new TextDecoder("utf-8", { fatal: true }).decode(body.bytes) };
   } catch {
     return { fault: "unreadable" };
   }
@@ -33,7 +35,11 @@ export async function readBytes(
       return bytes.byteLength > most ? { fault: "too large" } : { bytes };
     }
     const reader = request.body?.getReader();
-    for (let chunk = await reader?.read(); chunk?.value !== undefined; chunk = await reader?.read()) {
+    for (
+      let chunk = await reader?.read();
+      chunk?.value !== undefined;
+      chunk = await reader?.read()
+    ) {
       size += chunk.value.byteLength;
       if (size > most) {
         // This is not awaited, so that a sender that never stops cannot delay the answer.

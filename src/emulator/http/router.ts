@@ -19,7 +19,9 @@ const PARAMETER = /\{[^{}/]+\}/g;
 
 /** Whether a path can be told from others: not a fragment or a query, which no path holds, nor `{a}{b}` without a literal. */
 export function canBeRouted(path: string): boolean {
-  return /^\/[^?#]*$/.test(path) && !/[{}]/.test(path.replace(PARAMETER, "")) && !path.includes("}{");
+  return (
+    /^\/[^?#]*$/.test(path) && !/[{}]/.test(path.replace(PARAMETER, "")) && !path.includes("}{")
+  );
 }
 
 export class Router<T extends Routed> {
@@ -27,7 +29,10 @@ export class Router<T extends Routed> {
    * The operations by their number of segments. A segment is the list of its literals, and a parameter stands between
    * every two of them.
    */
-  readonly #byDepth = new Map<number, { readonly operation: T; readonly segments: readonly string[][] }[]>();
+  readonly #byDepth = new Map<
+    number,
+    { readonly operation: T; readonly segments: readonly string[][] }[]
+  >();
 
   constructor(operations: readonly T[]) {
     for (const operation of operations) {
@@ -43,11 +48,18 @@ export class Router<T extends Routed> {
     const sent = path.split("/");
     return (this.#byDepth.get(sent.length) ?? []).flatMap(({ operation, segments }) => {
       const values: string[] = [];
-      if (!segments.every((literals, index) => takeValues(sent[index] ?? "", literals, values))) return [];
+      if (!segments.every((literals, index) => takeValues(sent[index] ?? "", literals, values)))
+        return [];
       const names = operation.path.match(PARAMETER) ?? [];
       const pairs = names.map((braced, index) => [nameIn(braced), values[index] ?? ""] as const);
       const parameters = pairs.map(([name, value]) => [name, decoded(value)]);
-      return [{ operation, parameters: Object.fromEntries(parameters), encoded: Object.fromEntries(pairs) }];
+      return [
+        {
+          operation,
+          parameters: Object.fromEntries(parameters),
+          encoded: Object.fromEntries(pairs),
+        },
+      ];
     });
   }
 }

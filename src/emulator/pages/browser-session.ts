@@ -69,7 +69,10 @@ export function isOwnToken(
   session: BrowserSession | undefined,
   formToken: unknown,
 ): boolean {
-  return !deployment.switches.isEnforced(rule) || (session !== undefined && session.formToken === formToken);
+  return (
+    !deployment.switches.isEnforced(rule) ||
+    (session !== undefined && session.formToken === formToken)
+  );
 }
 
 /** Reads a form that comes from this browser's own page; resolves with undefined for any other request. */
@@ -80,7 +83,9 @@ export async function readOwnForm(
 ): Promise<URLSearchParams | undefined> {
   const text = await readText(visit.request, "application/x-www-form-urlencoded");
   const form = new URLSearchParams(text);
-  return text !== undefined && isOwnToken(visit, place, session, form.get("form_token")) ? form : undefined;
+  return text !== undefined && isOwnToken(visit, place, session, form.get("form_token"))
+    ? form
+    : undefined;
 }
 
 /** The token is derived from the cookie, so that it need not be stored. */
@@ -93,7 +98,10 @@ function cookieName({ cookie }: SessionPlace, { port }: URL): string {
   return port === "" ? cookie : `${cookie}-${port}`;
 }
 
-function cookieValue({ deployment, request }: SessionVisit, place: SessionPlace): string | undefined {
+function cookieValue(
+  { deployment, request }: SessionVisit,
+  place: SessionPlace,
+): string | undefined {
   const name = cookieName(place, new URL(deployment.publicUrl()));
   return parse(request.headers.get("cookie") ?? "", name)[name];
 }

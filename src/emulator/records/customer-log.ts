@@ -30,7 +30,9 @@ export interface CustomerLogEntry {
 
 /** An entry must match every given member. */
 export type CustomerLogFilter = {
-  readonly [Name in "tenantId" | "clientId" | "rule" | "requestId"]?: CustomerLogEntry[Name] | undefined;
+  readonly [Name in "tenantId" | "clientId" | "rule" | "requestId"]?:
+    | CustomerLogEntry[Name]
+    | undefined;
 } & {
   /** Only refusals since this instant match (epoch milliseconds by the emulator's clock). */
   readonly since?: number | undefined;

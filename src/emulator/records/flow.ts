@@ -41,7 +41,11 @@ const FIRST_STEPS = 12;
 const MAXIMUM_STEPS = 40;
 
 const WORDS: ReadonlySet<string> = new Set([
-  ...["authorization_code", "refresh_token", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"],
+  ...[
+    "authorization_code",
+    "refresh_token",
+    "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+  ],
   ...["code", "S256", "Bearer", "allow", "deny"],
 ]);
 /** Even the length of these is kept secret, because people choose them and keep them for long. */
@@ -78,7 +82,11 @@ export class Flow {
     for (const value of values) if (value !== undefined) this.#public.add(value);
   }
 
-  add(parties: Pick<FlowStep, "from" | "to">, name: string, { fields = {}, refused, link }: Message): void {
+  add(
+    parties: Pick<FlowStep, "from" | "to">,
+    name: string,
+    { fields = {}, refused, link }: Message,
+  ): void {
     const given = Object.entries(fields).filter(([, value]) => value !== undefined);
     const shown = given.map(([field, value]) => [field, shownValue(field, value, this.#public)]);
     const hashed = link === undefined ? undefined : hash(link);
@@ -90,7 +98,8 @@ export class Flow {
       refused,
       link: hashed,
     });
-    if (this.steps.length > MAXIMUM_STEPS) this.forgotten += this.steps.splice(FIRST_STEPS, 1).length;
+    if (this.steps.length > MAXIMUM_STEPS)
+      this.forgotten += this.steps.splice(FIRST_STEPS, 1).length;
   }
 
   isLinkedBy(secret: string): boolean {
@@ -125,7 +134,8 @@ function shownValue(name: string, value: unknown, known: ReadonlySet<string>): s
     return known.has(value) || WORDS.has(value) ? value : `${value.length} characters`;
   }
   if (Array.isArray(value)) return `${value.length} in a list`;
-  if (typeof value === "object" && value !== null) return `an object of ${Object.keys(value).join(", ")}`;
+  if (typeof value === "object" && value !== null)
+    return `an object of ${Object.keys(value).join(", ")}`;
   return String(value);
 }
 
@@ -159,7 +169,8 @@ export function recordAuthorization(
   const flow = flows.begin("login", { tenantId: client?.tenantId, clientId: client?.clientId });
   // A registered redirect URI and well-formed scopes are public. Other values may be secrets in the wrong field.
   const redirectUri = parameters.get("redirect_uri") ?? "";
-  if (client?.redirectUris.some((uri) => isSameRedirectUri(uri, redirectUri))) flow.publish(redirectUri);
+  if (client?.redirectUris.some((uri) => isSameRedirectUri(uri, redirectUri)))
+    flow.publish(redirectUri);
   const scope = parameters.get("scope") ?? "";
   if (scope.split(" ").every((name) => scopeSchema.safeParse(name).success)) flow.publish(scope);
   const fields = pick(parameters, AUTHORIZATION_PARAMETERS);
@@ -225,6 +236,9 @@ export function recordTokenRequest(
   };
 }
 
-function pick(parameters: URLSearchParams, names: readonly string[]): Record<string, string | undefined> {
+function pick(
+  parameters: URLSearchParams,
+  names: readonly string[],
+): Record<string, string | undefined> {
   return Object.fromEntries(names.map((name) => [name, parameters.get(name) ?? undefined]));
 }

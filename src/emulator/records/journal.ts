@@ -2,7 +2,12 @@
 
 import { z } from "zod";
 import { EmulatorError, parseInput } from "../errors.js";
-import { FAULT_NAMES, type FaultName, faultMatchFields, LONGEST_TIMER_MS } from "../faults/faults.js";
+import {
+  FAULT_NAMES,
+  type FaultName,
+  faultMatchFields,
+  LONGEST_TIMER_MS,
+} from "../faults/faults.js";
 import type { Grant } from "../oauth.js";
 import { ruleIdSchema } from "../rules/checks.js";
 import { isQuotable } from "../rules/shown.js";
@@ -160,7 +165,12 @@ export class Journal {
    */
   async waitFor(filter: JournalFilter = {}, options: WaitOptions = {}): Promise<JournalEntry[]> {
     const matches = journalFilter(filter);
-    const { count, signal, timeoutMs } = parseInput(waitSchema, options, "option_invalid", "waitFor");
+    const { count, signal, timeoutMs } = parseInput(
+      waitSchema,
+      options,
+      "option_invalid",
+      "waitFor",
+    );
     signal?.throwIfAborted();
     let seen = this.#entries.newest().filter(matches);
     if (seen.length >= count) return seen;
@@ -179,7 +189,10 @@ export class Journal {
       const abort = () => end(() => reject(signal?.reason));
       const timer = setTimeout(() => {
         const came = `${seen.length} of ${count} such ${count === 1 ? "request" : "requests"} came`;
-        const late = new EmulatorError("journal_timeout", `waitFor: ${came} within ${timeoutMs} ms`);
+        const late = new EmulatorError(
+          "journal_timeout",
+          `waitFor: ${came} within ${timeoutMs} ms`,
+        );
         end(() => reject(late));
       }, timeoutMs);
       signal?.addEventListener("abort", abort, { once: true });
@@ -208,8 +221,17 @@ export class Journal {
   record(at: number, { method, url }: Request, status: number, { id, ...note }: RequestNote): void {
     const { tenantId } = note;
     const shown = { ...note, tenantId: tenantId && shownTenant(tenantId) };
-    const given = Object.fromEntries(Object.entries(shown).filter(([, value]) => value !== undefined));
-    const entry: JournalEntry = { id, at, method, path: shownPath(new URL(url).pathname), status, ...given };
+    const given = Object.fromEntries(
+      Object.entries(shown).filter(([, value]) => value !== undefined),
+    );
+    const entry: JournalEntry = {
+      id,
+      at,
+      method,
+      path: shownPath(new URL(url).pathname),
+      status,
+      ...given,
+    };
     this.#entries.add(entry);
     for (const see of this.#waiting) see(entry);
   }
@@ -226,7 +248,9 @@ export interface WaitOptions {
 
 const waitSchema = z.strictObject({
   count: z.number().int().min(1).default(1),
-  signal: z.custom<AbortSignal>((value) => value instanceof AbortSignal, "must be an AbortSignal").optional(),
+  signal: z
+    .custom<AbortSignal>((value) => value instanceof AbortSignal, "must be an AbortSignal")
+    .optional(),
   // Test runners end a test after five seconds. A shorter time makes them report this error instead.
   timeoutMs: z.number().min(0).max(LONGEST_TIMER_MS).default(4000),
 });

@@ -89,13 +89,20 @@ export interface ServiceAccount extends Pick<ServiceAccountRegistration, "tenant
   readonly scopes: ReadonlySet<string> | undefined;
 }
 
-export class ServiceAccounts extends Registry<ServiceAccount, [id: string], ServiceAccountRegistration> {
+export class ServiceAccounts extends Registry<
+  ServiceAccount,
+  [id: string],
+  ServiceAccountRegistration
+> {
   constructor(isTaken: (clientId: string) => boolean) {
     super({
       noun: "service account",
       registration: serviceAccountSchema,
       update: serviceAccountUpdateSchema,
-      identity: identitySchema({ clientId, tenantId: changeable.tenantId }, Object.keys(changeable)),
+      identity: identitySchema(
+        { clientId, tenantId: changeable.tenantId },
+        Object.keys(changeable),
+      ),
       key: ["clientId"],
       isTaken,
       create: ({ clientSecret, scopes, ...named }) => ({

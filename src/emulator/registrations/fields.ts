@@ -17,7 +17,10 @@ export const clientIdSchema: z.ZodType<string> = z
 export const tenantIdSchema: z.ZodType<string> = z
   .string()
   .max(128)
-  .regex(/^[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/, "must be letters, digits, . _ ~ - and not start with a dot");
+  .regex(
+    /^[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/,
+    "must be letters, digits, . _ ~ - and not start with a dot",
+  );
 
 /** Ignores the other names of a registration, which may be passed as an identity, as an update may. */
 export function identitySchema<Identity extends z.ZodRawShape>(
@@ -45,12 +48,25 @@ export const roleSchema: z.ZodType<Role> = z.strictObject({ name: z.string(), gr
 /** IP literals only: `localhost` may resolve to another address (RFC 8252 section 8.3). */
 const LOOPBACK = /^http:\/\/(127\.0\.0\.1|\[::1\])(?::([1-9]\d{0,4}))?([/?].*)?$/;
 /** Schemes that make a browser run or read a URL instead of handing it to an app. */
-const NO_APP = ["javascript:", "data:", "vbscript:", "file:", "blob:", "about:", "ws:", "wss:", "ftp:"];
+const NO_APP = [
+  "javascript:",
+  "data:",
+  "vbscript:",
+  "file:",
+  "blob:",
+  "about:",
+  "ws:",
+  "wss:",
+  "ftp:",
+];
 
 export const redirectUriSchema: z.ZodType<string> = z
   .string()
   .max(2000)
-  .refine(isRedirectUri, "must be https, http to loopback, or an app's own scheme; without a fragment");
+  .refine(
+    isRedirectUri,
+    "must be https, http to loopback, or an app's own scheme; without a fragment",
+  );
 
 function isRedirectUri(value: string): boolean {
   // RFC 6749 section 3.1.2: "The endpoint URI MUST NOT include a fragment component".

@@ -1,5 +1,10 @@
 // The keys of plugins: a registered JWKS holds public RSA keys for RS256, and a plugin without one gets a test key.
-import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+} from "node:crypto";
 import { type EmulatorError, issueError } from "../errors.js";
 import { fixedKeys } from "./fixed-keys.js";
 
@@ -26,7 +31,8 @@ export interface RegisteredKey {
  */
 export function readRegisteredKeys(jwks: JsonWebKeySet): readonly RegisteredKey[] {
   if (jwks.keys.length === 0) throw invalid("keys", "the JWKS holds no key");
-  if (jwks.keys.length > MAXIMUM_KEYS) throw invalid("keys", `the JWKS holds more than ${MAXIMUM_KEYS} keys`);
+  if (jwks.keys.length > MAXIMUM_KEYS)
+    throw invalid("keys", `the JWKS holds more than ${MAXIMUM_KEYS} keys`);
   return jwks.keys.map((jwk, index) => readKey(jwk as Record<string, unknown>, `keys.${index}`));
 }
 
@@ -35,7 +41,8 @@ function readKey(jwk: Record<string, unknown>, path: string): RegisteredKey {
   if (SECRET_MEMBERS.some((member) => member in jwk)) {
     throw invalid(path, "is a private or symmetric key; register the public half only");
   }
-  if (kty !== "RSA") throw invalid(path, "kty must be RSA, because RS256 is the only accepted algorithm");
+  if (kty !== "RSA")
+    throw invalid(path, "kty must be RSA, because RS256 is the only accepted algorithm");
   if (alg !== "RS256") throw invalid(path, "alg must be RS256 or left out");
   if (use !== "sig") throw invalid(path, "use must be sig or left out");
   if (!(Array.isArray(key_ops) && key_ops.includes("verify"))) {

@@ -50,13 +50,19 @@ const operatorShape = {
 const operatorSchema: z.ZodType<OperatorRegistration> = z.strictObject(operatorShape);
 export const operatorNames: readonly string[] = Object.keys(operatorShape);
 
-export interface Operator extends OperatorIdentity, Pick<OperatorRegistration, "firstname" | "lastname"> {
+export interface Operator
+  extends OperatorIdentity,
+    Pick<OperatorRegistration, "firstname" | "lastname"> {
   readonly capabilities: ReadonlySet<string>;
   readonly roles: readonly Role[];
   readonly passwordDigest: Buffer | undefined;
 }
 
-export class Operators extends Registry<Operator, [tenantId: string, userId: string], OperatorRegistration> {
+export class Operators extends Registry<
+  Operator,
+  [tenantId: string, userId: string],
+  OperatorRegistration
+> {
   constructor() {
     super({
       noun: "operator",
@@ -65,7 +71,12 @@ export class Operators extends Registry<Operator, [tenantId: string, userId: str
       identity: identitySchema(identity, operatorNames),
       key: ["tenantId", "userId"],
       // The description shows the shape of a role and no example, so this one is invented.
-      create: ({ password, capabilities, roles = [{ name: "operator", group: "people" }], ...names }) => ({
+      create: ({
+        password,
+        capabilities,
+        roles = [{ name: "operator", group: "people" }],
+        ...names
+      }) => ({
         ...names,
         roles,
         capabilities: new Set(capabilities),

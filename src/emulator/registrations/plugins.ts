@@ -66,7 +66,11 @@ const changeable = z
   })
   .partial().shape;
 
-const pluginShape = { ...pluginIdentity, type: z.enum(["service", "user_interface"]), ...changeable };
+const pluginShape = {
+  ...pluginIdentity,
+  type: z.enum(["service", "user_interface"]),
+  ...changeable,
+};
 
 const pluginSchema: z.ZodType<PluginRegistration> = z.strictObject(pluginShape);
 
@@ -102,10 +106,17 @@ export interface Plugin extends PluginIdentity, Pick<PluginRegistration, "type" 
 /** Returns the grants that permit calls at this instant: the current one, and replaced ones still in force. */
 export function grantsInForce(plugin: Plugin, now: number): Grant[] {
   // `from` is compared because setting the clock back must not bring a replaced grant into force.
-  return [plugin.grant, ...plugin.formerGrants.filter(({ from, until }) => from <= now && now < until)];
+  return [
+    plugin.grant,
+    ...plugin.formerGrants.filter(({ from, until }) => from <= now && now < until),
+  ];
 }
 
-export class Plugins extends Registry<Plugin, [tenantId: string, clientId: string], PluginRegistration> {
+export class Plugins extends Registry<
+  Plugin,
+  [tenantId: string, clientId: string],
+  PluginRegistration
+> {
   constructor(narrowingDelayMs: number, testKeys: JwksSource) {
     super({
       noun: "plugin",
@@ -114,7 +125,15 @@ export class Plugins extends Registry<Plugin, [tenantId: string, clientId: strin
       identity: identitySchema(pluginIdentity, pluginNames),
       key: ["tenantId", "clientId"],
       create: (sheet, previous, now) => {
-        const { tenantId, clientId, type, enabled = true, name = clientId, pageUrl, devices } = sheet;
+        const {
+          tenantId,
+          clientId,
+          type,
+          enabled = true,
+          name = clientId,
+          pageUrl,
+          devices,
+        } = sheet;
         if (pageUrl !== undefined && type === "service") {
           const issue = "pageUrl: only a user-interface plugin has a page";
           throw issueError("registration_invalid", issue, "plugin: ");
@@ -133,7 +152,10 @@ export class Plugins extends Registry<Plugin, [tenantId: string, clientId: strin
           roles: sheet.roles ?? [{ name: "service-plugin", group: "external-plugins" }],
           keys: readRegisteredKeys(sheet.jwks ?? testKeys.jwksFor(sheet)),
           grant: { scopes: new Set(sheet.scopes), devices: devices && new Set(devices) },
-          formerGrants: [...(previous?.formerGrants ?? []).filter(({ until }) => now < until), ...former],
+          formerGrants: [
+            ...(previous?.formerGrants ?? []).filter(({ until }) => now < until),
+            ...former,
+          ],
         };
       },
     });

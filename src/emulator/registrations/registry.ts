@@ -69,7 +69,9 @@ export class Registry<
 
   unregister(input: unknown): Item {
     const { noun, identity } = this.kind;
-    const { name, entry } = this.#registered(parseInput(identity, input, "registration_invalid", noun));
+    const { name, entry } = this.#registered(
+      parseInput(identity, input, "registration_invalid", noun),
+    );
     this.#entries.delete(name);
     return entry.item;
   }

@@ -50,7 +50,8 @@ export const apiRules = {
     section: "5.6, 7.2",
     says: "The token carries the scope of the route.",
     answer: { status: 403 },
-    remedy: "The customer grants the scope; then acquire a new token, because the old one never gains it.",
+    remedy:
+      "The customer grants the scope; then acquire a new token, because the old one never gains it.",
     off: "The scopes of the token are not checked.",
   },
   "route.operator": {
@@ -64,7 +65,8 @@ export const apiRules = {
     section: "2.1, 7.2",
     says: "The registration still grants the scope of the route.",
     answer: { status: 403 },
-    remedy: "The customer narrowed the grant after the token was minted and would have to widen it again.",
+    remedy:
+      "The customer narrowed the grant after the token was minted and would have to widen it again.",
     off: "The scopes that were granted when the token was minted stay granted.",
   },
   "route.device": {

@@ -18,7 +18,11 @@ export interface Refusal extends Finding {
 }
 
 /** The error of an in-process call where a page would refuse. `who` is the page. */
-export function refusalError(code: EmulatorErrorCode, who: string, refusal: Refusal): EmulatorError {
+export function refusalError(
+  code: EmulatorErrorCode,
+  who: string,
+  refusal: Refusal,
+): EmulatorError {
   const { rule, expected, actual } = refusal;
   const message = `${who}: ${emulatorRules[rule].says} Expected ${expected}, got ${actual}.`;
   return new EmulatorError(code, message, { issues: [rule] });
@@ -29,7 +33,9 @@ export function answerTo({ rule, answer }: Refusal): RuleAnswer {
 }
 
 /** For each rule, in order, a check that returns how the subject breaks it. It never throws on received values. */
-export type Checks<Subject> = Readonly<Partial<Record<RuleId, (subject: Subject) => Finding | undefined>>>;
+export type Checks<Subject> = Readonly<
+  Partial<Record<RuleId, (subject: Subject) => Finding | undefined>>
+>;
 
 /** Returns the finding of a check, unless the expectation holds. */
 export function unless(holds: boolean, expected: string, actual: string): Finding | undefined {

@@ -30,7 +30,9 @@ export function shownClientId(value: string | undefined): string {
 
 /** Renders a URI; any other value may be a secret in the wrong field. */
 export function shownUri(value: string | undefined): string {
-  return value === undefined || value === "" || URL.canParse(value) ? shown(value || undefined) : "no URI";
+  return value === undefined || value === "" || URL.canParse(value)
+    ? shown(value || undefined)
+    : "no URI";
 }
 
 /** Whether an unregistered id looks like an id, and not like a secret. */
@@ -40,7 +42,10 @@ export function isMadeUpId(value: string): boolean {
 
 /** Whether a received string may stand in a log as it is. */
 export function isQuotable(value: string): boolean {
-  return isShortText(value) && !OPAQUE.test(value.replace(ORIGIN, (origin) => origin.replaceAll(".", "/")));
+  return (
+    isShortText(value) &&
+    !OPAQUE.test(value.replace(ORIGIN, (origin) => origin.replaceAll(".", "/")))
+  );
 }
 
 function render(value: unknown, isQuoted: (value: string) => boolean): string {

@@ -13,14 +13,16 @@ export const launchRules = {
     section: "1, 2.3, 5.3",
     says: "The person who launches is an operator of the tenant, signed in at the host application with their own password.",
     answer: { status: 403, error: "access_denied" },
-    remedy: "Sign in at the host application as an operator of the tenant, with the registered password.",
+    remedy:
+      "Sign in at the host application as an operator of the tenant, with the registered password.",
     off: "Any password signs an operator in.",
   },
   "launch.plugin": {
     section: "1, 2.1, 5.3",
     says: "The plugin that is launched is registered in the tenant, enabled, and a user-interface plugin.",
     answer: { status: 403, error: "access_denied" },
-    remedy: "The customer confirms the registration under Settings, Tenant Settings, External Plugins.",
+    remedy:
+      "The customer confirms the registration under Settings, Tenant Settings, External Plugins.",
     off: "Any plugin can be launched, even a disabled one, a service plugin or one that is not registered.",
   },
   "launch.known": {
@@ -99,14 +101,16 @@ export const tokenRequestRules = {
   "token-request.one-authentication": {
     section: "5.2 (RFC 6749 section 2.3)",
     says: "The assertion is the only client authentication: no Authorization header and no client_secret besides it.",
-    remedy: "Drop the Authorization header and client_secret; there are no client secrets in Variant A.",
+    remedy:
+      "Drop the Authorization header and client_secret; there are no client secrets in Variant A.",
     off: "The Authorization header and client_secret are ignored.",
   },
   "token-request.grant-type": {
     section: "4.1, 7.1",
     says: "grant_type is client_credentials or authorization_code.",
     answer: { status: 400, error: "unsupported_grant_type" },
-    remedy: "To renew, acquire a token again with a fresh assertion; Variant A has no refresh_token.",
+    remedy:
+      "To renew, acquire a token again with a fresh assertion; Variant A has no refresh_token.",
   },
   "token-request.assertion-type": {
     section: "4.1, 7.1",
@@ -123,7 +127,8 @@ export const tokenRequestRules = {
   "plugin.registered": {
     section: "3, 7.1",
     says: "The plugin is registered in the tenant of the path.",
-    remedy: "The customer confirms the client id under Settings, Tenant Settings, External Plugins.",
+    remedy:
+      "The customer confirms the client id under Settings, Tenant Settings, External Plugins.",
   },
   "plugin.enabled": {
     section: "3, 7.1",
@@ -141,7 +146,8 @@ export const tokenRequestRules = {
     section: "7.1",
     says: "error_description is always the same fixed text, so that an anonymous caller cannot learn whether the plugin is missing or disabled or the key is wrong. The error code for a wrong key differs nevertheless, as the table of section 7.1 demands.",
     answer: { status: 400 },
-    remedy: "See the customer's log for the reason; the option refusedPluginError settles the contradiction.",
+    remedy:
+      "See the customer's log for the reason; the option refusedPluginError settles the contradiction.",
   },
   "token-request.failure-status": {
     section: "7.1",
@@ -216,13 +222,15 @@ export const assertionRules = {
   "assertion.issued-at": {
     section: "2.2, 8",
     says: "iat is at most 5 minutes old, with 30 seconds of clock tolerance either way.",
-    remedy: "Correct the clock of the signing machine; sign just before sending; iat is in seconds.",
+    remedy:
+      "Correct the clock of the signing machine; sign just before sending; iat is in seconds.",
     off: "iat is not checked. Without iat the lifetime is unknown, so any lifetime is accepted.",
   },
   "assertion.expiry": {
     section: "2.2, 8",
     says: "exp is after iat and at most 30 seconds past.",
-    remedy: "Correct the clock of the signing machine; sign just before sending; exp is in seconds.",
+    remedy:
+      "Correct the clock of the signing machine; sign just before sending; exp is in seconds.",
     off: "exp is not checked. Without exp the lifetime is unknown, so any lifetime is accepted.",
   },
   "assertion.lifetime": {
@@ -257,7 +265,8 @@ export const codeRules = {
   "code.tenant": {
     section: "4.1, 7.1",
     says: "The authorization code is exchanged at the token endpoint of the tenant it was handed out in.",
-    remedy: "Use the tenantId of host:auth-code, and relaunch the plugin, because the code is spent.",
+    remedy:
+      "Use the tenantId of host:auth-code, and relaunch the plugin, because the code is spent.",
     off: "A code of another tenant is exchanged.",
   },
   "code.plugin": {

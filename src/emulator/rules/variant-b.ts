@@ -26,7 +26,8 @@ export const loginRules = {
   "authorization.redirect-uri": {
     section: "5.8 (RFC 9700 section 2.1; RFC 8252 sections 7.3 and 8.3)",
     says: "redirect_uri is exactly a registered one; only the port of a loopback IP literal may differ.",
-    remedy: "Register the redirect URI character by character; use 127.0.0.1 or [::1], not localhost.",
+    remedy:
+      "Register the redirect URI character by character; use 127.0.0.1 or [::1], not localhost.",
   },
   "authorization.response-type": {
     section: "5.8 (RFC 6749 section 4.1.1)",
@@ -113,14 +114,16 @@ export const clientRequestRules = {
   "client-request.one-authentication": {
     section: "not shown (RFC 6749 section 2.3)",
     says: "The client authenticates by client_id and client_secret in the body: no Authorization header, no client_assertion.",
-    remedy: "Send client_id and client_secret in the body alone; client assertions belong to Variant A.",
+    remedy:
+      "Send client_id and client_secret in the body alone; client assertions belong to Variant A.",
     off: "The Authorization header and the assertion are ignored.",
   },
   "client-request.grant-type": {
     section: "4.2",
     says: "grant_type is client_credentials or, where this path accepts it, refresh_token; or the body is a code exchange.",
     answer: { status: 400, error: "unsupported_grant_type" },
-    remedy: "Send grant_type client_credentials or refresh_token, or the fields of a code exchange.",
+    remedy:
+      "Send grant_type client_credentials or refresh_token, or the fields of a code exchange.",
   },
   "client-request.fields": {
     section: "4.2",
@@ -142,7 +145,8 @@ export const personGrantRules = {
     section: "2.5, 4.2 (RFC 6749 section 3.2.1)",
     says: "client_id names a registered API client; a confidential one sends its client_secret, a public one none.",
     answer: { status: 401, error: "invalid_client" },
-    remedy: "Compare client_id and client_secret with the entry under API clients in the admin area.",
+    remedy:
+      "Compare client_id and client_secret with the entry under API clients in the admin area.",
     off: "The client_secret of a registered API client is not checked.",
   },
   "client-code.known": {
@@ -195,7 +199,8 @@ export const personGrantRules = {
   "refresh.reuse": {
     section: "not shown (RFC 9700 section 4.14.2)",
     says: "A rotated refresh token is used once; its reuse revokes the newer ones and their access tokens.",
-    remedy: "Store the new refresh_token before anything else, and refresh under one lock. Log in again.",
+    remedy:
+      "Store the new refresh_token before anything else, and refresh under one lock. Log in again.",
     off: "A rotated refresh token can be used again and again, and nothing is revoked.",
   },
   "refresh.lifetime": {

@@ -33,15 +33,23 @@ export function parseFile<Content>(
   const lineCounter = new LineCounter();
   // The parser's own warnings and messages quote the text, which may be a secret. logLevel "silent" would also hide
   // that there is a second document.
-  const quiet = { prettyErrors: false, stringKeys: true, logLevel: "error", uniqueKeys: false } as const;
+  const quiet = {
+    prettyErrors: false,
+    stringKeys: true,
+    logLevel: "error",
+    uniqueKeys: false,
+  } as const;
   const document = parseDocument(text, { lineCounter, ...quiet });
   const at = (offset: number) => `${name}:${Math.max(1, lineCounter.linePos(offset).line)}`;
   const faults = [...document.errors, ...document.warnings].map(
     ({ pos, code }) => `${at(pos[0])}: not valid YAML: ${code.toLowerCase().replaceAll("_", " ")}`,
   );
-  if (document.contents === null) faults.push(`${name}:1: the file is empty; write {} to register nothing`);
+  if (document.contents === null)
+    faults.push(`${name}:1: the file is empty; write {} to register nothing`);
   else if (faults.length === 0)
-    faults.push(...equalKeys(document).map((offset) => `${at(offset)}: not valid YAML: duplicate key`));
+    faults.push(
+      ...equalKeys(document).map((offset) => `${at(offset)}: not valid YAML: duplicate key`),
+    );
   if (faults.length > 0) throw invalid(faults);
   try {
     return check(document.toJS());
@@ -63,7 +71,8 @@ function lineOfTooDeep(text: string): number | undefined {
     // The tokens are not used: each document is one, with its collections in the stack until then.
     for (const _ of parser.next(lexeme));
     // The stack also holds the document and a scalar.
-    if (parser.stack.length > mostLevels + 2) return text.slice(0, parser.offset).split("\n").length;
+    if (parser.stack.length > mostLevels + 2)
+      return text.slice(0, parser.offset).split("\n").length;
   }
   return undefined;
 }
@@ -111,7 +120,9 @@ function keyIn(document: Document, path: string[], name: string): unknown {
 
 /** A secret in the wrong place may look like a rule. Keys are quoted only if they are plain words: see `isName`. */
 function withoutUnknownNames(issue: string): string {
-  return issue.replace(/Unrecognized (keys?)/, "unknown $1").replace(/"[^"]*" (is not a rule)/, "this $1");
+  return issue
+    .replace(/Unrecognized (keys?)/, "unknown $1")
+    .replace(/"[^"]*" (is not a rule)/, "this $1");
 }
 
 function invalid(issues: string[]): EmulatorError {

@@ -46,7 +46,8 @@ function readStart(path: string, most: number): string {
   try {
     const bytes = Buffer.alloc(most);
     let size = 0;
-    for (let read = -1; read !== 0; size += read) read = readSync(file, bytes, size, most - size, null);
+    for (let read = -1; read !== 0; size += read)
+      read = readSync(file, bytes, size, most - size, null);
     return bytes.toString("utf8", 0, size);
   } finally {
     closeSync(file);

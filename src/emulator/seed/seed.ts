@@ -2,7 +2,10 @@
 import { z } from "zod";
 import { EmulatorError, ISSUE_PATH, parseInput } from "../errors.js";
 import type { Fault } from "../faults/faults.js";
-import type { ApiClientRegistration, ServiceAccountRegistration } from "../registrations/clients.js";
+import type {
+  ApiClientRegistration,
+  ServiceAccountRegistration,
+} from "../registrations/clients.js";
 import type { OperatorRegistration } from "../registrations/operators.js";
 import type { PluginRegistration } from "../registrations/plugins.js";
 import type { ClockStart } from "../state/clock.js";
@@ -64,7 +67,9 @@ type SeedTarget = Readonly<Record<(typeof kinds)[number], { register(input: unkn
 export function applySeed(target: SeedTarget, seed: EmulatorSeed): void {
   const issues = kinds.flatMap((kind) => {
     const entries: readonly object[] = seed[kind] ?? [];
-    return entries.flatMap((entry, at) => issuesOf(`${kind}.${at}`, () => target[kind].register(entry)));
+    return entries.flatMap((entry, at) =>
+      issuesOf(`${kind}.${at}`, () => target[kind].register(entry)),
+    );
   });
   seed.faults?.forEach((fault, at) => {
     issues.push(...issuesOf(`faults.${at}`, () => target.faults.add(fault)));
@@ -80,7 +85,9 @@ export function issuesOf(path: string, run: () => unknown): string[] {
   } catch (error) {
     if (!(error instanceof EmulatorError)) throw error;
     if (error.issues.length === 0) return [`${path}: ${error.message}`];
-    return error.issues.map((issue) => (ISSUE_PATH.test(issue) ? `${path}.${issue}` : `${path}: ${issue}`));
+    return error.issues.map((issue) =>
+      ISSUE_PATH.test(issue) ? `${path}.${issue}` : `${path}: ${issue}`,
+    );
   }
 }
 

@@ -155,7 +155,8 @@ export function readInstant(instant: Instant): number {
     throw invalid("clock: an instant as a string needs a time zone: 2026-03-01T12:00:00Z");
   }
   // A Date may come from another realm. `new Date(null)` would be 1970, so null must not count as one.
-  const isDate = typeof instant === "string" || Object.prototype.toString.call(instant) === "[object Date]";
+  const isDate =
+    typeof instant === "string" || Object.prototype.toString.call(instant) === "[object Date]";
   const at: unknown = isDate ? new Date(instant).getTime() : instant;
   if (typeof at === "number" && Math.abs(at) <= FURTHEST_MS) return at;
   throw invalid(

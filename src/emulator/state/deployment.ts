@@ -138,7 +138,9 @@ export function createDeployment(
 ): Deployment {
   const random = new RandomSource(settings.randomSeed);
   const time = new EmulatorClock(settings.now ?? Date.now, settings.seed.clock);
-  const serviceAccounts: ServiceAccounts = new ServiceAccounts((id) => apiClients.find(id) !== undefined);
+  const serviceAccounts: ServiceAccounts = new ServiceAccounts(
+    (id) => apiClients.find(id) !== undefined,
+  );
   const apiClients: ApiClients = new ApiClients((id) => serviceAccounts.find(id) !== undefined);
   return {
     settings,
@@ -180,7 +182,11 @@ const variantsOf = {
  * Unregisters, and ends for good everything that was issued to the registration, so that a later one of the
  * same name does not inherit it. Spent jti values and rate windows stay.
  */
-export function unregister(deployment: Deployment, kind: keyof typeof variantsOf, input: unknown): void {
+export function unregister(
+  deployment: Deployment,
+  kind: keyof typeof variantsOf,
+  input: unknown,
+): void {
   const { noun, key } = deployment[kind].kind;
   const variants: readonly ("A" | "B")[] = variantsOf[kind];
   type Issued = { readonly [Name in keyof LaunchIdentity]?: string | undefined };
@@ -197,7 +203,9 @@ export function unregister(deployment: Deployment, kind: keyof typeof variantsOf
   }
   if (variants.includes("B")) {
     // This also ends the refresh tokens of each login.
-    deployment.authorizations.revise((login) => (isTheirs(login) ? { ...login, revoked: true } : login));
+    deployment.authorizations.revise((login) =>
+      isTheirs(login) ? { ...login, revoked: true } : login,
+    );
     deployment.authorizationCodes.forget(isTheirs);
     deployment.pendingLogins.forget(({ request }) => isTheirs(request.client));
   }

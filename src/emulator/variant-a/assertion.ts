@@ -31,7 +31,10 @@ export function checkAssertion(
 ): Refusal | undefined {
   const { clock, switches } = deployment;
   if (assertion === undefined) {
-    return switches.refusal("assertion.present", { expected: "a client_assertion", actual: "absent" });
+    return switches.refusal("assertion.present", {
+      expected: "a client_assertion",
+      actual: "absent",
+    });
   }
   const decoded = decode(assertion);
   if (decoded === undefined) {
@@ -39,7 +42,14 @@ export function checkAssertion(
     return switches.refusal("assertion.form", finding);
   }
   const signer = findSigner(assertion, decoded.header.kid, plugin.keys);
-  return firstRefusal(switches, checks, { ...decoded, deployment, plugin, tokenUrl, signer, now: clock() });
+  return firstRefusal(switches, checks, {
+    ...decoded,
+    deployment,
+    plugin,
+    tokenUrl,
+    signer,
+    now: clock(),
+  });
 }
 
 /** RFC 7515 section 7.1. The signature may be empty, so that alg none is refused by assertion.algorithm. */
@@ -147,7 +157,10 @@ const checks: Checks<DecodedAssertion> = {
   },
   "assertion.id"({ claims: { jti } }) {
     if (typeof jti === "string" && jti !== "") return undefined;
-    return { expected: "a jti that is a string", actual: jti === "" ? "an empty string" : shown(jti) };
+    return {
+      expected: "a jti that is a string",
+      actual: jti === "" ? "an empty string" : shown(jti),
+    };
   },
   // This comes last, because it uses the jti.
   "assertion.replay"({ claims: { jti }, deployment: { usedJtis }, plugin, now }) {

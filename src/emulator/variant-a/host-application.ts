@@ -44,7 +44,12 @@ function signInPage(visit: HostVisit, failed?: string): Promise<Response> {
 </div>
 ${hasPasswords ? passwordField(isRetry) : ""}
 <button class="primary">Sign in</button>`;
-  const form = postForm(deployment, `${place.path}/sign-in`, { form_token: session.formToken }, fields);
+  const form = postForm(
+    deployment,
+    `${place.path}/sign-in`,
+    { form_token: session.formToken },
+    fields,
+  );
   const body = html`<main>
 <div><h1>Host application</h1><p class="quiet">Tenant <code>${tenantId}</code> of the emulator</p></div>
 ${isRetry ? html`<p class="alarm" role="alert" id="failed">The password is wrong.</p>` : ""}
@@ -60,7 +65,11 @@ ${operators.length === 0 ? html`<p>No operator is registered in this tenant.</p>
   });
 }
 
-function hostPage(deployment: Deployment, session: BrowserSession, operator: Operator): Promise<Response> {
+function hostPage(
+  deployment: Deployment,
+  session: BrowserSession,
+  operator: Operator,
+): Promise<Response> {
   const { tenantId } = operator;
   const path = `/host/${tenantId}`;
   const plugins = deployment.plugins
@@ -88,7 +97,12 @@ ${postForm(deployment, `${path}/sign-out`, { form_token: session.formToken }, ht
     body,
     script: HOST_SCRIPT_PATH,
     // Frames of any site, because a plugin's page may redirect its iframe and browsers check each redirect.
-    policy: ["script-src 'self'", "connect-src 'self'", "frame-src http: https:", "form-action 'self'"],
+    policy: [
+      "script-src 'self'",
+      "connect-src 'self'",
+      "frame-src http: https:",
+      "form-action 'self'",
+    ],
     // The plugin's page may identify the host by its referrer.
     headers: { "referrer-policy": "strict-origin-when-cross-origin" },
   });
@@ -129,7 +143,9 @@ function hostRoute(
     const session = findSession(visit, place);
     const signedIn = session?.operator;
     const operator =
-      signedIn?.tenantId === tenantId ? deployment.operators.find(tenantId, signedIn.userId) : undefined;
+      signedIn?.tenantId === tenantId
+        ? deployment.operators.find(tenantId, signedIn.userId)
+        : undefined;
     return answer({ ...visit, tenantId, place, session, operator });
   };
   return { variant: "A", operation, method, path: `/host/{tenantId}${path}`, answer: answerVisit };

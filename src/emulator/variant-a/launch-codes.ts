@@ -3,7 +3,13 @@
 import { wrongVerifier } from "../oauth.js";
 import type { PluginIdentity } from "../registrations/keys.js";
 import type { OperatorIdentity } from "../registrations/operators.js";
-import { type Checks, type EmulatorRules, firstRefusal, type Refusal, unless } from "../rules/checks.js";
+import {
+  type Checks,
+  type EmulatorRules,
+  firstRefusal,
+  type Refusal,
+  unless,
+} from "../rules/checks.js";
 import { shown } from "../rules/shown.js";
 import { SecretMap } from "../state/expiring-map.js";
 
@@ -60,7 +66,11 @@ const checks: Checks<Attempt> = {
   "code.unspent": ({ code }) =>
     unless(!code.spent, "a code at its first attempt", "a code that was presented before"),
   "code.lifetime": ({ code: { expiresAt }, at }) =>
-    unless(at <= expiresAt, "a code within its lifetime", `it ended ${(at - expiresAt) / 1000} s ago`),
+    unless(
+      at <= expiresAt,
+      "a code within its lifetime",
+      `it ended ${(at - expiresAt) / 1000} s ago`,
+    ),
   "code.verifier": ({ code, verifier }) => wrongVerifier(verifier, code.codeChallenge),
 };
 

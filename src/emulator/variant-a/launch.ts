@@ -43,7 +43,8 @@ export function openLaunch(
   flow.add(TO_FRONT, "Plugin chosen", { fields: { clientId } });
   const signedIn = unless(operator !== undefined, "an operator of the tenant", shown(userId));
   const refusal =
-    checkPlugin(deployment, identity) ?? (signedIn && { rule: "launch.signed-in" as const, ...signedIn });
+    checkPlugin(deployment, identity) ??
+    (signedIn && { rule: "launch.signed-in" as const, ...signedIn });
   if (refusal !== undefined) {
     flow.add(TO_BROWSER, "Launch refused", { refused: refusal.rule });
     return logged(deployment, identity, refusal);
@@ -53,7 +54,10 @@ export function openLaunch(
   const record = { tenantId, clientId, userId, used: false, expiresAt };
   const opaqueCode = deployment.launches.mint(record, expiresAt + CODE_MEMORY_MS, now);
   const state = settings.launchState === "launch-parameter" ? stateOf(opaqueCode) : undefined;
-  flow.add(TO_BROWSER, "Plugin launched", { fields: { opaque_code: opaqueCode, state }, link: opaqueCode });
+  flow.add(TO_BROWSER, "Plugin launched", {
+    fields: { opaque_code: opaqueCode, state },
+    link: opaqueCode,
+  });
   const url = new URL(plugin?.pageUrl ?? NO_PAGE);
   url.searchParams.set("opaque_code", opaqueCode);
   if (state !== undefined) url.searchParams.set("state", state);
@@ -93,7 +97,8 @@ function issueCode(deployment: Deployment, attempt: AuthorizationAttempt): Launc
   const opaqueCode = typeof attempt.opaqueCode === "string" ? attempt.opaqueCode : "";
   const launch = launches.find(opaqueCode);
   if (launch?.tenantId !== tenantId || launch.userId !== userId || launch.clientId !== clientId) {
-    const actual = launch === undefined ? "an unknown one" : "one of another tenant, operator or plugin";
+    const actual =
+      launch === undefined ? "an unknown one" : "one of another tenant, operator or plugin";
     return { rule: "launch.known", expected: "the opaque_code of a launch", actual };
   }
   const unused = { expected: "a launch not yet authorised", actual: "one that was" };
@@ -131,7 +136,10 @@ function checkPlugin(
   if (plugin?.enabled && plugin.type === "user_interface") return undefined;
   const registered = plugin?.enabled ? "a service plugin" : "a disabled one";
   const actual = plugin === undefined ? "one that is not registered" : registered;
-  return switches.refusal("launch.plugin", { expected: "an enabled user-interface plugin", actual });
+  return switches.refusal("launch.plugin", {
+    expected: "an enabled user-interface plugin",
+    actual,
+  });
 }
 
 /** A launch that is not authorised yet. */

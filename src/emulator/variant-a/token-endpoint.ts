@@ -26,7 +26,10 @@ const PROBE_GRANT = "bivariant-detect";
 /** "error_description is always the same fixed text" (description, section 7.1). */
 const FIXED_DESCRIPTION = "The token request was rejected";
 /** "Wrong grant for the plugin type" (section 7.1). */
-const GRANT_OF_TYPE = { service: "client_credentials", user_interface: "authorization_code" } as const;
+const GRANT_OF_TYPE = {
+  service: "client_credentials",
+  user_interface: "authorization_code",
+} as const;
 
 /** Answers one POST with a token, 429, or 400 and the opaque body. */
 export async function answerTokenRequest(
@@ -56,11 +59,15 @@ export async function answerTokenRequest(
   const answer = { status: 400, error: settings.malformedError };
   const refusal = isMalformed(read, granted.rule) ? { ...granted, answer } : granted;
   // An unregistered client_id is logged too, so that the refusals of a plugin are found before its registration.
-  const unregisteredId = "rule" in read || !isMadeUpId(read.client_id ?? "") ? undefined : read.client_id;
+  const unregisteredId =
+    "rule" in read || !isMadeUpId(read.client_id ?? "") ? undefined : read.client_id;
   customerLog.record({ tenantId, clientId: note.clientId ?? unregisteredId }, refusal);
   const { status, error } = answerTo(refusal);
   const error_description = FIXED_DESCRIPTION + (settings.fixedTextFullStop ? "." : "");
-  return answered(Response.json({ error, error_description }, { status, headers: NOT_STORED }), refusal.rule);
+  return answered(
+    Response.json({ error, error_description }, { status, headers: NOT_STORED }),
+    refusal.rule,
+  );
 }
 
 /** The field whose absence breaks the rule. */
@@ -101,7 +108,12 @@ function checkRate(deployment: Deployment, tenantId: string): Response | undefin
 const formChecks: Checks<{ readonly form: URLSearchParams; readonly request: Request }> = {
   "token-request.duplicate-parameter": ({ form }) => repeatedParameter(form),
   "token-request.one-authentication": ({ form, request }) =>
-    secondAuthentication(request, "the assertion alone", "client_secret", form.get("client_secret") ?? ""),
+    secondAuthentication(
+      request,
+      "the assertion alone",
+      "client_secret",
+      form.get("client_secret") ?? "",
+    ),
 };
 
 /** The fields of section 4.1. */
@@ -119,7 +131,9 @@ async function readForm(deployment: Deployment, request: Request): Promise<Token
   const refusal = firstRefusal(switches, formChecks, { form, request });
   if (refusal === undefined) {
     // RFC 6749 section 3.2: "Parameters sent without a value MUST be treated as if they were omitted".
-    return Object.fromEntries(FIELDS.map((name) => [name, form.get(name) || undefined])) as TokenRequest;
+    return Object.fromEntries(
+      FIELDS.map((name) => [name, form.get(name) || undefined]),
+    ) as TokenRequest;
   }
   // A malformed attempt spends its code, because it authenticates no plugin, like one with a refused assertion. All
   // values of a repeated parameter count, because a server with other rules could exchange any of them.
@@ -138,15 +152,24 @@ const requestChecks: Checks<TokenRequest> = {
       shownGrantType(grant_type),
     ),
   "token-request.assertion-type": ({ client_assertion_type: type }) =>
-    type === CLIENT_ASSERTION_TYPE ? undefined : { expected: CLIENT_ASSERTION_TYPE, actual: shownUri(type) },
-  "token-request.client-id": ({ client_id }) => unless(client_id !== undefined, "a client_id", "absent"),
+    type === CLIENT_ASSERTION_TYPE
+      ? undefined
+      : { expected: CLIENT_ASSERTION_TYPE, actual: shownUri(type) },
+  "token-request.client-id": ({ client_id }) =>
+    unless(client_id !== undefined, "a client_id", "absent"),
 };
 
-function grantToken(deployment: Deployment, tenantId: string, request: TokenRequest): Response | Refusal {
+function grantToken(
+  deployment: Deployment,
+  tenantId: string,
+  request: TokenRequest,
+): Response | Refusal {
   const { clock, launchCodes, publicUrl, settings, switches } = deployment;
   const code = request.grant_type === "authorization_code" ? request.code : undefined;
   // This comes before every rule, because an attempt that fails for any reason spends the code too.
-  const early = settings.unauthenticatedAttemptSpendsCode ? launchCodes.spend(code, clock()) : undefined;
+  const early = settings.unauthenticatedAttemptSpendsCode
+    ? launchCodes.spend(code, clock())
+    : undefined;
   const malformed = firstRefusal(switches, requestChecks, request);
   if (malformed !== undefined) return malformed;
   const plugin = findPlugin(deployment, tenantId, request.client_id);
@@ -155,10 +178,15 @@ function grantToken(deployment: Deployment, tenantId: string, request: TokenRequ
   const tokenUrl = publicUrl() + TOKEN_PATH_A.replace("{tenantId}", tenantId);
   const refusal = checkAssertion(deployment, plugin, tokenUrl, request.client_assertion);
   if (refusal !== undefined) return refusal;
-  const presented = settings.unauthenticatedAttemptSpendsCode ? early : launchCodes.spend(code, clock());
+  const presented = settings.unauthenticatedAttemptSpendsCode
+    ? early
+    : launchCodes.spend(code, clock());
   const { type } = plugin;
   if (request.grant_type !== GRANT_OF_TYPE[type]) {
-    const finding = { expected: `${GRANT_OF_TYPE[type]} (type ${type})`, actual: shown(request.grant_type) };
+    const finding = {
+      expected: `${GRANT_OF_TYPE[type]} (type ${type})`,
+      actual: shown(request.grant_type),
+    };
     const wrongGrant = switches.refusal("plugin.grant", finding);
     if (wrongGrant !== undefined) return wrongGrant;
   }
@@ -191,12 +219,18 @@ function redeemCode(
 ): Operator | Refusal {
   const unknown = { rule: "code.known", expected: "a code from the host" } as const;
   if (presented === undefined) {
-    return { ...unknown, actual: request.code === undefined ? "absent" : "a code that was not handed out" };
+    return {
+      ...unknown,
+      actual: request.code === undefined ? "absent" : "a code that was not handed out",
+    };
   }
   const attempt = { ...presented, plugin, verifier: request.code_verifier };
   const { tenantId, userId } = presented.code;
   const refusal = refuseCode(switches, attempt);
-  return refusal ?? operators.find(tenantId, userId) ?? { ...unknown, actual: "a code of a former operator" };
+  return (
+    refusal ??
+    operators.find(tenantId, userId) ?? { ...unknown, actual: "a code of a former operator" }
+  );
 }
 
 /** Has the same digits as a number. */

@@ -25,7 +25,11 @@ export type RefusedAuthorization = Refusal & { readonly callback?: Callback };
 const queryChecks: Checks<URLSearchParams> = {
   "authorization.length"(parameters) {
     const { length } = String(parameters);
-    return unless(length <= MAXIMUM_QUERY_LENGTH, `at most ${MAXIMUM_QUERY_LENGTH} characters`, `${length}`);
+    return unless(
+      length <= MAXIMUM_QUERY_LENGTH,
+      `at most ${MAXIMUM_QUERY_LENGTH} characters`,
+      `${length}`,
+    );
   },
   "authorization.duplicate-parameter": repeatedParameter,
 };
@@ -66,11 +70,15 @@ export function readAuthorizationRequest(
   const client = apiClients.find(read("client_id") ?? "");
   if (client === undefined) {
     // It is not quoted, because a caller that swaps two settings sends the secret as client_id.
-    const actual = read("client_id") === undefined ? "absent" : "a client_id that is not registered";
+    const actual =
+      read("client_id") === undefined ? "absent" : "a client_id that is not registered";
     return { rule: "authorization.client", expected: "a registered API client", actual };
   }
   const redirectUri = read("redirect_uri");
-  if (redirectUri === undefined || !client.redirectUris.some((uri) => isSameRedirectUri(uri, redirectUri))) {
+  if (
+    redirectUri === undefined ||
+    !client.redirectUris.some((uri) => isSameRedirectUri(uri, redirectUri))
+  ) {
     const expected = `one of ${client.redirectUris.map(shown).join(", ")}`;
     return { rule: "authorization.redirect-uri", expected, actual: shownUri(redirectUri) };
   }
@@ -102,7 +110,10 @@ const PENDING_LIFETIME_MS = 600_000;
 const MEMORY_MS = 3_600_000;
 
 /** Returns the id of the login, which is of no use without the session of the browser that began it. */
-export function beginPending({ clock, pendingLogins }: Deployment, request: AuthorizationRequest): string {
+export function beginPending(
+  { clock, pendingLogins }: Deployment,
+  request: AuthorizationRequest,
+): string {
   const now = clock();
   const expiresAt = now + PENDING_LIFETIME_MS;
   return pendingLogins.mint({ request, isDecided: false, expiresAt }, expiresAt + MEMORY_MS, now);
@@ -114,7 +125,8 @@ export function findPending(
 ): AuthorizationRequest | Refusal {
   const pending = pendingLogins.find(id);
   const isOpen = pending !== undefined && !pending.isDecided && clock() < pending.expiresAt;
-  if (pending !== undefined && (isOpen || !switches.isEnforced("login.pending"))) return pending.request;
+  if (pending !== undefined && (isOpen || !switches.isEnforced("login.pending")))
+    return pending.request;
   const late = pending?.isDecided ? "one that was decided" : "one that is too old";
   const actual = pending === undefined ? "an unknown one" : late;
   return { rule: "login.pending", expected: "a login in progress", actual };
@@ -223,7 +235,8 @@ export function loginInProcess(deployment: Deployment, input: unknown): { callba
     const message = `the URL is not the authorization endpoint ${AUTHORIZATION_PATH}`;
     throw new EmulatorError("login_refused", message);
   }
-  const refused = (refusal: Refusal) => refusalError("login_refused", "the page refuses the login", refusal);
+  const refused = (refusal: Refusal) =>
+    refusalError("login_refused", "the page refuses the login", refusal);
   const read = readAuthorizationRequest(deployment, url.searchParams);
   const flow = recordAuthorization(deployment, url.searchParams, read);
   if ("rule" in read) {

@@ -128,7 +128,13 @@ function loginErrorPage(deployment: Deployment, rule: RuleId): Promise<Response>
 }
 
 export const loginRoutes: readonly PageRoute[] = [
-  { variant: "B", operation: "authorize", method: "GET", path: AUTHORIZATION_PATH, answer: authorize },
+  {
+    variant: "B",
+    operation: "authorize",
+    method: "GET",
+    path: AUTHORIZATION_PATH,
+    answer: authorize,
+  },
   loginRoute("showLogin", "GET", LOGIN_PATH, (visit) => loginPage(visit)),
   loginRoute("logIn", "POST", LOGIN_PATH, logIn),
   loginRoute("showConsent", "GET", CONSENT_PATH, nextPage),
@@ -136,7 +142,12 @@ export const loginRoutes: readonly PageRoute[] = [
 ];
 
 function placeOf({ loginSessions }: Deployment): SessionPlace {
-  return { sessions: loginSessions, cookie: "emulator-login", path: "/v1/auth", rule: "login.form" };
+  return {
+    sessions: loginSessions,
+    cookie: "emulator-login",
+    path: "/v1/auth",
+    rule: "login.form",
+  };
 }
 
 /** Refuses a request whose login has ended, and a form that does not come from this browser's own page. */
@@ -172,11 +183,24 @@ async function authorize(visit: Visit): Promise<Response> {
     const id = beginPending(deployment, read);
     recordAuthorization(deployment, fields, read, id);
     const place = placeOf(deployment);
-    return nextPage({ ...visit, id, asked: read, fields, place, session: findSession(visit, place) });
+    return nextPage({
+      ...visit,
+      id,
+      asked: read,
+      fields,
+      place,
+      session: findSession(visit, place),
+    });
   }
   note.tenantId = read.callback?.client.tenantId;
-  const location = refuseAuthorization(deployment, recordAuthorization(deployment, fields, read), read);
-  return location === undefined ? loginErrorPage(deployment, read.rule) : redirect(location, undefined, 302);
+  const location = refuseAuthorization(
+    deployment,
+    recordAuthorization(deployment, fields, read),
+    read,
+  );
+  return location === undefined
+    ? loginErrorPage(deployment, read.rule)
+    : redirect(location, undefined, 302);
 }
 
 /** Shows the consent page to a logged-in person, otherwise the login page. Consent is asked for every time. */
@@ -188,8 +212,16 @@ function nextPage(visit: LoginVisit): Promise<Response> {
 async function logIn(visit: LoginVisit): Promise<Response> {
   const { deployment, note, id, asked, fields, place } = visit;
   if (fields.get("decision") === "deny") return finish(visit, "deny", undefined);
-  const claimed = { tenantId: fields.get("tenantId") ?? undefined, userId: fields.get("userId") ?? "" };
-  const person = authenticatePerson(deployment, asked.client, claimed, fields.get("password") ?? "");
+  const claimed = {
+    tenantId: fields.get("tenantId") ?? undefined,
+    userId: fields.get("userId") ?? "",
+  };
+  const person = authenticatePerson(
+    deployment,
+    asked.client,
+    claimed,
+    fields.get("password") ?? "",
+  );
   recordLogin(deployment, id, claimed, fields.get("password") ?? undefined, person);
   if ("rule" in person) {
     const { tenantId = asked.client.tenantId } = claimed;

@@ -13,7 +13,13 @@ import { recordTokenRequest } from "../records/flow.js";
 import type { RequestNote } from "../records/journal.js";
 import type { ApiClient } from "../registrations/clients.js";
 import { isSecretOf, scopeSchema } from "../registrations/fields.js";
-import { type Checks, type EmulatorRules, firstRefusal, type Refusal, unless } from "../rules/checks.js";
+import {
+  type Checks,
+  type EmulatorRules,
+  firstRefusal,
+  type Refusal,
+  unless,
+} from "../rules/checks.js";
 import { shown, shownUri } from "../rules/shown.js";
 import { emulatorRules } from "../rules.js";
 import type {
@@ -60,7 +66,11 @@ const exchange = { ...client, code: text, code_verifier: text, redirect_uri: tex
 // The fields of a refresh are not shown; these are those of RFC 6749 section 6.
 const refreshing = { ...client, refresh_token: text, scope: text.optional() };
 const schemas = {
-  client_credentials: z.object({ ...client, client_secret: text, grant: z.literal("client_credentials") }),
+  client_credentials: z.object({
+    ...client,
+    client_secret: text,
+    grant: z.literal("client_credentials"),
+  }),
   authorization_code: z.object({ ...exchange, grant: z.literal("authorization_code") }),
   refresh_token: z.object({ ...refreshing, grant: z.literal("refresh_token") }),
 };
@@ -95,14 +105,18 @@ async function readRequest(
   return { rule: "client-request.fields", expected: expected.join(", "), actual };
 }
 
-function grantOf(fields: Readonly<Record<string, unknown>>, grants: readonly Grant[]): Grant | Refusal {
+function grantOf(
+  fields: Readonly<Record<string, unknown>>,
+  grants: readonly Grant[],
+): Grant | Refusal {
   // The code exchange of section 4.2 shows no grant_type; a request that names it is accepted as well.
   const exchange = fields.code === undefined ? undefined : "authorization_code";
   const named = fields.grant_type ?? (grants.length === 1 ? grants[0] : exchange);
   const grant = grants.find((one) => one === named);
   if (grant !== undefined) return grant;
   const actual = shownGrantType(named);
-  if (typeof named !== "string") return { rule: "client-request.fields", expected: "a grant_type", actual };
+  if (typeof named !== "string")
+    return { rule: "client-request.fields", expected: "a grant_type", actual };
   return { rule: "client-request.grant-type", expected: "a grant of this path", actual };
 }
 
@@ -132,7 +146,8 @@ function grantTokens(deployment: Deployment, request: ClientRequest): IssuedToke
       rule: "client.authentication",
       expected: "a registered client_id and its client_secret",
       // It is not quoted, because a caller that swaps the two fields sends the secret as client_id.
-      actual: account === undefined ? "a client_id that is not registered" : "another client_secret",
+      actual:
+        account === undefined ? "a client_id that is not registered" : "another client_secret",
     };
   }
   const { tenantId, clientId, scopes } = account;
@@ -147,7 +162,8 @@ function authenticateClient(
   const digest = client?.secretDigest;
   // A public client must not send a secret.
   const isTheirs = digest ? isSecretOf(digest, client_secret ?? "") : client_secret === undefined;
-  if (client !== undefined && (isTheirs || !switches.isEnforced("api-client.authentication"))) return client;
+  if (client !== undefined && (isTheirs || !switches.isEnforced("api-client.authentication")))
+    return client;
   const secret = client_secret === undefined ? "no client_secret" : "another client_secret";
   const sent = digest === undefined ? "a client_secret, but the client is public" : secret;
   return {
@@ -165,7 +181,8 @@ export function callerOf(
   const text = (name: string) => (typeof request[name] === "string" ? request[name] : "");
   const client = serviceAccounts.find(text("client_id")) ?? apiClients.find(text("client_id"));
   const refreshed = refreshTokens.find(text("refresh_token"));
-  const login = authorizationCodes.find(text("code")) ?? authorizations.find(refreshed?.authorizationId);
+  const login =
+    authorizationCodes.find(text("code")) ?? authorizations.find(refreshed?.authorizationId);
   return { tenantId: login?.tenantId ?? client?.tenantId, clientId: client?.clientId };
 }
 
@@ -177,14 +194,27 @@ interface CodeAttempt {
 
 const codeChecks: Checks<CodeAttempt> = {
   "client-code.client": ({ code, request }) =>
-    unless(code.clientId === request.client_id, "a code of this client", "a code of another client"),
+    unless(
+      code.clientId === request.client_id,
+      "a code of this client",
+      "a code of another client",
+    ),
   "client-code.unspent": ({ code }) =>
-    unless(code.authorizationId === undefined, "a code not yet exchanged", "a code that was exchanged"),
+    unless(
+      code.authorizationId === undefined,
+      "a code not yet exchanged",
+      "a code that was exchanged",
+    ),
   "client-code.lifetime": ({ code: { expiresAt }, now }) =>
-    unless(now <= expiresAt, "a code within its lifetime", `it ended ${(now - expiresAt) / 1000} s ago`),
+    unless(
+      now <= expiresAt,
+      "a code within its lifetime",
+      `it ended ${(now - expiresAt) / 1000} s ago`,
+    ),
   "client-code.redirect-uri": ({ code: { redirectUri }, request: { redirect_uri } }) =>
     unless(redirectUri === redirect_uri, shown(redirectUri), shownUri(redirect_uri)),
-  "client-code.verifier": ({ code, request }) => wrongVerifier(request.code_verifier, code.codeChallenge),
+  "client-code.verifier": ({ code, request }) =>
+    wrongVerifier(request.code_verifier, code.codeChallenge),
 };
 
 /**
@@ -201,7 +231,11 @@ function exchangeCode(
   const code = authorizationCodes.find(request.code);
   if (code === undefined) {
     const actual = "a code that was not handed out";
-    return { rule: "client-code.known", expected: "a code from the authorization endpoint", actual };
+    return {
+      rule: "client-code.known",
+      expected: "a code from the authorization endpoint",
+      actual,
+    };
   }
   const refusal = firstRefusal(switches, codeChecks, { code, request, now });
   if (refusal !== undefined) {
@@ -232,23 +266,40 @@ interface RefreshAttempt {
 
 const refreshChecks: Checks<RefreshAttempt> = {
   "refresh.client": ({ authorization: { clientId }, request }) =>
-    unless(clientId === request.client_id, "a refresh token of this client", "one of another client"),
+    unless(
+      clientId === request.client_id,
+      "a refresh token of this client",
+      "one of another client",
+    ),
   "refresh.revoked": ({ authorization }) =>
     unless(!authorization.revoked, "what the person allowed", "it was revoked"),
-  "refresh.reuse": ({ token }) => unless(!token.rotated, "the newest refresh token", "one that was rotated"),
+  "refresh.reuse": ({ token }) =>
+    unless(!token.rotated, "the newest refresh token", "one that was rotated"),
   "refresh.lifetime": ({ authorization: { endsAt }, now }) =>
     unless(now < endsAt, "a login that is not over", `it ended ${(now - endsAt) / 1000} s ago`),
   "refresh.idle": ({ token: { idleAt }, now }) =>
-    unless(now < idleAt, "a recently used refresh token", `idle for ${(now - idleAt) / 1000} s too long`),
+    unless(
+      now < idleAt,
+      "a recently used refresh token",
+      `idle for ${(now - idleAt) / 1000} s too long`,
+    ),
   "refresh.scope"({ authorization: { scopes }, request: { scope } }) {
     const isGranted = (name: string) => scopes?.has(name) ?? scopeSchema.safeParse(name).success;
     const isFine = scope === undefined || scope.split(" ").every(isGranted);
-    return unless(isFine, scopes === undefined ? "scopes" : `some of ${[...scopes].join(" ")}`, shown(scope));
+    return unless(
+      isFine,
+      scopes === undefined ? "scopes" : `some of ${[...scopes].join(" ")}`,
+      shown(scope),
+    );
   },
 };
 
 /** This is synchronous, so that exactly one of concurrent uses of a rotating refresh token is first. */
-function refresh(deployment: Deployment, client: ApiClient, request: RefreshRequest): IssuedTokens | Refusal {
+function refresh(
+  deployment: Deployment,
+  client: ApiClient,
+  request: RefreshRequest,
+): IssuedTokens | Refusal {
   const { clock, authorizations, refreshTokens, settings, switches } = deployment;
   const { rotation, reuseDetection, idleSeconds } = settings.refreshTokens;
   const now = clock();
@@ -270,11 +321,14 @@ function refresh(deployment: Deployment, client: ApiClient, request: RefreshRequ
   refreshTokens.change(request.refresh_token, { rotated: rotation, idleAt }, now);
   const { tenantId, clientId, userId } = authorization;
   // Narrows the grant for this access token alone (RFC 6749 section 6).
-  const scopes = request.scope === undefined ? authorization.scopes : new Set(request.scope.split(" "));
+  const scopes =
+    request.scope === undefined ? authorization.scopes : new Set(request.scope.split(" "));
   const granted = { tenantId, clientId, userId, authorizationId, scopes };
   return {
     access_token: mintAccessToken(deployment, granted, now),
-    refresh_token: rotation ? mintRefreshToken(deployment, authorizationId, authorization, now) : undefined,
+    refresh_token: rotation
+      ? mintRefreshToken(deployment, authorizationId, authorization, now)
+      : undefined,
   };
 }
 
@@ -295,7 +349,11 @@ function mintRefreshToken(
   now: number,
 ): string {
   const idleAt = now + settings.refreshTokens.idleSeconds * 1000;
-  return refreshTokens.mint({ authorizationId, rotated: false, idleAt }, keepUntil(settings, endsAt), now);
+  return refreshTokens.mint(
+    { authorizationId, rotated: false, idleAt },
+    keepUntil(settings, endsAt),
+    now,
+  );
 }
 
 /**

@@ -39,9 +39,17 @@ type Kind =
 
 /** What the values of a key are, or the items or the members of its value. Everything else is a schema. */
 const KIND_OF: ReadonlyMap<string, Kind> = new Map([
-  ...(["parameters", "responses", "requestBodies", "headers", "examples", "links", "callbacks"] as const).map(
-    (kind) => [kind, kind] as const,
-  ),
+  ...(
+    [
+      "parameters",
+      "responses",
+      "requestBodies",
+      "headers",
+      "examples",
+      "links",
+      "callbacks",
+    ] as const
+  ).map((kind) => [kind, kind] as const),
   ["requestBody", "requestBodies"],
   ["paths", "pathItems"],
   ["pathItems", "pathItems"],
@@ -156,7 +164,8 @@ export async function bundleFiles(
       return;
     }
     const value = /^(?:\/|$)/.test(pointer) ? atPointer(file.source.root, pointer) : undefined;
-    if (value === undefined) throw failure(reference, "reference_missing", `${text} does not exist`);
+    if (value === undefined)
+      throw failure(reference, "reference_missing", `${text} does not exist`);
     const origin = { overlay: file.source, pointer, isReferenced: true } as const;
     const copy = structuredClone(value);
     if (!isObject(copy) && typeof copy !== "boolean") {
@@ -166,7 +175,8 @@ export async function bundleFiles(
       // Each path has a copy of its own, since it makes operations of its own. The first has their names.
       const item = `${file.path}#${pointer}`;
       const chain = chains.get(holder) ?? new Set();
-      if (chain.has(item)) throw failure(reference, "reference_circular", `${text} leads back to itself`);
+      if (chain.has(item))
+        throw failure(reference, "reference_circular", `${text} leads back to itself`);
       chains.set(holder, chain.add(item));
       for (const { operation } of items.has(item) ? operationsOf(copy) : [])
         delete (operation as Container).operationId;
@@ -242,7 +252,13 @@ export function freeName(holder: JsonObject, plain: string): string {
 }
 
 /** The references in a value of another file, or of the document those to other files. */
-function referencesIn(root: object, from: File, at: string, kind: Kind, budget: Budget): Reference[] {
+function referencesIn(
+  root: object,
+  from: File,
+  at: string,
+  kind: Kind,
+  budget: Budget,
+): Reference[] {
   const found: Reference[] = [];
   const add = (holder: unknown, key: string, place: () => string, own?: Kind): void => {
     const text = isObject(holder) ? holder[key] : undefined;

@@ -17,7 +17,16 @@ export type Variant = "A" | "B";
 
 export const VARIANTS: readonly Variant[] = ["A", "B"];
 
-export const METHODS = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"] as const;
+export const METHODS = [
+  "GET",
+  "PUT",
+  "POST",
+  "DELETE",
+  "OPTIONS",
+  "HEAD",
+  "PATCH",
+  "TRACE",
+] as const;
 export type Method = (typeof METHODS)[number];
 
 export interface Document extends SourceFile {
@@ -62,7 +71,9 @@ export function warnAt(...place: ErrorAt): void {
 }
 
 /** The operations of a path item, each with its method and the key that it has there. */
-export function operationsOf(item: unknown): { method: Method; key: string; operation: JsonObject }[] {
+export function operationsOf(
+  item: unknown,
+): { method: Method; key: string; operation: JsonObject }[] {
   return METHODS.flatMap((method) => {
     const key = method.toLowerCase();
     const operation = objectOf(item)[key];
@@ -92,7 +103,12 @@ export function follow(document: Document, value: unknown, pointer: string): Pla
   while (isObject(place.value) && typeof place.value.$ref === "string") {
     const target = referenceTarget(document, place.value.$ref, place.pointer);
     if (seen.has(target)) {
-      throw documentError(document, "reference_circular", pointer, `${target} refers back to itself`);
+      throw documentError(
+        document,
+        "reference_circular",
+        pointer,
+        `${target} refers back to itself`,
+      );
     }
     seen.add(target);
     place = { value: atPointer(document.root, target), pointer: target };
@@ -113,7 +129,11 @@ export function referenceTarget(document: Document, reference: string, pointer: 
     const remover = document.origins.removerOf(target);
     if (remover !== undefined) {
       const still = `${document.file}#${pointer} refers to it`;
-      throw actionError(remover, "reference_missing", `${message}, because this action removes it: ${still}`);
+      throw actionError(
+        remover,
+        "reference_missing",
+        `${message}, because this action removes it: ${still}`,
+      );
     }
     throw documentError(document, "reference_missing", pointer, message);
   }
@@ -129,7 +149,12 @@ export const INSTANCE_KEYS: ReadonlySet<string> = new Set([
   "enum",
 ]);
 /** These maps of schemas are not objects of the specification themselves, so they are not visited. */
-const SCHEMA_MAPS: ReadonlySet<string> = new Set(["properties", "patternProperties", "$defs", "schemas"]);
+const SCHEMA_MAPS: ReadonlySet<string> = new Set([
+  "properties",
+  "patternProperties",
+  "$defs",
+  "schemas",
+]);
 /** The keys of these maps are names that the author chose, so even a key "example" is not an instance here. */
 export const NAMED_BY_AUTHOR: ReadonlySet<string> = new Set([
   ...SCHEMA_MAPS,
@@ -140,17 +165,22 @@ export const NAMED_BY_AUTHOR: ReadonlySet<string> = new Set([
 /** Reports an error in references. An extension may refer to anything, since it is of no use here. */
 export function reportReference({ findings }: Document, cause: unknown): void {
   const isUnresolved =
-    cause instanceof GenerateError && ["reference_missing", "reference_external"].includes(cause.code);
+    cause instanceof GenerateError &&
+    ["reference_missing", "reference_external"].includes(cause.code);
   const keys = isUnresolved ? keysOf(cause.pointer ?? "") : [];
   // Names may begin so too, except for paths and statuses.
-  const isName = (before = "") => NAMED_BY_AUTHOR.has(before) && !["paths", "responses"].includes(before);
+  const isName = (before = "") =>
+    NAMED_BY_AUTHOR.has(before) && !["paths", "responses"].includes(before);
   if (isUnresolved && keys.some((key, index) => key.startsWith("x-") && !isName(keys[index - 1])))
     findings.warn(cause);
   else findings.error(cause);
 }
 
 /** Visits every object of a document that is part of the description; skips instances such as examples. */
-export function walkDocument(root: unknown, visit: (value: JsonObject, place: () => string) => void): void {
+export function walkDocument(
+  root: unknown,
+  visit: (value: JsonObject, place: () => string) => void,
+): void {
   const walk = (value: unknown, place: () => string, parentKey: string): void => {
     if (typeof value !== "object" || value === null) return;
     if (Array.isArray(value)) {

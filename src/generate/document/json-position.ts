@@ -22,12 +22,16 @@ export function jsonPosition(
   const offset = place[part === "key" ? 0 : 1];
   const before = text.lastIndexOf("\n", offset - 1);
   let line = 1;
-  for (let at = text.indexOf("\n"); at !== -1 && at < offset; at = text.indexOf("\n", at + 1)) line += 1;
+  for (let at = text.indexOf("\n"); at !== -1 && at < offset; at = text.indexOf("\n", at + 1))
+    line += 1;
   return `${line}:${offset - before}`;
 }
 
 /** Reads valid JSON only, so everything that is not a string or a bracket can be passed over. */
-function jsonChildren(text: string, container: number): ReadonlyMap<string, readonly [number, number]> {
+function jsonChildren(
+  text: string,
+  container: number,
+): ReadonlyMap<string, readonly [number, number]> {
   const children = new Map<string, readonly [number, number]>();
   const isList = text[container] === "[";
   if (!isList && text[container] !== "{") return children;

@@ -40,7 +40,10 @@ export class Origins {
   /** Must be called for a list that has some items of another one, with their indexes there. */
   pick(list: object, items: object, indexes: readonly number[]): void {
     const writers = this.#writers.get(items);
-    this.#writers.set(list, indexes.map((index) => writers?.[index] ?? index) as unknown as Writers);
+    this.#writers.set(
+      list,
+      indexes.map((index) => writers?.[index] ?? index) as unknown as Writers,
+    );
   }
 
   /** Must be called before the value at `key` of `container` is removed. */
@@ -62,7 +65,10 @@ export class Origins {
    * The last action that wrote the place or something around it, and the pointer of the place in the text: in that of
    * the other file if there is such an action.
    */
-  trace(root: unknown, pointer: string): { readonly action: Action | undefined; readonly inText: string } {
+  trace(
+    root: unknown,
+    pointer: string,
+  ): { readonly action: Action | undefined; readonly inText: string } {
     let value = root;
     let action: Action | undefined;
     let inText = "";

@@ -111,7 +111,8 @@ export async function readDocuments(
   findings.refuse();
   const documents = { A: A as Document, B: B as Document };
   applyOverlays(overlays as readonly Overlay[], Object.values(documents));
-  for (const document of Object.values(documents)) findings.attempt(() => prepareDocument(document));
+  for (const document of Object.values(documents))
+    findings.attempt(() => prepareDocument(document));
   checkSwapped(documents);
   findings.refuseEndless();
   return documents;
@@ -126,7 +127,10 @@ export async function readOverlay(path: string, signal?: AbortSignal): Promise<O
   const [issue] = error?.issues ?? [];
   if (data === undefined) {
     const [unknown = []] = issue?.code === "unrecognized_keys" ? issue.keys : [];
-    throw invalid(pointerTo("", ...((issue?.path ?? []) as string[]).concat(unknown)), issue?.message ?? "");
+    throw invalid(
+      pointerTo("", ...((issue?.path ?? []) as string[]).concat(unknown)),
+      issue?.message ?? "",
+    );
   }
   const isFirstVersion = data.overlay.startsWith("1.0.");
   const copy = data.actions.findIndex((action) => action.copy !== undefined);
@@ -270,7 +274,9 @@ function changesOf(
     refusePrototype(value);
     if (Array.isArray(value)) return value.map((item) => clone(item, level + 1));
     if (!isObject(value)) return value;
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, clone(item, level + 1)]));
+    return Object.fromEntries(
+      Object.entries(value).map(([key, item]) => [key, clone(item, level + 1)]),
+    );
   };
 
   const write = (
@@ -285,7 +291,12 @@ function changesOf(
     (container as Container)[key] = copy;
   };
 
-  const append = (list: unknown[], items: readonly unknown[], pointer: string, from: string): void => {
+  const append = (
+    list: unknown[],
+    items: readonly unknown[],
+    pointer: string,
+    from: string,
+  ): void => {
     for (const [index, item] of items.entries()) {
       write(list, list.length, item, pointer, below(from, index));
     }
@@ -336,7 +347,8 @@ function changesOf(
       } else if (kind === "an object") {
         merge(old as Container, value as JsonObject, pointer, source);
       } else if (isFirstVersion) {
-        const message = "a single value as target needs `overlay: 1.1.0`; or update the object that holds it";
+        const message =
+          "a single value as target needs `overlay: 1.1.0`; or update the object that holds it";
         throw conflict(pointer, message);
       } else if (container !== undefined) write(container, key, value, pointer, source);
     }

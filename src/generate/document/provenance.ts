@@ -60,10 +60,15 @@ function isFieldKey(key: string, value: unknown): boolean {
   return key === "requestBody" || (isObject(value) && typeof value.operationId === "string");
 }
 
-function marked(value: object, around: Context, writerOf: (key: string) => string | undefined): Context {
+function marked(
+  value: object,
+  around: Context,
+  writerOf: (key: string) => string | undefined,
+): Context {
   const source = value as JsonObject;
   const word = (["observed", "assumed"] as const).find((name) => source[`x-${name}`] === true);
-  if (word !== undefined) return { ...around, word, markedBy: writerOf(`x-${word}`) ?? around.file };
+  if (word !== undefined)
+    return { ...around, word, markedBy: writerOf(`x-${word}`) ?? around.file };
   const isDescribed = around.markedBy !== undefined && around.file === undefined;
   return isDescribed ? { ...around, word: undefined, markedBy: undefined } : around;
 }
@@ -80,5 +85,7 @@ function sentence({ files, unknowns }: Field, { word }: Context): string | undef
   const assumed =
     unknowns.size === 0 ? "" : `; assumed until told: ${[...unknowns].join(", ")} (unknowns.ts)`;
   const origin = word ?? (files.size === 0 ? "described" : "overlaid");
-  return origin === "described" && assumed === "" ? undefined : `Provenance: ${origin}${by}${assumed}.`;
+  return origin === "described" && assumed === ""
+    ? undefined
+    : `Provenance: ${origin}${by}${assumed}.`;
 }

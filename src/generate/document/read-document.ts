@@ -62,7 +62,8 @@ export async function openDocument(
 ): Promise<Document> {
   more.onFile?.(path);
   const source = await readSourceFile(path, more.signal);
-  const variant = given ?? VARIANTS.find((one) => pathOfVariant(one, source.root) !== undefined) ?? "A";
+  const variant =
+    given ?? VARIANTS.find((one) => pathOfVariant(one, source.root) !== undefined) ?? "A";
   const document = {
     ...source,
     variant,
@@ -91,7 +92,12 @@ export function prepareDocument(document: Document): void {
   walkDocument(root, (value, place) => {
     // Most code would read such a property as the prototype.
     if (Object.hasOwn(objectOf(value.properties), "__proto__"))
-      refuseAt(document, "schema_unsupported", place(), "a property named __proto__ cannot be expressed");
+      refuseAt(
+        document,
+        "schema_unsupported",
+        place(),
+        "a property named __proto__ cannot be expressed",
+      );
     try {
       checkReference(document, value, place);
       checkReferences(value, place);
@@ -122,7 +128,8 @@ function checkNamedReferences(document: Document, value: JsonObject, place: () =
   }
   for (const [name, example] of entriesOf(value.examples)) {
     const { $ref } = Object(example) as JsonObject;
-    if (typeof $ref === "string") referenceTarget(document, $ref, pointerTo(`${place()}/examples`, name));
+    if (typeof $ref === "string")
+      referenceTarget(document, $ref, pointerTo(`${place()}/examples`, name));
   }
 }
 
@@ -135,7 +142,8 @@ function checkVersion(document: Document): string {
   if (typeof openapi !== "object" && /^3\.[012](?:\.\d+)?$/.test(String(openapi)))
     return `OpenAPI ${openapi}`;
   const found = openapi ?? swagger;
-  const says = found === undefined ? "the key `openapi` is missing" : `found ${JSON.stringify(found)}`;
+  const says =
+    found === undefined ? "the key `openapi` is missing" : `found ${JSON.stringify(found)}`;
   const message = `the document must be OpenAPI 3.0, 3.1 or 3.2, or Swagger 2.0: ${says}`;
   const key = swagger === undefined ? "/openapi" : "/swagger";
   throw documentError(document, "document_version_unsupported", key, message);
@@ -144,7 +152,8 @@ function checkVersion(document: Document): string {
 /** Without this check a file that has only a version would be generated as an empty variant, in place of a whole one. */
 function checkRequiredParts(document: Document, version: string): void {
   const { root } = document;
-  const refuse = (key: string, message: string) => refuseAt(document, "document_invalid", key, message);
+  const refuse = (key: string, message: string) =>
+    refuseAt(document, "document_invalid", key, message);
   if (root.info === undefined)
     refuse("/info", "the key `info` is missing. Add the title and the version of the API to it");
   // From 3.1 on a document needs no paths.
@@ -222,7 +231,8 @@ function referenceChecker(document: Document): (value: JsonObject, place: () => 
       for (const key of ["allOf", "anyOf", "oneOf"]) {
         const list = value[key];
         if (!Array.isArray(list)) continue;
-        for (const [index, part] of list.entries()) visit(part, () => pointerTo(place(), key, index));
+        for (const [index, part] of list.entries())
+          visit(part, () => pointerTo(place(), key, index));
       }
     } finally {
       open.delete(value);
@@ -233,7 +243,10 @@ function referenceChecker(document: Document): (value: JsonObject, place: () => 
 }
 
 /** Only a document of the variant has this path (sections 4.1 and 4.2), or only paths that start so (section 9). */
-const TOKEN_PATH = { A: /^\/api\/v1\/[^/]+\/external-plugin\/oauth\/token$/, B: /^\/v1\/auth\/token$/ };
+const TOKEN_PATH = {
+  A: /^\/api\/v1\/[^/]+\/external-plugin\/oauth\/token$/,
+  B: /^\/v1\/auth\/token$/,
+};
 const START = { A: /^\/api\/v1\//, B: /^\/v1\// };
 
 /** The document of this package, which describes what is known of the variant. */
@@ -269,10 +282,13 @@ function checkToken(document: Document): void {
 
 /** Two documents of which each has only paths that begin like those of the other. One alone may well have such paths. */
 export function checkSwapped(documents: Readonly<Record<Variant, Document>>): void {
-  const found = VARIANTS.map((variant) => pathOfVariant(otherThan(variant), documents[variant].root));
+  const found = VARIANTS.map((variant) =>
+    pathOfVariant(otherThan(variant), documents[variant].root),
+  );
   for (const [index, path] of found.entries()) {
     const document = documents[VARIANTS[index] ?? "A"];
-    if (path !== undefined && !found.includes(undefined)) document.findings.error(swapped(document, path));
+    if (path !== undefined && !found.includes(undefined))
+      document.findings.error(swapped(document, path));
   }
 }
 
@@ -287,7 +303,8 @@ const BEARER_TYPES: readonly unknown[] = ["oauth2", "openIdConnect"];
 /** Warns about what a client cannot follow: it has one base URL, and sends a bearer. */
 function checkIgnored(document: Document): void {
   const { root } = document;
-  const warn = (pointer: string, message: string) => warnAt(document, "part_ignored", pointer, message);
+  const warn = (pointer: string, message: string) =>
+    warnAt(document, "part_ignored", pointer, message);
   const checkServers = (servers: unknown, pointer: string) => {
     for (const [index, server] of listOf(servers).entries()) {
       const url = isObject(server) ? server.url : undefined;
@@ -316,8 +333,10 @@ function checkIgnored(document: Document): void {
       in: place,
       name: key,
     } = Object(follow(document, scheme, pointerTo("/components/securitySchemes", name)).value);
-    if (BEARER_TYPES.includes(type) || (type === "http" && /^bearer$/i.test(String(http)))) continue;
-    const how = type === "apiKey" ? `apiKey in ${place} ${key}` : [type, http].filter(Boolean).join(" ");
+    if (BEARER_TYPES.includes(type) || (type === "http" && /^bearer$/i.test(String(http))))
+      continue;
+    const how =
+      type === "apiKey" ? `apiKey in ${place} ${key}` : [type, http].filter(Boolean).join(" ");
     const message = `the security scheme ${name} (${how}) is ignored: calls send the bearer. What else the service wants goes into the option headers of a call`;
     warn(pointerTo("/components/securitySchemes", name), message);
   }

@@ -93,7 +93,12 @@ export class GenerateError extends Error {
     const messages = errors.slice(0, MOST_MESSAGES).map(({ message }) => message);
     const more = errors.length > MOST_MESSAGES ? [`and ${errors.length - MOST_MESSAGES} more`] : [];
     const { code = "document_invalid", document, pointer } = first ?? {};
-    return new GenerateError(code, [...messages, ...more].join("\n"), { document, pointer }, errors);
+    return new GenerateError(
+      code,
+      [...messages, ...more].join("\n"),
+      { document, pointer },
+      errors,
+    );
   }
 
   /** All mistakes that were found; of a single one the error itself. */
@@ -141,10 +146,15 @@ const TOO_MANY_TOKENS = `it has more than ${MOST_TOKENS} YAML tokens; JSON needs
 
 /** @throws GenerateError `document_unreadable`, `document_not_yaml`, `document_too_large`, `reference_circular` */
 export async function readSourceFile(path: string, signal?: AbortSignal): Promise<SourceFile> {
-  const bytes = await readAtMost(openInput(path, signal), MOST_CHARACTERS).catch((cause: unknown) => {
-    signal?.throwIfAborted();
-    throw new GenerateError("document_unreadable", "the file cannot be read", { document: path, cause });
-  });
+  const bytes = await readAtMost(openInput(path, signal), MOST_CHARACTERS).catch(
+    (cause: unknown) => {
+      signal?.throwIfAborted();
+      throw new GenerateError("document_unreadable", "the file cannot be read", {
+        document: path,
+        cause,
+      });
+    },
+  );
   const file = basename(path);
   if (bytes === undefined) {
     const message = `the file has more than ${MOST_CHARACTERS} bytes`;
@@ -173,7 +183,12 @@ export async function readSourceFile(path: string, signal?: AbortSignal): Promis
     const notYaml = (cause: unknown, position?: string) => {
       const reason = cause instanceof Error ? cause.message : String(cause);
       if (/^Excessive alias count/.test(reason)) return failure("document_too_large", TOO_MANY);
-      return failure("document_not_yaml", `the file is not a YAML document: ${reason}`, position, cause);
+      return failure(
+        "document_not_yaml",
+        `the file is not a YAML document: ${reason}`,
+        position,
+        cause,
+      );
     };
     let problems: readonly GenerateError[];
     try {
@@ -211,7 +226,10 @@ export async function readSourceFile(path: string, signal?: AbortSignal): Promis
   const isShared = !isJson && measure(value, failure).isShared;
   const root: unknown = isShared ? JSON.parse(JSON.stringify(value)) : value;
   if (!isObject(root)) {
-    throw failure("document_not_yaml", "the file is not a YAML document: the top level must be a mapping");
+    throw failure(
+      "document_not_yaml",
+      "the file is not a YAML document: the top level must be a mapping",
+    );
   }
   return { file, sha256: createHash("sha256").update(text).digest("hex"), text, root, positionOf };
 }
@@ -275,9 +293,13 @@ function refuseEqualKeys(document: Node): void {
         const name = isScalar(key) ? key.value : key;
         const [from = 0, to = from] = (isNode(key) && key.range) || [];
         if (known.has(name))
-          document.errors.push(new YAMLParseError([from, to], "DUPLICATE_KEY", "Map keys must be unique"));
+          document.errors.push(
+            new YAMLParseError([from, to], "DUPLICATE_KEY", "Map keys must be unique"),
+          );
         if (isCollection(key))
-          document.errors.push(new YAMLParseError([from, to], "IMPOSSIBLE", "Map keys must be text"));
+          document.errors.push(
+            new YAMLParseError([from, to], "IMPOSSIBLE", "Map keys must be text"),
+          );
         known.add(name);
       }
     },

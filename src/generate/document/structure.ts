@@ -17,7 +17,10 @@ const object: Shape = {};
 const example = referable();
 const header = referable({ content: { map: object }, examples: { map: example } });
 const media: Shape = {
-  members: { examples: { map: example }, encoding: { map: { members: { headers: { map: header } } } } },
+  members: {
+    examples: { map: example },
+    encoding: { map: { members: { headers: { map: header } } } },
+  },
 };
 const content: Shape = { map: media };
 const parameter = referable({ content, examples: { map: example } });
@@ -75,7 +78,12 @@ const root: Shape = {
  * for a method, which then lacks its operation. So the document holds no part of another shape afterwards.
  */
 export function checkStructure(document: Document): void {
-  const check = (holder: Record<string, unknown>, key: string, shape: Shape, pointer: string): void => {
+  const check = (
+    holder: Record<string, unknown>,
+    key: string,
+    shape: Shape,
+    pointer: string,
+  ): void => {
     const value = holder[key];
     const hasShape = shape.list === undefined ? isObject(value) : Array.isArray(value);
     if (hasShape) checkInside(value as object, shape, pointer);
@@ -110,7 +118,16 @@ function checkBeside(document: Document, value: object, pointer: string): void {
 }
 
 /** A reference must be text. In a map of schemas `$ref` is a name. */
-export function checkReference(document: Document, { $ref }: JsonObject, place: () => string): void {
+export function checkReference(
+  document: Document,
+  { $ref }: JsonObject,
+  place: () => string,
+): void {
   if ($ref === undefined || typeof $ref === "string") return;
-  throw documentError(document, "document_invalid", pointerTo(place(), "$ref"), "$ref must be text");
+  throw documentError(
+    document,
+    "document_invalid",
+    pointerTo(place(), "$ref"),
+    "$ref must be text",
+  );
 }

@@ -8,7 +8,14 @@
  * and what overlays wrote would be lost too.
  */
 import { type Document, follow, operationsOf, refuseAt, walkDocument } from "./document.js";
-import { entriesOf, isObject, type JsonObject, listOf, objectOf, pointerTo } from "./source-file.js";
+import {
+  entriesOf,
+  isObject,
+  type JsonObject,
+  listOf,
+  objectOf,
+  pointerTo,
+} from "./source-file.js";
 
 type Writable = Record<string, unknown>;
 
@@ -58,7 +65,16 @@ const ANNOTATIONS: ReadonlySet<string> = new Set([
 
 /** OpenAPI 3.0 ignores everything beside `$ref`, 3.1 does not. What checks nothing may stay. */
 const IGNORED_BESIDE_REF: readonly string[] = [
-  ...["type", "format", "enum", "properties", "required", "additionalProperties", "items", "pattern"],
+  ...[
+    "type",
+    "format",
+    "enum",
+    "properties",
+    "required",
+    "additionalProperties",
+    "items",
+    "pattern",
+  ],
   ...["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "uniqueItems"],
   ...["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"],
   ...["allOf", "anyOf", "oneOf", "not"],
@@ -66,15 +82,20 @@ const IGNORED_BESIDE_REF: readonly string[] = [
 
 /** Where `nullable` has no effect by the letter of OpenAPI 3.0, as beside `$ref` or `enum`, it says what was meant. */
 function allowNull(schema: Writable): void {
-  const isCombined = ["$ref", "allOf", "anyOf", "oneOf", "not"].some((key) => schema[key] !== undefined);
+  const isCombined = ["$ref", "allOf", "anyOf", "oneOf", "not"].some(
+    (key) => schema[key] !== undefined,
+  );
   if (isCombined) {
-    const checks = Object.entries(schema).filter(([key]) => !ANNOTATIONS.has(key) && !key.startsWith("x-"));
+    const checks = Object.entries(schema).filter(
+      ([key]) => !ANNOTATIONS.has(key) && !key.startsWith("x-"),
+    );
     for (const [key] of checks) delete schema[key];
     schema.anyOf = [Object.fromEntries(checks), { type: "null" }];
     return;
   }
   if (schema.type !== undefined) schema.type = [...new Set([schema.type, "null"].flat())];
-  if (Array.isArray(schema.enum) && !schema.enum.includes(null)) schema.enum = [...schema.enum, null];
+  if (Array.isArray(schema.enum) && !schema.enum.includes(null))
+    schema.enum = [...schema.enum, null];
 }
 
 /** Where the parts of Swagger 2.0 are in OpenAPI 3, and back. */
@@ -109,7 +130,8 @@ function upgradeSwagger(document: Document, root: Writable): void {
       delete operation.schemes;
     }
   }
-  for (const response of Object.values(Object(responses))) upgradeResponse(response as Writable, media);
+  for (const response of Object.values(Object(responses)))
+    upgradeResponse(response as Writable, media);
   for (const [path, value] of Object.entries(Object(root.paths))) {
     const place = pointerTo("/paths", path);
     const item = targetOf(document, value);
@@ -119,7 +141,8 @@ function upgradeSwagger(document: Document, root: Writable): void {
   }
   for (const [name, parameter] of Object.entries(shared)) {
     if (isBody(parameter)) delete shared[name];
-    else upgradeParameter(document, parameter as Writable, pointerTo("/components/parameters", name));
+    else
+      upgradeParameter(document, parameter as Writable, pointerTo("/components/parameters", name));
   }
   const schemes = Object.entries(Object(securityDefinitions) as Writable).map(
     ([name, scheme]) =>
@@ -163,7 +186,8 @@ function upgradeReferences(value: Writable): void {
   if (typeof value["x-nullable"] === "boolean") value.nullable = value["x-nullable"];
   if (value.type === "file") Object.assign(value, { type: "string", format: "binary" });
   // A parameter or a header may have a member of this name, but in a schema it names the member that tells the type.
-  if (typeof value.discriminator === "string") value.discriminator = { propertyName: value.discriminator };
+  if (typeof value.discriminator === "string")
+    value.discriminator = { propertyName: value.discriminator };
 }
 
 function movedReference(reference: string): string {
@@ -173,7 +197,17 @@ function movedReference(reference: string): string {
 
 /** The keywords of a schema that a parameter, a header or a list in one has beside its own. */
 const SCHEMA_KEYS = [
-  ...["type", "format", "items", "default", "enum", "pattern", "uniqueItems", "multipleOf", "nullable"],
+  ...[
+    "type",
+    "format",
+    "items",
+    "default",
+    "enum",
+    "pattern",
+    "uniqueItems",
+    "multipleOf",
+    "nullable",
+  ],
   ...["maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum"],
   ...["maxLength", "minLength", "maxItems", "minItems"],
 ];
@@ -196,7 +230,11 @@ const STYLES: Readonly<Record<string, { readonly style?: string; readonly explod
 };
 
 /** How the items of a list are written (`collectionFormat`). */
-function formOf(document: Document, { type, collectionFormat = "csv" }: Writable, pointer: string): object {
+function formOf(
+  document: Document,
+  { type, collectionFormat = "csv" }: Writable,
+  pointer: string,
+): object {
   if (type !== "array") return {};
   const form = STYLES[String(collectionFormat)];
   if (form !== undefined) return form;
@@ -258,7 +296,9 @@ function bodyOf(
   if (bodies.size === 0) return undefined;
   const members = [...bodies.values()].map((one) => ({ ...one }) as Writable);
   const hasFile = members.some(({ format }) => format === "binary");
-  const forms = consumes.filter((type) => /^multipart\/|^application\/x-www-form-urlencoded/.test(type));
+  const forms = consumes.filter((type) =>
+    /^multipart\/|^application\/x-www-form-urlencoded/.test(type),
+  );
   const usual = hasFile ? "multipart/form-data" : "application/x-www-form-urlencoded";
   const encoding = Object.fromEntries(
     members.flatMap((member) => {
@@ -273,7 +313,9 @@ function bodyOf(
       { ...takeSchema(member), ...(description !== undefined && { description }) },
     ] as const;
   });
-  const required = members.filter((member) => member.required === true).map(({ name }) => String(name));
+  const required = members
+    .filter((member) => member.required === true)
+    .map(({ name }) => String(name));
   const schema = {
     type: "object",
     properties: Object.fromEntries(properties),
@@ -297,10 +339,14 @@ function upgradeResponse(response: Writable, { produces }: Media): void {
   const shown = Object.keys(Object(examples)).filter((type) => type.includes("/"));
   if (schema === undefined && shown.length === 0) return;
   const isFile = isObject(schema) && schema.format === "binary";
-  const usual = produces.length > 0 ? produces : [isFile ? "application/octet-stream" : "application/json"];
+  const usual =
+    produces.length > 0 ? produces : [isFile ? "application/octet-stream" : "application/json"];
   const content = (schema === undefined ? shown : usual).map((type) => {
     const example = isObject(examples) ? examples[type] : undefined;
-    const media = { ...(schema !== undefined && { schema }), ...(example !== undefined && { example }) };
+    const media = {
+      ...(schema !== undefined && { schema }),
+      ...(example !== undefined && { example }),
+    };
     return [type, media] as const;
   });
   response.content = Object.fromEntries(content);

@@ -198,8 +198,15 @@ function bodyChoices(document: Document, body: Body, own: string): BodyChoice[] 
     const range = `\`${mediaType.replaceAll("*", `$\{string}`)}\``;
     const header = ` & ContentType<${mediaType.includes("*") ? range : literal(mediaType)}>`;
     // These name their media type themselves.
-    const own = isMultipart(mediaType) ? "FormData" : type.startsWith("Binary") ? "Blob" : undefined;
-    return [{ body: `body: ${type}`, header }, ...(own === undefined ? [] : [{ body: `body: ${own}` }])];
+    const own = isMultipart(mediaType)
+      ? "FormData"
+      : type.startsWith("Binary")
+        ? "Blob"
+        : undefined;
+    return [
+      { body: `body: ${type}`, header },
+      ...(own === undefined ? [] : [{ body: `body: ${own}` }]),
+    ];
   });
   if (isSent) return [...usual, ...named];
   return body.required ? named : [...named, { body: "body?: undefined" }];
@@ -209,7 +216,8 @@ function bodyChoices(document: Document, body: Body, own: string): BodyChoice[] 
 function bodyType(document: Document, content: Content, lookup: string): string {
   const { mediaType, media } = content;
   if (isJson(mediaType) || isAnyType(mediaType)) return lookup;
-  if (isUrlencoded(mediaType)) return `${media.schema === undefined ? "object" : lookup} | URLSearchParams`;
+  if (isUrlencoded(mediaType))
+    return `${media.schema === undefined ? "object" : lookup} | URLSearchParams`;
   if (isMultipart(mediaType)) return `${multipartType(document, content, lookup)} | FormData`;
   return isBinary(mediaType) ? "Binary" : "Binary | string";
 }
@@ -223,7 +231,9 @@ function multipartType(document: Document, { media, encoding }: Content, lookup:
     const item = isList ? mergedSchema(document, schema.items) : schema;
     if (!isFile(item, encoding[name]?.contentType)) return [];
     const mark = (required as readonly unknown[]).includes(name) ? "" : "?";
-    return [{ name, field: `${propertyName(name)}${mark}: ${isList ? "readonly Binary[]" : "Binary"}` }];
+    return [
+      { name, field: `${propertyName(name)}${mark}: ${isList ? "readonly Binary[]" : "Binary"}` },
+    ];
   });
   if (files.length === 0) return lookup;
   const names = files.map(({ name }) => literal(name)).join(" | ");
@@ -293,10 +303,15 @@ function answerType({ variant }: Document, { id }: Operation, response: Response
 }
 
 /** The type of an answer of one media type. Only successes arrive one event or one line after the other. */
-function contentType({ mediaType, isItem }: Content, lookup: string, { statuses }: Response): string {
+function contentType(
+  { mediaType, isItem }: Content,
+  lookup: string,
+  { statuses }: Response,
+): string {
   if (isJson(mediaType)) return lookup;
   const [status = 0] = statuses;
-  if (isEventStream(mediaType)) return isSuccess(status) ? "AsyncIterable<ServerSentEvent>" : "string";
+  if (isEventStream(mediaType))
+    return isSuccess(status) ? "AsyncIterable<ServerSentEvent>" : "string";
   if (isJsonSequence(mediaType))
     return isSuccess(status) ? `AsyncIterable<${lookup}${isItem ? "" : "[number]"}>` : "string";
   if (isText(mediaType)) return "string";
@@ -321,7 +336,10 @@ export function otherStatuses(lists: OperationLists): string {
       ? statuses
       : [...statuses, ...REGISTERED_STATUSES.filter(isSuccess)];
     const name = otherStatusName(responses);
-    declarations.set(name, `export type ${name} = Exclude<HttpStatus, ${documented.join(" | ")}>;\n`);
+    declarations.set(
+      name,
+      `export type ${name} = Exclude<HttpStatus, ${documented.join(" | ")}>;\n`,
+    );
   }
   const all = REGISTERED_STATUSES.map((status) => `\n  | ${status}`).join("");
   const httpStatus = `/** Every status of the IANA HTTP Status Code Registry. */\nexport type HttpStatus =${all};\n`;

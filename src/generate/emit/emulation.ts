@@ -3,8 +3,18 @@ import type { BundleOptions } from "../document/bundle.js";
 import { type Document, follow, VARIANTS, type Variant } from "../document/document.js";
 import { readDocument } from "../document/read-document.js";
 import { isObject, type JsonObject, objectOf } from "../document/source-file.js";
-import { listOperations, type Operation, type OperationLists } from "../operations/list-operations.js";
-import { type Content, isEventStream, isJson, isJsonSequence, isMultipart } from "../operations/messages.js";
+import {
+  listOperations,
+  type Operation,
+  type OperationLists,
+} from "../operations/list-operations.js";
+import {
+  type Content,
+  isEventStream,
+  isJson,
+  isJsonSequence,
+  isMultipart,
+} from "../operations/messages.js";
 import { mergedSchema } from "../schemas/alternatives.js";
 import { isAllowed, NOT_FOUND, sampleOf } from "../schemas/sample.js";
 import { type OperationRow, operationTable } from "./operation-table.js";
@@ -38,12 +48,16 @@ function emulated(document: Document, operations: readonly Operation[]): Emulate
     const [status] = success?.statuses ?? [];
     if (success === undefined || status === undefined) continue;
     const made = success.all.filter(({ mediaType }) => !isMultipart(mediaType));
-    const content = [success.content, ...made].find((one) => one !== undefined && made.includes(one));
+    const content = [success.content, ...made].find(
+      (one) => one !== undefined && made.includes(one),
+    );
     const body = content && bodyOf(document, content);
     if (success.content !== undefined && content === undefined)
       notSampled.push([id, `no ${success.content.mediaType} answer is made`]);
     if (body === NOT_FOUND) {
-      const at = isObject(content?.media.schema) ? (content.media.schema.$ref ?? content.schema) : undefined;
+      const at = isObject(content?.media.schema)
+        ? (content.media.schema.$ref ?? content.schema)
+        : undefined;
       notSampled.push([id, `no value is found that the schema ${at} allows; give an example`]);
     }
     const others = made
@@ -51,7 +65,11 @@ function emulated(document: Document, operations: readonly Operation[]): Emulate
       .map((other) => ({ contentType: other.mediaType, body: bodyOf(document, other) }))
       .filter((other) => other.body !== undefined && other.body !== NOT_FOUND);
     const isShown = body !== undefined && body !== NOT_FOUND;
-    const answer = { status, ...(content && { contentType: content.mediaType }), ...(isShown && { body }) };
+    const answer = {
+      status,
+      ...(content && { contentType: content.mediaType }),
+      ...(isShown && { body }),
+    };
     answers.push([id, { ...answer, ...(others.length > 0 && { others }) }]);
   }
   return {
@@ -83,9 +101,12 @@ function asText(document: Document, mediaType: string, schema: unknown, value: u
   if (isEventStream(mediaType)) return eventsOf(value);
   if (isJsonSequence(mediaType)) {
     const start = /json-seq/i.test(mediaType) ? "\u001e" : "";
-    return (Array.isArray(value) ? value : [value]).map((one) => `${start}${JSON.stringify(one)}\n`).join("");
+    return (Array.isArray(value) ? value : [value])
+      .map((one) => `${start}${JSON.stringify(one)}\n`)
+      .join("");
   }
-  if (/[/+]xml\b/i.test(mediaType)) return `<?xml version="1.0"?>\n${xmlOf(document, schema, "root", value)}`;
+  if (/[/+]xml\b/i.test(mediaType))
+    return `<?xml version="1.0"?>\n${xmlOf(document, schema, "root", value)}`;
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
@@ -136,7 +157,12 @@ function xmlOf(document: Document, source: unknown, given: string, value: unknow
 }
 
 function escaped(value: unknown): string {
-  const codes: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+  const codes: Readonly<Record<string, string>> = {
+    "&": "&amp;",
+    "<": "&lt;",
+    ">": "&gt;",
+    '"': "&quot;",
+  };
   return String(value).replace(/[&<>"]/g, (character) => codes[character] ?? "");
 }
 
@@ -161,7 +187,9 @@ export function emitEmulation(
   documents: Readonly<Record<Variant, Document>>,
   emulation: ReturnType<typeof emulate>,
 ): string {
-  const answers = VARIANTS.map((variant) => `  ${variant}: ${jsonText(emulation[variant].answers)},\n`);
+  const answers = VARIANTS.map(
+    (variant) => `  ${variant}: ${jsonText(emulation[variant].answers)},\n`,
+  );
   const requests = VARIANTS.map((variant) => {
     const { operations, schemas } = emulation[variant].requests;
     return `  ${variant}: {\n    operations: ${jsonText(operations)},\n    schemas: ${jsonText(schemas)},\n  },\n`;

@@ -19,7 +19,9 @@ export function operationTable(
 ): Readonly<Record<string, OperationRow>> {
   const rows = operations.map(({ id, method, path, responses, body, ...operation }) => {
     const statuses = responses.flatMap((response) => response.statuses).sort((a, b) => a - b);
-    const parameters = operation.parameters.flatMap((parameter) => parameterEntry(variant, parameter));
+    const parameters = operation.parameters.flatMap((parameter) =>
+      parameterEntry(variant, parameter),
+    );
     const answers = Object.fromEntries(responses.flatMap(answerEntry));
     const entry = {
       method,
@@ -27,12 +29,17 @@ export function operationTable(
       success: statuses.filter(isSuccess),
       failure: statuses.filter((status) => !isSuccess(status)),
       ...(parameters.length > 0 && { parameters }),
-      ...(body && { contentType: mediaTypeSent(body) ?? body.mediaType, ...contentsEntry(body.all) }),
+      ...(body && {
+        contentType: mediaTypeSent(body) ?? body.mediaType,
+        ...contentsEntry(body.all),
+      }),
       ...(body?.required && { bodyRequired: true }),
       ...(Object.keys(answers).length > 0 && { answers }),
       ...(operation.anonymous && { anonymous: true }),
       ...(operation.scope !== undefined && { scope: operation.scope }),
-      ...(operation.deviceParameter !== undefined && { deviceParameter: operation.deviceParameter }),
+      ...(operation.deviceParameter !== undefined && {
+        deviceParameter: operation.deviceParameter,
+      }),
       ...(!operation.takesPluginTokens && { takesPluginTokens: false }),
     };
     return [id, entry] as const;
@@ -55,10 +62,16 @@ function contentsEntry(all: readonly Content[]): object {
     !first?.mediaType.includes("*") &&
     Object.keys(first?.encoding ?? {}).length === 0;
   if (isUsual) return {};
-  return { contents: Object.fromEntries(all.map(({ mediaType, encoding }) => [mediaType, encoding])) };
+  return {
+    contents: Object.fromEntries(all.map(({ mediaType, encoding }) => [mediaType, encoding])),
+  };
 }
 
-function answerEntry({ key, statuses: [status = 0], all }: Response): [key: string, types: string[]][] {
+function answerEntry({
+  key,
+  statuses: [status = 0],
+  all,
+}: Response): [key: string, types: string[]][] {
   const isUsual = isSuccess(status)
     ? (mediaType: string) => /^application\/json\s*(?:;|$)/i.test(mediaType)
     : (mediaType: string) => isJson(mediaType) || mediaType === "*/*";

@@ -113,7 +113,9 @@ function bothTypes({ A, B }: OperationLists): string {
     if (other === undefined) return [];
     const mark = initRequired("A", operation) || initRequired("B", other) ? "" : "?";
     const key = literal(operation.id);
-    return [`  ${propertyName(operation.id)}: { args: [init${mark}: InitsA[${key}] & InitsB[${key}]] };\n`];
+    return [
+      `  ${propertyName(operation.id)}: { args: [init${mark}: InitsA[${key}] & InitsB[${key}]] };\n`,
+    ];
   });
   return `/** What both variants accept: the operationIds that are in both documents. */\nexport interface OperationsBoth {\n${lines.join("")}}\n`;
 }
@@ -133,7 +135,9 @@ function pathTypes(variant: Variant, operations: readonly Operation[]): string {
 function tableType(lists: OperationLists): string {
   // Literal types, because interfaces are not assignable to an index signature.
   const variants = VARIANTS.map((variant) => {
-    const keys = lists[variant].map(({ id }) => `    readonly ${propertyName(id)}: OperationEntry;\n`);
+    const keys = lists[variant].map(
+      ({ id }) => `    readonly ${propertyName(id)}: OperationEntry;\n`,
+    );
     return `  readonly ${variant}: {\n${keys.join("")}  };\n`;
   });
   return `/** The runtime table. \`types\` does not exist at run time; it carries the lookup types to \`connect({ api })\`. */\nexport interface OperationTable {\n${variants.join("")}  readonly types?: OperationTypes;\n}\n`;

@@ -2,7 +2,12 @@
 import { atPointer, type Document, follow, referenceTarget } from "../document/document.js";
 import { entriesOf, isObject, type JsonObject } from "../document/source-file.js";
 import type { Operation } from "../operations/list-operations.js";
-import { type Form, isJsonSequence, type Parameter, type PropertyEncoding } from "../operations/messages.js";
+import {
+  type Form,
+  isJsonSequence,
+  type Parameter,
+  type PropertyEncoding,
+} from "../operations/messages.js";
 import { ANNOTATIONS } from "../schemas/checked-schema.js";
 import { isParameter } from "./call-types.js";
 
@@ -34,7 +39,10 @@ export interface DocumentedRequests {
   readonly schemas: Readonly<Record<string, unknown>>;
 }
 
-export function documentedRequests(document: Document, list: readonly Operation[]): DocumentedRequests {
+export function documentedRequests(
+  document: Document,
+  list: readonly Operation[],
+): DocumentedRequests {
   const schemas = new Map<string, unknown>();
   const bare = (source: unknown) => bareSchema(document, schemas, source);
   const operations = list.flatMap(({ id, parameters, body }) => {
@@ -42,7 +50,10 @@ export function documentedRequests(document: Document, list: readonly Operation[
     const contents = (body?.all ?? []).map(({ mediaType, media, isItem, encoding }) => {
       const source = isItem && isJsonSequence(mediaType) ? { items: media.schema } : media.schema;
       const schema = source === undefined ? {} : { schema: bare(source) };
-      return [mediaType, { ...schema, ...(Object.keys(encoding).length > 0 && { encoding }) }] as const;
+      return [
+        mediaType,
+        { ...schema, ...(Object.keys(encoding).length > 0 && { encoding }) },
+      ] as const;
     });
     if (listed.length === 0 && contents.length === 0) return [];
     const entry: DocumentedRequest = {
@@ -62,7 +73,8 @@ function parameterOf(
 ): DocumentedParameter {
   const { content, allowEmptyValue } = source ?? {};
   const media = form.content === undefined ? source : Object(content)[form.content];
-  const schema = isObject(media) && media.schema !== undefined ? { schema: bare(media.schema) } : {};
+  const schema =
+    isObject(media) && media.schema !== undefined ? { schema: bare(media.schema) } : {};
   const isEmptyAllowed = allowEmptyValue === true && place === "query";
   return {
     in: place,
@@ -99,11 +111,15 @@ function bareSchema(document: Document, schemas: Map<string, unknown>, source: u
         !(key === "format" && UNCHECKED_FORMATS.has(member)),
     );
     const members = kept.map(([key, member]) => {
-      if (key === "required" && Array.isArray(member)) return [key, withoutReadOnly(document, value, member)];
+      if (key === "required" && Array.isArray(member))
+        return [key, withoutReadOnly(document, value, member)];
       if (INSTANCES.has(key)) return [key, member];
       if (key === "oneOf" && value.anyOf === undefined) return ["anyOf", bare(member)];
       if (!MAPS_OF_SCHEMAS.has(key) || !isObject(member)) return [key, bare(member)];
-      return [key, Object.fromEntries(Object.entries(member).map(([name, one]) => [name, bare(one)]))];
+      return [
+        key,
+        Object.fromEntries(Object.entries(member).map(([name, one]) => [name, bare(one)])),
+      ];
     });
     return Object.fromEntries(members);
   };
@@ -111,7 +127,10 @@ function bareSchema(document: Document, schemas: Map<string, unknown>, source: u
     if (schemas.has(reference)) return;
     // A schema may refer to itself.
     schemas.set(reference, true);
-    schemas.set(reference, bare(atPointer(document.root, referenceTarget(document, reference, ""))));
+    schemas.set(
+      reference,
+      bare(atPointer(document.root, referenceTarget(document, reference, ""))),
+    );
   };
   return bare(source);
 }

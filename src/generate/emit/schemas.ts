@@ -32,7 +32,8 @@ export function emitSchemas(
     tableRows(table, (name) => `schema${table.variant}(${literal(name)})`, "", ","),
   );
   return [
-    UNCHECKED + fileHeader("The schemas of both variants for zod. Each is built at its first use.", both),
+    UNCHECKED +
+      fileHeader("The schemas of both variants for zod. Each is built at its first use.", both),
     `import { ${withDefinitions.length > 0 ? "jsonSchemas, " : ""}type LazySchema } from ${literal(checkerModule(out))};\n`,
     "export type { LazySchema };\n",
     "/** By operationId and status (`default` for every other status), and by component name. */",
@@ -97,9 +98,12 @@ export function schemaTable(document: Document, list: readonly Operation[]): Sch
     if (content?.schema === undefined) return undefined;
     const source = atPointer(document.root, content.schema);
     // A schema that is only a reference needs no name of its own.
-    const reference = isObject(source) && Object.keys(source).length === 1 ? source.$ref : undefined;
+    const reference =
+      isObject(source) && Object.keys(source).length === 1 ? source.$ref : undefined;
     const target =
-      typeof reference === "string" ? referenceTarget(document, reference, content.schema) : undefined;
+      typeof reference === "string"
+        ? referenceTarget(document, reference, content.schema)
+        : undefined;
     const name = nameOf(target ?? content.schema);
     for (const example of isJson(content.mediaType) ? examplesOf(document, content) : [])
       examples.push([name, example]);
@@ -120,7 +124,10 @@ export function schemaTable(document: Document, list: readonly Operation[]): Sch
   }));
   for (let next = pending.shift(); next !== undefined; next = pending.shift()) {
     const [name, pointer] = next;
-    definitions.set(name, checkedSchema(atPointer(document.root, pointer), pointer, { document, nameOf }));
+    definitions.set(
+      name,
+      checkedSchema(atPointer(document.root, pointer), pointer, { document, nameOf }),
+    );
   }
   const checker = jsonChecker(Object.fromEntries(definitions));
   for (const [name, { value, pointer }] of examples) {
@@ -149,7 +156,12 @@ function examplesOf(document: Document, { media, schema = "" }: Content): readon
 }
 
 /** The rows of one variant, as types (`readonly a: LazySchema;`) or as values (`a: lazy(…),`). */
-function tableRows(table: SchemaTable, cell: (name: string) => string, mark: string, end: string): string {
+function tableRows(
+  table: SchemaTable,
+  cell: (name: string) => string,
+  mark: string,
+  end: string,
+): string {
   const row = (indent: string, key: string, value: string) =>
     `${indent}${mark}${propertyName(key)}: ${value}${end}\n`;
   const group = (indent: string, key: string, rows: readonly string[]) =>

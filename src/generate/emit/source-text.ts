@@ -26,7 +26,8 @@ export function propertyName(name: string): string {
 export function prettyLiteral(value: unknown, indent = ""): string {
   const inner = `${indent}  `;
   if (Array.isArray(value)) {
-    if (value.every((item) => typeof item !== "object")) return `[${value.map(literal).join(", ")}]`;
+    if (value.every((item) => typeof item !== "object"))
+      return `[${value.map(literal).join(", ")}]`;
     return `[\n${value.map((item) => `${inner}${prettyLiteral(item, inner)},\n`).join("")}${indent}]`;
   }
   if (typeof value !== "object" || value === null) return literal(value);

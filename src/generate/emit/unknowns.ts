@@ -38,7 +38,10 @@ export function emitUnknowns(documents: readonly Document[]): string {
     (a, b) => a.section.localeCompare(b.section, "en", { numeric: true }) || (a.id < b.id ? -1 : 1),
   );
   return [
-    fileHeader("What the description does not show, from the x-not-shown marks of the documents.", documents),
+    fileHeader(
+      "What the description does not show, from the x-not-shown marks of the documents.",
+      documents,
+    ),
     DECLARATION,
     `export const unknowns: readonly Unknown[] = ${prettyLiteral(list)};\n`,
   ].join("\n");
@@ -78,6 +81,7 @@ function isMark(mark: unknown): mark is Pick<Unknown, "id" | "section" | "says" 
   if (!isObject(mark)) return false;
   const { id, section, says, untilTold } = mark;
   if (untilTold !== undefined && typeof untilTold !== "string") return false;
-  const areStrings = typeof id === "string" && typeof section === "string" && typeof says === "string";
+  const areStrings =
+    typeof id === "string" && typeof section === "string" && typeof says === "string";
   return areStrings && /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(id) && says !== "";
 }

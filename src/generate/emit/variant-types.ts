@@ -3,7 +3,13 @@ import { unescape as percentDecoded } from "node:querystring";
 import { freeName, kindAt } from "../document/bundle.js";
 import { atPointer, type Document, NAMED_BY_AUTHOR, walkDocument } from "../document/document.js";
 import type { ProvenanceNotes } from "../document/provenance.js";
-import { GenerateError, isObject, type JsonObject, keysOf, pointerTo } from "../document/source-file.js";
+import {
+  GenerateError,
+  isObject,
+  type JsonObject,
+  keysOf,
+  pointerTo,
+} from "../document/source-file.js";
 import { fileHeader, UNCHECKED } from "./source-text.js";
 
 /** One command installs both packages, because one does not work without the other. */
@@ -18,7 +24,9 @@ const INSTALL_BESIDE = `${INSTALL} typescript-7@npm:typescript@7`;
  *
  * @throws GenerateError `peer_missing`, `peer_unsuitable`
  */
-export async function typeEmitter(): Promise<(document: Document, notes: ProvenanceNotes) => string> {
+export async function typeEmitter(): Promise<
+  (document: Document, notes: ProvenanceNotes) => string
+> {
   checkCompiler(await loadPeer("typescript", () => import("typescript")));
   const peer = await loadPeer("openapi-typescript", () => import("openapi-typescript"));
   const { astToString, resolveRef, scanDiscriminators, transformSchema } = peer;
@@ -27,12 +35,16 @@ export async function typeEmitter(): Promise<(document: Document, notes: Provena
   const fixed = { silent: true, emptyObjectsUnknown: true };
   return (document, notes) => {
     // A copy, because scanDiscriminators changes its input.
-    const root = JSON.parse(JSON.stringify(document.root, (_, value) => plain(noted(value, notes))));
+    const root = JSON.parse(
+      JSON.stringify(document.root, (_, value) => plain(noted(value, notes))),
+    );
     mendKinds(root);
     dropRefusedTags(root);
     nameTargets(root);
     const options = { ...fixed, injectFooter: [] } as Partial<Options> as Options;
-    const header = fileHeader(`Types of Variant ${document.variant}, by openapi-typescript.`, [document]);
+    const header = fileHeader(`Types of Variant ${document.variant}, by openapi-typescript.`, [
+      document,
+    ]);
     try {
       options.discriminators = scanDiscriminators(root, options);
       options.resolve = ($ref) => resolveRef(root, $ref, { silent: true });
@@ -90,10 +102,13 @@ function dropRefusedTags(root: JsonObject): void {
       : undefined;
   walkDocument(root, (value) => {
     const { propertyName, mapping } = Object(value.discriminator) as JsonObject;
-    if (!Array.isArray(value.oneOf) || typeof propertyName !== "string" || mapping !== undefined) return;
+    if (!Array.isArray(value.oneOf) || typeof propertyName !== "string" || mapping !== undefined)
+      return;
     const isRefused = value.oneOf.some((part) => {
       const name = String(Object(part).$ref).split("/").at(-1);
-      const { const: only, enum: values } = Object(Object(Object(targetOf(part)).properties)[propertyName]);
+      const { const: only, enum: values } = Object(
+        Object(Object(targetOf(part)).properties)[propertyName],
+      );
       const allowed = only === undefined ? values : [only];
       return Array.isArray(allowed) && !allowed.includes(name);
     });
@@ -116,7 +131,10 @@ function mendKinds(root: JsonObject): void {
     if (TEXTS.includes(name)) return typeof member === "string";
     if (name === "required") return Array.isArray(member) || typeof member === "boolean";
     if (name === "type") return [member].flat().every((one) => typeof one === "string");
-    return !LISTS.includes(name) || (Array.isArray(member) && (name === "enum" || member.every(isSchema)));
+    return (
+      !LISTS.includes(name) ||
+      (Array.isArray(member) && (name === "enum" || member.every(isSchema)))
+    );
   };
   walkDocument(root, (value, place) => {
     const wrong = Object.keys(value).filter((name) => !isSound(name, value[name]));
@@ -140,7 +158,9 @@ function plain(value: unknown): unknown {
   const isMap = isObject(others) && Object.keys(others).length > 0;
   if (![type].flat().includes("object") || !isObject(properties) || !isMap) return value;
   // The type of a map is for every member, so no value would have it if a member beside it is of another type.
-  const all = new Map([others, ...Object.values(properties)].map((one) => [JSON.stringify(one), one]));
+  const all = new Map(
+    [others, ...Object.values(properties)].map((one) => [JSON.stringify(one), one]),
+  );
   return { ...value, additionalProperties: all.size > 1 ? { anyOf: [...all.values()] } : others };
 }
 
@@ -158,7 +178,10 @@ export async function loadPeer<T>(name: string, load: () => Promise<T>): Promise
 /** openapi-typescript 7 builds syntax trees with the compiler API, which TypeScript 7 does not export. */
 function checkCompiler(compiler: object): void {
   const api = "default" in compiler ? compiler.default : compiler;
-  const { factory, version } = (api ?? {}) as { readonly factory?: unknown; readonly version?: unknown };
+  const { factory, version } = (api ?? {}) as {
+    readonly factory?: unknown;
+    readonly version?: unknown;
+  };
   if (typeof factory === "object") return;
   const message = `openapi-typescript needs the compiler API, which typescript ${version ?? ""} does not have. Install TypeScript 5.9, and TypeScript 7 under another name beside it: ${INSTALL_BESIDE}. TypeScript 7 then runs as: node node_modules/typescript-7/bin/tsc`;
   throw new GenerateError("peer_unsuitable", message);

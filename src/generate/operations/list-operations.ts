@@ -1,6 +1,18 @@
 /** Lists the operations of a document for the emitters, with all references followed. */
-import { type Document, documentError, follow, METHODS, type Method, warnAt } from "../document/document.js";
-import { type GenerateError, isObject, type JsonObject, pointerTo } from "../document/source-file.js";
+import {
+  type Document,
+  documentError,
+  follow,
+  METHODS,
+  type Method,
+  warnAt,
+} from "../document/document.js";
+import {
+  type GenerateError,
+  isObject,
+  type JsonObject,
+  pointerTo,
+} from "../document/source-file.js";
 import { mergedSchema } from "../schemas/alternatives.js";
 import {
   type Body,
@@ -141,7 +153,8 @@ function checkOtherIds(document: Document, listed: readonly NamedOperation[]): v
   const checkItem = (item: unknown, pointer: string) =>
     eachOf(item, pointer, (operation, at, key) => {
       if (!METHODS.some((method) => method.toLowerCase() === key)) return;
-      if (!isObject(operation)) throw documentError(document, "document_invalid", at, "it must be an object");
+      if (!isObject(operation))
+        throw documentError(document, "document_invalid", at, "it must be an object");
       const { operationId: id, callbacks } = operation;
       const message = `another operation has the operationId ${JSON.stringify(id)} too`;
       if (id && !checked.has(operation) && (known.get(id) ?? operation) !== operation)
@@ -180,7 +193,9 @@ function fittedToPath(
   const added = [...new Set(missing)].map(
     (name): Parameter => ({ ...listed, name, form: {}, keyword: "string" }),
   );
-  const kept = all.filter((parameter) => parameter.in !== "path" || !unused.includes(parameter.name));
+  const kept = all.filter(
+    (parameter) => parameter.in !== "path" || !unused.includes(parameter.name),
+  );
   return [...kept.map((one) => (one.in === "path" ? { ...one, ...listed } : one)), ...added];
 }
 
@@ -212,6 +227,7 @@ function deviceParameterOf(
     device: schema?.["x-device"],
   }));
   const named = [...parameters, ...members];
-  const found = named.find(({ device }) => device === true) ?? named.find(({ name }) => name === "deviceId");
+  const found =
+    named.find(({ device }) => device === true) ?? named.find(({ name }) => name === "deviceId");
   return found === undefined || "in" in found ? found?.name : { in: "body", name: found.name };
 }

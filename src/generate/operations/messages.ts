@@ -1,6 +1,12 @@
 /** Reads what an operation sends and receives: parameters with their form, bodies and answers by media type. */
 import { type Document, documentError, follow, warnAt } from "../document/document.js";
-import { entriesOf, isObject, type JsonObject, objectOf, pointerTo } from "../document/source-file.js";
+import {
+  entriesOf,
+  isObject,
+  type JsonObject,
+  objectOf,
+  pointerTo,
+} from "../document/source-file.js";
 import { mergedSchema } from "../schemas/alternatives.js";
 import { checkParameterSchema } from "../schemas/checked-schema.js";
 
@@ -137,7 +143,8 @@ function styleOf(document: Document, source: JsonObject, place: Place, pointer: 
 }
 
 function keywordOf(schema: unknown): Parameter["keyword"] {
-  if (!isObject(schema) || schema.enum !== undefined || schema.const !== undefined) return undefined;
+  if (!isObject(schema) || schema.enum !== undefined || schema.const !== undefined)
+    return undefined;
   if (schema.type === "integer") return "number";
   return (["string", "number", "boolean"] as const).find((keyword) => keyword === schema.type);
 }
@@ -190,7 +197,9 @@ function statusesOf(key: string, single: ReadonlySet<number>): number[] | undefi
   if (key === "default") return [];
   if (/^[1-5]\d\d$/.test(key)) return [Number(key)];
   if (!/^[1-5]XX$/i.test(key)) return undefined;
-  return REGISTERED_STATUSES.filter((status) => String(status)[0] === key[0] && !single.has(status));
+  return REGISTERED_STATUSES.filter(
+    (status) => String(status)[0] === key[0] && !single.has(status),
+  );
 }
 
 function readContents(document: Document, source: unknown, pointer: string): Content[] {
@@ -198,7 +207,8 @@ function readContents(document: Document, source: unknown, pointer: string): Con
     const media = objectOf(value);
     const place = pointerTo(pointer, "content", mediaType);
     const schema = media.schema === undefined ? undefined : pointerTo(place, "schema");
-    const isItem = isJsonSequence(mediaType) && mergedSchema(document, media.schema).type !== "array";
+    const isItem =
+      isJsonSequence(mediaType) && mergedSchema(document, media.schema).type !== "array";
     const isForm = isUrlencoded(mediaType) || isMultipart(mediaType);
     const encodings = isForm ? entriesOf(media.encoding) : [];
     const encoding = encodings.flatMap(([name, member]) => {
@@ -211,7 +221,9 @@ function readContents(document: Document, source: unknown, pointer: string): Con
 
 /** With one of the keywords of a style `contentType` is ignored (OpenAPI 3.1.1, Encoding Object). */
 function encodingOf(document: Document, source: JsonObject, pointer: string): PropertyEncoding {
-  const isStyled = [source.style, source.explode, source.allowReserved].some((value) => value !== undefined);
+  const isStyled = [source.style, source.explode, source.allowReserved].some(
+    (value) => value !== undefined,
+  );
   if (isStyled) return { style: "form", ...styleOf(document, source, "query", pointer) };
   return typeof source.contentType === "string" ? { contentType: source.contentType } : {};
 }
@@ -253,7 +265,8 @@ const isMedia = mediaTypeTest(
   /^(?:(?:image|audio|video|font)\/[^/]+|application\/(?:octet-stream|pdf|zip|gzip))$/i,
 );
 /** What no text can be. */
-export const isBinary: MediaTypeTest = (mediaType) => isMedia(mediaType) && !/^\w+\/svg\+/.test(mediaType);
+export const isBinary: MediaTypeTest = (mediaType) =>
+  isMedia(mediaType) && !/^\w+\/svg\+/.test(mediaType);
 
 /** Every status code of the IANA HTTP Status Code Registry, with the unused 306 and 418. */
 export const REGISTERED_STATUSES: readonly number[] = [

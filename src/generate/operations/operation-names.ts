@@ -1,5 +1,11 @@
 /** Finds the operations of a document, and gives each a name of its own. */
-import { type Document, follow, type Method, operationsOf, refuseAt } from "../document/document.js";
+import {
+  type Document,
+  follow,
+  type Method,
+  operationsOf,
+  refuseAt,
+} from "../document/document.js";
 import { isObject, type JsonObject, pointerTo } from "../document/source-file.js";
 
 export interface NamedOperation {
@@ -34,7 +40,9 @@ export function nameOperations(document: Document): NamedOperation[] {
     const { $ref, ...beside } = isObject(value) && value !== place.value ? value : {};
     // The types of a path are those of its path item, so such a one and a repeated one need operations of their own.
     const isCopied = isRepeated || Object.keys(beside).length > 0;
-    const item = isCopied ? { ...(isRepeated ? unnamed(place.value) : place.value), ...beside } : place.value;
+    const item = isCopied
+      ? { ...(isRepeated ? unnamed(place.value) : place.value), ...beside }
+      : place.value;
     if (isCopied) paths[path] = item;
     taken.add(item);
     if (isCopied && !isRepeated) Object.assign(place.value, unnamed(place.value));
@@ -64,7 +72,10 @@ export function nameOperations(document: Document): NamedOperation[] {
 
 /** A copy without the operationIds. */
 function unnamed(item: JsonObject): JsonObject {
-  const operations = operationsOf(item).map(({ key, operation: { operationId, ...rest } }) => [key, rest]);
+  const operations = operationsOf(item).map(({ key, operation: { operationId, ...rest } }) => [
+    key,
+    rest,
+  ]);
   return { ...item, ...Object.fromEntries(operations) };
 }
 

@@ -39,10 +39,16 @@ const TOGETHER: Readonly<Record<string, (a: unknown, b: unknown) => unknown>> = 
     ["items", "contains", "additionalProperties", "propertyNames"].map((key) => [key, bothOf]),
   ),
   ...Object.fromEntries(
-    ["minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"].map((key) => [key, most]),
+    ["minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"].map((key) => [
+      key,
+      most,
+    ]),
   ),
   ...Object.fromEntries(
-    ["maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"].map((key) => [key, least]),
+    ["maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"].map((key) => [
+      key,
+      least,
+    ]),
   ),
   pattern: (a, b) => [a, b].flat(),
   multipleOf: (a, b) => (Number.isInteger(Number(a) / Number(b)) ? a : Number(a) * Number(b)),
@@ -56,7 +62,9 @@ function together(a: JsonObject, b: JsonObject): JsonObject | undefined {
     const combine = a[key] === undefined ? undefined : TOGETHER[key];
     merged[key] = combine === undefined ? value : combine(a[key], value);
   }
-  const isEmpty = [merged.type, merged.enum].some((list) => Array.isArray(list) && list.length === 0);
+  const isEmpty = [merged.type, merged.enum].some(
+    (list) => Array.isArray(list) && list.length === 0,
+  );
   return isEmpty ? undefined : merged;
 }
 
@@ -76,7 +84,8 @@ export function alternatives(document: Document, source: unknown): readonly Json
   };
   const target =
     typeof $ref === "string" ? [atPointer(document.root, referenceTarget(document, $ref, ""))] : [];
-  const chosen = condition === undefined ? [] : [[{ allOf: [condition, then ?? true] }, otherwise ?? true]];
+  const chosen =
+    condition === undefined ? [] : [[{ allOf: [condition, then ?? true] }, otherwise ?? true]];
   const parts = [...target, ...listOf(allOf)].map((part) => alternatives(document, part));
   const choices = [oneOf, anyOf, ...chosen].filter((list) => Array.isArray(list));
   for (const list of choices.map(listOf)) {

@@ -5,7 +5,13 @@
 import { FORMATS, patternOf } from "../../json-schema/formats.js";
 import { mostAlike } from "../../option-names.js";
 import { atPointer, type Document, referenceTarget, warnAt } from "../document/document.js";
-import { entriesOf, isObject, type JsonObject, keysOf, pointerTo } from "../document/source-file.js";
+import {
+  entriesOf,
+  isObject,
+  type JsonObject,
+  keysOf,
+  pointerTo,
+} from "../document/source-file.js";
 
 export type Schema = JsonObject | boolean;
 
@@ -21,8 +27,24 @@ const TYPES: ReadonlySet<unknown> = new Set([
 
 /** Keywords that say something about values, and allow all of them. */
 export const ANNOTATIONS: ReadonlySet<string> = new Set([
-  ...["title", "description", "default", "readOnly", "writeOnly", "deprecated", "example", "examples"],
-  ...["contentEncoding", "contentMediaType", "contentSchema", "discriminator", "externalDocs", "xml"],
+  ...[
+    "title",
+    "description",
+    "default",
+    "readOnly",
+    "writeOnly",
+    "deprecated",
+    "example",
+    "examples",
+  ],
+  ...[
+    "contentEncoding",
+    "contentMediaType",
+    "contentSchema",
+    "discriminator",
+    "externalDocs",
+    "xml",
+  ],
   "$comment",
 ]);
 
@@ -51,7 +73,9 @@ const only =
     isRight(value) ? value : undefined;
 const number = only((value) => typeof value === "number");
 const count = only((value) => Number.isInteger(value) && Number(value) >= 0);
-const names = only((value) => Array.isArray(value) && value.every((name) => typeof name === "string"));
+const names = only(
+  (value) => Array.isArray(value) && value.every((name) => typeof name === "string"),
+);
 const schema: Reader = (value, pointer, naming) =>
   isObject(value) || typeof value === "boolean" ? checkedSchema(value, pointer, naming) : undefined;
 const schemas: Reader = (value, pointer, naming) =>
@@ -76,12 +100,24 @@ const READERS: ReadonlyMap<string, readonly [Reader, must: string]> = new Map<
   readonly [Reader, string]
 >([
   ...each(["items", "contains", "additionalProperties", "propertyNames"], schema, "a schema"),
-  ...each(["not", "if", "then", "else", "unevaluatedItems", "unevaluatedProperties"], schema, "a schema"),
+  ...each(
+    ["not", "if", "then", "else", "unevaluatedItems", "unevaluatedProperties"],
+    schema,
+    "a schema",
+  ),
   ...each(["allOf", "anyOf", "oneOf", "prefixItems"], schemas, "a list of schemas"),
-  ...each(["properties", "patternProperties", "dependentSchemas"], mapOf(member), "an object of schemas"),
+  ...each(
+    ["properties", "patternProperties", "dependentSchemas"],
+    mapOf(member),
+    "an object of schemas",
+  ),
   ...each(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"], number, "a number"),
   ["multipleOf", [only((value) => typeof value === "number" && value > 0), "a number above 0"]],
-  ...each(["minLength", "maxLength", "minItems", "maxItems", "minContains", "maxContains"], count, "a count"),
+  ...each(
+    ["minLength", "maxLength", "minItems", "maxItems", "minContains", "maxContains"],
+    count,
+    "a count",
+  ),
   ...each(["minProperties", "maxProperties"], count, "a count"),
   ["uniqueItems", [only((value) => typeof value === "boolean"), "true or false"]],
   ["required", [names, "a list of names"]],
@@ -118,7 +154,10 @@ export function checkedSchema(source: unknown, pointer: string, naming: Naming):
     if (isSilent || isWithoutEffect) continue;
     const [reader, must] = READERS.get(keyword) ?? [];
     if (reader === undefined) {
-      warn(at, `${JSON.stringify(keyword)} is not a keyword of JSON Schema 2020-12. ${adviceFor(keyword)}`);
+      warn(
+        at,
+        `${JSON.stringify(keyword)} is not a keyword of JSON Schema 2020-12. ${adviceFor(keyword)}`,
+      );
       continue;
     }
     // What is wrong goes from the document too, because openapi-typescript would fail, or no sample would be allowed.
@@ -132,8 +171,14 @@ export function checkedSchema(source: unknown, pointer: string, naming: Naming):
       continue;
     }
     const patterns =
-      keyword === "pattern" ? [value] : keyword === "patternProperties" ? Object.keys(Object(value)) : [];
-    const unusable = patterns.find((one) => typeof one === "string" && patternOf(one) === undefined);
+      keyword === "pattern"
+        ? [value]
+        : keyword === "patternProperties"
+          ? Object.keys(Object(value))
+          : [];
+    const unusable = patterns.find(
+      (one) => typeof one === "string" && patternOf(one) === undefined,
+    );
     if (unusable !== undefined) {
       const message = `${JSON.stringify(unusable)} is not a regular expression of ECMAScript`;
       if (keyword === "pattern") {
@@ -143,7 +188,8 @@ export function checkedSchema(source: unknown, pointer: string, naming: Naming):
       warn(at, message);
     }
     const read = reader(value, at, naming);
-    if (read === undefined) refuse(`${JSON.stringify(keyword)} must be ${must}${hintFor(keyword, value)}`);
+    if (read === undefined)
+      refuse(`${JSON.stringify(keyword)} must be ${must}${hintFor(keyword, value)}`);
     else found.push([keyword, read]);
   }
   const discriminator = discriminatorOf(source, pointer, naming);
@@ -177,16 +223,25 @@ function warnUnchecked(document: Document, pointer: string, message: string): vo
   warnAt(document, "schema_unsupported", pointer, whole);
 }
 
-function referenceTo(reference: unknown, pointer: string, { document, nameOf }: Naming): string | undefined {
+function referenceTo(
+  reference: unknown,
+  pointer: string,
+  { document, nameOf }: Naming,
+): string | undefined {
   if (typeof reference !== "string") return undefined;
   const name = nameOf(referenceTarget(document, reference, pointer));
   return `#/$defs/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
 
 /** It checks nothing, but by it an error can name the branch that is meant. */
-function discriminatorOf(source: JsonObject, pointer: string, naming: Naming): JsonObject | undefined {
+function discriminatorOf(
+  source: JsonObject,
+  pointer: string,
+  naming: Naming,
+): JsonObject | undefined {
   const { propertyName, mapping } = Object(source.discriminator) as JsonObject;
-  if (typeof propertyName !== "string" || (source.oneOf ?? source.anyOf) === undefined) return undefined;
+  if (typeof propertyName !== "string" || (source.oneOf ?? source.anyOf) === undefined)
+    return undefined;
   const entries = entriesOf(mapping).map(([kind, reference]) => [
     kind,
     referenceTo(reference, pointer, naming),

@@ -8,11 +8,13 @@ const MOST_BY_PATTERN = 100;
 const MOST_PADDING = 10_000;
 
 const BY_FORMAT: Readonly<Record<string, (index: number) => string>> = {
-  "date-time": (index) => new Date(Date.UTC(2026, 0, 1 + index, 12)).toISOString().replace(".000", ""),
+  "date-time": (index) =>
+    new Date(Date.UTC(2026, 0, 1 + index, 12)).toISOString().replace(".000", ""),
   date: (index) => new Date(Date.UTC(2026, 0, 1 + index)).toISOString().slice(0, 10),
   time: (index) => `12:00:${String(index % 60).padStart(2, "0")}Z`,
   duration: (index) => `P${index + 1}D`,
-  uuid: (index) => `7f6f2a1e-6c0f-4f2b-9d0b-${(0x0e3c4d1a2b3c + index).toString(16).padStart(12, "0")}`,
+  uuid: (index) =>
+    `7f6f2a1e-6c0f-4f2b-9d0b-${(0x0e3c4d1a2b3c + index).toString(16).padStart(12, "0")}`,
   email: (index) => `ada${index || ""}@service.example`,
   hostname: (index) => `service${index || ""}.example`,
   uri: (index) => `https://service.example/${index || ""}`,
@@ -37,7 +39,8 @@ for (const [name, same] of Object.entries(SAME_FORMATS))
 
 export function* strings(schema: JsonObject): Generator<string> {
   const { minLength = 0, maxLength = MOST_PADDING } = schema as Partial<Record<string, number>>;
-  const fitted = (text: string) => text.padEnd(Math.min(minLength, MOST_PADDING), "x").slice(0, maxLength);
+  const fitted = (text: string) =>
+    text.padEnd(Math.min(minLength, MOST_PADDING), "x").slice(0, maxLength);
   const format = BY_FORMAT[String(schema.format ?? "")] ?? BY_FORMAT[""];
   const patterns = [schema.pattern ?? []].flat().map(String);
   for (let index = 0; index < MOST_VALUES; index += 1) {
@@ -50,7 +53,9 @@ export function* strings(schema: JsonObject): Generator<string> {
       }
     }
     // Cut short, the first texts would be one; their last characters differ.
-    yield plain.length > maxLength && index > 0 ? index.toString(36).slice(-maxLength) : fitted(plain);
+    yield plain.length > maxLength && index > 0
+      ? index.toString(36).slice(-maxLength)
+      : fitted(plain);
   }
 }
 

@@ -70,7 +70,8 @@ class Sampler {
     const { cuts, left } = { cuts: this.#cuts, left: this.#optional };
     let value: unknown = NOT_FOUND;
     for (const candidate of first(MOST_TRIES, this.#candidates(at, [...open, at]))) {
-      if (candidate === undefined || isAllowed(this.#document, source, candidate)) value = candidate;
+      if (candidate === undefined || isAllowed(this.#document, source, candidate))
+        value = candidate;
       if (value !== NOT_FOUND) break;
     }
     // A value that was cut is not what another place would get.
@@ -149,7 +150,8 @@ class Sampler {
     for (const name of Object.keys(full)) {
       const member = memberOf(schema, name);
       for (const other of first(MOST_TRIES, this.#candidates(member, [...open, member]))) {
-        if (other !== undefined && isAllowed(this.#document, member, other)) yield { ...full, [name]: other };
+        if (other !== undefined && isAllowed(this.#document, member, other))
+          yield { ...full, [name]: other };
       }
     }
   }
@@ -197,9 +199,13 @@ class Sampler {
     } = schema as Partial<Record<string, number>>;
     const count = Math.min(minItems, MOST_ITEMS);
     const wanted =
-      schema.contains === undefined ? [] : this.#several(schema.contains, minContains, schema, open);
+      schema.contains === undefined
+        ? []
+        : this.#several(schema.contains, minContains, schema, open);
     const first = listOf(schema.prefixItems).map((item) => this.sample(item, open));
-    const start = [...first.slice(0, first.includes(NOT_FOUND) ? first.indexOf(NOT_FOUND) : undefined)];
+    const start = [
+      ...first.slice(0, first.includes(NOT_FOUND) ? first.indexOf(NOT_FOUND) : undefined),
+    ];
     const head = [...start, ...wanted].map(orAny);
     const more = this.#several(
       schema.items ?? true,
@@ -231,7 +237,8 @@ class Sampler {
     const at: unknown = item === undefined ? { type: "integer" } : this.#referred(source);
     for (const candidate of first(count + MOST_TRIES, this.#candidates(at, [...open, at]))) {
       if (found.size === count) break;
-      if (isAllowed(this.#document, source, candidate)) found.set(JSON.stringify(candidate), candidate);
+      if (isAllowed(this.#document, source, candidate))
+        found.set(JSON.stringify(candidate), candidate);
     }
     return [...found.values()];
   }
@@ -255,7 +262,14 @@ const ANNOTATIONS: ReadonlySet<string> = new Set([
 const BY_KEYWORD: readonly (readonly [type: string, keywords: readonly string[]])[] = [
   [
     "object",
-    ["properties", "required", "additionalProperties", "patternProperties", "minProperties", "propertyNames"],
+    [
+      "properties",
+      "required",
+      "additionalProperties",
+      "patternProperties",
+      "minProperties",
+      "propertyNames",
+    ],
   ],
   ["array", ["items", "prefixItems", "minItems", "contains", "uniqueItems"]],
   ["string", ["pattern", "format", "minLength", "maxLength"]],
@@ -267,7 +281,9 @@ function typesOf(schema: JsonObject): readonly unknown[] {
   const types = [schema.type ?? []].flat();
   if (types.length > 0)
     return [...types.filter((name) => name !== "null"), ...types.filter((name) => name === "null")];
-  const implied = BY_KEYWORD.filter(([, keywords]) => keywords.some((key) => schema[key] !== undefined));
+  const implied = BY_KEYWORD.filter(([, keywords]) =>
+    keywords.some((key) => schema[key] !== undefined),
+  );
   return implied.length > 0 ? implied.map(([type]) => type) : [undefined];
 }
 

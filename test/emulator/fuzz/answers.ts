@@ -73,7 +73,12 @@ function flawInTokenAnswer(
   variant: "A" | "B" | undefined,
 ): string | undefined {
   if (headers.get("cache-control") !== "no-store") return "a token answer that may be stored";
-  const { access_token: token, refresh_token: refreshToken = token, error, error_description: text } = body;
+  const {
+    access_token: token,
+    refresh_token: refreshToken = token,
+    error,
+    error_description: text,
+  } = body;
   if (status === 200)
     return [token, refreshToken].every((one) => TOKEN.test(String(one))) ? undefined : "no token";
   if (!ERROR.test(String(error))) return `the error ${error}`;

@@ -44,7 +44,9 @@ const STEP_SECONDS = 54;
 /** Measured: less than 1 MB. A leak of 400 bytes for each flow would exceed it. */
 const ALLOWED_GROWTH_BYTES = 3_000_000;
 
-test("flows that come and go while the clock runs leave nothing behind", { timeout: 600_000 }, async () => {
+test("flows that come and go while the clock runs leave nothing behind", {
+  timeout: 600_000,
+}, async () => {
   const world = new World({
     rateLimit: { requests: 100, windowSeconds: 60 },
     refreshTokens: { lifetimeSeconds: 60, idleSeconds: 60 },

@@ -17,13 +17,19 @@ interface Flow {
 const reload = (browser: FormBrowser, path: string) =>
   browser.request(`${path}?request=${browser.hidden().request}`);
 const more: readonly Flow[] = [
-  { name: "the login page again", request: async (world) => reload(await atLogin(world), "/v1/auth/login") },
+  {
+    name: "the login page again",
+    request: async (world) => reload(await atLogin(world), "/v1/auth/login"),
+  },
   {
     name: "the consent page again",
     request: async (world) => reload(await atConsent(world), "/v1/auth/consent"),
   },
   { name: "the host application", request: (world) => world.send("/host/acme") },
-  { name: "a sign-out", request: async (world) => (await submitted(await signedIn(world), {})).response },
+  {
+    name: "a sign-out",
+    request: async (world) => (await submitted(await signedIn(world), {})).response,
+  },
 ];
 const groups: readonly (readonly Flow[])[] = [...topics.map(({ rows }) => rows), more];
 
@@ -43,7 +49,9 @@ export async function fuzz(requests: number): Promise<Seen> {
   let seed = Number(process.env.FUZZ_SEED ?? 20_260_101);
   for (; seen.requests < requests; seed += 1) {
     const world = new World();
-    const property = fc.asyncProperty(flow, index, mutations, (...step) => run(world, ...step, seen));
+    const property = fc.asyncProperty(flow, index, mutations, (...step) =>
+      run(world, ...step, seen),
+    );
     await fc.assert(property, { seed, numRuns: 300 });
   }
   return seen;
@@ -74,7 +82,8 @@ async function run(
   };
   // A flow ends early where something is refused, and in any way after its mutated request.
   await flow.request(world).catch((error: unknown) => {
-    if (!(error instanceof FlowEnded || error instanceof EmulatorError || sent > index)) throw error;
+    if (!(error instanceof FlowEnded || error instanceof EmulatorError || sent > index))
+      throw error;
   });
   await last;
   if (flaw !== undefined) throw flaw;
@@ -111,5 +120,8 @@ async function send(
   for (const secret of sent)
     if ((text + JSON.stringify([...headers])).includes(secret))
       throw new Error(`the secret ${secret} in ${what}`);
-  return new Response(status === 204 || status === 304 || text === "" ? null : text, { status, headers });
+  return new Response(status === 204 || status === 304 || text === "" ? null : text, {
+    status,
+    headers,
+  });
 }

@@ -16,7 +16,15 @@ interface Parts {
   readonly claims: readonly Field[];
 }
 
-type FieldChange = "drop" | "replace" | "add" | "twice" | "rename" | "truncate" | "lengthen" | "swap";
+type FieldChange =
+  | "drop"
+  | "replace"
+  | "add"
+  | "twice"
+  | "rename"
+  | "truncate"
+  | "lengthen"
+  | "swap";
 type ByteChange = "cut" | "insert" | "flip" | "repeat" | "replace-all";
 
 /** `at` is an index, modulo the number of fields or bytes. */
@@ -27,13 +35,29 @@ export type Mutation =
 
 const words = (text: string): string[] => text.split(" ");
 const ODD_STRINGS = [
-  ...words("__proto__ constructor prototype toString hasOwnProperty null undefined NaN -0 1e309 true"),
+  ...words(
+    "__proto__ constructor prototype toString hasOwnProperty null undefined NaN -0 1e309 true",
+  ),
   ...words(".. ../../etc/passwd %2e%2e%2f % %zz %00 %ff%fe a=b&c=d {tenantId} :tenantId * Bearer"),
-  ...words("acme globex portal vault client_credentials refresh_token none HS256 eyJhbGciOiJub25lIn0.e30."),
+  ...words(
+    "acme globex portal vault client_credentials refresh_token none HS256 eyJhbGciOiJub25lIn0.e30.",
+  ),
   ...["", " ", "\0", "\t\r\n", "\ufeff", "\ufffd", "\ud800", "\u202e\u{1f984}", "[object Object]"],
   ...["<script>alert(1)</script>", "' OR 1=1 --"],
 ];
-const OTHER_TYPES = [null, true, 0, -1, 1.5, 2 ** 53, Number.MAX_VALUE, [], {}, [[]], { length: 1e9 }];
+const OTHER_TYPES = [
+  null,
+  true,
+  0,
+  -1,
+  1.5,
+  2 ** 53,
+  Number.MAX_VALUE,
+  [],
+  {},
+  [[]],
+  { length: 1e9 },
+];
 const LENGTHS = [41, 41, 201, 201, 4096, 65_537];
 /** Nested too deeply for a recursion. Only the request spells it out, so that a failure can be printed. */
 const nested = (depth: number) => ({
@@ -63,18 +87,35 @@ const HEADERS = words(
     "content-encoding x-forwarded-host x-http-method-override sec-fetch-site range if-none-match __proto__",
 );
 const HEADER_VALUES = [
-  ...words("application/json application/x-www-form-urlencoded text/plain gzip -1 99999999999999999999 null"),
-  ...["application/x-www-form-urlencoded; charset=utf-16", "application/json; charset=utf-8; charset=latin1"],
-  ...["multipart/form-data; boundary=x", "Bearer ", "Bearer x", "Basic d29ya2VyOng=", "https://evil.example"],
+  ...words(
+    "application/json application/x-www-form-urlencoded text/plain gzip -1 99999999999999999999 null",
+  ),
+  ...[
+    "application/x-www-form-urlencoded; charset=utf-16",
+    "application/json; charset=utf-8; charset=latin1",
+  ],
+  ...[
+    "multipart/form-data; boundary=x",
+    "Bearer ",
+    "Bearer x",
+    "Basic d29ya2VyOng=",
+    "https://evil.example",
+  ],
   "a=b; a=c; =; emulator-host=x; emulator-login=",
 ];
 const CLAIMS = words("iss sub aud jti iat exp nbf __proto__ toString");
 const JOSE = words("alg kid typ crit b64 jwk jku x5u x5c zip __proto__");
-const FIELDS = words("client_id client_secret code scope state redirect_uri request form_token __proto__");
+const FIELDS = words(
+  "client_id client_secret code scope state redirect_uri request form_token __proto__",
+);
 /** In hexadecimal: invalid UTF-8, a byte order mark, and bytes that end a field, a string or a line. */
-const ODD_BYTES = words("ff c080 eda080 efbbbf 00 25 26 22 0a").map((hex) => [...Buffer.from(hex, "hex")]);
+const ODD_BYTES = words("ff c080 eda080 efbbbf 00 25 26 22 0a").map((hex) => [
+  ...Buffer.from(hex, "hex"),
+]);
 
-const MOSTLY_REPLACED = words("drop replace replace replace add twice rename truncate lengthen swap swap");
+const MOSTLY_REPLACED = words(
+  "drop replace replace replace add twice rename truncate lengthen swap swap",
+);
 const MOSTLY_SET = words("add add add drop truncate lengthen");
 function changeOf(
   part: keyof Parts,
@@ -95,7 +136,10 @@ const bytesOf: fc.Arbitrary<Mutation> = fc.record({
   part: fc.constant("bytes" as const),
   how: fc.constantFrom<ByteChange>("cut", "insert", "flip", "repeat", "replace-all"),
   at: fc.nat({ max: 2000 }),
-  to: fc.oneof(fc.constantFrom(...ODD_BYTES), fc.array(fc.nat({ max: 255 }), { minLength: 1, maxLength: 8 })),
+  to: fc.oneof(
+    fc.constantFrom(...ODD_BYTES),
+    fc.array(fc.nat({ max: 255 }), { minLength: 1, maxLength: 8 }),
+  ),
 });
 const streamOfKind: fc.Arbitrary<Mutation> = fc.record({
   part: fc.constant("stream" as const),
@@ -109,7 +153,10 @@ export const mutation: fc.Arbitrary<Mutation> = fc.oneof(
   { weight: 3, arbitrary: changeOf("path", MOSTLY_REPLACED, FIELDS) },
   { weight: 2, arbitrary: changeOf("method", ["replace"], [""], fc.constantFrom(...METHODS)) },
   { weight: 4, arbitrary: changeOf("headers", MOSTLY_SET, HEADERS, headerValue) },
-  { weight: 2, arbitrary: changeOf("claims", MOSTLY_SET, CLAIMS, fc.oneof(oddValue, fc.integer())) },
+  {
+    weight: 2,
+    arbitrary: changeOf("claims", MOSTLY_SET, CLAIMS, fc.oneof(oddValue, fc.integer())),
+  },
   { weight: 1, arbitrary: changeOf("jose", MOSTLY_SET, JOSE) },
   { weight: 4, arbitrary: bytesOf },
   { weight: 1, arbitrary: streamOfKind },
@@ -136,15 +183,22 @@ export async function mutate(
     .map(([, value]) => String(value).replace(/^(Bearer |.*=)/, ""))
     // Leaves out values that a row sends in place of a secret, such as "x".repeat(43).
     .filter((secret) => secret.length >= 16 && new Set(secret).size >= 8);
-  return { request: write(origin, mutations.reduce(withField, parts), type, text, mutations), secrets };
+  return {
+    request: write(origin, mutations.reduce(withField, parts), type, text, mutations),
+    secrets,
+  };
 }
 
 function read(request: Request, type: string, text: string): Parts {
   const { pathname, searchParams } = new URL(request.url);
   const body: Field[] = type.startsWith(FORM)
     ? [...new URLSearchParams(text)]
-    : Object.entries(text.startsWith("{") && text.endsWith("}") ? (JSON.parse(text) as object) : {});
-  const assertion = String(body.find(([name]) => name === "client_assertion")?.[1] ?? "").split(".");
+    : Object.entries(
+        text.startsWith("{") && text.endsWith("}") ? (JSON.parse(text) as object) : {},
+      );
+  const assertion = String(body.find(([name]) => name === "client_assertion")?.[1] ?? "").split(
+    ".",
+  );
   const [jose = [], claims = []] = assertion.length === 3 ? assertion.map(decoded) : [];
   const path = pathname.slice(1).split("/");
   return {
@@ -251,7 +305,8 @@ function withBytes(body: Buffer, one: Mutation): Buffer {
   const changes: Record<ByteChange, () => Buffer> = {
     cut: () => body.subarray(0, at),
     insert: () => Buffer.concat([body.subarray(0, at), odd, body.subarray(at)]),
-    flip: () => Buffer.from(body.map((byte, index) => (index === at ? byte ^ (odd[0] ?? 1) : byte))),
+    flip: () =>
+      Buffer.from(body.map((byte, index) => (index === at ? byte ^ (odd[0] ?? 1) : byte))),
     // At most twice the number of bytes that the emulator reads from a body.
     repeat: () => Buffer.alloc(Math.min(131_072, body.length * (1 + one.at)), body),
     "replace-all": () => odd,
@@ -259,7 +314,10 @@ function withBytes(body: Buffer, one: Mutation): Buffer {
   return changes[one.how]();
 }
 
-function streamOf(bytes: Buffer, how: "in-pieces" | "broken" | "endless"): ReadableStream<Uint8Array> {
+function streamOf(
+  bytes: Buffer,
+  how: "in-pieces" | "broken" | "endless",
+): ReadableStream<Uint8Array> {
   let sent = 0;
   return new ReadableStream<Uint8Array>({
     pull(controller) {

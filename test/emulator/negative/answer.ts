@@ -13,7 +13,14 @@ export interface Answer {
   readonly says?: RuleId | undefined;
 }
 
-const HEADERS = ["allow", "cache-control", "content-type", "location", "retry-after", "www-authenticate"];
+const HEADERS = [
+  "allow",
+  "cache-control",
+  "content-type",
+  "location",
+  "retry-after",
+  "www-authenticate",
+];
 const SECRETS = ["access_token", "refresh_token", "code", "state", "url"];
 /** Stands where a secret was handed out. */
 const SECRET = "…";
@@ -31,7 +38,9 @@ export async function readAnswer(response: Response): Promise<Answer> {
       .replace(/&?error_description=[^&]*/, "")
       .replace(/\b(code|request|state)=[\w-]+/g, `$1=${SECRET}`);
   // The name of a cookie may end with the port.
-  const cookies = response.headers.getSetCookie().map((line) => /^[a-z-]+?(?=-\d+=|=)/.exec(line)?.[0]);
+  const cookies = response.headers
+    .getSetCookie()
+    .map((line) => /^[a-z-]+?(?=-\d+=|=)/.exec(line)?.[0]);
   if (cookies.length > 0) headers["set-cookie"] = cookies.join(", ");
   const body = readBody(text, headers["content-type"], says !== undefined);
   return { status: response.status, headers, body, ...(says && { says }) };
@@ -39,7 +48,9 @@ export async function readAnswer(response: Response): Promise<Answer> {
 
 /** If several rules have the same sentence, the first one counts. */
 function quoted(text: string): RuleId | undefined {
-  return (Object.keys(emulatorRules) as RuleId[]).find((rule) => text.includes(emulatorRules[rule].says));
+  return (Object.keys(emulatorRules) as RuleId[]).find((rule) =>
+    text.includes(emulatorRules[rule].says),
+  );
 }
 
 function readBody(text: string, type = "", isQuoting: boolean): unknown {
@@ -84,7 +95,12 @@ export const adasToken: Answer = tokenA({
 /** Variant B's token endpoint and the host application answer with the rule's error and sentence. */
 export function refused(rule: RuleId): Answer {
   const { status, error } = emulatorRules[rule].answer;
-  return { status, headers: UNSTORED_JSON, body: { error }, says: quoted(emulatorRules[rule].says) };
+  return {
+    status,
+    headers: UNSTORED_JSON,
+    body: { error },
+    says: quoted(emulatorRules[rule].says),
+  };
 }
 export function unstored(body: unknown, status = 200): Answer {
   return { status, headers: UNSTORED_JSON, body };
@@ -117,10 +133,17 @@ export function page(form: string | undefined, status = 200, cookie?: string): A
 }
 /** The page that ends a login. The client is not informed. */
 export function loginError(rule: RuleId): Answer {
-  return { ...page(undefined, emulatorRules[rule].answer.status), says: quoted(emulatorRules[rule].says) };
+  return {
+    ...page(undefined, emulatorRules[rule].answer.status),
+    says: quoted(emulatorRules[rule].says),
+  };
 }
 export function redirect(status: 302 | 303, location: string, cookie?: string): Answer {
-  return { status, headers: { ...NOT_STORED, location, ...(cookie && { "set-cookie": cookie }) }, body: "" };
+  return {
+    status,
+    headers: { ...NOT_STORED, location, ...(cookie && { "set-cookie": cookie }) },
+    body: "",
+  };
 }
 /** The redirect that informs the client at its callback which rule its authorization request broke. */
 export function toldCallback(rule: RuleId, status: 302 | 303 = 302): Answer {

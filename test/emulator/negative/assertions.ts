@@ -18,7 +18,8 @@ const accepted = { answer: serviceToken };
 const unsigned = () => Buffer.alloc(0);
 const rsa = (hash: string) => (input: Buffer) => sign(hash, input, key.privateKey);
 const elliptic = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
-const es256 = (input: Buffer) => sign("sha256", input, { key: elliptic, dsaEncoding: "ieee-p1363" });
+const es256 = (input: Buffer) =>
+  sign("sha256", input, { key: elliptic, dsaEncoding: "ieee-p1363" });
 const signed = (alg: string, signer = rs256(key)): ChangedA => ({ header: { alg }, signer });
 const keyedWith = (secret: string | Buffer) => signed("HS256", hs256(secret));
 const pem = key.publicKey.export({ type: "spki", format: "pem" });
@@ -45,7 +46,10 @@ const certificate = Buffer.from("no certificate").toString("base64");
 const withTwin =
   (by: SigningKey) =>
   ({ emulator }: World): ChangedA => {
-    emulator.updatePlugin({ ...reporter, jwks: { keys: [key.publicJwk, unregisteredKey.publicJwk] } });
+    emulator.updatePlugin({
+      ...reporter,
+      jwks: { keys: [key.publicJwk, unregisteredKey.publicJwk] },
+    });
     return { key: by };
   };
 
@@ -75,9 +79,13 @@ export const keys: readonly Row[] = [
     "any typ": { header: { typ: "client-authentication+jwt" } },
   }),
   ...tokenRequests(refusing(invalidClient, "assertion.key-id"), {
-    "A19: an absent kid where the JWKS holds one key [OC client-test-kid-absent-single-jwks]": noKid,
+    "A19: an absent kid where the JWKS holds one key [OC client-test-kid-absent-single-jwks]":
+      noKid,
     "A19: an empty kid": { header: { kid: "" } },
-    "A19: a wrong kid where the JWKS holds two keys": { clientId: "rotating", header: { kid: "another" } },
+    "A19: a wrong kid where the JWKS holds two keys": {
+      clientId: "rotating",
+      header: { kid: "another" },
+    },
   }),
   ...tokenRequests(accepting(serviceToken, { options: { requireKid: false } }), {
     "an absent kid where the option does not require it": noKid,
@@ -86,7 +94,9 @@ export const keys: readonly Row[] = [
     "A17: a jwk header parameter with the key that signed [8725 3.10]": selfSigned,
   }),
   ...tokenRequests(refusing(invalidClient, "assertion.key-header"), {
-    "A17: a jwk header parameter with the registered key [8725 3.10]": { header: { jwk: key.publicJwk } },
+    "A17: a jwk header parameter with the registered key [8725 3.10]": {
+      header: { jwk: key.publicJwk },
+    },
     "A17: a jku [8725 3.10]": { header: { jku: "https://evil.example/jwks" } },
     "A17: an x5u [8725 3.10]": { header: { x5u: "https://evil.example/certificate" } },
     "A17: an x5c [8725 3.10]": { header: { x5c: [certificate] } },
@@ -112,7 +122,9 @@ export const forms: readonly Row[] = [
     "a client_assertion of five parts, as an encrypted one": assertion("a.b.c.d.e"),
     "a client_assertion whose header is not JSON": assertion(`abc.${part({})}.abc`),
     "a client_assertion whose header is an array": assertion(`${part([])}.${part({})}.abc`),
-    "a client_assertion whose claims are an array": assertion(`${part({ alg: "RS256" })}.${part([])}.abc`),
+    "a client_assertion whose claims are an array": assertion(
+      `${part({ alg: "RS256" })}.${part([])}.abc`,
+    ),
     "a client_assertion with characters outside base64url": assertion("e3==.e30.e30"),
   }),
 ];
@@ -165,7 +177,10 @@ export const times: readonly Row[] = [
   ...tokenRequests(accepted, {
     "A12: an iat 330 s old, the last second of the clock tolerance": old(330),
     "A11: an iat 30 s ahead, the last second of the clock tolerance": ahead(30),
-    "A13: an iat and an exp with fractions [7519 2]": at((now) => ({ iat: now - 0.5, exp: now + 59.5 })),
+    "A13: an iat and an exp with fractions [7519 2]": at((now) => ({
+      iat: now - 0.5,
+      exp: now + 59.5,
+    })),
     "A9: an exp 30 s past, the last second of the clock tolerance": past(30),
     "A10: an exp 300 s after iat": long(300),
     "A11: an nbf 30 s ahead, the last second of the clock tolerance": notBefore(30),
@@ -179,9 +194,8 @@ export const times: readonly Row[] = [
   }),
   ...tokenRequests(refusing(invalidClient, "assertion.expiry"), {
     "A9: an exp 31 s past": past(31),
-    "A8: an exp 5 minutes past [F2 ensure-client-assertion-with-exp-is-5-minutes-in-past-fails]": at(
-      (now) => ({ iat: now - 320, exp: now - 300 }),
-    ),
+    "A8: an exp 5 minutes past [F2 ensure-client-assertion-with-exp-is-5-minutes-in-past-fails]":
+      at((now) => ({ iat: now - 320, exp: now - 300 })),
     "A13: an exp that is a string": at((now) => ({ exp: String(now + 60) })),
     "A13: an exp equal to iat": long(0),
   }),
@@ -232,7 +246,9 @@ export const replays: readonly Row[] = [
     },
   }),
   ...group(accepted, {
-    "A24: the jti of an assertion with a wrong signature [keycloak #49215]": sameId({ key: unregisteredKey }),
+    "A24: the jti of an assertion with a wrong signature [keycloak #49215]": sameId({
+      key: unregisteredKey,
+    }),
     "A24: the jti of an assertion with a wrong aud": sameId(claim({ jti: "one", aud: "x" })),
     "A25: the same jti from another plugin [keycloak #49215]": sameId({ clientId: "archiver" }),
   }),

@@ -25,7 +25,11 @@ const accepted = { answer: devices };
 
 /** A plugin's call. `meanwhile` happens after it gets its token and before the call. */
 const call =
-  (path = DEVICES_A, clientId = "reporter", meanwhile: (world: World) => void = () => {}): Request =>
+  (
+    path = DEVICES_A,
+    clientId = "reporter",
+    meanwhile: (world: World) => void = () => {},
+  ): Request =>
   async (world) => {
     const token = await world.pluginToken({ clientId });
     meanwhile(world);
@@ -73,9 +77,21 @@ export const bearers: readonly Row[] = [
     "L1: a token in the query [6750 2.3]": async (world) =>
       world.send(`${DEVICES_A}?access_token=${await world.pluginToken()}`),
   }),
-  ...answered(403, "bearer.present", "L1: a call without a token", (world) => world.send(DEVICES_A)),
-  ...answered(404, "bearer.tenant", "L2: a token of another tenant", call("/api/v1/globex/devices")),
-  ...answered(403, "route.opt-in", "L3: a token where plugin tokens are not accepted", call(SETTINGS)),
+  ...answered(403, "bearer.present", "L1: a call without a token", (world) =>
+    world.send(DEVICES_A),
+  ),
+  ...answered(
+    404,
+    "bearer.tenant",
+    "L2: a token of another tenant",
+    call("/api/v1/globex/devices"),
+  ),
+  ...answered(
+    403,
+    "route.opt-in",
+    "L3: a token where plugin tokens are not accepted",
+    call(SETTINGS),
+  ),
   ...group(breaks("bearer.known", invalidToken), {
     "L1: an unknown token": (world) => world.call("x".repeat(43)),
     "L1: a token of Variant B on a route of Variant A": async (world) =>
@@ -93,7 +109,9 @@ export const bearers: readonly Row[] = [
   ...group(accepted, {
     "L1: a token 3599 s old": waited(3599),
     "bearer in lower case [6750 2.1]": async (world) =>
-      world.call("", DEVICES_A, { headers: { authorization: `bearer ${await world.pluginToken()}` } }),
+      world.call("", DEVICES_A, {
+        headers: { authorization: `bearer ${await world.pluginToken()}` },
+      }),
   }),
   ...group(breaks("bearer.tenant", invalidToken), {
     "L2: a token on a route of another tenant": call("/api/v1/globex/devices"),
@@ -102,9 +120,8 @@ export const bearers: readonly Row[] = [
     "a token of a plugin that was disabled": meanwhile(enabled(false)),
   }),
   ...group(also(breaks("bearer.plugin-enabled", invalidToken), delayed), {
-    "a token of a plugin that was disabled, which the option narrowingDelayMs does not delay": meanwhile(
-      enabled(false),
-    ),
+    "a token of a plugin that was disabled, which the option narrowingDelayMs does not delay":
+      meanwhile(enabled(false)),
   }),
   ...group(also(accepted, delayed), {
     "a token of a plugin that was disabled and enabled again": meanwhile((world) => {
@@ -136,12 +153,16 @@ const restarts: { options: EmulatorOptions } = {
 const restart =
   (body: BodyInit, clientId = "restricted"): Request =>
   async (world) =>
-    world.call(await world.pluginToken({ clientId }), "/api/v1/acme/restarts", { method: "POST", body });
+    world.call(await world.pluginToken({ clientId }), "/api/v1/acme/restarts", {
+      method: "POST",
+      body,
+    });
 
 export const routes: readonly Row[] = [
   ...group(accepted, {
     "the device list of Variant A": call(),
-    "the device list of Variant B": async (world) => world.call(await world.accountToken(), DEVICES_B),
+    "the device list of Variant B": async (world) =>
+      world.call(await world.accountToken(), DEVICES_B),
     "L5: a grant that was narrowed and widened again": meanwhile((world) => {
       granted([])(world);
       granted(["devices:read"])(world);
@@ -171,7 +192,10 @@ export const routes: readonly Row[] = [
     also(breaks("route.opt-in", tokenRefusal(404)), {
       options: { pluginTokenRefusedStatus: 404 },
     }),
-    { "L3: a plugin token on a route that takes none, with the option for its status": call(SETTINGS) },
+    {
+      "L3: a plugin token on a route that takes none, with the option for its status":
+        call(SETTINGS),
+    },
   ),
   ...group(refusing(forbidden, ["route.scope", "route.narrowed"]), {
     "L4: a scope that was never granted": call(DEVICES_A, "writer"),
@@ -188,7 +212,9 @@ export const routes: readonly Row[] = [
     },
   }),
   ...group(also(breaks("route.narrowed", forbidden), { shapedBy: ["response.forbidden-empty"] }), {
-    "L5: a grant that was narrowed after the token was minted": meanwhile(granted(["schedules:execute"])),
+    "L5: a grant that was narrowed after the token was minted": meanwhile(
+      granted(["schedules:execute"]),
+    ),
     "L5: a grant that was narrowed after a launch": async (world) => {
       const token = await world.launchedToken();
       granted([], "planner")(world);
@@ -206,15 +232,25 @@ export const routes: readonly Row[] = [
   }),
   ...group(breaks("route.device", forbidden), {
     "L6: a device outside the restriction": call(DEVICE_2, "restricted"),
-    "L6: a device outside the restriction, in escapes": call(`${DEVICES_A}/device%2D2`, "restricted"),
+    "L6: a device outside the restriction, in escapes": call(
+      `${DEVICES_A}/device%2D2`,
+      "restricted",
+    ),
     "L6: a device after a restriction to none": call(DEVICE_2, "reporter", restricted([])),
-    "L6: a device after a restriction to another": call(DEVICE_2, "reporter", restricted(["device-1"])),
+    "L6: a device after a restriction to another": call(
+      DEVICE_2,
+      "reporter",
+      restricted(["device-1"]),
+    ),
   }),
-  ...group(also(accepting(ok({ operationId: "restart", parameters: { tenantId: "acme" } })), restarts), {
-    "L6: a JSON body with a device inside the restriction": restart('{"devices":"device-1"}'),
-    "L6: a JSON body without a device": restart('{"devices":null}'),
-    "L6: no body, which names no device": restart(""),
-  }),
+  ...group(
+    also(accepting(ok({ operationId: "restart", parameters: { tenantId: "acme" } })), restarts),
+    {
+      "L6: a JSON body with a device inside the restriction": restart('{"devices":"device-1"}'),
+      "L6: a JSON body without a device": restart('{"devices":null}'),
+      "L6: no body, which names no device": restart(""),
+    },
+  ),
   ...group(also(breaks("route.device", forbidden), restarts), {
     "L6: a JSON body with a device outside the restriction": restart('{"devices":"device-2"}'),
     "L6: a JSON body with a device by number outside the restriction": restart('{"devices":2}'),
@@ -222,7 +258,9 @@ export const routes: readonly Row[] = [
       '{"devices":["device-1","device-2"]}',
     ),
     "L6: a form as body, which cannot be read": restart("devices=device-1"),
-    "L6: a JSON body of 65537 bytes, which is not read": restart('{"devices":"device-1"}'.padEnd(65_537)),
+    "L6: a JSON body of 65537 bytes, which is not read": restart(
+      '{"devices":"device-1"}'.padEnd(65_537),
+    ),
   }),
   ...group(also(breaks("route.device", forbidden), delayed), {
     "L6: a device restricted for as long as the option narrowingDelayMs": restrictedFor(120),
@@ -239,12 +277,11 @@ export const routes: readonly Row[] = [
   }),
   ...group(accepting(notFound), { "a device that does not exist": call(`${DEVICES_A}/none`) }),
   ...group(also(breaks("route.scope", forbidden), delayed), {
-    "L5: a token minted after a narrowing, which the option narrowingDelayMs does not delay": async (
-      world,
-    ) => {
-      granted([])(world);
-      return world.call(await world.pluginToken());
-    },
+    "L5: a token minted after a narrowing, which the option narrowingDelayMs does not delay":
+      async (world) => {
+        granted([])(world);
+        return world.call(await world.pluginToken());
+      },
   }),
   ...group(breaks("route.operator", forbidden), {
     "L7: a call that the operator of the launch may not make": async (world) =>
@@ -280,7 +317,9 @@ const describedApi: { options: EmulatorOptions } = {
   options: {
     api: {
       operations: { A: {}, B: { addNote } },
-      emulation: async () => ({ requests: { B: { operations: { addNote: addNoteRequest }, schemas: {} } } }),
+      emulation: async () => ({
+        requests: { B: { operations: { addNote: addNoteRequest }, schemas: {} } },
+      }),
     },
   },
 };
@@ -291,8 +330,12 @@ const describedCall =
 const enveloped =
   (value: string, token?: string): Request =>
   async (world) =>
-    world.call(token ?? (await world.pluginToken()), DEVICES_A, { headers: { "x-envelope": value } });
-const wrapping: { options: EmulatorOptions } = { options: { envelope: { list: "items", full: "result" } } };
+    world.call(token ?? (await world.pluginToken()), DEVICES_A, {
+      headers: { "x-envelope": value },
+    });
+const wrapping: { options: EmulatorOptions } = {
+  options: { envelope: { list: "items", full: "result" } },
+};
 const flatToken = unstored({
   access_token: "…",
   token_type: "Bearer",
@@ -316,7 +359,10 @@ export const shapes: readonly Row[] = [
     "a call with a parameter of another type": describedCall("/v1/notes?limit=many"),
   }),
   ...group(also(breaks("request.body", malformed), describedApi), {
-    "a call with a body that is not what the document says": describedCall("/v1/notes?limit=1", "{}"),
+    "a call with a body that is not what the document says": describedCall(
+      "/v1/notes?limit=1",
+      "{}",
+    ),
   }),
   ...group(accepting(serviceToken, { options: { publicUrl: "https://gateway.example/service" } }), {
     "a public URL with a path, which stands before the version": (world) => world.requestToken(),

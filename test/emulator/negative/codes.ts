@@ -59,7 +59,11 @@ const again =
   };
 /** An exchange with the verifier `sent(right)`, where `right` is the verifier whose challenge was sent. */
 const verified =
-  ({ obtain, exchange }: Codes, sent: (right: string) => string | undefined, right?: string): Request =>
+  (
+    { obtain, exchange }: Codes,
+    sent: (right: string) => string | undefined,
+    right?: string,
+  ): Request =>
   (world) => {
     const pkce = right === undefined ? world.pkce() : newPkce(right);
     return exchange(world, obtain(world, pkce), { code_verifier: sent(pkce.codeVerifier) });
@@ -100,8 +104,16 @@ function shared(
     ...group(breaks("verifier"), {
       "C4: a wrong verifier [F2 incorrect-pkce-code-verifier-rejected]": verified(codes, wrong),
       "C13: the right verifier of 42 characters [7636 4.1]": verified(codes, same, "v".repeat(42)),
-      "C13: the right verifier of 129 characters [7636 4.1]": verified(codes, same, "v".repeat(129)),
-      "C13: the right verifier with a reserved character [7636 4.1]": verified(codes, same, reserved),
+      "C13: the right verifier of 129 characters [7636 4.1]": verified(
+        codes,
+        same,
+        "v".repeat(129),
+      ),
+      "C13: the right verifier with a reserved character [7636 4.1]": verified(
+        codes,
+        same,
+        reserved,
+      ),
     }),
     ...group(refusing(raced, breaks("unspent").breaks), {
       "C3: all but one of 20 concurrent exchanges [supabase #2613]": race(codes),
@@ -139,9 +151,13 @@ export const codesA: readonly Row[] = [
     "C6: the right verifier after a wrong one": afterWrongVerifier(ofA),
     "C6: the right verifier after none": again(ofA, 0, { code_verifier: undefined }),
     "C7: a code after an attempt whose assertion was refused": afterRefusal,
-    "C7: a code after an attempt without an assertion": again(ofA, 0, { client_assertion: undefined }),
+    "C7: a code after an attempt without an assertion": again(ofA, 0, {
+      client_assertion: undefined,
+    }),
     "C7: a code after an attempt of an unknown plugin": again(ofA, 0, { client_id: "unknown" }),
-    ...Object.fromEntries(malformed.map((more) => [`C7: a code after a form with ${more}`, afterForm(more)])),
+    ...Object.fromEntries(
+      malformed.map((more) => [`C7: a code after a form with ${more}`, afterForm(more)]),
+    ),
     "C9: a code after an attempt of another plugin": afterAttempt({ clientId: "viewer" }),
     "C10: a code after an attempt in another tenant": afterAttempt({ tenantId: "globex" }),
   }),
@@ -149,23 +165,34 @@ export const codesA: readonly Row[] = [
     "C1: a spent code after its lifetime": again(ofA, 121),
   }),
   ...group(accepting(adasToken), {
-    "C7: a code after a request with another grant_type": again(ofA, 0, { grant_type: "refresh_token" }),
-    "C7: a code that was twice in a form of another grant": afterForm("&code=x", "client_credentials"),
+    "C7: a code after a request with another grant_type": again(ofA, 0, {
+      grant_type: "refresh_token",
+    }),
+    "C7: a code that was twice in a form of another grant": afterForm(
+      "&code=x",
+      "client_credentials",
+    ),
   }),
   ...group(accepting(adasToken, keepsCode), {
     "C7: a code after a refused assertion, with the option that keeps it": afterRefusal,
     ...Object.fromEntries(
-      malformed.map((more) => [`C7: a code after ${more}, with the option that keeps it`, afterForm(more)]),
+      malformed.map((more) => [
+        `C7: a code after ${more}, with the option that keeps it`,
+        afterForm(more),
+      ]),
     ),
   }),
   ...group(also(breaksA("code.unspent"), keepsCode), {
-    "C7: a code after an authenticated attempt, with the option that keeps it": afterWrongVerifier(ofA),
+    "C7: a code after an authenticated attempt, with the option that keeps it":
+      afterWrongVerifier(ofA),
   }),
   ...group(refusing(raced, "code.unspent", keepsCode), {
     "C3: all but one of 20 concurrent exchanges, with the option that keeps a code": race(ofA),
   }),
   ...group(accepting(devices), {
-    "C2: the access token of a code that was used again, which Variant A does not revoke": async (world) => {
+    "C2: the access token of a code that was used again, which Variant A does not revoke": async (
+      world,
+    ) => {
       const code = world.launchedCode();
       const { access_token } = await tokensIn(world.exchange(code));
       await world.exchange(code);
@@ -200,7 +227,10 @@ export const codesA: readonly Row[] = [
       world.requestToken({ form: { code: world.launchedCode().code } }),
   }),
   ...group(breaksA("code.verifier"), {
-    "C5: an absent verifier [F2 ensure-pkce-code-verifier-required]": verified(ofA, () => undefined),
+    "C5: an absent verifier [F2 ensure-pkce-code-verifier-required]": verified(
+      ofA,
+      () => undefined,
+    ),
   }),
 ];
 
@@ -209,9 +239,12 @@ const breaksB = (rule: RuleId): Group => ({ breaks: rule, answer: refused(rule) 
 const redirected =
   (redirect_uri: string, authorized?: string): Request =>
   (world) =>
-    world.exchangeLogin(world.loginCode(authorized === undefined ? {} : { redirect_uri: authorized }), {
-      redirect_uri,
-    });
+    world.exchangeLogin(
+      world.loginCode(authorized === undefined ? {} : { redirect_uri: authorized }),
+      {
+        redirect_uri,
+      },
+    );
 const LOOPBACK = "http://127.0.0.1/callback";
 /** Returns tokens of a code that was then exchanged a second time. */
 async function revoked(world: World): Promise<Tokens> {
@@ -226,17 +259,20 @@ export const codesB: readonly Row[] = [
   ...group(acceptedB, {
     "a code exchange with grant_type authorization_code": (world) =>
       world.exchangeLogin(world.loginCode(), { grant_type: "authorization_code" }),
-    "C6: the right verifier after a wrong one, which only Variant A refuses": afterWrongVerifier(ofB),
+    "C6: the right verifier after a wrong one, which only Variant A refuses":
+      afterWrongVerifier(ofB),
     "a code after an exchange without a verifier": again(ofB, 0, { code_verifier: undefined }),
     "a code after an exchange by another client": again(ofB, 0, { client_id: "kiosk" }),
   }),
   ...group(refusing(invalidToken, "bearer.revoked"), {
-    "C2: the access token of a code that was used again [OC codereuse, 9700 4.2.4]": async (world) =>
-      world.call((await revoked(world)).access_token, "/v1/devices"),
+    "C2: the access token of a code that was used again [OC codereuse, 9700 4.2.4]": async (
+      world,
+    ) => world.call((await revoked(world)).access_token, "/v1/devices"),
   }),
   ...group(breaksB("refresh.revoked"), {
-    "C2: the refresh token of a code that was used again [OC codereuse, 9700 4.2.4]": async (world) =>
-      world.refresh((await revoked(world)).refresh_token),
+    "C2: the refresh token of a code that was used again [OC codereuse, 9700 4.2.4]": async (
+      world,
+    ) => world.refresh((await revoked(world)).refresh_token),
   }),
   ...group(breaksB("client-code.client"), {
     "C9: a code of another client [F2 ensure-authorization-code-is-bound-to-client]": (world) =>
@@ -303,7 +339,13 @@ const authentication = "api-client.authentication";
 const noSecret = { client_secret: undefined };
 const moreScopes = "devices:read devices:write";
 const remains = { remains: true } as const;
-type RefusedRefresh = [name: string, rule: RuleId, changes: Changes, client?: Changes, more?: Partial<Group>];
+type RefusedRefresh = [
+  name: string,
+  rule: RuleId,
+  changes: Changes,
+  client?: Changes,
+  more?: Partial<Group>,
+];
 const refusedRefreshes: readonly RefusedRefresh[] = [
   [
     "R4: a refresh by a confidential client without its secret [F2 refresh-token]",
@@ -315,8 +357,16 @@ const refusedRefreshes: readonly RefusedRefresh[] = [
   ["a refresh by an unknown client", authentication, { client_id: "unknown" }, portal, remains],
   ["R5: a refresh by another client [OC refresh-token]", "refresh.client", { client_id: "kiosk" }],
   ["a refresh without a token", "client-request.fields", { refresh_token: undefined }],
-  ["R6: a refresh for a scope that was not granted [6749 6]", "refresh.scope", { scope: moreScopes }],
-  ["R6: a refresh for a scope in another form [6749 3.3]", "refresh.scope", { scope: "total garbage" }],
+  [
+    "R6: a refresh for a scope that was not granted [6749 6]",
+    "refresh.scope",
+    { scope: moreScopes },
+  ],
+  [
+    "R6: a refresh for a scope in another form [6749 3.3]",
+    "refresh.scope",
+    { scope: "total garbage" },
+  ],
 ];
 
 export const refreshes: readonly Row[] = [
@@ -325,7 +375,8 @@ export const refreshes: readonly Row[] = [
     "R1: a refresh with the token of a refresh [F2 refresh-token]": refreshed(
       async (world, { refresh_token }) => {
         const next = await tokensIn(world.refresh(refresh_token));
-        if (next.refresh_token === refresh_token) throw new FlowEnded("the refresh token was not rotated");
+        if (next.refresh_token === refresh_token)
+          throw new FlowEnded("the refresh token was not rotated");
         return world.refresh(next.refresh_token);
       },
     ),
@@ -337,22 +388,22 @@ export const refreshes: readonly Row[] = [
     "R3: the newest refresh token after the reuse of an older one [9700 4.14.2]": refreshAfterTheft,
   }),
   ...group(refusing(invalidToken, "bearer.revoked"), {
-    "R3: the newest access token after the reuse of an older refresh token [9700 4.14.2]": callAfterTheft,
+    "R3: the newest access token after the reuse of an older refresh token [9700 4.14.2]":
+      callAfterTheft,
   }),
   ...group(accepting(devices, set({ reuseDetection: false })), {
     "R3: the newest access token after a reuse, with the option that ignores it": callAfterTheft,
   }),
   ...group(accepting(accountToken, set({ rotation: false, idleSeconds: 60 })), {
-    "R9: a refresh token whose idle time each use restarts, with the option that does not rotate": refreshed(
-      async (world, { refresh_token }) => {
+    "R9: a refresh token whose idle time each use restarts, with the option that does not rotate":
+      refreshed(async (world, { refresh_token }) => {
         for (const seconds of [59, 59]) {
           world.wait(seconds);
           await world.refresh(refresh_token);
         }
         world.wait(59);
         return world.refresh(refresh_token);
-      },
-    ),
+      }),
   }),
   ...group(accepting(accountToken, set({ rotation: false })), {
     "R2: the same refresh token again, with the option that does not rotate": twice,
@@ -378,7 +429,9 @@ export const refreshes: readonly Row[] = [
   ...group(refusing(ok({ 200: 1, 400: 9 }), "refresh.reuse", set({ reuseDetection: false })), {
     "R7: all but one of 10 concurrent refreshes, with the option that ignores a reuse": refreshRace,
   }),
-  ...group(also(acceptedB, lifetime), { "R9: a refresh 1 ms before the login ends": refreshAfter(99.999) }),
+  ...group(also(acceptedB, lifetime), {
+    "R9: a refresh 1 ms before the login ends": refreshAfter(99.999),
+  }),
   ...group(also(breaksB("refresh.lifetime"), lifetime), {
     "R9: a refresh when the login ends": refreshAfter(100),
   }),

@@ -10,7 +10,8 @@ import { table, topics } from "./table.js";
 /** Resolves with whether the answer of a row depends on these rules. */
 async function dependsOn(row: Row, off: readonly RuleId[]): Promise<boolean> {
   const { answer } = await play(row, off);
-  if (answer.status >= 500) throw new Error(`${row.name}: ${answer.status} without ${off.join(", ")}`);
+  if (answer.status >= 500)
+    throw new Error(`${row.name}: ${answer.status} without ${off.join(", ")}`);
   return !isDeepStrictEqual(answer, row.answer);
 }
 
@@ -34,7 +35,9 @@ for (const { topic, rows } of topics) {
 
 describe("a rule that is off", () => {
   test.each([...switchable])("%s: a row that breaks it gets another answer", async (rule) => {
-    const depending = table.filter((row) => row.breaks.includes(rule) || row.shapedBy?.includes(rule));
+    const depending = table.filter(
+      (row) => row.breaks.includes(rule) || row.shapedBy?.includes(rule),
+    );
     // A row that breaks only this rule is enough, and most rules have one.
     depending.sort((a, b) => a.breaks.length - b.breaks.length);
     for (const row of depending) if (await dependsOn(row, [rule])) return;
@@ -55,7 +58,9 @@ describe("a rule that is off", () => {
 });
 
 test("over HTTP all races, a large body, and the ends of each topic get the same answers", async () => {
-  const ends = topics.flatMap(({ rows }) => [rows[0], rows.at(-1)]).filter((row) => row !== undefined);
+  const ends = topics
+    .flatMap(({ rows }) => [rows[0], rows.at(-1)])
+    .filter((row) => row !== undefined);
   const more = table.filter(({ name }) => /concurrent|1 MiB/.test(name));
   for (const row of [...ends, ...more])
     expect((await play(row, [], true)).answer, row.name).toEqual(row.answer);

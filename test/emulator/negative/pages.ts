@@ -2,7 +2,15 @@
 // with its login and consent (section 5.8; RFC 6749 sections 3.1 and 4.1).
 import type { RuleId } from "../../../src/emulator/index.js";
 import type { FormBrowser } from "../form-browser.js";
-import { type Answer, loginError, page, redirect, refused, toldCallback, unstored } from "./answer.js";
+import {
+  type Answer,
+  loginError,
+  page,
+  redirect,
+  refused,
+  toldCallback,
+  unstored,
+} from "./answer.js";
 import { accepting, also, type Group, group, type Request, type Row, refusing } from "./row.js";
 import { CALLBACK, FlowEnded, PASSWORDS, shownBy, type World } from "./world.js";
 
@@ -105,7 +113,9 @@ export const launches: readonly Row[] = [
   ...group(accepting(unstored({ code: "…", state: "…", tenantId: "acme" })), {
     "the authorisation of a launch 600 s old, the last instant of its life": aged(600),
   }),
-  ...group(breaks("launch.lifetime"), { "the authorisation of a launch 600.001 s old": aged(600.001) }),
+  ...group(breaks("launch.lifetime"), {
+    "the authorisation of a launch 600.001 s old": aged(600.001),
+  }),
   ...group(breaks("launch.known"), {
     "P5: an unknown opaque_code": authorizing((ask) => ask({ opaque_code: unknown })),
     "P5: the opaque_code of another plugin's launch": authorizing(async (ask, host) =>
@@ -132,7 +142,8 @@ const authorize =
   (changes: object, more = ""): Request =>
   (world) =>
     world.send(world.authorizationPath({ ...changes }) + more);
-const byMethod = (code_challenge_method: string | undefined) => authorize({ code_challenge_method });
+const byMethod = (code_challenge_method: string | undefined) =>
+  authorize({ code_challenge_method });
 const withUri = (redirect_uri: string | undefined) => authorize({ redirect_uri });
 /** An authorization request of a client that has another redirect URI. */
 const registered =
@@ -157,7 +168,9 @@ export const authorizations: readonly Row[] = [
   ...group(accepting(loginPage), {
     "an authorization request": authorize({}),
     "an authorization request of 4096 characters": long(4096),
-    "C15: another port of a loopback redirect_uri [8252 7.3]": withUri("http://127.0.0.1:51004/callback"),
+    "C15: another port of a loopback redirect_uri [8252 7.3]": withUri(
+      "http://127.0.0.1:51004/callback",
+    ),
   }),
   ...group(accepting(loginPage), {
     "C15: a loopback redirect_uri without the registered port": registered(
@@ -181,18 +194,28 @@ export const authorizations: readonly Row[] = [
     "an absent client_id in an authorization request": authorize({ client_id: undefined }),
   }),
   ...group(untold("authorization.redirect-uri"), {
-    "C14: a redirect_uri with an added query [OC redirect-uri-query-added]": withUri(`${CALLBACK}?x=1`),
-    "C14: a redirect_uri with an added fragment [OC redirect-uri-regfrag]": withUri(`${CALLBACK}#x`),
+    "C14: a redirect_uri with an added query [OC redirect-uri-query-added]": withUri(
+      `${CALLBACK}?x=1`,
+    ),
+    "C14: a redirect_uri with an added fragment [OC redirect-uri-regfrag]": withUri(
+      `${CALLBACK}#x`,
+    ),
     "C14: an absent redirect_uri in an authorization request": withUri(undefined),
     "C15: another loopback address in redirect_uri": withUri("http://[::1]/callback"),
     "C15: https in a loopback redirect_uri": withUri("https://127.0.0.1/callback"),
-    "C15: a port above 65535 in a loopback redirect_uri": withUri("http://127.0.0.1:65536/callback"),
-    "C15: a loopback redirect_uri with a longer host": withUri("http://127.0.0.1.evil.example/callback"),
+    "C15: a port above 65535 in a loopback redirect_uri": withUri(
+      "http://127.0.0.1:65536/callback",
+    ),
+    "C15: a loopback redirect_uri with a longer host": withUri(
+      "http://127.0.0.1.evil.example/callback",
+    ),
     "C15: another port of a redirect_uri at localhost [8252 8.3]": registered(
       "http://localhost:3000/cb",
       "http://localhost:3001/cb",
     ),
-    "C15: another path of a loopback redirect_uri [8252 7.3]": withUri("http://127.0.0.1:51004/other"),
+    "C15: another path of a loopback redirect_uri [8252 7.3]": withUri(
+      "http://127.0.0.1:51004/other",
+    ),
   }),
   ...group(told("authorization.response-type"), {
     "an absent response_type [6749 4.1.1]": authorize({ response_type: undefined }),
@@ -202,8 +225,12 @@ export const authorizations: readonly Row[] = [
     "C12: an absent code_challenge_method, which means plain [7636 4.3]": byMethod(undefined),
   }),
   ...group(told("authorization.challenge"), {
-    "C12: an absent code_challenge [F2 par-ensure-pkce-required]": authorize({ code_challenge: undefined }),
-    "C12: a code_challenge of 42 characters [7636 4.2]": authorize({ code_challenge: "c".repeat(42) }),
+    "C12: an absent code_challenge [F2 par-ensure-pkce-required]": authorize({
+      code_challenge: undefined,
+    }),
+    "C12: a code_challenge of 42 characters [7636 4.2]": authorize({
+      code_challenge: "c".repeat(42),
+    }),
   }),
   ...group(told("authorization.scope"), {
     "a scope that the client does not have [6749 3.3]": authorize({ scope: "schedules:execute" }),
@@ -211,9 +238,14 @@ export const authorizations: readonly Row[] = [
   }),
 ];
 
-export const atLogin = (world: World): Promise<FormBrowser> => world.open(world.authorizationPath());
+export const atLogin = (world: World): Promise<FormBrowser> =>
+  world.open(world.authorizationPath());
 export async function atConsent(world: World): Promise<FormBrowser> {
-  const browser = await submitted(await atLogin(world), { userId: "bob", password: "", decision: "login" });
+  const browser = await submitted(await atLogin(world), {
+    userId: "bob",
+    password: "",
+    decision: "login",
+  });
   return browser.follow();
 }
 const logIn =

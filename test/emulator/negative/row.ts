@@ -17,7 +17,11 @@ export interface Group {
   readonly options?: EmulatorOptions;
 }
 
-export function refusing(answer: Answer, breaks: Group["breaks"], more: Partial<Group> = {}): Group {
+export function refusing(
+  answer: Answer,
+  breaks: Group["breaks"],
+  more: Partial<Group> = {},
+): Group {
   return { answer, ...(breaks !== undefined && { breaks }), ...more };
 }
 export function accepting(answer: Answer, more: Partial<Group> = {}): Group {
@@ -42,9 +46,17 @@ export interface Row extends Omit<Group, "breaks"> {
   readonly request: Request;
 }
 
-export function group({ breaks = [], ...common }: Group, requests: Readonly<Record<Name, Request>>): Row[] {
+export function group(
+  { breaks = [], ...common }: Group,
+  requests: Readonly<Record<Name, Request>>,
+): Row[] {
   const list = typeof breaks === "string" ? [breaks] : breaks;
-  return Object.entries(requests).map(([name, request]) => ({ name, breaks: list, request, ...common }));
+  return Object.entries(requests).map(([name, request]) => ({
+    name,
+    breaks: list,
+    request,
+    ...common,
+  }));
 }
 
 type Change = ChangedA | ((world: World) => ChangedA);
@@ -73,14 +85,19 @@ export interface Played {
 /** A world for each object of options, since to make one takes five times as long as to reset it. */
 const worlds = new Map<EmulatorOptions | undefined, World>();
 
-export async function play(row: Row, off: readonly RuleId[] = [], isOverHttp = false): Promise<Played> {
+export async function play(
+  row: Row,
+  off: readonly RuleId[] = [],
+  isOverHttp = false,
+): Promise<Played> {
   const world = worlds.get(row.options) ?? new World(row.options);
   worlds.set(row.options, world);
   world.reset();
   const { journal, customerLog, rules } = world.emulator;
   for (const rule of off) rules.enforce(rule, false);
   const server = isOverHttp ? await world.emulator.listen() : undefined;
-  if (server !== undefined) world.transport = (path, init) => fetch(new URL(path, server.url), init);
+  if (server !== undefined)
+    world.transport = (path, init) => fetch(new URL(path, server.url), init);
   try {
     const answer = await readAnswer(await row.request(world));
     return { answer, rule: journal.last()?.rule, logged: customerLog.last()?.rule };

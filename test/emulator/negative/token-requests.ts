@@ -26,7 +26,14 @@ import {
   refusing,
   tokenRequests,
 } from "./row.js";
-import { type Changes, PASSWORDS, TOKEN_PATH_A, TOKEN_PATH_B, unregisteredKey, type World } from "./world.js";
+import {
+  type Changes,
+  PASSWORDS,
+  TOKEN_PATH_A,
+  TOKEN_PATH_B,
+  unregisteredKey,
+  type World,
+} from "./world.js";
 
 const FORM = "application/x-www-form-urlencoded";
 const JSON_TYPE = "application/json";
@@ -43,7 +50,11 @@ const padded = (length: number) => bodyA(FORM, (form) => `${form}&padding=`.padE
 const methodsA = ["PUT"].map((method): [string, Request] => [
   `A28: ${method} at Variant A's token endpoint`,
   (world) =>
-    world.send(TOKEN_PATH_A, { method, headers: { "content-type": FORM }, body: String(world.form()) }),
+    world.send(TOKEN_PATH_A, {
+      method,
+      headers: { "content-type": FORM },
+      body: String(world.form()),
+    }),
 ]);
 
 /** RFC 6749 section 5.2: a request that lacks a parameter, repeats one or "is otherwise malformed". */
@@ -72,10 +83,12 @@ export const bodiesA: readonly Row[] = [
   }),
   ...group(refusing(invalidRequest, "token-request.media-type", byRfc6749), {}),
   ...group(refusing(invalidRequest, "token-request.duplicate-parameter", byRfc6749), {
-    "A28: client_id twice, with the option malformedError [6749 5.2]": withMore("client_id=reporter"),
+    "A28: client_id twice, with the option malformedError [6749 5.2]":
+      withMore("client_id=reporter"),
   }),
   ...group(refusing(wrongMethod("POST"), "token-request.method"), {
-    "A28: GET at Variant A's token endpoint": (world) => world.send(`${TOKEN_PATH_A}?${world.form()}`),
+    "A28: GET at Variant A's token endpoint": (world) =>
+      world.send(`${TOKEN_PATH_A}?${world.form()}`),
     ...Object.fromEntries(methodsA),
   }),
   ...group(accepting(serviceToken), {
@@ -83,13 +96,18 @@ export const bodiesA: readonly Row[] = [
     "a form whose type is in upper case": bodyA(FORM.toUpperCase()),
     "a form of 65536 bytes": padded(65_536),
     "a form with unknown parameters [6749 3.2]": withMore("scope=devices:write&redirect_uri=x"),
-    "a form with an empty client_secret, which counts as none [6749 3.2]": withMore("client_secret="),
+    "a form with an empty client_secret, which counts as none [6749 3.2]":
+      withMore("client_secret="),
   }),
 ];
 
 const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 const grantTypes = ["refresh_token", "Client_Credentials", TOKEN_EXCHANGE, "", undefined];
-const exchangeOfService = { grant_type: "authorization_code", code: "c", code_verifier: "v".repeat(43) };
+const exchangeOfService = {
+  grant_type: "authorization_code",
+  code: "c",
+  code_verifier: "v".repeat(43),
+};
 const exchange =
   (form: Changes): Request =>
   (world) =>
@@ -114,31 +132,46 @@ export const fieldsA: readonly Row[] = [
     "A26: the client_assertion_type of SAML [7522]": { form: { client_assertion_type: SAML } },
   }),
   ...tokenRequests(refusing(invalidGrant, "token-request.client-id"), {
-    "A29: an absent client_id [F2 ensure-client-id-in-token-endpoint]": { form: { client_id: undefined } },
+    "A29: an absent client_id [F2 ensure-client-id-in-token-endpoint]": {
+      form: { client_id: undefined },
+    },
   }),
   ...tokenRequests(refusing(invalidRequest, "token-request.client-id", byRfc6749), {
-    "A29: an absent client_id, with the option malformedError [6749 5.2]": { form: { client_id: undefined } },
+    "A29: an absent client_id, with the option malformedError [6749 5.2]": {
+      form: { client_id: undefined },
+    },
   }),
   ...tokenRequests(refusing(invalidRequest, "assertion.present", byRfc6749), {
-    "A26: an absent client_assertion, with the option malformedError": { form: { client_assertion: "" } },
+    "A26: an absent client_assertion, with the option malformedError": {
+      form: { client_assertion: "" },
+    },
   }),
-  ...group(refusing(invalidGrant, "code.known"), { "an absent code": exchange({ code: undefined }) }),
+  ...group(refusing(invalidGrant, "code.known"), {
+    "an absent code": exchange({ code: undefined }),
+  }),
   ...group(refusing(invalidRequest, "code.known", byRfc6749), {
     "an absent code, with the option malformedError": exchange({ code: undefined }),
   }),
   ...group(refusing(invalidRequest, "code.verifier", byRfc6749), {
-    "an absent code_verifier, with the option malformedError": exchange({ code_verifier: undefined }),
+    "an absent code_verifier, with the option malformedError": exchange({
+      code_verifier: undefined,
+    }),
   }),
   ...group(refusing(invalidGrant, "code.known", byRfc6749), {
-    "an unknown code, with the option malformedError, because nothing is missing": exchange({ code: "x" }),
+    "an unknown code, with the option malformedError, because nothing is missing": exchange({
+      code: "x",
+    }),
   }),
   ...tokenRequests(refusing(invalidGrant, "plugin.registered"), {
     "A32: a plugin that is not registered": { clientId: "unknown" },
     "A32: the client_id __proto__": { clientId: "__proto__" },
   }),
-  ...tokenRequests(refusing(invalidGrant, "plugin.enabled", { shapedBy: ["token-request.opacity"] }), {
-    "A32: a disabled plugin": { clientId: "off" },
-  }),
+  ...tokenRequests(
+    refusing(invalidGrant, "plugin.enabled", { shapedBy: ["token-request.opacity"] }),
+    {
+      "A32: a disabled plugin": { clientId: "off" },
+    },
+  ),
   ...tokenRequests(refusing(invalidGrant, "plugin.grant"), {
     "A31: a user-interface plugin by client_credentials": { clientId: "planner" },
   }),
@@ -149,7 +182,11 @@ export const fieldsA: readonly Row[] = [
     refusing(invalidClient, "assertion.signature", {
       shapedBy: ["token-request.opacity", "token-request.failure-status"],
     }),
-    { "A32, A33: a wrong key, answered 400 with the fixed text and no-store": { key: unregisteredKey } },
+    {
+      "A32, A33: a wrong key, answered 400 with the fixed text and no-store": {
+        key: unregisteredKey,
+      },
+    },
   ),
   ...tokenRequests(
     refusing(invalidClient, "plugin.registered", {
@@ -164,7 +201,10 @@ export const fieldsA: readonly Row[] = [
   ),
   ...tokenRequests(
     refusing(
-      unstored({ error: "invalid_grant", error_description: "The token request was rejected" }, 400),
+      unstored(
+        { error: "invalid_grant", error_description: "The token request was rejected" },
+        400,
+      ),
       "plugin.enabled",
       { options: { fixedTextFullStop: false } },
     ),
@@ -176,7 +216,11 @@ const bodyB =
   (type: string, write: (json: string, fields: Record<string, string>) => BodyInit): Request =>
   (world) => {
     const fields = world.accountFields();
-    return world.post(TOKEN_PATH_B, type, write(JSON.stringify(fields), fields as Record<string, string>));
+    return world.post(
+      TOKEN_PATH_B,
+      type,
+      write(JSON.stringify(fields), fields as Record<string, string>),
+    );
   };
 const account =
   (changes: object, headers?: Record<string, string>): Request =>
@@ -186,8 +230,14 @@ const asForm = (_: string, fields: Record<string, string>) => String(new URLSear
 const login =
   (changes: object, clientId = "portal"): Request =>
   (world) =>
-    world.exchangeLogin(world.loginCode({ client_id: clientId }), { client_id: clientId, ...changes });
-const breaksB = (...breaks: [RuleId, ...RuleId[]]): Group => ({ breaks, answer: refused(breaks[0]) });
+    world.exchangeLogin(world.loginCode({ client_id: clientId }), {
+      client_id: clientId,
+      ...changes,
+    });
+const breaksB = (...breaks: [RuleId, ...RuleId[]]): Group => ({
+  breaks,
+  answer: refused(breaks[0]),
+});
 const methodsB = ["PUT"].map((method): [string, Request] => [
   `${method} at Variant B's token endpoint`,
   (world) => world.send(TOKEN_PATH_B, { method, body: JSON.stringify(world.accountFields()) }),
@@ -222,9 +272,12 @@ export const bodiesB: readonly Row[] = [
     "JSON with unknown fields": account({ scope: "devices:write", note: 1 }),
   }),
   ...group(
-    accepting(unstored({ ...(accountToken.body as object), token_type: "Bearer", expires_in: 3600 }), {
-      options: { tokenResponseExtras: { token_type: "Bearer", expires_in: 3600 } },
-    }),
+    accepting(
+      unstored({ ...(accountToken.body as object), token_type: "Bearer", expires_in: 3600 }),
+      {
+        options: { tokenResponseExtras: { token_type: "Bearer", expires_in: 3600 } },
+      },
+    ),
     { "a request whose answer has the fields of the option tokenResponseExtras": account({}) },
   ),
 ];
@@ -266,8 +319,14 @@ export const fieldsB: readonly Row[] = [
   ...group(also(breaksB("client.authentication"), { remains: true }), {
     "an unknown client_id": account({ client_id: "unknown" }),
     "the client_id constructor": account({ client_id: "constructor" }),
-    "client_id and client_secret swapped": account({ client_id: PASSWORDS.worker, client_secret: "worker" }),
-    "an API client by client_credentials": account({ client_id: "vault", client_secret: PASSWORDS.vault }),
+    "client_id and client_secret swapped": account({
+      client_id: PASSWORDS.worker,
+      client_secret: "worker",
+    }),
+    "an API client by client_credentials": account({
+      client_id: "vault",
+      client_secret: PASSWORDS.vault,
+    }),
   }),
   ...group(breaksB("api-client.authentication"), {
     "a confidential client without its secret [6749 3.2.1]": login({}, "vault"),
@@ -324,7 +383,9 @@ export const rateLimits: readonly Row[] = [
     "L8: a request 1 ms before the oldest leaves the window": third(59.999),
   }),
   ...group(also(tooMany("45"), { shapedBy: ["rate-limit.sliding"] }), {
-    "L8: a request after the turn of a minute, where a fixed window would begin anew": async (world) => {
+    "L8: a request after the turn of a minute, where a fixed window would begin anew": async (
+      world,
+    ) => {
       world.wait(50);
       await world.requestToken();
       await world.requestToken();

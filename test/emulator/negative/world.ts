@@ -7,7 +7,14 @@ import {
 } from "../../../src/emulator/index.js";
 import { AdminBrowser, type FormBrowser } from "../form-browser.js";
 import { ASSERTION_TYPE, START } from "../plugin-client.js";
-import { compactJws, lastingSigningKey, newPkce, type Pkce, rs256, type SigningKey } from "../signing-key.js";
+import {
+  compactJws,
+  lastingSigningKey,
+  newPkce,
+  type Pkce,
+  rs256,
+  type SigningKey,
+} from "../signing-key.js";
 
 export const CALLBACK = "https://portal.example/callback";
 /** The callback of a native app, whose authorization request may name any port of the loopback address. */
@@ -28,7 +35,11 @@ export const unregisteredKey: SigningKey = lastingSigningKey("key-1");
 const scopes = ["devices:read", "schedules:execute"];
 const jwks = { keys: [key.publicJwk] };
 const service = { tenantId: "acme", type: "service", jwks, scopes } as const;
-const page = { ...service, type: "user_interface", pageUrl: "https://plugin.example/page" } as const;
+const page = {
+  ...service,
+  type: "user_interface",
+  pageUrl: "https://plugin.example/page",
+} as const;
 const ada = {
   tenantId: "acme",
   userId: "ada",
@@ -65,7 +76,12 @@ export const seed: EmulatorSeed = {
   serviceAccounts: [
     { clientId: "worker", clientSecret: PASSWORDS.worker, tenantId: "acme" },
     { clientId: "counter", clientSecret: "42", tenantId: "acme" },
-    { clientId: "narrow", clientSecret: "narrow's secret", tenantId: "acme", scopes: ["devices:write"] },
+    {
+      clientId: "narrow",
+      clientSecret: "narrow's secret",
+      tenantId: "acme",
+      scopes: ["devices:write"],
+    },
   ],
   apiClients: [
     { ...portal, clientId: "portal" },
@@ -136,13 +152,21 @@ export class World {
     return this.transport(prefix + path, { redirect: "manual", ...init });
   }
 
-  post(path: string, type: string | undefined, body: BodyInit, headers: Headers = {}): Promise<Response> {
+  post(
+    path: string,
+    type: string | undefined,
+    body: BodyInit,
+    headers: Headers = {},
+  ): Promise<Response> {
     const typed = { ...headers, ...(type !== undefined && { "content-type": type }) };
     return this.send(path, { method: "POST", headers: typed, body });
   }
 
   call(token: string, path = "/api/v1/acme/devices", init: RequestInit = {}): Promise<Response> {
-    return this.send(path, { ...init, headers: { authorization: `Bearer ${token}`, ...init.headers } });
+    return this.send(path, {
+      ...init,
+      headers: { authorization: `Bearer ${token}`, ...init.headers },
+    });
   }
 
   /** A browser without cookies. */
@@ -198,7 +222,12 @@ export class World {
   }
 
   exchange({ code, codeVerifier }: Code, changed: ChangedA = {}): Promise<Response> {
-    const form = { grant_type: "authorization_code", code, code_verifier: codeVerifier, ...changed.form };
+    const form = {
+      grant_type: "authorization_code",
+      code,
+      code_verifier: codeVerifier,
+      ...changed.form,
+    };
     return this.requestToken({ clientId: "planner", ...changed, form });
   }
 
@@ -241,12 +270,20 @@ export class World {
   /** Returns the parameters that the client receives at its callback. */
   loginCode(changes: Changes = {}, pkce: Pkce = this.pkce()): Code {
     const path = this.authorizationPath({ code_challenge: pkce.codeChallenge, ...changes });
-    const { callbackUrl } = this.emulator.login({ url: this.emulator.publicUrl + path, userId: "ada" });
+    const { callbackUrl } = this.emulator.login({
+      url: this.emulator.publicUrl + path,
+      userId: "ada",
+    });
     return { ...pkce, code: new URL(callbackUrl).searchParams.get("code") ?? "" };
   }
 
   exchangeLogin({ code, codeVerifier }: Code, changes: Changes = {}): Promise<Response> {
-    const fields = { code, code_verifier: codeVerifier, client_id: "portal", redirect_uri: CALLBACK };
+    const fields = {
+      code,
+      code_verifier: codeVerifier,
+      client_id: "portal",
+      redirect_uri: CALLBACK,
+    };
     return this.postJson({ ...fields, ...changes });
   }
 
@@ -255,7 +292,11 @@ export class World {
   }
 
   refresh(refreshToken: string, changes: Changes = {}): Promise<Response> {
-    const fields = { grant_type: "refresh_token", refresh_token: refreshToken, client_id: "portal" };
+    const fields = {
+      grant_type: "refresh_token",
+      refresh_token: refreshToken,
+      client_id: "portal",
+    };
     return this.postJson({ ...fields, ...changes });
   }
 

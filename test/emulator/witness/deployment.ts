@@ -31,7 +31,9 @@ export async function deploy(options: EmulatorOptions = {}): Promise<Deployment>
 export function cryptoKey(key: KeyObject): Promise<CryptoKey> {
   const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
   const pkcs8 = key.export({ type: "pkcs8", format: "der" });
-  return webcrypto.subtle.importKey("pkcs8", pkcs8, algorithm, false, ["sign"]) as Promise<CryptoKey>;
+  return webcrypto.subtle.importKey("pkcs8", pkcs8, algorithm, false, [
+    "sign",
+  ]) as Promise<CryptoKey>;
 }
 
 interface SentForm {
@@ -44,7 +46,10 @@ interface SentForm {
  * A `fetch` for Variant B, which takes JSON where OAuth libraries send a form, and whose answer shows no token_type,
  * which RFC 6749 section 5.1 and the libraries demand.
  */
-export async function formToJson(url: string, { method, headers, body }: SentForm): Promise<Response> {
+export async function formToJson(
+  url: string,
+  { method, headers, body }: SentForm,
+): Promise<Response> {
   const response = await fetch(url, {
     method,
     headers: { ...headers, "content-type": "application/json" },

@@ -18,7 +18,10 @@ const privateKeyJwt = openid.PrivateKeyJwt(
   },
 );
 
-function clientA({ url, tokenUrlA }: Deployment, authentication = privateKeyJwt): openid.Configuration {
+function clientA(
+  { url, tokenUrlA }: Deployment,
+  authentication = privateKeyJwt,
+): openid.Configuration {
   const metadata = { issuer: url, token_endpoint: tokenUrlA };
   const config = new openid.Configuration(metadata, "reporter", undefined, authentication);
   openid.allowInsecureRequests(config);
@@ -34,28 +37,29 @@ function clientB({ url, tokenUrlB }: Deployment): openid.Configuration {
   return config;
 }
 
-const refusedClients: readonly { name: string; authentication: openid.ClientAuth; rule: RuleId }[] = [
-  {
-    name: "aud is what the library chooses",
-    authentication: openid.PrivateKeyJwt({ key: privateKey, kid: "key-1" }),
-    rule: "assertion.audience",
-  },
-  {
-    name: "a secret in the body authenticates",
-    authentication: openid.ClientSecretPost("secret"),
-    rule: "token-request.one-authentication",
-  },
-  {
-    name: "Basic authenticates",
-    authentication: openid.ClientSecretBasic("secret"),
-    rule: "token-request.one-authentication",
-  },
-  {
-    name: "nothing authenticates",
-    authentication: openid.None(),
-    rule: "token-request.assertion-type",
-  },
-];
+const refusedClients: readonly { name: string; authentication: openid.ClientAuth; rule: RuleId }[] =
+  [
+    {
+      name: "aud is what the library chooses",
+      authentication: openid.PrivateKeyJwt({ key: privateKey, kid: "key-1" }),
+      rule: "assertion.audience",
+    },
+    {
+      name: "a secret in the body authenticates",
+      authentication: openid.ClientSecretPost("secret"),
+      rule: "token-request.one-authentication",
+    },
+    {
+      name: "Basic authenticates",
+      authentication: openid.ClientSecretBasic("secret"),
+      rule: "token-request.one-authentication",
+    },
+    {
+      name: "nothing authenticates",
+      authentication: openid.None(),
+      rule: "token-request.assertion-type",
+    },
+  ];
 
 function call(
   { url }: Deployment,
@@ -72,15 +76,24 @@ describe("openid-client", () => {
   test("gets a token of Variant A by private_key_jwt and lists devices with it", async () => {
     const deployment = await deploy();
     const token = await tokenA(deployment);
-    expect(token).toMatchObject({ token_type: "bearer", expires_in: 3600, revo: { tenant: "acme" } });
+    expect(token).toMatchObject({
+      token_type: "bearer",
+      expires_in: 3600,
+      revo: { tenant: "acme" },
+    });
     expect(await (await call(deployment, "/api/v1/acme/devices", token)).json()).toHaveLength(3);
   });
 
-  test.each(refusedClients)("is refused in Variant A when $name", async ({ authentication, rule }) => {
-    const deployment = await deploy();
-    await expect(tokenA(deployment, authentication)).rejects.toMatchObject(emulatorRules[rule].answer);
-    expect(deployment.lastRule()).toBe(rule);
-  });
+  test.each(refusedClients)(
+    "is refused in Variant A when $name",
+    async ({ authentication, rule }) => {
+      const deployment = await deploy();
+      await expect(tokenA(deployment, authentication)).rejects.toMatchObject(
+        emulatorRules[rule].answer,
+      );
+      expect(deployment.lastRule()).toBe(rule);
+    },
+  );
 
   test("gets a token of Variant B by its secret, which lists devices of Variant B only", async () => {
     const deployment = await deploy();

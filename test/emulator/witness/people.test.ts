@@ -10,7 +10,10 @@ const kinds = [
 ] as const;
 type Kind = (typeof kinds)[number];
 
-function configurationB({ url, tokenUrlB }: Deployment, kind: Kind = kinds[0]): client.Configuration {
+function configurationB(
+  { url, tokenUrlB }: Deployment,
+  kind: Kind = kinds[0],
+): client.Configuration {
   const metadata = {
     issuer: url,
     authorization_endpoint: `${url}/v1/auth/authorize`,
@@ -25,7 +28,10 @@ function configurationB({ url, tokenUrlB }: Deployment, kind: Kind = kinds[0]): 
 
 /** The callback URL of a login, and the values that the library compares it with. */
 async function logIn({ emulator }: Deployment, config: client.Configuration) {
-  const checks = { pkceCodeVerifier: client.randomPKCECodeVerifier(), expectedState: client.randomState() };
+  const checks = {
+    pkceCodeVerifier: client.randomPKCECodeVerifier(),
+    expectedState: client.randomState(),
+  };
   const url = client.buildAuthorizationUrl(config, {
     redirect_uri: "http://127.0.0.1:51004/callback",
     scope: "devices:read",

@@ -21,7 +21,10 @@ async function reader(paths: Record<string, Record<string, object>>) {
   const open = Object.entries(paths).map(([path, operations]) => [
     path,
     Object.fromEntries(
-      Object.entries(operations).map(([method, one]) => [method, { security: [], responses, ...one }]),
+      Object.entries(operations).map(([method, one]) => [
+        method,
+        { security: [], responses, ...one },
+      ]),
     ),
   ]);
   const { documents } = await sample(openapi({}), openapi(Object.fromEntries(open)));
@@ -67,15 +70,21 @@ async function readsBack(
   isWritten: (value: unknown) => boolean = () => true,
 ) {
   const path = parameter.in === "path" ? "/v1/of{color}" : "/v1/own";
-  const own = { operationId: "own", parameters: [{ name: "color", schema: schemas[kind], ...parameter }] };
+  const own = {
+    operationId: "own",
+    parameters: [{ name: "color", schema: schemas[kind], ...parameter }],
+  };
   const send = await reader({ [path]: { get: own } });
   const property = async (value: unknown) => {
     const read = await send(write(value as never));
     expect(read).toMatchObject({ params: { [parameter.in]: { color: value } } });
   };
-  await fc.assert(fc.asyncProperty((values[kind] as fc.Arbitrary<unknown>).filter(isWritten), property), {
-    numRuns: 60,
-  });
+  await fc.assert(
+    fc.asyncProperty((values[kind] as fc.Arbitrary<unknown>).filter(isWritten), property),
+    {
+      numRuns: 60,
+    },
+  );
 }
 
 describe("parameters that url-template writes are read as they were", () => {
@@ -96,7 +105,12 @@ describe("parameters that url-template writes are read as they were", () => {
     const isWritten = (value: unknown) =>
       style !== "label" || !explode || kind === "text" || !JSON.stringify(value).includes(".");
     const write = (color: never) => start + template.expand({ color });
-    await readsBack({ in: place, style, explode, required: place === "path" }, kind, write, isWritten);
+    await readsBack(
+      { in: place, style, explode, required: place === "path" },
+      kind,
+      write,
+      isWritten,
+    );
   });
 });
 
@@ -141,10 +155,14 @@ describe("what URLSearchParams writes is read as it was", () => {
   test("in a form", async () => {
     const schema = { type: "object", properties: { color: schemas.list, name: schemas.text } };
     const content = { "application/x-www-form-urlencoded": { schema } };
-    const send = await reader({ "/v1/own": { post: { operationId: "own", requestBody: { content } } } });
+    const send = await reader({
+      "/v1/own": { post: { operationId: "own", requestBody: { content } } },
+    });
     const property = async (color: string[], one: string) => {
       const body = new URLSearchParams([...pairs(color), ["name", one]]);
-      expect(await send("/v1/own", { method: "POST", body })).toMatchObject({ body: { color, name: one } });
+      expect(await send("/v1/own", { method: "POST", body })).toMatchObject({
+        body: { color, name: one },
+      });
     };
     await fc.assert(fc.asyncProperty(list, text, property), { numRuns: 60 });
   });
@@ -189,7 +207,13 @@ describe("a multipart body", () => {
     // A browser and undici write the line end of a text as CR LF.
     const line = text.filter((one) => !/[\r\n]/.test(one));
     const file = line.filter((one) => !/["\\%/\0]/.test(one));
-    const property = async (title: string, tags: string[], name: string, photo: Uint8Array, x: number) => {
+    const property = async (
+      title: string,
+      tags: string[],
+      name: string,
+      photo: Uint8Array,
+      x: number,
+    ) => {
       const form = new UndiciFormData();
       form.append("title", title);
       form.append("count", "7");
@@ -209,9 +233,13 @@ describe("a multipart body", () => {
       const parts = await partsOf(body, contentType);
       const [first] = parts.filter((part) => part.name === "photo");
       expect([received.name, received.type]).toEqual([first?.file, first?.type]);
-      expect(Buffer.from(await received.arrayBuffer()).equals(first?.bytes ?? Buffer.of(1))).toBe(true);
+      expect(Buffer.from(await received.arrayBuffer()).equals(first?.bytes ?? Buffer.of(1))).toBe(
+        true,
+      );
       expect(files.map((one) => one.name)).toEqual(["a.bin", "b.bin"]);
-      expect(parts.filter((part) => part.name === "tags").map((part) => String(part.bytes))).toEqual(tags);
+      expect(
+        parts.filter((part) => part.name === "tags").map((part) => String(part.bytes)),
+      ).toEqual(tags);
     };
     const number = fc.double({ noNaN: true, noDefaultInfinity: true });
     const some = fc.array(line, { minLength: 1, maxLength: 3 });
@@ -219,7 +247,10 @@ describe("a multipart body", () => {
   });
 
   test.each([
-    { name: "curl", type: "multipart/form-data; boundary=------------------------d74496d66958873e" },
+    {
+      name: "curl",
+      type: "multipart/form-data; boundary=------------------------d74496d66958873e",
+    },
     { name: "a quoted boundary", type: 'multipart/form-data; boundary="a b:c"; charset=utf-8' },
     { name: "another case", type: "Multipart/Form-Data; BOUNDARY=x" },
   ])("with the boundary of $name is read as busboy reads it", async ({ type }) => {
@@ -252,8 +283,34 @@ describe("Ajv", () => {
     { anyOf: [{ type: "integer" }, { type: "string", pattern: "^[a-z]+$" }] },
   ];
   const sent = fc.oneof(
-    fc.constantFrom("", "a", "on", "true", "false", "null", "1", "-1", "1.0", "1.5", "1e2", "01", "0x1"),
-    fc.constantFrom(" 1", "1_000", "+1", "Infinity", "NaN", "-", ".5", "5.", "٣", "True", "9".repeat(20)),
+    fc.constantFrom(
+      "",
+      "a",
+      "on",
+      "true",
+      "false",
+      "null",
+      "1",
+      "-1",
+      "1.0",
+      "1.5",
+      "1e2",
+      "01",
+      "0x1",
+    ),
+    fc.constantFrom(
+      " 1",
+      "1_000",
+      "+1",
+      "Infinity",
+      "NaN",
+      "-",
+      ".5",
+      "5.",
+      "٣",
+      "True",
+      "9".repeat(20),
+    ),
     fc.string({ maxLength: 4 }),
   );
   const ajv = new Ajv2020({ strict: false });
@@ -277,7 +334,9 @@ describe("Ajv", () => {
         if (place === "query") return { get: { operationId, parameters } };
         return { post: { operationId, requestBody: { required: true, content } } };
       };
-      const send = await reader(Object.fromEntries(members.map((_, at) => [`/v1/${at}`, operationOf(at)])));
+      const send = await reader(
+        Object.fromEntries(members.map((_, at) => [`/v1/${at}`, operationOf(at)])),
+      );
       const property = async (at: number, color: string) => {
         const query = new URLSearchParams({ color });
         const read =

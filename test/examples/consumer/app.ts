@@ -6,12 +6,17 @@ import * as schemas from "./generated/schemas.js";
 
 export type OwnService = Service<api.OperationTypes>;
 
-export function openService(options: Omit<ConnectOptions, "api" | "validate">): Promise<OwnService> {
+export function openService(
+  options: Omit<ConnectOptions, "api" | "validate">,
+): Promise<OwnService> {
   return connect({ ...options, api, validate: validator("strict", schemas) });
 }
 
 /** Returns the id of the execution. The call is the same for both variants, because both have these operations. */
-export async function startOnOnlineDevices(service: OwnService, scheduleId: string): Promise<string> {
+export async function startOnOnlineDevices(
+  service: OwnService,
+  scheduleId: string,
+): Promise<string> {
   const devices = await service.call("listDevices");
   if (!devices.ok) throw devices.error;
   const deviceIds = devices.data.filter(({ online }) => online).map(({ id }) => id);

@@ -25,7 +25,8 @@ describe.each([
   { variant: "A", credential: servicePlugin(plugin), timeZone: undefined },
   { variant: "B", credential: serviceAccount(account), timeZone: "Europe/Vienna" },
 ] as const)("the app on Variant $variant", ({ variant, credential, timeZone }) => {
-  const open = () => openService({ baseUrl, tenantId, variant, credentials: [credential], fetch, clock });
+  const open = () =>
+    openService({ baseUrl, tenantId, variant, credentials: [credential], fetch, clock });
 
   test("starts a schedule on the devices that are online", async () => {
     expect(await startOnOnlineDevices(await open(), "nightly")).toBe("run-1");

@@ -37,7 +37,11 @@ beforeAll(async () => {
   await mkdir(join(folder, "bin"));
   await writeFile(join(folder, "bin/npx"), `#!/bin/sh\nshift\nexec ${cli} "$@"\n`, { mode: 0o755 });
   const { env } = await startDeployment({ api });
-  settings = { ...env, BIVARIANT_A_PRIVATE_KEY: privateKeyPem, BIVARIANT_B_CLIENT_SECRET: clientSecret };
+  settings = {
+    ...env,
+    BIVARIANT_A_PRIVATE_KEY: privateKeyPem,
+    BIVARIANT_B_CLIENT_SECRET: clientSecret,
+  };
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -94,20 +98,31 @@ test("generated code that fits the overlay passes, and code that does not is nam
 
 test("what changes for the app is a table in the summary, and does not fail the job", async () => {
   const before = join(folder, "base/generated/variant-b.json");
-  await writeFile(before, (await written("generated/variant-b.json")).replace('"note"', '"remark"'));
+  await writeFile(
+    before,
+    (await written("generated/variant-b.json")).replace('"note"', '"remark"'),
+  );
   expect(await runStep("npx bivariant diff")).toMatchObject({ code: 0, stdout: "" });
   const summary = await written("summary.md");
   expect(summary).toContain("### 1 breaking, 1 additive, 0 neutral\n");
-  expect(summary).toContain("| `breaking` | `Variant B, POST /v1/schedules/{scheduleId}/executions, request");
+  expect(summary).toContain(
+    "| `breaking` | `Variant B, POST /v1/schedules/{scheduleId}/executions, request",
+  );
 });
 
 test.each([
   { name: "both variants", changes: {} },
   { name: "Variant B alone", changes: { BIVARIANT_A_CLIENT_ID: "", BIVARIANT_A_PRIVATE_KEY: "" } },
-])("the contract is tried with credentials of $name, and the reports hold no secret", async ({ changes }) => {
-  const { code, ...output } = await runStep("npx bivariant contract", changes);
-  expect({ code, output }).toMatchObject({ code: 0, output: { stdout: expect.stringContaining("0 break") } });
-  const reports = `${await written("contract.html")}${await written("contract.xml")}`;
-  expect(reports).toContain("<testsuite");
-  expect(leaksOf({ stdout: output.stdout + reports, stderr: output.stderr })).toEqual([]);
-});
+])(
+  "the contract is tried with credentials of $name, and the reports hold no secret",
+  async ({ changes }) => {
+    const { code, ...output } = await runStep("npx bivariant contract", changes);
+    expect({ code, output }).toMatchObject({
+      code: 0,
+      output: { stdout: expect.stringContaining("0 break") },
+    });
+    const reports = `${await written("contract.html")}${await written("contract.xml")}`;
+    expect(reports).toContain("<testsuite");
+    expect(leaksOf({ stdout: output.stdout + reports, stderr: output.stderr })).toEqual([]);
+  },
+);

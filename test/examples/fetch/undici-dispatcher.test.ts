@@ -49,7 +49,9 @@ test("undici's fetch requests a token from the emulator, and another an hour lat
 });
 
 test("undici's request receives the refusals of the emulator", async () => {
-  const { statusCode, headers, body } = await request("https://customer.example/api/v1/acme/devices");
+  const { statusCode, headers, body } = await request(
+    "https://customer.example/api/v1/acme/devices",
+  );
   expect([statusCode, headers["www-authenticate"], await body.text()]).toEqual([401, "Bearer", ""]);
   expect(emulator.customerLog.last()).toMatchObject({ rule: "bearer.present" });
   expect(emulator.journal.tokenRequests()).toHaveLength(0);

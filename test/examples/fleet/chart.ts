@@ -37,7 +37,8 @@ export function drawChart(fleet: Series, alone: Series, caption: readonly string
   const highest = Math.max(1, ...curves.flatMap(({ rates }) => rates));
   const tick = [1, 2, 5, 10, 20].find((size) => highest / size <= 6) ?? 50;
   const top = Math.ceil(highest / tick) * tick;
-  const x = (second: number) => plot.left + ((plot.right - plot.left) * Math.min(second, seconds)) / seconds;
+  const x = (second: number) =>
+    plot.left + ((plot.right - plot.left) * Math.min(second, seconds)) / seconds;
   const y = (rate: number) => plot.bottom - ((plot.bottom - plot.top) * rate) / top;
 
   const shapes = [
@@ -45,7 +46,9 @@ export function drawChart(fleet: Series, alone: Series, caption: readonly string
     text(16, 54, "dim", "requests per second"),
     text(x(seconds / 2), plot.bottom + 42, "dim middle", "seconds since the start"),
     ...caption.map((words, index) => text(16, plot.bottom + 67 + 17 * index, "dim", words)),
-    ...fleet.outages.map(([from, to]) => band(x(from / 1_000), plot.top, x(to / 1_000), plot.bottom)),
+    ...fleet.outages.map(([from, to]) =>
+      band(x(from / 1_000), plot.top, x(to / 1_000), plot.bottom),
+    ),
     band(586, 70, 622, 86),
     text(632, 83, "", "Redis is down"),
     ...range(top, tick).flatMap((rate) => [
@@ -76,7 +79,9 @@ ${shapes.join("\n").replace(/\d+\.\d+/g, (number) => String(Math.round(Number(nu
 }
 
 function ratesOf(perSecond: readonly number[]): number[] {
-  const steps = range(perSecond.length - 1, stepSeconds).map((at) => perSecond.slice(at, at + stepSeconds));
+  const steps = range(perSecond.length - 1, stepSeconds).map((at) =>
+    perSecond.slice(at, at + stepSeconds),
+  );
   return steps.map((step) => sum(step) / step.length);
 }
 

@@ -10,9 +10,12 @@ interface Service {
   readonly environment?: Readonly<Record<string, string>>;
 }
 const read = (name: string) => readFileSync(new URL(name, import.meta.url), "utf8");
-const compose: { readonly services: Readonly<Record<string, Service>> } = parse(read("compose.yaml"));
+const compose: { readonly services: Readonly<Record<string, Service>> } = parse(
+  read("compose.yaml"),
+);
 const names = Object.keys(compose.services);
-const known = "image command stdin_open working_dir volumes environment depends_on ports restart".split(" ");
+const known =
+  "image command stdin_open working_dir volumes environment depends_on ports restart".split(" ");
 
 test.each(Object.entries(compose.services))(
   "the service %s has an exact image and knows its neighbours",
@@ -30,7 +33,9 @@ test("the app gets what replica.ts reads, and three sentinels", () => {
   const sentinels = environment.SENTINELS?.split(",").map((node) => node.split(":")[0]);
   expect(sentinels).toEqual(names.filter((name) => name.startsWith("sentinel-")));
   const lists = [...read("replica.ts").matchAll(/^const \{ (.*) \} = process\.env;$/gm)];
-  const wanted = lists.flatMap(([, list = ""]) => list.split(", ").map((one) => one.split(/[:= ]/)[0] ?? ""));
+  const wanted = lists.flatMap(([, list = ""]) =>
+    list.split(", ").map((one) => one.split(/[:= ]/)[0] ?? ""),
+  );
   expect(wanted.length).toBeGreaterThan(6);
   expect(Object.keys(environment)).toEqual(
     expect.arrayContaining(wanted.filter((name) => name !== "REDIS_URL")),

@@ -27,7 +27,10 @@ const { seconds, seed, svg, ...options } = new Command()
   .description(description)
   .option("--seconds <n>", "how long it runs, from 1 to 120", Number, 30)
   .option("--seed <n>", "repeats the kills of another run", Number, randomInt(10_000))
-  .option("--without-store", "each replica is on its own; only machines call, since sessions need a store")
+  .option(
+    "--without-store",
+    "each replica is on its own; only machines call, since sessions need a store",
+  )
   .option(
     "--sentinel",
     "with three sentinels, which make the replica of Redis the primary when that is killed",
@@ -40,7 +43,8 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => 
 
 try {
   // The journal of the emulator keeps its last 10,000 requests.
-  if (!(seconds >= 1 && seconds <= 120)) throw new Error("--seconds must be a number from 1 to 120.");
+  if (!(seconds >= 1 && seconds <= 120))
+    throw new Error("--seconds must be a number from 1 to 120.");
   const fleet = await run(!options.withoutStore);
   if (svg !== undefined && !stopped.signal.aborted)
     writeFileSync(svg, drawChart(fleet, await run(false), caption));
@@ -71,7 +75,8 @@ async function run(withStore: boolean): Promise<Series> {
     TENANTS: tenants.join(),
     PRIVATE_KEY: register(emulator, url),
     REDIS_URL: withStore && "url" in redis ? redis.url : "",
-    SENTINELS: withStore && sentinels ? sentinels.ports.map((port) => `127.0.0.1:${port}`).join() : "",
+    SENTINELS:
+      withStore && sentinels ? sentinels.ports.map((port) => `127.0.0.1:${port}`).join() : "",
     STORE_KEY: randomBytes(32).toString("hex"),
   };
   while (replicas.length < 3) {
@@ -141,10 +146,18 @@ function register(emulator: Emulator, publicUrl: string): string {
   const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const jwks = { keys: [{ ...publicKey.export({ format: "jwk" }), kid: "fleet" }] };
   const scopes = ["devices:read"];
-  emulator.registerApiClient({ clientId: "planner-app", redirectUris: [`${publicUrl}/auth/callback`] });
+  emulator.registerApiClient({
+    clientId: "planner-app",
+    redirectUris: [`${publicUrl}/auth/callback`],
+  });
   for (const tenantId of tenants) {
     const plugin = { tenantId, jwks, scopes };
-    emulator.registerPlugin({ ...plugin, clientId: "planner", type: "user_interface", pageUrl: publicUrl });
+    emulator.registerPlugin({
+      ...plugin,
+      clientId: "planner",
+      type: "user_interface",
+      pageUrl: publicUrl,
+    });
     emulator.registerPlugin({ ...plugin, clientId: "reports", type: "service" });
     emulator.registerOperator({ tenantId, userId: tenantId, capabilities: scopes });
   }
@@ -192,8 +205,16 @@ function countTokenRequests(world: World, startedAt: number): number[] {
   const perSecond: number[] = Array(seconds).fill(0);
   const refused = "refresh tokens refused or reused";
   world.counts.set(refused, 0);
-  for (const { at, grant, detectionProbe, status, rule } of world.emulator.journal.tokenRequests()) {
-    world.count(detectionProbe ? "detection: a question" : `token request: ${grant ?? "unread"} ${status}`);
+  for (const {
+    at,
+    grant,
+    detectionProbe,
+    status,
+    rule,
+  } of world.emulator.journal.tokenRequests()) {
+    world.count(
+      detectionProbe ? "detection: a question" : `token request: ${grant ?? "unread"} ${status}`,
+    );
     if (grant === "refresh_token" && rule !== undefined) {
       world.count(refused);
       world.wrong.push(`refresh token refused: ${rule}`);

@@ -64,11 +64,13 @@ export class World {
       // Of a login, only the last step is counted.
       if (location === "" || code !== "") this.count(`${what}: ${status} ${code}`);
       const isExcused =
-        code === "replica_lost" || (code === "store_unavailable" && sentAt < this.redisBackAt + reconnectMs);
+        code === "replica_lost" ||
+        (code === "store_unavailable" && sentAt < this.redisBackAt + reconnectMs);
       if (this.killedAt > 0) this.slowestMs = Math.max(this.slowestMs, Date.now() - sentAt);
       if (code === "store_unavailable") this.lastFailedAt = Date.now();
       if (status >= 500 && !isExcused) this.wrong.push(`${what}: ${status} ${code}`);
-      if (Array.isArray(body) && body[0].id !== tenantId) this.wrong.push(`${what}: the answer of another`);
+      if (Array.isArray(body) && body[0].id !== tenantId)
+        this.wrong.push(`${what}: the answer of another`);
       return code === "" ? { status, location, session: body.session } : { status };
     } catch (error) {
       this.wrong.push(`${what}: no answer after ${Date.now() - sentAt} ms (${error})`);
@@ -84,7 +86,11 @@ export async function driveMachine(world: World, tenantId: string): Promise<void
   }
 }
 
-export async function drivePerson(world: World, tenantId: string, way: "login" | "launch"): Promise<void> {
+export async function drivePerson(
+  world: World,
+  tenantId: string,
+  way: "login" | "launch",
+): Promise<void> {
   while (!world.over.aborted) {
     const browser = world.browser();
     const session = await (way === "login" ? logIn : launch)(world, browser, tenantId);
@@ -94,7 +100,11 @@ export async function drivePerson(world: World, tenantId: string, way: "login" |
 }
 
 /** Variant B, as a browser does it. */
-async function logIn(world: World, browser: TestBrowser, tenantId: string): Promise<string | undefined> {
+async function logIn(
+  world: World,
+  browser: TestBrowser,
+  tenantId: string,
+): Promise<string | undefined> {
   const path = `/auth/login?tenant=${tenantId}&return_to=/`;
   const { location: url } = await world.ask("login", browser.get(path), tenantId);
   if (!url) return undefined;
@@ -105,7 +115,11 @@ async function logIn(world: World, browser: TestBrowser, tenantId: string): Prom
 }
 
 /** Variant A: the emulator is the host, and this is the page in its iframe. */
-async function launch(world: World, browser: TestBrowser, tenantId: string): Promise<string | undefined> {
+async function launch(
+  world: World,
+  browser: TestBrowser,
+  tenantId: string,
+): Promise<string | undefined> {
   const { codeChallenge, codeVerifier } = newPkce();
   const launched = world.emulator.launch({ tenantId, clientId: "planner", userId: tenantId });
   const { code } = launched.authorize({ codeChallenge });

@@ -23,7 +23,10 @@ export class Replica {
   /** Resolves when it is ready, or was killed. */
   async start(): Promise<void> {
     const command = ["--import", "tsx", script];
-    const child = spawn(process.execPath, command, { env: this.#env, stdio: ["pipe", "pipe", "inherit"] });
+    const child = spawn(process.execPath, command, {
+      env: this.#env,
+      stdio: ["pipe", "pipe", "inherit"],
+    });
     this.#child = child;
     const ended = once(child, "exit");
     await Promise.race([once(child.stdout, "data"), ended]);
@@ -58,7 +61,9 @@ export async function startProxy(replicas: readonly Replica[]): Promise<string> 
         if (code === "ECONNREFUSED" && tried + 1 < replicas.length) return attempt(tried + 1);
         // Only a replica that was killed may break a connection.
         const error = replica.isUp ? "connection_broken" : "replica_lost";
-        outgoing.writeHead(502, { "content-type": "application/json" }).end(JSON.stringify({ error }));
+        outgoing
+          .writeHead(502, { "content-type": "application/json" })
+          .end(JSON.stringify({ error }));
       };
       const sent = request(
         { host: "127.0.0.1", port: replica.port, method, path, headers, agent },

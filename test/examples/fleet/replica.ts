@@ -16,7 +16,13 @@ import { encryptedStore } from "../../../src/stores/encrypted.js"; // yours: "bi
 import { redisStore } from "../../../src/stores/redis.js"; // yours: "bivariant/stores/redis"
 
 const { PORT, PUBLIC_URL, BASE_URL: baseUrl = "", TENANTS = "" } = process.env;
-const { REDIS_URL, SENTINELS, SENTINEL_LIBRARY, STORE_KEY, PRIVATE_KEY: privateKey = "" } = process.env;
+const {
+  REDIS_URL,
+  SENTINELS,
+  SENTINEL_LIBRARY,
+  STORE_KEY,
+  PRIVATE_KEY: privateKey = "",
+} = process.env;
 
 // Without the offline queue, a request that comes while Redis is down is answered at once, with a 503. A replica
 // can start at such a time, but otherwise it waits for its connection: its first requests would find no store.
@@ -33,7 +39,10 @@ async function connectClient() {
     }).on("error", () => {});
     return { client, connecting: client.connect() };
   }
-  const client = createClient({ url: REDIS_URL ?? "", disableOfflineQueue: true }).on("error", () => {});
+  const client = createClient({ url: REDIS_URL ?? "", disableOfflineQueue: true }).on(
+    "error",
+    () => {},
+  );
   return { client, connecting: client.connect() };
 }
 /** `host:port`, several with commas between them. */
@@ -59,7 +68,8 @@ const backend = createBackend({
   publicUrl: PUBLIC_URL,
   store,
   // Your log. The 503 of a store that is down would fill this one.
-  onError: (error, { status }) => (status === 500 || status === 502) && console.error(String(error)),
+  onError: (error, { status }) =>
+    (status === 500 || status === 502) && console.error(String(error)),
 });
 
 // With credentials of both variants, each deployment is asked which one it serves, once for the fleet.
@@ -75,7 +85,9 @@ async function answer(request: Request): Promise<Response> {
   try {
     // In your fleet the calls of machines come from a queue or a schedule, and not from a route.
     const [, tenantId] = /^\/machine\/(.+)$/.exec(pathname) ?? [];
-    const service = await (tenantId ? connector.connect({ baseUrl, tenantId }) : backend.connect(request));
+    const service = await (tenantId
+      ? connector.connect({ baseUrl, tenantId })
+      : backend.connect(request));
     const result = await service.call("listDevices", { signal: request.signal });
     return result.ok ? Response.json(result.data) : backend.answer(result.error);
   } catch (error) {

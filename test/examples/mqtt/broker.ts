@@ -26,7 +26,10 @@ export async function startBroker(accepts: (token: string) => Promise<boolean>):
       const isAccepted = await accepts(password);
       requests.push({ password, isAccepted });
       if (isAccepted) return done(null, connections.set(client, password).has(client));
-      done(Object.assign(new Error("refused"), { returnCode: BAD_PASSWORD }) as AuthenticateError, false);
+      done(
+        Object.assign(new Error("refused"), { returnCode: BAD_PASSWORD }) as AuthenticateError,
+        false,
+      );
     },
   });
   broker.on("clientDisconnect", (client) => connections.delete(client));
@@ -41,9 +44,13 @@ export async function startBroker(accepts: (token: string) => Promise<boolean>):
     url: `mqtt://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
     publish: (topic, payload) =>
-      broker.publish({ cmd: "publish", topic, payload, qos: 0, retain: false, dup: false }, () => {}),
+      broker.publish(
+        { cmd: "publish", topic, payload, qos: 0, retain: false, dup: false },
+        () => {},
+      ),
     async cut() {
-      for (const [client, password] of connections) if (!(await accepts(password))) client.conn.destroy();
+      for (const [client, password] of connections)
+        if (!(await accepts(password))) client.conn.destroy();
     },
   };
 }

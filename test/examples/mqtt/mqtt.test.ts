@@ -51,7 +51,9 @@ test("an MQTT connection that is cut when its token expires is made again with a
   expect(String((await message)[1])).toBe("after");
   const fresh = await auth.getAccessToken();
   expect(fresh.value).not.toBe(old.value);
-  expect(broker.requests).toEqual([old, fresh].map(({ value }) => ({ password: value, isAccepted: true })));
+  expect(broker.requests).toEqual(
+    [old, fresh].map(({ value }) => ({ password: value, isAccepted: true })),
+  );
   expect(emulator.journal.tokenRequests({ status: 200 })).toHaveLength(2);
   expect(errors).toEqual([]);
 });

@@ -23,7 +23,10 @@ afterAll(() => server.close());
 
 /** The code under test: it uses the global fetch. */
 function connected(): Promise<Service> {
-  const credential = servicePlugin({ clientId: "reporter", privateKey: emulator.testKey(reporter) });
+  const credential = servicePlugin({
+    clientId: "reporter",
+    privateKey: emulator.testKey(reporter),
+  });
   const { publicUrl: baseUrl, clock } = emulator; // one clock on both sides, so that a test moves both
   return connect({ baseUrl, tenantId: "acme", credentials: [credential], clock });
 }

@@ -11,9 +11,13 @@ const { hostOrigins } = (await (await fetch("/settings.json")).json()) as { host
 async function start(): Promise<void> {
   element("again").hidden = true;
   try {
-    const session = await startSession({ hostOrigins, onEnded: ({ ask, reason }) => ended(ask, reason) });
+    const session = await startSession({
+      hostOrigins,
+      onEnded: ({ ask, reason }) => ended(ask, reason),
+    });
     const { operator, variant } = session;
-    const name = [operator?.firstname, operator?.lastname].filter(Boolean).join(" ") || operator?.userId;
+    const name =
+      [operator?.firstname, operator?.lastname].filter(Boolean).join(" ") || operator?.userId;
     element("operator").textContent = name ?? "";
     element("logout").hidden = variant === "A";
     element("logout").onclick = () => session.logout().catch(failed);
@@ -29,7 +33,9 @@ function failed(error: unknown): void {
   // `onEnded` has reported that already.
   if (code === "session_ended") return;
   const isFramed = window.parent !== window;
-  tell(`${isFramed ? "Open the plugin again from the sidebar" : "You are not logged in"} (${code}).`);
+  tell(
+    `${isFramed ? "Open the plugin again from the sidebar" : "You are not logged in"} (${code}).`,
+  );
   element("again").hidden = isFramed;
 }
 
@@ -39,7 +45,8 @@ function ended(ask: "relaunch" | "login", reason: string): void {
   element("operator").textContent = "";
   element("again").hidden = ask !== "login";
   if (ask === "relaunch") tell("This session is over. Open the plugin again from the sidebar.");
-  else tell(reason === "logged_out" ? "You are logged out." : "This session is over. Log in again.");
+  else
+    tell(reason === "logged_out" ? "You are logged out." : "This session is over. Log in again.");
 }
 
 async function list(session: Session): Promise<void> {

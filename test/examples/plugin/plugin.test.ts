@@ -80,7 +80,10 @@ describeInChromium("the example plugin", (browser) => {
 
   const expectNoSecret = async (atLeast: number) => {
     await record.shown(page);
-    record.lines.push(JSON.stringify(await context.cookies()), JSON.stringify(await context.storageState()));
+    record.lines.push(
+      JSON.stringify(await context.cookies()),
+      JSON.stringify(await context.storageState()),
+    );
     expect(secrets.size).toBeGreaterThanOrEqual(atLeast);
     const text = record.lines.join("\n");
     expect([...secrets].filter((secret) => text.includes(secret)).length).toBe(0);

@@ -30,7 +30,8 @@ export async function runExample({
   const emulator = createEmulator({ now: options.clock?.now });
   const { url: baseUrl, close } = await emulator.listen({ port: hostPort });
 
-  let handler: (request: Request) => Promise<Response> = async () => new Response(null, { status: 503 });
+  let handler: (request: Request) => Promise<Response> = async () =>
+    new Response(null, { status: 503 });
   const server = createServer(toNodeHandler((request) => handler(request)));
   server.listen(pluginPort, "localhost");
   await once(server, "listening");
@@ -38,13 +39,33 @@ export async function runExample({
   const redirectUri = `${pluginUrl}/auth/callback`;
 
   const scopes = ["devices:read"];
-  const planner = { tenantId: "acme", clientId: "planner", name: "Planner", pageUrl: `${pluginUrl}/` };
+  const planner = {
+    tenantId: "acme",
+    clientId: "planner",
+    name: "Planner",
+    pageUrl: `${pluginUrl}/`,
+  };
   emulator.registerPlugin({ ...planner, type: "user_interface", scopes });
-  emulator.registerApiClient({ clientId: "planner-app", name: "Planner", redirectUris: [redirectUri] });
-  emulator.registerOperator({
-    ...{ tenantId: "acme", userId: "ada", firstname: "Ada", lastname: "Lovelace", capabilities: scopes },
+  emulator.registerApiClient({
+    clientId: "planner-app",
+    name: "Planner",
+    redirectUris: [redirectUri],
   });
-  emulator.registerOperator({ tenantId: "acme", userId: "grace", firstname: "Grace", lastname: "Hopper" });
+  emulator.registerOperator({
+    ...{
+      tenantId: "acme",
+      userId: "ada",
+      firstname: "Ada",
+      lastname: "Lovelace",
+      capabilities: scopes,
+    },
+  });
+  emulator.registerOperator({
+    tenantId: "acme",
+    userId: "grace",
+    firstname: "Grace",
+    lastname: "Hopper",
+  });
 
   const hostOrigin = new URL(baseUrl).origin;
   handler = await createPlugin({

@@ -10,7 +10,11 @@ const END = "\u001e";
 export interface Hub {
   readonly url: string;
   /** Each request to connect: its address, its token, and whether that was accepted. */
-  readonly requests: { readonly path: string; readonly token: string; readonly isAccepted: boolean }[];
+  readonly requests: {
+    readonly path: string;
+    readonly token: string;
+    readonly isAccepted: boolean;
+  }[];
   /** Closes each connection whose token is no longer accepted. */
   cut(): Promise<void>;
 }
@@ -31,7 +35,12 @@ export async function startHub(accepts: (token: string) => Promise<boolean>): Pr
     const availableTransports = [{ transport: "WebSockets", transferFormats: ["Text"] }];
     response.writeHead(isAccepted ? 200 : 401, { "content-type": "application/json" });
     response.end(
-      JSON.stringify({ negotiateVersion: 1, connectionId: "1", connectionToken: "1", availableTransports }),
+      JSON.stringify({
+        negotiateVersion: 1,
+        connectionId: "1",
+        connectionToken: "1",
+        availableTransports,
+      }),
     );
   });
   const sockets = new WebSocketServer({ noServer: true });
@@ -45,7 +54,8 @@ export async function startHub(accepts: (token: string) => Promise<boolean>): Pr
         for (const text of data.toString().split(END).filter(Boolean)) {
           const { protocol, invocationId, arguments: [result] = [] } = JSON.parse(text);
           if (protocol === "json") connection.send(`{}${END}`);
-          else if (invocationId) connection.send(JSON.stringify({ type: 3, invocationId, result }) + END);
+          else if (invocationId)
+            connection.send(JSON.stringify({ type: 3, invocationId, result }) + END);
         }
       });
     });
@@ -54,7 +64,8 @@ export async function startHub(accepts: (token: string) => Promise<boolean>): Pr
     url: `http://127.0.0.1:${await servingOn(server)}/hub`,
     requests,
     async cut() {
-      for (const [connection, token] of connections) if (!(await accepts(token))) connection.terminate();
+      for (const [connection, token] of connections)
+        if (!(await accepts(token))) connection.terminate();
     },
   };
 }

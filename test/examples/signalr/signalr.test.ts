@@ -11,12 +11,18 @@ const pauseMs = 1;
 
 interface Recipe {
   connectHub(url: string, auth: Auth, pauseMs?: number): HubConnection;
-  startHub(connection: HubConnection, auth: Auth, pauseMs?: number, signal?: AbortSignal): Promise<void>;
+  startHub(
+    connection: HubConnection,
+    auth: Auth,
+    pauseMs?: number,
+    signal?: AbortSignal,
+  ): Promise<void>;
 }
 
 /** A connection by the recipe, whose `reconnected` resolves when it has been cut and made again. */
 async function connected() {
-  for (const method of ["info", "warn", "error"] as const) vi.spyOn(console, method).mockReturnValue();
+  for (const method of ["info", "warn", "error"] as const)
+    vi.spyOn(console, method).mockReturnValue();
   const tenant = emulatedTenant();
   const hub = await startHub(tenant.accepts);
   const recipe = await importBlock<Recipe>("@microsoft/signalr");
@@ -39,7 +45,12 @@ test("a SignalR connection that is cut when its token expires is made again with
   const fresh = await auth.getAccessToken();
   expect(fresh.value).not.toBe(old.value);
   // Each connection is a request to negotiate and one for the WebSocket.
-  expect(hub.requests.map(({ token }) => token)).toEqual([old.value, old.value, fresh.value, fresh.value]);
+  expect(hub.requests.map(({ token }) => token)).toEqual([
+    old.value,
+    old.value,
+    fresh.value,
+    fresh.value,
+  ]);
   expect(hub.requests.every(({ isAccepted }) => isAccepted)).toBe(true);
   expect(emulator.journal.tokenRequests({ status: 200 })).toHaveLength(2);
 });
@@ -70,7 +81,9 @@ test("a SignalR connection is made again, and a start repeated, however often th
   await connection.stop();
   await Promise.all([refuseSixTimes(), start(connection, auth, pauseMs)]);
   expect(await connection.invoke("Echo", "after")).toBe("after");
-  await expect(start(connection, auth, pauseMs, AbortSignal.abort("enough"))).rejects.toBe("enough");
+  await expect(start(connection, auth, pauseMs, AbortSignal.abort("enough"))).rejects.toBe(
+    "enough",
+  );
 });
 
 // The limit is shorter than the pause of 30 s.

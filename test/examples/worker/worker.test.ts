@@ -90,9 +90,12 @@ async function deploy(compatibilityDate: string = runtime.compatibilityDate) {
   const send = async (path: string, minutes = 0, tenant = "acme") => {
     emulator.clock.set(started + minutes * minuteMs);
     const headers = { "offset-ms": String(minutes * minuteMs) };
-    const response = await miniflare.dispatchFetch(`https://worker.example${path}?tenant=${tenant}`, {
-      headers,
-    });
+    const response = await miniflare.dispatchFetch(
+      `https://worker.example${path}?tenant=${tenant}`,
+      {
+        headers,
+      },
+    );
     return response.text();
   };
   return { emulator, send };

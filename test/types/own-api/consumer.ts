@@ -70,13 +70,18 @@ export async function bodies(service: Own): Promise<void> {
   const path = { scheduleId: "s" };
   const header = { "If-Match": "1" };
   const body = { name: "nightly" };
-  await service.call("replaceSchedule", { params: { path, header, query: { validateOnly: false } }, body });
+  await service.call("replaceSchedule", {
+    params: { path, header, query: { validateOnly: false } },
+    body,
+  });
   // @ts-expect-error Variant B needs validateOnly
   await service.call("replaceSchedule", { params: { path, header }, body });
   // @ts-expect-error Variant A needs If-Match
   await service.call("replaceSchedule", { params: { path, query: { validateOnly: false } }, body });
   // @ts-expect-error both need a body
-  await service.call("replaceSchedule", { params: { path, header, query: { validateOnly: false } } });
+  await service.call("replaceSchedule", {
+    params: { path, header, query: { validateOnly: false } },
+  });
   const params = { path, header, query: { validateOnly: false } };
   // @ts-expect-error a body without its required field
   await service.call("replaceSchedule", { params, body: {} });
@@ -85,12 +90,18 @@ export async function bodies(service: Own): Promise<void> {
     const outcome = await service.call("replaceSchedule", { params: { path, header }, body });
     if (outcome.status === 200) proof<Equal<typeof outcome.data, A["schemas"]["Schedule"]>>();
     if (outcome.status === 204) proof<Equal<typeof outcome.data, undefined>>();
-    if (outcome.status === 409) proof<Equal<(typeof outcome.error)["body"], A["schemas"]["Problem"]>>();
-    await service.paths.POST("/api/v1/{tenantId}/schedules/{scheduleId}/start", { params: { path } });
+    if (outcome.status === 409)
+      proof<Equal<(typeof outcome.error)["body"], A["schemas"]["Problem"]>>();
+    await service.paths.POST("/api/v1/{tenantId}/schedules/{scheduleId}/start", {
+      params: { path },
+    });
     // @ts-expect-error the path needs its parameter
     await service.paths.POST("/api/v1/{tenantId}/schedules/{scheduleId}/start");
   } else {
-    await service.call("replaceSchedule", { params: { path, query: { validateOnly: true } }, body });
+    await service.call("replaceSchedule", {
+      params: { path, query: { validateOnly: true } },
+      body,
+    });
     await service.call("searchDevices", { body: { text: "pump" } });
     await service.call("searchDevices");
     // @ts-expect-error the form needs its field
@@ -102,7 +113,9 @@ export async function bodies(service: Own): Promise<void> {
 export async function withAuth(): Promise<void> {
   const service = createService(createAuth({ ...target, credential: plugin }), { api });
   proof<Equal<typeof service.variant, "A">>();
-  await service.paths.GET("/api/v1/{tenantId}/devices/{deviceId}", { params: { path: { deviceId: "d" } } });
+  await service.paths.GET("/api/v1/{tenantId}/devices/{deviceId}", {
+    params: { path: { deviceId: "d" } },
+  });
   await service.call("startSchedule", { params: { path: { scheduleId: "s" } } });
   // @ts-expect-error a path of Variant B
   await service.paths.GET("/v1/devices");
@@ -113,8 +126,16 @@ export async function bodiesByMediaType(service: Own, file: Blob): Promise<void>
   if (service.variant !== "A") return;
   const params = { cookie: { session: "s" }, query: { filter: { area: "north" } } };
   await service.call("sendReport", { params, body: { name: "Night" } });
-  await service.call("sendReport", { params, body: "a,b", headers: { "content-type": "text/csv" } });
-  await service.call("sendReport", { params, body: file, headers: { "Content-Type": "image/png" } });
+  await service.call("sendReport", {
+    params,
+    body: "a,b",
+    headers: { "content-type": "text/csv" },
+  });
+  await service.call("sendReport", {
+    params,
+    body: file,
+    headers: { "Content-Type": "image/png" },
+  });
   await service.call("sendReport", { params, body: file });
   await service.call("sendReport", { params, body: new FormData() });
   const form = { headers: { "content-type": "multipart/form-data" } } as const;
@@ -130,7 +151,11 @@ export async function bodiesByMediaType(service: Own, file: Blob): Promise<void>
   // @ts-expect-error text needs the header
   await service.call("sendReport", { params, body: "a,b" });
   // @ts-expect-error the document has no such media type
-  await service.call("sendReport", { params, body: "a,b", headers: { "content-type": "text/html" } });
+  await service.call("sendReport", {
+    params,
+    body: "a,b",
+    headers: { "content-type": "text/html" },
+  });
   // @ts-expect-error a cookie that the document requires
   await service.call("sendReport", { body: { name: "Night" } });
   const text = { ...params, query: { filter: "north" } };
@@ -182,10 +207,18 @@ export async function answersByMediaType(service: Own): Promise<void> {
 /** The serializers are those of openapi-fetch. */
 export async function serializers(service: Own): Promise<void> {
   const query = { area: "north" };
-  await service.call("listDevices", { params: { query }, querySerializer: (all) => `area=${all.area}` });
-  await service.call("listDevices", { querySerializer: { array: { style: "form", explode: false } } });
+  await service.call("listDevices", {
+    params: { query },
+    querySerializer: (all) => `area=${all.area}`,
+  });
+  await service.call("listDevices", {
+    querySerializer: { array: { style: "form", explode: false } },
+  });
   if (service.variant !== "A") return;
-  await service.call("upload", { body: new ArrayBuffer(1), bodySerializer: (body: ArrayBuffer) => body });
+  await service.call("upload", {
+    body: new ArrayBuffer(1),
+    bodySerializer: (body: ArrayBuffer) => body,
+  });
   // @ts-expect-error it must return the query
   await service.call("listDevices", { querySerializer: () => 5 });
 }
@@ -202,12 +235,14 @@ export function answers(): void {
       },
       async replaceSchedule(call) {
         proof<Equal<typeof call.body, A["schemas"]["Schedule"] | B["schemas"]["Schedule"]>>();
-        if (call.variant === "A") proof<Equal<typeof call.params.header, Readonly<{ "If-Match": string }>>>();
+        if (call.variant === "A")
+          proof<Equal<typeof call.params.header, Readonly<{ "If-Match": string }>>>();
         return call.variant === "B" && call.params.query.validateOnly ? call.body : undefined;
       },
       searchDevices: ({ body }) => (body === undefined ? [] : [{ id: body.text, title: "Found" }]),
       sendReport({ body }) {
-        if (body instanceof Blob || typeof body === "string") return new Response(null, { status: 406 });
+        if (body instanceof Blob || typeof body === "string")
+          return new Response(null, { status: 406 });
         if (!("file" in body)) return { name: body.name };
         proof<Equal<typeof body.file, File>>();
         proof<Equal<typeof body.pages, File[] | undefined>>();
@@ -217,7 +252,8 @@ export function answers(): void {
         proof<Equal<typeof body, Blob>>();
         return undefined;
       },
-      watch: () => new Response("data: 1\n\n", { headers: { "content-type": "text/event-stream" } }),
+      watch: () =>
+        new Response("data: 1\n\n", { headers: { "content-type": "text/event-stream" } }),
       ping: () => ({ any: "success" }),
     },
   });
@@ -228,6 +264,9 @@ export function answers(): void {
   // @ts-expect-error the document has a body for its only success
   createEmulator({ api, respond: { listDevices: () => undefined } });
   // Options that are put together before the documents are known are not typed by them.
-  const options: EmulatorOptions = { api, respond: { getDevice: ({ params }) => params.path.deviceId } };
+  const options: EmulatorOptions = {
+    api,
+    respond: { getDevice: ({ params }) => params.path.deviceId },
+  };
   createEmulator(options);
 }
