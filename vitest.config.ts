@@ -1,8 +1,9 @@
-// How the tests run. A process runs one file after another, and there are as many processes as the machine has cores:
-// the package is loaded once for each process and not for each file. `test/support/leaks.ts` fails a file that changes
-// what the next one sees. Files named *.isolated.test.ts have a process of their own, each for the reason at its top:
-// it replaces modules, or asks what was loaded. Files named *.long.test.ts (fuzzing, crowds, simulations, races by the
-// hundred) run with `npm run test:long`, all others with `npm test`.
+// How the tests run. A process runs one file after another, and there are as many processes as the
+// machine has cores: the package is loaded once for each process and not for each file.
+// `test/support/leaks.ts` fails a file that changes what the next one sees. Files named
+// *.isolated.test.ts have a process of their own, each for the reason at its top: it replaces
+// modules, or asks what was loaded. Files named *.long.test.ts (fuzzing, crowds, simulations, races
+// by the hundred) run with `npm run test:long`, all others with `npm test`.
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -16,7 +17,10 @@ const shared = {
   setupFiles: ["test/support/pooled-keys.ts"],
 };
 
-/** The generated code of the example consumer imports the package, which is not built while its source is tested. */
+/**
+ * The generated code of the example consumer imports the package, which is not built while its
+ * source is tested.
+ */
 const alias = {
   "bivariant/json-schema": new URL("src/json-schema/index.ts", import.meta.url).pathname,
 };
@@ -24,7 +28,10 @@ const alias = {
 const root = fileURLToPath(new URL(".", import.meta.url));
 let consumersCode: Promise<unknown> | undefined;
 
-/** The example consumer generates its code with the command of its package.json, once, when a test imports it. */
+/**
+ * The example consumer generates its code with the command of its package.json, once, when a test
+ * imports it.
+ */
 const generatedForConsumer = {
   name: "generated code of the example consumer",
   enforce: "pre",

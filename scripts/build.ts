@@ -1,6 +1,7 @@
-// Compiles src/ and generated/ into a clean dist/, which npm packs: the declarations that entries need, and the code of each
-// entry in few files, because loading modules one by one costs several times what running them costs. Packages that only the
-// tools need are bundled into these files, so that an install brings only what runs in production.
+// Compiles src/ and generated/ into a clean dist/, which npm packs: the declarations that entries
+// need, and the code of each entry in few files, because loading modules one by one costs several
+// times what running them costs. Packages that only the tools need are bundled into these files, so
+// that an install brings only what runs in production.
 import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { isBuiltin as isBuiltinModule } from "node:module";
@@ -19,7 +20,9 @@ export interface Manifest {
   readonly peerDependencies?: Readonly<Record<string, string>>;
 }
 
-/** What is bundled: packages that only the tools need, and a parser that a call with events loads. */
+/**
+ * What is bundled: packages that only the tools need, and a parser that a call with events loads.
+ */
 export const BUNDLED: readonly string[] = [
   "@cfworker/json-schema",
   "@hono/node-server",
@@ -35,7 +38,10 @@ export const BUNDLED: readonly string[] = [
   "yaml",
 ];
 
-/** The packages that stay imports: those that npm installs with this one, and those that its users add. */
+/**
+ * The packages that stay imports: those that npm installs with this one, and those that its users
+ * add.
+ */
 export function installedPackages({ dependencies, peerDependencies }: Manifest): readonly string[] {
   return Object.keys({ ...dependencies, ...peerDependencies });
 }
@@ -50,7 +56,9 @@ const PAGE = "src/page/index.ts";
 /** The folder below dist/ of the files that Node loads. */
 const FOR_NODE = "node";
 
-/** The sources of all entry points in package.json, and of those that have a separate file for Node. */
+/**
+ * The sources of all entry points in package.json, and of those that have a separate file for Node.
+ */
 function entryPoints(root: string): {
   readonly all: readonly string[];
   readonly forNode: readonly string[];
@@ -69,11 +77,13 @@ function entryPoints(root: string): {
 }
 
 /**
- * Writes each entry where package.json expects it, and the code that several entries share into chunks next to them, so
- * that an error class is the same class in every entry. Packages stay imports. Files of bundled packages have no white space.
+ * Writes each entry where package.json expects it, and the code that several entries share into
+ * chunks next to them, so that an error class is the same class in every entry. Packages stay
+ * imports. Files of bundled packages have no white space.
  *
- * Bundlers get a chunk for every set of entries, so that an app loads nothing that it does not use. Node would have to
- * load all those files one by one, so it gets one chunk for everything that the first entry loads.
+ * Bundlers get a chunk for every set of entries, so that an app loads nothing that it does not use.
+ * Node would have to load all those files one by one, so it gets one chunk for everything that the
+ * first entry loads.
  */
 export async function bundleEntries(root: string, outdir: string): Promise<readonly Metafile[]> {
   const { all, forNode } = entryPoints(root);
@@ -130,7 +140,10 @@ export async function bundleEntries(root: string, outdir: string): Promise<reado
 /** The share of a file that must be of bundled packages. Users read the rest in stack traces. */
 const shareOfPackages = 0.9;
 
-/** Removes the white space of files that hold hardly anything but bundled packages, and returns the same builds. */
+/**
+ * Removes the white space of files that hold hardly anything but bundled packages, and returns the
+ * same builds.
+ */
 async function shrunk(root: string, builds: readonly Metafile[]): Promise<readonly Metafile[]> {
   for (const { outputs } of builds)
     for (const [path, { inputs }] of Object.entries(outputs)) {
@@ -154,7 +167,10 @@ async function shrunk(root: string, builds: readonly Metafile[]): Promise<readon
   return builds;
 }
 
-/** An ES module has no `require`, with which a bundled package of CommonJS loads the modules of Node. */
+/**
+ * An ES module has no `require`, with which a bundled package of CommonJS loads the modules of
+ * Node.
+ */
 const builtins: Plugin = {
   name: "builtins",
   setup({ onResolve, onLoad }) {
@@ -169,9 +185,10 @@ const builtins: Plugin = {
 };
 
 /**
- * esbuild makes a chunk for every set of entries that share modules, and treats what `import()` loads as an entry. With
- * an import of `main` added to every other entry, all modules of `main` belong to the same set. esbuild drops those
- * imports from the output, because this package has no side effects.
+ * esbuild makes a chunk for every set of entries that share modules, and treats what `import()`
+ * loads as an entry. With an import of `main` added to every other entry, all modules of `main`
+ * belong to the same set. esbuild drops those imports from the output, because this package has no
+ * side effects.
  */
 function oneChunk(main: string, others: readonly string[]): Plugin {
   const entries = new Set(others);
@@ -195,7 +212,10 @@ function oneChunk(main: string, others: readonly string[]): Plugin {
   };
 }
 
-/** Smaller forms of bundled packages: what is used of undici, and yaml once for all entries, named in package.json. */
+/**
+ * Smaller forms of bundled packages: what is used of undici, and yaml once for all entries, named
+ * in package.json.
+ */
 const lean: Plugin = {
   name: "lean",
   setup({ onResolve, onLoad, initialOptions: { absWorkingDir: resolveDir = "." } }) {

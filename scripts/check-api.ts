@@ -1,5 +1,5 @@
-// Compares the public names of each entry, as the built declarations have them, with the report in test/api/, which a
-// review sees change. `--write` renews the reports.
+// Compares the public names of each entry, as the built declarations have them, with the report in
+// test/api/, which a review sees change. `--write` renews the reports.
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
-// Bundles small apps as users would, and fails when an app for one variant contains code of the other, or has grown.
+// Bundles small apps as users would, and fails when an app for one variant contains code of the
+// other, or has grown.
 import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build, type Plugin } from "esbuild";
@@ -10,9 +11,14 @@ export interface Bundle {
   readonly never: readonly string[];
   /** Text that may not be in the bundle, for data in shared files. */
   readonly neverText: readonly string[];
-  /** The most kB (1,000 bytes) that it may have, gzipped, in one file: a little more than it had when this was set. */
+  /**
+   * The most kB (1,000 bytes) that it may have, gzipped, in one file: a little more than it had
+   * when this was set.
+   */
   readonly mostKB: number;
-  /** The same without the parts that are loaded lazily, which bundlers put into files of their own. */
+  /**
+   * The same without the parts that are loaded lazily, which bundlers put into files of their own.
+   */
   readonly mostAtStartKB: number;
 }
 
@@ -66,7 +72,9 @@ const BUNDLES: readonly Bundle[] = [
   },
 ];
 
-/** This bundle contains everything that the others may not, so an outdated name above is noticed. */
+/**
+ * This bundle contains everything that the others may not, so an outdated name above is noticed.
+ */
 const CONTROL = `export * from "bivariant"`;
 
 interface Bundled {
@@ -96,7 +104,8 @@ async function bundle(
     bundle: true,
     format: "esm",
     platform: "browser",
-    // minifySyntax would copy constants into the modules that use them, and their own module would seem absent.
+    // minifySyntax would copy constants into the modules that use them, and their own module would
+    // seem absent.
     minifyWhitespace: true,
     minifyIdentifiers: true,
     write: false,

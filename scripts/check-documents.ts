@@ -1,5 +1,5 @@
-// Checks the OpenAPI documents of openapi/ (or of another folder): Redocly's rules, then each example against its schema.
-// Exits with 1 and names each place where something is wrong.
+// Checks the OpenAPI documents of openapi/ (or of another folder): Redocly's rules, then each
+// example against its schema. Exits with 1 and names each place where something is wrong.
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
@@ -55,7 +55,8 @@ async function lintDocument(folder: string, file: string): Promise<string[]> {
   const options = { cwd: folder, env: { ...process.env, ...OFFLINE }, maxBuffer: 64 * 1024 * 1024 };
   const { problems } = await new Promise<Report>((resolve, reject) => {
     execFile(process.execPath, args, options, (error, stdout, stderr) => {
-      // With problems Redocly exits with 1 and prints a report; when it fails to run, there is no report.
+      // With problems Redocly exits with 1 and prints a report; when it fails to run, there is no
+      // report.
       if (!stdout.includes('"problems"'))
         reject(new Error(`Redocly printed no report: ${stderr || error}`));
       else resolve(JSON.parse(stdout.slice(stdout.indexOf("{"), stdout.lastIndexOf("}") + 1)));
@@ -107,7 +108,10 @@ export interface Example {
   readonly pointer: string;
 }
 
-/** Next to `schema` (media type, parameter, header) examples are a map of Example Objects; inside a schema a list. */
+/**
+ * Next to `schema` (media type, parameter, header) examples are a map of Example Objects; inside a
+ * schema a list.
+ */
 function listExamples(document: Document, value: JsonObject, pointer: string): Example[] {
   const schema = value.schema === undefined ? pointer : pointerTo(pointer, "schema");
   const found: Example[] = [];

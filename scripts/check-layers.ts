@@ -1,5 +1,5 @@
-// Checks the real import graph of src/ and generated/ against the table of layers, names every edge that breaks a rule,
-// finds cycles, and finds time that is not from the clock.
+// Checks the real import graph of src/ and generated/ against the table of layers, names every edge
+// that breaks a rule, finds cycles, and finds time that is not from the clock.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -8,9 +8,15 @@ import { BUNDLED } from "./build.js";
 import { type Edge, importGraph } from "./import-graph.js";
 
 interface Layer {
-  /** A file, a folder (with a slash), or "src/*.ts": the top-level files that have no row of their own. */
+  /**
+   * A file, a folder (with a slash), or "src/*.ts": the top-level files that have no row of their
+   * own.
+   */
   readonly holds: string;
-  /** Layers, single files and packages; "node:" is any builtin of Node, "*" is anything. A layer may always import itself. */
+  /**
+   * Layers, single files and packages; "node:" is any builtin of Node, "*" is anything. A layer may
+   * always import itself.
+   */
   readonly may: readonly string[];
   /** Layers, files and packages of which only `import type` is allowed. */
   readonly mayType?: readonly string[];
@@ -157,7 +163,10 @@ const FOR_EVERYONE = [
 ];
 /** Single files (prefixes of paths) that may use builtins of Node although their layer may not. */
 const NODE_FILES = ["src/stores/file", "src/backend/to-node-handler.ts"];
-/** Layers that load modules which a user names at run time, and a file that hides a package from bundlers. */
+/**
+ * Layers that load modules which a user names at run time, and a file that hides a package from
+ * bundlers.
+ */
 const COMPUTED_IMPORTS = ["src/cli/", "src/generate/", "src/http/exchange.ts"];
 /** Folders that are not shipped, so that nothing in src/ may import them. */
 const NOT_SHIPPED = ["test/", "scripts/", "dist/"];
@@ -303,7 +312,9 @@ function isPassedOn(node: ts.Node): boolean {
   return !(isOwner || isChecked || isTaken || ts.isNewExpression(parent) || ts.isTypeNode(parent));
 }
 
-/** Whether an identifier is the name of a member, as in `clock.setTimeout` or `{ setTimeout: one }`. */
+/**
+ * Whether an identifier is the name of a member, as in `clock.setTimeout` or `{ setTimeout: one }`.
+ */
 function namesMember(node: ts.Node): boolean {
   const { parent } = node;
   if (ts.isPropertyAccessExpression(parent)) return parent.name === node;
@@ -314,7 +325,10 @@ function namesMember(node: ts.Node): boolean {
   );
 }
 
-/** One shortest cycle for each group of modules that lead back to themselves. `import type` counts, `import()` does not. */
+/**
+ * One shortest cycle for each group of modules that lead back to themselves. `import type` counts,
+ * `import()` does not.
+ */
 function checkCycles(edges: readonly Edge[]): string[] {
   const next = new Map<string, string[]>();
   for (const { from, to, kind, target } of edges) {

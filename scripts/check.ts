@@ -1,5 +1,5 @@
-// Runs every check of the repository, each under its title, and ends with a summary: exit code 1 if one failed.
-// `npm run check -- --only lint,test` runs some; `--skip test` runs all but some.
+// Runs every check of the repository, each under its title, and ends with a summary: exit code 1 if
+// one failed. `npm run check -- --only lint,test` runs some; `--skip test` runs all but some.
 import { spawnSync } from "node:child_process";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
@@ -23,7 +23,10 @@ const CHECKS = [
   "check:package",
 ];
 
-/** The checks that the flags leave, in their order. @throws an Error that names an unknown check or flag */
+/**
+ * The checks that the flags leave, in their order.
+ * @throws an Error that names an unknown check or flag
+ */
 export function chooseChecks(args: readonly string[]): readonly string[] {
   const options = { only: { type: "string" }, skip: { type: "string" } } as const;
   const { values } = parseArgs({ args: [...args], options });

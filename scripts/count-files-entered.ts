@@ -1,5 +1,6 @@
-// Counts how many modules of src/ execute a function during one job: the files that a reader enters to follow it. Uses
-// V8's precise coverage. Loading a module does not count. `--list` prints the names, `--json` the same as data.
+// Counts how many modules of src/ execute a function during one job: the files that a reader enters
+// to follow it. Uses V8's precise coverage. Loading a module does not count. `--list` prints the
+// names, `--json` the same as data.
 import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { Session } from "node:inspector/promises";
@@ -14,7 +15,9 @@ interface Count {
   readonly files: readonly string[];
 }
 
-/** Compiles every module by itself, without bundling and without the helper functions that tsx adds. */
+/**
+ * Compiles every module by itself, without bundling and without the helper functions that tsx adds.
+ */
 async function compile(root: string): Promise<string> {
   const cache = join(root, "node_modules", ".cache");
   mkdirSync(cache, { recursive: true });

@@ -1,5 +1,5 @@
-// Removes the declarations that no entry reaches, such as those of the command line, and finds types that name a package
-// which is bundled and so is not there for the compiler of a user.
+// Removes the declarations that no entry reaches, such as those of the command line, and finds
+// types that name a package which is bundled and so is not there for the compiler of a user.
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import ts from "typescript";

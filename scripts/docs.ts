@@ -1,6 +1,7 @@
-// Makes the site of the package in site/: its pages, and a reference of every public name of every entry. `--check` writes
-// nothing and fails where a name has no docstring, a function has no example, an example does not compile, a link leads
-// nowhere, or a type that a signature names is missing.
+// Makes the site of the package in site/: its pages, and a reference of every public name of every
+// entry. `--check` writes nothing and fails where a name has no docstring, a function has no
+// example, an example does not compile, a link leads nowhere, or a type that a signature names is
+// missing.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -56,7 +57,10 @@ class Findings extends Logger {
   }
 }
 
-/** The module of the types that a public signature names, but which users of the package do not import. */
+/**
+ * The module of the types that a public signature names, but which users of the package do not
+ * import.
+ */
 const OTHER_TYPES = "Other types";
 
 interface Documentation {
@@ -151,7 +155,10 @@ export async function readDocumentation(root: string): Promise<Documentation> {
 /** The heading that a page begins with. */
 const HEADING = /^# (.+)\n/;
 
-/** The pages of a folder are under the title of its README.md, and those of no folder of src under "Project". */
+/**
+ * The pages of a folder are under the title of its README.md, and those of no folder of src under
+ * "Project".
+ */
 function groupOf(root: string, path: string): string {
   const [, folder] = /^(src\/[\w-]+)\//.exec(path) ?? [];
   if (folder === undefined) return "Project";
@@ -245,7 +252,10 @@ const KNOWN: Readonly<Record<string, string>> = {
   visit: "(url: string) => Promise<URL>",
 };
 
-/** Adds imports of the public names, and declarations of the known ones, that the code uses and does not declare. */
+/**
+ * Adds imports of the public names, and declarations of the known ones, that the code uses and does
+ * not declare.
+ */
 function withImports(code: string, entries: readonly DeclarationReflection[]): string {
   const used = new Set<string>();
   const declared = new Set<string>();

@@ -1,4 +1,5 @@
-// Compiles the examples of pages and docstrings against the sources, as a reader's project would against the package.
+// Compiles the examples of pages and docstrings against the sources, as a reader's project would
+// against the package.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +8,9 @@ import { readManifest } from "./build.js";
 
 const repository = fileURLToPath(new URL("..", import.meta.url));
 
-/** The source of each entry point of the package at `root`, by the name with which it is imported. */
+/**
+ * The source of each entry point of the package at `root`, by the name with which it is imported.
+ */
 export function entrySources(root: string): Readonly<Record<string, string>> {
   const { name, exports } = readManifest(root);
   return Object.fromEntries(
@@ -31,7 +34,10 @@ export function makeCacheFolder(): string {
   return mkdtempSync(join(cache, "examples-"));
 }
 
-/** What a reader has: settings, a framework such as Hono or Express, and the folder that `generate` wrote. */
+/**
+ * What a reader has: settings, a framework such as Hono or Express, and the folder that `generate`
+ * wrote.
+ */
 const READER = `
 declare const baseUrl: string, tenantId: string, clientId: string, privateKey: string, authorizationEndpoint: string;
 declare const credentials: readonly import("bivariant").MachineCredential[];
@@ -51,7 +57,10 @@ declare module "express" {
 }
 `;
 
-/** Returns the compiler's complaints about programs, each as "name(line) TS1234: message". `generated` is what `generate` wrote. */
+/**
+ * Returns the compiler's complaints about programs, each as "name(line) TS1234: message".
+ * `generated` is what `generate` wrote.
+ */
 export function compile(
   programs: Readonly<Record<string, string>>,
   generated: string = join(repository, "generated"),

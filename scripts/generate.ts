@@ -1,5 +1,5 @@
-// Makes generated/ from openapi/. With --check it only prints what would change, and exits with 1 if anything would.
-// An argument may name another folder that holds them.
+// Makes generated/ from openapi/. With --check it only prints what would change, and exits with 1
+// if anything would. An argument may name another folder that holds them.
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";

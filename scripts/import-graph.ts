@@ -1,5 +1,6 @@
-// Reads every import of the modules in src/ and generated/ from their syntax trees (static, dynamic, type-only, re-exported
-// and referenced) and resolves it to a file, a package or a builtin of Node.
+// Reads every import of the modules in src/ and generated/ from their syntax trees (static,
+// dynamic, type-only, re-exported and referenced) and resolves it to a file, a package or a builtin
+// of Node.
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { dirname, join, posix, relative, resolve, sep } from "node:path";
@@ -9,7 +10,10 @@ export interface Edge {
   readonly from: string;
   readonly kind: "value" | "type" | "dynamic";
   readonly line: number;
-  /** A path from the root ("src/errors.ts"), a package ("jose"), a builtin ("node:fs"), or undefined if computed. */
+  /**
+   * A path from the root ("src/errors.ts"), a package ("jose"), a builtin ("node:fs"), or undefined
+   * if computed.
+   */
   readonly to: string | undefined;
   readonly target: "file" | "missing" | "package" | "builtin" | "computed";
 }
@@ -109,7 +113,8 @@ export function readImports(fileName: string, source: string): readonly Import[]
   const visit = (node: ts.Node): void => {
     const start = node.getStart(tree);
     if (ts.isImportDeclaration(node)) {
-      // `import { type X }` counts as a value: verbatimModuleSyntax keeps the empty import in the output.
+      // `import { type X }` counts as a value: verbatimModuleSyntax keeps the empty import in the
+      // output.
       const erased = node.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword;
       add(erased ? "type" : "value", textOf(node.moduleSpecifier), start);
     } else if (ts.isExportDeclaration(node) && node.moduleSpecifier !== undefined) {

@@ -1,6 +1,7 @@
-// Measures how large the code is and how it is divided: files, TypeScript tokens, lines, their median and 90th percentile,
-// relative imports per 1,000 lines. src/ as a whole, its two parts (client, tools) and its folders, and the tests.
-// `--json` prints the same as data; a root may be named.
+// Measures how large the code is and how it is divided: files, TypeScript tokens, lines, their
+// median and 90th percentile, relative imports per 1,000 lines. src/ as a whole, its two parts
+// (client, tools) and its folders, and the tests. `--json` prints the same as data; a root may be
+// named.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative, sep } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -29,7 +30,10 @@ interface Source {
 /** What only the tools need. The rest of src/ is the client. */
 const TOOLS = /^src\/(?:emulator|contract|generate|cli|survey)\//;
 
-/** `import … from "./x.js"`, `export … from "../x.js"` and `import("./x.js")`; type imports count too. */
+/**
+ * `import … from "./x.js"`, `export … from "../x.js"` and `import("./x.js")`; type imports count
+ * too.
+ */
 const RELATIVE_IMPORT = /(?:\bfrom\s+|\bimport\s*\(\s*|\bimport\s+)["']\.{1,2}\//g;
 
 function tokensOf(text: string): number {
@@ -77,7 +81,10 @@ function measure(name: string, files: readonly Source[]): Measured {
   };
 }
 
-/** src/ as a whole, the client and the tools, then its folders (the entries at its top level as "src/*.ts"), then the tests. */
+/**
+ * src/ as a whole, the client and the tools, then its folders (the entries at its top level as
+ * "src/*.ts"), then the tests.
+ */
 export function measureHouse(root: string): readonly Measured[] {
   const all = sources(root, "src");
   const folderOf = ({ path }: Source): string =>

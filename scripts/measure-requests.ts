@@ -1,5 +1,6 @@
-// Prints the processor time of one anonymous request to the backend, by route and by the way it comes in: the least of
-// several runs, in milliseconds. Over HTTP the time of the client in this process is included.
+// Prints the processor time of one anonymous request to the backend, by route and by the way it
+// comes in: the least of several runs, in milliseconds. Over HTTP the time of the client in this
+// process is included.
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
 import { createServer, request as http1 } from "node:http";
@@ -77,7 +78,10 @@ await Promise.all([once(one, "listening"), once(two, "listening")]);
 const portOf = (server: { address(): unknown }) => (server.address() as AddressInfo).port;
 const client = connect(`http://127.0.0.1:${portOf(two)}`);
 
-/** The largest cookie header that reaches the backend: Node's limit for HTTP/1.1 is 16 KiB of headers. */
+/**
+ * The largest cookie header that reaches the backend: Node's limit for HTTP/1.1 is 16 KiB of
+ * headers.
+ */
 const WAYS: readonly { readonly name: string; readonly bytes: number; readonly send: Send }[] = [
   {
     ...{ name: "Request", bytes: 60_000 },

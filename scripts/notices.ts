@@ -1,4 +1,5 @@
-// What is in the package: the licences of the packages that are bundled, and a software bill of materials (CycloneDX 1.6).
+// What is in the package: the licences of the packages that are bundled, and a software bill of
+// materials (CycloneDX 1.6).
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Metafile } from "esbuild";
@@ -51,7 +52,10 @@ function licenceText(folder: string): string {
 
 const purl = ({ name, version }: Package) => `pkg:npm/${name.replace("@", "%40")}@${version}`;
 
-/** Nothing in it depends on when or where it was built, so two builds of one commit have the same bytes. */
+/**
+ * Nothing in it depends on when or where it was built, so two builds of one commit have the same
+ * bytes.
+ */
 function billOfMaterials(root: string, bundled: readonly Package[]): unknown {
   const own = packageAt(root);
   const installed = dependenciesOf(root, root).map((name) =>

@@ -1,5 +1,6 @@
-// Prepares a release: `npm run release -- --dry-run` does all but publish, which the workflow `release` does on a tag.
-// It checks the version, the tag, CHANGELOG.md and the working tree, runs every check, and builds the package twice.
+// Prepares a release: `npm run release -- --dry-run` does all but publish, which the workflow
+// `release` does on a tag. It checks the version, the tag, CHANGELOG.md and the working tree, runs
+// every check, and builds the package twice.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,7 @@
-/** Chooses the variant if credentials of both are configured, and explains an answer from the wrong endpoint. */
+/**
+ * Chooses the variant if credentials of both are configured, and explains an answer from the wrong
+ * endpoint.
+ */
 import { type Emit, emit as emitEvent, emitter } from "./auth/auth.js";
 import { credentialMissing, type MachineCredential } from "./auth/credentials/credential.js";
 import { SharedTask } from "./auth/lifecycle/shared-task.js";
@@ -29,7 +32,10 @@ const detectionLifetimeMs = 60 * 60 * 1_000;
 /** A detection of a variant for which the tenant has no credential is repeated after this time. */
 const repeatedAfterMs = 60_000;
 
-/** The longest detection, in time limits: calls of the store and three questions, without the wait for a rate limit. */
+/**
+ * The longest detection, in time limits: calls of the store and three questions, without the wait
+ * for a rate limit.
+ */
 const longestDetection = 7;
 
 export interface DetectionContext {
@@ -38,20 +44,26 @@ export interface DetectionContext {
   readonly credentials: readonly MachineCredential[];
   readonly options: ResolvedAuthOptions;
   readonly stateOf: (variant: Variant, target: Target) => TokenEndpointState;
-  /** Reads the settings, unless a valid token is held. @throws ConfigurationError, also `credential_missing` */
+  /**
+   * Reads the settings, unless a valid token is held.
+   * @throws ConfigurationError, also `credential_missing`
+   */
   readonly prepare: (credential: MachineCredential, target: Target) => Promise<void>;
   /** What the processes that use the store share. */
   readonly shared: SharedState;
-  /** The last detections, by deployment and tenant: for a connector without a store, and while the store is down. */
+  /**
+   * The last detections, by deployment and tenant: for a connector without a store, and while the
+   * store is down.
+   */
   readonly verdicts: RecentlyUsed<{ detection?: Detection | undefined }>;
   /** Detections in flight, by deployment and tenant. */
   readonly inFlight: Map<string, SharedTask<Detection>>;
 }
 
 /**
- * Chooses between credentials of both variants. Their functions are called only after the detection, and only as far as
- * needed: that of the variant that was found and, if the tenant has none of that kind, that of the other. The other is
- * then used as if it were configured alone.
+ * Chooses between credentials of both variants. Their functions are called only after the
+ * detection, and only as far as needed: that of the variant that was found and, if the tenant has
+ * none of that kind, that of the other. The other is then used as if it were configured alone.
  */
 export async function chooseCredential(
   context: DetectionContext,
@@ -64,7 +76,8 @@ export async function chooseCredential(
   const thatAre = (says: string) => credentials.filter(({ variant }) => served[variant] === says);
   const error = thatAre("yes").length === 0 ? noVariant(detection) : undefined;
   if (error?.code === "variant_not_served") throw error;
-  // A tenant that has only one of the two needs no verdict, so without a verdict both are looked at.
+  // A tenant that has only one of the two needs no verdict, so without a verdict both are looked
+  // at.
   const candidates = error ? credentials : [...thatAre("yes"), ...thatAre("unknown")];
   const [credential, other] = await existing(candidates, !error, context, signal);
   if (credential === undefined) {
@@ -128,8 +141,9 @@ async function chooseByDetection(
 }
 
 /**
- * One process asks, and those that share its store wait for the answer. A rate limit of one variant says nothing about the
- * other, so a variant whose gate is closed is asked last: only if the other one is not found, and after the wait.
+ * One process asks, and those that share its store wait for the answer. A rate limit of one variant
+ * says nothing about the other, so a variant whose gate is closed is asked last: only if the other
+ * one is not found, and after the wait.
  */
 async function detectOnce(
   context: DetectionContext,
@@ -157,7 +171,8 @@ async function detectOnce(
       return (await readDetection(context, events.emit)) ?? askAndStore(variants, before);
     };
     const locked = () => shared.exclusively(storeKey(context), task, events.emit);
-    // Detections share a lock only in a store. One in memory would stay locked if a worker runtime stopped its request.
+    // Detections share a lock only in a store. One in memory would stay locked if a worker runtime
+    // stopped its request.
     return atGates(context, variants, signal, deadline, locked);
   };
   const states = order.map((variant) => stateOf(variant, target));
@@ -173,8 +188,9 @@ async function detectOnce(
 type Asking = Pick<Renewal, "signal" | "requestId"> & Pick<DetectOptions, "before">;
 
 /**
- * Enters the rate-limit gates of the variants that are asked, always in one order and before any lock. Token requests wait
- * for a detection that has entered a gate, so several gates are entered only while they are open.
+ * Enters the rate-limit gates of the variants that are asked, always in one order and before any
+ * lock. Token requests wait for a detection that has entered a gate, so several gates are entered
+ * only while they are open.
  */
 async function atGates<T>(
   { target, stateOf }: DetectionContext,
@@ -218,7 +234,10 @@ async function ask(
   return detection;
 }
 
-/** Whether the same question would get the same answer later. A rate limit or a server failure may pass. */
+/**
+ * Whether the same question would get the same answer later. A rate limit or a server failure may
+ * pass.
+ */
 function isLasting({ status }: Evidence): boolean {
   return status !== 429 && status < 500;
 }
@@ -250,8 +269,8 @@ function evidenceText({ evidence }: Detection): string {
 }
 
 /**
- * Asks for both variants after a token endpoint answered like a server that does not know the path, and returns the error
- * that explains it best. A held service never changes its variant.
+ * Asks for both variants after a token endpoint answered like a server that does not know the path,
+ * and returns the error that explains it best. A held service never changes its variant.
  */
 export async function explainByDetection(
   error: UnexpectedResponseError,
@@ -303,7 +322,8 @@ async function readDetection(
 ): Promise<Detection | undefined> {
   const { options, shared, verdicts } = context;
   const ifUsable = (detection: Detection) => {
-    // A detection of the future was stored by a wrong clock, and must not count until that time comes.
+    // A detection of the future was stored by a wrong clock, and must not count until that time
+    // comes.
     const isFresh = Math.abs(options.clock.now() - detection.detectedAt) < detectionLifetimeMs;
     return isFresh && decides(detection, orderOf(context)) ? detection : undefined;
   };
@@ -318,7 +338,10 @@ function remember(context: DetectionContext, detection: Detection | undefined): 
   context.verdicts.get(nameOf(context), () => ({})).detection = detection;
 }
 
-/** Whether a stored detection found a variant, and asked about every variant that is preferred to it. */
+/**
+ * Whether a stored detection found a variant, and asked about every variant that is preferred to
+ * it.
+ */
 function decides({ served, evidence }: Detection, order: readonly Variant[]): boolean {
   const isAsked = (variant: Variant) => evidence.some((one) => one.variant === variant);
   const first = order.find((variant) => served[variant] === "yes" || !isAsked(variant));

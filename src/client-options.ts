@@ -1,6 +1,6 @@
 /**
- * The options of a client: their types, their names and their checks. They are resolved once, into one frozen value that
- * everything else takes.
+ * The options of a client: their types, their names and their checks. They are resolved once, into
+ * one frozen value that everything else takes.
  */
 import type { CallOptions as GeneratedOptions } from "../generated/operations.js";
 import { type Emit, type OnEvent, requestIds } from "./auth/auth.js";
@@ -30,13 +30,20 @@ export interface TargetOptions {
 
 export interface RequestOptions extends ClockOptions {
   /**
-   * It is always called with a string and a RequestInit, so that undici's own fetch works. What must not be sent twice, a
-   * code for instance, is in a stream or an iterable; `String(body)` is its text. Default: the global one.
+   * It is always called with a string and a RequestInit, so that undici's own fetch works. What
+   * must not be sent twice, a code for instance, is in a stream or an iterable; `String(body)` is
+   * its text. Default: the global one.
    */
   readonly fetch?: Fetch | undefined;
-  /** Called around each HTTP request, whichever `fetch` sends it. `bivariant/opentelemetry` makes one. */
+  /**
+   * Called around each HTTP request, whichever `fetch` sends it. `bivariant/opentelemetry` makes
+   * one.
+   */
   readonly intercept?: Intercept | undefined;
-  /** The time limit of one HTTP request, to its last byte, of a call of a store or a credential's function. Default: 10 000. */
+  /**
+   * The time limit of one HTTP request, to its last byte, of a call of a store or a credential's
+   * function. Default: 10 000.
+   */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -44,16 +51,22 @@ export interface RequestOptions extends ClockOptions {
 export interface AuthOptions
   extends RequestOptions,
     Pick<TargetOptions, "allowInsecureHttp" | "tenantIdPattern"> {
-  /** How long a caller waits for a rate limit or a failing server, retries included. Default: 60 000. */
+  /**
+   * How long a caller waits for a rate limit or a failing server, retries included. Default: 60
+   * 000.
+   */
   readonly retryDeadlineMs?: number | undefined;
   readonly onEvent?: OnEvent | undefined;
   /** Shares tokens among processes. */
   readonly store?: TokenStore | undefined;
-  /** Keeps alive, in workers, a renewal for which no caller waits: `(promise) => context.waitUntil(promise)`. */
+  /**
+   * Keeps alive, in workers, a renewal for which no caller waits:
+   * `(promise) => context.waitUntil(promise)`.
+   */
   readonly waitUntil?: ((promise: Promise<unknown>) => void) | undefined;
   /**
-   * Whether concurrent callers share one token request. Default: true. Set it to false for runtimes in which a
-   * promise made in one request must not be awaited in another.
+   * Whether concurrent callers share one token request. Default: true. Set it to false for runtimes
+   * in which a promise made in one request must not be awaited in another.
    */
   readonly shareInFlight?: boolean | undefined;
 }
@@ -63,29 +76,32 @@ export interface CallOptions {
   /** Made by `validator` from `bivariant/validate`. */
   readonly validate?: Validate | undefined;
   /**
-   * Headers of every call and `service.fetch`, but not of token requests. Those of a call itself replace them, and `null`
-   * there leaves one out. What each request writes itself, such as `authorization`, is refused.
+   * Headers of every call and `service.fetch`, but not of token requests. Those of a call itself
+   * replace them, and `null` there leaves one out. What each request writes itself, such as
+   * `authorization`, is refused.
    */
   readonly headers?: GeneratedOptions["headers"];
   /**
-   * How often a call is sent again, within `retryDeadlineMs`: after a 429, and if it is idempotent (RFC 9110 section
-   * 9.2.2) after 502, 503, 504 and network faults. Default: 2. A call has the same option.
+   * How often a call is sent again, within `retryDeadlineMs`: after a 429, and if it is idempotent
+   * (RFC 9110 section 9.2.2) after 502, 503, 504 and network faults. Default: 2. A call has the
+   * same option.
    */
   readonly maxRetries?: number | undefined;
   /**
-   * The statuses of the API that mean that the bearer is no longer valid, which the description does not show. A status
-   * other than 401 counts only for a token that was accepted before. Default: [401].
+   * The statuses of the API that mean that the bearer is no longer valid, which the description
+   * does not show. A status other than 401 counts only for a token that was accepted before.
+   * Default: [401].
    */
   readonly unauthorizedStatuses?: readonly number[] | undefined;
   /**
-   * Whether the message of an `ApiError` ends with the body of the answer: one line of at most 500 characters, which is left
-   * out if it repeats the bearer or another secret of the request's headers. Default: false, since what a body says
-   * belongs in a log only if you know that.
+   * Whether the message of an `ApiError` ends with the body of the answer: one line of at most 500
+   * characters, which is left out if it repeats the bearer or another secret of the request's
+   * headers. Default: false, since what a body says belongs in a log only if you know that.
    */
   readonly bodyInMessage?: boolean | undefined;
   /**
-   * The most bytes of a success that is read whole, and of one event or line of a stream. A call has the same option.
-   * Default: no limit.
+   * The most bytes of a success that is read whole, and of one event or line of a stream. A call
+   * has the same option. Default: no limit.
    */
   readonly maxResponseBytes?: number | undefined;
 }
@@ -99,7 +115,8 @@ export interface ValidatedAnswer {
 }
 
 /**
- * Checks the data of a success; reports an event or throws. `bivariant/validate` makes one, and only that imports zod.
+ * Checks the data of a success; reports an event or throws. `bivariant/validate` makes one, and
+ * only that imports zod.
  *
  * @throws UnexpectedResponseError `response_shape`
  */
@@ -198,7 +215,8 @@ export function resolveAuthOptions(options: AuthOptions): ResolvedAuthOptions {
       try {
         await waitUntil?.(promise);
       } catch {
-        // The runtime may refuse, for instance after the answer was sent. The promise then runs while it is allowed to.
+        // The runtime may refuse, for instance after the answer was sent. The promise then runs
+        // while it is allowed to.
       }
     },
     shareInFlight,
@@ -259,7 +277,10 @@ function resolveCallOptions(options: CallOptions): ResolvedCallOptions {
   };
 }
 
-/** Headers that cannot be those of all calls. Fetch refuses most of the last, which would look like a network fault. */
+/**
+ * Headers that cannot be those of all calls. Fetch refuses most of the last, which would look like
+ * a network fault.
+ */
 const written: readonly (readonly [names: RegExp, why: string, remedy?: string])[] = [
   [/^authorization$/, "the bearer is sent in it"],
   [/^(?:accept|content-type|x-envelope)$/, "each call sends its own", "Pass it to the call."],

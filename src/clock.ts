@@ -1,50 +1,63 @@
-/** Where time and the randomness of jitter come from: the option `clock`, its default, and countdowns. */
+/**
+ * Where time and the randomness of jitter come from: the option `clock`, its default, and
+ * countdowns.
+ */
 import { invalidOption, longestTimerMs, requireObject } from "./options.js";
 
 /**
- * A clock of your own, for tests. `{ now }` is one, and `emulator.clock` of `bivariant/emulator` is one. With one that has
- * all members no time passes but its own.
+ * A clock of your own, for tests. `{ now }` is one, and `emulator.clock` of `bivariant/emulator` is
+ * one. With one that has all members no time passes but its own.
  */
 export interface Clock {
   /** Returns epoch milliseconds, for expiries, assertions and events. */
   now(): number;
   /**
-   * Resolves at the end of a wait before another try (a rate limit, or the retry schedule), or before a refusal that must
-   * not name a customer. The former counts in full, for pauses and deadlines, even if it ended early or time stood still.
-   * The signal is aborted when nothing waits for it any more. Default: by `setTimeout`.
+   * Resolves at the end of a wait before another try (a rate limit, or the retry schedule), or
+   * before a refusal that must not name a customer. The former counts in full, for pauses and
+   * deadlines, even if it ended early or time stood still. The signal is aborted when nothing waits
+   * for it any more. Default: by `setTimeout`.
    */
   sleep?(ms: number, signal: AbortSignal): Promise<void>;
   /**
-   * Returns milliseconds that only grow, for deadlines, pauses and durations. It is passed together with `setTimeout` and
-   * `clearTimeout`, which time limits use, or without them. By default all three are those of this machine. A pause then
-   * ends when `now` or real time has moved that far, and any limit by real time.
+   * Returns milliseconds that only grow, for deadlines, pauses and durations. It is passed together
+   * with `setTimeout` and `clearTimeout`, which time limits use, or without them. By default all
+   * three are those of this machine. A pause then ends when `now` or real time has moved that far,
+   * and any limit by real time.
    */
   monotonic?(): number;
   /** Calls the task once, after that many milliseconds, and returns what `clearTimeout` takes. */
   setTimeout?(task: () => void, ms: number): unknown;
   /** Ends the wait that `setTimeout` began. */
   clearTimeout?(handle: unknown): void;
-  /** Returns a number from 0 up to 1. It is for jitter alone: secrets and ids are from WebCrypto. Default: `Math.random`. */
+  /**
+   * Returns a number from 0 up to 1. It is for jitter alone: secrets and ids are from WebCrypto.
+   * Default: `Math.random`.
+   */
   random?(): number;
 }
 
 export interface ClockOptions {
-  /** Default: the time of this machine. Its functions are looked up at each call, so that fake timers work. */
+  /**
+   * Default: the time of this machine. Its functions are looked up at each call, so that fake
+   * timers work.
+   */
   readonly clock?: Clock | undefined;
 }
 
 /** A clock that was checked and has all members. */
 export interface ResolvedClock extends Required<Clock> {
   /**
-   * Returns monotonic milliseconds, in which each wait before another try counts in full, so that no loop is without end.
-   * After such a wait they are `leastMs` at least.
+   * Returns monotonic milliseconds, in which each wait before another try counts in full, so that
+   * no loop is without end. After such a wait they are `leastMs` at least.
    */
   elapsed(leastMs?: number): number;
   /** Whether a step of `now` ends a pause, because the clock has no monotonic time of its own. */
   readonly isSteppedByNow: boolean;
 }
 
-/** The globals are looked up at each call, and called by name: a browser refuses timers as methods. */
+/**
+ * The globals are looked up at each call, and called by name: a browser refuses timers as methods.
+ */
 const machine: Required<Omit<Clock, "sleep">> = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
@@ -55,7 +68,10 @@ const machine: Required<Omit<Clock, "sleep">> = {
 
 export const systemClock: ResolvedClock = /* @__PURE__ */ complete(machine);
 
-/** Checks the option `clock`, and adds the members that it lacks. @throws ConfigurationError `option_invalid` */
+/**
+ * Checks the option `clock`, and adds the members that it lacks.
+ * @throws ConfigurationError `option_invalid`
+ */
 export function resolveClock({ clock }: ClockOptions): ResolvedClock {
   if (clock === undefined) return systemClock;
   // A service inherits the clock of its Auth.
@@ -91,7 +107,8 @@ function complete(given: Clock): ResolvedClock {
       signal.addEventListener("abort", () => time.clearTimeout(timer));
     });
   const { sleep = byTimer } = own;
-  // The clock of a test may stand still, so without timers of its own each sleep ends in real time too.
+  // The clock of a test may stand still, so without timers of its own each sleep ends in real time
+  // too.
   const sleeps = isSteppedByNow && own.sleep ? [sleep, byTimer] : [sleep];
   let [elapsedMs, readAt] = [0, time.monotonic()];
   return Object.freeze<ResolvedClock>({
@@ -109,8 +126,8 @@ function complete(given: Clock): ResolvedClock {
 }
 
 /**
- * Starts the countdown of a pause. Returns a function that returns the milliseconds left, 0 or less at the end. A clock
- * that jumps does not end a pause; a test that steps only `now` does.
+ * Starts the countdown of a pause. Returns a function that returns the milliseconds left, 0 or less
+ * at the end. A clock that jumps does not end a pause; a test that steps only `now` does.
  */
 export function countdown(ms: number, clock: ResolvedClock): () => number {
   const leftMs = deadlineIn(ms, clock);
@@ -119,7 +136,10 @@ export function countdown(ms: number, clock: ResolvedClock): () => number {
   return () => Math.min(leftMs(), end - clock.now());
 }
 
-/** Starts the countdown to the end of all waits of a call, or to the time limit of work in flight. No step of `now` ends it. */
+/**
+ * Starts the countdown to the end of all waits of a call, or to the time limit of work in flight.
+ * No step of `now` ends it.
+ */
 export function deadlineIn(ms: number, { elapsed }: ResolvedClock): () => number {
   const end = elapsed() + ms;
   return () => end - elapsed();

@@ -1,4 +1,7 @@
-/** Combines detection, credentials, auth and client: `connect` for one tenant, `createConnector` for many. */
+/**
+ * Combines detection, credentials, auth and client: `connect` for one tenant, `createConnector` for
+ * many.
+ */
 import type { OperationTypes } from "../generated/operations.js";
 import type { Auth } from "./auth/auth.js";
 import { driverOf, type MachineCredential } from "./auth/credentials/credential.js";
@@ -39,17 +42,23 @@ const choice = /* @__PURE__ */ lazy(() => import("./choose-variant.js"));
 /** More customers than platforms have, and still a limit for names that strangers make up. */
 const usualMaxTenants = 100_000;
 
-/** The options of {@link createConnector}. Those of {@link connect} are these and the deployment. */
+/**
+ * The options of {@link createConnector}. Those of {@link connect} are these and the deployment.
+ */
 export interface ConnectorOptions<T extends LookupTypes = OperationTypes>
   extends AuthOptions,
     CreateServiceOptions<T> {
-  /** In order of preference. With credentials of both variants the deployment is asked which it serves. */
+  /**
+   * In order of preference. With credentials of both variants the deployment is asked which it
+   * serves.
+   */
   readonly credentials: readonly MachineCredential[];
   /** Uses this variant without asking. */
   readonly variant?: Variant | undefined;
   /**
-   * The most tenants, each at its deployment, whose tokens are held in memory. Beyond that the one that was used longest
-   * ago is dropped: its next `connect` needs a token of the store, or a new one. Default: 100 000.
+   * The most tenants, each at its deployment, whose tokens are held in memory. Beyond that the one
+   * that was used longest ago is dropped: its next `connect` needs a token of the store, or a new
+   * one. Default: 100 000.
    */
   readonly maxTenants?: number | undefined;
 }
@@ -83,20 +92,19 @@ const forTheConnector = /* @__PURE__ */ namesElsewhere(
 const connectNames: NamesOf<ConnectOptions> = { ...targetNames, ...connectorNames };
 
 /**
- * Connects to a tenant of a deployment, whichever variant it serves. With credentials of both variants the deployment is
- * asked first, without spending one; with one credential nothing is asked. No token is fetched yet.
+ * Connects to a tenant of a deployment, whichever variant it serves. With credentials of both
+ * variants the deployment is asked first, without spending one; with one credential nothing is
+ * asked. No token is fetched yet.
  *
- * @throws ConfigurationError before any request; about the function of a credential, after the detection
+ * @throws ConfigurationError before any request; about the function of a credential, after the
+ * detection
  * @throws VariantError `variant_not_served`, `variant_unknown`
- * @throws TransportError if a request of the detection got no response, or a credential's function took too long
+ * @throws TransportError if a request of the detection got no response, or a credential's function
+ * took too long
  * @see the description, section 5.11
- * @example
- * const service = await connect({
- *   baseUrl: "https://customer.example",
- *   tenantId: "acme",
- *   credentials: [servicePlugin({ clientId, privateKey }), serviceAccount({ clientId, clientSecret })],
- * });
- * const result = await service.call("listDevices");
+ * @example const service = await connect({ baseUrl: "https://customer.example", tenantId: "acme",
+ * credentials: [servicePlugin({ clientId, privateKey }), serviceAccount({ clientId, clientSecret
+ * })], }); const result = await service.call("listDevices");
  */
 export async function connect<T extends LookupTypes = OperationTypes>(
   options: ConnectOptions<T>,
@@ -106,18 +114,22 @@ export async function connect<T extends LookupTypes = OperationTypes>(
 
 /** Connects to many tenants with one set of credentials. {@link createConnector} makes one. */
 export interface Connector<T extends LookupTypes = OperationTypes> {
-  /** Does and throws the same as the function `connect`. Services for one deployment and tenant share their tokens. */
+  /**
+   * Does and throws the same as the function `connect`. Services for one deployment and tenant
+   * share their tokens.
+   */
   connect(target: ConnectTarget): Promise<Service<T>>;
 }
 
 /**
- * Makes a connector: one set of credentials for many tenants and base URLs, whose services share keys, gates and tokens.
+ * Makes a connector: one set of credentials for many tenants and base URLs, whose services share
+ * keys, gates and tokens.
  *
  * @throws ConfigurationError `credential_missing`, `credential_invalid`, `option_invalid`
  * @see the description, sections 5.4, 5.10 and 5.11
- * @example
- * const connector = createConnector({ credentials: [servicePlugin({ clientId, privateKey })] });
- * const service = await connector.connect({ baseUrl: "https://customer.example", tenantId: "acme" });
+ * @example const connector = createConnector({ credentials: [servicePlugin({ clientId, privateKey
+ * })] }); const service = await connector.connect({ baseUrl: "https://customer.example", tenantId:
+ * "acme" });
  */
 export function createConnector<T extends LookupTypes = OperationTypes>(
   options: ConnectorOptions<T>,
@@ -134,7 +146,9 @@ export function createConnector<T extends LookupTypes = OperationTypes>(
   });
 }
 
-/** Connects to many tenants with one set of credentials. Holds their tokens, gates and detections. */
+/**
+ * Connects to many tenants with one set of credentials. Holds their tokens, gates and detections.
+ */
 class TenantConnector<T extends LookupTypes> {
   readonly #credentials: readonly MachineCredential[];
   /** The credential, if there is one only. Then nothing is chosen. */
@@ -142,7 +156,10 @@ class TenantConnector<T extends LookupTypes> {
   readonly #options: ClientOptions;
   readonly #shared: SharedState;
   readonly #serviceOf: (auth: Auth, detection?: Detection) => Service<T>;
-  /** A dropped entry is made again. At worst this costs one more token request, or replaces a gate that is open. */
+  /**
+   * A dropped entry is made again. At worst this costs one more token request, or replaces a gate
+   * that is open.
+   */
   readonly #states: RecentlyUsed<TokenEndpointState>;
   readonly #auths: RecentlyUsed<TokenLifecycle>;
   /** The credentials whose settings were checked. Those of a function differ with the tenant. */
@@ -197,8 +214,9 @@ class TenantConnector<T extends LookupTypes> {
   }
 
   /**
-   * Rejects a wrong key or secret before anything is sent. A function is called only for the variant that is chosen, since
-   * it may have nothing for this tenant, or its vault may be down. No function is called while a token is valid.
+   * Rejects a wrong key or secret before anything is sent. A function is called only for the
+   * variant that is chosen, since it may have nothing for this tenant, or its vault may be down. No
+   * function is called while a token is valid.
    */
   async #prepare(credential: MachineCredential, target: Target): Promise<void> {
     const { callsFunction, prepare } = driverOf(credential);
@@ -249,14 +267,14 @@ class TenantConnector<T extends LookupTypes> {
 }
 
 /**
- * Asks a deployment which variants it serves. It sends at most three requests, and at most one to Variant A's token
- * endpoint. A 401, 403, 405, 429, 5xx, a page or a redirect is not a verdict.
+ * Asks a deployment which variants it serves. It sends at most three requests, and at most one to
+ * Variant A's token endpoint. A 401, 403, 405, 429, 5xx, a page or a redirect is not a verdict.
  *
  * @throws ConfigurationError before any request
  * @throws TransportError when a question got no answer
  * @see the description, sections 4.1, 4.2 and 7.1
- * @example
- * const { served, evidence } = await detectVariant({ baseUrl: "https://customer.example", tenantId: "acme" });
+ * @example const { served, evidence } = await detectVariant({ baseUrl: "https://customer.example",
+ * tenantId: "acme" });
  */
 export async function detectVariant(options: DetectVariantOptions): Promise<Detection> {
   const names: NamesOf<DetectVariantOptions> = { ...requestNames, ...targetNames };
@@ -270,7 +288,10 @@ function nameOf(variant: Variant, { baseUrl, tenantId }: Target): string {
   return `${variant} ${baseUrl} ${tenantId}`;
 }
 
-/** Whether a token endpoint answered as if it did not know the path. The other variant may be the reason. */
+/**
+ * Whether a token endpoint answered as if it did not know the path. The other variant may be the
+ * reason.
+ */
 function isWrongEndpoint(error: unknown): error is UnexpectedResponseError {
   if (!(error instanceof UnexpectedResponseError)) return false;
   const isPage = error.status < 500 && error.code === "response_not_json";

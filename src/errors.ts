@@ -1,4 +1,7 @@
-/** Every public error of the core, the union of their codes, and the redaction that keeps secrets out of them. */
+/**
+ * Every public error of the core, the union of their codes, and the redaction that keeps secrets
+ * out of them.
+ */
 
 /** One of the two contradicting descriptions of the service. */
 export type Variant = "A" | "B";
@@ -12,11 +15,16 @@ export interface Evidence {
   readonly status: number;
   readonly contentType?: string;
   readonly says: "yes" | "no" | "unknown";
-  /** Why the answer says so. The only words it takes from the answer are the documented error codes. */
+  /**
+   * Why the answer says so. The only words it takes from the answer are the documented error codes.
+   */
   readonly reason: string;
 }
 
-/** Which variants a deployment serves, with the evidence. A variant that was not asked about is `unknown`. */
+/**
+ * Which variants a deployment serves, with the evidence. A variant that was not asked about is
+ * `unknown`.
+ */
 export interface Detection {
   readonly served: Readonly<Record<Variant, "yes" | "no" | "unknown">>;
   /** One entry per request, in the order in which they were sent. */
@@ -61,19 +69,28 @@ export type UnexpectedResponseErrorCode =
   | "response_redirected";
 /** The codes of a {@link TransportError}. */
 export type TransportErrorCode = "network_failed" | "timed_out" | "tls_failed";
-/** The codes of a {@link RelaunchRequiredError}. `launch_outcome_unknown`: the answer to the exchange of the code was lost. */
+/**
+ * The codes of a {@link RelaunchRequiredError}. `launch_outcome_unknown`: the answer to the
+ * exchange of the code was lost.
+ */
 export type RelaunchRequiredErrorCode =
   | "launch_refused"
   | "launch_expired"
   | "launch_outcome_unknown";
-/** The codes of a {@link LoginRequiredError}. `login_outcome_unknown`: the answer to the exchange or the refresh was lost. */
+/**
+ * The codes of a {@link LoginRequiredError}. `login_outcome_unknown`: the answer to the exchange or
+ * the refresh was lost.
+ */
 export type LoginRequiredErrorCode =
   | "login_refused"
   | "login_expired"
   | "login_denied"
   | "login_outcome_unknown"
   | "state_mismatch";
-/** The codes of an {@link ApiError}, by the status of the answer (sections 7.2 and 7.3 of the description). */
+/**
+ * The codes of an {@link ApiError}, by the status of the answer (sections 7.2 and 7.3 of the
+ * description).
+ */
 export type ApiErrorCode =
   | "api_unauthorized"
   | "api_forbidden"
@@ -109,7 +126,10 @@ export type ErrorCode =
   | "token_refused"
   | "rate_limited";
 
-/** The mark of these errors. It works across realms and copies of the package, where `instanceof` fails. */
+/**
+ * The mark of these errors. It works across realms and copies of the package, where `instanceof`
+ * fails.
+ */
 const brand: unique symbol = Symbol.for("bivariant.error") as never;
 
 /** What an error is about, as far as it was known where it was made. None of it is secret. */
@@ -118,15 +138,23 @@ export interface ErrorContext {
   readonly baseUrl?: string | undefined;
   readonly variant?: Variant | undefined;
   readonly clientId?: string | undefined;
-  /** The id in the events of the request that failed. Calls that wait for one token request share its error. */
+  /**
+   * The id in the events of the request that failed. Calls that wait for one token request share
+   * its error.
+   */
   readonly requestId?: string | undefined;
-  /** Absent if the error is about a token, since calls of several operations may wait for one token. */
+  /**
+   * Absent if the error is about a token, since calls of several operations may wait for one token.
+   */
   readonly operationId?: string | undefined;
 }
 
 /** The base class of every error of this package. */
 export abstract class BivariantError<Code extends ErrorCode = ErrorCode> extends Error {
-  /** A stable name for what happened, in lower snake case. The class says what the caller can do about it. */
+  /**
+   * A stable name for what happened, in lower snake case. The class says what the caller can do
+   * about it.
+   */
   readonly code: Code;
   declare readonly variant?: Variant;
   /** Of these five, the ones that were known when the error was made (see ErrorContext). */
@@ -165,7 +193,9 @@ export abstract class BivariantError<Code extends ErrorCode = ErrorCode> extends
   }
 }
 
-/** An option, a key or a call is wrong. Correct the program or its settings. No credential was sent. */
+/**
+ * An option, a key or a call is wrong. Correct the program or its settings. No credential was sent.
+ */
 export class ConfigurationError extends BivariantError<ConfigurationErrorCode> {
   /** The option that is wrong, if the error is about one. */
   declare readonly option?: string;
@@ -184,7 +214,10 @@ export class ConfigurationError extends BivariantError<ConfigurationErrorCode> {
   }
 }
 
-/** No variant was found, or the deployment has changed its variant. Name the variant, or connect again. */
+/**
+ * No variant was found, or the deployment has changed its variant. Name the variant, or connect
+ * again.
+ */
 export class VariantError extends BivariantError<VariantErrorCode> {
   declare readonly detection: Detection;
 
@@ -249,7 +282,10 @@ export class LoginRequiredError extends BivariantError<LoginRequiredErrorCode> {
   }
 }
 
-/** The description shows no such answer. Often it is from another server, a proxy or the other variant. */
+/**
+ * The description shows no such answer. Often it is from another server, a proxy or the other
+ * variant.
+ */
 export class UnexpectedResponseError extends BivariantError<UnexpectedResponseErrorCode> {
   declare readonly status: number;
   /** The paths of the fields that are wrong and what was expected there, but never their values. */
@@ -273,7 +309,10 @@ export class UnexpectedResponseError extends BivariantError<UnexpectedResponseEr
 
 /** No answer arrived: the network failed, the time limit passed or the certificate was refused. */
 export class TransportError extends BivariantError<TransportErrorCode> {
-  /** Whether the same request may be sent again: it may succeed without a change, and nothing would be done twice. */
+  /**
+   * Whether the same request may be sent again: it may succeed without a change, and nothing would
+   * be done twice.
+   */
   declare readonly retryable: boolean;
 
   constructor(
@@ -286,16 +325,19 @@ export class TransportError extends BivariantError<TransportErrorCode> {
 }
 
 /**
- * The API refused a call, or failed. This is the `error` of an outcome that is not ok. If a person's token older than
- * 30 s was answered 401 and cannot be renewed, `cause` is the `RelaunchRequiredError` or `LoginRequiredError` that
- * says what to ask the person for.
+ * The API refused a call, or failed. This is the `error` of an outcome that is not ok. If a
+ * person's token older than 30 s was answered 401 and cannot be renewed, `cause` is the
+ * `RelaunchRequiredError` or `LoginRequiredError` that says what to ask the person for.
  */
 export class ApiError<
   Status extends number = number,
   Body = unknown,
 > extends BivariantError<ApiErrorCode> {
   declare readonly status: Status;
-  /** The parsed body; `undefined` when it was empty. Not enumerable, since the server may echo a secret in it. */
+  /**
+   * The parsed body; `undefined` when it was empty. Not enumerable, since the server may echo a
+   * secret in it.
+   */
   declare readonly body: Body;
   declare readonly causes?: readonly Cause[];
   /** Epoch milliseconds, from `Retry-After`. */
@@ -325,7 +367,10 @@ export class ApiError<
     this.#headers = headers;
   }
 
-  /** The headers of the answer. No log and no inspection shows them, since the server may echo a secret in them. */
+  /**
+   * The headers of the answer. No log and no inspection shows them, since the server may echo a
+   * secret in them.
+   */
   get headers(): Headers {
     return this.#headers;
   }
@@ -363,8 +408,8 @@ export function isBivariantError(value: unknown): value is BivariantError {
 }
 
 /**
- * Adds to an error of this package what it is about, unless it says so already: it may be of a token request that other
- * calls wait for too. Returns the error.
+ * Adds to an error of this package what it is about, unless it says so already: it may be of a
+ * token request that other calls wait for too. Returns the error.
  */
 export function locate<E>(error: E, { tenantId, ...context }: ErrorContext): E {
   if (!isBivariantError(error) || error.baseUrl !== undefined || Object.isFrozen(error))
@@ -376,12 +421,18 @@ export function locate<E>(error: E, { tenantId, ...context }: ErrorContext): E {
   return error;
 }
 
-/** The code for an event of what an error ended; `signal` is that of the caller, who may have ended it. */
+/**
+ * The code for an event of what an error ended; `signal` is that of the caller, who may have ended
+ * it.
+ */
 export function codeOf(error: unknown, signal?: AbortSignal): string {
   return isBivariantError(error) ? error.code : signal?.aborted ? "aborted" : "unknown";
 }
 
-/** The fields of an event about a token request that failed. Messages of other errors are left out: they may hold a secret. */
+/**
+ * The fields of an event about a token request that failed. Messages of other errors are left out:
+ * they may hold a secret.
+ */
 export function failureOf(
   error: unknown,
   signal?: AbortSignal,
@@ -433,13 +484,9 @@ export const isTokenRequestError: Guard<TokenRequestError> = isNamed("TokenReque
  * Whether a value is a {@link RateLimitedError}, of any realm and any copy of this package.
  *
  * @function
- * @example
- * try {
- *   await service.auth.getAccessToken();
- * } catch (error) {
- *   if (isRateLimitedError(error)) console.error(`Try again at ${new Date(error.retryAt).toISOString()}.`);
- *   else throw error;
- * }
+ * @example try { await service.auth.getAccessToken(); } catch (error) { if
+ * (isRateLimitedError(error))
+ * console.error(`Try again at ${new Date(error.retryAt).toISOString()}.`); else throw error; }
  */
 export const isRateLimitedError: Guard<RateLimitedError> = isNamed("RateLimitedError");
 /**
@@ -524,14 +571,20 @@ export const isApiError: Guard<ApiError> = isNamed("ApiError");
 export const isStoreError: Guard<StoreError> = isNamed("StoreError");
 
 const maximumWireTextCharacters = 200;
-/** This many consecutive characters of a secret count as an echo of it, even if the rest was cut off. */
+/**
+ * This many consecutive characters of a secret count as an echo of it, even if the rest was cut
+ * off.
+ */
 const echoCharacters = 10;
-/** Headers carry no longer token. Text beside a longer one counts as an echo, since the search would take seconds. */
+/**
+ * Headers carry no longer token. Text beside a longer one counts as an echo, since the search would
+ * take seconds.
+ */
 const longestSecret = 16_384;
 
 /**
- * Makes text from an answer fit for a message, as one bounded line without control characters. Returns `undefined` if
- * the text echoes one of the secrets that were sent, whole or in part.
+ * Makes text from an answer fit for a message, as one bounded line without control characters.
+ * Returns `undefined` if the text echoes one of the secrets that were sent, whole or in part.
  */
 export function wireText(
   value: unknown,
@@ -564,11 +617,17 @@ function isEchoOf(secret: string, text: string): boolean {
 
 /** A line of a stack that names a place in a file, as V8 and the other engines write it. */
 const frame = /^ +at .+:\d+:\d+\)?$|^[^\s@]*@\S+:\d+:\d+$/gm;
-/** What names of hosts, paths and actions consist of, such as GetSecretValue, and the 12 digits of an AWS account. */
+/**
+ * What names of hosts, paths and actions consist of, such as GetSecretValue, and the 12 digits of
+ * an AWS account.
+ */
 const namePart =
   /^(?:\d{0,5}|\d{12}|(?:\p{Lu}+|\p{Lu}?[\p{Ll}\p{Lo}]+(?:\p{Lu}\p{Ll}{2,})*)\d{0,2})$/u;
 
-/** Replaces the words that are not of language, and not the address or path of anything, so may be key material. */
+/**
+ * Replaces the words that are not of language, and not the address or path of anything, so may be
+ * key material.
+ */
 function withoutKeys(text: string): string {
   return text.replace(/\S+/g, (word) => {
     const parts = (/^["'(]*(.*[^"'),.:;!?])?/.exec(word)?.[1] ?? "").split(/[/.:_'-]/);
@@ -577,9 +636,10 @@ function withoutKeys(text: string): string {
 }
 
 /**
- * Copies a foreign error for use as a cause: its name and code, and those of its own causes. Its message and fields are
- * dropped, since the caller's own fetch may put the whole request into them. If it is from a function that reads a
- * credential, it keeps its stack too, and its message without what may be a secret: `known` are those it was called with.
+ * Copies a foreign error for use as a cause: its name and code, and those of its own causes. Its
+ * message and fields are dropped, since the caller's own fetch may put the whole request into them.
+ * If it is from a function that reads a credential, it keeps its stack too, and its message without
+ * what may be a secret: `known` are those it was called with.
  */
 function withoutSecrets(cause: unknown, known: readonly string[] | undefined, depth = 0): unknown {
   if (isBivariantError(cause)) return cause;

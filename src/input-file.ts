@@ -1,4 +1,7 @@
-/** Reads files that people name, which may be pipes and have no end. Every part that runs in Node may use it. */
+/**
+ * Reads files that people name, which may be pipes and have no end. Every part that runs in Node
+ * may use it.
+ */
 import { constants, createReadStream, openSync, statSync } from "node:fs";
 import { Socket } from "node:net";
 import { addAbortSignal, type Readable } from "node:stream";
@@ -9,7 +12,10 @@ export function openInput(path: string, signal?: AbortSignal): Readable {
   return signal === undefined ? stream : addAbortSignal(signal, stream);
 }
 
-/** A pipe that is opened as other files are waits for its writer in a thread, and the process could not end before that. */
+/**
+ * A pipe that is opened as other files are waits for its writer in a thread, and the process could
+ * not end before that.
+ */
 function openPipe(path: string): Socket | undefined {
   try {
     if (!statSync(path).isFIFO()) return undefined;
@@ -21,7 +27,10 @@ function openPipe(path: string): Socket | undefined {
   }
 }
 
-/** Reads a stream to its end. Returns `undefined` if that has more than `most` bytes, of which few more are read. */
+/**
+ * Reads a stream to its end. Returns `undefined` if that has more than `most` bytes, of which few
+ * more are read.
+ */
 export async function readAtMost(
   source: AsyncIterable<Uint8Array>,
   most: number,

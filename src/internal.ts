@@ -1,6 +1,7 @@
 /**
- * What the command line uses of the core and of `doctor/` beside the public entries. Not an entry of the package. All of it is
- * light, because every command loads it; each tool has an `internal.ts` of its own.
+ * What the command line uses of the core and of `doctor/` beside the public entries. Not an entry
+ * of the package. All of it is light, because every command loads it; each tool has an
+ * `internal.ts` of its own.
  */
 export type { ServiceEvent } from "./auth/auth.js";
 export { jsonType } from "./client/body.js";

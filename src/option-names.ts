@@ -1,11 +1,11 @@
 /**
- * Finds the name that a function does not know among those of its options, and the name that was meant. It knows nothing
- * of the service, so every part of the package may use it.
+ * Finds the name that a function does not know among those of its options, and the name that was
+ * meant. It knows nothing of the service, so every part of the package may use it.
  */
 
 /**
- * The names of the options `T`: without the name of an option, or with a surplus one, its table does not compile. `false`
- * is a name that is accepted without being recommended.
+ * The names of the options `T`: without the name of an option, or with a surplus one, its table
+ * does not compile. `false` is a name that is accepted without being recommended.
  */
 export type NamesOf<T> = { readonly [Name in keyof T]-?: boolean };
 
@@ -37,7 +37,10 @@ export function describeUnknown(
   return { name: shown, message };
 }
 
-/** Finds the first unknown name. Only own, enumerable names count: what is inherited belongs to a class. */
+/**
+ * Finds the first unknown name. Only own, enumerable names count: what is inherited belongs to a
+ * class.
+ */
 export function unknownName(of: string, options: object, names: Names): UnknownName | undefined {
   // A name such as "constructor" finds a member of Object.prototype, which is not a boolean.
   const name = Object.keys(options).find((one) => typeof names[one] !== "boolean");
@@ -45,8 +48,8 @@ export function unknownName(of: string, options: object, names: Names): UnknownN
 }
 
 /**
- * Whether a name may appear in a message. A name with digits may not, because a forgotten space turns a secret into a
- * key (`clientSecret:hunter2`).
+ * Whether a name may appear in a message. A name with digits may not, because a forgotten space
+ * turns a secret into a key (`clientSecret:hunter2`).
  */
 export function isName(name: string): boolean {
   return /^[a-z_.$-]{1,40}$/i.test(name);
@@ -89,7 +92,10 @@ interface Issue {
   readonly inst?: { readonly _zod: { readonly def: object } } | undefined;
 }
 
-/** The words of zod for members that a strict object does not have: `schema.safeParse(input, { error: unknownMembers })`. */
+/**
+ * The words of zod for members that a strict object does not have:
+ * `schema.safeParse(input, { error: unknownMembers })`.
+ */
 export function unknownMembers({ code, keys = [], errors = [], inst }: Issue): string | undefined {
   // That a member is unknown says more than that no part of a union matches.
   if (code === "invalid_union")

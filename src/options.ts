@@ -1,14 +1,14 @@
 /**
- * The checks of options that all parts of the core share. An option that fails a check causes a ConfigurationError that
- * names the option, says what is wrong and then what to do.
+ * The checks of options that all parts of the core share. An option that fails a check causes a
+ * ConfigurationError that names the option, says what is wrong and then what to do.
  */
 import type { DeploymentSettings } from "./contract/learning/settings.js";
 import { ConfigurationError } from "./errors.js";
 import { type Advice, describeUnknown, type Names, type NamesOf } from "./option-names.js";
 
 /**
- * Makes the error for an invalid option. `problem` continues the name of the option ("must be ..."); `remedy`
- * is a sentence of its own.
+ * Makes the error for an invalid option. `problem` continues the name of the option ("must be
+ * ..."); `remedy` is a sentence of its own.
  *
  * @example throw invalidOption("clock.now", "must be a function that returns epoch milliseconds")
  */
@@ -27,16 +27,21 @@ export function requireObject<T extends object>(option: string, value: T): T {
   throw invalidOption(option, "must be an object");
 }
 
-/** Checks that an options argument is an object whose names the function `of` knows. @throws ConfigurationError `option_invalid` */
+/**
+ * Checks that an options argument is an object whose names the function `of` knows.
+ * @throws ConfigurationError `option_invalid`
+ */
 export function requireOptions<T extends object>(
   of: string,
   options: T,
   names: Names,
   advice?: Advice,
 ): T {
-  // Calls are checked too, so this makes nothing for a known name: `in` takes half the time of Object.keys.
+  // Calls are checked too, so this makes nothing for a known name: `in` takes half the time of
+  // Object.keys.
   for (const name in requireObject("options", options)) {
-    // Only own names count, since an inherited one belongs to a class; that of `names` is not a boolean.
+    // Only own names count, since an inherited one belongs to a class; that of `names` is not a
+    // boolean.
     if (typeof names[name] === "boolean" || !Object.hasOwn(options, name)) continue;
     const unknown = describeUnknown(of, name, names, advice);
     throw new ConfigurationError("option_invalid", unknown.message, { option: unknown.name });
@@ -44,7 +49,10 @@ export function requireOptions<T extends object>(
   return options;
 }
 
-/** Copies options without those that are `undefined`, which would hide the defaults that they are spread over. */
+/**
+ * Copies options without those that are `undefined`, which would hide the defaults that they are
+ * spread over.
+ */
 export function withoutUndefined<T extends object>(options: T): T {
   return Object.fromEntries(
     Object.entries(options).filter(([, value]) => value !== undefined),
@@ -98,7 +106,10 @@ export function requireTypes<T extends object>(
 /** With a longer time `setTimeout` fires at once. */
 export const longestTimerMs: number = 2 ** 31 - 1;
 
-/** Checks a duration in milliseconds that a timer can keep. @throws ConfigurationError `option_invalid` */
+/**
+ * Checks a duration in milliseconds that a timer can keep.
+ * @throws ConfigurationError `option_invalid`
+ */
 export function requireDuration(
   option: string,
   value: unknown,
@@ -126,7 +137,8 @@ export function requireWhole<F extends number | undefined>(
 }
 
 /**
- * Checks that a signal is an `AbortSignal` of any realm. `null` is the same as `undefined`, as in a RequestInit.
+ * Checks that a signal is an `AbortSignal` of any realm. `null` is the same as `undefined`, as in a
+ * RequestInit.
  *
  * @throws ConfigurationError `option_invalid`
  */
@@ -143,7 +155,10 @@ export function requireSignal(signal: unknown): AbortSignal | undefined {
 /** No code is nearly as long. A longer string would only cost memory. */
 const longestCode = 4_096;
 
-/** Checks a code (RFC 6749 appendix A.11: visible ASCII). @throws ConfigurationError `option_invalid` */
+/**
+ * Checks a code (RFC 6749 appendix A.11: visible ASCII).
+ * @throws ConfigurationError `option_invalid`
+ */
 export function requireCode(code: unknown): string {
   if (typeof code === "string" && code.length <= longestCode && /^[\x20-\x7e]+$/.test(code))
     return code;
@@ -161,12 +176,16 @@ export function requireCodeVerifier(verifier: unknown): string {
 
 /** The name of a header or a method (RFC 9110 section 5.6.2). */
 export const httpToken: RegExp = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
-/** A header value may have visible characters, spaces, tabs and bytes above 0x7F (RFC 9110 section 5.5). */
+/**
+ * A header value may have visible characters, spaces, tabs and bytes above 0x7F (RFC 9110 section
+ * 5.5).
+ */
 const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /**
- * Merges headers of any realm into a plain record with lower-case names. It is cheaper than the class, and any fetch
- * accepts it. Later headers win; `null` or `undefined` removes a header. An error message never contains a value.
+ * Merges headers of any realm into a plain record with lower-case names. It is cheaper than the
+ * class, and any fetch accepts it. Later headers win; `null` or `undefined` removes a header. An
+ * error message never contains a value.
  */
 export function headerRecord(
   ...all: readonly (RequestInit["headers"] | Readonly<Record<string, unknown>> | undefined)[]

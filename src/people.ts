@@ -1,4 +1,7 @@
-/** Gets a person's tokens from the code of a launch (Variant A) or of a login (Variant B), or from the store. */
+/**
+ * Gets a person's tokens from the code of a launch (Variant A) or of a login (Variant B), or from
+ * the store.
+ */
 import type { PersonAuth } from "./auth/auth.js";
 import type { PreparedApiClient } from "./auth/credentials/clients.js";
 import { requireText } from "./auth/credentials/credential.js";
@@ -43,8 +46,9 @@ export interface RedeemLaunchOptions extends PersonAuthOptions<"A"> {
 }
 
 /**
- * Exchanges the code of a launch. Call it at once, since a code expires after two minutes, and on the server. The first
- * attempt uses the code up; processes that share a `store` never send it twice.
+ * Exchanges the code of a launch. Call it at once, since a code expires after two minutes, and on
+ * the server. The first attempt uses the code up; processes that share a `store` never send it
+ * twice.
  *
  * The token cannot be renewed: after its expiry `getAccessToken` rejects with `launch_expired`.
  *
@@ -71,7 +75,10 @@ export async function redeemLaunch(options: RedeemLaunchOptions): Promise<Person
   return (await exchangeCode(context, { code, codeVerifier }, signal)) as PersonAuth<"A">;
 }
 
-/** Data to keep between the two halves of a login, on the server and bound to the browser. Plain JSON; secret. */
+/**
+ * Data to keep between the two halves of a login, on the server and bound to the browser. Plain
+ * JSON; secret.
+ */
 export interface PendingLogin {
   readonly state: string;
   readonly codeVerifier: string;
@@ -84,7 +91,10 @@ export interface PendingLogin {
 /** `redirectUri` is for a credential that has none. */
 type LoginOptions = PersonAuthOptions<"B"> & { readonly redirectUri?: string | undefined };
 
-/** A login that {@link beginLogin} began: where to send the person, and what to keep until the callback. */
+/**
+ * A login that {@link beginLogin} began: where to send the person, and what to keep until the
+ * callback.
+ */
 export interface BegunLogin {
   /** Where to send the person. */
   readonly url: string;
@@ -92,17 +102,18 @@ export interface BegunLogin {
 }
 
 /**
- * Begins a login: makes `state`, a PKCE verifier and its S256 challenge, and the URL to send the person to. Keep `login`
- * on the server under a name that a cookie holds, so that only this browser's callback finds it.
+ * Begins a login: makes `state`, a PKCE verifier and its S256 challenge, and the URL to send the
+ * person to. Keep `login` on the server under a name that a cookie holds, so that only this
+ * browser's callback finds it.
  *
- * The description does not show the parameters of the authorization endpoint: the standard ones are assumed, together
- * with `authorizationParameters`.
+ * The description does not show the parameters of the authorization endpoint: the standard ones are
+ * assumed, together with `authorizationParameters`.
  *
  * @throws ConfigurationError
  * @see the description, section 5.8; RFC 6749 section 4.1.1; RFC 7636 section 4.3
- * @example
- * const credential = apiClient({ clientId, redirectUri, authorizationEndpoint });
- * const { url, login } = await beginLogin({ baseUrl, credential }); // send the person to url, and keep login
+ * @example const credential = apiClient({ clientId, redirectUri, authorizationEndpoint }); const {
+ * url, login } = await beginLogin({ baseUrl, credential }); // send the person to url, and keep
+ * login
  */
 export async function beginLogin(options: LoginOptions): Promise<BegunLogin> {
   const names: NamesOf<LoginOptions> = { ...personNames, redirectUri: true };
@@ -130,18 +141,19 @@ export interface CompleteLoginOptions extends PersonAuthOptions<"B"> {
 }
 
 /**
- * Completes a login: checks `state` and the authorization response, and exchanges the code, once. The stored refresh token
- * renews the token without prompting: pass the same `store` and `person` to `resumeAuth` after a restart.
+ * Completes a login: checks `state` and the authorization response, and exchanges the code, once.
+ * The stored refresh token renews the token without prompting: pass the same `store` and `person`
+ * to `resumeAuth` after a restart.
  *
- * @throws LoginRequiredError `state_mismatch`, `login_denied`, `login_refused`, `login_outcome_unknown`
+ * @throws LoginRequiredError `state_mismatch`, `login_denied`, `login_refused`,
+ * `login_outcome_unknown`
  * @throws TokenRequestError if the client, not the code, was refused
  * @throws ConfigurationError, TransportError, StoreError, RateLimitedError before the code was sent
  * @see the description, sections 4.2 and 5.8; RFC 6749 sections 4.1.2 and 4.1.3
- * @example
- * const credential = apiClient({ clientId, redirectUri, authorizationEndpoint });
- * const { url, login } = await beginLogin({ baseUrl, credential });
- * const callbackUrl = await visit(url); // where the person comes back
- * const auth = await completeLogin({ baseUrl, credential, callbackUrl, login, store, person: sessionId });
+ * @example const credential = apiClient({ clientId, redirectUri, authorizationEndpoint }); const {
+ * url, login } = await beginLogin({ baseUrl, credential }); const callbackUrl = await visit(url);
+ * // where the person comes back const auth = await completeLogin({ baseUrl, credential,
+ * callbackUrl, login, store, person: sessionId });
  */
 export async function completeLogin(options: CompleteLoginOptions): Promise<PersonAuth<"B">> {
   const names: NamesOf<CompleteLoginOptions> = {
@@ -157,7 +169,8 @@ export async function completeLogin(options: CompleteLoginOptions): Promise<Pers
   const begun: LoginOptions = { ...options, redirectUri: login.redirectUri };
   const context = await untilAborted(contextOf(begun, "B"), signal);
   const prepared = context.prepared as PreparedApiClient;
-  // The issuer is compared too: without it, a callback of another deployment could be taken for this one's.
+  // The issuer is compared too: without it, a callback of another deployment could be taken for
+  // this one's.
   if (
     (["clientId", "redirectUri", "issuer"] as const).some(
       (field) => login[field] !== prepared[field],
@@ -181,16 +194,18 @@ export async function completeLogin(options: CompleteLoginOptions): Promise<Pers
 
 /** The options of {@link resumeAuth}. */
 export interface ResumeAuthOptions<V extends Variant = Variant> extends PersonAuthOptions<V> {
-  /** The name that was passed to `redeemLaunch` or `completeLogin`, or that their `PersonAuth` has. */
+  /**
+   * The name that was passed to `redeemLaunch` or `completeLogin`, or that their `PersonAuth` has.
+   */
   readonly person: string;
   /** The store that was passed to them. */
   readonly store: TokenStore;
 }
 
 /**
- * Finds a person's tokens again, after a restart or in another process. Resolves with `undefined` if nothing is stored
- * under that name: the person must launch or log in. Sends nothing; an expired token is renewed by its refresh token on
- * the next `getAccessToken`.
+ * Finds a person's tokens again, after a restart or in another process. Resolves with `undefined`
+ * if nothing is stored under that name: the person must launch or log in. Sends nothing; an expired
+ * token is renewed by its refresh token on the next `getAccessToken`.
  *
  * @throws ConfigurationError, StoreError
  * @see the description, sections 4.2 and 5.9; RFC 6749 section 6

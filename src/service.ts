@@ -33,21 +33,24 @@ import type { NamesOf } from "./option-names.js";
 import { invalidOption, requireOptions, settingNames, withoutUndefined } from "./options.js";
 
 /**
- * Calls an operation by its id. Resolves with an outcome whatever the API answers; rejects on token and network
- * faults, and if the response to an operation documented as JSON is not JSON.
+ * Calls an operation by its id. Resolves with an outcome whatever the API answers; rejects on token
+ * and network faults, and if the response to an operation documented as JSON is not JSON.
  *
  * @example
  * const result = await service.call("listDevices");
  * if (result.ok) result.data; else result.error;
  */
 export interface Call<T extends LookupTypes> {
-  // The type is the same as Outcome. It is written out so that an editor shows the outcomes instead of the name.
+  // The type is the same as Outcome. It is written out so that an editor shows the outcomes instead
+  // of the name.
   <X extends Variant, O extends (keyof T[X] & string) | IdAdvice<T, X>>(
     this: { readonly variant: X },
     operation: O,
     ...args: CallArgs<T, X, O>
   ): Promise<{ [V in X]: OutcomeOf<V, Lookup<T[V], O>> }[X]>;
-  /** With `parseAs` the data of a success is text, bytes or a stream, whatever the document says. */
+  /**
+   * With `parseAs` the data of a success is text, bytes or a stream, whatever the document says.
+   */
   <X extends Variant, O extends (keyof T[X] & string) | IdAdvice<T, X>, P extends ParseAs>(
     this: { readonly variant: X },
     operation: O,
@@ -73,7 +76,8 @@ interface PathMethod<T extends LookupTypes, X extends Variant, M extends Method>
 }
 
 /**
- * The paths of one variant's document; a path of the other does not compile. `tenantId` is filled in.
+ * The paths of one variant's document; a path of the other does not compile. `tenantId` is filled
+ * in.
  *
  * @example
  * if (service.variant === "A") {
@@ -117,7 +121,10 @@ const clientNames: NamesOf<VariantClientOptions> = {
 /** The options of {@link createService}. */
 export interface CreateServiceOptions<T extends LookupTypes = OperationTypes>
   extends VariantClientOptions {
-  /** The operations.ts that `bivariant generate` wrote from documents of your own. Default: the shipped one. */
+  /**
+   * The operations.ts that `bivariant generate` wrote from documents of your own. Default: the
+   * shipped one.
+   */
   readonly api?: Api<T> | undefined;
 }
 
@@ -144,7 +151,10 @@ export function createService<V extends Variant = Variant, T extends LookupTypes
   return service as V extends Variant ? ServiceOf<V, T> : never;
 }
 
-/** Checks an `Auth`, which may be one of the caller's own. @throws ConfigurationError `option_invalid` */
+/**
+ * Checks an `Auth`, which may be one of the caller's own.
+ * @throws ConfigurationError `option_invalid`
+ */
 function requireAuth(auth: Auth): void {
   const { variant, baseUrl, tenantId, getAccessToken, invalidate } = Object(auth) as Partial<Auth>;
   const members = {
@@ -160,7 +170,10 @@ function requireAuth(auth: Auth): void {
   throw invalidOption("auth", problem, "Make one with createAuth, or add them.");
 }
 
-/** Checks the options once, because a connector may make thousands of services, and a backend one per request. */
+/**
+ * Checks the options once, because a connector may make thousands of services, and a backend one
+ * per request.
+ */
 export function serviceMaker<T extends LookupTypes>(
   api: CreateServiceOptions<T>["api"],
   options: ClientOptions,
@@ -219,7 +232,10 @@ export function createVariantClient<X extends Variant>(
   return paths as PathClient<OperationTypes, X>;
 }
 
-/** Services of one Auth share what their calls have shown, because a server may make a service per request. */
+/**
+ * Services of one Auth share what their calls have shown, because a server may make a service per
+ * request.
+ */
 function contextOf(options: ClientOptions) {
   const memories = new WeakMap<Auth, CallMemory>();
   const memoryOf = (auth: Auth): CallMemory => {
@@ -240,9 +256,10 @@ function resolveFor(auth: Auth, options: VariantClientOptions): ClientOptions {
 type PathCallers = Pick<CallerContext, "operations"> & { readonly call: Caller };
 
 /**
- * A program may hold many instances, so these have no functions of their own. A method is made when it is read, so that
- * it also works without its object, as in `const { GET } = service.paths`. The getters are own properties, so that copies
- * such as `{ ...service.paths, GET: mock }` have the methods.
+ * A program may hold many instances, so these have no functions of their own. A method is made when
+ * it is read, so that it also works without its object, as in `const { GET } = service.paths`. The
+ * getters are own properties, so that copies such as `{ ...service.paths, GET: mock }` have the
+ * methods.
  */
 const PathMethods = /* @__PURE__ */ (() =>
   class PathMethods {

@@ -1,4 +1,7 @@
-/** `bivariant/validate`: checks the data of calls against the schemas of the documents. @packageDocumentation */
+/**
+ * `bivariant/validate`: checks the data of calls against the schemas of the documents.
+ * @packageDocumentation
+ */
 import { schemas as ownSchemas } from "../generated/schemas.js";
 import type { Validate, ValidatedAnswer } from "./client-options.js";
 import { UnexpectedResponseError, type Variant } from "./errors.js";
@@ -21,7 +24,9 @@ interface SchemasOfVariant {
   };
 }
 
-/** The part of a generated schema that is used here. The schema may come from another copy of zod. */
+/**
+ * The part of a generated schema that is used here. The schema may come from another copy of zod.
+ */
 export interface ResponseSchema {
   /** Returns what is wrong with the data, and does not throw. */
   safeParse(data: unknown): {
@@ -39,11 +44,13 @@ export interface ResponseIssue {
 const mostIssues = 20;
 
 /**
- * Makes the `validate` of `connect`. It checks the data of a success and changes nothing: unknown keys survive.
- * Operations and statuses without a schema pass. An issue names a path and the expected shape, never a value.
+ * Makes the `validate` of `connect`. It checks the data of a success and changes nothing: unknown
+ * keys survive. Operations and statuses without a schema pass. An issue names a path and the
+ * expected shape, never a value.
  *
- * @param schemas the schemas.ts generated from documents of your own. Pass it whenever you pass `connect({ api })` the
- *   operations.ts next to it; otherwise `connect` refuses the `validate`. Default: the shipped one.
+ * @param schemas the schemas.ts generated from documents of your own. Pass it whenever you pass
+ *   `connect({ api })` the operations.ts next to it; otherwise `connect` refuses the `validate`.
+ *   Default: the shipped one.
  * @throws ConfigurationError `option_invalid`
  * @example
  * const service = await connect({ baseUrl, tenantId, credentials, validate: validator("strict") });

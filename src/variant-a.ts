@@ -1,4 +1,7 @@
-/** `bivariant/variant-a`: the types, path client and credentials of Variant A. A bundle of it has no code of Variant B. @packageDocumentation */
+/**
+ * `bivariant/variant-a`: the types, path client and credentials of Variant A. A bundle of it has no
+ * code of Variant B. @packageDocumentation
+ */
 import { type OperationTypes, operationsA } from "../generated/operations.js";
 import type { Auth } from "./auth/auth.js";
 import { createVariantClient, type PathClient, type VariantClientOptions } from "./service.js";
@@ -18,10 +21,9 @@ export { type RedeemLaunchOptions, redeemLaunch } from "./people.js";
  *
  * @throws ConfigurationError `option_invalid` for an Auth of Variant B
  * @see the description, sections 4.3 and 5.5
- * @example
- * const auth = createAuth({ baseUrl, tenantId, credential: servicePlugin({ clientId, privateKey }) });
- * const client = createVariantAClient(auth);
- * const { data, error } = await client.GET("/api/v1/{tenantId}/devices");
+ * @example const auth = createAuth({ baseUrl, tenantId, credential: servicePlugin({ clientId,
+ * privateKey }) }); const client = createVariantAClient(auth); const { data, error } = await
+ * client.GET("/api/v1/{tenantId}/devices");
  */
 export function createVariantAClient(
   auth: Auth & { readonly variant: "A" },

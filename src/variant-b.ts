@@ -1,4 +1,7 @@
-/** `bivariant/variant-b`: the types, path client and credentials of Variant B. A bundle of it has no code of Variant A. @packageDocumentation */
+/**
+ * `bivariant/variant-b`: the types, path client and credentials of Variant B. A bundle of it has no
+ * code of Variant A. @packageDocumentation
+ */
 import { type OperationTypes, operationsB } from "../generated/operations.js";
 import type { Auth } from "./auth/auth.js";
 import { createVariantClient, type PathClient, type VariantClientOptions } from "./service.js";
@@ -24,10 +27,9 @@ export {
  *
  * @throws ConfigurationError `option_invalid` for an Auth of Variant A
  * @see the description, section 4.3
- * @example
- * const auth = createAuth({ baseUrl, tenantId, credential: serviceAccount({ clientId, clientSecret }) });
- * const client = createVariantBClient(auth);
- * const { data, error } = await client.GET("/v1/devices");
+ * @example const auth = createAuth({ baseUrl, tenantId, credential: serviceAccount({ clientId,
+ * clientSecret }) }); const client = createVariantBClient(auth); const { data, error } = await
+ * client.GET("/v1/devices");
  */
 export function createVariantBClient(
   auth: Auth & { readonly variant: "B" },

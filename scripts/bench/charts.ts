@@ -1,4 +1,5 @@
-// Draws the charts from the figures that are stored beside them: figures.svg with the aims, figures-compared.svg for the README.
+// Draws the charts from the figures that are stored beside them: figures.svg with the aims,
+// figures-compared.svg for the README.
 import { readFileSync, writeFileSync } from "node:fs";
 import { drawFigures } from "./chart.js";
 import { drawComparison } from "./comparison.js";

@@ -1,4 +1,5 @@
-// Draws the rows that have another library in them as an SVG for light and dark pages: ours beside theirs, by what it costs.
+// Draws the rows that have another library in them as an SVG for light and dark pages: ours beside
+// theirs, by what it costs.
 import { escaped } from "./chart.js";
 import type { Report, ReportedRow } from "./report.js";
 

@@ -1,4 +1,5 @@
-// A server in a process of its own. It answers token requests with a token, and all others with devices.
+// A server in a process of its own. It answers token requests with a token, and all others with
+// devices.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 

@@ -19,7 +19,10 @@ interface Chosen {
   readonly isJson: boolean;
 }
 
-/** Returns what the flags choose, or undefined for `--help`. @throws an Error that names an unknown row or flag */
+/**
+ * Returns what the flags choose, or undefined for `--help`.
+ * @throws an Error that names an unknown row or flag
+ */
 function choose(args: readonly string[]): Chosen | undefined {
   const options = {
     json: { type: "boolean", default: false },
@@ -61,8 +64,8 @@ async function main(): Promise<number> {
 }
 
 /**
- * Compiles the package as npm packs it, since tsx would measure its own wrappers too. The folder is below
- * node_modules, where the dependencies resolve; it is removed when this process ends.
+ * Compiles the package as npm packs it, since tsx would measure its own wrappers too. The folder is
+ * below node_modules, where the dependencies resolve; it is removed when this process ends.
  */
 async function buildPackage(root: string): Promise<Build> {
   const cache = join(root, "node_modules", ".cache");

@@ -1,4 +1,5 @@
-// Defines a row of the benchmark, and times two sides against each other: loops in one process, or programs.
+// Defines a row of the benchmark, and times two sides against each other: loops in one process, or
+// programs.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
@@ -69,8 +70,8 @@ export function medianOf(samples: readonly number[]): number {
 }
 
 /**
- * The interval lies between two order statistics, so it assumes nothing of how the samples are distributed.
- * Fewer than six samples have no such interval: theirs is their range.
+ * The interval lies between two order statistics, so it assumes nothing of how the samples are
+ * distributed. Fewer than six samples have no such interval: theirs is their range.
  */
 export function intervalOf(samples: readonly number[]): Interval {
   const sorted = [...samples].sort((a, b) => a - b);
@@ -85,7 +86,10 @@ const FEWEST_SAMPLES = 7;
 /** The width of an interval that needs no more samples, as a share of its value. */
 const NARROW = 0.03;
 
-/** Takes samples until their interval is narrow and on one side of the aim, or the time is over, but at least one. */
+/**
+ * Takes samples until their interval is narrow and on one side of the aim, or the time is over, but
+ * at least one.
+ */
 export async function sample(
   take: () => Promise<number> | number,
   limit: Limit,
@@ -128,12 +132,18 @@ export interface Compared<T extends Cost> extends Figures {
 interface Loops extends Limit {
   readonly ours: Loop;
   readonly theirs: Loop;
-  /** Which cost the value is the ratio of. With "cpu" what the process does besides the loops counts too. */
+  /**
+   * Which cost the value is the ratio of. With "cpu" what the process does besides the loops counts
+   * too.
+   */
   readonly by: "cpu" | "wall";
 }
 
 const WARM_UP_SHARE = 0.15;
-/** After a slice the event loop turns, without which nothing that a weak reference has reached is freed. */
+/**
+ * After a slice the event loop turns, without which nothing that a weak reference has reached is
+ * freed.
+ */
 const SLICE_MS = 1;
 /** Many young garbage collections fall into a block, so each side pays for its own garbage. */
 const LONGEST_BLOCK_MS = 200;
@@ -141,8 +151,8 @@ const LONGEST_BLOCK_MS = 200;
 const ROUNDS = 25;
 
 /**
- * Times both loops in turn, block by block in random order, after a warm-up. The median leaves out the full
- * garbage collections, which come every few seconds and at either side.
+ * Times both loops in turn, block by block in random order, after a warm-up. The median leaves out
+ * the full garbage collections, which come every few seconds and at either side.
  */
 export async function compare({ ours, theirs, by, aim, seconds }: Loops): Promise<Compared<Cost>> {
   const until = performance.now() + seconds * 1_000;
@@ -218,14 +228,17 @@ export interface Programs extends Limit {
   readonly ours: Program;
   /** Without it the value is the cost of `ours` itself. */
   readonly theirs?: Program | undefined;
-  /** A program whose cost is subtracted from both sides, such as Node's own start. Memory is never subtracted. */
+  /**
+   * A program whose cost is subtracted from both sides, such as Node's own start. Memory is never
+   * subtracted.
+   */
   readonly bare?: Program | undefined;
   readonly by: "cpuMs" | "wallMs" | "peakMiB";
 }
 
 /**
- * Runs the programs in random order, again and again. The first round reads files from the disk, so it is
- * dropped, unless it takes much of the time.
+ * Runs the programs in random order, again and again. The first round reads files from the disk, so
+ * it is dropped, unless it takes much of the time.
  */
 export async function compareProcesses(programs: Programs): Promise<Compared<ProcessCost>> {
   const { ours, theirs, bare, by, aim, seconds } = programs;

@@ -10,8 +10,8 @@ import type { TokenStore } from "../../src/index.js";
 import { type Build, NotMeasured } from "./measure.js";
 
 /**
- * Runs a task with a store in a new server, and a function that counts the commands which the server has executed,
- * besides those that ask for this number.
+ * Runs a task with a store in a new server, and a function that counts the commands which the
+ * server has executed, besides those that ask for this number.
  *
  * @throws NotMeasured without Redis
  */
@@ -43,7 +43,8 @@ export async function withRedisStore<T>(
   };
   try {
     await client.connect();
-    // The folder is removed already, because a row that takes too long is killed. The connection no longer needs it.
+    // The folder is removed already, because a row that takes too long is killed. The connection no
+    // longer needs it.
     rmSync(data, { recursive: true });
     const entry = pathToFileURL(join(folder, "dist/node/src/stores/redis.js")).href;
     const { redisStore } = (await import(entry)) as typeof import("../../src/stores/redis.js");

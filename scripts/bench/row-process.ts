@@ -1,5 +1,5 @@
-// Measures one row, and sends its result to the process that started this one. The arguments are the row's
-// name, its seconds and the build.
+// Measures one row, and sends its result to the process that started this one. The arguments are
+// the row's name, its seconds and the build.
 
 import { NotMeasured } from "./measure.js";
 import { ROWS } from "./rows.js";

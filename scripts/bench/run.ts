@@ -1,16 +1,23 @@
-// Runs each row in a process of its own, with a share of the time, and kills it when it takes far too long.
+// Runs each row in a process of its own, with a share of the time, and kills it when it takes far
+// too long.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { type Build, type Figures, type Row, type Verdict, verdictOn } from "./measure.js";
 
-/** The benchmark ends within ten minutes: this leaves some seconds to build before and to print afterwards. */
+/**
+ * The benchmark ends within ten minutes: this leaves some seconds to build before and to print
+ * afterwards.
+ */
 const LONGEST_SECONDS = 585;
 /** What the rows may take together, so that there is time left to start their processes. */
 export const MOST_ROW_SECONDS = 450;
 /** A row that takes this many times its seconds and overhead is abandoned. */
 const PATIENCE = 4;
-/** What a row takes besides its seconds: the start of its process, and the sample that is running at their end. */
+/**
+ * What a row takes besides its seconds: the start of its process, and the sample that is running at
+ * their end.
+ */
 const OVERHEAD_SECONDS = 3;
 
 export type RowResult =
@@ -61,8 +68,8 @@ function verdictOf({ aim }: Row, result: RowResult): MeasuredRow["verdict"] {
 }
 
 /**
- * Runs a program, and returns its message, or a failure when it ends without one or takes too long. Ends all processes
- * that the program started.
+ * Runs a program, and returns its message, or a failure when it ends without one or takes too long.
+ * Ends all processes that the program started.
  */
 export async function runToTheEnd(
   program: string,
@@ -79,7 +86,8 @@ export async function runToTheEnd(
       // The whole group has ended.
     }
   };
-  // This listener comes first, because the folder of the build can be removed only when nothing writes into it.
+  // This listener comes first, because the folder of the build can be removed only when nothing
+  // writes into it.
   process.prependOnceListener("exit", kill);
   let complaints = "";
   child.stderr?.on("data", (text) => {

@@ -9,7 +9,9 @@ import type { Build } from "./measure.js";
 interface RunningScript {
   /** The first message that it sent. */
   readonly answer: unknown;
-  /** Returns the processor time of the script so far. The script must answer any message with it. */
+  /**
+   * Returns the processor time of the script so far. The script must answer any message with it.
+   */
   cpuMs(): Promise<number>;
   /** Disconnects the script, which then ends. */
   stop(): Promise<void>;

@@ -14,7 +14,8 @@ export class TokenClient {
     this.#path = pathname;
     this.#connections = connections;
     this.#pool = new Pool(origin, { connections });
-    // A server closes idle connections, which a client that is busy signing learns only when it writes.
+    // A server closes idle connections, which a client that is busy signing learns only when it
+    // writes.
     this.#retrying = this.#pool.compose(interceptors.retry({ methods: ["POST"], minTimeout: 10 }));
   }
 

@@ -45,7 +45,10 @@ async function startEmulator(task: ServerTask): Promise<string> {
   return `${url}/api/v1/${tenantIds[0]}/external-plugin/oauth/token`;
 }
 
-/** Starts a provider that does the same work as far as possible: memory only, no users, no other features. */
+/**
+ * Starts a provider that does the same work as far as possible: memory only, no users, no other
+ * features.
+ */
 async function startProvider({ clientId, publicJwk }: ServerTask): Promise<string> {
   const server = createServer();
   const url = await listen(server);

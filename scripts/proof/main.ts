@@ -1,5 +1,6 @@
-// What the tests notice: `npm run proof -- mutants --count 300 --seed 1` breaks sources at random, and
-// `npm run proof -- fixes` takes earlier fixes back. It prints what no test noticed, and the share by folder.
+// What the tests notice: `npm run proof -- mutants --count 300 --seed 1` breaks sources at random,
+// and `npm run proof -- fixes` takes earlier fixes back. It prints what no test noticed, and the
+// share by folder.
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";

@@ -1,4 +1,5 @@
-// Small faults in the sources, drawn by a seed: a comparison turned around, a call left out, a number one higher.
+// Small faults in the sources, drawn by a seed: a comparison turned around, a call left out, a
+// number one higher.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
@@ -52,7 +53,10 @@ function replacementOf(node: ts.Node, text: string): readonly [ts.Node, string] 
   return undefined;
 }
 
-/** Every fault that can be made in a source. Types, imports and tables of option names (`true` each) have none. */
+/**
+ * Every fault that can be made in a source. Types, imports and tables of option names (`true` each)
+ * have none.
+ */
 export function mutantsOf(source: string, text: string): Mutant[] {
   const file = ts.createSourceFile(source, text, ts.ScriptTarget.Latest, true);
   const found: Mutant[] = [];

@@ -1,4 +1,5 @@
-// Each earlier fix taken back, as far as its hunks still apply and the rest compiles: a test that is left must fail.
+// Each earlier fix taken back, as far as its hunks still apply and the rest compiles: a test that
+// is left must fail.
 import { git, takeBack } from "./git.js";
 import type { Trials } from "./mutants.js";
 import { inTurn, partOf, testsFor } from "./trial.js";

@@ -5,7 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { git } from "./git.js";
 
-/** The folders of tests for each folder of sources, nearest first. It follows the table of test/README.md. */
+/**
+ * The folders of tests for each folder of sources, nearest first. It follows the table of
+ * test/README.md.
+ */
 const testsOf: readonly (readonly [source: string, tests: string])[] = [
   ["src/auth/", "auth lifecycle people connect attacks situations"],
   ["src/http/", "client auth attacks lifecycle"],

@@ -1,4 +1,5 @@
-// Holds the validator against Ajv 2020 over every schema of published documents, with samples and with changed samples.
+// Holds the validator against Ajv 2020 over every schema of published documents, with samples and
+// with changed samples.
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { readDocument } from "../../src/generate/document/read-document.js";
@@ -74,7 +75,8 @@ export async function againstAjv({ name, path }: PublishedDocument): Promise<Com
 
 /** Compiles the schema at a pointer of a document, or says why not. */
 function ajvOf(root: object): (pointer: string) => ((value: unknown) => boolean) | string {
-  // Ajv knows `nullable` of OpenAPI 3.0, which has no meaning here any more, and reads `$schema` of a whole document.
+  // Ajv knows `nullable` of OpenAPI 3.0, which has no meaning here any more, and reads `$schema` of
+  // a whole document.
   const own = JSON.parse(
     JSON.stringify(root, (key, value) =>
       key === "nullable" && value === true ? undefined : value,
@@ -101,7 +103,10 @@ function ajvOf(root: object): (pointer: string) => ((value: unknown) => boolean)
   };
 }
 
-/** As documented: with the flag `u` if that is legal, else without it; one that is none of ECMAScript is not checked. */
+/**
+ * As documented: with the flag `u` if that is legal, else without it; one that is none of
+ * ECMAScript is not checked.
+ */
 function patternOf(pattern: string, flags: string): RegExp {
   for (const one of [flags, flags.replace("u", "")]) {
     try {

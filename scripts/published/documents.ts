@@ -12,7 +12,10 @@ export interface PublishedDocument {
 
 const PACKAGES = fileURLToPath(new URL("../../node_modules", import.meta.url));
 
-/** Files and folders of documents by package. Of a document that is there as JSON and as YAML one is enough. */
+/**
+ * Files and folders of documents by package. Of a document that is there as JSON and as YAML one is
+ * enough.
+ */
 const PUBLISHED: Readonly<Record<string, readonly string[]>> = {
   "@blockfrost/openapi": ["openapi.yaml"],
   "@digdir/dialogporten-schema": ["swagger.verified.json"],
@@ -48,7 +51,10 @@ const readme = (file: string) => `@readme/oas-examples/${file}.json`;
 const fragment = "its path has a fragment, which no request carries";
 const allOf = "its allOf is of a text and an integer, so no value is allowed";
 
-/** Why an operation makes no round trip, by document and operation: mistakes of the document, and limits that are known. */
+/**
+ * Why an operation makes no round trip, by document and operation: mistakes of the document, and
+ * limits that are known.
+ */
 export const KNOWN_REASONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   [readme("3.0/json/circular-request-bodies")]: {
     directCircular: "TreeNode requires another TreeNode without end, so no value is allowed",

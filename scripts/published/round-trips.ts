@@ -1,5 +1,5 @@
-// Generates from published documents, compiles the result, and calls every operation through the client against the
-// emulator, over HTTP and with strict validation.
+// Generates from published documents, compiles the result, and calls every operation through the
+// client against the emulator, over HTTP and with strict validation.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,10 @@ import { type ValidationSchemas, validator } from "../../src/validate.js";
 import { KNOWN_REASONS, type PublishedDocument } from "./documents.js";
 import { typedCalls } from "./typed-calls.js";
 
-/** An operation that made no round trip, or a document of which nothing is generated or does not compile. */
+/**
+ * An operation that made no round trip, or a document of which nothing is generated or does not
+ * compile.
+ */
 export interface Failure {
   readonly operation?: string;
   /** File, line and column. */
@@ -33,7 +36,10 @@ export interface DocumentResult {
   readonly format: string;
   readonly operations: number;
   readonly roundTrips: number;
-  /** Of the round trips those with a body that is cast, since no value has the documented type and its schema allows it. */
+  /**
+   * Of the round trips those with a body that is cast, since no value has the documented type and
+   * its schema allows it.
+   */
   readonly cast: number;
   readonly failures: readonly Failure[];
 }

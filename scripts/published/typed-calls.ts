@@ -1,4 +1,5 @@
-// Writes a module that calls every operation of a document, with arguments from the samples of the document.
+// Writes a module that calls every operation of a document, with arguments from the samples of the
+// document.
 import {
   atPointer,
   type Document,
@@ -26,7 +27,10 @@ import { mergedSchema } from "../../src/generate/schemas/alternatives.js";
 import { isAllowed, NOT_FOUND, sampleOf } from "../../src/generate/schemas/sample.js";
 
 export interface TypedCalls {
-  /** The text of a module, for which `operations.ts` beside it has the types: a function for each operation. */
+  /**
+   * The text of a module, for which `operations.ts` beside it has the types: a function for each
+   * operation.
+   */
   readonly module: string;
   /** Why an operation has no function, by its id. */
   readonly notCalled: ReadonlyMap<string, string>;
@@ -55,7 +59,10 @@ export function typedCalls(document: Document, operations: readonly Operation[])
   return { module, notCalled, untyped };
 }
 
-/** Where of several open objects only one may allow a value, it needs members that the types of none allow. */
+/**
+ * Where of several open objects only one may allow a value, it needs members that the types of none
+ * allow.
+ */
 function withAnyOf(document: Document): Document {
   const root = structuredClone(document.root);
   walkDocument(root, (value) => {
@@ -118,7 +125,9 @@ function rangeMember(range: string): string {
   return range.replace(/\*.*$/, "x-any");
 }
 
-/** An example of the parameter that its schema allows, else a sample. Undefined if nothing is found. */
+/**
+ * An example of the parameter that its schema allows, else a sample. Undefined if nothing is found.
+ */
 function parameterValue(
   document: Document,
   { path, source }: Operation,
@@ -131,7 +140,8 @@ function parameterValue(
       if (!isObject(value) || value.name !== wanted.name || value.in !== wanted.in) continue;
       const [media = value] = Object.values(Object(value.content)).filter(isObject);
       const [example] = wanted.required ? examplesIn(document, media) : [];
-      // What several schemas of a oneOf allow is refused by the validator, but a server may well take the example.
+      // What several schemas of a oneOf allow is refused by the validator, but a server may well
+      // take the example.
       const found =
         exampleOf(document, media) ?? sampled(document, media.schema, "text") ?? example;
       // An empty list is a parameter that is not sent.

@@ -21,17 +21,23 @@ export interface Auth {
   readonly baseUrl: string;
   readonly tenantId: string;
   /**
-   * Resolves with a token that is valid now. Concurrent calls share one request; aborting one ends only that caller's
-   * wait, with the signal's reason.
+   * Resolves with a token that is valid now. Concurrent calls share one request; aborting one ends
+   * only that caller's wait, with the signal's reason.
    *
-   * @throws TokenRequestError, RateLimitedError, TransportError, UnexpectedResponseError, VariantError, ConfigurationError
-   * @throws RelaunchRequiredError, LoginRequiredError when a person's token cannot be renewed without the person
-   * @throws StoreError when a person has a refresh token: it is redeemed only under the lock of the store
+   * @throws TokenRequestError, RateLimitedError, TransportError, UnexpectedResponseError,
+   * VariantError, ConfigurationError
+   * @throws RelaunchRequiredError, LoginRequiredError when a person's token cannot be renewed
+   * without the person
+   * @throws StoreError when a person has a refresh token: it is redeemed only under the lock of the
+   * store
    */
   getAccessToken(options?: TokenOptions): Promise<AccessToken>;
   /** Drops a token that the API refused. Does nothing if the token was already replaced. */
   invalidate(token: AccessToken): void;
-  /** What calls read besides tokens. An Auth of your own may leave it out, and one that wraps another passes it on. */
+  /**
+   * What calls read besides tokens. An Auth of your own may leave it out, and one that wraps
+   * another passes it on.
+   */
   readonly [callSupport]?: CallSupport | undefined;
 }
 
@@ -64,22 +70,28 @@ export interface InheritedOptions extends ClockOptions {
 /** What an {@link Auth} tells the calls that use it, under the key {@link callSupport}. */
 export interface CallSupport {
   /**
-   * The options that API calls through this Auth inherit, so that a proxy, a client certificate or a test's clock need
-   * be passed only once.
+   * The options that API calls through this Auth inherit, so that a proxy, a client certificate or
+   * a test's clock need be passed only once.
    */
   readonly inherited?: InheritedOptions | undefined;
-  /** Whether only the person can get another token, so that a 401 of the API is final. Default: false. */
+  /**
+   * Whether only the person can get another token, so that a 401 of the API is final. Default:
+   * false.
+   */
   readonly needsPerson?: boolean | undefined;
   /**
-   * Returns the error that says what to ask the person for. It is called when `needsPerson` is set and the API refused
-   * a token older than 30 s, and becomes the `cause` of the call's error.
+   * Returns the error that says what to ask the person for. It is called when `needsPerson` is set
+   * and the API refused a token older than 30 s, and becomes the `cause` of the call's error.
    */
   refused?(token: AccessToken): RelaunchRequiredError | LoginRequiredError;
 }
 
 export interface TokenOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Passed by a call, for the events of the token request that it starts. An Auth of your own may ignore it. */
+  /**
+   * Passed by a call, for the events of the token request that it starts. An Auth of your own may
+   * ignore it.
+   */
   readonly requestId?: string | undefined;
 }
 
@@ -88,7 +100,10 @@ export interface PersonAuth<V extends Variant = Variant> extends Auth {
   readonly variant: V;
   /** The name of this person's tokens in the store; pass it to `resumeAuth` to load them again. */
   readonly person: string;
-  /** Deletes the tokens, here and in the store, at the end of a session. A token in use elsewhere lives until it expires. */
+  /**
+   * Deletes the tokens, here and in the store, at the end of a session. A token in use elsewhere
+   * lives until it expires.
+   */
   forget(): Promise<void>;
 }
 
@@ -100,7 +115,10 @@ export interface Operator {
   readonly lastname?: string;
 }
 
-/** A bearer token and the fields of its answer. `value` is not enumerable: it appears in no log, JSON or inspection. */
+/**
+ * A bearer token and the fields of its answer. `value` is not enumerable: it appears in no log,
+ * JSON or inspection.
+ */
 export interface AccessToken {
   readonly value: string;
   /** Epoch milliseconds, by the clock of this machine. */
@@ -143,7 +161,10 @@ export function createAccessToken(fields: AccessTokenFields): AccessToken {
   return new HeldToken(fields) as unknown as AccessToken;
 }
 
-/** Ids are a prefix and a counter. The prefix is drawn late: workers forbid random values while a module is loaded. */
+/**
+ * Ids are a prefix and a counter. The prefix is drawn late: workers forbid random values while a
+ * module is loaded.
+ */
 export function requestIds(): () => string {
   let prefix: string | undefined;
   let count = 0;
@@ -158,7 +179,10 @@ interface EventContext {
   readonly variant: Variant;
   readonly baseUrl: string;
   readonly tenantId: string;
-  /** The same in all events that one call causes, also in those of the token request that it starts. Never sent. */
+  /**
+   * The same in all events that one call causes, also in those of the token request that it starts.
+   * Never sent.
+   */
   readonly requestId: string;
   /** Epoch milliseconds. */
   readonly at: number;
@@ -173,7 +197,10 @@ interface EndEvent extends EventContext {
 interface FailureEvent extends EndEvent {
   /** That of the error, or `aborted` after an abort. */
   readonly code: string;
-  /** That of the error, with the likeliest cause and its remedy after a refusal. Absent after an abort. */
+  /**
+   * That of the error, with the likeliest cause and its remedy after a refusal. Absent after an
+   * abort.
+   */
   readonly message?: string;
 }
 
@@ -184,14 +211,18 @@ interface CallEvent extends EventContext {
   readonly method: string;
   /** The status of the answer; absent if none came. */
   readonly status?: number | undefined;
-  /** The code of the error, `aborted` after an abort; absent for a success, and where a status led to a retry. */
+  /**
+   * The code of the error, `aborted` after an abort; absent for a success, and where a status led
+   * to a retry.
+   */
   readonly code?: string | undefined;
 }
 
 /**
- * An event; `type` names its kind. `onEvent` is called with it. An error of `onEvent` fails no caller: `console.warn`
- * shows the class of the first one. A listener may ask for a token itself, which joins the renewal that the event
- * reports. With `shareInFlight: false` it must not, since its own request would cause events too.
+ * An event; `type` names its kind. `onEvent` is called with it. An error of `onEvent` fails no
+ * caller: `console.warn` shows the class of the first one. A listener may ask for a token itself,
+ * which joins the renewal that the event reports. With `shareInFlight: false` it must not, since
+ * its own request would cause events too.
  */
 export type ServiceEvent =
   /** A detection ended with a verdict. */
@@ -233,13 +264,20 @@ export type ServiceEvent =
     })
   /** The answer names another tenant than the requested one. */
   | (EventContext & { readonly type: "tenant_differs"; readonly tenant: string })
-  /** A field that Variant B does not show has an odd value and counts as absent. `issue` holds no value. */
+  /**
+   * A field that Variant B does not show has an odd value and counts as absent. `issue` holds no
+   * value.
+   */
   | (EventContext & { readonly type: "token_field_ignored"; readonly issue: string })
-  /** The answer names an operator without a `userId` that can be read, so the token has no `operator`. */
+  /**
+   * The answer names an operator without a `userId` that can be read, so the token has no
+   * `operator`.
+   */
   | (EventContext & { readonly type: "operator_unreadable" })
   /**
-   * The store failed, and this process goes on without it. `message` is that of the StoreError; `reason` is the code or
-   * the class name of the error behind it, for example ECONNREFUSED, or TimeoutError for a store that did not answer.
+   * The store failed, and this process goes on without it. `message` is that of the StoreError;
+   * `reason` is the code or the class name of the error behind it, for example ECONNREFUSED, or
+   * TimeoutError for a store that did not answer.
    */
   | (EventContext & {
       readonly type: "store_failed";
@@ -249,7 +287,10 @@ export type ServiceEvent =
     })
   /** The store answers again after a `store_failed`, so that tokens are shared again. */
   | (EventContext & { readonly type: "store_recovered" })
-  /** The bearer of a call was refused (see `unauthorizedStatuses`), and the call was sent again with a new token. */
+  /**
+   * The bearer of a call was refused (see `unauthorizedStatuses`), and the call was sent again with
+   * a new token.
+   */
   | (EventContext & {
       readonly type: "call_replayed";
       readonly method: string;
@@ -257,11 +298,14 @@ export type ServiceEvent =
     })
   /** A call or a `service.fetch` was begun. */
   | (Omit<CallEvent, "status" | "code"> & { readonly type: "call_started" })
-  /** A call failed for now and is sent again after `waitMs`. `retry` is 1 for the first retry of the call. */
+  /**
+   * A call failed for now and is sent again after `waitMs`. `retry` is 1 for the first retry of the
+   * call.
+   */
   | (CallEvent & { readonly type: "call_retried"; readonly retry: number; readonly waitMs: number })
   /**
-   * A call ended after `durationMs`, which includes the waits for a token and between retries. A `service.fetch` ends
-   * with the head of its answer, of any status.
+   * A call ended after `durationMs`, which includes the waits for a token and between retries. A
+   * `service.fetch` ends with the head of its answer, of any status.
    */
   | (CallEvent & EndEvent & { readonly type: "call_finished"; readonly retries: number })
   /** The API refused a call. */
@@ -271,7 +315,10 @@ export type ServiceEvent =
       readonly status: number;
       readonly operationId?: string;
     })
-  /** The data of a success differ from the document (`validator("report")`). `issues` holds paths, but no values. */
+  /**
+   * The data of a success differ from the document (`validator("report")`). `issues` holds paths,
+   * but no values.
+   */
   | (EventContext & {
       readonly type: "response_invalid";
       readonly operationId: string;
@@ -302,7 +349,10 @@ export interface EmitterOptions {
   readonly clock: ResolvedClock;
 }
 
-/** Returns a function that begins the events of one request to an identity; `requestId` is that of its cause. */
+/**
+ * Returns a function that begins the events of one request to an identity; `requestId` is that of
+ * its cause.
+ */
 export function emitter(
   context: Pick<EventContext, "variant" | "baseUrl" | "tenantId">,
   { onEvent, newRequestId, clock }: EmitterOptions,
@@ -323,7 +373,10 @@ export function emitter(
   });
 }
 
-/** The event for a store that failed. The message of the error behind a StoreError may hold a password and is left out. */
+/**
+ * The event for a store that failed. The message of the error behind a StoreError may hold a
+ * password and is left out.
+ */
 export function storeFailed(error: unknown): EventBody {
   // Any other error is from reading the stored text, which its message may quote.
   const own = isStoreError(error)
@@ -339,10 +392,16 @@ export function storeFailed(error: unknown): EventBody {
   return { type: "store_failed", ...own, ...(typeof reason === "string" && { reason }) };
 }
 
-/** The listeners whose error was shown. Keyed by the listener, so connectors share no other state through it. */
+/**
+ * The listeners whose error was shown. Keyed by the listener, so connectors share no other state
+ * through it.
+ */
 const faulty = /* @__PURE__ */ new WeakSet<object>();
 
-/** Calls a listener. Its errors, thrown or rejected, must not fail the caller; the first one is shown. */
+/**
+ * Calls a listener. Its errors, thrown or rejected, must not fail the caller; the first one is
+ * shown.
+ */
 export function emit<E = ServiceEvent>(
   onEvent: ((event: E) => unknown) | undefined,
   event: E,
@@ -356,7 +415,10 @@ export function emit<E = ServiceEvent>(
   }
 }
 
-/** Shows the class of a listener's error, but not its message, which may hold what the listener knows. */
+/**
+ * Shows the class of a listener's error, but not its message, which may hold what the listener
+ * knows.
+ */
 function warnOf(error: unknown, onEvent: object): void {
   if (faulty.has(onEvent)) return;
   faulty.add(onEvent);

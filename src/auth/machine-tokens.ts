@@ -1,4 +1,7 @@
-/** `createAuth`, and the tokens of a machine credential, from the store if it has one, otherwise from the endpoint. */
+/**
+ * `createAuth`, and the tokens of a machine credential, from the store if it has one, otherwise
+ * from the endpoint.
+ */
 import {
   type AuthOptions,
   ownAuthNames,
@@ -53,7 +56,10 @@ export interface MachineTokensContext extends Omit<TokenEndpoint, "emit"> {
   explain?(error: unknown, renewal: Renewal, context: MachineTokensContext): Promise<unknown>;
 }
 
-/** How often a 5xx or a network fault is retried: a caller should learn of it sooner than of a rate limit. */
+/**
+ * How often a 5xx or a network fault is retried: a caller should learn of it sooner than of a rate
+ * limit.
+ */
 const mostFaultRetries = 2;
 
 /** The tokens of one credential for one tenant of a deployment. */
@@ -75,7 +81,10 @@ interface Run {
 /** The result of an attempt: a token, or the time to wait before the next attempt. */
 type Step = { readonly token: AccessToken } | { readonly waitMs: number };
 
-/** The entry of a refusal outlives its pause by this, so that the next refusal is the next step of the backoff. */
+/**
+ * The entry of a refusal outlives its pause by this, so that the next refusal is the next step of
+ * the backoff.
+ */
 const refusalRememberedMs = 60_000;
 
 class MachineTokenSource implements TokenSource {
@@ -98,7 +107,8 @@ class MachineTokenSource implements TokenSource {
     const stored = shared.isShared ? await this.#readToken(prepared, emit) : undefined;
     if (isNewer(stored, renewal) && renewal.isFresh(stored)) return stored;
     this.#backoff.check(prepared.fingerprint);
-    // A background renewal makes one attempt, so that nothing keeps running after the program has ended.
+    // A background renewal makes one attempt, so that nothing keeps running after the program has
+    // ended.
     const deadline = deadlineIn(isBackground ? 0 : options.retryDeadlineMs, options.clock);
     const run = {
       prepared,
@@ -119,8 +129,9 @@ class MachineTokenSource implements TokenSource {
   }
 
   /**
-   * Makes attempts until one is answered. After a 429 it waits at the gate; a 5xx or a network fault is retried on the
-   * same schedule. Attempts are made under the lock of the identity, and the waits are outside of it.
+   * Makes attempts until one is answered. After a 429 it waits at the gate; a 5xx or a network
+   * fault is retried on the same schedule. Attempts are made under the lock of the identity, and
+   * the waits are outside of it.
    */
   async #request(run: Run, renewal: Renewal): Promise<AccessToken> {
     const { state, options, shared } = this.#context;
@@ -139,7 +150,10 @@ class MachineTokenSource implements TokenSource {
     }
   }
 
-  /** Reads what other processes have stored meanwhile, and makes an attempt only if that neither replaces nor forbids it. */
+  /**
+   * Reads what other processes have stored meanwhile, and makes an attempt only if that neither
+   * replaces nor forbids it.
+   */
   async #underLock(run: Run, renewal: Renewal, leaveGate: () => void): Promise<Step> {
     const { state, shared, explain } = this.#context;
     const { signal, emit } = renewal;
@@ -183,7 +197,8 @@ class MachineTokenSource implements TokenSource {
       const retryAt = this.#backoff.refused(round, prepared.fingerprint);
       // Stored before it is explained, because all callers may leave meanwhile.
       this.#backoff.keep(cause);
-      // A detection, which may explain it, enters the gate too. It would wait there for this request.
+      // A detection, which may explain it, enters the gate too. It would wait there for this
+      // request.
       leaveGate();
       const error = (await explain?.(cause, renewal, this.#context)) ?? cause;
       if (signal?.aborted) throw error;
@@ -200,7 +215,10 @@ class MachineTokenSource implements TokenSource {
     }
   }
 
-  /** Makes one attempt. @throws TransportError, TokenRequestError, UnexpectedResponseError if no other attempt follows */
+  /**
+   * Makes one attempt.
+   * @throws TransportError, TokenRequestError, UnexpectedResponseError if no other attempt follows
+   */
   async #attempt(run: Run, round: number, renewal: Renewal): Promise<Step> {
     const { signal, isBackground, emit } = renewal;
     const { variant, target, state, shared, options } = this.#context;
@@ -247,8 +265,9 @@ class MachineTokenSource implements TokenSource {
   }
 
   /**
-   * Returns the clock with which to retry a refused assertion once. This is the server's if the assertion may have been
-   * out of its bounds, and our own if the server's was applied and has not been accepted so far.
+   * Returns the clock with which to retry a refused assertion once. This is the server's if the
+   * assertion may have been out of its bounds, and our own if the server's was applied and has not
+   * been accepted so far.
    */
   #otherClock(reply: TokenReply, refusal: TokenRequestError): "server" | "own" | undefined {
     if (refusal.error !== "invalid_client" || reply.sent.issuedAtSeconds === undefined)
@@ -267,8 +286,9 @@ class MachineTokenSource implements TokenSource {
   }
 
   /**
-   * Whether a refusal would be the same for all processes with this key or secret. The answer of a gateway may be meant
-   * for this machine alone, and an assertion may have been refused for this machine's clock.
+   * Whether a refusal would be the same for all processes with this key or secret. The answer of a
+   * gateway may be meant for this machine alone, and an assertion may have been refused for this
+   * machine's clock.
    */
   #isOfKey(error: unknown): boolean {
     const { serverClock } = this.#context.state;
@@ -303,8 +323,8 @@ function parseToken(json: unknown, now: number): AccessToken {
   const isToken = value !== "" && typeof value === "string" && typeof expiresAt === "number";
   if (!isToken || typeof issuedAt !== "number")
     throw new TypeError("The stored value is not a token.");
-  // A token of the future is from a process whose clock is ahead. Its lifetime must not grow by that, and its age is
-  // unknown: it may have been stored long before this process reads it.
+  // A token of the future is from a process whose clock is ahead. Its lifetime must not grow by
+  // that, and its age is unknown: it may have been stored long before this process reads it.
   const aheadMs = Math.max(issuedAt - now, 0);
   const known = aheadMs > 0 ? undefined : issuedAt;
   return createAccessToken({ ...rest, value, expiresAt: expiresAt - aheadMs, issuedAt: known });
@@ -319,7 +339,10 @@ function parseRefusal(json: unknown): SharedRefusal {
   return { refusals, closedUntil, error: new TokenRequestError(String(message), context) };
 }
 
-/** 16 bits of the fingerprint: too few to guess a secret by, and enough to notice nearly every change of it. */
+/**
+ * 16 bits of the fingerprint: too few to guess a secret by, and enough to notice nearly every
+ * change of it.
+ */
 async function markOf({ fingerprint }: PreparedCredential): Promise<string> {
   return (await fingerprintOf(fingerprint)).slice(0, 4);
 }
@@ -332,11 +355,11 @@ export interface CreateAuthOptions<V extends Variant = Variant> extends AuthOpti
 /**
  * Creates an `Auth` for one credential. Nothing is read or sent before the first `getAccessToken`.
  *
- * @throws ConfigurationError `base_url_invalid`, `base_url_insecure`, `tenant_id_invalid`, `credential_invalid`, `option_invalid`
+ * @throws ConfigurationError `base_url_invalid`, `base_url_insecure`, `tenant_id_invalid`,
+ * `credential_invalid`, `option_invalid`
  * @see the description, sections 4.1, 4.2, 5.4 and 5.10
- * @example
- * const auth = createAuth({ baseUrl, tenantId: "acme", credential: servicePlugin({ clientId, privateKey }) });
- * const { value } = await auth.getAccessToken();
+ * @example const auth = createAuth({ baseUrl, tenantId: "acme", credential: servicePlugin({
+ * clientId, privateKey }) }); const { value } = await auth.getAccessToken();
  */
 export function createAuth<V extends Variant>(
   options: CreateAuthOptions<V>,

@@ -28,8 +28,8 @@ import {
 /** How sessions are kept, and how long they live. */
 export interface SessionOptions {
   /**
-   * Keeps the session in a `__Host-` cookie instead of the page's memory. It then survives a reload of the page, and
-   * every request that changes something needs the CSRF token. Default false.
+   * Keeps the session in a `__Host-` cookie instead of the page's memory. It then survives a reload
+   * of the page, and every request that changes something needs the CSRF token. Default false.
    */
   readonly cookie?: boolean | undefined;
   /** The time after which a session ends, even if it is in use. Default 8 hours. */
@@ -49,16 +49,20 @@ export interface ErrorContext {
 
 /** A person as `identify` names one. A name that is `null` counts as absent. */
 export interface IdentifiedPerson {
-  /** The same in all logins of this person, and no other person's at this deployment; at most 256 characters. */
+  /**
+   * The same in all logins of this person, and no other person's at this deployment; at most 256
+   * characters.
+   */
   readonly userId: string;
   readonly firstname?: string | null | undefined;
   readonly lastname?: string | null | undefined;
 }
 
 /**
- * An event of a service, or `session_unknown` or `login_unknown`: a backend without a `store` was sent a session, or came
- * back from a login, that it does not know, although it has the right form. Several replicas then need a shared `store`,
- * or the backend was restarted, or a session had been ended. The backend says each once; `at` is in epoch milliseconds.
+ * An event of a service, or `session_unknown` or `login_unknown`: a backend without a `store` was
+ * sent a session, or came back from a login, that it does not know, although it has the right form.
+ * Several replicas then need a shared `store`, or the backend was restarted, or a session had been
+ * ended. The backend says each once; `at` is in epoch milliseconds.
  */
 export type BackendEvent =
   | ServiceEvent
@@ -73,39 +77,45 @@ export interface BackendOptions<T extends LookupTypes = OperationTypes>
   /** The path of the routes. Default "/auth". */
   readonly path?: string | undefined;
   /**
-   * The origin at which browsers reach this backend, such as "https://planner.example". Set it behind a proxy that ends
-   * TLS or changes the Host. Default: the origin of the request's URL.
+   * The origin at which browsers reach this backend, such as "https://planner.example". Set it
+   * behind a proxy that ends TLS or changes the Host. Default: the origin of the request's URL.
    */
   readonly publicUrl?: string | undefined;
   /**
-   * Other origins whose pages may use the backend, each in full; their requests are answered with CORS headers. Those of the
-   * same site may also link to `GET login`. Default: none.
+   * Other origins whose pages may use the backend, each in full; their requests are answered with
+   * CORS headers. Those of the same site may also link to `GET login`. Default: none.
    */
   readonly origins?: readonly string[] | undefined;
   readonly session?: SessionOptions | undefined;
   /**
-   * Finds out who logged in, because the token answers of Variant B do not say it. It is called once after each login, with
-   * a service that calls as that person, and must answer within `timeoutMs`. The session keeps the answer as its `operator`.
-   * If it fails, the login is refused (`identify_failed`) and its tokens are forgotten; `onError` receives why.
-   * Default: the persons of logins are not known.
+   * Finds out who logged in, because the token answers of Variant B do not say it. It is called
+   * once after each login, with a service that calls as that person, and must answer within
+   * `timeoutMs`. The session keeps the answer as its `operator`. If it fails, the login is refused
+   * (`identify_failed`) and its tokens are forgotten; `onError` receives why. Default: the persons
+   * of logins are not known.
    */
   readonly identify?:
     | ((service: ServiceOf<"B", T>) => IdentifiedPerson | Promise<IdentifiedPerson>)
     | undefined;
-  /** Its events are more than those of a service. A listener for those alone must check `"requestId" in event`. */
+  /**
+   * Its events are more than those of a service. A listener for those alone must check
+   * `"requestId" in event`.
+   */
   readonly onEvent?: ((event: BackendEvent) => void) | undefined;
   /**
-   * Names the client that sent a request: `remoteAddress`, or a header that only your proxy can set. After 20
-   * refused launches or logins at a deployment, that client is answered 429 there for a while. Default:
-   * clients are not told apart: behind a proxy all have one address, and a stranger could lock them out.
+   * Names the client that sent a request: `remoteAddress`, or a header that only your proxy can
+   * set. After 20 refused launches or logins at a deployment, that client is answered 429 there for
+   * a while. Default: clients are not told apart: behind a proxy all have one address, and a
+   * stranger could lock them out.
    */
   readonly clientKey?: ((request: Request) => string | undefined) | undefined;
   /**
-   * Receives every error that led to an answer, and what the answer to a refused request must not say: an unknown
-   * tenant or host, and the page's and the backend's origin if these differ (`origin_refused`). Other refused requests
-   * are not reported, because their answers say everything. Anyone can send either, so limit what you print.
-   * Errors that it throws are ignored. Default: it prints with `console.error` the errors that led to a 5xx
-   * and, at most every 10 s, a request that the configuration makes impossible.
+   * Receives every error that led to an answer, and what the answer to a refused request must not
+   * say: an unknown tenant or host, and the page's and the backend's origin if these differ
+   * (`origin_refused`). Other refused requests are not reported, because their answers say
+   * everything. Anyone can send either, so limit what you print. Errors that it throws are ignored.
+   * Default: it prints with `console.error` the errors that led to a 5xx and, at most every 10 s, a
+   * request that the configuration makes impossible.
    */
   readonly onError?: ((error: unknown, context: ErrorContext) => void) | undefined;
 }
@@ -219,7 +229,8 @@ export function parseOptions<T extends LookupTypes>(options: BackendOptions<T>):
   );
   const ownStore = options.store ?? memoryStore({ clock });
   const store = withStoreErrors(ownStore, timeoutMs, clock);
-  // People may never log out. It is longer than a session, because a token is stored shortly before.
+  // People may never log out. It is longer than a session, because a token is stored shortly
+  // before.
   const tokenStore = expiring(ownStore, () => clock.now() + session.lifetimeMs + 3_600_000);
   const problem =
     'must be one exact origin such as "https://planner.example", without a wildcard; http only for loopback';

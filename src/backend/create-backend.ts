@@ -1,4 +1,7 @@
-/** The server half of an app for people: one handler for its routes, and typed calls as the person behind a request. */
+/**
+ * The server half of an app for people: one handler for its routes, and typed calls as the person
+ * behind a request.
+ */
 import type { OperationTypes } from "../../generated/operations.js";
 import type { LookupTypes } from "../client/outcome.js";
 import { resolveClientOptions } from "../client-options.js";
@@ -22,42 +25,52 @@ import { answerCallback, answerLaunch, answerLogin } from "./sign-in-routes.js";
 import { type NodeRequest, toWebRequest } from "./to-node-handler.js";
 
 /**
- * The person who has a session. `operator` is known in Variant A (section 2.3 of the description) if the
- * answer with the token named a `userId`, and in Variant B if the option `identify` named one.
+ * The person who has a session. `operator` is known in Variant A (section 2.3 of the description)
+ * if the answer with the token named a `userId`, and in Variant B if the option `identify` named
+ * one.
  */
 export interface BackendSession
   extends Pick<SessionSubject, "variant" | "tenantId" | "baseUrl" | "operator" | "roles"> {
   /** When the session ends at the latest, in epoch milliseconds. */
   readonly expiresAt: number;
   /**
-   * Store the state of this person under this key. It is the same in every session of one operator of one
-   * tenant and variant, and no one else has it. If the operator is not known, each session has its own key.
+   * Store the state of this person under this key. It is the same in every session of one operator
+   * of one tenant and variant, and no one else has it. If the operator is not known, each session
+   * has its own key.
    */
   readonly stateKey: string;
 }
 
-/** The server half of an app for people: a handler of its routes, and calls as the person of a request. */
+/**
+ * The server half of an app for people: a handler of its routes, and calls as the person of a
+ * request.
+ */
 export interface Backend<T extends LookupTypes = OperationTypes> {
   /** Answers the routes under `path`, and everything else with a 404. Never rejects. */
   (request: Request): Promise<Response>;
   /**
-   * Typed calls as the person whose session the request carries. All requests of one session share its tokens.
-   * A request of node:http or Express is accepted too; nothing of its body is read.
+   * Typed calls as the person whose session the request carries. All requests of one session share
+   * its tokens. A request of node:http or Express is accepted too; nothing of its body is read.
    *
-   * @throws SessionError `session_missing`, `session_unknown`, `session_expired`; with cookies also `origin_refused`, `csrf_refused`
+   * @throws SessionError `session_missing`, `session_unknown`, `session_expired`; with cookies also
+   * `origin_refused`, `csrf_refused`
    * @throws RelaunchRequiredError, LoginRequiredError when the person's tokens are gone
    * @throws StoreError
    */
   connect(request: Request | NodeRequest): Promise<Service<T>>;
-  /** The person whose session the request carries, without a call to the service. @throws as `connect` does */
+  /**
+   * The person whose session the request carries, without a call to the service.
+   * @throws as `connect` does
+   */
   session(request: Request | NodeRequest): Promise<BackendSession>;
   /**
-   * Makes the answer for an error from `connect`, from `session` or from a call, or for the `error` of an
-   * outcome. It is JSON with a stable code that the page understands.
+   * Makes the answer for an error from `connect`, from `session` or from a call, or for the `error`
+   * of an outcome. It is JSON with a stable code that the page understands.
    *
-   * A 401 from the service becomes a 502 `api_unauthorized`, because the route may only need another token.
-   * If the token is older than 30 s and only the person can replace it, the answer is a 401 `relaunch_required` or
-   * `login_required`. The session is then over, and the page asks the person.
+   * A 401 from the service becomes a 502 `api_unauthorized`, because the route may only need
+   * another token. If the token is older than 30 s and only the person can replace it, the answer
+   * is a 401 `relaunch_required` or `login_required`. The session is then over, and the page asks
+   * the person.
    */
   answer(error: unknown): Response;
 }
@@ -78,35 +91,31 @@ const routes = new Map<string, Route>([
   ["logout", { method: "POST", answer: answerLogout }],
 ]);
 
-/** Another origin may not begin a login, or evict a pending one by it: the person is asked for a click. */
+/**
+ * Another origin may not begin a login, or evict a pending one by it: the person is asked for a
+ * click.
+ */
 async function answerOwnLogin(request: Request, context: Context): Promise<Response> {
   if (isOwnNavigation(request, context.settings)) return answerLogin(request, context);
   throw new Refusal("login_unconfirmed", { retryQuery: new URL(request.url).search.slice(1) });
 }
 
 /**
- * Makes the backend of a plugin (Variant A), of an app that people log in to (Variant B), or of both at once. The page
- * uses `startSession` of bivariant/page. The service's tokens stay in the store; the browser receives a session of the
- * backend's own.
+ * Makes the backend of a plugin (Variant A), of an app that people log in to (Variant B), or of
+ * both at once. The page uses `startSession` of bivariant/page. The service's tokens stay in the
+ * store; the browser receives a session of the backend's own.
  *
  * It answers the routes `launch`, `login`, `callback`, `session`, `me` and `logout` under `path`
  * (src/backend/routes.md). All other routes are yours: call `connect` in them.
  *
  * @throws ConfigurationError
  * @see the description, sections 4.1 and 5.3 to 5.9
- * @example
- * const launch = userInterfacePlugin({ clientId, privateKey });
- * const hostOrigin = "https://customer.example";
- * const backend = createBackend({ deployments: [{ tenantId: "acme", baseUrl, hostOrigin, launch }] });
- * app.all("/auth/*", (context) => backend(context.req.raw));
- * app.get("/devices", async (context) => {
- *   try {
- *     const service = await backend.connect(context.req.raw);
- *     return Response.json(unwrap(await service.call("listDevices")));
- *   } catch (error) {
- *     return backend.answer(error);
- *   }
- * });
+ * @example const launch = userInterfacePlugin({ clientId, privateKey }); const hostOrigin =
+ * "https://customer.example"; const backend = createBackend({ deployments: [{ tenantId: "acme",
+ * baseUrl, hostOrigin, launch }] }); app.all("/auth/*", (context) => backend(context.req.raw));
+ * app.get("/devices", async (context) => { try { const service = await
+ * backend.connect(context.req.raw); return Response.json(unwrap(await
+ * service.call("listDevices"))); } catch (error) { return backend.answer(error); } });
  */
 export function createBackend<T extends LookupTypes = OperationTypes>(
   options: BackendOptions<T>,
@@ -153,7 +162,8 @@ export function createBackend<T extends LookupTypes = OperationTypes>(
     }
     if (request.method !== method)
       throw new Refusal("method_not_allowed", { headers: { allow: method } });
-    // Browsers send `Origin` with every POST (Fetch standard, section 3.2); a sandboxed page sends "null".
+    // Browsers send `Origin` with every POST (Fetch standard, section 3.2); a sandboxed page sends
+    // "null".
     if (method === "POST" && !isAllowed) throw originRefused(origin, request, settings);
     return route.answer(request, context);
   };
@@ -227,7 +237,10 @@ function originRefused(origin: string | null, request: Request, settings: Settin
   });
 }
 
-/** Paths below `callback` count as `callback`, so that each deployment can have its own redirect URI. */
+/**
+ * Paths below `callback` count as `callback`, so that each deployment can have its own redirect
+ * URI.
+ */
 function routeName(pathname: string, path: string): string {
   const rest = pathname.startsWith(`${path}/`) ? pathname.slice(path.length + 1) : "";
   return rest.startsWith("callback/") ? "callback" : rest;
@@ -241,8 +254,9 @@ function withHeaders(response: Response, headers: Readonly<Record<string, string
 }
 
 /**
- * Contains the tenant too, because a userId is unique only within its tenant (section 2.3). One that `identify` chose
- * may be that of another operator of Variant A, so its key begins with another word.
+ * Contains the tenant too, because a userId is unique only within its tenant (section 2.3). One
+ * that `identify` chose may be that of another operator of Variant A, so its key begins with
+ * another word.
  */
 function stateKeyOf({ variant, operator, baseUrl, tenantId, person }: SessionSubject): string {
   if (operator === undefined) return JSON.stringify(["session", person]);

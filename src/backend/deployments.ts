@@ -1,4 +1,7 @@
-/** The deployments that people come from. A request can only choose one of those that are configured. */
+/**
+ * The deployments that people come from. A request can only choose one of those that are
+ * configured.
+ */
 import { z } from "zod";
 import { type PersonCredential, personDriverOf } from "../auth/credentials/credential.js";
 import { inTime, type ResolvedClock } from "../clock.js";
@@ -14,7 +17,10 @@ interface DeploymentOfATenant {
   readonly baseUrl: string;
 }
 
-/** A deployment whose host application launches the plugin (Variant A). People may log in to it as well. */
+/**
+ * A deployment whose host application launches the plugin (Variant A). People may log in to it as
+ * well.
+ */
 export interface LaunchDeployment extends DeploymentOfATenant {
   /** The exact origin of the host application that embeds the plugin's page. */
   readonly hostOrigin: string;
@@ -28,16 +34,23 @@ export interface LoginDeployment extends DeploymentOfATenant {
   readonly hostOrigin?: string | undefined;
   readonly launch?: undefined;
   /**
-   * Made with `apiClient`. Its redirectUri is the address of the route `callback`, or of a path below it.
-   * Each deployment needs one of its own (RFC 9700 section 4.4.2.2). Default: such as `/auth/callback/acme`.
+   * Made with `apiClient`. Its redirectUri is the address of the route `callback`, or of a path
+   * below it. Each deployment needs one of its own (RFC 9700 section 4.4.2.2). Default: such as
+   * `/auth/callback/acme`.
    */
   readonly login: PersonCredential<"B">;
 }
 
-/** A deployment from which people of one tenant come, by launch (Variant A), login (Variant B) or both. */
+/**
+ * A deployment from which people of one tenant come, by launch (Variant A), login (Variant B) or
+ * both.
+ */
 export type BackendDeployment = LaunchDeployment | LoginDeployment;
 
-/** Describes the deployment to look up, which must have the same value in each field that is present. */
+/**
+ * Describes the deployment to look up, which must have the same value in each field that is
+ * present.
+ */
 export interface DeploymentQuery {
   readonly purpose: "launch" | "login";
   /** Absent when a login was requested without a tenant. */
@@ -130,7 +143,8 @@ export function parseDeployments(given: unknown, options: DeploymentOptions): De
     checkLogin({ redirectUri, issuer }, { tenantId, baseUrl }, own) {
       requireOwnRedirectUri(redirectUri, own);
       if (areDistinct) return;
-      // The other deployments are unknown, so only this one may be able to have this address or issuer.
+      // The other deployments are unknown, so only this one may be able to have this address or
+      // issuer.
       const ending = new URL(`/${tenantId}/`, own).pathname;
       const hasIssuer = URL.canParse(issuer ?? "") && isUnderBase(new URL(issuer ?? ""), baseUrl);
       if (!hasIssuer && !callbackRoute(redirectUri, options.path).endsWith(ending))
@@ -146,7 +160,10 @@ export function defaultRedirectUri(own: string, path: string, tenantId: string):
   return new URL(`${path}/callback/${tenantId}`, own).href;
 }
 
-/** The path from the route on. A proxy may change the part before it. A later segment may be `callback`. */
+/**
+ * The path from the route on. A proxy may change the part before it. A later segment may be
+ * `callback`.
+ */
 export function callbackRoute(url: string, path: string): string {
   const segments = `${new URL(url).pathname}/`;
   const at = segments.indexOf(`${path}/callback/`);
@@ -154,8 +171,9 @@ export function callbackRoute(url: string, path: string): string {
 }
 
 /**
- * Returns whether the callbacks of all logins are known to differ. They are not where a credential is a
- * function. Logins with one base URL need not differ: their codes can be sent to one place only.
+ * Returns whether the callbacks of all logins are known to differ. They are not where a credential
+ * is a function. Logins with one base URL need not differ: their codes can be sent to one place
+ * only.
  *
  * @throws ConfigurationError if a callback could belong to two logins
  */
@@ -256,10 +274,16 @@ function parseDeployment(
   };
 }
 
-/** IPv6, or names of letters, digits, `-` and `_`. URLs also take `*`, empty labels and more, which DNS never resolves. */
+/**
+ * IPv6, or names of letters, digits, `-` and `_`. URLs also take `*`, empty labels and more, which
+ * DNS never resolves.
+ */
 const hostPattern = /^(?:\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?)$/;
 
-/** Returns `undefined` if the string is not the origin of a page that browsers open, or names plain http to another machine. */
+/**
+ * Returns `undefined` if the string is not the origin of a page that browsers open, or names plain
+ * http to another machine.
+ */
 export function originOf(value: string, allowInsecureHttp: boolean): string | undefined {
   try {
     const given = parseBaseUrl(value, allowInsecureHttp);

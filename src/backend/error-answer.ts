@@ -1,4 +1,6 @@
-/** Makes the browser's answer for an error. It says a stable code and what to do, and nothing else. */
+/**
+ * Makes the browser's answer for an error. It says a stable code and what to do, and nothing else.
+ */
 import { personRequired } from "../client/call-error.js";
 import {
   BivariantError,
@@ -17,10 +19,10 @@ import {
 import type { Settings } from "./backend-options.js";
 
 /**
- * The request has no valid session. `backend.connect` and `backend.session` throw this before they call the
- * service. `session_missing`: the request names no session. `session_unknown`: the session is unknown here or
- * was ended. `session_expired`: the session's time is over. `origin_refused` and `csrf_refused`: sessions are
- * in cookies, and another site may have sent the request.
+ * The request has no valid session. `backend.connect` and `backend.session` throw this before they
+ * call the service. `session_missing`: the request names no session. `session_unknown`: the session
+ * is unknown here or was ended. `session_expired`: the session's time is over. `origin_refused` and
+ * `csrf_refused`: sessions are in cookies, and another site may have sent the request.
  *
  * @example
  * async function devices(request: Request): Promise<Response> {
@@ -116,7 +118,10 @@ export interface ErrorAnswer {
   /** The code of the error, if `code` is `relaunch_required` or `login_required`. */
   readonly reason?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The query of a link with which the person may open the same page again, percent-encoded as in a URL. */
+  /**
+   * The query of a link with which the person may open the same page again, percent-encoded as in a
+   * URL.
+   */
   readonly retryQuery?: string;
 }
 
@@ -125,8 +130,8 @@ export class Refusal extends Error {
   readonly code: string;
 
   /**
-   * `message` replaces the usual sentence. It must not repeat anything from the request. `onError` receives
-   * the `cause`, which the answer must not reveal.
+   * `message` replaces the usual sentence. It must not repeat anything from the request. `onError`
+   * receives the `cause`, which the answer must not reveal.
    */
   constructor(
     code: keyof typeof refusals,
@@ -139,7 +144,9 @@ export class Refusal extends Error {
   }
 }
 
-/** Returns the answer for an error. `onError` receives the error if it says more than the answer. */
+/**
+ * Returns the answer for an error. `onError` receives the error if it says more than the answer.
+ */
 export function reportedAnswer(
   error: unknown,
   route: string,
@@ -209,7 +216,10 @@ function answerFor(error: unknown, now: number): ErrorAnswer {
   return { status: 500, code: "backend_failed", message: "The backend failed. Its log says why." };
 }
 
-/** Makes a page with a fixed sentence. It shows nothing from the request, and cannot be put in a frame. */
+/**
+ * Makes a page with a fixed sentence. It shows nothing from the request, and cannot be put in a
+ * frame.
+ */
 export function errorPage({ status, code, message, headers, retryQuery }: ErrorAnswer): Response {
   const title = retryQuery === undefined ? "The login did not work" : "Log in?";
   const href = retryQuery?.replaceAll("&", "&amp;");

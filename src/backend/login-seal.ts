@@ -1,13 +1,22 @@
-/** Seals pending logins for cookies (JWE, RFC 7516), with one key for all processes that share the store. */
+/**
+ * Seals pending logins for cookies (JWE, RFC 7516), with one key for all processes that share the
+ * store.
+ */
 import { base64url, EncryptJWT, jwtDecrypt } from "jose";
 import { isStoreError } from "../errors.js";
 import type { Settings } from "./backend-options.js";
 import { randomToken } from "./records.js";
 
 const keyName = "bivariant:backend:login-key";
-/** After this time another key is made, so that one that leaked is of no use for ever. The logins that are then pending must be started again. */
+/**
+ * After this time another key is made, so that one that leaked is of no use for ever. The logins
+ * that are then pending must be started again.
+ */
 const keyLifetimeMs = 90 * 24 * 3_600_000;
-/** After this time the key is read again, so that the use of a key ends when it is deleted from the store. */
+/**
+ * After this time the key is read again, so that the use of a key ends when it is deleted from the
+ * store.
+ */
 const cachedMs = 60_000;
 /** 256 bits as base64url. */
 const isKey = /^[A-Za-z0-9_-]{43}$/;
@@ -20,14 +29,19 @@ export class LoginSeal {
     this.#settings = settings;
   }
 
-  /** Seals a login, which only `open` with the same name of its cookie accepts, until `expiresAt`. */
+  /**
+   * Seals a login, which only `open` with the same name of its cookie accepts, until `expiresAt`.
+   */
   async seal(name: string, login: object, expiresAt: number): Promise<string> {
     const token = new EncryptJWT({ login }).setProtectedHeader({ alg: "dir", enc: "A256GCM" });
     const key = (await this.#key()) ?? (await this.#newKey());
     return token.setAudience(name).setExpirationTime(new Date(expiresAt)).encrypt(key);
   }
 
-  /** Returns `undefined` for what is expired or was not sealed here. Writes nothing. @throws StoreError */
+  /**
+   * Returns `undefined` for what is expired or was not sealed here. Writes nothing.
+   * @throws StoreError
+   */
   async open(name: string, sealed: string): Promise<unknown> {
     const key = await this.#key();
     if (key === undefined) return undefined;
@@ -53,7 +67,9 @@ export class LoginSeal {
     return this.#cached.key;
   }
 
-  /** If several processes make a key, the first one wins. An entry that cannot be read is replaced. */
+  /**
+   * If several processes make a key, the first one wins. An entry that cannot be read is replaced.
+   */
   async #newKey(): Promise<Uint8Array> {
     const { store, clock } = this.#settings;
     const made = randomToken();

@@ -1,7 +1,7 @@
 /**
- * Keeps logins of Variant B until their pages fetch a session. Each has its own cookie, for several tabs. The
- * cookie holds the login itself, sealed, because anyone can begin one. After the code was exchanged, the
- * store holds it.
+ * Keeps logins of Variant B until their pages fetch a session. Each has its own cookie, for several
+ * tabs. The cookie holds the login itself, sealed, because anyone can begin one. After the code was
+ * exchanged, the store holds it.
  */
 import { emit } from "../auth/auth.js";
 import type { PendingLogin } from "../people.js";
@@ -18,7 +18,9 @@ export interface StartedLogin {
   readonly baseUrl: string;
 }
 
-/** `started` is present in a cookie until the callback comes, and `completed` in the store after it. */
+/**
+ * `started` is present in a cookie until the callback comes, and `completed` in the store after it.
+ */
 interface LoginRecord {
   readonly returnTo: string;
   /** When the time for the current step ends, in epoch milliseconds. */
@@ -27,16 +29,27 @@ interface LoginRecord {
   readonly completed?: SessionSubject;
 }
 
-/** The person has this long at the authorization server, as a code lives at most (RFC 6749), and then the page to fetch its session. */
+/**
+ * The person has this long at the authorization server, as a code lives at most (RFC 6749), and
+ * then the page to fetch its session.
+ */
 const stepMs = 600_000;
-/** A login is remembered longer than it is valid, so that a late callback still leads back to its page. */
+/**
+ * A login is remembered longer than it is valid, so that a late callback still leads back to its
+ * page.
+ */
 const rememberedMs = 2 * stepMs;
 /** The most logins of one browser at a time. If it starts another one, the oldest is forgotten. */
 const mostLogins = 5;
-/** Browsers keep cookies of up to 4096 bytes. Servers accept request headers of 8 or 16 kB in all. */
+/**
+ * Browsers keep cookies of up to 4096 bytes. Servers accept request headers of 8 or 16 kB in all.
+ */
 const mostCookieBytes = 3_900;
 const mostBytes = 6_000;
-/** The most cookies that one answer removes. HTTP/2 ends the connection if the answer has too many headers. */
+/**
+ * The most cookies that one answer removes. HTTP/2 ends the connection if the answer has too many
+ * headers.
+ */
 const mostRemoved = 10;
 
 interface WantedLogin {
@@ -103,7 +116,9 @@ export class PendingLogins {
     return [cookie, ...removed].map((one) => this.#setCookie(request, one));
   }
 
-  /** Returns this browser's login (RFC 6749 section 10.12), else the page of another, for an error. */
+  /**
+   * Returns this browser's login (RFC 6749 section 10.12), else the page of another, for an error.
+   */
   async take(
     request: Request,
     state: string | undefined,
@@ -127,8 +142,8 @@ export class PendingLogins {
         // A copy of the cookie can complete the login with another code. Only the first one counts.
         if (!(await this.#records.write(started.login.state, record, options)))
           throw new Refusal("state_mismatch");
-        // The id is new, because an attacker who planted the cookie could fetch the session. So is the name,
-        // because the answer to a second callback may still replace the old cookie.
+        // The id is new, because an attacker who planted the cookie could fetch the session. So is
+        // the name, because the answer to a second callback may still replace the old cookie.
         const value = randomToken();
         await this.#records.write(value, { ...record, completed }, options);
         return [{ name: this.#newName(request), value }, { name: cookie.name }].map((one) =>
@@ -138,7 +153,10 @@ export class PendingLogins {
     };
   }
 
-  /** Another replica may have begun the login. It is said once, because anyone can send such a cookie. */
+  /**
+   * Another replica may have begun the login. It is said once, because anyone can send such a
+   * cookie.
+   */
   #reportUnknown(): void {
     const { hasOwnStore, onEvent, clock } = this.#settings;
     if (hasOwnStore || this.#hasReportedUnknown) return;
@@ -170,7 +188,10 @@ export class PendingLogins {
     return undefined;
   }
 
-  /** Returns the names of the login cookies with the oldest first, as browsers send them (RFC 6265 section 5.4). */
+  /**
+   * Returns the names of the login cookies with the oldest first, as browsers send them (RFC 6265
+   * section 5.4).
+   */
   #namesOf(request: Request): readonly string[] {
     const prefix = this.#cookiePrefix(request);
     return cookieNames(request).filter(
@@ -208,7 +229,10 @@ export class PendingLogins {
     return found.filter((login) => login !== undefined);
   }
 
-  /** Returns the login with the page's mark, or without a mark the latest login, if all are of one tenant. */
+  /**
+   * Returns the login with the page's mark, or without a mark the latest login, if all are of one
+   * tenant.
+   */
   async #completedOf(
     request: Request,
     { mark, tenantId }: WantedLogin,

@@ -1,4 +1,7 @@
-/** Keeps the Auths of people in memory, so that all requests of one person share one renewal, and identifies people. */
+/**
+ * Keeps the Auths of people in memory, so that all requests of one person share one renewal, and
+ * identifies people.
+ */
 import { z } from "zod";
 import {
   type AccessToken,
@@ -86,7 +89,10 @@ export class PersonAuths {
     this.#identify = identify;
   }
 
-  /** Keeps a new Auth, and calls `use` with the data for its session. If anything fails, forgets the tokens. */
+  /**
+   * Keeps a new Auth, and calls `use` with the data for its session. If anything fails, forgets the
+   * tokens.
+   */
   async add<T>(
     auth: PersonAuth,
     { tenantId, baseUrl, hostOrigin }: BackendDeployment,
@@ -112,7 +118,10 @@ export class PersonAuths {
     }
   }
 
-  /** Asks who logged in. Nothing that others wait for is held meanwhile. @throws Refusal `identify_failed` */
+  /**
+   * Asks who logged in. Nothing that others wait for is held meanwhile.
+   * @throws Refusal `identify_failed`
+   */
   async #identified(auth: PersonAuth, token: AccessToken): Promise<Operator | undefined> {
     const identify = this.#identify;
     if (identify === undefined) return token.operator;
@@ -122,7 +131,8 @@ export class PersonAuths {
       return new TransportError("timed_out", message, { retryable: true });
     };
     try {
-      // The async function is needed because a function of the caller's may also throw synchronously.
+      // The async function is needed because a function of the caller's may also throw
+      // synchronously.
       const answer = await inTime((async () => identify(auth))(), timeoutMs, clock, late);
       const parsed = personSchema.safeParse(answer);
       if (!parsed.success) {
@@ -150,7 +160,10 @@ export class PersonAuths {
     }
   }
 
-  /** Returns the Auth of a session. @throws SessionError `session_unknown`, LoginRequiredError, StoreError */
+  /**
+   * Returns the Auth of a session.
+   * @throws SessionError `session_unknown`, LoginRequiredError, StoreError
+   */
   async of(subject: SessionSubject): Promise<PersonAuth> {
     const options = await this.#optionsFor(subject);
     if (options === undefined)
@@ -173,7 +186,10 @@ export class PersonAuths {
     this.#settings.waitUntil(auth.forget().catch((fault) => this.#settings.report(fault)));
   }
 
-  /** Throws if only the person can replace the token. Without this, the page would start over for ever. */
+  /**
+   * Throws if only the person can replace the token. Without this, the page would start over for
+   * ever.
+   */
   async requireUsable(subject: SessionSubject): Promise<void> {
     const auth = await this.of(subject);
     try {
@@ -187,10 +203,14 @@ export class PersonAuths {
     }
   }
 
-  /** Forgets a person's tokens, in memory and in the store, even if the stored tokens cannot be read. */
+  /**
+   * Forgets a person's tokens, in memory and in the store, even if the stored tokens cannot be
+   * read.
+   */
   async forget(subject: SessionSubject): Promise<void> {
     const options = await this.#optionsFor(subject);
-    // The tokens of a deployment that is no longer configured cannot be used here. They expire in the store.
+    // The tokens of a deployment that is no longer configured cannot be used here. They expire in
+    // the store.
     if (options === undefined) return;
     const auth = await this.#resumed(options);
     if (auth !== undefined) return auth.forget();

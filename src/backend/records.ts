@@ -13,7 +13,10 @@ export function isToken(text: string): boolean {
   return /^[A-Za-z0-9_-]{43}$/.test(text);
 }
 
-/** Stores JSON entries under hashes of random tokens, not the tokens. A damaged entry counts as missing. */
+/**
+ * Stores JSON entries under hashes of random tokens, not the tokens. A damaged entry counts as
+ * missing.
+ */
 export class Records<T extends object> {
   readonly #store: TokenStore;
   readonly #report: (error: unknown) => void;
@@ -49,7 +52,10 @@ export class Records<T extends object> {
     }
   }
 
-  /** Returns false if the version of the entry is not `ifVersion`. `ifVersion: null` means that none may exist. */
+  /**
+   * Returns false if the version of the entry is not `ifVersion`. `ifVersion: null` means that none
+   * may exist.
+   */
   async write(
     token: string,
     value: T,
@@ -87,7 +93,9 @@ export function randomToken(): string {
   return base64url(crypto.getRandomValues(new Uint8Array(32)));
 }
 
-/** Derives it with HMAC-SHA256, so that it need not be stored and does not reveal the session token. */
+/**
+ * Derives it with HMAC-SHA256, so that it need not be stored and does not reveal the session token.
+ */
 export async function csrfTokenOf(sessionToken: string): Promise<string> {
   const algorithm = { name: "HMAC", hash: "SHA-256" };
   const key = await crypto.subtle.importKey("raw", bytesOf(sessionToken), algorithm, false, [

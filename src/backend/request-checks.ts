@@ -1,4 +1,7 @@
-/** Reads and checks the origin, the session token, the cookies and the body of a request, and makes cookies. */
+/**
+ * Reads and checks the origin, the session token, the cookies and the body of a request, and makes
+ * cookies.
+ */
 import type { z } from "zod";
 import { isConfigurationError } from "../errors.js";
 import { invalidOption } from "../options.js";
@@ -27,7 +30,9 @@ export function crossOriginHeaders(request: Request, options: Settings): Record<
   };
 }
 
-/** Whether browsers use https. Refuses plain http from another machine, where cookies could be read. */
+/**
+ * Whether browsers use https. Refuses plain http from another machine, where cookies could be read.
+ */
 export function isSecure(request: Request, options: Settings): boolean {
   const origin = ownOrigin(request, options);
   if (originOf(origin, options.allowInsecureHttp) !== undefined) return origin.startsWith("https:");
@@ -38,7 +43,10 @@ export function isSecure(request: Request, options: Settings): boolean {
   );
 }
 
-/** Browsers accept the prefix `__Host-` only over https, so a backend on http (loopback) leaves it out. */
+/**
+ * Browsers accept the prefix `__Host-` only over https, so a backend on http (loopback) leaves it
+ * out.
+ */
 export function cookieName(use: string, request: Request, options: Settings): string {
   return `${isSecure(request, options) ? "__Host-" : ""}bivariant-${use}`;
 }
@@ -48,8 +56,8 @@ const longestCookies = 65_536;
 const parsedCookies = new WeakMap<Request, ReadonlyMap<string, string | undefined>>();
 
 /**
- * Returns the cookies by name, in the order of the header, which is split once for each request. The value is
- * `undefined` if several cookies have that name, because one may be planted.
+ * Returns the cookies by name, in the order of the header, which is split once for each request.
+ * The value is `undefined` if several cookies have that name, because one may be planted.
  */
 function cookiesOf(request: Request): ReadonlyMap<string, string | undefined> {
   const parsed = parsedCookies.get(request);
@@ -60,7 +68,8 @@ function cookiesOf(request: Request): ReadonlyMap<string, string | undefined> {
   for (const pair of header.split(";")) {
     const at = pair.indexOf("=");
     if (at < 0) continue;
-    // Names must be equal byte for byte. `trim()` would accept a planted name after a no-break space.
+    // Names must be equal byte for byte. `trim()` would accept a planted name after a no-break
+    // space.
     const name = pair.slice(0, at).replace(/^[ \t]+/, "");
     cookies.set(name, cookies.has(name) ? undefined : pair.slice(at + 1));
   }
@@ -88,8 +97,9 @@ export function cookieHeader(
 }
 
 /**
- * Whether the person or an allowed page led the browser here (W3C Fetch Metadata). Old browsers do not say. Another
- * origin of the same site must be in `origins`: a navigation has no `Origin`, so `Referer` names the page.
+ * Whether the person or an allowed page led the browser here (W3C Fetch Metadata). Old browsers do
+ * not say. Another origin of the same site must be in `origins`: a navigation has no `Origin`, so
+ * `Referer` names the page.
  */
 export function isOwnNavigation({ headers }: Request, { origins }: Settings): boolean {
   const site = headers.get("sec-fetch-site");
@@ -98,13 +108,19 @@ export function isOwnNavigation({ headers }: Request, { origins }: Settings): bo
   return URL.canParse(referrer) && origins.includes(new URL(referrer).origin);
 }
 
-/** For sessions in cookies, which browsers add to requests of any site. Bearer tokens need no such check. */
+/**
+ * For sessions in cookies, which browsers add to requests of any site. Bearer tokens need no such
+ * check.
+ */
 export function refuseCrossSite({ headers }: Request): void {
   if (headers.get("sec-fetch-site") === "cross-site")
     throw new SessionError("origin_refused", "Requests from another site are not accepted.");
 }
 
-/** A code, a verifier and a state have some kB at most. Each of 256 exchanges may hold a body in memory. */
+/**
+ * A code, a verifier and a state have some kB at most. Each of 256 exchanges may hold a body in
+ * memory.
+ */
 const longestBodyBytes = 65_536;
 
 export const csrfHeader = "x-bivariant-csrf";
@@ -124,7 +140,10 @@ export function cookieToken(request: Request, settings: Settings): string | unde
   return readCookie(request, cookieName("session", request, settings));
 }
 
-/** Accepts only requests from our own pages, because browsers add the cookie to requests from any site. */
+/**
+ * Accepts only requests from our own pages, because browsers add the cookie to requests from any
+ * site.
+ */
 export async function guardedCookieToken(request: Request, settings: Settings): Promise<string> {
   refuseCrossSite(request);
   const origin = request.headers.get("origin");
@@ -141,7 +160,8 @@ export async function guardedCookieToken(request: Request, settings: Settings): 
   const csrf = request.headers.get(csrfHeader);
   if (isSafe && csrf === null) return token;
   if (areEqual(csrf ?? "", await csrfTokenOf(token))) return token;
-  // All tabs share the cookie. If another tab replaced the session, this tab must not read the new one.
+  // All tabs share the cookie. If another tab replaced the session, this tab must not read the new
+  // one.
   if (isSafe)
     throw new SessionError(
       "session_unknown",
@@ -158,7 +178,8 @@ export async function readJson<S extends z.ZodObject>(
   schema: S,
   limits: Pick<Settings, "timeoutMs" | "clock">,
 ): Promise<z.infer<S>> {
-  // A form on another site can send text/plain or form data without a CORS preflight, but not application/json.
+  // A form on another site can send text/plain or form data without a CORS preflight, but not
+  // application/json.
   const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (type !== "application/json") throw new Refusal("type_not_supported");
   const text = await readText(request, limits);
@@ -201,7 +222,8 @@ async function readText(
   if (signal.aborted) leave();
   signal.addEventListener("abort", leave, { once: true });
   try {
-    // The rest is not cancelled, because node:http would then close the connection before the answer.
+    // The rest is not cancelled, because node:http would then close the connection before the
+    // answer.
     const limited = body?.pipeThrough(limit, { signal: end.signal, preventCancel: true });
     return new TextDecoder("utf-8", { fatal: true }).decode(
       await new Response(limited).arrayBuffer(),

@@ -1,4 +1,7 @@
-/** The sessions of browsers, with their records in the store, their tokens in requests and their routes. */
+/**
+ * The sessions of browsers, with their records in the store, their tokens in requests and their
+ * routes.
+ */
 import { z } from "zod";
 import { emit } from "../auth/auth.js";
 import { RelaunchRequiredError } from "../errors.js";
@@ -35,8 +38,9 @@ export interface SessionRecord extends SessionSubject {
 }
 
 /**
- * Written when a person logs out everywhere. The sessions of that person that have another generation, or none, are over.
- * Generations are random and only compared, so that the clocks of the replicas do not matter.
+ * Written when a person logs out everywhere. The sessions of that person that have another
+ * generation, or none, are over. Generations are random and only compared, so that the clocks of
+ * the replicas do not matter.
  */
 interface PersonRecord {
   readonly generation: string;
@@ -68,7 +72,9 @@ export class Sessions {
     );
   }
 
-  /** Opens a session under a new token, which thus cannot have been planted (no session fixation). */
+  /**
+   * Opens a session under a new token, which thus cannot have been planted (no session fixation).
+   */
   async open(
     subject: SessionSubject,
   ): Promise<{ readonly token: string; readonly session: SessionRecord }> {
@@ -84,7 +90,10 @@ export class Sessions {
     return { token, session };
   }
 
-  /** @throws SessionError `session_unknown`, `session_expired`, RelaunchRequiredError `launch_expired` */
+  /**
+   * @throws SessionError `session_unknown`, `session_expired`, RelaunchRequiredError
+   * `launch_expired`
+   */
   async find(token: string): Promise<SessionRecord> {
     const found = await this.#records.read(token);
     if (found === undefined && isToken(token)) this.#reportUnknown();
@@ -107,14 +116,18 @@ export class Sessions {
     }
     // The use is written at most once a minute, to save writes to the store.
     if (now - session.usedAt >= Math.min(60_000, this.#settings.session.idleMs / 10))
-      // The version must be the one that was read, or a session that was ended meanwhile would come back.
+      // The version must be the one that was read, or a session that was ended meanwhile would come
+      // back.
       await this.#write(token, { ...session, usedAt: now }, found.version).catch(
         this.#settings.report,
       );
     return session;
   }
 
-  /** Forgets the tokens first. If that fails, the session still exists, and the person can log out again. */
+  /**
+   * Forgets the tokens first. If that fails, the session still exists, and the person can log out
+   * again.
+   */
   async end(token: string, session: SessionRecord, everywhere = false): Promise<void> {
     const person = await personOf(session);
     if (everywhere && person === undefined) throw new Refusal("person_unknown");
@@ -128,7 +141,10 @@ export class Sessions {
     await this.#records.delete(token);
   }
 
-  /** Ends the session of a cookie that is about to be replaced, because no page can use it afterwards. */
+  /**
+   * Ends the session of a cookie that is about to be replaced, because no page can use it
+   * afterwards.
+   */
   async endReplaced(token: string): Promise<void> {
     try {
       await this.#people.forget(await this.find(token)).catch(this.#settings.report);
@@ -138,7 +154,10 @@ export class Sessions {
     }
   }
 
-  /** The session that a request names, and its token. @throws SessionError, RelaunchRequiredError, StoreError */
+  /**
+   * The session that a request names, and its token.
+   * @throws SessionError, RelaunchRequiredError, StoreError
+   */
   async ofRequest(
     request: Request,
   ): Promise<{ readonly token: string; readonly session: SessionRecord }> {
@@ -148,7 +167,9 @@ export class Sessions {
     return { token, session: await this.find(token) };
   }
 
-  /** Another replica may know the session. It is said once, because anyone can send such a token. */
+  /**
+   * Another replica may know the session. It is said once, because anyone can send such a token.
+   */
   #reportUnknown(): void {
     const { hasOwnStore, onEvent, clock } = this.#settings;
     if (hasOwnStore || this.#hasReportedUnknown) return;
@@ -233,9 +254,9 @@ const sessionBody = z.object({
 });
 
 /**
- * POST session: answers with the session from a login that completed in this browser, or from the cookie. All
- * hosts of one site share these cookies, so a launch continues only in a frame of its host, and a login only
- * outside of frames.
+ * POST session: answers with the session from a login that completed in this browser, or from the
+ * cookie. All hosts of one site share these cookies, so a launch continues only in a frame of its
+ * host, and a login only outside of frames.
  */
 export async function answerSession(request: Request, context: Context): Promise<Response> {
   const { settings, people, sessions, logins } = context;
@@ -268,7 +289,10 @@ export async function answerMe(request: Request, { sessions, people }: Context):
 
 const logoutBody = z.object({ everywhere: z.boolean().optional() });
 
-/** POST logout: ends the session and forgets its tokens. With `everywhere`, all sessions of the person end. */
+/**
+ * POST logout: ends the session and forgets its tokens. With `everywhere`, all sessions of the
+ * person end.
+ */
 export async function answerLogout(
   request: Request,
   { settings, sessions }: Context,

@@ -1,4 +1,7 @@
-/** POST launch (Variant A), and GET login and GET callback (Variant B): the routes by which a person signs in. */
+/**
+ * POST launch (Variant A), and GET login and GET callback (Variant B): the routes by which a person
+ * signs in.
+ */
 import { z } from "zod";
 import { watchedCredential } from "../auth/credentials/credential.js";
 import {
@@ -19,7 +22,8 @@ import { cookieToken, isAllowedOrigin, isSecure, ownOrigin, readJson } from "./r
 import { type Context, openSession } from "./sessions.js";
 
 const launchBody = z.object({
-  // The characters are those of RFC 6749 appendix A.11. We chose the length; codes are much shorter.
+  // The characters are those of RFC 6749 appendix A.11. We chose the length; codes are much
+  // shorter.
   code: z.string().regex(/^[\x20-\x7e]{1,4096}$/),
   // This is the syntax of RFC 7636 section 4.1.
   codeVerifier: z.string().regex(/^[A-Za-z0-9._~-]{43,128}$/),
@@ -64,7 +68,10 @@ export async function answerLaunch(request: Request, context: Context): Promise<
   });
 }
 
-/** Answers a mistake in the configuration like a refused code, because anyone can ask for any tenant. */
+/**
+ * Answers a mistake in the configuration like a refused code, because anyone can ask for any
+ * tenant.
+ */
 function asRefused(error: unknown): never {
   if (!isConfigurationError(error)) throw error;
   throw new RelaunchRequiredError(
@@ -92,7 +99,8 @@ export async function answerLogin(request: Request, context: Context): Promise<R
   const { url, started } = await delayingRefusals(settings.clock, isConfigurationError, () =>
     begin(request, tenant, settings),
   ).catch((error: unknown) => {
-    // Anyone can ask for any tenant, so a mistake in a customer's settings must look like an unknown tenant.
+    // Anyone can ask for any tenant, so a mistake in a customer's settings must look like an
+    // unknown tenant.
     throw isConfigurationError(error) ? new Refusal("tenant_unknown", { cause: error }) : error;
   });
   return redirect(302, url, await logins.start(request, started, returnTo));
@@ -134,7 +142,8 @@ export async function answerCallback(request: Request, context: Context): Promis
     return redirect(303, taken.returnTo, await complete(request, context, taken));
   } catch (error) {
     const { code, reason = code } = reportedAnswer(error, "callback", settings);
-    // After most refusals the login stays, because nothing was done. A store that failed may be back soon.
+    // After most refusals the login stays, because nothing was done. A store that failed may be
+    // back soon.
     const stays =
       (error instanceof Refusal && error.code !== "identify_failed") || isStoreError(error);
     const cookies = stays ? [] : await taken.end().catch(() => []);
@@ -149,7 +158,8 @@ async function complete(
 ): Promise<readonly string[]> {
   const { login, tenantId, baseUrl } = taken;
   const callbackUrl = new URL(login.redirectUri);
-  // RFC 9700 section 4.4.2.2: a code for another deployment's redirect URI must not be sent to this one (mix-up).
+  // RFC 9700 section 4.4.2.2: a code for another deployment's redirect URI must not be sent to this
+  // one (mix-up).
   if (callbackRoute(login.redirectUri, settings.path) !== callbackRoute(request.url, settings.path))
     throw new Refusal("state_mismatch");
   if (taken.isLate) throw new Refusal("login_expired");

@@ -13,7 +13,10 @@ import type { NamesOf } from "../option-names.js";
 import { invalidOption, requireDuration, requireOptions } from "../options.js";
 import { type ErrorAnswer, Refusal } from "./error-answer.js";
 
-/** The parts of a request from node:http or HTTP/2 that are needed, declared without the types of Node. */
+/**
+ * The parts of a request from node:http or HTTP/2 that are needed, declared without the types of
+ * Node.
+ */
 export interface NodeRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly rawHeaders: readonly string[];
@@ -36,15 +39,17 @@ interface Limit {
 type Incoming = IncomingMessage & { readonly originalUrl?: string; readonly body?: unknown };
 
 /**
- * Makes a listener for `http.createServer`, `https.createServer` and Express's `app.use` from a backend, or from any
- * handler of web requests.
+ * Makes a listener for `http.createServer`, `https.createServer` and Express's `app.use` from a
+ * backend, or from any handler of web requests.
  *
- * The URL of the request is made from its Host header and the connection. `X-Forwarded-` headers are ignored, so
- * set `publicUrl` of `createBackend` behind a proxy that ends TLS. Bodies are streamed both ways. If a
- * parser has read a body, the `body` of the request is passed on as JSON, as in Express; without it, to read the body fails. If the client goes away, the `signal` is aborted. A
- * handler that throws, or that returns no `Response`, is answered with 500 `backend_failed`. A body may keep
- * its reader waiting for `timeoutMs` in all (default 10 s; raise it for uploads over slow connections). Then
- * reading it fails, and a handler that throws this error is answered with 408 `body_timeout`.
+ * The URL of the request is made from its Host header and the connection. `X-Forwarded-` headers
+ * are ignored, so set `publicUrl` of `createBackend` behind a proxy that ends TLS. Bodies are
+ * streamed both ways. If a parser has read a body, the `body` of the request is passed on as JSON,
+ * as in Express; without it, to read the body fails. If the client goes away, the `signal` is
+ * aborted. A handler that throws, or that returns no `Response`, is answered with 500
+ * `backend_failed`. A body may keep its reader waiting for `timeoutMs` in all (default 10 s; raise
+ * it for uploads over slow connections). Then reading it fails, and a handler that throws this
+ * error is answered with 408 `body_timeout`.
  *
  * @throws ConfigurationError
  * @example
@@ -71,12 +76,12 @@ export function toNodeHandler(
 const addresses = new WeakMap<Request, string>();
 
 /**
- * The address that a request made here came from, for `clientKey`; behind a proxy, the proxy's address.
+ * The address that a request made here came from, for `clientKey`; behind a proxy, the proxy's
+ * address.
  *
- * @example
- * const launch = userInterfacePlugin({ clientId, privateKey });
- * const deployments = [{ tenantId: "acme", baseUrl, hostOrigin: "https://customer.example", launch }];
- * const backend = createBackend({ deployments, clientKey: (request) => remoteAddress(request) ?? "unknown" });
+ * @example const launch = userInterfacePlugin({ clientId, privateKey }); const deployments = [{
+ * tenantId: "acme", baseUrl, hostOrigin: "https://customer.example", launch }]; const backend =
+ * createBackend({ deployments, clientKey: (request) => remoteAddress(request) ?? "unknown" });
  */
 export function remoteAddress(request: Request): string | undefined {
   return addresses.get(request);
@@ -93,7 +98,8 @@ async function serve(
   outgoing.on("close", () => {
     if (!outgoing.writableFinished)
       gone.abort(new DOMException("The client went away.", "AbortError"));
-    // The request is held until here, because its signal no longer follows `gone` after garbage collection.
+    // The request is held until here, because its signal no longer follows `gone` after garbage
+    // collection.
     request = undefined;
   });
   // After an error "close" follows, which handles it.
@@ -115,12 +121,13 @@ async function serve(
 }
 
 /**
- * Makes a web `Request` from a request of node:http, HTTP/2 or Express, for code that takes one. Its URL is made
- * as `toNodeHandler` makes it. The body is streamed, and nothing of it is read before it is used. Its signal is
- * never aborted, and its body has no time limit: where a client that goes away or is slow must end the work,
- * use `toNodeHandler`.
+ * Makes a web `Request` from a request of node:http, HTTP/2 or Express, for code that takes one.
+ * Its URL is made as `toNodeHandler` makes it. The body is streamed, and nothing of it is read
+ * before it is used. Its signal is never aborted, and its body has no time limit: where a client
+ * that goes away or is slow must end the work, use `toNodeHandler`.
  *
- * @throws Error `request_invalid` for a Host, address or header that is not valid; `backend.answer` answers with 400
+ * @throws Error `request_invalid` for a Host, address or header that is not valid; `backend.answer`
+ * answers with 400
  * @throws ConfigurationError `option_invalid` for anything but a request
  * @example
  * import express from "express";
@@ -173,7 +180,10 @@ function invalidAddress(): Refusal {
   });
 }
 
-/** Returns path and query. If the target is a whole URL (RFC 9112 section 3.2.2), its host is ignored. */
+/**
+ * Returns path and query. If the target is a whole URL (RFC 9112 section 3.2.2), its host is
+ * ignored.
+ */
 function pathOf(target: string): string | undefined {
   if (target.startsWith("/")) return target;
   if (!/^https?:\/\//i.test(target) || !URL.canParse(target)) return undefined;
@@ -181,7 +191,9 @@ function pathOf(target: string): string | undefined {
   return pathname + search;
 }
 
-/** Reads nothing before the body is used, so that a request may also be made for its headers alone. */
+/**
+ * Reads nothing before the body is used, so that a request may also be made for its headers alone.
+ */
 function bodyOf(incoming: Incoming, limit: Limit | undefined): ReadableStream<Uint8Array> {
   let leftMs = limit?.timeoutMs ?? 0;
   let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
@@ -235,7 +247,8 @@ async function send(
       outgoing.setHeader(name, value);
   const cookies = response.headers.getSetCookie();
   if (cookies.length > 0) outgoing.setHeader("set-cookie", cookies);
-  // Otherwise the unread rest of the body would be read as the next request. HTTP/2 closes only its stream.
+  // Otherwise the unread rest of the body would be read as the next request. HTTP/2 closes only its
+  // stream.
   if (!incoming.complete && !stream) outgoing.setHeader("connection", "close");
   if (!incoming.complete) stream?.once("finish", () => stream.close());
   outgoing.writeHead(response.status);

@@ -62,7 +62,8 @@ export function callbackPort(): Option {
 }
 
 /**
- * Opens the file that a flag names, or stdin for `-`. The signal ends it, since a pipe may have no end.
+ * Opens the file that a flag names, or stdin for `-`. The signal ends it, since a pipe may have no
+ * end.
  *
  * @throws ConfigurationError `option_invalid`
  */
@@ -76,7 +77,10 @@ export function openFileOf(flag: string, path: string, signal: AbortSignal): Rea
 /** The largest document that `generate` reads has as many. */
 const mostBytes = 64_000_000;
 
-/** Reads that file without a byte order mark. @throws ConfigurationError `option_invalid`, also for more than `most` bytes */
+/**
+ * Reads that file without a byte order mark.
+ * @throws ConfigurationError `option_invalid`, also for more than `most` bytes
+ */
 export async function readFileOf(
   flag: string,
   path: string,

@@ -1,4 +1,7 @@
-/** What `bivariant contract` may use: the settings of the other commands, a target file, and a person at the browser. */
+/**
+ * What `bivariant contract` may use: the settings of the other commands, a target file, and a
+ * person at the browser.
+ */
 import { dirname, resolve } from "node:path";
 import type { ContractTarget } from "../contract/index.js";
 import { NotTried } from "../contract/internal.js";
@@ -26,7 +29,10 @@ const settingOf: Readonly<Partial<Record<keyof ContractTarget, SettingName>>> = 
   refreshPath: "refreshPath",
 };
 
-/** Reads everything but the person. @throws ConfigurationError, before anything is sent; never quotes a secret */
+/**
+ * Reads everything but the person.
+ * @throws ConfigurationError, before anything is sent; never quotes a secret
+ */
 export async function readTarget(
   settings: Settings,
   file: string | undefined,
@@ -112,7 +118,9 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 
 const loginSeconds = 300;
 
-/** Adds a person who logs in where the terminal says, and whose browser comes back to this machine. */
+/**
+ * Adds a person who logs in where the terminal says, and whose browser comes back to this machine.
+ */
 export async function withPerson(
   target: ContractTarget,
   port: number,

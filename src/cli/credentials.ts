@@ -9,7 +9,10 @@ import {
 import { openFileOf } from "./arguments.js";
 import { namesOf, type Settings, secretTable } from "./settings.js";
 
-/** Undefined if no setting of the plugin is set. @throws ConfigurationError, as does `readPrivateKey` */
+/**
+ * Undefined if no setting of the plugin is set.
+ * @throws ConfigurationError, as does `readPrivateKey`
+ */
 export async function readPlugin(settings: Settings): Promise<PluginSettings | undefined> {
   const { aClientId: clientId, aPrivateKey, aPrivateKeyFile, aKeyId: keyId, audience } = settings;
   if (clientId !== undefined)
@@ -18,7 +21,10 @@ export async function readPlugin(settings: Settings): Promise<PluginSettings | u
   throw incomplete("A", "client id", namesOf("aClientId"));
 }
 
-/** @throws ConfigurationError `credential_missing`, `credential_invalid`, `key_invalid` with the path of a file that was read */
+/**
+ * @throws ConfigurationError `credential_missing`, `credential_invalid`, `key_invalid` with the
+ * path of a file that was read
+ */
 export async function readPrivateKey(settings: Settings): Promise<string> {
   const key = await readSecret(settings, "aPrivateKey");
   const { aPrivateKeyFile: file } = settings;
@@ -50,7 +56,9 @@ export async function readAccount(settings: Settings): Promise<AccountSettings |
   throw incomplete("B", "client secret", ways, more);
 }
 
-/** Whether a text is meant as a PEM or a JWK. The error for any other text names its file instead. */
+/**
+ * Whether a text is meant as a PEM or a JWK. The error for any other text names its file instead.
+ */
 export function isKeyText(text: string): boolean {
   return /^\s*\{|-----BEGIN /.test(text);
 }
@@ -72,13 +80,18 @@ function incomplete(variant: Variant, what: string, ways: string, more = ""): Co
   );
 }
 
-/** Whether the API client has settings of its own. The other settings then belong to the service account alone. */
+/**
+ * Whether the API client has settings of its own. The other settings then belong to the service
+ * account alone.
+ */
 export function hasOwnLoginClient(settings: Settings): boolean {
   const { bLoginClientId, bLoginClientSecret, bLoginClientSecretFile } = settings;
   return (bLoginClientId ?? bLoginClientSecret ?? bLoginClientSecretFile) !== undefined;
 }
 
-/** Reads the settings of the API client, or else those of the service account, never some of each. */
+/**
+ * Reads the settings of the API client, or else those of the service account, never some of each.
+ */
 export async function readLoginClient(
   settings: Settings,
 ): Promise<{ readonly clientId: string; readonly clientSecret: string | undefined }> {
@@ -97,9 +110,11 @@ export async function readLoginClient(
 }
 
 /**
- * Reads a secret from the environment or its file, without one line break at the end, which editors and `echo` add.
+ * Reads a secret from the environment or its file, without one line break at the end, which editors
+ * and `echo` add.
  *
- * @throws ConfigurationError `credential_invalid`; it does not quote the path, which may be the secret by mistake
+ * @throws ConfigurationError `credential_invalid`; it does not quote the path, which may be the
+ * secret by mistake
  */
 export async function readSecret(
   settings: Settings,

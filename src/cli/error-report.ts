@@ -25,7 +25,10 @@ export const exitCodes = {
   variant: 4,
   network: 5,
   apiRefused: 6,
-  /** A fault of this program. EX_SOFTWARE of sysexits.h, so that no script takes it for a check that said no. */
+  /**
+   * A fault of this program. EX_SOFTWARE of sysexits.h, so that no script takes it for a check that
+   * said no.
+   */
   fault: 70,
   /** 128 plus the number of SIGPIPE: the reader of the output has gone. */
   outputClosed: 141,
@@ -48,7 +51,10 @@ export const exitCodesHelp: string = `Exit codes:
   5  network: no answer, or an answer that the description does not know
   6  API call refused`;
 
-/** An unexpected response counts as network, because usually another server answered at a wrong address. */
+/**
+ * An unexpected response counts as network, because usually another server answered at a wrong
+ * address.
+ */
 export function exitCodeOf(error: unknown): ExitCode {
   if (isConfigurationError(error) || isStoreError(error) || isToolError(error))
     return exitCodes.configuration;
@@ -64,7 +70,10 @@ export function exitCodeOf(error: unknown): ExitCode {
   return isApiError(error) ? exitCodes.apiRefused : exitCodes.fault;
 }
 
-/** Checks the name, because importing the classes would load the emulator and the generator every time. */
+/**
+ * Checks the name, because importing the classes would load the emulator and the generator every
+ * time.
+ */
 function isToolError(error: unknown): error is Error & ToolError {
   return (
     error instanceof Error &&
@@ -129,7 +138,10 @@ export function errorLines(error: unknown, paint: Paint, body?: unknown): string
   return lines;
 }
 
-/** What to do about an error on the command line, which its message, written for programs, does not say. */
+/**
+ * What to do about an error on the command line, which its message, written for programs, does not
+ * say.
+ */
 function hintOf(error: unknown): string | undefined {
   if (isConfigurationError(error)) return whereToSet(error);
   return isLoginRequiredError(personRequired(error)) ? "Run bivariant login." : undefined;
@@ -156,7 +168,10 @@ function causeLines(causes: readonly Cause[], paint: Paint): string[] {
   ];
 }
 
-/** Describes an error for scripts, with the public fields of its class and its hint; `retryAt` in epoch milliseconds. */
+/**
+ * Describes an error for scripts, with the public fields of its class and its hint; `retryAt` in
+ * epoch milliseconds.
+ */
 export function errorJson(
   error: unknown,
   body?: unknown,

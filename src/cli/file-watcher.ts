@@ -4,7 +4,10 @@ import { unwatchFile, watchFile } from "node:fs";
 /** Files must stay the same for this time, because an editor may save one in several steps. */
 export const lookEveryMs = 100;
 
-/** Watches paths until the signal ends it, so that a rename or a change behind a link is noticed too. */
+/**
+ * Watches paths until the signal ends it, so that a rename or a change behind a link is noticed
+ * too.
+ */
 export class FileWatcher {
   readonly #signal: AbortSignal;
   readonly #files = new Set<string>();
@@ -25,7 +28,9 @@ export class FileWatcher {
     this.#signal.addEventListener("abort", () => unwatchFile(file, onChange));
   }
 
-  /** Returns whether files have changed since the last true answer, and are the same for a while. */
+  /**
+   * Returns whether files have changed since the last true answer, and are the same for a while.
+   */
   hasChanged(): boolean {
     if (this.#changedAt === undefined || performance.now() - this.#changedAt < lookEveryMs)
       return false;

@@ -1,5 +1,8 @@
 #!/usr/bin/env node
-/** The command `bivariant`: passes the process's arguments, streams and signals to `run` and exits with its exit code. */
+/**
+ * The command `bivariant`: passes the process's arguments, streams and signals to `run` and exits
+ * with its exit code.
+ */
 import { type ExitCode, exitCodes, type SignalName, signalExitCodes } from "./error-report.js";
 import { run } from "./run.js";
 
@@ -14,7 +17,8 @@ const interrupt = (signal: SignalName) => {
 for (const name of signals) process.on(name, interrupt);
 for (const stream of [process.stdout, process.stderr])
   stream.on("error", ({ code }: NodeJS.ErrnoException) => {
-    // EPIPE means that the reader, as in `bivariant ... | head`, has closed the pipe and wants no message.
+    // EPIPE means that the reader, as in `bivariant ... | head`, has closed the pipe and wants no
+    // message.
     if (code !== "EPIPE" && stream === process.stdout)
       process.stderr.write(`The output could not be written (${code}).\n`);
     // Lost output is a failure even when the command itself succeeds.

@@ -26,7 +26,9 @@ export class Output {
   readonly paint: Paint;
   /** Colours for stderr. */
   readonly paintNote: Paint;
-  /** The indent of JSON. 0 keeps a value on one line, for a command that prints one on each line. */
+  /**
+   * The indent of JSON. 0 keeps a value on one line, for a command that prints one on each line.
+   */
   indent: 0 | 2 = 2;
   readonly #streams: Streams;
   readonly #env: Environment;
@@ -67,7 +69,10 @@ export class Output {
     this.#streams.stderr.write(`${text}\n`);
   }
 
-  /** Shows a line on the terminal until something else is written, or removes it. Nothing is shown without a terminal. */
+  /**
+   * Shows a line on the terminal until something else is written, or removes it. Nothing is shown
+   * without a terminal.
+   */
   progress(text: string | undefined): void {
     const { stderr } = this.#streams;
     this.#clearProgress();
@@ -81,13 +86,19 @@ export class Output {
     this.#hasProgress = false;
   }
 
-  /** Runs a task and, when it takes long, notes what the program waits for; `what` completes "Still ...". */
+  /**
+   * Runs a task and, when it takes long, notes what the program waits for; `what` completes "Still
+   * ...".
+   */
   async during<T>(what: string, task: () => Promise<T>): Promise<T> {
     const timer = setTimeout(() => this.note(`Still ${what}. Press Ctrl-C to stop.`), noteAfterMs);
     return task().finally(() => clearTimeout(timer));
   }
 
-  /** The value of the option `onEvent`. It notes the events that explain a wait or deserve a warning. */
+  /**
+   * The value of the option `onEvent`. It notes the events that explain a wait or deserve a
+   * warning.
+   */
   readonly onEvent = (event: ServiceEvent): void => {
     const seconds = (ms: number) => Math.max(0, Math.ceil(ms / 1000));
     if (event.type === "rate_limited")
@@ -121,7 +132,9 @@ export function painter({ isTTY }: Pick<Stream, "isTTY">, env: Environment): Pai
   return (style, text) => (hasColour ? `\u001b[${styles[style]}m${text}\u001b[0m` : text);
 }
 
-/** DEL and C1 controls, line and paragraph separators, and marks that change the direction of text. */
+/**
+ * DEL and C1 controls, line and paragraph separators, and marks that change the direction of text.
+ */
 const unprintable = /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 /** Escapes what a server could send to move the cursor of a terminal or to reverse its text. */

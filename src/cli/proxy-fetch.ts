@@ -1,4 +1,7 @@
-/** The fetch of the command line: it goes through the proxies that HTTP_PROXY, HTTPS_PROXY and NO_PROXY name. */
+/**
+ * The fetch of the command line: it goes through the proxies that HTTP_PROXY, HTTPS_PROXY and
+ * NO_PROXY name.
+ */
 import type { RequestInfo, RequestInit as UndiciInit } from "undici";
 import { ConfigurationError, TransportError } from "../errors.js";
 import type { Fetch } from "../index.js";
@@ -12,8 +15,8 @@ interface Proxy {
 }
 
 /**
- * Lower-case names win, and without HTTPS_PROXY the proxy in HTTP_PROXY serves https too. If no proxy is set,
- * it returns undefined, so that undici is not loaded.
+ * Lower-case names win, and without HTTPS_PROXY the proxy in HTTP_PROXY serves https too. If no
+ * proxy is set, it returns undefined, so that undici is not loaded.
  * @throws ConfigurationError `option_invalid` for a variable that does not hold the URL of a proxy
  */
 export function proxyFetch(env: Environment): Fetch | undefined {
@@ -24,7 +27,8 @@ export function proxyFetch(env: Environment): Fetch | undefined {
   return async (url, init) => {
     const target = new URL(url);
     const proxy = target.protocol === "https:" ? https : http;
-    // A proxy on another machine would get the secrets in plain http, which is allowed on this machine only.
+    // A proxy on another machine would get the secrets in plain http, which is allowed on this
+    // machine only.
     if (proxy === undefined || (isLoopback(target.hostname) && !isLoopback(proxy.url.hostname)))
       return defaultFetch(url, init);
     loading ??= load(http, https, env);
@@ -71,7 +75,10 @@ function readProxy(env: Environment, name: string): Proxy | undefined {
   );
 }
 
-/** The error of a request that may have gone through a proxy. It names the variable, never its value. */
+/**
+ * The error of a request that may have gone through a proxy. It names the variable, never its
+ * value.
+ */
 function proxyFault(fault: unknown, { url, variable }: Proxy, target: URL): unknown {
   const status = /^Proxy (?:response|Authentication Required) \((\d{3})\)/m.exec(
     messagesOf(fault),

@@ -1,4 +1,7 @@
-/** Files that are written at the end of a long command: checked before it, and never left half-written. */
+/**
+ * Files that are written at the end of a long command: checked before it, and never left
+ * half-written.
+ */
 import { randomUUID } from "node:crypto";
 import { rename, rm, stat, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -9,7 +12,10 @@ interface NamedFile {
   readonly path: string;
 }
 
-/** @throws ConfigurationError `option_invalid` for a report that cannot be written, or would overwrite another file of the run */
+/**
+ * @throws ConfigurationError `option_invalid` for a report that cannot be written, or would
+ * overwrite another file of the run
+ */
 export async function checkReports(
   reports: readonly NamedFile[],
   others: readonly string[],
@@ -25,7 +31,10 @@ export async function checkReports(
   }
 }
 
-/** Writes a file whole: another reader sees the old content or the new. @throws ConfigurationError `option_invalid` */
+/**
+ * Writes a file whole: another reader sees the old content or the new.
+ * @throws ConfigurationError `option_invalid`
+ */
 export async function writeWhole(flag: string, path: string, text: string): Promise<void> {
   await rename(await writeTemporary(flag, path, text), path);
 }

@@ -1,4 +1,7 @@
-/** One run of the command line: the program with its subcommands, and the only place that catches errors. */
+/**
+ * One run of the command line: the program with its subcommands, and the only place that catches
+ * errors.
+ */
 import { Command, CommanderError } from "commander";
 import { version } from "../internal.js";
 import { refuseSecrets, usageError } from "./arguments.js";

@@ -1,4 +1,6 @@
-/** Opens the service that the settings describe and gets its token, with notes while the user waits. */
+/**
+ * Opens the service that the settings describe and gets its token, with notes while the user waits.
+ */
 import {
   ConfigurationError,
   isRateLimitedError,
@@ -22,10 +24,12 @@ import { type Settings, waysToSet } from "./settings.js";
 import { wantedLogin } from "./stored-login.js";
 
 /**
- * Opens a service with the plugin, the service account or the stored login that the settings describe. `secrets` are the
- * credentials and the token, which must not be printed. `checkVariant` runs before a token is requested.
+ * Opens a service with the plugin, the service account or the stored login that the settings
+ * describe. `secrets` are the credentials and the token, which must not be printed. `checkVariant`
+ * runs before a token is requested.
  *
- * @throws LoginRequiredError if no usable login is stored; every error of `connect` and `getAccessToken`
+ * @throws LoginRequiredError if no usable login is stored; every error of `connect` and
+ * `getAccessToken`
  */
 export async function openService(
   settings: Settings,
@@ -85,7 +89,8 @@ export async function openService(
     secrets.push(...login.options.secrets);
   }
   checkVariant?.(service.variant);
-  // The token is fetched before any call, so that the time limit of a call does not include this wait.
+  // The token is fetched before any call, so that the time limit of a call does not include this
+  // wait.
   const token = await output
     .during("waiting for a token", () => service.auth.getAccessToken({ signal }))
     .catch((error: unknown) => {

@@ -1,12 +1,17 @@
-/** The settings file: what was learnt about a deployment, for client, emulator and command line alike. */
+/**
+ * The settings file: what was learnt about a deployment, for client, emulator and command line
+ * alike.
+ */
 import { type DeploymentSettings, deploymentSettings } from "../contract/internal.js";
 import { EmulatorError, parseFile, parseInput } from "../emulator/internal.js";
 import { invalidFlag, readFileOf } from "./arguments.js";
 
 /**
- * Reads the file that --settings names. `check` may refuse more, with an EmulatorError that names the member.
+ * Reads the file that --settings names. `check` may refuse more, with an EmulatorError that names
+ * the member.
  *
- * @throws ConfigurationError `option_invalid`: each mistake with its line and its member, and without its value
+ * @throws ConfigurationError `option_invalid`: each mistake with its line and its member, and
+ * without its value
  */
 export async function readSettingsFile(
   path: string,

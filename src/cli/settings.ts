@@ -18,7 +18,10 @@ interface Setting {
   readonly default?: number;
 }
 
-/** The flags follow from the keys: `aClientId` is --a-client-id, and its variable BIVARIANT_A_CLIENT_ID. */
+/**
+ * The flags follow from the keys: `aClientId` is --a-client-id, and its variable
+ * BIVARIANT_A_CLIENT_ID.
+ */
 const settingTable = {
   baseUrl: { value: "url", text: "address of the deployment, with its path prefix if it has one" },
   tenant: { value: "id", text: "tenant id, which Variant A needs; in Variant B only a local name" },
@@ -163,7 +166,9 @@ export const loginSettings: readonly SettingName[] = settingNames.filter(
   (name) => !/^(?:variant|login|audience|a[A-Z].*)$/.test(name),
 );
 
-/** Adds the options of some settings to a command, and lists the variables of secrets in its help. */
+/**
+ * Adds the options of some settings to a command, and lists the variables of secrets in its help.
+ */
 export function addSettings(
   command: Command,
   names: readonly SettingName[],
@@ -196,7 +201,9 @@ export function addSettings(
   return command;
 }
 
-/** The setting of the file that may hold each secret, and of the client that the secret belongs to. */
+/**
+ * The setting of the file that may hold each secret, and of the client that the secret belongs to.
+ */
 export const secretTable = {
   aPrivateKey: { variant: "A", what: "private key", file: "aPrivateKeyFile", client: undefined },
   bClientSecret: {
@@ -215,10 +222,11 @@ export const secretTable = {
 } as const;
 
 /**
- * Reads the flags, the variables and the secrets of a command that commander has parsed. A flag wins over its
- * variable. A flag that names a file also replaces the secret in the environment. A flag that names another
- * client than the environment drops the secret in the environment, which must not be sent for the other.
- * What the client takes from a settings file is added: a flag or its variable wins.
+ * Reads the flags, the variables and the secrets of a command that commander has parsed. A flag
+ * wins over its variable. A flag that names a file also replaces the secret in the environment. A
+ * flag that names another client than the environment drops the secret in the environment, which
+ * must not be sent for the other. What the client takes from a settings file is added: a flag or
+ * its variable wins.
  */
 export async function readSettings(
   command: Command,

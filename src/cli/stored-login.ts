@@ -1,4 +1,7 @@
-/** The logins that people stored: their encrypted store, and when a command uses one instead of a service account. */
+/**
+ * The logins that people stored: their encrypted store, and when a command uses one instead of a
+ * service account.
+ */
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, stat, writeFile } from "node:fs/promises";
@@ -35,13 +38,19 @@ interface LoginOptions extends PersonAuthOptions<"B"> {
   readonly secrets: readonly string[];
 }
 
-/** Placeholders for using or deleting a stored login, which sends no one to the authorization endpoint. */
+/**
+ * Placeholders for using or deleting a stored login, which sends no one to the authorization
+ * endpoint.
+ */
 const noLogin = {
   redirectUri: "http://127.0.0.1/callback",
   authorizationEndpoint: "http://127.0.0.1/",
 } as const;
 
-/** Makes the options of the library. Only beginning a login needs `addresses`. @throws ConfigurationError */
+/**
+ * Makes the options of the library. Only beginning a login needs `addresses`.
+ * @throws ConfigurationError
+ */
 export async function loginOptions(
   settings: Settings,
   env: Environment,
@@ -79,8 +88,9 @@ interface WantedLogin {
 }
 
 /**
- * Finds the stored login if the settings ask for one: with `--login`, settings for the API client, or a
- * client id that has no secret. Otherwise they mean a plugin or a service account, and it returns undefined.
+ * Finds the stored login if the settings ask for one: with `--login`, settings for the API client,
+ * or a client id that has no secret. Otherwise they mean a plugin or a service account, and it
+ * returns undefined.
  */
 export async function wantedLogin(
   settings: Settings,
@@ -103,7 +113,8 @@ export async function wantedLogin(
   const message = found.length === 0 ? none : `${none} ${otherTenants(found)}`;
   if (isNamed || hasOwnLoginClient(settings))
     return { options, found: new LoginRequiredError("login_expired", message) };
-  // Without any login the settings mean a service account. `readAccount` reports that its secret is missing.
+  // Without any login the settings mean a service account. `readAccount` reports that its secret is
+  // missing.
   if (found.length === 0) return undefined;
   const error = new ConfigurationError("credential_missing", message, {
     option: "tenantId",
@@ -119,7 +130,10 @@ function meansLogin(settings: Settings): boolean {
   return hasOwnLoginClient(settings) ? bClientId === undefined : bClientId !== undefined;
 }
 
-/** In Variant B the tenant is only a name that the user chose, but it must be the same to find the login. */
+/**
+ * In Variant B the tenant is only a name that the user chose, but it must be the same to find the
+ * login.
+ */
 function otherTenants(others: readonly LoginName[]): string {
   const ways = others.map(({ tenantId }) =>
     tenantId ? `for the tenant ${tenantId}` : "without a tenant",
@@ -130,7 +144,10 @@ function otherTenants(others: readonly LoginName[]): string {
 /** All logins have this person. They differ only by deployment, tenant and client id. */
 export const cliPerson = "cli";
 
-/** The default is the state folder of the XDG specification, which ignores a relative XDG_STATE_HOME. */
+/**
+ * The default is the state folder of the XDG specification, which ignores a relative
+ * XDG_STATE_HOME.
+ */
 export function storePath({ storeFile }: Settings, env: Environment): string {
   if (storeFile !== undefined) return resolve(storeFile);
   const { XDG_STATE_HOME: given = "", HOME: home = "" } = env;
@@ -138,7 +155,10 @@ export function storePath({ storeFile }: Settings, env: Environment): string {
   return join(state, "bivariant", "grants");
 }
 
-/** Opens the store; undefined if it does not exist. @throws ConfigurationError, StoreError if it cannot be read */
+/**
+ * Opens the store; undefined if it does not exist.
+ * @throws ConfigurationError, StoreError if it cannot be read
+ */
 export async function openLoginStore(
   settings: Settings,
   env: Environment,
@@ -147,7 +167,10 @@ export async function openLoginStore(
   return existsSync(file) ? openStore(file, settings) : undefined;
 }
 
-/** Opens the store, and makes the folder above it and its key if necessary. @throws ConfigurationError, StoreError */
+/**
+ * Opens the store, and makes the folder above it and its key if necessary.
+ * @throws ConfigurationError, StoreError
+ */
 export async function createLoginStore(settings: Settings, env: Environment): Promise<TokenStore> {
   const file = storePath(settings, env);
   try {
@@ -219,8 +242,9 @@ function resume({
 }
 
 /**
- * Finds the stored login, or else the names of the stored logins of its client at its deployment: for other tenants,
- * or its own if it is over. A grant is deleted when it ends, but its name stays in the list until the logout.
+ * Finds the stored login, or else the names of the stored logins of its client at its deployment:
+ * for other tenants, or its own if it is over. A grant is deleted when it ends, but its name stays
+ * in the list until the logout.
  *
  * @throws StoreError
  */

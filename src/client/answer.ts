@@ -67,7 +67,10 @@ function kindOf(mediaType: string): Kind {
   return /^text\/|[/+]xml$/.test(type) ? "text" : "blob";
 }
 
-/** The documented media types of a status, or undefined if the document has no answer of that status. */
+/**
+ * The documented media types of a status, or undefined if the document has no answer of that
+ * status.
+ */
 function documentedTypes(
   { answers, success, failure }: OperationEntry,
   status: number,
@@ -75,7 +78,8 @@ function documentedTypes(
   const own = answers?.[String(status)];
   if (own !== undefined) return own;
   const shared = answers?.[`${String(status)[0]}XX`] ?? answers?.default;
-  // What has only JSON, or nothing, is left out of the table, so a status that is not in it may have that too.
+  // What has only JSON, or nothing, is left out of the table, so a status that is not in it may
+  // have that too.
   if (shared !== undefined) return [...shared, "application/json"];
   return success.length === 0 && !failure.includes(status) ? ["*/*"] : ["application/json"];
 }
@@ -110,7 +114,8 @@ function expectedKind(type: string | undefined, documented: readonly string[]): 
 }
 
 /**
- * Reads an answer. The caller has limited the time: for what is read whole to the last byte, for a stream to its head.
+ * Reads an answer. The caller has limited the time: for what is read whole to the last byte, for a
+ * stream to its head.
  *
  * @throws UnexpectedResponseError `response_media_type`, `response_not_json`, `response_too_large`
  */
@@ -160,8 +165,8 @@ function parsed(text: string, status: number, { core, auth }: Reading): unknown 
 const mostBytesOfRefusal = 1024 * 1024;
 
 /**
- * The body of an error: a documented text or file as it is, otherwise JSON if it is that. One that is too large counts as
- * empty. A 2xx that is not documented has the limit of a success.
+ * The body of an error: a documented text or file as it is, otherwise JSON if it is that. One that
+ * is too large counts as empty. A 2xx that is not documented has the limit of a success.
  */
 async function refusalOf(
   response: Response,
@@ -192,7 +197,9 @@ function undocumented(
   return new UnexpectedResponseError("response_media_type", message, { status, variant });
 }
 
-/** Fetch reads all text as UTF-8. Texts of other charsets would arrive with replacement characters. */
+/**
+ * Fetch reads all text as UTF-8. Texts of other charsets would arrive with replacement characters.
+ */
 function decoderOf(type: string | undefined, status: number, variant: Variant): TextDecoder {
   const [, charset = "utf-8"] = /;\s*charset="?([^\s;"]+)/.exec(type ?? "") ?? [];
   try {
@@ -261,7 +268,10 @@ async function* eventsOf(
   }
 }
 
-/** The values of JSON lines, and of a JSON text sequence, whose records begin with a control character (RFC 7464). */
+/**
+ * The values of JSON lines, and of a JSON text sequence, whose records begin with a control
+ * character (RFC 7464).
+ */
 async function* valuesOf(
   { status, headers }: Response,
   body: ReadableStream<Uint8Array>,
@@ -281,7 +291,9 @@ async function* valuesOf(
   if (unfinished.trim() !== "") yield parsed(unfinished, status, reading);
 }
 
-/** Reads the next chunk only when its text is asked for. Whoever stops early closes the connection. */
+/**
+ * Reads the next chunk only when its text is asked for. Whoever stops early closes the connection.
+ */
 async function* textsOf(
   body: ReadableStream<Uint8Array>,
   { signal, auth, core }: Reading,

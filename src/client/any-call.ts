@@ -1,7 +1,7 @@
 /**
- * Any request and any answer that a document may have. Loaded lazily: `usualRequest` and `createCaller` do without it for
- * what most calls send and receive. It imports nothing that they import too but the errors, since bundlers would make more
- * files of it.
+ * Any request and any answer that a document may have. Loaded lazily: `usualRequest` and
+ * `createCaller` do without it for what most calls send and receive. It imports nothing that they
+ * import too but the errors, since bundlers would make more files of it.
  */
 import { createQuerySerializer } from "openapi-fetch";
 import type { headerRecord } from "../options.js";

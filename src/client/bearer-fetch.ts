@@ -1,6 +1,6 @@
 /**
- * A request with the bearer: if that is refused, the token is renewed and the request sent once more; redirects are
- * followed by hand, so that the bearer never leaves the base URL.
+ * A request with the bearer: if that is refused, the token is renewed and the request sent once
+ * more; redirects are followed by hand, so that the bearer never leaves the base URL.
  */
 import type { RequestEvents } from "../auth/auth.js";
 import { type AccessToken, type Auth, callSupport } from "../auth/auth.js";
@@ -24,7 +24,10 @@ import { isUnderBase } from "../variants/target.js";
 import { isPersonRequired } from "./call-error.js";
 import type { Retries } from "./retries.js";
 
-/** A younger token has not expired, so the refusal comes from the route, and renewing would flood the token endpoint. */
+/**
+ * A younger token has not expired, so the refusal comes from the route, and renewing would flood
+ * the token endpoint.
+ */
 const youngTokenMs = 30_000;
 
 /** What the services of one connector share. */
@@ -38,11 +41,16 @@ export interface BearerFetchContext {
   readonly memoryOf: (auth: Auth) => CallMemory;
 }
 
-/** What the calls through one Auth have shown. Requests of `service.fetch` share the operationId "". */
+/**
+ * What the calls through one Auth have shown. Requests of `service.fetch` share the operationId "".
+ */
 export interface CallMemory {
   /** The token that each operation succeeded with last. */
   readonly worked: Map<string, AccessToken>;
-  /** For each operation that was answered 429: returns the milliseconds until it may be called again. */
+  /**
+   * For each operation that was answered 429: returns the milliseconds until it may be called
+   * again.
+   */
   readonly limited: Map<string, () => number>;
   /** The operations that were answered like an unknown path since the last success. */
   readonly missing: Set<string>;
@@ -62,7 +70,9 @@ export interface BearerRequest<T> extends SentRequest {
   readonly events: RequestEvents;
   /** Ends the request and the wait for a token. */
   readonly signal: AbortSignal | undefined;
-  /** Makes the signal that the fetch gets from that of the time limit. Default: the latter itself. */
+  /**
+   * Makes the signal that the fetch gets from that of the time limit. Default: the latter itself.
+   */
   readonly signalOf?: ((limit: AbortSignal) => AbortSignal) | undefined;
   /** Reads from the response what the caller needs, within the time limit. */
   readonly read: (response: Response, variant: Variant) => Promise<T>;
@@ -81,15 +91,23 @@ export interface BearerRequest<T> extends SentRequest {
 
 interface BearerAnswer<T> {
   readonly response: Response;
-  /** Whether the server that answered got the bearer. It did not if a redirect left the base URL. */
+  /**
+   * Whether the server that answered got the bearer. It did not if a redirect left the base URL.
+   */
   readonly withBearer: boolean;
-  /** Whether a redirect made a GET of the request. Then the request itself was processed, and is not sent again. */
+  /**
+   * Whether a redirect made a GET of the request. Then the request itself was processed, and is not
+   * sent again.
+   */
   readonly isProcessed: boolean;
   readonly content: T;
   readonly token: AccessToken | undefined;
   /** The token that was refused before, if the request was sent again with a new one. */
   readonly refusedToken: AccessToken | undefined;
-  /** Says what to ask the person for, if the bearer was refused and only the person can get another token. */
+  /**
+   * Says what to ask the person for, if the bearer was refused and only the person can get another
+   * token.
+   */
   readonly required?: PersonRequiredError | undefined;
 }
 
@@ -101,7 +119,10 @@ export function contextOf(
   return { tenantId, baseUrl, variant, ...request };
 }
 
-/** A refusal is returned if it is the second, if the token is young, or if only a person can get another token. */
+/**
+ * A refusal is returned if it is the second, if the token is young, or if only a person can get
+ * another token.
+ */
 export async function bearerFetch<T>(
   request: BearerRequest<T>,
   context: BearerFetchContext,
@@ -189,7 +210,10 @@ const mostRedirects = 20;
 const redirectStatuses: readonly number[] = [301, 302, 303, 307, 308];
 
 interface Hop extends SentRequest {
-  /** Whether this URL and all before it are under the base URL. Only then is the bearer sent, if there is one. */
+  /**
+   * Whether this URL and all before it are under the base URL. Only then is the bearer sent, if
+   * there is one.
+   */
   readonly withBearer: boolean;
 }
 
@@ -221,7 +245,8 @@ async function follow<T>(
     const own: RequestInit = { method, headers, redirect: "manual", signal };
     if (body !== undefined && body !== null) own.body = body;
     const sent = init === undefined ? own : { ...init, ...own };
-    // The Fetch standard requires `duplex` for a stream and allows no other value. A PUT that has it is sent once.
+    // The Fetch standard requires `duplex` for a stream and allows no other value. A PUT that has
+    // it is sent once.
     const isOnce = !request.isIdempotent && /^(?:PUT|DELETE)$/.test(method);
     if (isOnce || !canBeSentAgain(body)) Object.assign(sent, { duplex: "half" });
     const resend = attempt.countSent();
@@ -243,7 +268,10 @@ async function follow<T>(
   }
 }
 
-/** Outside the base URL a request has no bearer and no body. After a redirect outside, the bearer stays removed. */
+/**
+ * Outside the base URL a request has no bearer and no body. After a redirect outside, the bearer
+ * stays removed.
+ */
 function nextHop(
   response: Response,
   hop: Hop,
@@ -285,7 +313,8 @@ function nextHop(
   if (!isInside && method !== "GET" && method !== "HEAD") return undefined;
   const withBearer = hop.withBearer && isInside;
   const hasBody = body !== undefined && body !== null;
-  // Outside the base URL no header may identify the caller. Without a body no header may describe one.
+  // Outside the base URL no header may identify the caller. Without a body no header may describe
+  // one.
   const isKept = (name: string) =>
     (withBearer || harmlessHeaders.includes(name)) && (hasBody || !name.startsWith("content-"));
   const headers = Object.fromEntries(Object.entries(hop.headers).filter(([name]) => isKept(name)));

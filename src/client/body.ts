@@ -1,7 +1,10 @@
 /** Values as text and JSON, for parameters and bodies. Loaded lazily. */
 import { invalidOption } from "../options.js";
 
-/** application/json and what is built on it. Text with many values, such as application/json-seq, is not. */
+/**
+ * application/json and what is built on it. Text with many values, such as application/json-seq, is
+ * not.
+ */
 export const jsonType: RegExp = /^[^/;]+\/(?:[^/;]+\+)?json\s*(?:;|$)/i;
 
 /** Unlike `instanceof` this knows the classes of other realms. */
@@ -11,7 +14,9 @@ export function tagOf(value: unknown): string {
 
 export const formType = "application/x-www-form-urlencoded";
 
-/** A date and the like, as JSON.stringify would write it. A Buffer of Node stays what it is, bytes. */
+/**
+ * A date and the like, as JSON.stringify would write it. A Buffer of Node stays what it is, bytes.
+ */
 export function plain(value: unknown): unknown {
   if (typeof value !== "object" || value === null || !("toJSON" in value)) return value;
   return typeof value.toJSON === "function" && !ArrayBuffer.isView(value) ? value.toJSON() : value;

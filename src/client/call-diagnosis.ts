@@ -5,7 +5,10 @@ import { type ApiErrorCode, type Cause, wireText } from "../errors.js";
 import type { RefusedCall } from "./call-error.js";
 import type { CallInit } from "./init.js";
 
-/** Says what the answer means and what to do, as the rest of "<operation> was answered <status>", and then its body. */
+/**
+ * Says what the answer means and what to do, as the rest of "<operation> was answered <status>",
+ * and then its body.
+ */
 export function explainCall(
   call: RefusedCall,
   code: ApiErrorCode,
@@ -39,7 +42,10 @@ const namesOfSecrets = /auth|cookie|key|pass|secret|session|sign|token/;
 /** Takes the name from a cookie, and the scheme from credentials. */
 const withoutName = (part: string) => part.replace(/^[^=\s]*[=\s]+([^=\s])/, "$1");
 
-/** The body for the end of a message. A secret of one or two characters would be found in every body. */
+/**
+ * The body for the end of a message. A secret of one or two characters would be found in every
+ * body.
+ */
 function bodyAsText({ body, sent }: RefusedCall): string {
   if (sent === undefined || body === undefined || body instanceof Blob) return "";
   const secrets = sent.tokens.flatMap((token) => token?.value ?? []);
@@ -60,7 +66,10 @@ function bodyAsText({ body, sent }: RefusedCall): string {
   return shown ? ` The body: ${shown}` : "";
 }
 
-/** A secret, as it is in a URL, and as base64 after 0 to 2 bytes more, which `wireText` does not look for. */
+/**
+ * A secret, as it is in a URL, and as base64 after 0 to 2 bytes more, which `wireText` does not
+ * look for.
+ */
 function formsOf(secret: string): string[] {
   const { length } = secret;
   // A header holds no character that btoa refuses.
@@ -92,7 +101,10 @@ const unchanged = ": nothing has changed.";
 const unclear =
   ": the server failed. The call may have been processed: look before you send it again.";
 
-/** A held token works until it expires, and only a token request that is answered 404 starts a detection. */
+/**
+ * A held token works until it expires, and only a token request that is answered 404 starts a
+ * detection.
+ */
 const mayHaveMoved =
   "Check baseUrl. The deployment may have moved to the other variant: service.auth.invalidate(await service.auth.getAccessToken()) drops the token, and the next call finds out.";
 
@@ -101,8 +113,9 @@ const notReplayed =
   "It was not sent once more: that needs a token older than 30 s, and a body that can be sent again.";
 
 /**
- * The causes of a 403, the likeliest first. In Variant A an empty body has those of section 7.2 of the description, and
- * for a launched plugin that of section 1: its reach is the scopes intersected with the operator's capabilities.
+ * The causes of a 403, the likeliest first. In Variant A an empty body has those of section 7.2 of
+ * the description, and for a launched plugin that of section 1: its reach is the scopes intersected
+ * with the operator's capabilities.
  */
 function causesOf403({
   auth,
@@ -166,7 +179,10 @@ function causesOf403({
   );
 }
 
-/** Whether the path, the query or the body has a parameter for a device, by a mark in the document or by its name. */
+/**
+ * Whether the path, the query or the body has a parameter for a device, by a mark in the document
+ * or by its name.
+ */
 function namesDevice(
   { path, deviceParameter }: OperationEntry,
   { params, body }: CallInit,
@@ -183,7 +199,10 @@ function namesDevice(
 const dropToken =
   "Then drop the token, so that the next one carries the scope: service.auth.invalidate(await service.auth.getAccessToken()).";
 
-/** The description does not say which status a disabled plugin or a wrong route gets, so a refusal may mean either. */
+/**
+ * The description does not say which status a disabled plugin or a wrong route gets, so a refusal
+ * may mean either.
+ */
 function causesOfRefusedPerson(
   { variant, code }: PersonRequiredError,
   status: number,

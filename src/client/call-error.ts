@@ -22,7 +22,10 @@ export interface RefusedCall {
   readonly operationId: string;
   readonly operation: OperationEntry;
   readonly init: CallInit;
-  /** Whether the token was renewed and the call sent again; `undefined` if the status does not refuse a bearer. */
+  /**
+   * Whether the token was renewed and the call sent again; `undefined` if the status does not
+   * refuse a bearer.
+   */
   readonly isReplayed: boolean | undefined;
   /** What was sent, if the message is to show the body. The answer may repeat it. */
   readonly sent:
@@ -36,7 +39,9 @@ export interface RefusedCall {
   readonly hasWorked: boolean;
   /** Whether several operations in a row were answered like an unknown path, or one by a router. */
   readonly looksMoved: boolean;
-  /** What to ask the person for, because the token was older than 30 s or its renewal was refused. */
+  /**
+   * What to ask the person for, because the token was older than 30 s or its renewal was refused.
+   */
   readonly required?: PersonRequiredError | undefined;
 }
 
@@ -47,7 +52,8 @@ export async function apiErrorOf(call: RefusedCall): Promise<ApiError> {
   const code = apiErrorCodeOf(status, call.operation.failure.includes(status));
   const waitMs =
     status === 429 || status === 503 ? parseRetryAfterMs(headers, call.now) : undefined;
-  // Loaded only for a refusal. If it cannot be loaded, the error has no causes and a shorter message.
+  // Loaded only for a refusal. If it cannot be loaded, the error has no causes and a shorter
+  // message.
   const explained = await import("./call-diagnosis.js").then(
     ({ explainCall }) => explainCall(call, code),
     () => ({ text: `. ${required?.message ?? ""}`, causes: undefined, ending: "" }),
@@ -79,7 +85,10 @@ export function isPersonRequired(error: unknown): error is PersonRequiredError {
   return isRelaunchRequiredError(error) || isLoginRequiredError(error);
 }
 
-/** Finds the error that says what the person must do: this error, or its cause if a call was answered 401. */
+/**
+ * Finds the error that says what the person must do: this error, or its cause if a call was
+ * answered 401.
+ */
 export function personRequired(error: unknown): PersonRequiredError | undefined {
   return [error, isApiError(error) ? error.cause : undefined].find(isPersonRequired);
 }

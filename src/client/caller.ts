@@ -1,4 +1,7 @@
-/** Finds an operation, has its request made, sends it with the bearer, and makes an outcome of the response. */
+/**
+ * Finds an operation, has its request made, sends it with the bearer, and makes an outcome of the
+ * response.
+ */
 import type { OperationEntry } from "../../generated/operations.js";
 import { type Auth, callSupport } from "../auth/auth.js";
 import type { ClientOptions } from "../client-options.js";
@@ -46,7 +49,9 @@ export interface Api<T extends LookupTypes> {
 /** An error names at most this many operations, since a document may have more than a thousand. */
 const mostNames = 20;
 
-/** Looks up the operations of one variant. The index of paths is built at the first call by path. */
+/**
+ * Looks up the operations of one variant. The index of paths is built at the first call by path.
+ */
 export class OperationIndex {
   readonly #table: Readonly<Record<string, OperationEntry>>;
   readonly #variant: Variant;
@@ -126,7 +131,10 @@ interface PreparedCall extends RetriedCall, CallRequest {
   readonly init: CallInit;
   readonly fetchInit: RequestInit | undefined;
   readonly timeoutMs: number;
-  /** Reads the answer by its media type. Absent for JSON of any size, which the answer of most operations is. */
+  /**
+   * Reads the answer by its media type. Absent for JSON of any size, which the answer of most
+   * operations is.
+   */
   readonly reader: AnswerReader | undefined;
   readonly body: CallRequest["body"];
 }
@@ -239,7 +247,8 @@ async function send(call: PreparedCall, context: CallerContext): Promise<AnyOutc
         typeof content === "string"
           ? { value: parseSuccess(content, response, variant), isJson: true }
           : content;
-      // The schema is for the raw body, and the description does not show the body inside an envelope.
+      // The schema is for the raw body, and the description does not show the body inside an
+      // envelope.
       if (init.envelope === undefined && isJson)
         options.validate?.({ variant, operationId, status, data }, emit);
       return { ok: true, ...outcome, data };
@@ -280,7 +289,10 @@ async function send(call: PreparedCall, context: CallerContext): Promise<AnyOutc
 
 const unknownPathStatuses: readonly number[] = [404, 405, 410];
 
-/** Whether a path is unknown, and not a record that it names: then a router, which has no JSON to say, has answered. */
+/**
+ * Whether a path is unknown, and not a record that it names: then a router, which has no JSON to
+ * say, has answered.
+ */
 function isOfRouter({ path }: OperationEntry, content: string | AnswerContent): boolean {
   const isJson =
     typeof content === "string" ? typeof parseRefusal(content) === "object" : content.isJson;
@@ -292,7 +304,10 @@ function isSuccess({ success }: OperationEntry, { ok, status }: Response): boole
   return success.length === 0 ? ok : success.includes(status);
 }
 
-/** A success may be of any size, because the caller asked for it. A refusal that is too large counts as empty. */
+/**
+ * A success may be of any size, because the caller asked for it. A refusal that is too large counts
+ * as empty.
+ */
 function readText(response: Response, variant: Variant): Promise<string> {
   if (response.ok) return response.text();
   return readBounded(response, variant).catch((error) => {

@@ -1,4 +1,7 @@
-/** Writes a body by its media type: forms with an encoding, multipart, text and bytes. Loaded lazily. */
+/**
+ * Writes a body by its media type: forms with an encoding, multipart, text and bytes. Loaded
+ * lazily.
+ */
 import type { OperationEntry, PropertyEncoding } from "../../generated/operations.js";
 import { invalidOption } from "../options.js";
 import { formMembers, formType, isText, jsonOf, jsonType, plain, tagOf, textOf } from "./body.js";
@@ -14,7 +17,9 @@ export interface Content {
   readonly contentType: string | undefined;
 }
 
-/** @throws ConfigurationError `option_invalid` for a body that cannot be sent as the document says */
+/**
+ * @throws ConfigurationError `option_invalid` for a body that cannot be sent as the document says
+ */
 export function contentOf(
   operation: OperationEntry,
   given: unknown,
@@ -50,7 +55,10 @@ export function contentOf(
   return { body, contentType };
 }
 
-/** Whether a fetch sends the value as it is. Anything else would become text such as "[object Object]". */
+/**
+ * Whether a fetch sends the value as it is. Anything else would become text such as "[object
+ * Object]".
+ */
 function isSendable(value: unknown): value is SentBody {
   return (
     typeof value === "string" ||
@@ -81,8 +89,8 @@ function requireUnread(content: unknown, option: string): void {
 }
 
 /**
- * The media type of a body with the encoding of its members: that of the header content-type, that of a form or a Blob, or
- * the one that the table names.
+ * The media type of a body with the encoding of its members: that of the header content-type, that
+ * of a form or a Blob, or the one that the table names.
  */
 function chooseType(
   { contentType: usual = "application/json", contents, contentType }: OperationEntry,
@@ -247,7 +255,10 @@ function headOf({ name, contentType, fileName }: Part): string {
   return `Content-Disposition: form-data; name=${quoted(name)}${file}${type}`;
 }
 
-/** Joins pieces to a stream that reads each when it is its turn, and cancels those that are left when it is cancelled. */
+/**
+ * Joins pieces to a stream that reads each when it is its turn, and cancels those that are left
+ * when it is cancelled.
+ */
 function joined(pieces: readonly Part["content"][]): ReadableStream<Uint8Array> {
   const streams = pieces.map((piece) =>
     isA("ReadableStream", piece)

@@ -1,11 +1,17 @@
-/** What a call and `service.fetch` take beside the operation or the URL: the names, and what only the fetch reads. */
+/**
+ * What a call and `service.fetch` take beside the operation or the URL: the names, and what only
+ * the fetch reads.
+ */
 import type { CallOptions as GeneratedOptions } from "../../generated/operations.js";
 import type { NamesOf } from "../option-names.js";
 import { requireObject, requireOptions } from "../options.js";
 import type { ParseAs } from "./outcome.js";
 import type { CallParameters, RequestOptions } from "./request.js";
 
-/** The options of `call` and `paths` for any operation: those of openapi-fetch and a few more. Others go to the fetch. */
+/**
+ * The options of `call` and `paths` for any operation: those of openapi-fetch and a few more.
+ * Others go to the fetch.
+ */
 export interface CallInit extends RequestOptions {
   readonly parseAs?: ParseAs | undefined;
   readonly maxResponseBytes?: number | undefined;
@@ -92,7 +98,8 @@ function callAdvice(name: string): string | undefined {
 }
 
 /**
- * Checks the names of a call's init, and returns the members that only the fetch reads, if there are any.
+ * Checks the names of a call's init, and returns the members that only the fetch reads, if there
+ * are any.
  *
  * @throws ConfigurationError `option_invalid`
  */

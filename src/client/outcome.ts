@@ -1,4 +1,7 @@
-/** The outcome of a call. The type narrows by ok, by status and by variant, also when it is destructured. */
+/**
+ * The outcome of a call. The type narrows by ok, by status and by variant, also when it is
+ * destructured.
+ */
 import type { ApiError, Variant } from "../errors.js";
 import { invalidOption } from "../options.js";
 
@@ -34,7 +37,10 @@ export interface Failure<X extends Variant, Status extends number, Body> {
 /** How `parseAs` reads the answer of a success, whatever its media type. */
 export type ParseAs = "json" | "text" | "blob" | "arrayBuffer" | "stream";
 
-/** The lookup types of a generated module: operations by variant and operationId, paths by variant and method. */
+/**
+ * The lookup types of a generated module: operations by variant and operationId, paths by variant
+ * and method.
+ */
 export interface LookupTypes {
   A: object;
   B: object;
@@ -43,8 +49,8 @@ export interface LookupTypes {
 }
 
 /**
- * What the compiler names beside the operationIds when it refuses one, while the variant is unknown. It is never if both
- * variants have the same operations.
+ * What the compiler names beside the operationIds when it refuses one, while the variant is
+ * unknown. It is never if both variants have the same operations.
  */
 export type IdAdvice<T extends LookupTypes, X extends Variant> = Variant extends X
   ? [keyof T["A"] | keyof T["B"]] extends [keyof T["A"] & keyof T["B"]]
@@ -82,7 +88,10 @@ export interface DocumentedHeaders<Known> {
   };
 }
 
-/** The data of a success that is read as `P`. As JSON it is what the document says, unless that is not JSON. */
+/**
+ * The data of a success that is read as `P`. As JSON it is what the document says, unless that is
+ * not JSON.
+ */
 type Parsed<P extends ParseAs, Data> = {
   json: Data extends Blob | AsyncIterable<unknown> ? unknown : Data;
   text: string;
@@ -91,7 +100,10 @@ type Parsed<P extends ParseAs, Data> = {
   stream: ReadableStream<Uint8Array>;
 }[P];
 
-/** The operation with the id `O`; for `string`, any of them. The second branch alone costs an intersection per call. */
+/**
+ * The operation with the id `O`; for `string`, any of them. The second branch alone costs an
+ * intersection per call.
+ */
 export type Lookup<All, O> = O extends keyof All ? All[O] : All[O & keyof All];
 
 /** The outcome of the call of an operation. */
@@ -101,12 +113,18 @@ export type Outcome<T extends LookupTypes, X extends Variant, O, P extends Parse
 
 type ArgsOf<Operations, O> =
   Lookup<Operations, O> extends { args: infer Args extends readonly unknown[] } ? Args : never;
-/** Without it, the compiler would report the missing arguments of other operations instead of the refused operationId. */
+/**
+ * Without it, the compiler would report the missing arguments of other operations instead of the
+ * refused operationId.
+ */
 type ArgsOfAdvice<T extends LookupTypes, O> = [Extract<O, IdAdvice<T, Variant>>] extends [never]
   ? never
   : [];
 
-/** The arguments of a call after the operationId. While the variant is unknown, both variants must accept them. */
+/**
+ * The arguments of a call after the operationId. While the variant is unknown, both variants must
+ * accept them.
+ */
 export type CallArgs<T extends LookupTypes, X extends Variant, O> = [X] extends ["A"]
   ? ArgsOf<T["A"], O>
   : [X] extends ["B"]

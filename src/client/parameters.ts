@@ -1,6 +1,6 @@
 /**
- * Writes parameters as OpenAPI 3.1.1 says (Parameter Object, "Style Examples"), and rejects what no request can carry and
- * what a style leaves undefined, before anything is sent.
+ * Writes parameters as OpenAPI 3.1.1 says (Parameter Object, "Style Examples"), and rejects what no
+ * request can carry and what a style leaves undefined, before anything is sent.
  */
 import type { ParameterEntry } from "../../generated/operations.js";
 import { ConfigurationError } from "../errors.js";
@@ -13,7 +13,10 @@ type Place = ParameterEntry["in"];
 type Entries = readonly ParameterEntry[] | undefined;
 export type Values = Readonly<Record<string, unknown>>;
 
-/** Builds the URL of a call with the Auth's `tenantId`. Another one is rejected, because a token is for one tenant. */
+/**
+ * Builds the URL of a call with the Auth's `tenantId`. Another one is rejected, because a token is
+ * for one tenant.
+ */
 export function requestUrl(
   template: string,
   { path, query }: CallParameters,
@@ -40,7 +43,8 @@ export function requestUrl(
       throw wrongPath("missing", name, "is missing or empty. Pass it in params.path");
     return text;
   });
-  // The check is of the written value, because a list with one entry or a label's dot can also result in "..".
+  // The check is of the written value, because a list with one entry or a label's dot can also
+  // result in "..".
   if (hasDotSegment(sent)) throw wouldFold(template, sent.split("/").findIndex(hasDotSegment));
   const search = query === undefined ? "" : querySerializer(query);
   return target.baseUrl + sent + (search === "" ? "" : (route.includes("?") ? "&" : "?") + search);
@@ -57,7 +61,10 @@ function tenantIdOf(path: Values | undefined, { tenantId }: Target): string {
   throw wrongPath("invalid", "tenantId", problem);
 }
 
-/** Names the parameter of the first segment that would be folded. A value adds no segment, as its slashes are encoded. */
+/**
+ * Names the parameter of the first segment that would be folded. A value adds no segment, as its
+ * slashes are encoded.
+ */
 function wouldFold(template: string, index: number): ConfigurationError {
   const segment = template.split("/")[index] ?? "";
   const name = [...segment.matchAll(braces)][0]?.[2] ?? segment;
@@ -73,7 +80,10 @@ function wrongPath(kind: "missing" | "invalid", name: string, problem: string): 
   });
 }
 
-/** The headers of `params`, written. A value that is null or undefined removes a header, so its name is kept. */
+/**
+ * The headers of `params`, written. A value that is null or undefined removes a header, so its name
+ * is kept.
+ */
 export function parameterHeaders(header: Values | undefined, entries: Entries): Values | undefined {
   if (header === undefined || header === null || Symbol.iterator in header) return header;
   const written = Object.entries(header).map(([name, value]) => [
@@ -103,7 +113,10 @@ export function cookieHeader(cookie: Values, entries: Entries, own?: string): st
   return (own === undefined ? written : [own, ...written]).join("; ");
 }
 
-/** @throws ConfigurationError `option_invalid` for a parameter that is required and missing; the path is checked above */
+/**
+ * @throws ConfigurationError `option_invalid` for a parameter that is required and missing; the
+ * path is checked above
+ */
 export function requireParameters(
   operationId: string,
   entries: readonly ParameterEntry[],
@@ -145,22 +158,28 @@ function entryOf(entries: Entries = [], place: Place, name: string): ParameterEn
 }
 
 const usualStyles = { path: "simple", query: "form", header: "simple", cookie: "form" } as const;
-/** What is before the first value, and between values that are exploded. Any other style joins parameters of a query. */
+/**
+ * What is before the first value, and between values that are exploded. Any other style joins
+ * parameters of a query.
+ */
 const separators: Readonly<Record<string, readonly [first: string, between: string]>> = {
   simple: ["", ","],
   label: [".", "."],
   matrix: [";", ";"],
 };
-/** What joins the values of a list. A value or a name may not hold it, since a reader could not tell one from the other. */
+/**
+ * What joins the values of a list. A value or a name may not hold it, since a reader could not tell
+ * one from the other.
+ */
 const delimiters: Readonly<Record<string, readonly [encoded: string, held: RegExp]>> = {
   spaceDelimited: ["%20", / /],
   pipeDelimited: ["%7C", /\|/],
 };
 
 /**
- * Writes a value as RFC 6570 does, or in a style beyond it. Returns undefined for what RFC 6570 calls undefined: no value,
- * and a list or an object without members. Members that are null or undefined are left out. `option` names the value in
- * errors if it is not that of a parameter.
+ * Writes a value as RFC 6570 does, or in a style beyond it. Returns undefined for what RFC 6570
+ * calls undefined: no value, and a list or an object without members. Members that are null or
+ * undefined are left out. `option` names the value in errors if it is not that of a parameter.
  *
  * @throws ConfigurationError `option_invalid`; in a path `path_parameter_invalid`
  */
@@ -290,7 +309,10 @@ function encode(text: string, { allowReserved }: ParameterEntry): string {
   return allowReserved ? encodeReserved(text) : percentEncode(text);
 }
 
-/** encodeURIComponent leaves five characters that RFC 6570 reserves. Most texts need no encoding, and a test costs a sixth. */
+/**
+ * encodeURIComponent leaves five characters that RFC 6570 reserves. Most texts need no encoding,
+ * and a test costs a sixth.
+ */
 function percentEncode(text: string): string {
   if (/^[\w.~-]*$/.test(text)) return text;
   return encodeURIComponent(text).replace(
@@ -300,8 +322,8 @@ function percentEncode(text: string): string {
 }
 
 /**
- * Reserved expansion (RFC 6570 section 3.2.3). What ends a query or a value is encoded nevertheless, since the value would
- * not arrive (OpenAPI 3.1.1, appendix C).
+ * Reserved expansion (RFC 6570 section 3.2.3). What ends a query or a value is encoded
+ * nevertheless, since the value would not arrive (OpenAPI 3.1.1, appendix C).
  */
 function encodeReserved(text: string): string {
   return encodeURI(text)

@@ -1,4 +1,7 @@
-/** Makes the URL, headers and body of a call, and rejects values that no request can carry before anything is sent. */
+/**
+ * Makes the URL, headers and body of a call, and rejects values that no request can carry before
+ * anything is sent.
+ */
 import type { QuerySerializerOptions } from "openapi-fetch";
 import type { OperationEntry, ParameterEntry } from "../../generated/operations.js";
 import { headerRecord, invalidOption } from "../options.js";
@@ -39,7 +42,10 @@ export interface CallToWrite {
   readonly own: Values | undefined;
 }
 
-/** Returns undefined for a call that is not as most are. Then the whole request is left to `anyRequest`. */
+/**
+ * Returns undefined for a call that is not as most are. Then the whole request is left to
+ * `anyRequest`.
+ */
 export function usualRequest({
   operation,
   init,
@@ -87,7 +93,10 @@ export function usualRequest({
   }
 }
 
-/** Whether a parameter of the table is left out, or is text in the form that is the default of its place. */
+/**
+ * Whether a parameter of the table is left out, or is text in the form that is the default of its
+ * place.
+ */
 function isUsual(entry: ParameterEntry, params: CallParameters): boolean {
   const { in: place, name, required, style, explode, allowReserved, content } = entry;
   const value = params[place]?.[name];
@@ -144,7 +153,10 @@ function percentEncode(text: string): string {
   );
 }
 
-/** The header X-Envelope. Any string is accepted, because the description does not list its values (section 4.3). */
+/**
+ * The header X-Envelope. Any string is accepted, because the description does not list its values
+ * (section 4.3).
+ */
 export function envelopeHeader(envelope: unknown): Record<string, string> | undefined {
   if (envelope === undefined) return undefined;
   if (typeof envelope === "string" && envelope !== "") return { "x-envelope": envelope };

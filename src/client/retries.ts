@@ -24,7 +24,10 @@ export class Retries {
   count = 0;
   readonly #call: RetriedCall;
   readonly #options: ClientOptions;
-  /** The operations of this Auth that were answered 429, with the milliseconds until each may be called again. */
+  /**
+   * The operations of this Auth that were answered 429, with the milliseconds until each may be
+   * called again.
+   */
   readonly #limited: Map<string, () => number>;
   readonly #emit: Emit;
   readonly #leftMs: () => number;
@@ -42,7 +45,10 @@ export class Retries {
     this.#leftMs = deadlineIn(options.retryDeadlineMs, options.clock);
   }
 
-  /** Returns a wait for the end of the operation's rate limit, if a call before has met it and there is time. */
+  /**
+   * Returns a wait for the end of the operation's rate limit, if a call before has met it and there
+   * is time.
+   */
   waitForLimit(): Promise<void> | undefined {
     const { operationId, maxRetries, signal } = this.#call;
     const limitedMs = this.#limited.get(operationId)?.() ?? 0;
@@ -50,7 +56,10 @@ export class Retries {
     return isWaitedFor ? sleep(limitedMs, signal, this.#options.clock) : undefined;
   }
 
-  /** Is called after an answer that is not ok, or a fault. Waits and returns true if the call is to be sent again. */
+  /**
+   * Is called after an answer that is not ok, or a fault. Waits and returns true if the call is to
+   * be sent again.
+   */
   async again(response: Response | undefined, fault?: unknown): Promise<boolean> {
     const { operationId, method, body, isIdempotent, maxRetries, signal } = this.#call;
     const { clock } = this.#options;

@@ -1,4 +1,7 @@
-/** `service.fetch`: any request under the base URL with the bearer, for routes that no document describes. */
+/**
+ * `service.fetch`: any request under the base URL with the bearer, for routes that no document
+ * describes.
+ */
 import type { Auth } from "../auth/auth.js";
 import { type ConfigurationError, codeOf, locate } from "../errors.js";
 import { idempotentMethods, whenAborted } from "../http/exchange.js";
@@ -8,11 +11,12 @@ import { type BearerFetchContext, bearerFetch, contextOf } from "./bearer-fetch.
 import { requireFetchInit } from "./init.js";
 
 /**
- * Like the global fetch, relative to the base URL. The bearer is added, renewed if it is refused, and sent nowhere else.
- * Any response is returned as it is: the option `maxRetries` has no effect. `timeoutMs` limits the wait for the
- * response's head; the caller reads the body.
+ * Like the global fetch, relative to the base URL. The bearer is added, renewed if it is refused,
+ * and sent nowhere else. Any response is returned as it is: the option `maxRetries` has no effect.
+ * `timeoutMs` limits the wait for the response's head; the caller reads the body.
  *
- * @throws ConfigurationError `option_invalid` for a URL that is not under the base URL, and for what no fetch accepts
+ * @throws ConfigurationError `option_invalid` for a URL that is not under the base URL, and for
+ * what no fetch accepts
  */
 export type ServiceFetch = (input: string | URL, init?: RequestInit) => Promise<Response>;
 
@@ -68,7 +72,9 @@ export function createServiceFetch(context: BearerFetchContext): BearerFetch {
 /** The Fetch standard forbids these methods. */
 const forbiddenMethods: readonly string[] = ["CONNECT", "TRACE", "TRACK"];
 
-/** Rejects a method for which fetch throws a TypeError, which would be mistaken for a network fault. */
+/**
+ * Rejects a method for which fetch throws a TypeError, which would be mistaken for a network fault.
+ */
 function requestMethod(init: RequestInit): string {
   const method = String(init.method ?? "GET").toUpperCase();
   if (!httpToken.test(method) || forbiddenMethods.includes(method))
@@ -101,15 +107,23 @@ function resolveUnderBase(input: unknown, { baseUrl }: Auth): string {
   return url.href;
 }
 
-/** A signal does not hold its controller, and the code that reads the body holds only the signal. */
+/**
+ * A signal does not hold its controller, and the code that reads the body holds only the signal.
+ */
 const controllers = /* @__PURE__ */ new WeakMap<AbortSignal, AbortController>();
-/** Cloudflare Workers with a compatibility date before 2025-05-05 have neither FinalizationRegistry nor WeakRef. */
+/**
+ * Cloudflare Workers with a compatibility date before 2025-05-05 have neither FinalizationRegistry
+ * nor WeakRef.
+ */
 const collected =
   typeof FinalizationRegistry === "undefined"
     ? undefined
     : /* @__PURE__ */ new FinalizationRegistry<() => void>((forget) => forget());
 
-/** Makes the signal of one request. The time limit may abort it until the head arrives, the caller even after that. */
+/**
+ * Makes the signal of one request. The time limit may abort it until the head arrives, the caller
+ * even after that.
+ */
 export function signalOf(limit: AbortSignal, signal: AbortSignal | undefined): AbortSignal {
   const controller = new AbortController();
   limit.addEventListener("abort", () => controller.abort(limit.reason), { once: true });
@@ -118,7 +132,10 @@ export function signalOf(limit: AbortSignal, signal: AbortSignal | undefined): A
   return controller.signal;
 }
 
-/** The signal may outlive its requests, so it must not hold them: no closure here may hold the controller. */
+/**
+ * The signal may outlive its requests, so it must not hold them: no closure here may hold the
+ * controller.
+ */
 function follow(signal: AbortSignal, controller: AbortController): void {
   const request = referenceTo(controller);
   const forget = whenAborted(signal, () => request.deref()?.abort(signal.reason));

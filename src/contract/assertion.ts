@@ -1,4 +1,7 @@
-/** Client assertions (section 2.2), right and wrong, signed with jose and not with the client of this package. */
+/**
+ * Client assertions (section 2.2), right and wrong, signed with jose and not with the client of
+ * this package.
+ */
 import {
   base64url,
   CompactSign,
@@ -32,7 +35,10 @@ export interface AssertionChanges {
 
 const algorithm = "RS256";
 
-/** Imports the key of a plugin, which is a member of the target. @throws ContractError `key_invalid` */
+/**
+ * Imports the key of a plugin, which is a member of the target.
+ * @throws ContractError `key_invalid`
+ */
 export async function importSigner(
   { privateKey, keyId }: Omit<PluginCredential, "clientId">,
   member = "plugin",

@@ -23,11 +23,14 @@ export interface ContractCase {
   readonly needs: readonly Need[];
   readonly costs: CaseCosts;
   /**
-   * Whether it may be tried on a live tenant without being named. False for one that could lock, revoke or change
-   * something, or that uses up the rate limit.
+   * Whether it may be tried on a live tenant without being named. False for one that could lock,
+   * revoke or change something, or that uses up the rate limit.
    */
   readonly safe: boolean;
-  /** Whether it is tried only if it is named, because it tells little for the requests that it costs. */
+  /**
+   * Whether it is tried only if it is named, because it tells little for the requests that it
+   * costs.
+   */
   readonly extra: boolean;
 }
 
@@ -49,7 +52,9 @@ export type CaseOutcome = "holds" | "breaks" | "learnt" | "not tried";
 
 export interface Verdict {
   readonly result: CaseOutcome;
-  /** What came back, without a value that could be secret; of a case that was not tried, the reason. */
+  /**
+   * What came back, without a value that could be secret; of a case that was not tried, the reason.
+   */
   readonly observed: string;
   /** Of a case that was not tried. */
   readonly reason?: NotTriedReason | undefined;
@@ -64,7 +69,10 @@ export interface ContractResult
   extends Omit<ContractCase, "needs" | "costs" | "safe" | "extra">,
     Verdict {
   readonly expected: string;
-  /** The requests that it sent, and those of earlier cases that it relies on, with their answers, redacted. */
+  /**
+   * The requests that it sent, and those of earlier cases that it relies on, with their answers,
+   * redacted.
+   */
   readonly evidence: readonly Exchange[];
 }
 

@@ -21,20 +21,26 @@ export interface TestRunner {
 
 /** The options of {@link describeContract}. */
 export interface DescribeOptions extends ContractOptions {
-  /** The results of an earlier run, such as `parseBaseline` reads: a test also fails if its case moved since. */
+  /**
+   * The results of an earlier run, such as `parseBaseline` reads: a test also fails if its case
+   * moved since.
+   */
   readonly baseline?: readonly ComparedResult[] | undefined;
 }
 
 /**
- * Tries the cases, and then defines one test for each, and one before them that fails if the deployment does not answer
- * or refuses a credential. A test fails if its case breaks, or moved since the baseline. A case that was not tried is
- * skipped, and its title says why. Await it at the top of the file: not every runner can skip a test that has begun.
+ * Tries the cases, and then defines one test for each, and one before them that fails if the
+ * deployment does not answer or refuses a credential. A test fails if its case breaks, or moved
+ * since the baseline. A case that was not tried is skipped, and its title says why. Await it at the
+ * top of the file: not every runner can skip a test that has begun.
  *
- * @throws ContractError `target_invalid`, `option_invalid`, `case_unknown` or `key_invalid`; the reason of `signal`
+ * @throws ContractError `target_invalid`, `option_invalid`, `case_unknown` or `key_invalid`; the
+ * reason of `signal`
  * @example
  * import { describe, test } from "vitest";
  *
- * await describeContract({ describe, test }, { baseUrl, tenantId, plugin: { clientId, privateKey } });
+ * await describeContract({ describe, test }, { baseUrl, tenantId, plugin: { clientId, privateKey }
+ * });
  */
 export async function describeContract(
   runner: TestRunner,

@@ -9,7 +9,10 @@ export type ContractErrorCode =
   | "key_invalid"
   | "baseline_invalid";
 
-/** The error that this entry throws before anything is sent. What a deployment does is a result, never an error. */
+/**
+ * The error that this entry throws before anything is sent. What a deployment does is a result,
+ * never an error.
+ */
 export class ContractError extends Error {
   override readonly name = "ContractError";
   readonly code: ContractErrorCode;
@@ -22,7 +25,10 @@ export class ContractError extends Error {
   }
 }
 
-/** Checks that an options argument is an object whose names the function `of` knows. @throws ContractError `option_invalid` */
+/**
+ * Checks that an options argument is an object whose names the function `of` knows.
+ * @throws ContractError `option_invalid`
+ */
 export function requireOptions<T extends object>(of: string, options: T, names: NamesOf<T>): void {
   const isObject = typeof options === "object" && options !== null;
   const unknown = isObject
@@ -33,8 +39,9 @@ export function requireOptions<T extends object>(of: string, options: T, names: 
 }
 
 /**
- * Why a case was not tried: the target lacks what it needs; it must be named; there was no answer; the target no longer
- * answers at all; a credential was refused; its variant is not served; the rate limit did not end; the budget is spent.
+ * Why a case was not tried: the target lacks what it needs; it must be named; there was no answer;
+ * the target no longer answers at all; a credential was refused; its variant is not served; the
+ * rate limit did not end; the budget is spent.
  */
 export type NotTriedReason =
   | "needs"
@@ -46,7 +53,10 @@ export type NotTriedReason =
   | "rate_limited"
   | "budget";
 
-/** Ends a case that cannot be judged. The message is a sentence that says why, and what it would need. */
+/**
+ * Ends a case that cannot be judged. The message is a sentence that says why, and what it would
+ * need.
+ */
 export class NotTried extends Error {
   override readonly name = "NotTried";
   readonly reason: NotTriedReason | undefined;

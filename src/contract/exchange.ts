@@ -1,9 +1,15 @@
-/** Sends the requests of a run: paced, within a budget, with a 429 waited out, each recorded without its secrets. */
+/**
+ * Sends the requests of a run: paced, within a budget, with a 429 waited out, each recorded without
+ * its secrets.
+ */
 import { NotTried } from "./errors.js";
 import { inferSchema, type JsonSchema } from "./learning/schema.js";
 import type { Secrets } from "./secrets.js";
 
-/** One request and its answer, as reports show them. It holds no token, secret, code, assertion or name. */
+/**
+ * One request and its answer, as reports show them. It holds no token, secret, code, assertion or
+ * name.
+ */
 export interface Exchange {
   /** What the request was for. */
   readonly note: string;
@@ -17,7 +23,10 @@ export interface Exchange {
   readonly contentType?: string | undefined;
   /** The names of the response headers, sorted. */
   readonly headers: readonly string[];
-  /** The types in a JSON body, and the values of `error`, `error_description`, `token_type` and `expires_in`. */
+  /**
+   * The types in a JSON body, and the values of `error`, `error_description`, `token_type` and
+   * `expires_in`.
+   */
   readonly body: string;
   readonly milliseconds: number;
   /** Of a regular request only: what its answer teaches about the operation. */
@@ -89,8 +98,9 @@ const firstBackoffMs = 2_000;
 const mostSilent = 3;
 
 /**
- * Node's fetch, undici, sends a body again after a 421 (RFC 9110 section 15.5.20), and a code would be presented twice,
- * unless it cannot make the body again. Some versions then take a 401 for a network fault, unless credentials are omitted.
+ * Node's fetch, undici, sends a body again after a 421 (RFC 9110 section 15.5.20), and a code would
+ * be presented twice, unless it cannot make the body again. Some versions then take a 401 for a
+ * network fault, unless credentials are omitted.
  */
 function sentOnce(init: RequestInit, text: string | undefined): RequestInit {
   if (text === undefined) return init;
@@ -129,8 +139,8 @@ export class Exchanges {
   }
 
   /**
-   * Sends one request. `make` is called for each attempt, because a client assertion may be sent once only. A 429 is
-   * waited out, unless `limited` asks for it.
+   * Sends one request. `make` is called for each attempt, because a client assertion may be sent
+   * once only. A 429 is waited out, unless `limited` asks for it.
    *
    * @throws NotTried if no answer comes, the budget is spent, or a rate limit does not end in time
    */
@@ -166,7 +176,8 @@ export class Exchanges {
     const limit = AbortSignal.timeout(timeoutMs);
     const abort = AbortSignal.any([limit, signal ?? limit]);
     try {
-      // A server may refuse a large body unread, and close the connection. No later request must meet it.
+      // A server may refuse a large body unread, and close the connection. No later request must
+      // meet it.
       const isLarge = (outgoing.body?.length ?? 0) > 65_536;
       const init = {
         method,
@@ -230,7 +241,9 @@ export class Exchanges {
   }
 }
 
-/** Reads at most 1 MiB; what is longer is cut, because no answer of the description is that long. */
+/**
+ * Reads at most 1 MiB; what is longer is cut, because no answer of the description is that long.
+ */
 async function readText(response: Response): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
@@ -281,7 +294,10 @@ function withoutValues(url: string): string {
   return `${origin}${pathname}${names.length > 0 ? `?${names.join("&")}` : ""}`;
 }
 
-/** Members with fixed values, which teach something and are not secret (RFC 6749 sections 5.1 and 5.2). */
+/**
+ * Members with fixed values, which teach something and are not secret (RFC 6749 sections 5.1 and
+ * 5.2).
+ */
 const shownMembers: Readonly<Record<string, RegExp>> = {
   error: /^[\w.:-]{1,60}$/,
   error_description: /^[\x20-\x7e]{1,200}$/,

@@ -1,4 +1,7 @@
-/** `bivariant/contract`: the promises of the description, tried against a deployment. @packageDocumentation */
+/**
+ * `bivariant/contract`: the promises of the description, tried against a deployment.
+ * @packageDocumentation
+ */
 
 export type { ContractCase, ContractResult } from "./case.js";
 export { type DescribeOptions, describeContract, type TestRunner } from "./describe.js";

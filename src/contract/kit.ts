@@ -1,4 +1,6 @@
-/** What a case works with: the target, its credentials, and requests that are shared between cases. */
+/**
+ * What a case works with: the target, its credentials, and requests that are shared between cases.
+ */
 import { type AssertionChanges, importSigner, type Signer, signAssertion } from "./assertion.js";
 import { NotTried } from "./errors.js";
 import {
@@ -37,7 +39,9 @@ export interface PluginRequest extends TokenRequest {
   readonly plugin?: PluginCredential;
   /** Default: the target's tenant. */
   readonly tenantId?: string;
-  /** A function is called for each attempt, so that times count from the attempt that is answered. */
+  /**
+   * A function is called for each attempt, so that times count from the attempt that is answered.
+   */
   readonly assertion?: AssertionChanges | (() => AssertionChanges | Promise<AssertionChanges>);
 }
 
@@ -129,7 +133,8 @@ export class Kit {
   }
 
   /**
-   * Calls a function that the caller lends, which may be plain JavaScript: it may throw at once, or return nothing.
+   * Calls a function that the caller lends, which may be plain JavaScript: it may throw at once, or
+   * return nothing.
    *
    * @throws NotTried with the failure, and with what the function says of it
    */
@@ -144,7 +149,10 @@ export class Kit {
     throw new NotTried(`${failure}: it returned nothing.`);
   }
 
-  /** What the caller's own function said. Later lines may quote what was typed, and a query may hold a code. */
+  /**
+   * What the caller's own function said. Later lines may quote what was typed, and a query may hold
+   * a code.
+   */
   shownFault(fault: unknown): string {
     const message = fault instanceof Error ? fault.message : typeof fault === "string" ? fault : "";
     const [line = ""] = message.trim().split(/[\r\n]/, 1);
@@ -194,8 +202,9 @@ export class Kit {
   }
 
   /**
-   * `Date` has whole seconds, and an answer from a cache has an old one (RFC 9111 section 5.1). What is more than a day
-   * off corrects nothing: a deployment must not get assertions that are valid some other day.
+   * `Date` has whole seconds, and an answer from a cache has an old one (RFC 9111 section 5.1).
+   * What is more than a day off corrects nothing: a deployment must not get assertions that are
+   * valid some other day.
    */
   #learnClock({ headers, receivedAt }: Answer): void {
     const date = Date.parse(headers.get("date") ?? "");
@@ -240,7 +249,10 @@ export class Kit {
     return assertion;
   }
 
-  /** Asks Variant A's token endpoint (section 4.1): client_credentials of the service plugin, unless changed. */
+  /**
+   * Asks Variant A's token endpoint (section 4.1): client_credentials of the service plugin, unless
+   * changed.
+   */
   requestTokenOfA({
     plugin = this.need("plugin"),
     tenantId,
@@ -316,7 +328,8 @@ export class Kit {
   }
 
   /**
-   * The answer to the shared token request of the machine credential. It is the control of every case that breaks a rule.
+   * The answer to the shared token request of the machine credential. It is the control of every
+   * case that breaks a rule.
    *
    * @throws NotTried if the credential was refused
    */
@@ -328,7 +341,10 @@ export class Kit {
     throw new NotTried(message, "refused");
   }
 
-  /** The same, also if the credential was refused. It is shared until half a minute before its token expires: some cases wait for hours. */
+  /**
+   * The same, also if the credential was refused. It is shared until half a minute before its token
+   * expires: some cases wait for hours.
+   */
   async control(variant: Variant): Promise<Answer> {
     const key = `control ${variant}`;
     const request = () => this.askControl(variant);

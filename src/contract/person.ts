@@ -1,11 +1,17 @@
-/** A person in Variant B (section 5.8): the authorization request, the login, the code exchange, and the refresh. */
+/**
+ * A person in Variant B (section 5.8): the authorization request, the login, the code exchange, and
+ * the refresh.
+ */
 import { base64url } from "jose";
 import { NotTried } from "./errors.js";
 import type { Answer } from "./exchange.js";
 import { type Fields, type Kit, shownAnswer } from "./kit.js";
 import type { ApiClientCredential } from "./target.js";
 
-/** 43 characters of base64url, which fit a state, a code verifier (RFC 7636 section 4.1) and made-up secrets. */
+/**
+ * 43 characters of base64url, which fit a state, a code verifier (RFC 7636 section 4.1) and made-up
+ * secrets.
+ */
 export function randomText(): string {
   return base64url.encode(crypto.getRandomValues(new Uint8Array(32)));
 }
@@ -16,7 +22,10 @@ export async function challengeOf(verifier: string): Promise<string> {
   return base64url.encode(new Uint8Array(digest));
 }
 
-/** A right authorization request (RFC 6749 section 4.1.1, RFC 7636 section 4.3), but for the changes. */
+/**
+ * A right authorization request (RFC 6749 section 4.1.1, RFC 7636 section 4.3), but for the
+ * changes.
+ */
 export async function authorizationUrl(
   kit: Kit,
   verifier: string,
@@ -133,7 +142,10 @@ export async function newSession(kit: Kit): Promise<Session & Login> {
   return { ...sessionOf(await exchangeCode(kit, login, "a right code exchange")), ...login };
 }
 
-/** One login, whose code is sent with a wrong verifier first: the second exchange shows whether that spends a code. */
+/**
+ * One login, whose code is sent with a wrong verifier first: the second exchange shows whether that
+ * spends a code.
+ */
 export function exchangeTwice(kit: Kit): Promise<{ login: Login; wrong: Answer; right?: Answer }> {
   return kit.share("exchange twice", async () => {
     const login = await logIn(kit);
@@ -161,7 +173,10 @@ export function sharedSession(kit: Kit): Promise<Session & { readonly callback: 
   });
 }
 
-/** Sends an exchange that should be refused. A code that survives such an exchange serves several of them. */
+/**
+ * Sends an exchange that should be refused. A code that survives such an exchange serves several of
+ * them.
+ */
 export async function tryExchange(kit: Kit, note: string, changes: Fields): Promise<Answer> {
   await sharedSession(kit);
   const { right } = await exchangeTwice(kit);
@@ -181,7 +196,10 @@ interface Refresh {
   readonly isRegular?: boolean;
 }
 
-/** Asks for a refresh with the fields of RFC 6749 section 6, as JSON; the description does not show them. */
+/**
+ * Asks for a refresh with the fields of RFC 6749 section 6, as JSON; the description does not show
+ * them.
+ */
 export function refreshAt(
   kit: Kit,
   { path, refreshToken, changes, ...request }: Refresh,
@@ -229,14 +247,18 @@ interface Costs {
   readonly logins: number;
 }
 
-/** Alone: a session, the path (two requests to the token path, one to each other), its tries, and one request. */
+/**
+ * Alone: a session, the path (two requests to the token path, one to each other), its tries, and
+ * one request.
+ */
 export const refreshCosts: Costs = { requests: likelyPaths.length + 8, logins: 2 };
 /** The same, and a new session whose tokens are used twice. */
 export const reuseCosts: Costs = { requests: likelyPaths.length + 13, logins: 3 };
 
 /**
- * The path that redeems refresh tokens. Guessed paths are asked with a made-up client and token, so that a real one goes
- * only where the answer differs from that of a path that is surely none, and to one path only.
+ * The path that redeems refresh tokens. Guessed paths are asked with a made-up client and token, so
+ * that a real one goes only where the answer differs from that of a path that is surely none, and
+ * to one path only.
  */
 async function findRefreshPath(kit: Kit): Promise<string> {
   const { refreshPath } = kit.target;
@@ -262,7 +284,10 @@ async function findRefreshPath(kit: Kit): Promise<string> {
   );
 }
 
-/** The first refresh of the shared session, and the path at which it worked. @throws NotTried if none did */
+/**
+ * The first refresh of the shared session, and the path at which it worked.
+ * @throws NotTried if none did
+ */
 export function firstRefresh(
   kit: Kit,
 ): Promise<{ readonly path: string; readonly answer: Answer; readonly isRotated: boolean }> {

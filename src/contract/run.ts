@@ -1,4 +1,6 @@
-/** Tries the cases against one deployment, one after the other, and yields each result as it comes. */
+/**
+ * Tries the cases against one deployment, one after the other, and yields each result as it comes.
+ */
 import { mostAlike, type NamesOf } from "../option-names.js";
 import type { CaseDefinition, ContractCase, ContractResult, Verdict } from "./case.js";
 import { allCases } from "./cases/all.js";
@@ -10,8 +12,8 @@ import { type ContractTarget, needed, parseTarget } from "./target.js";
 /** The options of {@link runContract}. */
 export interface ContractOptions {
   /**
-   * Ids of cases, or beginnings of ids that end before a dot: `["assertion", "code.lifetime"]`. These are tried even if
-   * they are not safe; no other is. Default: every safe case.
+   * Ids of cases, or beginnings of ids that end before a dot: `["assertion", "code.lifetime"]`.
+   * These are tried even if they are not safe; no other is. Default: every safe case.
    */
   readonly only?: readonly string[] | undefined;
   /** Leaves out every case that costs a launch, a login or a wait. Default: false. */
@@ -27,9 +29,15 @@ export interface ContractOptions {
   readonly signal?: AbortSignal | undefined;
   /** Sends every request of the run. Default: the global one. */
   readonly fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
-  /** Epoch milliseconds. Default: `Date.now`. The time that `wait` was given is added if this does not move by it. */
+  /**
+   * Epoch milliseconds. Default: `Date.now`. The time that `wait` was given is added if this does
+   * not move by it.
+   */
   readonly now?: (() => number) | undefined;
-  /** Waits, for a rate limit and for lifetimes to end. An emulator's clock can be moved instead. Default: real time. */
+  /**
+   * Waits, for a rate limit and for lifetimes to end. An emulator's clock can be moved instead.
+   * Default: real time.
+   */
   readonly wait?: ((ms: number) => Promise<unknown>) | undefined;
   /** Called before each wait, so that a person can be told. */
   readonly onWait?:
@@ -44,7 +52,10 @@ export const contractCases: readonly ContractCase[] = allCases.map(
   ({ run: _, expected: __, ...data }) => data,
 );
 
-/** Cases that wait longer than this are tried only if they are named, or if the option `wait` is given. */
+/**
+ * Cases that wait longer than this are tried only if they are named, or if the option `wait` is
+ * given.
+ */
 export const longestWaitSeconds = 5;
 
 /**
@@ -52,9 +63,8 @@ export const longestWaitSeconds = 5;
  *
  * @throws ContractError before the first request; the reason of `signal`
  * @see the description, all sections
- * @example
- * const target = { baseUrl, tenantId, plugin: { clientId, privateKey } };
- * for await (const { id, result, observed } of runContract(target)) console.log(id, result, observed);
+ * @example const target = { baseUrl, tenantId, plugin: { clientId, privateKey } }; for await (const
+ * { id, result, observed } of runContract(target)) console.log(id, result, observed);
  */
 export async function* runContract(
   target: ContractTarget,
@@ -70,11 +80,20 @@ export async function* runContract(
 
 export interface PreparedRun {
   readonly cases: readonly CaseDefinition[];
-  /** A key that cannot be used is an error of the caller, so it is found before anything is sent. @throws ContractError */
+  /**
+   * A key that cannot be used is an error of the caller, so it is found before anything is sent.
+   * @throws ContractError
+   */
   readonly importKeys: () => Promise<void>;
-  /** Makes sure that a run can show something. @throws NotTried if nothing answers, or a credential is refused */
+  /**
+   * Makes sure that a run can show something.
+   * @throws NotTried if nothing answers, or a credential is refused
+   */
   readonly checkAccess: () => Promise<void>;
-  /** Tries one of them. The cases of a run share their tokens, so they are tried one after the other. */
+  /**
+   * Tries one of them. The cases of a run share their tokens, so they are tried one after the
+   * other.
+   */
   readonly run: (definition: CaseDefinition) => Promise<ContractResult>;
 }
 
@@ -135,7 +154,8 @@ async function checkAccess(kit: Kit, cases: readonly CaseDefinition[]): Promise<
 }
 
 /**
- * The cases that `only` names, else all that the option `safe` permits. `list` shows the caller all cases.
+ * The cases that `only` names, else all that the option `safe` permits. `list` shows the caller all
+ * cases.
  *
  * @throws ContractError `case_unknown`
  */
@@ -246,7 +266,8 @@ function exchangeOptions(
       );
   const fetch = options.fetch ?? ((url: string, init: RequestInit) => globalThis.fetch(url, init));
   const waiting = options.wait ?? ((ms: number) => sleep(ms, signal));
-  // A `wait` that moves the server's clock passes no time here, and the next assertion must not be an old one.
+  // A `wait` that moves the server's clock passes no time here, and the next assertion must not be
+  // an old one.
   let skippedMs = 0;
   const now = () => given() + skippedMs;
   const wait = async (ms: number, reason: WaitReason) => {

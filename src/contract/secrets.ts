@@ -1,7 +1,13 @@
-/** The secrets of a run, and whether a text repeats one of them or a part of one, in any case or usual encoding. */
+/**
+ * The secrets of a run, and whether a text repeats one of them or a part of one, in any case or
+ * usual encoding.
+ */
 import { base64url } from "jose";
 
-/** A text that shares so many characters with a secret repeats it. Chance and ordinary words do not come to that. */
+/**
+ * A text that shares so many characters with a secret repeats it. Chance and ordinary words do not
+ * come to that.
+ */
 const longestShared = 12;
 /** What is shorter is in every other text. */
 const shortest = 4;

@@ -1,4 +1,6 @@
-/** The deployment that is tried, and what the caller lends for it: credentials, people and facts. */
+/**
+ * The deployment that is tried, and what the caller lends for it: credentials, people and facts.
+ */
 import { z } from "zod";
 import { unknownMembers } from "../option-names.js";
 import { ContractError } from "./errors.js";
@@ -17,7 +19,10 @@ export interface ClientCredential {
   readonly clientSecret: string;
 }
 
-/** An API client of Variant B (section 2.5) with what a login needs and the description does not show. */
+/**
+ * An API client of Variant B (section 2.5) with what a login needs and the description does not
+ * show.
+ */
 export interface ApiClientCredential {
   readonly clientId: string;
   /** Only of a confidential client. */
@@ -25,7 +30,10 @@ export interface ApiClientCredential {
   readonly redirectUri: string;
   /** A URL, or a path under the base URL. */
   readonly authorizationEndpoint: string;
-  /** Further parameters that the authorization endpoint insists on, such as `{ scope: "devices:read" }`. */
+  /**
+   * Further parameters that the authorization endpoint insists on, such as
+   * `{ scope: "devices:read" }`.
+   */
   readonly authorizationParameters?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -45,13 +53,17 @@ export interface PkceInit {
 /** One launch (section 5.3). `parameters` are those of the page's URL. */
 export interface Launched {
   readonly parameters: Readonly<Record<string, string>>;
-  /** Posts plugin:pkce-init (section 6) and resolves with the host's answer. Rejects if the host refuses. */
+  /**
+   * Posts plugin:pkce-init (section 6) and resolves with the host's answer. Rejects if the host
+   * refuses.
+   */
   readonly initialise: (message: PkceInit) => Promise<LaunchCode>;
 }
 
 /**
- * What a run may use. Everything but the address is optional: a case that needs what is missing is not tried, and says
- * so. Routes are written as `GET /v1/devices`, under the base URL, with the tenant filled in.
+ * What a run may use. Everything but the address is optional: a case that needs what is missing is
+ * not tried, and says so. Routes are written as `GET /v1/devices`, under the base URL, with the
+ * tenant filled in.
  */
 export interface ContractTarget {
   readonly baseUrl: string;
@@ -123,7 +135,10 @@ const route = z
   .refine((text) => staysBelow(text.slice(text.indexOf("/"))), "must not lead out of the base URL")
   .optional();
 
-/** Whether a path has no dot segments, which URL parsers fold even if they are percent-encoded, and names no host. */
+/**
+ * Whether a path has no dot segments, which URL parsers fold even if they are percent-encoded, and
+ * names no host.
+ */
 function staysBelow(path: string): boolean {
   const [segments = ""] = path.split(/[?#]/);
   return !segments
@@ -188,7 +203,8 @@ const schema = z.strictObject({
 });
 
 /**
- * Returns the target with its base URL without a trailing slash, and with whole URLs of authorization endpoints.
+ * Returns the target with its base URL without a trailing slash, and with whole URLs of
+ * authorization endpoints.
  *
  * @throws ContractError `target_invalid`
  */

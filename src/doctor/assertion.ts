@@ -1,4 +1,7 @@
-/** Checks the credential of Variant A: key, registered JWKS, `aud`, and an assertion that is not sent. */
+/**
+ * Checks the credential of Variant A: key, registered JWKS, `aud`, and an assertion that is not
+ * sent.
+ */
 import { calculateJwkThumbprint, decodeJwt, decodeProtectedHeader, type JWK } from "jose";
 import { signClientAssertion } from "../auth/credentials/client-assertion.js";
 import { importSigningKey, type SigningKey } from "../auth/credentials/signing-key.js";
@@ -76,7 +79,9 @@ function examineAudience(input: DoctorInput): { audience?: string; finding: Find
   }
 }
 
-/** Shows header and claims, which are not secret. The assertion itself is not shown and not sent. */
+/**
+ * Shows header and claims, which are not secret. The assertion itself is not shown and not sent.
+ */
 async function showAssertion(
   clientId: string,
   key: SigningKey,
@@ -98,7 +103,9 @@ async function showAssertion(
 /** The members that RFC 7518 section 6 defines for private and symmetric keys. */
 const privateMembers = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
 
-/** Checks that the JWKS holds the public half of the signing key, under the kid of its assertions. */
+/**
+ * Checks that the JWKS holds the public half of the signing key, under the kid of its assertions.
+ */
 async function compareJwks(
   { keyId: kid, thumbprint }: SigningKey,
   { registeredJwks: registered, wording }: DoctorInput,

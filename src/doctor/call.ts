@@ -47,7 +47,8 @@ export async function examineCall(input: DoctorInput, earlier: Earlier): Promise
   const client = variant === "A" ? plugin : account;
   const asked = client && !(client instanceof Error) ? ` for ${namesClient(client, tenantId)}` : "";
   const refused: Refused = { ...earlier, asked, adminArea, wording };
-  // This machine's clock decides whether a stored login is valid, even if it differs from the server's.
+  // This machine's clock decides whether a stored login is valid, even if it differs from the
+  // server's.
   const clock =
     isLogin || correctionMs === 0 ? undefined : { now: () => Date.now() + correctionMs };
   let token: Finding | undefined;
@@ -71,19 +72,26 @@ export async function examineCall(input: DoctorInput, earlier: Earlier): Promise
   }
 }
 
-/** Waits once for a rate limit within the deadline: the question about the variant may have reached it. */
+/**
+ * Waits once for a rate limit within the deadline: the question about the variant may have reached
+ * it.
+ */
 async function waitAndRetry(auth: Auth, error: unknown, input: DoctorInput): Promise<AccessToken> {
   const { signal, retryDeadlineMs, note } = input;
   if (!isRateLimitedError(error) || error.retryAt > Date.now() + retryDeadlineMs) throw error;
   note(
     `The rate limit of the tenant is reached. Waiting until ${new Date(error.retryAt).toISOString()}.`,
   );
-  // A timer may end a millisecond early, and `retryAt` is in whole ones: the gate would still be closed.
+  // A timer may end a millisecond early, and `retryAt` is in whole ones: the gate would still be
+  // closed.
   await setTimeout(Math.max(error.retryAt - Date.now(), 0) + 2, undefined, { signal });
   return auth.getAccessToken({ signal });
 }
 
-/** Says why no token is requested. Like the client, it rejects an incomplete credential of either variant. */
+/**
+ * Says why no token is requested. Like the client, it rejects an incomplete credential of either
+ * variant.
+ */
 function obstacleOf(
   { plugin, account, login, noCredential, variant: named, wording }: DoctorInput,
   { isReached, variant, canSign }: Earlier,
@@ -157,7 +165,10 @@ export function explainRefusal(
   return causes.length === 0 ? finding : { ...finding, causes };
 }
 
-/** Ranks the causes by the comparison of the keys: a key that is registered is not the cause, and another one is. */
+/**
+ * Ranks the causes by the comparison of the keys: a key that is registered is not the cause, and
+ * another one is.
+ */
 function withJwks(error: BivariantError, { jwks }: Refused): readonly Cause[] {
   const { causes = [] } = error as { causes?: readonly Cause[] };
   const isCause = ({ id }: Cause) => id === "jwks_mismatch";

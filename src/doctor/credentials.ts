@@ -9,7 +9,10 @@ export interface PluginSettings {
   readonly audience: string | undefined;
 }
 
-/** Names who asked for a token. Neither id is secret, and a wrong one is a usual reason for a refusal. */
+/**
+ * Names who asked for a token. Neither id is secret, and a wrong one is a usual reason for a
+ * refusal.
+ */
 export function namesClient(
   { clientId }: { readonly clientId: string },
   tenant: string | undefined,
@@ -26,8 +29,9 @@ export interface AccountSettings {
 const longestSecret = 65_536;
 
 /**
- * Reads a secret without one line break at the end, which editors and `echo` add. `names` says where its file is named.
- * `invalid` makes the error from its message, which does not quote the path: that may be the secret by mistake.
+ * Reads a secret without one line break at the end, which editors and `echo` add. `names` says
+ * where its file is named. `invalid` makes the error from its message, which does not quote the
+ * path: that may be the secret by mistake.
  */
 export async function readSecretFrom(
   source: AsyncIterable<Uint8Array>,

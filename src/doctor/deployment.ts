@@ -134,7 +134,10 @@ function examineClock(answer: Answer): { finding: Finding; correctionMs: number 
 
 const checkTenant = "Check the base URL and the tenant id: a wrong one looks the same.";
 
-/** Like the client, chooses the variant of the only credential, or else one that the deployment serves. */
+/**
+ * Like the client, chooses the variant of the only credential, or else one that the deployment
+ * serves.
+ */
 export async function examineDetection(
   input: DoctorInput,
   { isReached }: Reach,
@@ -186,7 +189,9 @@ export function judgeDetection(
   return { variant: finding.verdict === "fail" ? undefined : chosen, finding };
 }
 
-/** Like the client, takes the named variant, or that of the only credential, without any request. */
+/**
+ * Like the client, takes the named variant, or that of the only credential, without any request.
+ */
 function onlyVariant({ variant, plugin, account, login }: DoctorInput): Variant | undefined {
   if (variant !== undefined) return variant;
   if ((plugin === undefined) === ((account ?? login) === undefined)) return undefined;

@@ -17,7 +17,10 @@ export type NamedSetting = "baseUrl" | "tenant" | "variant" | "audience" | "aKey
 export interface Wording {
   /** Returns the names of a setting, for example `--tenant or BIVARIANT_TENANT`. */
   namesOf(setting: NamedSetting): string;
-  /** Returns a sentence on how to configure a credential for the variant or, if it is unknown, for either variant. */
+  /**
+   * Returns a sentence on how to configure a credential for the variant or, if it is unknown, for
+   * either variant.
+   */
   waysToSet(variant: Variant | undefined): string;
   /** Returns a sentence on where to set the option that an error names. */
   whereToSet(error: ConfigurationError): string | undefined;

@@ -50,14 +50,17 @@ import { type LoginRequest, loginInProcess } from "./variant-b/authorization.js"
 /** One deployment of the service. Instances share nothing. */
 export interface Emulator {
   /**
-   * Answers in-process, and can be passed wherever a `fetch` is accepted. The URL's origin is ignored,
-   * and it may be relative to `publicUrl`. Rejects only for an invalid request or with an aborted signal's reason.
+   * Answers in-process, and can be passed wherever a `fetch` is accepted. The URL's origin is
+   * ignored, and it may be relative to `publicUrl`. Rejects only for an invalid request or with an
+   * aborted signal's reason.
    */
   readonly fetch: (input: Request | string | URL, init?: RequestInit) => Promise<Response>;
   /**
-   * Serves over HTTP, by default on a free port of 127.0.0.1. `url` is the base URL to configure a client with,
-   * unless the option `publicUrl` names another. A person can watch and control the emulator at `/_emulator` under it.
-   * @throws {@link EmulatorError} `already_listening`, `listen_failed`, `option_invalid` (port, host).
+   * Serves over HTTP, by default on a free port of 127.0.0.1. `url` is the base URL to configure a
+   * client with, unless the option `publicUrl` names another. A person can watch and control the
+   * emulator at `/_emulator` under it.
+   * @throws {@link EmulatorError} `already_listening`, `listen_failed`, `option_invalid` (port,
+   * host).
    */
   listen(options?: { port?: number; host?: string }): Promise<{
     url: string;
@@ -68,52 +71,61 @@ export interface Emulator {
   readonly publicUrl: string;
   /** The base URL at which it listens; undefined while it does not. */
   readonly url: string | undefined;
-  // Every change of a registration counts from the next request on. Tokens and codes that were issued before
-  // an unregistration are never valid for a later registration under the same name.
+  // Every change of a registration counts from the next request on. Tokens and codes that were
+  // issued before an unregistration are never valid for a later registration under the same name.
 
   /** @throws {@link EmulatorError} `registration_invalid`, `key_invalid`, `already_registered`. */
   registerPlugin(registration: PluginRegistration): void;
   /**
-   * Added devices count for tokens already minted. Added scopes do only if the token carries them, because a token
-   * never gains a scope. Narrowing counts after `narrowingDelayMs`.
+   * Added devices count for tokens already minted. Added scopes do only if the token carries them,
+   * because a token never gains a scope. Narrowing counts after `narrowingDelayMs`.
    * @throws {@link EmulatorError} `registration_invalid`, `key_invalid`, `not_registered`.
    */
   updatePlugin(update: PluginUpdate): void;
   /**
-   * Its token requests are refused (`plugin.registered`), and so are its tokens, like those of a disabled plugin
-   * (`bearer.plugin-enabled`). A later registration under its name has the same `testKey` and spent `jti` values.
+   * Its token requests are refused (`plugin.registered`), and so are its tokens, like those of a
+   * disabled plugin (`bearer.plugin-enabled`). A later registration under its name has the same
+   * `testKey` and spent `jti` values.
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    * @see the description, sections 3 and 7.1
    * @example
    * emulator.unregisterPlugin({ tenantId: "acme", clientId: "reporter" });
    */
   unregisterPlugin(plugin: PluginIdentity): void;
-  /** @throws {@link EmulatorError} `registration_invalid`, `already_registered` (a client_id is unique in Variant B). */
+  /**
+   * @throws {@link EmulatorError} `registration_invalid`, `already_registered` (a client_id is
+   * unique in Variant B).
+   */
   registerServiceAccount(registration: ServiceAccountRegistration): void;
   /**
-   * Scopes count from the next token on. Tokens already minted stay as they are: only Variant A's registrations are
-   * re-checked on each call.
+   * Scopes count from the next token on. Tokens already minted stay as they are: only Variant A's
+   * registrations are re-checked on each call.
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    */
   updateServiceAccount(update: ServiceAccountUpdate): void;
   /**
-   * Its token requests are then refused (`client.authentication`), and its tokens are revoked (`bearer.revoked`).
+   * Its token requests are then refused (`client.authentication`), and its tokens are revoked
+   * (`bearer.revoked`).
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    */
   unregisterServiceAccount(account: ServiceAccountIdentity): void;
-  /** @throws {@link EmulatorError} `registration_invalid`, `already_registered` (a client_id is unique in Variant B). */
+  /**
+   * @throws {@link EmulatorError} `registration_invalid`, `already_registered` (a client_id is
+   * unique in Variant B).
+   */
   registerApiClient(registration: ApiClientRegistration): void;
   /**
-   * The secret counts from the next request on. All else counts for logins that begin later: earlier logins, their
-   * codes and their tokens stay as they are.
+   * The secret counts from the next request on. All else counts for logins that begin later:
+   * earlier logins, their codes and their tokens stay as they are.
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
-   * @example
-   * emulator.updateApiClient({ clientId: "portal", clientSecret: null }); // from now on a public client
+   * @example emulator.updateApiClient({ clientId: "portal", clientSecret: null }); // from now on a
+   * public client
    */
   updateApiClient(update: ApiClientUpdate): void;
   /**
-   * Its requests are then refused (`authorization.client`, `api-client.authentication`). Its logins are revoked
-   * (`bearer.revoked`, `refresh.revoked`); its codes and logins in progress are forgotten.
+   * Its requests are then refused (`authorization.client`, `api-client.authentication`). Its logins
+   * are revoked (`bearer.revoked`, `refresh.revoked`); its codes and logins in progress are
+   * forgotten.
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    */
   unregisterApiClient(client: ApiClientIdentity): void;
@@ -125,15 +137,16 @@ export interface Emulator {
    */
   updateOperator(update: OperatorUpdate): void;
   /**
-   * The person cannot sign in, and is signed out. Tokens that act for the person are revoked (`bearer.revoked`,
-   * `refresh.revoked`), and their launches and codes are forgotten.
+   * The person cannot sign in, and is signed out. Tokens that act for the person are revoked
+   * (`bearer.revoked`, `refresh.revoked`), and their launches and codes are forgotten.
    * @throws {@link EmulatorError} `registration_invalid`, `not_registered`.
    */
   unregisterOperator(operator: OperatorIdentity): void;
   /**
-   * Launches a user-interface plugin as its operator does in the host application, without a browser. Every rule
-   * holds except the one for the operator's password.
-   * @throws {@link EmulatorError} `launch_refused`; `option_invalid` for an argument that names no launch.
+   * Launches a user-interface plugin as its operator does in the host application, without a
+   * browser. Every rule holds except the one for the operator's password.
+   * @throws {@link EmulatorError} `launch_refused`; `option_invalid` for an argument that names no
+   * launch.
    * @see the description, section 5.3
    * @example
    * const launch = emulator.launch({ tenantId: "acme", clientId: "planner", userId: "ada" });
@@ -142,19 +155,20 @@ export interface Emulator {
    */
   launch(launch: LaunchIdentity): Launch;
   /**
-   * Logs a person in at Variant B's authorization endpoint, without a browser, and returns the URL that the browser
-   * would be sent to. Every rule holds except the one for the operator's password.
-   * @throws {@link EmulatorError} `login_refused` if a page would show the person an error that the app does not
-   *   receive; `option_invalid` for a bad URL or a missing user id.
+   * Logs a person in at Variant B's authorization endpoint, without a browser, and returns the URL
+   * that the browser would be sent to. Every rule holds except the one for the operator's password.
+   * @throws {@link EmulatorError} `login_refused` if a page would show the person an error that the
+   *   app does not receive; `option_invalid` for a bad URL or a missing user id.
    * @see the description, section 5.8
-   * @example
-   * const { url } = await beginLogin({ baseUrl, credential: apiClient({ clientId, redirectUri, authorizationEndpoint }) });
-   * const { callbackUrl } = emulator.login({ url, userId: "ada" });
+   * @example const { url } = await beginLogin({ baseUrl, credential: apiClient({ clientId,
+   * redirectUri, authorizationEndpoint }) }); const { callbackUrl } = emulator.login({ url, userId:
+   * "ada" });
    */
   login(login: LoginRequest): { callbackUrl: string };
   /**
-   * The private key, as a JWK, of a plugin that was registered without a `jwks`. It stays the same across resets. Those of
-   * the first eight plugins are part of this package, so they are no secret.
+   * The private key, as a JWK, of a plugin that was registered without a `jwks`. It stays the same
+   * across resets. Those of the first eight plugins are part of this package, so they are no
+   * secret.
    * @throws {@link EmulatorError} `not_registered`.
    * @example
    * const privateKey = emulator.testKey({ tenantId: "acme", clientId: "reporter" });
@@ -168,10 +182,12 @@ export interface Emulator {
   /** Faults by name: an armed fault applies to the next requests that match. */
   readonly faults: EmulatorFaults;
   /**
-   * Restores the seed at once: registrations, tokens, codes, sessions, rate windows, clock, switches, faults, logs.
-   * Requests in flight end on the state they began with. `changes` replace options from now on: a member that is
-   * undefined goes back to its default, and one that is left out stays. If it throws, nothing changes.
-   * @throws {@link EmulatorError} `option_invalid` (also for publicUrl, now and randomSeed), `seed_invalid`.
+   * Restores the seed at once: registrations, tokens, codes, sessions, rate windows, clock,
+   * switches, faults, logs. Requests in flight end on the state they began with. `changes` replace
+   * options from now on: a member that is undefined goes back to its default, and one that is left
+   * out stays. If it throws, nothing changes.
+   * @throws {@link EmulatorError} `option_invalid` (also for publicUrl, now and randomSeed),
+   * `seed_invalid`.
    * @example
    * import { afterEach } from "vitest";
    *
@@ -183,44 +199,53 @@ export interface Emulator {
   readonly customerLog: CustomerLog;
   /** The requests seen. */
   readonly journal: Journal;
-  /** The operations of the option `api` that no request can reach, each with the reason. They are left out. */
+  /**
+   * The operations of the option `api` that no request can reach, each with the reason. They are
+   * left out.
+   */
   readonly notServed: readonly NotServed[];
   /**
-   * The operations of the option `api` for whose answer there is no sample, each with the reason: no value is found that
-   * the schema allows. They answer their operationId and parameters until the document or `routes` has an example.
+   * The operations of the option `api` for whose answer there is no sample, each with the reason:
+   * no value is found that the schema allows. They answer their operationId and parameters until
+   * the document or `routes` has an example.
    */
   readonly notSampled: readonly NotServed[];
 }
 
 const testKeySchema = identitySchema({ tenantId: z.string(), clientId: z.string() }, pluginNames);
 
-/** A host that is empty or not a string is refused, because Node would then serve every interface. */
+/**
+ * A host that is empty or not a string is refused, because Node would then serve every interface.
+ */
 const addressSchema = z.strictObject({
   port: z.number().int().min(0).max(65_535).default(0),
   host: z.string().min(1).default("127.0.0.1"),
 });
 
 /**
- * An emulated deployment of the service that enforces every rule of its description, in memory. Where the description
- * is silent it follows the named options and, in `rules`, the standard it names. Besides the token endpoints it serves
- * `GET /api/v1/{tenantId}/devices` and `GET /v1/devices` (scope devices:read, three devices) and, in Variant A, three
- * invented routes: `GET …/devices/{deviceId}` (devices:read, device parameter), `POST …/schedules/{scheduleId}/executions`
- * (schedules:execute) and `GET …/tenant-settings` (takes no plugin token).
+ * An emulated deployment of the service that enforces every rule of its description, in memory.
+ * Where the description is silent it follows the named options and, in `rules`, the standard it
+ * names. Besides the token endpoints it serves `GET /api/v1/{tenantId}/devices` and
+ * `GET /v1/devices` (scope devices:read, three devices) and, in Variant A, three invented routes:
+ * `GET …/devices/{deviceId}` (devices:read, device parameter),
+ * `POST …/schedules/{scheduleId}/executions` (schedules:execute) and `GET …/tenant-settings` (takes
+ * no plugin token).
  *
- * For people: Variant A's host application is at `/host/{tenantId}`; Variant B's authorization endpoint, with its login
- * and consent pages, at `/v1/auth/authorize`. `launch` and `login` do in-process what a person does there. The page at
- * `/_emulator` shows what happens, live, and changes everything that this object can change; see the option `admin`.
+ * For people: Variant A's host application is at `/host/{tenantId}`; Variant B's authorization
+ * endpoint, with its login and consent pages, at `/v1/auth/authorize`. `launch` and `login` do
+ * in-process what a person does there. The page at `/_emulator` shows what happens, live, and
+ * changes everything that this object can change; see the option `admin`.
  *
- * The rate limit counts every POST to a tenant's Variant A token endpoint, refused ones included, except those that
- * it answers 429. An accepted assertion is spent even if the request is then refused for its grant.
+ * The rate limit counts every POST to a tenant's Variant A token endpoint, refused ones included,
+ * except those that it answers 429. An accepted assertion is spent even if the request is then
+ * refused for its grant.
  *
  * @throws {@link EmulatorError} `option_invalid`, `route_conflict`.
  * @see the service's description, sections 2 to 8.
  *
- * @example
- * const emulator = createEmulator({ variants: ["A"] });
- * emulator.registerPlugin({ clientId: "reporter", tenantId: "acme", type: "service", scopes: ["devices:read"] });
- * const { url, close } = await emulator.listen();
+ * @example const emulator = createEmulator({ variants: ["A"] }); emulator.registerPlugin({
+ * clientId: "reporter", tenantId: "acme", type: "service", scopes: ["devices:read"] }); const {
+ * url, close } = await emulator.listen();
  */
 export function createEmulator<T extends ApiTypes = ApiTypes>(
   options: EmulatorOptions<T> = {},

@@ -1,4 +1,5 @@
-// The emulator's own error, for a wrong set-up or in-process call. Refused requests are answers, never errors.
+// The emulator's own error, for a wrong set-up or in-process call. Refused requests are answers,
+// never errors.
 import { z } from "zod";
 import { isName, unknownMembers } from "../option-names.js";
 
@@ -19,16 +20,14 @@ export type EmulatorErrorCode =
   | "sleep_timeout";
 
 /**
- * Thrown when the emulator is called wrongly, by `journal.waitFor` and `clock.skipSleep` when nothing came, and by `launch` and `login` where
- * a page would refuse the person; `issues` then names the broken rule. Otherwise it names the fields at fault; it never
- * holds their values, because a registration holds secrets.
+ * Thrown when the emulator is called wrongly, by `journal.waitFor` and `clock.skipSleep` when
+ * nothing came, and by `launch` and `login` where a page would refuse the person; `issues` then
+ * names the broken rule. Otherwise it names the fields at fault; it never holds their values,
+ * because a registration holds secrets.
  *
- * @example
- * try {
- *   emulator.registerPlugin({ clientId: "reporter", tenantId: "acme", type: "service", jwks: { keys: [] } });
- * } catch (error) {
- *   if (error instanceof EmulatorError && error.code === "key_invalid") console.error(error.issues);
- * }
+ * @example try { emulator.registerPlugin({ clientId: "reporter", tenantId: "acme", type: "service",
+ * jwks: { keys: [] } }); } catch (error) { if (error instanceof EmulatorError && error.code ===
+ * "key_invalid") console.error(error.issues); }
  */
 export class EmulatorError extends Error {
   readonly code: EmulatorErrorCode;
@@ -52,10 +51,16 @@ export function issueError(code: EmulatorErrorCode, issue: string, where = ""): 
   return new EmulatorError(code, where + issue, { issues: [issue] });
 }
 
-/** The path that an issue begins with: "plugins.0.scopes.1: must be …". A part that may be a secret is "…". */
+/**
+ * The path that an issue begins with: "plugins.0.scopes.1: must be …". A part that may be a secret
+ * is "…".
+ */
 export const ISSUE_PATH: RegExp = /^([\w.…-]+): /;
 
-/** Returns the parsed value, or throws an `EmulatorError` that names the fields at fault and none of their values. */
+/**
+ * Returns the parsed value, or throws an `EmulatorError` that names the fields at fault and none of
+ * their values.
+ */
 export function parseInput<Output>(
   schema: z.ZodType<Output>,
   input: unknown,

@@ -1,4 +1,6 @@
-/** `bivariant/emulator`: the service, both variants, in-process or over HTTP. @packageDocumentation */
+/**
+ * `bivariant/emulator`: the service, both variants, in-process or over HTTP. @packageDocumentation
+ */
 export type { Device, Devices } from "./api/devices.js";
 export type { EmulatedApi, NotServed } from "./api/documented.js";
 export type { ApiTypes, Responses } from "./api/responses.js";

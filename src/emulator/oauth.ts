@@ -34,7 +34,10 @@ export function isCodeChallenge(value: unknown): value is string {
   return typeof value === "string" && S256_CHALLENGE.test(value);
 }
 
-/** Returns how the verifier fails the challenge, in words that are safe to log, or undefined if it is right. */
+/**
+ * Returns how the verifier fails the challenge, in words that are safe to log, or undefined if it
+ * is right.
+ */
 export function wrongVerifier(
   codeVerifier: string | undefined,
   codeChallenge: string,
@@ -92,7 +95,10 @@ export function repeatedParameter(parameters: URLSearchParams): Finding | undefi
     : { expected: "each parameter once", actual: shown(repeated) };
 }
 
-/** Finds a second authentication (RFC 6749 section 2.3) in the Authorization header or the other variant's field. */
+/**
+ * Finds a second authentication (RFC 6749 section 2.3) in the Authorization header or the other
+ * variant's field.
+ */
 export function secondAuthentication(
   request: Request,
   expected: string,

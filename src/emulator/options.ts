@@ -1,4 +1,5 @@
-// The options of createEmulator: how they are checked, their defaults, and the choice that each of them makes.
+// The options of createEmulator: how they are checked, their defaults, and the choice that each of
+// them makes.
 import { z } from "zod";
 import { type Devices, defaultDevices, devicesSchema } from "./api/devices.js";
 import { apiSchema, type EmulatedApi } from "./api/documented.js";
@@ -10,7 +11,9 @@ import { TOKEN_PATH_B } from "./http/paths.js";
 import type { RuleSettings } from "./rules/checks.js";
 import { type EmulatorSeed, parseSeed } from "./seed/seed.js";
 
-/** The per-tenant limit of Variant A's token endpoint; the description shows no numbers (section 8). */
+/**
+ * The per-tenant limit of Variant A's token endpoint; the description shows no numbers (section 8).
+ */
 export interface RateLimit {
   readonly requests: number;
   readonly windowSeconds: number;
@@ -22,7 +25,10 @@ export interface RateLimit {
 export interface RefreshTokenOptions {
   /** Each refresh answers a new refresh token, and the old one is spent. Default: true. */
   readonly rotation?: boolean | undefined;
-  /** The reuse of a spent one revokes the newer ones and all access tokens of that login. Default: true. */
+  /**
+   * The reuse of a spent one revokes the newer ones and all access tokens of that login. Default:
+   * true.
+   */
   readonly reuseDetection?: boolean | undefined;
   /** The time from the login on, however often it is refreshed. Default: 90 days. */
   readonly lifetimeSeconds?: number | undefined;
@@ -30,15 +36,19 @@ export interface RefreshTokenOptions {
   readonly idleSeconds?: number | undefined;
 }
 
-/** The options of {@link createEmulator}. `emulatorOptions` lists those that answer an open fact of the description. */
+/**
+ * The options of {@link createEmulator}. `emulatorOptions` lists those that answer an open fact of
+ * the description.
+ */
 export interface EmulatorOptions<T extends ApiTypes = ApiTypes> {
   /** The variants to serve; with an empty list every request is answered 404. Default: both. */
   readonly variants?: readonly ("A" | "B")[] | undefined;
   /** The only clock; it returns epoch milliseconds. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
   /**
-   * The base URL of the deployment: `aud` must be its token URL, whatever Host header a request carries. A path in it
-   * prefixes every route. Default: the URL from `listen`, and before it `http://emulator.localhost`.
+   * The base URL of the deployment: `aud` must be its token URL, whatever Host header a request
+   * carries. A path in it prefixes every route. Default: the URL from `listen`, and before it
+   * `http://emulator.localhost`.
    */
   readonly publicUrl?: string | undefined;
   /** Default: false. */
@@ -46,117 +56,155 @@ export interface EmulatorOptions<T extends ApiTypes = ApiTypes> {
   /** Routes besides the described ones; each may replace an invented one. */
   readonly routes?: readonly ApiRoute[] | undefined;
   /**
-   * The module operations.ts of `bivariant generate`, as `connect({ api })` takes it: its operations are served. Each
-   * answers the example of its document, else a value that its schema allows. Default: no operations.
+   * The module operations.ts of `bivariant generate`, as `connect({ api })` takes it: its
+   * operations are served. Each answers the example of its document, else a value that its schema
+   * allows. Default: no operations.
    */
   readonly api?: EmulatedApi<T> | undefined;
   /**
-   * Answers of your own for operations of `api`, by operationId. Each receives the call as it was read by the document, in
-   * the types of the document, and returns the body of a documented success or a `Response`:
-   * `{ createThing: ({ body }) => ({ id: "1", ...body }) }`.
+   * Answers of your own for operations of `api`, by operationId. Each receives the call as it was
+   * read by the document, in the types of the document, and returns the body of a documented
+   * success or a `Response`: `{ createThing: ({ body }) => ({ id: "1", ...body }) }`.
    */
   readonly respond?: Responses<T> | undefined;
-  /** How long a replaced grant stays in force for tokens already minted, in milliseconds. Default: 0. */
+  /**
+   * How long a replaced grant stays in force for tokens already minted, in milliseconds. Default:
+   * 0.
+   */
   readonly narrowingDelayMs?: number | undefined;
   /** `expires_in` of Variant A and the lifetime of both variants' tokens. Default: 3600. */
   readonly tokenLifetimeSeconds?: number | undefined;
-  /** How long a code of either variant can be exchanged. Default: 120, "two minutes" (description, section 3). */
+  /**
+   * How long a code of either variant can be exchanged. Default: 120, "two minutes" (description,
+   * section 3).
+   */
   readonly codeLifetimeSeconds?: number | undefined;
   readonly refreshTokens?: RefreshTokenOptions | undefined;
-  /** The path of Variant B's refresh, which is not shown, such as `/v1/auth/refresh`. Default: the token path. */
+  /**
+   * The path of Variant B's refresh, which is not shown, such as `/v1/auth/refresh`. Default: the
+   * token path.
+   */
   readonly refreshPath?: string | undefined;
   /**
-   * The source of `state` in Variant A's `host:auth-code`, which is not shown: the `state` of the launch URL, or the
-   * opaque_code. Default: "launch-parameter".
+   * The source of `state` in Variant A's `host:auth-code`, which is not shown: the `state` of the
+   * launch URL, or the opaque_code. Default: "launch-parameter".
    */
   readonly launchState?: "opaque_code" | "launch-parameter" | undefined;
   /** Whether Variant B's callback carries `iss`, the public URL (RFC 9207). Default: false. */
   readonly issuerInCallback?: boolean | undefined;
   /**
-   * Whether an exchange attempt whose assertion is refused spends the code: "whether that attempt succeeds or fails"
-   * (description, section 3). Default: true.
+   * Whether an exchange attempt whose assertion is refused spends the code: "whether that attempt
+   * succeeds or fails" (description, section 3). Default: true.
    */
   readonly unauthenticatedAttemptSpendsCode?: boolean | undefined;
-  /** Whether an exchange attempt that is answered 429 spends the code too, which is not shown. Default: false. */
+  /**
+   * Whether an exchange attempt that is answered 429 spends the code too, which is not shown.
+   * Default: false.
+   */
   readonly rateLimitedAttemptSpendsCode?: boolean | undefined;
-  /** Whether an assertion without `kid` is refused; if not, it counts as a wrong kid (section 2.2). Default: true. */
+  /**
+   * Whether an assertion without `kid` is refused; if not, it counts as a wrong kid (section 2.2).
+   * Default: true.
+   */
   readonly requireKid?: boolean | undefined;
   /**
-   * The error for a plugin that is not registered or disabled. "invalid_grant" is in the table (section 7.1);
-   * only with "invalid_client" is the sentence above that table true. Default: "invalid_grant".
+   * The error for a plugin that is not registered or disabled. "invalid_grant" is in the table
+   * (section 7.1); only with "invalid_client" is the sentence above that table true. Default:
+   * "invalid_grant".
    */
   readonly refusedPluginError?: "invalid_grant" | "invalid_client" | undefined;
   /**
-   * The error for a token request of Variant A that cannot be read or lacks a field. By the table of section
-   * 7.1 it is "invalid_grant" ("Anything else refused"), by RFC 6749 section 5.2 "invalid_request". Default:
-   * "invalid_grant".
+   * The error for a token request of Variant A that cannot be read or lacks a field. By the table
+   * of section 7.1 it is "invalid_grant" ("Anything else refused"), by RFC 6749 section 5.2
+   * "invalid_request". Default: "invalid_grant".
    */
   readonly malformedError?: "invalid_grant" | "invalid_request" | undefined;
   /** Whether Variant A's fixed error text ends with a full stop (section 7.1). Default: true. */
   readonly fixedTextFullStop?: boolean | undefined;
-  /** `revo` as an object, or the literal keys `revo.tenant`, `revo.user`, `revo.roles` (section 2.3). Default: "nested". */
+  /**
+   * `revo` as an object, or the literal keys `revo.tenant`, `revo.user`, `revo.roles` (section
+   * 2.3). Default: "nested".
+   */
   readonly revoShape?: "nested" | "flat" | undefined;
-  /** Fields of Variant B's token response besides the two that are shown (section 4.2). Default: none. */
+  /**
+   * Fields of Variant B's token response besides the two that are shown (section 4.2). Default:
+   * none.
+   */
   readonly tokenResponseExtras?: Readonly<Record<string, unknown>> | undefined;
   /** The status of a success of both token endpoints: 200 to 299, not 204 or 205. Default: 200. */
   readonly successStatus?: number | undefined;
   /**
-   * The JSON type of `userId` in `revo.user` (section 2.3): with "number" a user id that is a whole number is sent as
-   * one, any other as a string. Default: "string".
+   * The JSON type of `userId` in `revo.user` (section 2.3): with "number" a user id that is a whole
+   * number is sent as one, any other as a string. Default: "string".
    */
   readonly userIdType?: "string" | "number" | undefined;
-  /** The body of each error of Variant B's token endpoint. Default, or null: as in RFC 6749 section 5.2. */
+  /**
+   * The body of each error of Variant B's token endpoint. Default, or null: as in RFC 6749 section
+   * 5.2.
+   */
   readonly clientErrorBody?: Readonly<Record<string, unknown>> | null | undefined;
-  /** The one status of all those errors. Default, or null: that of the broken rule, 400, 401, 413 or 415. */
+  /**
+   * The one status of all those errors. Default, or null: that of the broken rule, 400, 401, 413 or
+   * 415.
+   */
   readonly clientErrorStatus?: number | null | undefined;
   /**
-   * The status for a bearer that is missing, expired, of another tenant or of a disabled plugin, which is not
-   * shown. Default: 401.
+   * The status for a bearer that is missing, expired, of another tenant or of a disabled plugin,
+   * which is not shown. Default: 401.
    */
   readonly bearerStatus?: number | undefined;
   /**
-   * The JSON body of an answer that refuses a bearer, also with `pluginTokenRefusedStatus`. Default, or null: none at
-   * 401, otherwise `{ error: "invalid_token" }`, because an empty 403 has other causes (section 7.2).
+   * The JSON body of an answer that refuses a bearer, also with `pluginTokenRefusedStatus`.
+   * Default, or null: none at 401, otherwise `{ error: "invalid_token" }`, because an empty 403 has
+   * other causes (section 7.2).
    */
   readonly bearerBody?: unknown;
   /** Ignored: the option of `connect`, so that one settings file serves both. */
   readonly unauthorizedStatuses?: readonly number[] | undefined;
-  /** The status for a plugin token on a route that accepts none (section 7.2). Default: `bearerStatus`. */
+  /**
+   * The status for a plugin token on a route that accepts none (section 7.2). Default:
+   * `bearerStatus`.
+   */
   readonly pluginTokenRefusedStatus?: number | undefined;
   /**
-   * The JSON body of the 403 for a person without the capability, which is not among the "exactly three causes" of an
-   * empty one (section 7.2). Default, or null: none.
+   * The JSON body of the 403 for a person without the capability, which is not among the "exactly
+   * three causes" of an empty one (section 7.2). Default, or null: none.
    */
   readonly missingCapabilityBody?: unknown;
   /**
-   * For each value of `X-Envelope` the member that then holds the raw body, such as `{ data: "data" }`. The
-   * description shows neither (section 4.3). By default the header changes nothing.
+   * For each value of `X-Envelope` the member that then holds the raw body, such as
+   * `{ data: "data" }`. The description shows neither (section 4.3). By default the header changes
+   * nothing.
    */
   readonly envelope?: Readonly<Record<string, string>> | undefined;
   /**
    * The device list: one for every tenant, or `{ acme: [{ id: "door" }], umbrella: [] }`, where a
-   * tenant that is not named has none. Only `id` is fixed. Default: what the documents of `api` show, else three
-   * invented ones, the same in every tenant.
+   * tenant that is not named has none. Only `id` is fixed. Default: what the documents of `api`
+   * show, else three invented ones, the same in every tenant.
    */
   readonly devices?: Devices | undefined;
   /** Rules to switch off: `{ "assertion.replay": false }`. Default: every rule is enforced. */
   readonly rules?: RuleSettings | undefined;
   /**
-   * Who may use the page at `/_emulator`: callers on this machine, under a loopback name and without a
-   * proxy; callers from everywhere, under an IP address or the name in `publicUrl`; or, with false, nobody. If you
-   * mount `fetch` into your own server, set it to false: the caller's address is unknown there. Default: "loopback".
+   * Who may use the page at `/_emulator`: callers on this machine, under a loopback name and
+   * without a proxy; callers from everywhere, under an IP address or the name in `publicUrl`; or,
+   * with false, nobody. If you mount `fetch` into your own server, set it to false: the caller's
+   * address is unknown there. Default: "loopback".
    */
   readonly admin?: "loopback" | "everywhere" | false | undefined;
   /** The state that it starts with and that `reset` restores. Default: nothing. */
   readonly seed?: EmulatorSeed | undefined;
   /**
-   * With it, ids, codes and tokens are the same in every run that asks for them in the same order. They can be guessed, so
-   * it is for tests only. By default they are random.
+   * With it, ids, codes and tokens are the same in every run that asks for them in the same order.
+   * They can be guessed, so it is for tests only. By default they are random.
    */
   readonly randomSeed?: number | undefined;
 }
 
-/** The URL until the emulator listens. Names under localhost never leave the machine (RFC 6761 section 6.3). */
+/**
+ * The URL until the emulator listens. Names under localhost never leave the machine (RFC 6761
+ * section 6.3).
+ */
 export const DEFAULT_PUBLIC_URL = "http://emulator.localhost";
 
 const seconds = z.number().int().min(1);
@@ -186,7 +234,10 @@ const refreshPath = z
     (path) => !OTHER_PATHS.test(path),
     "must not be a path of the emulator's pages or of Variant A",
   );
-/** "a JSON object with access_token (string) ... refresh_token (string)" (section 4.2): extras do not change these. */
+/**
+ * "a JSON object with access_token (string) ... refresh_token (string)" (section 4.2): extras do
+ * not change these.
+ */
 const tokenResponseExtras = z
   .record(z.string(), json)
   .refine(
@@ -194,7 +245,9 @@ const tokenResponseExtras = z
     "must not name a token",
   );
 
-/** Every option, how it is checked, and its default. `options` describes what each of them decides. */
+/**
+ * Every option, how it is checked, and its default. `options` describes what each of them decides.
+ */
 const schema = z.strictObject({
   variants: z.array(z.enum(["A", "B"])).default(["A", "B"]),
   now: z
@@ -256,7 +309,10 @@ export function withDefaults(options: EmulatorOptions): Settings {
   return parseInput<Settings>(schema, options, "option_invalid", "createEmulator");
 }
 
-/** Returns the options that are given; undefined stands for the default. @throws EmulatorError `option_invalid`, `seed_invalid` */
+/**
+ * Returns the options that are given; undefined stands for the default.
+ * @throws EmulatorError `option_invalid`, `seed_invalid`
+ */
 export function parseEmulatorOptions(input: unknown): EmulatorOptions {
   const settings = withDefaults(input as EmulatorOptions);
   const { seed, devices, tokenResponseExtras, bearerBody, clientErrorBody, missingCapabilityBody } =
@@ -301,7 +357,10 @@ export interface Option {
   readonly default: unknown;
 }
 
-/** Every option but those that decide nothing about the service. The id of an option inside another has a dot. */
+/**
+ * Every option but those that decide nothing about the service. The id of an option inside another
+ * has a dot.
+ */
 export type OptionId =
   | Exclude<
       keyof EmulatorOptions,
@@ -420,8 +479,8 @@ const others = {
 const defaults: Record<string, unknown> = { ...settings, ...others, ...Object.fromEntries(parts) };
 
 /**
- * Every option that is a choice, by its id: what it decides, the section that leaves it open, and the default. The
- * rules that the description does state are in `rules`.
+ * Every option that is a choice, by its id: what it decides, the section that leaves it open, and
+ * the default. The rules that the description does state are in `rules`.
  *
  * @example
  * emulatorOptions.narrowingDelayMs.default; // 0

@@ -9,13 +9,18 @@ export interface RuleAnswer {
   readonly error?: string;
 }
 
-/** A rule as data: for people, for the customer log, and for contract tests of a live deployment. */
+/**
+ * A rule as data: for people, for the customer log, and for contract tests of a live deployment.
+ */
 export interface Rule {
   /** The section of the service's description, or the standard where the description is silent. */
   readonly section: string;
   /** The rule in one sentence. */
   readonly says: string;
-  /** The answer to a request that breaks the rule. A rule about the service's own answers has that answer here. */
+  /**
+   * The answer to a request that breaks the rule. A rule about the service's own answers has that
+   * answer here.
+   */
   readonly answer: RuleAnswer;
   /** How the caller or the customer corrects the mistake. */
   readonly remedy: string;
@@ -38,9 +43,9 @@ export type RuleId =
   | keyof typeof apiRules;
 
 /**
- * Every rule by its id, as plain data: the section of the description it comes from, what it says, the answer to a
- * request that breaks it, the remedy, and, for a rule with a switch, what happens while it is off. The choices that the
- * description leaves open are in `options`.
+ * Every rule by its id, as plain data: the section of the description it comes from, what it says,
+ * the answer to a request that breaks it, the remedy, and, for a rule with a switch, what happens
+ * while it is off. The choices that the description leaves open are in `options`.
  *
  * @example
  * emulatorRules["assertion.audience"].answer; // { status: 400, error: "invalid_client" }

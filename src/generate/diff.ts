@@ -23,7 +23,10 @@ import {
 import { collectUnknowns } from "./emit/unknowns.js";
 import { listOperations } from "./operations/list-operations.js";
 
-/** Code that uses the old document fails with the new one, can do more, or notices nothing. Worst first. */
+/**
+ * Code that uses the old document fails with the new one, can do more, or notices nothing. Worst
+ * first.
+ */
 export const LEVELS = ["breaking", "additive", "neutral"] as const;
 
 /** How a change affects those who generated code from the old documents. */
@@ -59,8 +62,9 @@ export interface DocumentDiff {
 }
 
 /**
- * Compares two documents, or two folders with `variant-a` and `variant-b` (`.yaml`, `.yml` or `.json`).
- * It needs the package `@redocly/cli`, which runs as a child process, offline; `signal` ends it.
+ * Compares two documents, or two folders with `variant-a` and `variant-b` (`.yaml`, `.yml` or
+ * `.json`). It needs the package `@redocly/cli`, which runs as a child process, offline; `signal`
+ * ends it.
  *
  * @throws {GenerateError} `peer_missing` without that package, `diff_failed` when it fails,
  *   `document_swapped` for documents of different variants, and as `generate` does
@@ -186,7 +190,10 @@ async function changesBetween(
   return all.map((change) => ({ ...change, variant: variant ?? known[0]?.variant }));
 }
 
-/** Redocly would request the address in such a reference, also where it is an example and no reference. */
+/**
+ * Redocly would request the address in such a reference, also where it is an example and no
+ * reference.
+ */
 function refuseExternal(document: Document): void {
   if (document.origins.files.size === 0 && !/"\$ref":"[^#]/.test(JSON.stringify(document.root)))
     return;
@@ -246,7 +253,9 @@ interface Reported {
 
 const LEVEL_OF = { major: "breaking", minor: "additive", patch: "neutral" } as const;
 
-/** A change as one line for the table below, such as `patch modified Parameter name=id #/paths/...`. */
+/**
+ * A change as one line for the table below, such as `patch modified Parameter name=id #/paths/...`.
+ */
 function signatureOf(
   { impact, kind, typeName, property, path, revision }: Reported,
   document: Document,
@@ -269,7 +278,10 @@ const ANNOTATED =
 const RELAXED =
   /^patch \w+ (?:Parameter required|RequestBody required|SecurityRequirement|Schema).* #\/paths\//;
 
-/** Where the impact by Redocly is wrong for a program that calls by `operationId` with generated types. */
+/**
+ * Where the impact by Redocly is wrong for a program that calls by `operationId` with generated
+ * types.
+ */
 const CORRECTIONS: readonly (readonly [Level | undefined, when: RegExp, reason?: string])[] = [
   ["neutral", /^\w+ \w+ Server/, "The client is given the base URL and reads no `servers`."],
   [
@@ -335,7 +347,9 @@ function messageOf({ verdicts, kind, typeName, property, base, revision }: Repor
     : `\`${property}\` changed from ${from} to ${to}.`;
 }
 
-/** One line of text for a terminal or a table, from a document that another person may have written. */
+/**
+ * One line of text for a terminal or a table, from a document that another person may have written.
+ */
 function bounded(text: string): string {
   const line = text.replace(/[\p{C}\p{Z}]+/gu, " ").trim();
   return line.length > 300 ? `${line.slice(0, 299)}…` : line;
@@ -358,7 +372,10 @@ export function findRedocly(
   }
 }
 
-/** Without these variables it asks the network for updates and reports how it is used. It gets no others. */
+/**
+ * Without these variables it asks the network for updates and reports how it is used. It gets no
+ * others.
+ */
 const OFFLINE = { REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" };
 
 export function runRedocly(

@@ -1,4 +1,7 @@
-/** `bivariant/generate`: OpenAPI documents to generated code, and the check that the two agree. @packageDocumentation */
+/**
+ * `bivariant/generate`: OpenAPI documents to generated code, and the check that the two agree.
+ * @packageDocumentation
+ */
 import {
   copyFileSync,
   existsSync,
@@ -47,9 +50,9 @@ export type DocumentPaths = { readonly [V in Variant]?: string | undefined };
 export interface GenerateOptions {
   readonly documents?: DocumentPaths | undefined;
   /**
-   * Paths of overlays (OpenAPI Overlay 1.0 or 1.1), applied in this order. An action changes the document that
-   * `x-variant: A` or `x-variant: B` names, at the action or at the overlay, else the one whose file name `extends` has,
-   * else each document that its target matches.
+   * Paths of overlays (OpenAPI Overlay 1.0 or 1.1), applied in this order. An action changes the
+   * document that `x-variant: A` or `x-variant: B` names, at the action or at the overlay, else the
+   * one whose file name `extends` has, else each document that its target matches.
    */
   readonly overlays?: readonly string[] | undefined;
   /** Folder of the generated files; `generate` creates it. */
@@ -60,21 +63,25 @@ export interface GenerateOptions {
   readonly strict?: boolean | undefined;
   /** Receives the warnings, and notes about what was done, once the files are rendered. */
   readonly onNotice?: ((notice: Notice) => void) | undefined;
-  /** Receives the path of each document, overlay and referenced file before it is read, even if it is missing. */
+  /**
+   * Receives the path of each document, overlay and referenced file before it is read, even if it
+   * is missing.
+   */
   readonly onFile?: ((path: string) => void) | undefined;
   /** Ends the work between two of its steps, and then nothing is written. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Generates types, operation table, schemas, unknowns and lock from the OpenAPI 3.1 documents of both variants. The same
- * documents, overlays and versions always result in the same bytes. All files are written or, after an error, none.
- * Aborted, it rejects with the reason of the signal.
+ * Generates types, operation table, schemas, unknowns and lock from the OpenAPI 3.1 documents of
+ * both variants. The same documents, overlays and versions always result in the same bytes. All
+ * files are written or, after an error, none. Aborted, it rejects with the reason of the signal.
  *
  * @returns the names of the files written, sorted
- * @throws {GenerateError} with `code`, and with `document` and `pointer` where one place is the cause
- * @example
- * await generate({ documents: { A: "openapi/variant-a.yaml", B: "openapi/variant-b.yaml" }, out: "generated" });
+ * @throws {GenerateError} with `code`, and with `document` and `pointer` where one place is the
+ * cause
+ * @example await generate({ documents: { A: "openapi/variant-a.yaml", B: "openapi/variant-b.yaml"
+ * }, out: "generated" });
  */
 export async function generate(options: GenerateOptions): Promise<readonly string[]> {
   const files = await render(checked("generate", options), options.out);
@@ -83,8 +90,8 @@ export async function generate(options: GenerateOptions): Promise<readonly strin
 }
 
 /**
- * Writes all files, or leaves the folder as it was. Synchronous, so that a signal which ends the process is handled
- * before or after it. @throws GenerateError `out_unwritable`
+ * Writes all files, or leaves the folder as it was. Synchronous, so that a signal which ends the
+ * process is handled before or after it. @throws GenerateError `out_unwritable`
  */
 function replaceFiles(folder: string, files: Files): void {
   const replaced: { readonly target: string; readonly old: string | undefined }[] = [];
@@ -130,7 +137,8 @@ export interface Drift {
 }
 
 /**
- * Generates in memory and reports every file of `out` that is missing, differs or does not belong there. Writes nothing.
+ * Generates in memory and reports every file of `out` that is missing, differs or does not belong
+ * there. Writes nothing.
  *
  * @throws {GenerateError} as `generate` does
  * @example
@@ -206,7 +214,8 @@ function checked(of: string, options: GenerateOptions): Sources {
 
 async function render(sources: Sources, out: string): Promise<Files> {
   const { documents = {}, overlays = [], refs, strict, onNotice, onFile, signal } = sources;
-  // A step may take seconds. A signal of the process that came meanwhile is handled before the second turn ends.
+  // A step may take seconds. A signal of the process that came meanwhile is handled before the
+  // second turn ends.
   const step = async <T>(work: () => T): Promise<Awaited<T>> => {
     await turn();
     await turn();

@@ -1,4 +1,6 @@
-/** Compares the two variants of each operation: what a call sends and what it gets, part by part. */
+/**
+ * Compares the two variants of each operation: what a call sends and what it gets, part by part.
+ */
 import { type Document, follow, VARIANTS, type Variant } from "./document/document.js";
 import { readDocument, shippedDocument } from "./document/read-document.js";
 import {
@@ -13,9 +15,15 @@ import { listOperations, type Operation } from "./operations/list-operations.js"
 /** What one operation has in one variant and not, or other, in the other. */
 export interface OperationDifference {
   readonly operationId: string;
-  /** A variant that does not describe a part has no value. One without the operation has only that part. */
+  /**
+   * A variant that does not describe a part has no value. One without the operation has only that
+   * part.
+   */
   readonly differences: readonly {
-    /** Such as `operation`, `path parameter tenantId`, `request client_id` or `response 200 [].name`. */
+    /**
+     * Such as `operation`, `path parameter tenantId`, `request client_id` or
+     * `response 200 [].name`.
+     */
     readonly part: string;
     readonly A?: string | undefined;
     readonly B?: string | undefined;
@@ -23,12 +31,13 @@ export interface OperationDifference {
 }
 
 /**
- * Compares the operations of both documents that have the same `operationId`: method and path, bearer,
- * parameters, media types, and fields of the request and of the response to each status. Default: the
- * documents of this package.
+ * Compares the operations of both documents that have the same `operationId`: method and path,
+ * bearer, parameters, media types, and fields of the request and of the response to each status.
+ * Default: the documents of this package.
  *
  * @param operationId compares only this operation
- * @throws {GenerateError} `option_invalid` when neither document has the operation, and as `generate` does
+ * @throws {GenerateError} `option_invalid` when neither document has the operation, and as
+ * `generate` does
  * @example
  * const [login] = await diffVariants({ A: "variant-a.yaml", B: "variant-b.yaml" }, "requestToken");
  */
@@ -86,12 +95,16 @@ interface Field {
   readonly need: "required" | "optional" | "required in some alternatives";
 }
 
-/** How deep a field is looked for, because the fields of schemas that refer to each other multiply. */
+/**
+ * How deep a field is looked for, because the fields of schemas that refer to each other multiply.
+ */
 const MOST_LEVELS = 8;
 
 type Fields = ReadonlyMap<string, Field>;
 
-/** The fields of all parts and alternatives of a schema by name, such as `user.name` and `[].id`. */
+/**
+ * The fields of all parts and alternatives of a schema by name, such as `user.name` and `[].id`.
+ */
 function fieldsOf(document: Document, source: unknown, outer: readonly unknown[] = []): Fields {
   const fields = new Map<string, Field>();
   const { value: schema } = follow(document, source, "");

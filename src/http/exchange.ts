@@ -1,6 +1,6 @@
 /**
- * One HTTP exchange: a request with a time limit, its bounded answer, the transport errors, the default fetch, the caller's
- * `intercept` around it, and what no runtime may repeat.
+ * One HTTP exchange: a request with a time limit, its bounded answer, the transport errors, the
+ * default fetch, the caller's `intercept` around it, and what no runtime may repeat.
  */
 import type { ResolvedClock } from "../clock.js";
 import {
@@ -27,7 +27,8 @@ const tooLargeMessage =
   "The answer is larger than 1 MiB. Check baseUrl: it may be the address of a download.";
 
 /**
- * Sends one request and reads its answer, up to 1 MiB. It follows no redirect, since a request may hold a credential.
+ * Sends one request and reads its answer, up to 1 MiB. It follows no redirect, since a request may
+ * hold a credential.
  *
  * @throws UnexpectedResponseError `response_too_large`, and the errors of `withTimeLimit`
  */
@@ -47,7 +48,10 @@ export function exchange(
   }, options);
 }
 
-/** Reads the text of a body of at most 1 MiB, without a byte order mark. Tokens and refusals have some kB. */
+/**
+ * Reads the text of a body of at most 1 MiB, without a byte order mark. Tokens and refusals have
+ * some kB.
+ */
 export async function readBounded(response: Response, variant: Variant): Promise<string> {
   const { body, status } = response;
   const tooLarge = () =>
@@ -61,7 +65,8 @@ export async function readBounded(response: Response, variant: Variant): Promise
   const decoder = new TextDecoder();
   let text = "";
   let bytes = 0;
-  // A chunk is decoded when the next one arrives, so that the usual body of one chunk is decoded in one call.
+  // A chunk is decoded when the next one arrives, so that the usual body of one chunk is decoded in
+  // one call.
   let latest: Uint8Array | undefined;
   for (;;) {
     const { done, value } = await reader.read();
@@ -98,7 +103,10 @@ export function recordOf(value: unknown): Record<string, unknown> | undefined {
 
 interface TimeLimitOptions {
   readonly variant: Variant;
-  /** The words of an error message for what is asked: the base URL, or for instance a credential's function. It may change. */
+  /**
+   * The words of an error message for what is asked: the base URL, or for instance a credential's
+   * function. It may change.
+   */
   readonly waitsFor: string;
   readonly timeoutMs: number;
   readonly clock: ResolvedClock;
@@ -106,10 +114,12 @@ interface TimeLimitOptions {
 }
 
 /**
- * Runs a task that sends a request, and aborts it at its time limit. It uses neither `AbortSignal.timeout` nor
- * `AbortSignal.any`, since both cost more than the call they guard, and the latter leaks.
+ * Runs a task that sends a request, and aborts it at its time limit. It uses neither
+ * `AbortSignal.timeout` nor `AbortSignal.any`, since both cost more than the call they guard, and
+ * the latter leaks.
  *
- * @throws TransportError `timed_out`, or the error made from the task's fault; the signal's reason; ConfigurationError
+ * @throws TransportError `timed_out`, or the error made from the task's fault; the signal's reason;
+ * ConfigurationError
  */
 export function withTimeLimit<T>(
   task: (signal: AbortSignal) => Promise<T>,
@@ -148,7 +158,10 @@ export function withTimeLimit<T>(
   });
 }
 
-/** The functions to call when a signal is aborted. They share one listener, which is removed with the last of them. */
+/**
+ * The functions to call when a signal is aborted. They share one listener, which is removed with
+ * the last of them.
+ */
 const waiting = new WeakMap<
   AbortSignal,
   { readonly ends: Set<() => void>; readonly listener: () => void }
@@ -201,11 +214,15 @@ export function untilAborted<T>(
 const tlsCode =
   /^(?:EPROTO|ERR_SSL_|ERROR_IN_|PATH_LENGTH_|ERR_TLS_|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED|HOSTNAME_|CRL_|INVALID_)/;
 
-/** Turns the fault of a fetch into an error that distinguishes a refused certificate from a failed network. */
+/**
+ * Turns the fault of a fetch into an error that distinguishes a refused certificate from a failed
+ * network.
+ */
 export function transportError(fault: unknown, variant: Variant, baseUrl: string): TransportError {
   const code = systemCode(fault);
   const isTls = code !== undefined && tlsCode.test(code);
-  // The Fetch standard blocks the ports of some other protocols, such as 1 and 6000. Node names no code for it.
+  // The Fetch standard blocks the ports of some other protocols, such as 1 and 6000. Node names no
+  // code for it.
   const isBlocked = (fault as { cause?: Error } | undefined)?.cause?.message === "bad port";
   const reason = code ?? (isBlocked ? "fetch blocks this port" : undefined);
   const message = isTls
@@ -219,7 +236,10 @@ export function transportError(fault: unknown, variant: Variant, baseUrl: string
 const unsentCode =
   /^(?:ECONNREFUSED|ENOTFOUND|EAI_\w+|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/;
 
-/** Certificates are checked before the request is sent. Alerts and damaged records may come after it. */
+/**
+ * Certificates are checked before the request is sent. Alerts and damaged records may come after
+ * it.
+ */
 const certificateCode =
   /^(?:ERR_TLS_CERT_|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED|HOSTNAME_|CRL_|INVALID_)/;
 
@@ -241,7 +261,10 @@ export function systemCode(fault: unknown): string | undefined {
 /** The part of `fetch` that is used: it is always called with a string and a `RequestInit`. */
 export type Fetch = (url: string, init?: RequestInit) => Promise<Response>;
 
-/** What a request is for, without headers and body, so without credential, code and token. `url` may hold parameters. */
+/**
+ * What a request is for, without headers and body, so without credential, code and token. `url` may
+ * hold parameters.
+ */
 export interface InterceptedRequest {
   readonly purpose: "call" | "token" | "detection";
   readonly variant: Variant;
@@ -249,17 +272,23 @@ export interface InterceptedRequest {
   readonly tenantId: string;
   /** Of a call; absent for `service.fetch`. */
   readonly operationId?: string | undefined;
-  /** Of a call: the path in the document, with its parameters in braces. Absent after a redirect. */
+  /**
+   * Of a call: the path in the document, with its parameters in braces. Absent after a redirect.
+   */
   readonly path?: string | undefined;
   readonly method: string;
   readonly url: string;
-  /** How many requests of the same call or token request went before: retries, redirects, a refused bearer. */
+  /**
+   * How many requests of the same call or token request went before: retries, redirects, a refused
+   * bearer.
+   */
   readonly resend: number;
 }
 
 /**
- * Called around each HTTP request, for tracing for example. It calls `send`, which works once, with headers to add to the
- * request, and returns the response with its body unread. Headers that the request has are kept, and none is added outside the base URL.
+ * Called around each HTTP request, for tracing for example. It calls `send`, which works once, with
+ * headers to add to the request, and returns the response with its body unread. Headers that the
+ * request has are kept, and none is added outside the base URL.
  */
 export type Intercept = (
   request: InterceptedRequest,
@@ -293,13 +322,17 @@ export async function sendRequest(
     });
   } catch (error) {
     if (sent === undefined || isConfigurationError(error)) throw error;
-    // Its code may be of another connection. As that of the request it could say that nothing was sent.
+    // Its code may be of another connection. As that of the request it could say that nothing was
+    // sent.
     await sent;
     throw new AggregateError([error]);
   }
 }
 
-/** Whether a host name stands for this machine (RFC 6761 section 6.3). Systems have `localhost` in their hosts file. */
+/**
+ * Whether a host name stands for this machine (RFC 6761 section 6.3). Systems have `localhost` in
+ * their hosts file.
+ */
 export function isLoopback(hostname: string): boolean {
   return /^(?:(?:.*\.)?localhost|\[::1\]|127(?:\.\d{1,3}){3})$/.test(hostname);
 }
@@ -307,8 +340,9 @@ export function isLoopback(hostname: string): boolean {
 const atStart = globalThis.fetch;
 
 /**
- * Whether a host name is resolved to this machine by whatever resolves it: browsers do so with all names under localhost,
- * but Node asks DNS, whose answer may be another machine. A fetch of the caller or of a test tool resolves names itself.
+ * Whether a host name is resolved to this machine by whatever resolves it: browsers do so with all
+ * names under localhost, but Node asks DNS, whose answer may be another machine. A fetch of the
+ * caller or of a test tool resolves names itself.
  */
 export function staysHere(hostname: string, isOwnFetch: boolean): boolean {
   const asksDns = !isOwnFetch && globalThis.fetch === atStart && globalThis.process?.versions?.node;
@@ -318,7 +352,10 @@ export function staysHere(hostname: string, isOwnFetch: boolean): boolean {
 /** The global fetch, looked up per call, so that it may be replaced later. */
 export const defaultFetch: Fetch = (url, init) => globalThis.fetch(url, init);
 
-/** The methods that may be sent again although the first request may have been processed (RFC 9110 section 9.2.2). */
+/**
+ * The methods that may be sent again although the first request may have been processed (RFC 9110
+ * section 9.2.2).
+ */
 export const idempotentMethods: readonly string[] = [
   "GET",
   "HEAD",
@@ -335,11 +372,13 @@ export function canBeSentAgain(body: unknown): boolean {
 }
 
 /**
- * Makes a fetch whose requests undici, which is Node's fetch, sends once unless their method is idempotent and they have no
- * `duplex`, with which a call says that its PUT or DELETE is not. After a 421
- * undici repeats any request (RFC 9110 section 15.5.20) but one whose body it cannot make again: an iterable or a stream.
+ * Makes a fetch whose requests undici, which is Node's fetch, sends once unless their method is
+ * idempotent and they have no `duplex`, with which a call says that its PUT or DELETE is not. After
+ * a 421 undici repeats any request (RFC 9110 section 15.5.20) but one whose body it cannot make
+ * again: an iterable or a stream.
  *
- * With `isOwn` the fetch is the caller's and may know neither, so only text is replaced, and the body that is missing.
+ * With `isOwn` the fetch is the caller's and may know neither, so only text is replaced, and the
+ * body that is missing.
  */
 export function sendingOnce(fetch: Fetch, isOwn: boolean): Fetch {
   return (url, init = {}) => {
@@ -366,7 +405,10 @@ export function sendingOnce(fetch: Fetch, isOwn: boolean): Fetch {
   };
 }
 
-/** A body that cannot be made again. It costs a tenth of a stream. A fetch that does not know iterables sends its string. */
+/**
+ * A body that cannot be made again. It costs a tenth of a stream. A fetch that does not know
+ * iterables sends its string.
+ */
 class SingleText {
   readonly #text: string;
 
@@ -384,7 +426,10 @@ class SingleText {
   }
 }
 
-/** Node 24.14 and 24.15 answer a stream that meets a 401 with a network fault, unless no login could be asked for. */
+/**
+ * Node 24.14 and 24.15 answer a stream that meets a 401 with a network fault, unless no login could
+ * be asked for.
+ */
 const withoutLogin = { credentials: "omit" } as const;
 
 /** The headers are those that fetch makes of the original body. */

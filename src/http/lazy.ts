@@ -2,7 +2,8 @@
 import { TransportError } from "../errors.js";
 
 /**
- * Returns the module if it is loaded, otherwise a promise of it. If loading failed, the next call tries it again.
+ * Returns the module if it is loaded, otherwise a promise of it. If loading failed, the next call
+ * tries it again.
  *
  * @throws TransportError `network_failed` when the module cannot be loaded
  */

@@ -69,8 +69,9 @@ function isUri(text: string): boolean {
 }
 
 /**
- * The regular expression of a pattern, or undefined if it is not one of ECMAScript. JSON Schema has Unicode patterns, but
- * many documents escape characters that need no escape, which only a pattern without the flag `u` may do.
+ * The regular expression of a pattern, or undefined if it is not one of ECMAScript. JSON Schema has
+ * Unicode patterns, but many documents escape characters that need no escape, which only a pattern
+ * without the flag `u` may do.
  */
 export function patternOf(pattern: string): RegExp | undefined {
   // Each escape, and each character beyond the basic plane.

@@ -1,10 +1,12 @@
 /**
- * `bivariant/json-schema`: checks values against JSON Schema 2020-12, for the schemas.ts files that `generate` writes.
+ * `bivariant/json-schema`: checks values against JSON Schema 2020-12, for the schemas.ts files that
+ * `generate` writes.
  *
- * It is a checker of our own because no other one fits: zod reads JSON Schema with another meaning, Ajv needs `eval`,
- * which edge runtimes forbid, and @cfworker/json-schema compares unique items in pairs, builds a RegExp for each check
- * and quotes the data in its errors. A schema becomes a closure when it is first used. The cost is linear in the value:
- * what one definition says of one object is decided once, however many branches of unions ask.
+ * It is a checker of our own because no other one fits: zod reads JSON Schema with another meaning,
+ * Ajv needs `eval`, which edge runtimes forbid, and @cfworker/json-schema compares unique items in
+ * pairs, builds a RegExp for each check and quotes the data in its errors. A schema becomes a
+ * closure when it is first used. The cost is linear in the value: what one definition says of one
+ * object is decided once, however many branches of unions ask.
  *
  * @packageDocumentation
  */
@@ -29,16 +31,19 @@ export { type JsonIssue, MOST_ISSUES } from "./run.js";
 /** By name; each may refer to others as `#/$defs/name`. */
 export type Definitions = Readonly<Record<string, unknown>>;
 
-/** Builds the schema at the first call and returns the same one afterwards. Unknown keys survive parsing. */
+/**
+ * Builds the schema at the first call and returns the same one afterwards. Unknown keys survive
+ * parsing.
+ */
 export type LazySchema = () => z.ZodType;
 
 /**
- * Makes the zod schemas of definitions, by name. They change nothing of a value: no default is filled in.
+ * Makes the zod schemas of definitions, by name. They change nothing of a value: no default is
+ * filled in.
  *
  * @see JSON Schema 2020-12, Core and Validation
- * @example
- * const schema = jsonSchemas({ Device: { type: "object", required: ["id"], properties: { id: { type: "string" } } } });
- * schema("Device")().safeParse({ id: "pump" }).success; // true
+ * @example const schema = jsonSchemas({ Device: { type: "object", required: ["id"], properties: {
+ * id: { type: "string" } } } }); schema("Device")().safeParse({ id: "pump" }).success; // true
  */
 export function jsonSchemas(definitions: Definitions): (name: string) => LazySchema {
   const checker = jsonChecker(definitions);
@@ -56,7 +61,8 @@ export function jsonSchemas(definitions: Definitions): (name: string) => LazySch
 }
 
 /**
- * Makes checks of definitions, by name, without zod: each returns what is wrong with a value, at most {@link MOST_ISSUES}.
+ * Makes checks of definitions, by name, without zod: each returns what is wrong with a value, at
+ * most {@link MOST_ISSUES}.
  *
  * @see JSON Schema 2020-12, Core and Validation
  * @example

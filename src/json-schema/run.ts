@@ -3,7 +3,10 @@
 export interface JsonIssue {
   /** As in zod: property names and indexes. */
   readonly path: readonly (string | number)[];
-  /** JSONPath (RFC 9535). A name that the schema does not declare, such as a key of a map, is data, so it is a star. */
+  /**
+   * JSONPath (RFC 9535). A name that the schema does not declare, such as a key of a map, is data,
+   * so it is a star.
+   */
   readonly place: string;
   /** What the schema expects there. It never holds a value of the data. */
   readonly message: string;

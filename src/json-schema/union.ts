@@ -1,4 +1,7 @@
-/** The keywords that apply several schemas to one value, and what is wrong with a value that no branch of a union allows. */
+/**
+ * The keywords that apply several schemas to one value, and what is wrong with a value that no
+ * branch of a union allows.
+ */
 import { isOfType, typeName } from "./keywords.js";
 import {
   accept,

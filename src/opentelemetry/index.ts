@@ -1,4 +1,7 @@
-/** `bivariant/opentelemetry`: spans and metrics for OpenTelemetry, by its semantic conventions for HTTP clients. @packageDocumentation */
+/**
+ * `bivariant/opentelemetry`: spans and metrics for OpenTelemetry, by its semantic conventions for
+ * HTTP clients. @packageDocumentation
+ */
 import {
   type Attributes,
   context,
@@ -28,8 +31,9 @@ export interface TelemetryOptions {
 }
 
 /**
- * Makes the option that reports each HTTP request, of calls, tokens and detections, as a span of the kind CLIENT and in the
- * histogram `http.client.request.duration`, and sends the trace's context along.
+ * Makes the option that reports each HTTP request, of calls, tokens and detections, as a span of
+ * the kind CLIENT and in the histogram `http.client.request.duration`, and sends the trace's
+ * context along.
  *
  * @throws ConfigurationError `option_invalid`
  * @see the semantic conventions of OpenTelemetry for HTTP clients
@@ -45,7 +49,8 @@ export function telemetry(options: TelemetryOptions = {}): { readonly intercept:
     throw invalidOption("meter", "must be a Meter", "Take one from the getMeter of a provider.");
   let durations: Histogram | undefined;
   const intercept: Intercept = async (request, send) => {
-    // The global providers are looked up late, so that they may be registered after this option was made.
+    // The global providers are looked up late, so that they may be registered after this option was
+    // made.
     const tracer = ownTracer ?? trace.getTracer("bivariant", version);
     durations ??= histogramOf(ownMeter ?? metrics.getMeter("bivariant", version));
     const common = commonAttributes(request);
@@ -61,7 +66,8 @@ export function telemetry(options: TelemetryOptions = {}): { readonly intercept:
       const { status } = response;
       // The status of a redirect that a browser hides is 0.
       if (status > 0) outcome = { "http.response.status_code": status };
-      // A detection asks what is there, so any answer is its finding. The conventions leave this to instrumentations.
+      // A detection asks what is there, so any answer is its finding. The conventions leave this to
+      // instrumentations.
       if (status >= 400 && request.purpose !== "detection") outcome["error.type"] = String(status);
       return response;
     } catch (fault) {
@@ -76,7 +82,10 @@ export function telemetry(options: TelemetryOptions = {}): { readonly intercept:
   return { intercept };
 }
 
-/** The key of OpenTelemetry's SDK under which a context says that instrumentations below, such as undici's, make no span. */
+/**
+ * The key of OpenTelemetry's SDK under which a context says that instrumentations below, such as
+ * undici's, make no span.
+ */
 const suppressed = createContextKey("OpenTelemetry SDK Context Key SUPPRESS_TRACING");
 
 /** Those that the conventions advise for this histogram. */
@@ -92,7 +101,9 @@ function histogramOf(meter: Meter): Histogram {
   });
 }
 
-/** Others are `_OTHER`, since a metric must not get a series for each method that a caller makes up. */
+/**
+ * Others are `_OTHER`, since a metric must not get a series for each method that a caller makes up.
+ */
 const knownMethods = /^(?:CONNECT|DELETE|GET|HEAD|OPTIONS|PATCH|POST|PUT|TRACE)$/;
 
 /** The attributes that spans and metrics share. None of them has a value of a parameter. */
@@ -109,7 +120,10 @@ function commonAttributes(request: InterceptedRequest): Attributes {
   };
 }
 
-/** A token endpoint has no parameter but the tenant of Variant A. A `service.fetch` or a redirect has no template. */
+/**
+ * A token endpoint has no parameter but the tenant of Variant A. A `service.fetch` or a redirect
+ * has no template.
+ */
 function templateOf({
   purpose,
   variant,

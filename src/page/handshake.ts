@@ -1,4 +1,7 @@
-/** The handshake of a launch with the host application: PKCE, the host's origin, and the messages in both directions. */
+/**
+ * The handshake of a launch with the host application: PKCE, the host's origin, and the messages in
+ * both directions.
+ */
 import { PageError } from "./page-error.js";
 
 /**
@@ -50,13 +53,18 @@ export function areOrigins(origins: readonly string[]): unknown {
   return origins?.every?.((origin) => origin === urlOf(origin)?.origin && !/\*/.test(origin));
 }
 
-/** The parent's allowed origin, or `undefined` without a parent. @throws PageError `host_origin_unknown` */
+/**
+ * The parent's allowed origin, or `undefined` without a parent.
+ * @throws PageError `host_origin_unknown`
+ */
 export function hostOriginOf(hostOrigins: readonly string[]): string | undefined {
   if (parent === self) return undefined;
-  // `ancestorOrigins` starts with the parent. Not all browsers have it, and it may hold "null" for an origin.
-  // A wrong hint does no harm, because the message is only delivered to, and accepted from, the given origin.
+  // `ancestorOrigins` starts with the parent. Not all browsers have it, and it may hold "null" for
+  // an origin. A wrong hint does no harm, because the message is only delivered to, and accepted
+  // from, the given origin.
   const hint = (urlOf(location.ancestorOrigins?.[0]) ?? urlOf(document.referrer))?.origin;
-  // Without a hint (a host with "Referrer-Policy: no-referrer") there must be only one allowed origin.
+  // Without a hint (a host with "Referrer-Policy: no-referrer") there must be only one allowed
+  // origin.
   const [origin, other] = new Set(hostOrigins.filter((allowed) => !hint || allowed === hint));
   if (!origin || other) throw new PageError("host_origin_unknown", hint);
   return origin;

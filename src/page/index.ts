@@ -1,4 +1,7 @@
-/** `bivariant/page`: the browser half of a plugin or an app that people log in to. @packageDocumentation */
+/**
+ * `bivariant/page`: the browser half of a plugin or an app that people log in to.
+ * @packageDocumentation
+ */
 
 export type { AuthCode } from "./handshake.js";
 export { isPageError, PageError, type PageErrorCode } from "./page-error.js";

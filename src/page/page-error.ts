@@ -4,11 +4,20 @@
 export type PageErrorCode =
   /** `hostOrigins`, `backend`, `timeoutMs` or `fetch` is wrong: correct the page. */
   | "option_invalid"
-  /** The frame has a `sandbox` without `allow-same-origin` (or the page is a local file): the host must change it. */
+  /**
+   * The frame has a `sandbox` without `allow-same-origin` (or the page is a local file): the host
+   * must change it.
+   */
   | "opaque_origin"
-  /** WebCrypto is missing: the page, and the host around it, must be served by https or from loopback. */
+  /**
+   * WebCrypto is missing: the page, and the host around it, must be served by https or from
+   * loopback.
+   */
   | "insecure_context"
-  /** The page was opened on its own, but with launch parameters or `login: false`: open it from the host. */
+  /**
+   * The page was opened on its own, but with launch parameters or `login: false`: open it from the
+   * host.
+   */
   | "not_framed"
   /** The host is not in `hostOrigins`, or the browser does not say which of several it is. */
   | "host_origin_unknown"
@@ -26,11 +35,14 @@ export type PageErrorCode =
   | "backend_failed"
   /** The session is over; `reason` says how. */
   | "session_ended"
-  /** `session.fetch` was called with another origin than the backend's, or the backend does not allow the page's. */
+  /**
+   * `session.fetch` was called with another origin than the backend's, or the backend does not
+   * allow the page's.
+   */
   | "origin_refused"
   /**
-   * The exchange failed (see `reason`), or the session's token has expired: open it again from the host. This
-   * code and all below come from the backend.
+   * The exchange failed (see `reason`), or the session's token has expired: open it again from the
+   * host. This code and all below come from the backend.
    */
   | "relaunch_required"
   /** The backend received no token: its log says why. */
@@ -40,7 +52,10 @@ export type PageErrorCode =
   | "rate_limited"
   /** The backend's store failed: try again. A session that was open continues. */
   | "store_unavailable"
-  /** The person came back from the login without a session: with the back button, or cookies are blocked. */
+  /**
+   * The person came back from the login without a session: with the back button, or cookies are
+   * blocked.
+   */
   | "session_missing"
   | "login_denied"
   | "login_refused"
@@ -48,13 +63,12 @@ export type PageErrorCode =
   | "login_outcome_unknown";
 
 /**
- * The error of `startSession` and of the methods of a session. Neither message nor `cause` holds a code, a verifier or a
- * session token.
+ * The error of `startSession` and of the methods of a session. Neither message nor `cause` holds a
+ * code, a verifier or a session token.
  *
- * @example
- * startSession({ hostOrigins: ["https://customer.example"] }).catch((error) => {
- *   if (isPageError(error) && error.code === "opaque_code_missing") show("Open the plugin again from the sidebar.");
- * });
+ * @example startSession({ hostOrigins: ["https://customer.example"] }).catch((error) => { if
+ * (isPageError(error) && error.code === "opaque_code_missing") show("Open the plugin again from the
+ * sidebar."); });
  */
 export class PageError extends Error {
   override readonly name: string = "PageError";
@@ -77,15 +91,18 @@ export class PageError extends Error {
 /** The names of the options `T`, so that an option without its name does not compile. */
 type NamesOf<T> = { readonly [Name in keyof T]-?: 1 };
 
-/** @throws PageError `option_invalid` with all names for one that is not among them: finding the likeliest costs too much */
+/**
+ * @throws PageError `option_invalid` with all names for one that is not among them: finding the
+ * likeliest costs too much
+ */
 export function requireNames<T extends object>(options: T, names: NamesOf<T>): void {
   const unknown = Object.keys(options).find((name) => names[name as keyof T] !== 1);
   if (unknown) throw new PageError("option_invalid", `${unknown} is none of ${Object.keys(names)}`);
 }
 
 /**
- * Whether an error is a {@link PageError}. Works across frames and with two copies of this module on one page, where
- * `instanceof` does not.
+ * Whether an error is a {@link PageError}. Works across frames and with two copies of this module
+ * on one page, where `instanceof` does not.
  *
  * @example
  * try {

@@ -1,25 +1,33 @@
 /**
- * The requests of a page to its own backend, and its session, which keeps a token in a closure, calls the backend's
- * origin with it, and ends once.
+ * The requests of a page to its own backend, and its session, which keeps a token in a closure,
+ * calls the backend's origin with it, and ends once.
  */
 import { PageError, type PageErrorCode, requireNames } from "./page-error.js";
 
 export interface BackendClient {
   /** The URL under which the backend's routes are. */
   readonly url: URL;
-  /** A `fetch` that follows no redirect, because a 307 would take code, verifier or session to another place. */
+  /**
+   * A `fetch` that follows no redirect, because a 307 would take code, verifier or session to
+   * another place.
+   */
   readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
   readonly timeoutMs: number;
 }
 
 type Header = [name: string, value: string];
 
-/** Accepts only a well-formed code from an answer or from the address, because anyone can make an address. */
+/**
+ * Accepts only a well-formed code from an answer or from the address, because anyone can make an
+ * address.
+ */
 export function errorCodeOf(value: unknown): PageErrorCode {
   return (/^[a-z_]{1,40}$/.test(value as string) && (value as PageErrorCode)) || "backend_failed";
 }
 
-/** POSTs JSON to a route of the backend. It is never sent a second time, because it may hold a code. */
+/**
+ * POSTs JSON to a route of the backend. It is never sent a second time, because it may hold a code.
+ */
 export async function post(
   backend: BackendClient,
   route: string,
@@ -59,33 +67,47 @@ export interface SessionInfo {
 
 /** Why a session ended, and what to ask the person to do. */
 export interface SessionEnd {
-  /** `relaunch_required`, `login_required`, `session_expired`, another `session_...`, or `logged_out`. */
+  /**
+   * `relaunch_required`, `login_required`, `session_expired`, another `session_...`, or
+   * `logged_out`.
+   */
   readonly reason: string;
-  /** Ask the person to open the plugin again from the host, or to log in again, by calling `startSession`. */
+  /**
+   * Ask the person to open the plugin again from the host, or to log in again, by calling
+   * `startSession`.
+   */
   readonly ask: "relaunch" | "login";
 }
 
-/** The session of a page with its backend, from {@link startSession}. It holds no token of the service. */
+/**
+ * The session of a page with its backend, from {@link startSession}. It holds no token of the
+ * service.
+ */
 export interface Session extends SessionInfo {
   /**
-   * Calls `fetch` with the session, only for the backend's origin. A relative URL is relative to the
-   * backend's. Redirects are not followed, because they could take the session elsewhere. All answers are
-   * returned unchanged, except one that ends the session.
+   * Calls `fetch` with the session, only for the backend's origin. A relative URL is relative to
+   * the backend's. Redirects are not followed, because they could take the session elsewhere. All
+   * answers are returned unchanged, except one that ends the session.
    *
-   * @throws PageError `session_ended` with its `reason`, for the call that finds the end and for all later calls;
-   *   `origin_refused` for a URL of another origin. Network errors are those of `fetch`.
+   * @throws PageError `session_ended` with its `reason`, for the call that finds the end and for
+   *   all later calls; `origin_refused` for a URL of another origin. Network errors are those of
+   *   `fetch`.
    */
   fetch(input: string | URL, init?: RequestInit): Promise<Response>;
   /**
-   * Ends the session here, then at the backend. With `everywhere`, all sessions of this person end, in all browsers: at the
-   * backend first, and if that fails this session continues. It always fails for a session without `operator`.
+   * Ends the session here, then at the backend. With `everywhere`, all sessions of this person end,
+   * in all browsers: at the backend first, and if that fails this session continues. It always
+   * fails for a session without `operator`.
    *
    * @throws PageError `backend_failed` if sessions may go on at the backend
    */
   logout(options?: { readonly everywhere?: boolean }): Promise<void>;
 }
 
-/** @throws PageError with the backend's code, `backend_failed` for an invalid answer, or `tenant_mismatch` */
+/**
+ * @throws PageError with the backend's code, `backend_failed` for an invalid answer, or
+ * `tenant_mismatch`
+ */
 export async function openSession(
   backend: BackendClient,
   response: Response,

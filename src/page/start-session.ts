@@ -1,19 +1,24 @@
 /**
- * Starts the session of a page by a launch in the host's frame (Variant A) or by a login (Variant B).
+ * Starts the session of a page by a launch in the host's frame (Variant A) or by a login (Variant
+ * B).
  *
  * Requirements
- * 1. Messages are posted only to one exact origin of `hostOrigins`, never to "*". The message names the launch.
- * 2. Only the parent window at that origin is listened to, and only its first `host:auth-code` after the challenge was
- *    posted. Source, shape, origin, state and tenant are checked, in this order. Siblings, openers and other frames of the
- *    host's own origin are ignored at all times.
- * 3. Code and verifier are sent only to the plugin's own backend, once, in a body. They are in no URL, storage or message,
- *    and follow no redirect (the description, section 4.1: the backend exchanges the code).
+ * 1. Messages are posted only to one exact origin of `hostOrigins`, never to "*". The message names
+ *   the launch.
+ * 2. Only the parent window at that origin is listened to, and only its first `host:auth-code`
+ *    after the challenge was posted. Source, shape, origin, state and tenant are checked, in this
+ *    order. Siblings, openers and other frames of the host's own origin are ignored at all times.
+ * 3. Code and verifier are sent only to the plugin's own backend, once, in a body. They are in no
+ *    URL, storage or message, and follow no redirect (the description, section 4.1: the backend
+ *    exchanges the code).
  * 4. The session is in memory. A launch needs no cookie, no storage and no second window.
- * 5. The launch parameters leave the address as soon as they are read, so that no other script, referrer or bookmark has
- *    them. A reload then does not post a launch again that the host has answered (section 3: codes are single-use). It
- *    resumes where the backend keeps sessions in a cookie and the browser names the embedding host, because
- *    another host of the same site has the same cookies. Otherwise it rejects with `opaque_code_missing`.
- * 6. A page that was opened on its own comes back from its login with a session or an error, and never goes in circles.
+ * 5. The launch parameters leave the address as soon as they are read, so that no other script,
+ *    referrer or bookmark has them. A reload then does not post a launch again that the host has
+ *    answered (section 3: codes are single-use). It resumes where the backend keeps sessions in a
+ *    cookie and the browser names the embedding host, because another host of the same site has the
+ *    same cookies. Otherwise it rejects with `opaque_code_missing`.
+ * 6. A page that was opened on its own comes back from its login with a session or an error, and
+ *   never goes in circles.
  */
 import {
   type AuthCode,
@@ -36,36 +41,51 @@ import {
 } from "./session.js";
 
 /**
- * The parameter that marks a login in the address to which it returns. From it the backend knows which tab asks for its
- * session, and the page knows that another login would not help.
+ * The parameter that marks a login in the address to which it returns. From it the backend knows
+ * which tab asks for its session, and the page knows that another login would not help.
  */
 const returnMark = "bivariant_login";
 
 /** The options of {@link startSession}. */
 export interface StartSessionOptions {
   /**
-   * The exact origins of the host applications that may launch this page: `["https://customer.example"]`. Default: none, for
-   * a page that people only log in to.
+   * The exact origins of the host applications that may launch this page:
+   * `["https://customer.example"]`. Default: none, for a page that people only log in to.
    */
   readonly hostOrigins?: readonly string[] | undefined;
   /**
-   * Where the backend's routes are, without a slash at the end: a path of this origin, or a whole URL for another origin.
-   * Cookies are not sent to another origin, so logins and sessions in cookies do not work there. Default: `/auth`.
+   * Where the backend's routes are, without a slash at the end: a path of this origin, or a whole
+   * URL for another origin. Cookies are not sent to another origin, so logins and sessions in
+   * cookies do not work there. Default: `/auth`.
    */
   readonly backend?: string | undefined;
-  /** Names of the launch parameters. The description shows only `opaque_code`; `state` is an assumption. */
+  /**
+   * Names of the launch parameters. The description shows only `opaque_code`; `state` is an
+   * assumption.
+   */
   readonly parameters?: { readonly opaqueCode?: string; readonly state?: string } | undefined;
-  /** The `state` that `host:auth-code` must have, if it is known otherwise. Default: the launch parameter, if any. */
+  /**
+   * The `state` that `host:auth-code` must have, if it is known otherwise. Default: the launch
+   * parameter, if any.
+   */
   readonly state?: string | undefined;
   /** The tenant of the session, if the page knows it. */
   readonly tenantId?: string | undefined;
   /** The tenant to log in to. Default: `tenantId`, else the backend's only tenant. */
   readonly tenant?: string | undefined;
-  /** If false, a page opened on its own rejects with `not_framed` instead of a login. Default: true. */
+  /**
+   * If false, a page opened on its own rejects with `not_framed` instead of a login. Default: true.
+   */
   readonly login?: boolean | undefined;
-  /** Makes the message to the host; its field names are an assumption. Default: `{ type, challenge, opaque_code }`. */
+  /**
+   * Makes the message to the host; its field names are an assumption. Default:
+   * `{ type, challenge, opaque_code }`.
+   */
   readonly initMessage?: ((challenge: string, opaqueCode: string) => unknown) | undefined;
-  /** Reads the host's answer, and returns `undefined` for other messages. Default: `{ type, code, state, tenantId }`. */
+  /**
+   * Reads the host's answer, and returns `undefined` for other messages. Default:
+   * `{ type, code, state, tenantId }`.
+   */
   readonly readAuthCode?: ((data: unknown) => AuthCode | undefined) | undefined;
   /** The time limit for the host's answer, and for each answer of the backend. Default: 30 000. */
   readonly timeoutMs?: number | undefined;
@@ -76,11 +96,12 @@ export interface StartSessionOptions {
 }
 
 /**
- * Starts a session with the page's own backend, for either variant. Call it once when the page has loaded: a launch
- * allows one attempt. The promise stays pending while the browser goes to the login.
+ * Starts a session with the page's own backend, for either variant. Call it once when the page has
+ * loaded: a launch allows one attempt. The promise stays pending while the browser goes to the
+ * login.
  *
- * @throws PageError whose `code` says what happened: `opaque_code_missing`, `relaunch_required`, `host_silent`,
- *   `login_denied`, ...
+ * @throws PageError whose `code` says what happened: `opaque_code_missing`, `relaunch_required`,
+ *   `host_silent`, `login_denied`, ...
  * @see the description, sections 5.3 and 6
  * @example
  * const session = await startSession({
@@ -123,7 +144,8 @@ export async function startSession(options: StartSessionOptions = {}): Promise<S
   requireNames(parameters, { opaqueCode: 1, state: 1 });
   if (self.origin === "null") throw new PageError("opaque_origin", "needs allow-same-origin");
   if (!crypto.subtle) throw new PageError("insecure_context");
-  // A path is relative to this origin, even "//evil.example". Another origin must be given with its scheme.
+  // A path is relative to this origin, even "//evil.example". Another origin must be given with its
+  // scheme.
   const url = urlOf(/^\//.test(backend) ? location.origin + backend : backend);
   if (!(areOrigins(hostOrigins) && url && timeoutMs > 0 && fetch?.call))
     throw new PageError("option_invalid");
@@ -163,7 +185,8 @@ export async function startSession(options: StartSessionOptions = {}): Promise<S
     );
     response = await post(client, "/launch", { ...answer, codeVerifier, hostOrigin });
   } else {
-    // A referrer is no proof of who embeds the page, because it names the page that navigated this frame.
+    // A referrer is no proof of who embeds the page, because it names the page that navigated this
+    // frame.
     response = await post(client, "/session", {
       login: returned,
       tenant,

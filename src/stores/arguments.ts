@@ -1,4 +1,6 @@
-/** Checks the arguments of a store's methods before anything is written. Throws `option_invalid`. */
+/**
+ * Checks the arguments of a store's methods before anything is written. Throws `option_invalid`.
+ */
 import type { TokenStore } from "../auth/shared/token-store.js";
 import type { NamesOf } from "../option-names.js";
 import { invalidOption, requireOptions } from "../options.js";
@@ -13,7 +15,9 @@ type LockOptions = NonNullable<Parameters<TokenStore["lock"]>[2]>;
 const entryNames: NamesOf<EntryOptions> = { ifVersion: true, expiresAt: true, signal: true };
 const lockNames: NamesOf<LockOptions> = { timeoutMs: true };
 
-/** Checks the arguments of `set`. A value that is not a string could make a whole file unreadable. */
+/**
+ * Checks the arguments of `set`. A value that is not a string could make a whole file unreadable.
+ */
 export function requireEntry(
   key: unknown,
   value: unknown,

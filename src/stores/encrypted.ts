@@ -8,13 +8,15 @@ import { type EncryptionKey, encryptionWith } from "./encryption.js";
 export type { CryptoKeyLike, EncryptionKey } from "./encryption.js";
 
 /**
- * Encrypts values before they reach a store, for instance one in Redis that others can read. Each value is a JWE
- * (RFC 7516, `dir` and `A256GCM`) that is bound to the key of its entry: under another entry it is refused.
- * Versions, expiry and locks are those of the store, so `ifVersion` works as before. Key names stay readable; they
- * hold base URLs, tenant ids and client ids, but no secret. Someone who may write to the store can still remove an
- * entry or bring an older value back.
+ * Encrypts values before they reach a store, for instance one in Redis that others can read. Each
+ * value is a JWE (RFC 7516, `dir` and `A256GCM`) that is bound to the key of its entry: under
+ * another entry it is refused. Versions, expiry and locks are those of the store, so `ifVersion`
+ * works as before. Key names stay readable; they hold base URLs, tenant ids and client ids, but no
+ * secret. Someone who may write to the store can still remove an entry or bring an older value
+ * back.
  *
- * Its `get` rejects with a StoreError `store_corrupt` for a value not written with this key for this entry.
+ * Its `get` rejects with a StoreError `store_corrupt` for a value not written with this key for
+ * this entry.
  *
  * @param key 256 bits: 32 bytes, or those as base64, base64url or hex, or an AES-GCM `CryptoKey`
  * @throws ConfigurationError `option_invalid`, at once

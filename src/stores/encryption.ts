@@ -1,11 +1,14 @@
-/** Prepares values for a store outside this process: encrypted and bound to their place, or as plain text. */
+/**
+ * Prepares values for a store outside this process: encrypted and bound to their place, or as plain
+ * text.
+ */
 import { CompactEncrypt, compactDecrypt } from "jose";
 import { decode, encode } from "jose/base64url";
 import { invalidOption } from "../options.js";
 
 /**
- * A key of 256 bits: 32 bytes, or a string that holds them as base64, base64url or hex, or a secret AES-GCM
- * `CryptoKey` that may encrypt and decrypt and need not be extractable.
+ * A key of 256 bits: 32 bytes, or a string that holds them as base64, base64url or hex, or a secret
+ * AES-GCM `CryptoKey` that may encrypt and decrypt and need not be extractable.
  */
 export type EncryptionKey = Uint8Array | string | CryptoKeyLike;
 
@@ -16,7 +19,10 @@ export interface CryptoKeyLike {
   readonly usages: readonly string[];
 }
 
-/** Where a value belongs. An encrypted value is bound to its place and cannot be decrypted elsewhere. */
+/**
+ * Where a value belongs. An encrypted value is bound to its place and cannot be decrypted
+ * elsewhere.
+ */
 interface Place {
   /** The name that replaces the key name. */
   readonly name: string;
@@ -51,7 +57,10 @@ async function hashOf(text: string): Promise<string> {
   );
 }
 
-/** Makes each value a compact JWE (`dir` and `A256GCM`, RFC 7518) with its place in the protected header. */
+/**
+ * Makes each value a compact JWE (`dir` and `A256GCM`, RFC 7518) with its place in the protected
+ * header.
+ */
 export function encryptionWith(key: EncryptionKey | undefined): Encryption {
   const reading = readEncryptionKey(key);
   let deriving: Promise<SecretKey> | undefined;
@@ -91,8 +100,8 @@ export function encryptionWith(key: EncryptionKey | undefined): Encryption {
 type SecretKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>;
 
 /**
- * Derives a key for names from a key that can only encrypt. It is two blocks of the AES-GCM key stream under
- * one fixed nonce. The random nonce of a value equals that one with a chance of 2^-96.
+ * Derives a key for names from a key that can only encrypt. It is two blocks of the AES-GCM key
+ * stream under one fixed nonce. The random nonce of a value equals that one with a chance of 2^-96.
  */
 async function deriveNameKey(key: SecretKey): Promise<SecretKey> {
   const iv = new TextEncoder().encode("bivariant/v1");
@@ -103,7 +112,10 @@ async function deriveNameKey(key: SecretKey): Promise<SecretKey> {
 
 export const makeKey = "Make a key with: openssl rand -base64 32";
 
-/** Returns the key as a `CryptoKey` that cannot be exported. Error messages contain no part of the key. */
+/**
+ * Returns the key as a `CryptoKey` that cannot be exported. Error messages contain no part of the
+ * key.
+ */
 function readEncryptionKey(key: unknown): Promise<SecretKey> {
   if (Object.prototype.toString.call(key) === "[object CryptoKey]") {
     const { algorithm, usages } = key as CryptoKey;

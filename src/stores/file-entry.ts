@@ -1,19 +1,20 @@
 /**
- * The entries of a file store, which any number of processes change without a lock. An entry is a folder with
- * numbered files: the highest number is its state, the one before it is kept in case the highest is torn.
+ * The entries of a file store, which any number of processes change without a lock. An entry is a
+ * folder with numbered files: the highest number is its state, the one before it is kept in case
+ * the highest is torn.
  *
- * - A write makes a temporary file named after the number that it wants, lists the folder again, and links
- *   the file to that number, which fails if the number is taken. A delete renames an empty folder to the
- *   number: the entry is closed.
- * - A number may be removed, and thus become free, only after the temporary files that want it. A process that
- *   wants a number made its temporary file before that number was first taken, so the remover has it in its
- *   list. A process that was suspended since therefore finds its temporary file gone and begins anew, however
- *   late it wakes up.
- * - A damaged file above a valid one keeps its number. The next write takes the number after the highest one,
- *   and then removes it like any other.
- * - A closed folder is emptied and removed; no process adds to it. A new entry is built elsewhere and
- *   renamed, which fails over a folder that is not empty. It starts at a random number, so that late removals
- *   hit nothing in it.
+ * - A write makes a temporary file named after the number that it wants, lists the folder again,
+ *   and links the file to that number, which fails if the number is taken. A delete renames an
+ *   empty folder to the number: the entry is closed.
+ * - A number may be removed, and thus become free, only after the temporary files that want it. A
+ *   process that wants a number made its temporary file before that number was first taken, so the
+ *   remover has it in its list. A process that was suspended since therefore finds its temporary
+ *   file gone and begins anew, however late it wakes up.
+ * - A damaged file above a valid one keeps its number. The next write takes the number after the
+ *   highest one, and then removes it like any other.
+ * - A closed folder is emptied and removed; no process adds to it. A new entry is built elsewhere
+ *   and renamed, which fails over a folder that is not empty. It starts at a random number, so that
+ *   late removals hit nothing in it.
  */
 import {
   chmodSync,
@@ -76,7 +77,10 @@ function folderOf({ root, name }: Place): string {
   return join(root, "entries", name);
 }
 
-/** Counting from the highest start to here takes longer than any store lives. A higher number was planted. */
+/**
+ * Counting from the highest start to here takes longer than any store lives. A higher number was
+ * planted.
+ */
 const [highestStart, highestNumber] = [2 ** 48, 2 ** 49];
 /** After a number from here on there is too little room for others. */
 const lastNumbers = highestNumber - 1_000_000;
@@ -142,8 +146,8 @@ export async function look(place: Place, confirm?: () => Promise<unknown>): Prom
     if (damaged.length === 0 || confirm === undefined) return { top, isClosed: false, ...found };
     await confirm();
     const setOneAside = (name: string) => {
-      // A number above a valid one stays taken until the next write goes over it. Another process that frees it
-      // late would otherwise move a newer file.
+      // A number above a valid one stays taken until the next write goes over it. Another process
+      // that frees it late would otherwise move a newer file.
       const isKept = found !== undefined && !strange.includes(name) && Number(name) < lastNumbers;
       return setAside(place.root, `${place.name}/${name}`, isKept);
     };
@@ -195,9 +199,9 @@ async function open(
 }
 
 /**
- * Moves a damaged file, or an entry that is not a folder, to the folder `corrupt`. A file that `isKept` stays, and the
- * folder gets a link to it.
- * Returns the new path, or undefined if another process did it. @throws StoreError if it is still there
+ * Moves a damaged file, or an entry that is not a folder, to the folder `corrupt`. A file that
+ * `isKept` stays, and the folder gets a link to it. Returns the new path, or undefined if another
+ * process did it. @throws StoreError if it is still there
  */
 function setAside(root: string, path: string, isKept = false): string | undefined {
   const from = join(root, "entries", path);
@@ -275,7 +279,8 @@ async function add(
   await syncFolder(folder);
   const over = listed.temporary.filter((name) => wantedBy(name) <= top || isStale(name));
   const replaced = listed.numbers.filter((number) => number !== previous).map(String);
-  // The value is written. What cannot be removed now may stay, and then so do the numbers that follow.
+  // The value is written. What cannot be removed now may stay, and then so do the numbers that
+  // follow.
   quietly(() => {
     for (const name of [...over, ...replaced]) remove(join(folder, name));
   });
@@ -323,7 +328,8 @@ async function clear(place: Place): Promise<void> {
     const versions = numbers.slice(1).reverse().map(String);
     for (const name of [...temporary, ...versions]) remove(join(folder, name));
     for (const name of strange) setAside(place.root, `${place.name}/${name}`);
-    // The list is made again, because a version may have been linked before its temporary file was removed.
+    // The list is made again, because a version may have been linked before its temporary file was
+    // removed.
     if (temporary.length + versions.length + strange.length > 0) continue;
     if (top !== undefined) {
       await syncFolder(folder);

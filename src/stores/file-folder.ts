@@ -1,4 +1,7 @@
-/** The folder of a file store: who may use it, what its marker says, and the errors of the file system. */
+/**
+ * The folder of a file store: who may use it, what its marker says, and the errors of the file
+ * system.
+ */
 import {
   closeSync,
   constants,
@@ -20,15 +23,18 @@ import { promisify } from "node:util";
 import { isBivariantError, StoreError } from "../errors.js";
 import type { Encryption } from "./encryption.js";
 
-// Calls that only touch names and small cached files take microseconds, a tenth of what they take as
-// promises. Only `fsync` waits for the disk, so only that one is asynchronous.
+// Calls that only touch names and small cached files take microseconds, a tenth of what they take
+// as promises. Only `fsync` waits for the disk, so only that one is asynchronous.
 const syncDescriptor = promisify(fsync);
 
 const kind = "bivariant token store";
 /** A store in one file has format 1. */
 const format = 2;
 const markerName = "store.json";
-/** An empty folder, which is moved where a new one is needed to remove an entry while the disk is full. */
+/**
+ * An empty folder, which is moved where a new one is needed to remove an entry while the disk is
+ * full.
+ */
 export const spareName = "spare";
 const innerFolders = ["entries", "locks", spareName];
 
@@ -55,7 +61,8 @@ export async function makeFolder(folder: string, encryption: Encryption): Promis
 }
 
 /**
- * Returns false for an empty folder. @throws StoreError if this is not the folder of a store with this key
+ * Returns false for an empty folder. @throws StoreError if this is not the folder of a store with
+ * this key
  */
 export async function checkFolder(folder: string, encryption: Encryption): Promise<boolean> {
   const marker = join(folder, markerName);
@@ -96,7 +103,10 @@ export function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-/** Checks what a store says about itself. @throws Damaged; StoreError, after which the store must stay */
+/**
+ * Checks what a store says about itself.
+ * @throws Damaged; StoreError, after which the store must stay
+ */
 async function checkHead(head: unknown, path: string, encryption: Encryption): Promise<void> {
   if (!isRecord(head) || head.kind !== kind || typeof head.format !== "number")
     throw new Damaged("it is not the file of a store");
@@ -176,12 +186,14 @@ export function makeOneFolder(path: string): void {
 }
 
 /**
- * After this time a temporary file belongs to a process that was killed. Removing a living one only repeats
- * its write.
+ * After this time a temporary file belongs to a process that was killed. Removing a living one only
+ * repeats its write.
  */
 const staleMs = 600_000;
 
-/** Begins with `~`, then the number of the version that it will be, if any. Each name is used once. */
+/**
+ * Begins with `~`, then the number of the version that it will be, if any. Each name is used once.
+ */
 export function temporaryName(number?: number): string {
   return `~${number ?? ""}.${Date.now()}.${randomText()}`;
 }
@@ -203,8 +215,8 @@ export function randomText(): string {
 const mostLinks = 40;
 
 /**
- * Resolves a link, so that all names of the store have the same locks. In a folder that others may write to,
- * such as /tmp, a link of another user could lead to any file of this one.
+ * Resolves a link, so that all names of the store have the same locks. In a folder that others may
+ * write to, such as /tmp, a link of another user could lead to any file of this one.
  */
 export function followLink(path: string): {
   readonly at: string;
@@ -240,7 +252,8 @@ function requireOwner(path: string, stats: Stats): void {
 }
 
 /**
- * Root can use the files of all users, but a store belongs to its user. Windows has no owners of this kind.
+ * Root can use the files of all users, but a store belongs to its user. Windows has no owners of
+ * this kind.
  */
 export function isOwn({ uid }: Stats): boolean {
   return process.geteuid === undefined || uid === process.geteuid();
@@ -314,7 +327,10 @@ export function won(call: () => void): boolean {
   }
 }
 
-/** Makes a file system error `store_unavailable` with the next step, and returns other errors unchanged. */
+/**
+ * Makes a file system error `store_unavailable` with the next step, and returns other errors
+ * unchanged.
+ */
 export function asStoreError(error: unknown, path: string): unknown {
   const code = systemCode(error);
   if (code === undefined) return error;

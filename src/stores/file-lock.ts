@@ -1,9 +1,9 @@
 /**
- * The locks of a file store among processes, which may be killed or suspended at any moment. A lock is a
- * folder with one file, named after the holder. It is made elsewhere and renamed, which fails over a folder
- * that is not empty, so that one of two processes wins. The lock of a holder that is gone is freed by
- * removing its file. No two holders have the same name, so a late removal never frees the lock of another
- * holder.
+ * The locks of a file store among processes, which may be killed or suspended at any moment. A lock
+ * is a folder with one file, named after the holder. It is made elsewhere and renamed, which fails
+ * over a folder that is not empty, so that one of two processes wins. The lock of a holder that is
+ * gone is freed by removing its file. No two holders have the same name, so a late removal never
+ * frees the lock of another holder.
  */
 import { createHash, randomBytes } from "node:crypto";
 import {
@@ -25,18 +25,32 @@ import { performance } from "node:perf_hooks";
 import { StoreError } from "../errors.js";
 import { isOld, quietly, systemCode, undefinedIfMissing, won } from "./file-folder.js";
 
-/** How often a holder sends a beat, by setting the time of its folder or file. Shared disks hand it on within a second. */
+/**
+ * How often a holder sends a beat, by setting the time of its folder or file. Shared disks hand it
+ * on within a second.
+ */
 export const beatEveryMs = 1_000;
-/** A holder counts as gone if another process watched it for this time, five beats, and saw none. */
+/**
+ * A holder counts as gone if another process watched it for this time, five beats, and saw none.
+ */
 export const goneAfterMs = 5_000;
-/** The most time between two looks that counts as watched: the watcher may have been suspended itself. */
+/**
+ * The most time between two looks that counts as watched: the watcher may have been suspended
+ * itself.
+ */
 const longestLookMs = 250;
-/** A waiting process looks every few milliseconds, so no process watches a holder that was last looked at before that. */
+/**
+ * A waiting process looks every few milliseconds, so no process watches a holder that was last
+ * looked at before that.
+ */
 const forgottenAfterMs = 60_000;
 
 let machine: string | undefined;
 
-/** Identifies this boot of this host, and this container, where process ids are valid. Random if unknown. */
+/**
+ * Identifies this boot of this host, and this container, where process ids are valid. Random if
+ * unknown.
+ */
 function thisMachine(): string {
   if (machine !== undefined) return machine;
   const parts = [hostname(), process.platform];
@@ -53,7 +67,10 @@ function thisMachine(): string {
   return machine;
 }
 
-/** A unique name for one holding of one lock: machine, process and a random part. It can be a file name. */
+/**
+ * A unique name for one holding of one lock: machine, process and a random part. It can be a file
+ * name.
+ */
 export function newHolder(): string {
   return `${thisMachine()}.${process.pid}.${randomBytes(8).toString("hex")}`;
 }
@@ -61,7 +78,9 @@ export function newHolder(): string {
 /** Recognises holders, because network shares and file browsers may leave other files there. */
 const holderShape = /^([0-9a-f]{16})\.([1-9]\d{0,9})\.[0-9a-f]{16}$/;
 
-/** Whether the holder's process has certainly ended. Only processes of this machine can be checked. */
+/**
+ * Whether the holder's process has certainly ended. Only processes of this machine can be checked.
+ */
 function hasEnded(holder: string): boolean {
   const [, on, pid] = holderShape.exec(holder) ?? [];
   if (on !== thisMachine()) return false;
@@ -83,7 +102,10 @@ function describeHolder(holder: string): string {
 /** Whether a holder is gone. Call it repeatedly, with the time of the holder's last beat. */
 export type Watch = (holder: string, beat: number) => boolean;
 
-/** Counts how long no beat was seen. This is for holders on other machines or with reused process ids. */
+/**
+ * Counts how long no beat was seen. This is for holders on other machines or with reused process
+ * ids.
+ */
 export function watchHolders(clock: () => number = () => performance.now()): Watch {
   const watched = new Map<string, { beat: number; lookedAt: number; silentMs: number }>();
   return (holder, beat) => {
@@ -147,8 +169,8 @@ export function pause(tries: number): Promise<void> {
 const isSilent: Watch = watchHolders();
 
 /**
- * Takes the lock at this path, whose parent exists. Tries until `endsAt` on the clock `performance.now()`,
- * and at least once.
+ * Takes the lock at this path, whose parent exists. Tries until `endsAt` on the clock
+ * `performance.now()`, and at least once.
  */
 export async function takeLock(
   lock: string,
@@ -197,8 +219,8 @@ function freeUnlessHeld(lock: string, isGone: Watch): string | undefined {
 }
 
 /**
- * Frees a lock if its holder has certainly ended, or gave no sign of life for ten minutes. Also removes an empty
- * one that was never finished.
+ * Frees a lock if its holder has certainly ended, or gave no sign of life for ten minutes. Also
+ * removes an empty one that was never finished.
  */
 export function sweepLock(lock: string): void {
   freeUnlessHeld(lock, (_, beat) => isOld(beat));

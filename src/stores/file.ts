@@ -1,4 +1,7 @@
-/** `bivariant/stores/file`: a token store in a folder, shared by the processes of one user. @packageDocumentation */
+/**
+ * `bivariant/stores/file`: a token store in a folder, shared by the processes of one user.
+ * @packageDocumentation
+ */
 import { readdirSync, unlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { performance } from "node:perf_hooks";
@@ -48,14 +51,15 @@ export interface FileStoreOptions extends ClockOptions {
 const names: NamesOf<FileStoreOptions> = { key: true, plaintext: true, clock: true };
 
 /**
- * Keeps values in a folder for any number of processes of one machine, each entry in a folder of its own. A
- * process that is killed leaves the old value or the new one, and nothing that others wait for.
+ * Keeps values in a folder for any number of processes of one machine, each entry in a folder of
+ * its own. A process that is killed leaves the old value or the new one, and nothing that others
+ * wait for.
  *
- * The folder (mode 0700) is refused if other users own or may use it, and so is a link of another user. A
- * damaged file of an entry is set aside in the folder `corrupt` in it: the value before counts. If there is
- * none, that is reported once, as `store_corrupt`, and the entry is missing. A folder with another key is
- * refused and left as it is. With a key, values are JWE (RFC 7516) that are bound to their key name, version
- * and expiry.
+ * The folder (mode 0700) is refused if other users own or may use it, and so is a link of another
+ * user. A damaged file of an entry is set aside in the folder `corrupt` in it: the value before
+ * counts. If there is none, that is reported once, as `store_corrupt`, and the entry is missing. A
+ * folder with another key is refused and left as it is. With a key, values are JWE (RFC 7516) that
+ * are bound to their key name, version and expiry.
  *
  * @throws ConfigurationError `option_invalid`, at once
  * @example
@@ -119,7 +123,10 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
   const isOver = ({ expiresAt }: { readonly expiresAt?: unknown }) =>
     typeof expiresAt === "number" && expiresAt <= clock.now();
 
-  /** The state of an entry. Before a damaged file is set aside, the key must still be that of the store. */
+  /**
+   * The state of an entry. Before a damaged file is set aside, the key must still be that of the
+   * store.
+   */
   const read = async (place: Place) => {
     const state = await look(place, () => checkFolder(place.root, encryption));
     const isThere = state.entry !== undefined && !isOver(state.entry);
@@ -127,8 +134,9 @@ export function fileStore(path: string, options: FileStoreOptions = {}): TokenSt
   };
 
   /**
-   * Repeats a change, which returns undefined if another process was faster. Those of this process wait in 64
-   * queues, by the first character of the hash, so that not too many files are open at once.
+   * Repeats a change, which returns undefined if another process was faster. Those of this process
+   * wait in 64 queues, by the first character of the hash, so that not too many files are open at
+   * once.
    */
   const change = <T>(place: Place, attempt: () => Promise<T | undefined>): Promise<T> =>
     writes(place.name.slice(0, 1), Number.POSITIVE_INFINITY, async () => {

@@ -8,7 +8,10 @@ import { requireEntry, requireKey, requireLock } from "./arguments.js";
 import { mutex } from "./mutex.js";
 
 export interface MemoryStoreOptions extends ClockOptions {
-  /** The most entries to keep. Beyond that, the entry that was written longest ago is dropped. Default: no limit. */
+  /**
+   * The most entries to keep. Beyond that, the entry that was written longest ago is dropped.
+   * Default: no limit.
+   */
   readonly mostEntries?: number | undefined;
 }
 
@@ -17,7 +20,8 @@ const names: NamesOf<MemoryStoreOptions> = { clock: true, mostEntries: true };
 /**
  * Keeps values until they expire or the process ends. Two stores share nothing.
  *
- * @throws ConfigurationError `option_invalid`, also from its methods, for an argument of the wrong type
+ * @throws ConfigurationError `option_invalid`, also from its methods, for an argument of the wrong
+ * type
  * @example
  * const connector = createConnector({ credentials, store: memoryStore() });
  */

@@ -1,4 +1,6 @@
-/** Runs this process's tasks with the same key one after another, in the order in which they came. */
+/**
+ * Runs this process's tasks with the same key one after another, in the order in which they came.
+ */
 import { inTime, type ResolvedClock } from "../clock.js";
 import { StoreError } from "../errors.js";
 

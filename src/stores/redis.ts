@@ -1,4 +1,7 @@
-/** `bivariant/stores/redis`: a token store in Redis or Valkey, shared by any number of machines. @packageDocumentation */
+/**
+ * `bivariant/stores/redis`: a token store in Redis or Valkey, shared by any number of machines.
+ * @packageDocumentation
+ */
 import type { TokenStore } from "../auth/shared/token-store.js";
 import { type ClockOptions, inTime, type ResolvedClock, resolveClock } from "../clock.js";
 import { isStoreError, StoreError } from "../errors.js";
@@ -14,8 +17,8 @@ interface CommandOptions {
 }
 
 /**
- * A connected client of the package `redis` (`createClient`, `createClientPool`, `createCluster`, `createSentinel`) or
- * of `ioredis` (`Redis`, `Cluster`). Only this much of it is used.
+ * A connected client of the package `redis` (`createClient`, `createClientPool`, `createCluster`,
+ * `createSentinel`) or of `ioredis` (`Redis`, `Cluster`). Only this much of it is used.
  */
 export type RedisClient =
   | {
@@ -48,8 +51,9 @@ export interface RedisStoreOptions extends ClockOptions {
   /** Begins every key. Stores with different prefixes share nothing. Default: "bivariant". */
   readonly prefix?: string | undefined;
   /**
-   * How many milliseconds of acknowledged writes a crash of Redis may lose. A refresh token is sent only after its note
-   * in the store is that old. Default: 2000, for an append-only file with `appendfsync everysec`; 0 for `always`.
+   * How many milliseconds of acknowledged writes a crash of Redis may lose. A refresh token is sent
+   * only after its note in the store is that old. Default: 2000, for an append-only file with
+   * `appendfsync everysec`; 0 for `always`.
    */
   readonly lossWindowMs?: number | undefined;
 }
@@ -57,9 +61,10 @@ export interface RedisStoreOptions extends ClockOptions {
 const names: NamesOf<RedisStoreOptions> = { prefix: true, lossWindowMs: true, clock: true };
 
 /**
- * Keeps values in Redis 6.2 or newer, or Valkey, through a client of the package `redis` or `ioredis`. Entries
- * expire by the server's clock. In a cluster, the entry and the lock of a key are in one slot. The values can be
- * read by everyone who may read the database, so wrap the store in `encryptedStore`.
+ * Keeps values in Redis 6.2 or newer, or Valkey, through a client of the package `redis` or
+ * `ioredis`. Entries expire by the server's clock. In a cluster, the entry and the lock of a key
+ * are in one slot. The values can be read by everyone who may read the database, so wrap the store
+ * in `encryptedStore`.
  *
  * Errors hold the code of Redis' answer, never its text, which may quote a value.
  *
@@ -68,9 +73,9 @@ const names: NamesOf<RedisStoreOptions> = { prefix: true, lossWindowMs: true, cl
  * import { createClient } from "redis";
  * import { encryptedStore } from "bivariant/stores/encrypted";
  *
- * const url = process.env.REDIS_URL ?? "";
- * const client = await createClient({ url, disableOfflineQueue: true }).on("error", console.error).connect();
- * const store = encryptedStore(redisStore(client), process.env.STORE_KEY ?? "");
+ * const url = process.env.REDIS_URL ?? ""; const client = await createClient({ url,
+ * disableOfflineQueue: true }).on("error", console.error).connect(); const store =
+ * encryptedStore(redisStore(client), process.env.STORE_KEY ?? "");
  */
 export function redisStore(client: RedisClient, options?: RedisStoreOptions): TokenStore;
 /** For tests that cannot wait for the whole lease. @internal */
@@ -91,7 +96,10 @@ export function redisStore(
   const queued = mutex(clock);
   const nameOf = (kind: "entry" | "lock", key: string) => `${prefix}:${kind}:{${encodeName(key)}}`;
 
-  /** Returns when the command that acquired the lock was sent: the lease counts from then at the earliest. */
+  /**
+   * Returns when the command that acquired the lock was sent: the lease counts from then at the
+   * earliest.
+   */
   const acquire = async (name: string, holder: string, timeoutMs: number, endsAt: number) => {
     for (let longestMs = 5; ; longestMs = Math.min(2 * longestMs, 50)) {
       const sentAt = clock.monotonic();
@@ -173,21 +181,23 @@ export function redisStore(
 }
 
 /**
- * A process that dies blocks its locks for so long; one that hangs for longer loses them. It is renewed after a third, so
- * a restart of Redis or a lost connection of some seconds does not end it.
+ * A process that dies blocks its locks for so long; one that hangs for longer loses them. It is
+ * renewed after a third, so a restart of Redis or a lost connection of some seconds does not end
+ * it.
  */
 const usualLeaseMs = 15_000;
 /**
- * How long after the time limit of a lock its last command may be unanswered, and how long any of its commands may be: as
- * long as callers wait for a store that is not needed (`auth/shared/shared-state.ts`).
+ * How long after the time limit of a lock its last command may be unanswered, and how long any of
+ * its commands may be: as long as callers wait for a store that is not needed
+ * (`auth/shared/shared-state.ts`).
  */
 const [answerMs, longestAnswerMs] = [1_000, 2_500];
 /** Entries that expire later are stored without expiry. */
 const latestExpiry = Number.MAX_SAFE_INTEGER;
 
-// Each script uses one key, as a cluster demands. A client that lost its connection may send a script again that was
-// executed: then the version or the holder that it writes is there already. Reading is a script too, because a client
-// may send plain reads to a replica, which lags behind.
+// Each script uses one key, as a cluster demands. A client that lost its connection may send a
+// script again that was executed: then the version or the holder that it writes is there already.
+// Reading is a script too, because a client may send plain reads to a replica, which lags behind.
 const readScript = `return redis.call("GET", KEYS[1])`;
 const writeScript = `
 local found = redis.call("GET", KEYS[1])
@@ -213,7 +223,10 @@ function isYes(answer: unknown): boolean {
   return Number(answer) === 1;
 }
 
-/** Keeps braces for the hash tag, and a lone surrogate, which UTF-8 would lose. Different texts stay different. */
+/**
+ * Keeps braces for the hash tag, and a lone surrogate, which UTF-8 would lose. Different texts stay
+ * different.
+ */
 function encodeName(text: string): string {
   return text.replace(
     /[%{}]|\p{Surrogate}/gu,
@@ -247,7 +260,10 @@ type Run = (
   signal?: AbortSignal,
 ) => Promise<unknown>;
 
-/** Runs scripts by their hash. Redis forgets scripts in a restart or failover, and then gets the text once more. */
+/**
+ * Runs scripts by their hash. Redis forgets scripts in a restart or failover, and then gets the
+ * text once more.
+ */
 function scriptRunner(client: RedisClient): Run {
   const send = commandSender(client);
   const hashes = new Map<string, Promise<string>>();
@@ -333,8 +349,9 @@ function lateError(): StoreError {
 }
 
 /**
- * Renews a lease until `end`. The signal is aborted when the lock is not ours any more, or when no renewal was confirmed
- * for a whole lease. After the process was suspended that may be noticed too late; then compare-and-set decides.
+ * Renews a lease until `end`. The signal is aborted when the lock is not ours any more, or when no
+ * renewal was confirmed for a whole lease. After the process was suspended that may be noticed too
+ * late; then compare-and-set decides.
  */
 function keepLease(
   renew: () => Promise<boolean>,

@@ -1,4 +1,7 @@
-/** `bivariant/stores/testing`: tests of the promises that every token store must keep, for any test runner. @packageDocumentation */
+/**
+ * `bivariant/stores/testing`: tests of the promises that every token store must keep, for any test
+ * runner. @packageDocumentation
+ */
 import type { StoredValue, TokenStore } from "../auth/shared/token-store.js";
 import { type Clock, inTime, type ResolvedClock, resolveClock } from "../clock.js";
 import { isStoreError, type StoreErrorCode } from "../errors.js";
@@ -16,7 +19,10 @@ export interface StoreTestRunner {
 /** What {@link testStore} tests, and how. */
 export interface StoreUnderTest {
   readonly store: TokenStore;
-  /** Another handle on the same data, as a second process has. The tests then work on the data from both. */
+  /**
+   * Another handle on the same data, as a second process has. The tests then work on the data from
+   * both.
+   */
   readonly second?: TokenStore | undefined;
   /** The clock that the stores were made with. The tests wait by it. Default: this machine's. */
   readonly clock?: Clock | undefined;
@@ -30,8 +36,9 @@ const madeNames: NamesOf<StoreUnderTest> = { store: true, second: true, clock: t
 export type MakeStore = () => TokenStore | StoreUnderTest | Promise<TokenStore | StoreUnderTest>;
 
 /**
- * Tests that a store keeps the promises of `TokenStore`. An error says what the store did and what it must do. The
- * tests take a few seconds, because they wait for entries to expire, unless the store has a clock that skips waits.
+ * Tests that a store keeps the promises of `TokenStore`. An error says what the store did and what
+ * it must do. The tests take a few seconds, because they wait for entries to expire, unless the
+ * store has a clock that skips waits.
  *
  * @param runner the functions of your test runner
  * @param makeStore is called once in each test
@@ -40,11 +47,10 @@ export type MakeStore = () => TokenStore | StoreUnderTest | Promise<TokenStore |
  * import { describe, test } from "vitest"; // or from "node:test"
  * import { redisStore } from "bivariant/stores/redis";
  *
- * testStore({ describe, test }, async () => {
- *   const [client, other] = await Promise.all([createClient().connect(), createClient().connect()]);
- *   const close = () => Promise.all([client.close(), other.close()]);
- *   return { store: redisStore(client), second: redisStore(other), close };
- * });
+ * testStore({ describe, test }, async () => { const [client, other] = await
+ *   Promise.all([createClient().connect(), createClient().connect()]); const close = () =>
+ *   Promise.all([client.close(), other.close()]); return { store: redisStore(client), second:
+ *   redisStore(other), close }; });
  */
 export function testStore({ describe, test }: StoreTestRunner, makeStore: MakeStore): void {
   describe("a token store", () => {

@@ -20,12 +20,15 @@ const cells: Readonly<Record<string, (one: SurveyResult) => unknown>> = {
   bClientId: (one) => one.bClientId,
 };
 
-/** After a separator of another country's spreadsheets, or a line break, a formula could begin within a cell. */
+/**
+ * After a separator of another country's spreadsheets, or a line break, a formula could begin
+ * within a cell.
+ */
 const formulaWithin = /([,;\t\r\n])(["']*[=+\-@＝＋－＠])/g;
 
 /**
- * Writes a line for each result, with the other columns of its row at the end, unless they have the name of one of these.
- * A cell that a spreadsheet would take for a formula begins with a quote.
+ * Writes a line for each result, with the other columns of its row at the end, unless they have the
+ * name of one of these. A cell that a spreadsheet would take for a formula begins with a quote.
  *
  * @example
  * import { writeFile } from "node:fs/promises";

@@ -1,4 +1,7 @@
-/** The customers of a survey: what a row may hold, and what is wrong with one, found before anything is sent. */
+/**
+ * The customers of a survey: what a row may hold, and what is wrong with one, found before anything
+ * is sent.
+ */
 import { access, constants } from "node:fs/promises";
 import { resolve } from "node:path";
 import pMap from "p-map";
@@ -9,14 +12,22 @@ import { parseBaseUrl, parseTenantId } from "../variants/target.js";
 import { SurveyError } from "./errors.js";
 import { type Row, readRows, shownName, type WrongRow } from "./rows.js";
 
-/** A customer of a survey. A credential is named by the file or the variable that holds its secret. */
+/**
+ * A customer of a survey. A credential is named by the file or the variable that holds its secret.
+ */
 export interface Customer {
   readonly baseUrl: string;
   /** Needed for Variant A, whose paths hold it. Without it only Variant B is asked. */
   readonly tenantId?: string | undefined;
-  /** Uses the credential of this variant, and it must be served. Without it the deployment decides, and A is preferred. */
+  /**
+   * Uses the credential of this variant, and it must be served. Without it the deployment decides,
+   * and A is preferred.
+   */
   readonly variant?: Variant | undefined;
-  /** The service plugin of Variant A, with its private key (PEM or JWK) in a file or in a variable of this name. */
+  /**
+   * The service plugin of Variant A, with its private key (PEM or JWK) in a file or in a variable
+   * of this name.
+   */
   readonly aClientId?: string | undefined;
   readonly aPrivateKeyFile?: string | undefined;
   readonly aPrivateKeyVariable?: string | undefined;
@@ -75,10 +86,11 @@ export interface ReadCustomers {
 }
 
 /**
- * Reads customers from CSV, JSON lines or YAML, and checks each row: its values, that it is there once, and that the file
- * or variable of its secret is there.
+ * Reads customers from CSV, JSON lines or YAML, and checks each row: its values, that it is there
+ * once, and that the file or variable of its secret is there.
  *
- * @throws SurveyError `customers_invalid` if no row can be read, or a column may hold a secret; `customers_too_large`
+ * @throws SurveyError `customers_invalid` if no row can be read, or a column may hold a secret;
+ * `customers_too_large`
  * @example
  * import { readFile } from "node:fs/promises";
  *
@@ -150,7 +162,10 @@ const secretName =
 /** PEM, or the private part of a JWK. */
 const privateKey = /PRIVATE KEY-----|"d"\s*:\s*"[\w-]{20}/;
 
-/** The rest of a sentence about a column that would repeat a secret in the output, or is misspelt and would do nothing. */
+/**
+ * The rest of a sentence about a column that would repeat a secret in the output, or is misspelt
+ * and would do nothing.
+ */
 function problemOfName(name: string): string | undefined {
   if (Object.hasOwn(columnNames, name)) return undefined;
   const meant = byLetters.get(letters(name));
@@ -197,7 +212,10 @@ export function checkCustomers(given: readonly Customer[], options: CheckOptions
   return { customers, wrong };
 }
 
-/** Two rows are the same customer if these are the same: each tenant is asked once with each credential. */
+/**
+ * Two rows are the same customer if these are the same: each tenant is asked once with each
+ * credential.
+ */
 export function identityOf(
   one: { readonly [Name in "baseUrl" | "tenantId" | "aClientId" | "bClientId"]?: unknown },
 ): string {
@@ -209,7 +227,10 @@ export function identityOf(
   ]);
 }
 
-/** Returns the customer with its base URL normalised, or the rest of a sentence about what is wrong with it. */
+/**
+ * Returns the customer with its base URL normalised, or the rest of a sentence about what is wrong
+ * with it.
+ */
 function checkCustomer(customer: Customer, { allowInsecureHttp }: CheckOptions): Customer | string {
   try {
     const baseUrl = parseBaseUrl(customer?.baseUrl, allowInsecureHttp);
@@ -224,7 +245,10 @@ function checkCustomer(customer: Customer, { allowInsecureHttp }: CheckOptions):
   }
 }
 
-/** The rest of a sentence about what is wrong with a customer, apart from its base URL and tenant id. */
+/**
+ * The rest of a sentence about what is wrong with a customer, apart from its base URL and tenant
+ * id.
+ */
 function problemOf(customer: Customer): string | undefined {
   for (const name of columns)
     if (

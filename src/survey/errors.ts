@@ -1,4 +1,7 @@
-/** What a survey throws before it asks a customer, or when its own files fail. What a customer's deployment does is a result. */
+/**
+ * What a survey throws before it asks a customer, or when its own files fail. What a customer's
+ * deployment does is a result.
+ */
 
 /** The codes of a {@link SurveyError}. */
 export type SurveyErrorCode =
@@ -8,7 +11,10 @@ export type SurveyErrorCode =
   | "state_invalid"
   | "state_unavailable";
 
-/** The files of a survey are wrong or cannot be used. What a deployment does is a result, never this error. */
+/**
+ * The files of a survey are wrong or cannot be used. What a deployment does is a result, never this
+ * error.
+ */
 export class SurveyError extends Error {
   override readonly name = "SurveyError";
   readonly code: SurveyErrorCode;

@@ -1,4 +1,7 @@
-/** Examines one customer: detection, token and call, and what the doctor finds when one of them fails. */
+/**
+ * Examines one customer: detection, token and call, and what the doctor finds when one of them
+ * fails.
+ */
 import { driverOf, type MachineCredential } from "../auth/credentials/credential.js";
 import { machineTokens } from "../auth/machine-tokens.js";
 import { TokenEndpointState } from "../auth/request/rate-limit-gate.js";
@@ -118,7 +121,9 @@ export function examiner(
 interface Context extends ExamineOptions {
   /** Gates and clocks of token endpoints, shared by the rows of a tenant. */
   readonly states: RecentlyUsed<TokenEndpointState>;
-  /** Credentials by the JSON of their settings, which holds the secret. They stay in memory only. */
+  /**
+   * Credentials by the JSON of their settings, which holds the secret. They stay in memory only.
+   */
   readonly credentials: RecentlyUsed<MachineCredential>;
   readonly shared: SharedState;
   readonly serviceOf: ReturnType<typeof serviceMaker>;
@@ -180,8 +185,8 @@ async function examine(customer: Customer, found: Found, signal: AbortSignal, co
 }
 
 /**
- * Judges the detection. `obstacle` is the error that ended it: after a rate limit the answers so far may still decide, after
- * any other error nothing is known.
+ * Judges the detection. `obstacle` is the error that ended it: after a rate limit the answers so
+ * far may still decide, after any other error nothing is known.
  */
 function judge(
   input: DoctorInput,
@@ -215,8 +220,8 @@ interface Asking {
 }
 
 /**
- * Asks about each variant. After a 429 it asks again at the end of the rate limit. If that is too late, the other variant
- * is asked still, and the error is returned.
+ * Asks about each variant. After a 429 it asks again at the end of the rate limit. If that is too
+ * late, the other variant is asked still, and the error is returned.
  */
 async function detectAll(
   { target, order, found, signal }: Asking,
@@ -322,13 +327,19 @@ function outOfTime(ms: number): Finding {
   );
 }
 
-/** A fault of this program must not end the survey. Its message is not shown, because it may quote anything. */
+/**
+ * A fault of this program must not end the survey. Its message is not shown, because it may quote
+ * anything.
+ */
 function faultOf(error: unknown): Finding {
   const name = error instanceof Error ? error.name : "not an Error";
   return fail("detection", `A fault of this program (${name}).`, "Please report it.", "internal");
 }
 
-/** The checks by which a failure is named, the most telling first: without a connection or a key nothing else works. */
+/**
+ * The checks by which a failure is named, the most telling first: without a connection or a key
+ * nothing else works.
+ */
 const tellingChecks: readonly Check[] = [
   ...(["tls", "reachability", "key", "audience", "detection", "token", "api_call"] as const),
 ];

@@ -1,4 +1,7 @@
-/** `bivariant/survey`: which of many customers runs which variant, and which of them work. @packageDocumentation */
+/**
+ * `bivariant/survey`: which of many customers runs which variant, and which of them work.
+ * @packageDocumentation
+ */
 export type { Finding } from "../doctor/finding.js";
 export { resultsCsv } from "./csv.js";
 export {

@@ -1,4 +1,6 @@
-/** Results as one HTML page for people: it loads nothing, and its only script filters what is there. */
+/**
+ * Results as one HTML page for people: it loads nothing, and its only script filters what is there.
+ */
 import { htmlText as text } from "../html-text.js";
 import type { NamesOf } from "../option-names.js";
 import { requireOptions } from "../options.js";
@@ -31,8 +33,9 @@ const variantWord = (variant: SurveyResult["variant"]) =>
   variant === null ? "unknown" : `Variant ${variant}`;
 
 /**
- * Makes a self-contained page: counts for each variant and state, why customers do not work, and each customer with its
- * evidence and remedy, to be filtered. Customers that do not work come first.
+ * Makes a self-contained page: counts for each variant and state, why customers do not work, and
+ * each customer with its evidence and remedy, to be filtered. Customers that do not work come
+ * first.
  *
  * @throws ConfigurationError `option_invalid`
  * @example

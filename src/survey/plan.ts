@@ -3,7 +3,10 @@ import type { Customer } from "./customers.js";
 
 /** How many requests one customer gets at most, by their purpose. */
 export interface PlannedRequests {
-  /** The questions of the detection. That to Variant A counts against the tenant's rate limit, as does its token request. */
+  /**
+   * The questions of the detection. That to Variant A counts against the tenant's rate limit, as
+   * does its token request.
+   */
   readonly detection: number;
   readonly token: number;
   readonly call: number;
@@ -13,8 +16,8 @@ export interface PlannedRequests {
 }
 
 /**
- * Returns the most requests that a customer gets, apart from those that are sent again after a rate limit or a failing
- * server.
+ * Returns the most requests that a customer gets, apart from those that are sent again after a rate
+ * limit or a failing server.
  *
  * @example
  * const most = customers.reduce((sum, customer) => sum + plannedRequests(customer).total, 0);

@@ -10,9 +10,15 @@ export interface SurveyResult {
   /** Null if the customer has none. */
   readonly tenantId: string | null;
   readonly baseUrl: string;
-  /** The variant that is served: if both are, that of the credential, and Variant A before Variant B. Null if unknown. */
+  /**
+   * The variant that is served: if both are, that of the credential, and Variant A before Variant
+   * B. Null if unknown.
+   */
   readonly variant: Variant | null;
-  /** Whether all went well that was tried: a variant was found and, with a credential, a token and a call. */
+  /**
+   * Whether all went well that was tried: a variant was found and, with a credential, a token and a
+   * call.
+   */
   readonly works: boolean;
   /** Whether there was a credential to try. */
   readonly called: boolean;

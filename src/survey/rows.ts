@@ -19,12 +19,16 @@ export interface ReadRows {
   readonly wrong: readonly WrongRow[];
 }
 
-/** The limits of what is read: characters of a file (bytes, for the command line), characters of a row, and rows. */
+/**
+ * The limits of what is read: characters of a file (bytes, for the command line), characters of a
+ * row, and rows.
+ */
 export const limits = { file: 33_554_432, yaml: 8_388_608, row: 65_536, rows: 100_000 } as const;
 
 /**
- * Reads rows. The first character decides: `{` begins JSON lines; `-`, `[`, `#` and `%` begin a list in YAML, and JSON is
- * YAML; anything else is the first line of a CSV, with the names of its columns, which `checkHeader` checks.
+ * Reads rows. The first character decides: `{` begins JSON lines; `-`, `[`, `#` and `%` begin a
+ * list in YAML, and JSON is YAML; anything else is the first line of a CSV, with the names of its
+ * columns, which `checkHeader` checks.
  *
  * @throws SurveyError `customers_invalid` if it is none of them, `customers_too_large`
  */
@@ -163,7 +167,10 @@ export function shownName(name: string): string {
   return /^[A-Za-z_.$ -]{1,40}$/.test(name) ? name : "…";
 }
 
-/** Reads every scalar as a text, so that `no` and `0123` stay what they are. Aliases, which can grow, are refused. */
+/**
+ * Reads every scalar as a text, so that `no` and `0123` stay what they are. Aliases, which can
+ * grow, are refused.
+ */
 function fromYaml(text: string): ReadRows {
   const lines = new LineCounter();
   const lineAt = (offset = 0) => lines.linePos(offset).line;
@@ -201,7 +208,10 @@ function fromYaml(text: string): ReadRows {
   return { rows, wrong };
 }
 
-/** A list of mappings has three levels. The package is recursive, and would overflow the stack at a few thousand. */
+/**
+ * A list of mappings has three levels. The package is recursive, and would overflow the stack at a
+ * few thousand.
+ */
 const mostLevels = 16;
 
 function* tokensOf(text: string, lines: LineCounter): Generator<CST.Token> {

@@ -1,4 +1,7 @@
-/** Compares the results of a survey with those of an earlier one: who moved, who broke, who recovered. */
+/**
+ * Compares the results of a survey with those of an earlier one: who moved, who broke, who
+ * recovered.
+ */
 import { withoutQuotes } from "./csv.js";
 import { identityOf } from "./customers.js";
 import { SurveyError } from "./errors.js";
@@ -15,8 +18,8 @@ export type EarlierResult = Pick<
 export const mostCharacters: number = 2 ** 29 - 2 ** 20;
 
 /**
- * Reads the results of an earlier survey: JSON lines, or the CSV. Those of an interrupted survey end with its error, and are
- * incomplete.
+ * Reads the results of an earlier survey: JSON lines, or the CSV. Those of an interrupted survey
+ * end with its error, and are incomplete.
  *
  * @throws SurveyError `earlier_invalid`
  * @example
@@ -123,13 +126,14 @@ export interface Comparison {
 }
 
 /**
- * Compares results with earlier ones. Customers are the same if base URL, tenant and client ids are.
+ * Compares results with earlier ones. Customers are the same if base URL, tenant and client ids
+ * are.
  *
  * @example
  * import { readFile } from "node:fs/promises";
  *
- * const comparison = compareWith(parseResults(await readFile("yesterday.csv", "utf8")));
- * for await (const result of survey(customers)) console.log(result.tenantId, comparison.changesOf(result));
+ * const comparison = compareWith(parseResults(await readFile("yesterday.csv", "utf8"))); for await
+ * (const result of survey(customers)) console.log(result.tenantId, comparison.changesOf(result));
  */
 export function compareWith(earlier: readonly EarlierResult[]): Comparison {
   const left = new Map(earlier.map((one) => [identityOf(one), one]));

@@ -1,4 +1,7 @@
-/** The file from which an interrupted survey goes on: a line for each finished customer, appended as it ends. */
+/**
+ * The file from which an interrupted survey goes on: a line for each finished customer, appended as
+ * it ends.
+ */
 import { createHash } from "node:crypto";
 import { constants, existsSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
@@ -25,14 +28,18 @@ export class StateFile {
     this.#handle = handle;
   }
 
-  /** Opens the file, or makes it with mode 0600. @throws SurveyError `state_unavailable`, `state_invalid` */
+  /**
+   * Opens the file, or makes it with mode 0600.
+   * @throws SurveyError `state_unavailable`, `state_invalid`
+   */
   static async open(path: string): Promise<StateFile> {
     const { O_RDWR, O_CREAT, O_APPEND, O_NOFOLLOW } = constants;
     let handle: FileHandle | undefined;
     try {
       handle = await open(path, O_RDWR | O_CREAT | O_APPEND | (O_NOFOLLOW ?? 0), 0o600);
       const found = await handle.stat();
-      // The mode of a device such as /dev/null would be changed, and the command would delete it at the end.
+      // The mode of a device such as /dev/null would be changed, and the command would delete it at
+      // the end.
       if (!found.isFile()) throw notAState();
       const { size } = found;
       const first = Buffer.alloc(header.length + 1);
@@ -48,7 +55,10 @@ export class StateFile {
     }
   }
 
-  /** Yields what is there, with the digest of its row. A last line that a crash has cut off is removed. */
+  /**
+   * Yields what is there, with the digest of its row. A last line that a crash has cut off is
+   * removed.
+   */
   async *read(): AsyncGenerator<{ readonly digest: string; readonly result: SurveyResult }> {
     let end = header.length + 1;
     const source = this.#handle.createReadStream({ autoClose: false, start: end });

@@ -25,8 +25,8 @@ export interface SurveyOptions
   /** The time limit of one customer, with its waits for a rate limit. Default: 120 000. */
   readonly customerTimeoutMs?: number | undefined;
   /**
-   * The file from which an interrupted survey goes on: customers whose result is there are not asked again. Delete it after
-   * the last result.
+   * The file from which an interrupted survey goes on: customers whose result is there are not
+   * asked again. Delete it after the last result.
    */
   readonly stateFile?: string | undefined;
   /** The variables that customers may name for their secrets. Default: those of the process. */
@@ -51,13 +51,15 @@ export const usualConcurrency = 16;
 export const usualCustomerTimeoutMs = 120_000;
 
 /**
- * Finds out for each customer which variant its deployment serves, with the evidence, and whether its credential gets a
- * token and can call. Results come as the customers end, in any order. What is wrong with a customer is in its result.
+ * Finds out for each customer which variant its deployment serves, with the evidence, and whether
+ * its credential gets a token and can call. Results come as the customers end, in any order. What
+ * is wrong with a customer is in its result.
  *
- * @throws SurveyError `customers_invalid` before anything is sent; `state_invalid`, `state_unavailable`
+ * @throws SurveyError `customers_invalid` before anything is sent; `state_invalid`,
+ * `state_unavailable`
  * @throws ConfigurationError `option_invalid` before anything is sent; the reason of `signal`
- * @example
- * for await (const { tenantId, variant, works, remedy } of survey(customers)) console.log(tenantId, variant, works, remedy);
+ * @example for await (const { tenantId, variant, works, remedy } of survey(customers))
+ * console.log(tenantId, variant, works, remedy);
  */
 export function survey(
   customers: Iterable<Customer>,
@@ -133,7 +135,10 @@ async function* run(
   }
 }
 
-/** Runs a task for each item, some at a time, and yields each result as it comes. A slower reader holds the tasks up. */
+/**
+ * Runs a task for each item, some at a time, and yields each result as it comes. A slower reader
+ * holds the tasks up.
+ */
 async function* asTheyEnd<Item, Result>(
   items: Iterable<Item>,
   task: (item: Item, stop: AbortSignal) => Promise<Result>,

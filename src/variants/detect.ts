@@ -1,6 +1,7 @@
 /**
- * Finds out which variants a deployment serves, without spending a credential. The questions contain no client id,
- * secret, assertion or code, and only an answer that no other server gives counts as a yes.
+ * Finds out which variants a deployment serves, without spending a credential. The questions
+ * contain no client id, secret, assertion or code, and only an answer that no other server gives
+ * counts as a yes.
  */
 import {
   type RequestOptions,
@@ -17,14 +18,23 @@ import { parseTarget, type Target, tokenEndpointOfA, tokenEndpointOfB } from "./
 /** The user agent of each question, so that administrators who find it in a log can look it up. */
 export const detectionUserAgent: string = `${userAgent} (variant detection; sends no credential)`;
 
-/** A grant type that no service knows. A Variant A endpoint answers it with a documented refusal (section 7.1). */
+/**
+ * A grant type that no service knows. A Variant A endpoint answers it with a documented refusal
+ * (section 7.1).
+ */
 const unknownGrantType = "bivariant-detect";
 
-/** Every refusal of Variant A's token endpoint is a 400 with one of these errors (section 7.1 of the description). */
+/**
+ * Every refusal of Variant A's token endpoint is a 400 with one of these errors (section 7.1 of the
+ * description).
+ */
 const errorsOfA: readonly unknown[] =
   "invalid_client invalid_grant unsupported_grant_type invalid_request".split(" ");
 
-/** The fixed `error_description` of every refusal. Section 7.1 shows it with and without the full stop. */
+/**
+ * The fixed `error_description` of every refusal. Section 7.1 shows it with and without the full
+ * stop.
+ */
 const fixedDescriptionOfA = /^The token request was rejected\.?$/;
 
 /** Statuses with which a server refuses a JSON body that it has read. */
@@ -55,7 +65,10 @@ export interface DetectOptions extends SendOptions {
   readonly before?: Detection | undefined;
   /** Whether to stop at the first variant that is served. */
   readonly untilYes: boolean;
-  /** Called with each answer that says something about the token endpoint: its rate limit and the server's clock. */
+  /**
+   * Called with each answer that says something about the token endpoint: its rate limit and the
+   * server's clock.
+   */
   readonly onAnswer?: ((variant: Variant, answer: Answer) => void | Promise<void>) | undefined;
 }
 
@@ -149,7 +162,8 @@ async function ask(
     (abort) => sendRequest(options, url, { ...request, signal: abort }, facts),
     limit,
   );
-  // The made-up path may be exempt from the rate limit of the token endpoint, so only its 429 says something about it.
+  // The made-up path may be exempt from the rate limit of the token endpoint, so only its 429 says
+  // something about it.
   if (question === "token endpoint" || answer.status === 429) await onAnswer?.(variant, answer);
   const { status, text } = answer;
   const mediaType = /^[\w.+-]{1,40}\/[\w.+-]{1,80}(?=$|[\s;])/.exec(

@@ -1,4 +1,6 @@
-/** Checks the base URL and the tenant id, and makes the token endpoints of both variants from them. */
+/**
+ * Checks the base URL and the tenant id, and makes the token endpoints of both variants from them.
+ */
 import type { TargetOptions, TargetRules } from "../client-options.js";
 import { ConfigurationError, type Variant } from "../errors.js";
 import { staysHere } from "../http/exchange.js";
@@ -9,7 +11,10 @@ export interface Target {
   readonly tenantId: string;
 }
 
-/** Checks a base URL and a tenant id. @throws ConfigurationError as `parseBaseUrl` and `parseTenantId` do */
+/**
+ * Checks a base URL and a tenant id.
+ * @throws ConfigurationError as `parseBaseUrl` and `parseTenantId` do
+ */
 export function parseTarget(
   { baseUrl, tenantId }: Pick<TargetOptions, "baseUrl" | "tenantId">,
   { allowInsecureHttp, tenantIdPattern, hasOwnFetch }: TargetRules,
@@ -23,8 +28,8 @@ export function parseTarget(
 }
 
 /**
- * Checks a base URL and drops its trailing slashes. It may have a path prefix, but no credentials, query or fragment.
- * It must be https unless it names loopback or `allowInsecureHttp` is set.
+ * Checks a base URL and drops its trailing slashes. It may have a path prefix, but no credentials,
+ * query or fragment. It must be https unless it names loopback or `allowInsecureHttp` is set.
  *
  * @throws ConfigurationError `base_url_invalid`, `base_url_insecure`
  */
@@ -64,7 +69,10 @@ export function parseBaseUrl(
 
 const trailingSlashes = /^(.*[^/])?\/+$/;
 
-/** Whether a normalised URL is at or under a parsed base URL, the only place that the bearer is sent to. */
+/**
+ * Whether a normalised URL is at or under a parsed base URL, the only place that the bearer is sent
+ * to.
+ */
 export function isUnderBase(url: URL, baseUrl: string): boolean {
   const base = new URL(baseUrl);
   if (url.origin !== base.origin || url.username !== "" || url.password !== "") return false;
@@ -76,8 +84,9 @@ export function isUnderBase(url: URL, baseUrl: string): boolean {
 const mostDecodings = 10;
 
 /**
- * Whether a path has a segment `.` or `..`, as it is or after decoding, once or several times. URL parsers fold `%2e%2e`,
- * gateways fold `..%2f` (nginx) and `..;` (Tomcat), and each of several gateways may decode once.
+ * Whether a path has a segment `.` or `..`, as it is or after decoding, once or several times. URL
+ * parsers fold `%2e%2e`, gateways fold `..%2f` (nginx) and `..;` (Tomcat), and each of several
+ * gateways may decode once.
  */
 export function hasDotSegment(path: string): boolean {
   let decoded = path;
@@ -120,12 +129,18 @@ export function parseTenantId(tenantId: unknown, pattern: RegExp = defaultTenant
   return tenantId;
 }
 
-/** The token endpoint of Variant A (section 4.1 of the description). The tenant id must have been checked. */
+/**
+ * The token endpoint of Variant A (section 4.1 of the description). The tenant id must have been
+ * checked.
+ */
 export function tokenEndpointOfA({ baseUrl, tenantId }: Target): string {
   return `${baseUrl}/api/v1/${tenantId}/external-plugin/oauth/token`;
 }
 
-/** The token endpoint of Variant B (section 4.2 of the description): its path does not contain the tenant. */
+/**
+ * The token endpoint of Variant B (section 4.2 of the description): its path does not contain the
+ * tenant.
+ */
 export function tokenEndpointOfB({ baseUrl }: Pick<Target, "baseUrl">): string {
   return `${baseUrl}/v1/auth/token`;
 }

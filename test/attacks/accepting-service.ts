@@ -1,5 +1,6 @@
-// Deployments that accept each code and refresh token, and then answer as a gateway in between would. They count how often
-// each was presented. A refresh token that is presented twice revokes the login (RFC 9700 section 4.14.2).
+// Deployments that accept each code and refresh token, and then answer as a gateway in between
+// would. They count how often each was presented. A refresh token that is presented twice revokes
+// the login (RFC 9700 section 4.14.2).
 import type { ServerResponse } from "node:http";
 import { expect } from "vitest";
 import { recordingServer } from "../support/recording-server.js";

@@ -1,6 +1,6 @@
-// A stranger sends a long `Cookie` header. Trimming a value by a pattern and splitting the header once for each
-// cookie made 58 kB cost 2.3 s of processor time (CWE-1333, CWE-407), and as many `Set-Cookie` as there were made-up
-// logins ended the HTTP/2 connection.
+// A stranger sends a long `Cookie` header. Trimming a value by a pattern and splitting the header
+// once for each cookie made 58 kB cost 2.3 s of processor time (CWE-1333, CWE-407), and as many
+// `Set-Cookie` as there were made-up logins ended the HTTP/2 connection.
 import { once } from "node:events";
 import { connect, createServer } from "node:http2";
 import type { AddressInfo } from "node:net";
@@ -23,7 +23,10 @@ const routes = [
   { route: "GET me", method: "GET", path: "/auth/me" },
 ];
 
-/** The backend with sessions in cookies, and a function that sends it a request with a `Cookie` header. */
+/**
+ * The backend with sessions in cookies, and a function that sends it a request with a `Cookie`
+ * header.
+ */
 function withCookies() {
   const parts = rig({ session: { cookie: true } });
   const send = (method: string, path: string, cookie: string) => {
@@ -78,7 +81,8 @@ describe("the processor time of a request grows no faster than a header of", () 
     for (const { route, method, path } of routes) {
       const timeOf = (cookie: string) => leastTime(() => send(method, path, cookie));
       await timeOf(long);
-      // Eight times the bytes cost at most 8 times the time if it is linear, and up to 64 times if it is quadratic.
+      // Eight times the bytes cost at most 8 times the time if it is linear, and up to 64 times if
+      // it is quadratic.
       expect((await timeOf(long)) / (await timeOf(short)), route).toBeLessThan(20);
     }
   });

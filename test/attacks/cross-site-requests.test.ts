@@ -1,8 +1,8 @@
-// A page of another site makes the browser send requests with the session cookie: with images and `no-cors`
-// fetches in the partition of a host, with links and redirects elsewhere. What happens then (the time, an
-// error, a download) tells the page about the person (XS-Leaks), and a GET route that changes something is
-// changed. Browsers say where a request comes from: W3C Fetch Metadata, the "resource isolation policy";
-// OWASP CSRF Prevention, "Fetch Metadata headers".
+// A page of another site makes the browser send requests with the session cookie: with images and
+// `no-cors` fetches in the partition of a host, with links and redirects elsewhere. What happens
+// then (the time, an error, a download) tells the page about the person (XS-Leaks), and a GET route
+// that changes something is changed. Browsers say where a request comes from: W3C Fetch Metadata,
+// the "resource isolation policy"; OWASP CSRF Prevention, "Fetch Metadata headers".
 import { describe, expect, test } from "vitest";
 import { bearer, HOST, OWN, type Rig, rig } from "../backend/rig.js";
 import { refusalOf } from "../backend/test-browser.js";

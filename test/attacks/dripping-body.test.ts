@@ -1,6 +1,6 @@
-// A client sends a body a byte at a time and holds a connection and a request each time, with almost no
-// traffic: the slow POST of 2009 (R-U-Dead-Yet, slowhttptest; CWE-400). Node's own `requestTimeout` ends it
-// after five minutes.
+// A client sends a body a byte at a time and holds a connection and a request each time, with
+// almost no traffic: the slow POST of 2009 (R-U-Dead-Yet, slowhttptest; CWE-400). Node's own
+// `requestTimeout` ends it after five minutes.
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { connect as connectHttp2, createServer as createHttp2Server } from "node:http2";
@@ -32,7 +32,10 @@ function dripping(clock: SteppedClock, text?: string): RequestInit {
 }
 const headers = { "content-type": "application/json", origin: OWN };
 
-/** Sends a byte of a body every 20 ms until the server closes the connection, and returns its answer. */
+/**
+ * Sends a byte of a body every 20 ms until the server closes the connection, and returns its
+ * answer.
+ */
 async function drip(url: string, clock: SteppedClock): Promise<string> {
   const { hostname, port, pathname } = new URL(url);
   const socket = connect(Number(port), hostname).on("error", () => {});

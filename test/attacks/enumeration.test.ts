@@ -1,4 +1,5 @@
-// Enumeration of customers (OWASP ASVS 5, 6.3.8): strangers ask for tenants, and compare the answers.
+// Enumeration of customers (OWASP ASVS 5, 6.3.8): strangers ask for tenants, and compare the
+// answers.
 import { expect, test, vi } from "vitest";
 import type { DeploymentQuery } from "../../src/backend/index.js";
 import { apiClient, userInterfacePlugin } from "../../src/index.js";
@@ -68,17 +69,25 @@ test("a launch of an unknown tenant or host is answered like one whose code is r
 
 /** How often a stranger asks for each name. */
 const samples = 120;
-/** Two samples of this size from one distribution differ by more than this once in a million times. */
+/**
+ * Two samples of this size from one distribution differ by more than this once in a million times.
+ */
 const mostDifference = Math.sqrt(Math.log(2 / 1e-6) / samples);
 
-/** The statistic of Kolmogorov and Smirnov: the largest difference between the distributions of two samples. */
+/**
+ * The statistic of Kolmogorov and Smirnov: the largest difference between the distributions of two
+ * samples.
+ */
 function difference(one: readonly number[], other: readonly number[]): number {
   const share = (of: readonly number[], at: number) =>
     of.filter((value) => value <= at).length / of.length;
   return Math.max(...[...one, ...other].map((at) => Math.abs(share(one, at) - share(other, at))));
 }
 
-/** A backend whose deployments take their time on a clock that goes from one end of a wait to the next. */
+/**
+ * A backend whose deployments take their time on a clock that goes from one end of a wait to the
+ * next.
+ */
 function timed({ isLookedUp = false } = {}) {
   const clock = steppedClock();
   const sleep = (ms: number) => clock.sleep(ms, new AbortController().signal);
@@ -113,7 +122,9 @@ function timed({ isLookedUp = false } = {}) {
       return Response.json({ error: "invalid_grant" }, { status: 400 });
     },
   });
-  /** Asks for each name many times. Returns the times of the answers, of which all have one status. */
+  /**
+   * Asks for each name many times. Returns the times of the answers, of which all have one status.
+   */
   const measure = async (
     names: readonly string[],
     ask: (name: string) => Promise<Response>,
@@ -140,7 +151,8 @@ test("the time of a refused launch says nothing of a tenant, fast or slow or unk
   for (const known of [fast, slow]) expect(difference(known, unknown)).toBeLessThan(mostDifference);
   expect(Math.min(...unknown)).toBeGreaterThanOrEqual(3_000);
   expect(Math.max(...unknown)).toBeLessThanOrEqual(3_300);
-  // SECURITY.md says so: a deployment that takes longer to refuse a code shows itself, and no other one.
+  // SECURITY.md says so: a deployment that takes longer to refuse a code shows itself, and no other
+  // one.
   expect(difference(hung, unknown)).toBe(1);
 });
 

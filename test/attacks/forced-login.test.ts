@@ -1,7 +1,7 @@
-// A page of another origin begins a login of the person without a click, by a redirect, a popup or a frame:
-// login CSRF (RFC 6749 section 10.12, RFC 9700 section 4.7). An authorization server that remembers the
-// person answers at once, and six such logins evict the one that the person is in the middle of, because a
-// browser keeps five.
+// A page of another origin begins a login of the person without a click, by a redirect, a popup or
+// a frame: login CSRF (RFC 6749 section 10.12, RFC 9700 section 4.7). An authorization server that
+// remembers the person answers at once, and six such logins evict the one that the person is in the
+// middle of, because a browser keeps five.
 import { expect, test } from "vitest";
 import { OWN, rig } from "../backend/rig.js";
 import { refusalOf } from "../backend/test-browser.js";

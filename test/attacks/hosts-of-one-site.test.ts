@@ -1,7 +1,7 @@
-// Two customers' host applications are at a.host.example and b.host.example. Browsers partition cookies by
-// site (CHIPS), not by origin, so a plugin in a frame of either has the same cookies: the page of one
-// customer frames the plugin and is around a session of the other, where it can lure the person into clicks
-// (RFC 9700 section 4.16).
+// Two customers' host applications are at a.host.example and b.host.example. Browsers partition
+// cookies by site (CHIPS), not by origin, so a plugin in a frame of either has the same cookies:
+// the page of one customer frames the plugin and is around a session of the other, where it can
+// lure the person into clicks (RFC 9700 section 4.16).
 import { expect, test } from "vitest";
 import { launching, loginCredential, rig } from "../backend/rig.js";
 import { pageBundle } from "../page/page-bundle.js";
@@ -17,12 +17,17 @@ function twoHosts(cookie: boolean) {
     { ...launching(), hostOrigin: other },
   ];
   const parts = rig({ deployments, session: { cookie } });
-  /** What the page asks when it starts without a launch, with the embedding origin that the browser names. */
+  /**
+   * What the page asks when it starts without a launch, with the embedding origin that the browser
+   * names.
+   */
   const resume = (hostOrigin?: string) => parts.browser.post("/auth/session", { hostOrigin });
   return { ...parts, resume };
 }
 
-/** Expects that a page gets its session where it began, and nowhere else, whatever it says of that. */
+/**
+ * Expects that a page gets its session where it began, and nowhere else, whatever it says of that.
+ */
 async function expectOnlyAt(
   own: string | undefined,
   { resume }: ReturnType<typeof twoHosts>,
@@ -54,7 +59,10 @@ test.each([{ cookie: true }, { cookie: false }])(
 );
 
 describeInChromium("a host that is allowed too, at another origin of the same site,", (browser) => {
-  /** Frames the plugin in the page of the other host, and returns the result of `startSession` there. */
+  /**
+   * Frames the plugin in the page of the other host, and returns the result of `startSession`
+   * there.
+   */
   async function startAtOther(world: World, markup: string): Promise<unknown> {
     // `host.localhost` and `b.host.localhost` are one site, `plugin.localhost` is another.
     const other = world.evil.origin.replace("evil.", "b.host.");

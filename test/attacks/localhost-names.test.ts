@@ -1,5 +1,6 @@
-// A DNS server (of a café's network, or of a company) answers for `service.localhost` and gets the client secret in plain
-// http. RFC 6761 section 6.3 says that programs should not ask DNS for such names. Browsers do not, but Node does.
+// A DNS server (of a café's network, or of a company) answers for `service.localhost` and gets the
+// client secret in plain http. RFC 6761 section 6.3 says that programs should not ask DNS for such
+// names. Browsers do not, but Node does.
 import { expect, onTestFinished, test, vi } from "vitest";
 import { connect, createAuth, detectVariant } from "../../src/index.js";
 import { cli } from "../cli/command-line.js";

@@ -13,8 +13,9 @@ import { collectGarbage } from "../support/wait.js";
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
- * Sends 25 anonymous logins a second to a backend with a file store, and launches beside them. Returns the median times
- * of an honest launch before and during that, in milliseconds, and what the logins added to the store, in bytes.
+ * Sends 25 anonymous logins a second to a backend with a file store, and launches beside them.
+ * Returns the median times of an honest launch before and during that, in milliseconds, and what
+ * the logins added to the store, in bytes.
  */
 async function floodOfLogins(
   seconds: number,

@@ -1,5 +1,5 @@
-// A flood of anonymous logins. When each was stored, 25 a second made a file of 2.4 MiB and a launch of 9.5
-// s.
+// A flood of anonymous logins. When each was stored, 25 a second made a file of 2.4 MiB and a
+// launch of 9.5 s.
 import { expect, test } from "vitest";
 import { interrupted, OWN, rig } from "../backend/rig.js";
 

@@ -1,7 +1,8 @@
-// The service accepts a code or a refresh token, and its answer is lost on the way. If a client then presents the refresh
-// token again, the service takes it for stolen and revokes the login: RFC 9700 section 4.14.2, RFC 6819 section 5.2.2.3.
-// Envoy and Heroku answer 503 after the service behind them has accepted the request, ModSecurity replaces answers with
-// a 403 page, and after a 421 Node's fetch sends the body again by itself (RFC 9110 section 15.5.20).
+// The service accepts a code or a refresh token, and its answer is lost on the way. If a client
+// then presents the refresh token again, the service takes it for stolen and revokes the login: RFC
+// 9700 section 4.14.2, RFC 6819 section 5.2.2.3. Envoy and Heroku answer 503 after the service
+// behind them has accepted the request, ModSecurity replaces answers with a 403 page, and after a
+// 421 Node's fetch sends the body again by itself (RFC 9110 section 15.5.20).
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { chmodSync, cpSync, rmSync } from "node:fs";
@@ -86,7 +87,10 @@ async function expiredLogin(
   const options = { ...limits, ...own, baseUrl, credential: apiClient(client), ...more };
   const auth = await completeLogin({ ...options, ...(await backFromLogin(options)) });
   clock.advance(hourMs);
-  /** Continues the login, in this process or, with a credential of its own, as another process would. */
+  /**
+   * Continues the login, in this process or, with a credential of its own, as another process
+   * would.
+   */
   const resume = async (credential = options.credential) =>
     (await resumeAuth({ ...options, credential })) as PersonAuth<"B">;
   return { deployment, clock, options, auth, resume, another: () => resume(apiClient(client)) };
@@ -154,7 +158,8 @@ describe("a code whose answer is lost is presented once, and the error says so:"
   });
 });
 
-// The error of an interceptor may have the code of its own connection, which says nothing of the request.
+// The error of an interceptor may have the code of its own connection, which says nothing of the
+// request.
 describe("with an interceptor, neither a code nor a refresh token is presented twice if", () => {
   type Send = Parameters<Intercept>[1];
   const refused = () =>

@@ -1,4 +1,5 @@
-// Made-up launch codes (OWASP ASVS 5, 2.4.1, anti-automation): each costs a signature and a request.
+// Made-up launch codes (OWASP ASVS 5, 2.4.1, anti-automation): each costs a signature and a
+// request.
 import { sign } from "node:crypto";
 import { expect, test, vi } from "vitest";
 import { apiClient, type PersonCredential, userInterfacePlugin } from "../../src/index.js";

@@ -1,6 +1,6 @@
-// Mix-up (RFC 9700 section 4.4): an evil deployment sends its victim on to the login page of an honest one.
-// The callback brings the honest code to a backend that takes it for the evil deployment's, and posts it
-// there.
+// Mix-up (RFC 9700 section 4.4): an evil deployment sends its victim on to the login page of an
+// honest one. The callback brings the honest code to a backend that takes it for the evil
+// deployment's, and posts it there.
 import { describe, expect, test } from "vitest";
 import { type BackendOptions, createBackend } from "../../src/backend/index.js";
 import { apiClient, isConfigurationError } from "../../src/index.js";

@@ -1,6 +1,7 @@
-// A value of a path parameter leads to another deployment behind the same gateway, with the bearer of this one.
-// Gateways decode and fold `..%2F` before they choose where to pass a request: CWE-22, RFC 3986 section 7.3, and
-// CVE-2021-41773 and CVE-2021-42013 (Apache httpd, the latter by decoding twice); `..;` is Tomcat's.
+// A value of a path parameter leads to another deployment behind the same gateway, with the bearer
+// of this one. Gateways decode and fold `..%2F` before they choose where to pass a request: CWE-22,
+// RFC 3986 section 7.3, and CVE-2021-41773 and CVE-2021-42013 (Apache httpd, the latter by decoding
+// twice); `..;` is Tomcat's.
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createAuth, createService } from "../../src/index.js";
 import { hasDotSegment } from "../../src/variants/target.js";
@@ -43,7 +44,8 @@ describeWithNginx("two deployments behind one nginx:", () => {
       const emulator = deployment({ publicUrl: `${url}/${name}`, variants: ["B"], routes });
       const listening = await emulator.listen();
       onTestFinished(listening.close);
-      // With a path in proxy_pass, nginx passes on the decoded and folded path. Without one, it only chooses by it.
+      // With a path in proxy_pass, nginx passes on the decoded and folded path. Without one, it
+      // only chooses by it.
       const upstream = `${new URL(listening.url).origin}/${name}/`;
       return {
         journal: emulator.journal,
@@ -65,7 +67,8 @@ describeWithNginx("two deployments behind one nginx:", () => {
       expect(await rejectionOf(getDevice(deviceId))).toMatchObject(refusal);
     for (const deviceId of honest)
       expect(JSON.stringify((await getDevice(deviceId)).data)).toContain(JSON.stringify(deviceId));
-    // nginx decodes the slash: the call stays in a, but arrives at a path of one more segment, which a does not have.
+    // nginx decodes the slash: the call stays in a, but arrives at a path of one more segment,
+    // which a does not have.
     expect((await getDevice("site/d-1")).status).toBe(404);
     expect(a.journal.last()).toMatchObject({ status: 404 });
     expect(b.journal.entries()).toEqual([]);

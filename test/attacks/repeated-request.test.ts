@@ -1,5 +1,6 @@
-// After a 421 Node's fetch sends a request again by itself, as RFC 9110 section 15.5.20 allows for any method. A gateway
-// that answers 421 after it has passed a request on so makes the service create an order twice, or see a `jti` again.
+// After a 421 Node's fetch sends a request again by itself, as RFC 9110 section 15.5.20 allows for
+// any method. A gateway that answers 421 after it has passed a request on so makes the service
+// create an order twice, or see a `jti` again.
 import { fetch as undiciFetch } from "undici";
 import { describe, expect, test } from "vitest";
 import {
@@ -146,7 +147,8 @@ test.each(bodies)(
   },
 );
 
-// Undici 7.19 to 7.24, in Node 24.14 and 24.15, makes a network fault of a 401 to a body that it cannot make again.
+// Undici 7.19 to 7.24, in Node 24.14 and 24.15, makes a network fault of a 401 to a body that it
+// cannot make again.
 test("a POST asks for no login, which would make a 401 a network fault in some versions of Node", async () => {
   const seen: unknown[] = [];
   const fetch: Fetch = async (_url, init) => {

@@ -1,4 +1,5 @@
-// A deployment stops its client for good with a `Retry-After`, which RFC 9110 section 10.2.3 does not bound (CWE-400).
+// A deployment stops its client for good with a `Retry-After`, which RFC 9110 section 10.2.3 does
+// not bound (CWE-400).
 import { describe, expect, test } from "vitest";
 import { scriptedService } from "../client/scripted-service.js";
 import { scriptedAuth } from "../support/auth.js";

@@ -1,5 +1,5 @@
-// A pending login is in a sealed cookie (RFC 9700 section 4.7.1: used once, and bound to the user agent).
-// These attacks copy it, change it, or use it late or twice.
+// A pending login is in a sealed cookie (RFC 9700 section 4.7.1: used once, and bound to the user
+// agent). These attacks copy it, change it, or use it late or twice.
 import { expect, test } from "vitest";
 import { StoreError, type TokenStore } from "../../src/index.js";
 import { CALLBACK, interrupted, OWN, rig } from "../backend/rig.js";

@@ -1,6 +1,7 @@
-// A deployment or a gateway moves the clock of its client by years with `Date`, so that it collects assertions which are
-// valid long after it has lost its place. RFC 7523 section 3 lets servers refuse an `exp` "unreasonably far in the
-// future"; what a shifted clock does to credentials is shown in "Attacking the Network Time Protocol" (NDSS 2016).
+// A deployment or a gateway moves the clock of its client by years with `Date`, so that it collects
+// assertions which are valid long after it has lost its place. RFC 7523 section 3 lets servers
+// refuse an `exp` "unreasonably far in the future"; what a shifted clock does to credentials is
+// shown in "Attacking the Network Time Protocol" (NDSS 2016).
 import { decodeJwt } from "jose";
 import { describe, expect, test } from "vitest";
 import type { TokenRequestError } from "../../src/index.js";

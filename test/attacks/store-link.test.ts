@@ -1,5 +1,6 @@
-// Another user of a shared folder makes a link where the store will be (CWE-61, as in CVE-2016-1247), so that the store
-// reads, replaces or moves away a file of its own user. Linux can forbid such links (fs.protected_symlinks).
+// Another user of a shared folder makes a link where the store will be (CWE-61, as in
+// CVE-2016-1247), so that the store reads, replaces or moves away a file of its own user. Linux can
+// forbid such links (fs.protected_symlinks).
 import {
   chmodSync,
   lchownSync,

@@ -1,6 +1,7 @@
-// A server, or the sender of a link, writes into the logs and terminals of its client: line breaks that forge log entries
-// (CWE-117), escape sequences (CWE-150, as in CVE-2003-0063), characters that reverse the text (CVE-2021-42574), and
-// texts of a megabyte. RFC 6749 section 5.2 allows printable ASCII in `error`, which a hostile server does not keep to.
+// A server, or the sender of a link, writes into the logs and terminals of its client: line breaks
+// that forge log entries (CWE-117), escape sequences (CWE-150, as in CVE-2003-0063), characters
+// that reverse the text (CVE-2021-42574), and texts of a megabyte. RFC 6749 section 5.2 allows
+// printable ASCII in `error`, which a hostile server does not keep to.
 import { describe, expect, test } from "vitest";
 import {
   apiClient,
@@ -100,7 +101,10 @@ test("a callback with a text as its error leaves the error on one short line", a
   }
 });
 
-/** The strings in an error or event, without the stack, whose lines are the engine's, and the body of an ApiError. */
+/**
+ * The strings in an error or event, without the stack, whose lines are the engine's, and the body
+ * of an ApiError.
+ */
 function expectShortLines(value: unknown, seen = new Set<unknown>()): void {
   if (typeof value === "string") {
     expect(value).not.toMatch(/[\p{Cc}\p{Cf}\u2028\u2029]/u);

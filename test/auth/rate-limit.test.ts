@@ -142,7 +142,8 @@ test("an answer to a request that was sent before the 429 came does not open the
     shareInFlight: false,
   });
   const limitedCaller = rejectionOf(auth.getAccessToken());
-  // They start one after the other, since each digests its secret on another thread and the first to end is sent first.
+  // They start one after the other, since each digests its secret on another thread and the first
+  // to end is sent first.
   await fetch.arrived(1);
   const lucky = auth.getAccessToken();
   await fetch.arrived(2);

@@ -1,4 +1,5 @@
-// After a refusal no request is sent for a while, since a wrong key must not cost the tenant one request per call.
+// After a refusal no request is sent for a while, since a wrong key must not cost the tenant one
+// request per call.
 import { describe, expect, test } from "vitest";
 import {
   createConnector,

@@ -1,4 +1,5 @@
-// A token near its expiry is served while it is renewed; callers wait for the successor of an expired one.
+// A token near its expiry is served while it is renewed; callers wait for the successor of an
+// expired one.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ServiceEvent } from "../../src/index.js";

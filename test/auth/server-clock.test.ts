@@ -1,4 +1,5 @@
-// The client learns the server's clock from Date, so that a machine with a wrong clock gets its token all the same.
+// The client learns the server's clock from Date, so that a machine with a wrong clock gets its
+// token all the same.
 import { decodeJwt } from "jose";
 import { describe, expect, test } from "vitest";
 import type { Emulator } from "../../src/emulator/index.js";
@@ -30,7 +31,9 @@ interface ClockOptions {
   readonly latencyMs?: number;
 }
 
-/** An emulated deployment with a clock and a Date header that may differ from the client's clock. */
+/**
+ * An emulated deployment with a clock and a Date header that may differ from the client's clock.
+ */
 function clockDeployment({ clientAheadSeconds = 0, rewrite, key, latencyMs = 0 }: ClockOptions) {
   const server = steppedClock();
   let aheadMs = clientAheadSeconds * 1_000;

@@ -1,4 +1,5 @@
-// The client assertion of Variant A has the claims of section 2.2 and no others. A refusal names its likely causes.
+// The client assertion of Variant A has the claims of section 2.2 and no others. A refusal names
+// its likely causes.
 import { decodeJwt, decodeProtectedHeader, jwtVerify } from "jose";
 import { describe, expect, test, vi } from "vitest";
 import type { Refusal } from "../../src/auth/credentials/credential.js";
@@ -143,7 +144,9 @@ describe("the causes of a refusal", () => {
     /** Whether the same credential is accepted once before. */
     readonly worksBefore?: boolean;
     readonly rule: string;
-    /** The id of the first cause or, with `undecided`, of one of those that cannot be distinguished. */
+    /**
+     * The id of the first cause or, with `undecided`, of one of those that cannot be distinguished.
+     */
     readonly cause: string;
     readonly undecided?: RegExp;
   }

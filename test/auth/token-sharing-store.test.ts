@@ -1,4 +1,5 @@
-// Only processes of the same identity share tokens through a store, and a failing store fails no caller.
+// Only processes of the same identity share tokens through a store, and a failing store fails no
+// caller.
 import { describe, expect, test } from "vitest";
 import {
   type Auth,

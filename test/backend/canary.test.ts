@@ -1,4 +1,5 @@
-// Plants secrets, lets the service echo what it receives, and searches every output of the backend for them.
+// Plants secrets, lets the service echo what it receives, and searches every output of the backend
+// for them.
 import { inspect } from "node:util";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { type Backend, type BackendEvent, createBackend } from "../../src/backend/index.js";

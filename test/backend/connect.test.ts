@@ -1,4 +1,5 @@
-// connect, session and answer: whose Service a request gets, at how many token requests, and error answers.
+// connect, session and answer: whose Service a request gets, at how many token requests, and error
+// answers.
 import { describe, expect, test } from "vitest";
 import { type OperationTypes, operations } from "../../generated/operations.js";
 import { createBackend, isSessionError, SessionError } from "../../src/backend/index.js";

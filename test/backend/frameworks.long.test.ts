@@ -1,4 +1,5 @@
-// The recipes of the page for Express, Fastify, NestJS and Next, as printed, with the package as it is packed.
+// The recipes of the page for Express, Fastify, NestJS and Next, as printed, with the package as it
+// is packed.
 import { once } from "node:events";
 import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -62,7 +63,9 @@ interface Served {
   readonly close: () => Promise<unknown>;
 }
 
-/** A server of Next's shape: a handler for each method gets a request and a context with `params`. */
+/**
+ * A server of Next's shape: a handler for each method gets a request and a context with `params`.
+ */
 async function serveLikeNext(backend: Backend): Promise<Served> {
   type Handle = (request: Request, context: { params: Promise<object> }) => Promise<Response>;
   const { authRoutes, devicesRoute } = await importBlock<{

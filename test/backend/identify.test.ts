@@ -246,7 +246,8 @@ describe("with identify", () => {
     expect((await everywhere(parts, first.session)).status).toBe(204);
     const open = [first, second, ada, launched].map(({ session }) => isOpen(other, session));
     expect(await Promise.all(open)).toEqual([false, false, true, true]);
-    // The operator of a launch is another person, even with the same id: identify chose that of the login.
+    // The operator of a launch is another person, even with the same id: identify chose that of the
+    // login.
     expect((await everywhere(parts, launched.session)).status).toBe(204);
     expect(await isOpen(other, ada.session)).toBe(true);
   });

@@ -24,7 +24,10 @@ import {
 } from "./rig.js";
 import { refusalOf, TestBrowser } from "./test-browser.js";
 
-/** Starts a login, and returns the address that the authorization endpoint sends the browser back to. */
+/**
+ * Starts a login, and returns the address that the authorization endpoint sends the browser back
+ * to.
+ */
 async function started(
   { browser, emulator }: Rig,
   { by = browser, returnTo = "/page", decision = "allow", userId = "ada" } = {},

@@ -1,4 +1,5 @@
-// The options of createBackend: a mistake is reported when the program starts, with the option's name.
+// The options of createBackend: a mistake is reported when the program starts, with the option's
+// name.
 import { describe, expect, test } from "vitest";
 import { type BackendOptions, createBackend } from "../../src/backend/index.js";
 import { apiClient, isConfigurationError, serviceAccount } from "../../src/index.js";

@@ -1,4 +1,5 @@
-// The routes refuse a wrong method, type, origin, size or shape with a stable code and nothing else.
+// The routes refuse a wrong method, type, origin, size or shape with a stable code and nothing
+// else.
 import { describe, expect, test } from "vitest";
 import { rejectionOf } from "../support/wait.js";
 import { HOST, OWN, rig } from "./rig.js";

@@ -1,4 +1,5 @@
-// The backend of a plugin in front of an emulated deployment of both variants, with people who launch it and log in.
+// The backend of a plugin in front of an emulated deployment of both variants, with people who
+// launch it and log in.
 import {
   type Backend,
   type BackendOptions,

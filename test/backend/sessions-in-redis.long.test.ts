@@ -1,4 +1,5 @@
-// Two replicas of a backend with a real Redis: what a request costs, how sessions end, and what happens while Redis is down.
+// Two replicas of a backend with a real Redis: what a request costs, how sessions end, and what
+// happens while Redis is down.
 import { createClient } from "redis";
 import { afterAll, expect, onTestFinished, test, vi } from "vitest";
 import { parseOptions } from "../../src/backend/backend-options.js";

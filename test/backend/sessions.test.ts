@@ -281,7 +281,10 @@ describe.each(["fails", "does not answer"])("while the store %s", (fault) => {
       return isDown ? new Promise(() => {}) : undefined;
     });
     const parts = rig({ ...options, wrapStore, timeoutMs: 50 });
-    /** Checks that each request takes one attempt, which lasts up to `timeoutMs`, and keeps all cookies. */
+    /**
+     * Checks that each request takes one attempt, which lasts up to `timeoutMs`, and keeps all
+     * cookies.
+     */
     const whileDown = async (...sends: (() => Promise<Response>)[]) => {
       const cookies = [...parts.browser.cookies];
       for (const send of sends) {

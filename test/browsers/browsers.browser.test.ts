@@ -1,4 +1,5 @@
-// Chromium, Firefox and WebKit make the same journeys. What long tests beside the code check in Chromium alone is not repeated.
+// Chromium, Firefox and WebKit make the same journeys. What long tests beside the code check in
+// Chromium alone is not repeated.
 import { existsSync } from "node:fs";
 import { afterAll, beforeAll, describe } from "vitest";
 import { startChromium } from "./chromium.js";
@@ -13,7 +14,10 @@ function program(named: string | undefined, ...paths: string[]): string | undefi
   return [named, ...paths].find((path) => path && existsSync(path));
 }
 
-/** Describes the journeys in a browser, or skips them with a message if one of its programs is missing. */
+/**
+ * Describes the journeys in a browser, or skips them with a message if one of its programs is
+ * missing.
+ */
 function describeIn(
   name: string,
   needs: string,
@@ -22,7 +26,8 @@ function describeIn(
 ): void {
   const isMissing = programs.includes(undefined);
   if (isMissing) console.warn(`skipped: "${name}" needs ${needs}`);
-  // A browser now and then loses a command or a window on a busy machine: a journey begins anew then, in a new profile.
+  // A browser now and then loses a command or a window on a busy machine: a journey begins anew
+  // then, in a new profile.
   describe.skipIf(isMissing)(name, { retry: 2, timeout: 90_000 }, () => {
     let driver: Driver;
     beforeAll(async () => {

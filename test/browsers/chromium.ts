@@ -1,4 +1,5 @@
-// Drives Chromium by playwright-core. Each profile is a process of its own, since its preferences say which cookies it accepts.
+// Drives Chromium by playwright-core. Each profile is a process of its own, since its preferences
+// say which cookies it accepts.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

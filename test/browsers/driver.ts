@@ -1,4 +1,5 @@
-// What a journey needs of a browser, and what its driver lacks. Each browser has a driver of this shape.
+// What a journey needs of a browser, and what its driver lacks. Each browser has a driver of this
+// shape.
 import { expect } from "vitest";
 
 /** A page, or a frame in it. */
@@ -20,7 +21,10 @@ export interface Tab extends Place {
   cookies(): Promise<Cookie[]>;
 }
 
-/** A browser without cookies, storage or windows of earlier profiles. A driver has one profile at a time. */
+/**
+ * A browser without cookies, storage or windows of earlier profiles. A driver has one profile at a
+ * time.
+ */
 export interface Profile {
   open(url: string): Promise<Tab>;
   /** The window that a script of a tab has opened. */
@@ -48,7 +52,9 @@ export interface Driver {
   close(): Promise<void>;
 }
 
-/** For so long a driver waits for the answer to a command. Now and then a browser never gives one. */
+/**
+ * For so long a driver waits for the answer to a command. Now and then a browser never gives one.
+ */
 export const commandMs = 20_000;
 
 /** Waits until an expression is true in a place, which may be loading. */
@@ -62,7 +68,9 @@ export function run<T>(place: Place, name: string, ...values: unknown[]): Promis
   return place.evaluate<T>(`${name}(...${JSON.stringify(values)})`);
 }
 
-/** Makes the value of an expression a string, and waits for its promise. `undefined` becomes null. */
+/**
+ * Makes the value of an expression a string, and waits for its promise. `undefined` becomes null.
+ */
 export function asJson(expression: string): string {
   return `(async () => JSON.stringify((await (${expression})) ?? null))()`;
 }

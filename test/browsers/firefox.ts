@@ -1,4 +1,5 @@
-// Debian's Firefox ESR, driven by WebDriver BiDi (https://w3c.github.io/webdriver-bidi/) over its own WebSocket.
+// Debian's Firefox ESR, driven by WebDriver BiDi (https://w3c.github.io/webdriver-bidi/) over its
+// own WebSocket.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -15,7 +16,10 @@ import {
   type Tab,
 } from "./driver.js";
 
-/** `network.cookie.cookieBehavior`. By default cookies of third parties are partitioned by the site of the tab. */
+/**
+ * `network.cookie.cookieBehavior`. By default cookies of third parties are partitioned by the site
+ * of the tab.
+ */
 const COOKIE_BEHAVIOR: Record<CookiePolicy, number> = { default: 5, "no third party": 1, never: 2 };
 
 // biome-ignore lint/suspicious/noExplicitAny: each command of the protocol has a result of its own.
@@ -30,7 +34,8 @@ interface Firefox {
 
 export async function startFirefox(program: string): Promise<Driver> {
   const firefox = await launch(program);
-  // Preferences are set by a script of the browser's own window, which the flag for system access allows.
+  // Preferences are set by a script of the browser's own window, which the flag for system access
+  // allows.
   const { contexts } = await firefox.send("browsingContext.getTree", { "moz:scope": "chrome" });
   const target = { context: contexts[0].context };
   return {

@@ -1,4 +1,5 @@
-// The journeys of a person and of an attacker with the page half. Every browser makes the same ones.
+// The journeys of a person and of an attacker with the page half. Every browser makes the same
+// ones.
 import { describe, expect, onTestFinished, test } from "vitest";
 import { adaShown } from "../backend/rig.js";
 import {
@@ -64,7 +65,10 @@ export function pageJourneys(driver: () => Driver): void {
     await until(place, "!window.isOld && window.begin");
   }
 
-  /** Starts on a page of its own, follows the browser to the login, and starts again where it comes back. */
+  /**
+   * Starts on a page of its own, follows the browser to the login, and starts again where it comes
+   * back.
+   */
   async function loggedIn(world: World, tab: Tab): Promise<Outcome> {
     await until(tab, "window.begin");
     await run(tab, "leave", { hostOrigins: [world.host.origin] });
@@ -213,7 +217,10 @@ export function pageJourneys(driver: () => Driver): void {
       await until(place, "heard > 9");
     }
 
-    /** Makes sure that forged messages arrive before the launch, while the host works, and afterwards. */
+    /**
+     * Makes sure that forged messages arrive before the launch, while the host works, and
+     * afterwards.
+     */
     async function expectHonestUnderFire(world: World, host: Tab, plugin: Place): Promise<void> {
       await until(plugin, "heard > 0");
       const answer = world.hold();

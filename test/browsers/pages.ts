@@ -1,4 +1,5 @@
-// The emulator's pages, the report of a contract run and the page of a survey, as every browser shows them.
+// The emulator's pages, the report of a contract run and the page of a survey, as every browser
+// shows them.
 import { createServer } from "node:http";
 import { expect, onTestFinished, test } from "vitest";
 import { htmlReport } from "../../src/contract/index.js";

@@ -1,4 +1,5 @@
-// Debian's WebKitGTK: MiniBrowser on a display of Xvfb, driven by WebDriver (https://www.w3.org/TR/webdriver2/).
+// Debian's WebKitGTK: MiniBrowser on a display of Xvfb, driven by WebDriver
+// (https://www.w3.org/TR/webdriver2/).
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Readable } from "node:stream";
@@ -44,7 +45,9 @@ export async function startWebKit({ driver, browser, xvfb }: WebKitPrograms): Pr
     NO_AT_BRIDGE: "1",
   };
 
-  /** A driver of its own for each profile, which ends with its browsers, also if one of them hangs. */
+  /**
+   * A driver of its own for each profile, which ends with its browsers, also if one of them hangs.
+   */
   async function startDriver(): Promise<{ readonly send: Send; end(): Promise<void> }> {
     const port = await freePort("127.0.0.1");
     const child = spawn(driver, [`--port=${port}`], {

@@ -1,4 +1,5 @@
-// Secrets are planted, a hostile server echoes every request, and every output is searched for the secrets.
+// Secrets are planted, a hostile server echoes every request, and every output is searched for the
+// secrets.
 import { createSign } from "node:crypto";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -42,7 +43,10 @@ import { type RecordedRequest, recordingServer, type Script } from "../support/r
 import { shown } from "../support/shown.js";
 import { rejectionOf } from "../support/wait.js";
 
-/** Has characters that JSON, a form and a URL encode differently, so that an echo of any of them is found. */
+/**
+ * Has characters that JSON, a form and a URL encode differently, so that an echo of any of them is
+ * found.
+ */
 const clientSecret = 'canary-secret-"quoted"\\back/slash+plus %41 ünï-0123456789';
 const accessToken = "canary-access-token-8f31bb02c7de4a55a1f0";
 const code = "canary-code-3f1b9c7d5e";
@@ -86,7 +90,10 @@ function ofEveryTest(): readonly string[] {
 }
 
 const target = { baseUrl: "https://service.example", tenantId };
-/** scriptedFetch is not used because an Auth holds its fetch, and scriptedFetch holds a record of its calls. */
+/**
+ * scriptedFetch is not used because an Auth holds its fetch, and scriptedFetch holds a record of
+ * its calls.
+ */
 const tokenFetch = async () => Response.json({ access_token: accessToken });
 
 function expectNone(outputs: readonly unknown[], requests: readonly RecordedRequest[] = []): void {
@@ -431,7 +438,10 @@ function valuesIn(body: string): string[] {
 describe.each(tokenEchoes)(
   "what a token endpoint echoes in $name is in no output",
   ({ name, answer }) => {
-    /** Runs once for each value of a request that the endpoint can echo, and once with an answer that echoes none. */
+    /**
+     * Runs once for each value of a request that the endpoint can echo, and once with an answer
+     * that echoes none.
+     */
     async function eachEcho(run: (fetch: ScriptedFetch) => Promise<unknown[]>): Promise<void> {
       let values = 0;
       for (let which = 0; which <= values; which++) {
@@ -469,7 +479,8 @@ describe.each(tokenEchoes)(
       });
     });
 
-    // The results of a run show error, error_description and the names of fields and headers, and nothing else.
+    // The results of a run show error, error_description and the names of fields and headers, and
+    // nothing else.
     if (/^a cut|beside it|^field names|^headers/.test(name))
       test("of a contract run, in its results and reports", async () => {
         await eachEcho(async (hostile) => {

@@ -1,4 +1,5 @@
-// Arguments, settings and secrets: which source wins, and errors with exit code 2 that never repeat a value.
+// Arguments, settings and secrets: which source wins, and errors with exit code 2 that never repeat
+// a value.
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -133,7 +134,10 @@ describe("help", () => {
     expect((await cli(["help", ...command.split(" ")])).stdout).toBe(stdout);
   });
 
-  /** Commander prints the other defaults, and hands them over. What is said in words here has the test named beside it. */
+  /**
+   * Commander prints the other defaults, and hands them over. What is said in words here has the
+   * test named beside it.
+   */
   const defaultsInWords = {
     "--a-key-id": "that of the JWK, else the thumbprint", // keys.test.ts
     "--audience": "that URL", // doctor.test.ts

@@ -130,7 +130,9 @@ describe.concurrent("call", () => {
     );
   });
 
-  /** A deployment whose operation `own` answers with one media type, and the arguments that call it. */
+  /**
+   * A deployment whose operation `own` answers with one media type, and the arguments that call it.
+   */
   async function startOwn(type: string, answer: (response: ServerResponse) => void) {
     const { env } = await startPlanted((_, response) => {
       response.setHeader("content-type", type);

@@ -1,4 +1,5 @@
-// Emulated deployments over HTTP for machines or a person, and a check that no output holds a secret.
+// Emulated deployments over HTTP for machines or a person, and a check that no output holds a
+// secret.
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -32,7 +33,9 @@ export interface CliDeployment {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Starts a deployment that knows a plugin and a service account. Their credentials are in files. */
+/**
+ * Starts a deployment that knows a plugin and a service account. Their credentials are in files.
+ */
 export async function startDeployment({
   scopes = ["devices:read"],
   ...options
@@ -130,12 +133,17 @@ export async function logIn(
   return { ended: await running.ended, callbackUrl, page, text };
 }
 
-/** The emulator's tokens, and the client secrets that `emulate` makes, are 256 bits in base64url. */
+/**
+ * The emulator's tokens, and the client secrets that `emulate` makes, are 256 bits in base64url.
+ */
 const token = /(?<![\w-])[\w-]{43}(?![\w-])/;
 /** Matches the header and the claims of a JWT. */
 const assertion = /eyJ[\w-]+\.[\w-]+/;
 
-/** Returns the secrets that an output holds, which should be none. `also` lists further planted secrets. */
+/**
+ * Returns the secrets that an output holds, which should be none. `also` lists further planted
+ * secrets.
+ */
 export function leaksOf(
   { stdout, stderr }: Omit<Ended, "code">,
   also: readonly string[] = [],

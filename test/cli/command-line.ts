@@ -1,4 +1,5 @@
-// Runs the command line: in the test's own process, or as a real process where the process itself is tested.
+// Runs the command line: in the test's own process, or as a real process where the process itself
+// is tested.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -18,7 +19,9 @@ export interface Ended {
 
 export interface Running {
   readonly ended: Promise<Ended>;
-  /** Resolves with the first match in stdout or stderr; rejects when the command ends without one. */
+  /**
+   * Resolves with the first match in stdout or stderr; rejects when the command ends without one.
+   */
   seen(pattern: RegExp): Promise<RegExpExecArray>;
   /** Does what Ctrl-C does. */
   interrupt(): void;
@@ -26,7 +29,10 @@ export interface Running {
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Commander reads `process.env`. Each run sees its own environment there, and others see the real one. */
+/**
+ * Commander reads `process.env`. Each run sees its own environment there, and others see the real
+ * one.
+ */
 const environments = new AsyncLocalStorage<Environment>();
 const real = process.env;
 const current = () => (environments.getStore() ?? real) as NodeJS.ProcessEnv;
@@ -55,8 +61,8 @@ export function startCli(
 }
 
 /**
- * Runs a command in this process to its end. Progress notes are left out of `stderr`, because a busy machine makes a
- * command slow enough to write them.
+ * Runs a command in this process to its end. Progress notes are left out of `stderr`, because a
+ * busy machine makes a command slow enough to write them.
  */
 export async function cli(
   args: readonly string[],
@@ -102,7 +108,10 @@ export async function startProcess(
 
 let building: Promise<string> | undefined;
 
-/** Builds the command line in a folder that finds its packages and is named by a hash of its content. */
+/**
+ * Builds the command line in a folder that finds its packages and is named by a hash of its
+ * content.
+ */
 async function bundle(): Promise<string> {
   const root = fileURLToPath(new URL("../..", import.meta.url));
   const { outputFiles } = await build({

@@ -1,4 +1,5 @@
-// `bivariant contract`: its lines, reports and exit codes, for deployments of every kind and for bad input.
+// `bivariant contract`: its lines, reports and exit codes, for deployments of every kind and for
+// bad input.
 import { mkdtemp, readdir, readFile, writeFile } from "node:fs/promises";
 import type { RequestListener } from "node:http";
 import { tmpdir } from "node:os";

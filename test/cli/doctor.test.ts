@@ -1,4 +1,5 @@
-// `bivariant doctor`: the verdict, evidence and remedy of each check, for real faults of an emulated deployment.
+// `bivariant doctor`: the verdict, evidence and remedy of each check, for real faults of an
+// emulated deployment.
 import { writeFile } from "node:fs/promises";
 import type { RequestListener } from "node:http";
 import { join } from "node:path";
@@ -40,7 +41,10 @@ const settingsPage = "Settings, Tenant Settings, External Plugins";
 
 type Findings = Readonly<Partial<Record<Check, Finding>>>;
 
-/** Runs the doctor and checks what holds for every report: all checks, in order, complete, and without secrets. */
+/**
+ * Runs the doctor and checks what holds for every report: all checks, in order, complete, and
+ * without secrets.
+ */
 async function doctor(env: Environment, args: readonly string[] = []): Promise<Findings> {
   const result = await cli(["doctor", "--json", ...args], env);
   // A thumbprint is public, but looks like a token of the emulator.

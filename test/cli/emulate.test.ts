@@ -1,4 +1,5 @@
-// `bivariant emulate`: the variables on stdout, the requests on stderr, the private files, and the watched seed file.
+// `bivariant emulate`: the variables on stdout, the requests on stderr, the private files, and the
+// watched seed file.
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,4 +1,5 @@
-// Files that a command reads: endless ones are refused, and pipes without an end are left when Ctrl-C comes.
+// Files that a command reads: endless ones are refused, and pipes without an end are left when
+// Ctrl-C comes.
 import { execFileSync } from "node:child_process";
 import { closeSync, constants, openSync, writeSync } from "node:fs";
 import { writeFile } from "node:fs/promises";

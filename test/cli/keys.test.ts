@@ -1,4 +1,5 @@
-// `bivariant keys`: the private key on disk, the JWKS of the key that signs, and the registration sheet.
+// `bivariant keys`: the private key on disk, the JWKS of the key that signs, and the registration
+// sheet.
 import { createPrivateKey, generateKeyPairSync } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readFile, stat, writeFile } from "node:fs/promises";

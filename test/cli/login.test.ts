@@ -1,4 +1,5 @@
-// `bivariant login`: the browser, the loopback address and the store, and how later commands use the login.
+// `bivariant login`: the browser, the loopback address and the store, and how later commands use
+// the login.
 import { once } from "node:events";
 import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { createServer, get, type IncomingMessage } from "node:http";

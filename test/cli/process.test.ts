@@ -1,5 +1,6 @@
-// Tests that need a real process: signals, broken pipes, a full disk, NODE_EXTRA_CA_CERTS, start-up.
-// A process has the machine's time: each is awaited by what it prints, or by its end, and by no pause.
+// Tests that need a real process: signals, broken pipes, a full disk, NODE_EXTRA_CA_CERTS,
+// start-up. A process has the machine's time: each is awaited by what it prints, or by its end, and
+// by no pause.
 import { existsSync, openSync, readFileSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -29,7 +30,10 @@ const codeOf: Readonly<Record<Signal, number>> = {
 interface Interrupted {
   readonly command: string;
   readonly signal: Signal;
-  /** What the command prints when it has begun. Default: it has begun when its first request has come, which is not answered. */
+  /**
+   * What the command prints when it has begun. Default: it has begun when its first request has
+   * come, which is not answered.
+   */
   readonly seen?: RegExp;
   /** The files that are to stay. */
   readonly leaves?: readonly string[];

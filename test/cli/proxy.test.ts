@@ -1,4 +1,5 @@
-// HTTP_PROXY, HTTPS_PROXY and NO_PROXY: which requests go through a proxy, and the errors of a proxy.
+// HTTP_PROXY, HTTPS_PROXY and NO_PROXY: which requests go through a proxy, and the errors of a
+// proxy.
 import { describe, expect, it } from "vitest";
 import { proxyFetch } from "../../src/cli/proxy-fetch.js";
 import { leaksOf, startDeployment } from "./cli-deployment.js";

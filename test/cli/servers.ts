@@ -1,4 +1,5 @@
-// Servers on this machine, which close after the last test of the file: an API with a known token, a proxy, and https.
+// Servers on this machine, which close after the last test of the file: an API with a known token,
+// a proxy, and https.
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import {
@@ -37,7 +38,9 @@ export const closedUrl = "http://127.0.0.1:2";
 
 export const plantedToken = "planted-access-token-9876543210";
 
-/** Starts a deployment of Variant B that issues `plantedToken`. `api` answers all other requests. */
+/**
+ * Starts a deployment of Variant B that issues `plantedToken`. `api` answers all other requests.
+ */
 export async function startPlanted(
   api: RequestListener,
 ): Promise<{ readonly env: Environment; readonly requests: readonly IncomingMessage[] }> {
@@ -68,7 +71,9 @@ export interface LoopbackProxy extends Listening {
   readonly authorizations: readonly string[];
 }
 
-/** Starts a proxy that connects every name to one address, or answers every request with `status`. */
+/**
+ * Starts a proxy that connects every name to one address, or answers every request with `status`.
+ */
 export async function startProxy(target: string, status?: number): Promise<LoopbackProxy> {
   const { hostname, port } = new URL(target);
   const requests: string[] = [];
@@ -107,7 +112,10 @@ export async function startProxy(target: string, status?: number): Promise<Loopb
   return { ...(await listen(server)), requests, authorizations };
 }
 
-/** Self-signed for these tests only, with its key: for customer.example and 127.0.0.1, valid from 2020 to 2049. */
+/**
+ * Self-signed for these tests only, with its key: for customer.example and 127.0.0.1, valid from
+ * 2020 to 2049.
+ */
 export const certificateFile: string = fileURLToPath(
   new URL("customer.example.pem", import.meta.url),
 );

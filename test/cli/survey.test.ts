@@ -1,4 +1,5 @@
-// `bivariant survey`: its outputs and exit codes, what it refuses before the first request, and Ctrl-C.
+// `bivariant survey`: its outputs and exit codes, what it refuses before the first request, and
+// Ctrl-C.
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

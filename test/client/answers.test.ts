@@ -500,7 +500,8 @@ describe("maxResponseBytes", () => {
         closed = true;
       });
       response.writeHead(200, { "content-type": "text/plain" });
-      // By turns of the event loop, since Node 26 calls back at once, and the client is in the same process.
+      // By turns of the event loop, since Node 26 calls back at once, and the client is in the same
+      // process.
       const write = () =>
         void (response.destroyed || response.write("x".repeat(9_000), () => setImmediate(write)));
       write();
@@ -528,7 +529,10 @@ describe("maxResponseBytes", () => {
   );
 });
 
-/** A server that writes what the test tells it, chunk by chunk, and says when its connection is closed. */
+/**
+ * A server that writes what the test tells it, chunk by chunk, and says when its connection is
+ * closed.
+ */
 async function streamingServer(type: string) {
   let started: (response: ServerResponse) => void = () => {};
   const response = new Promise<ServerResponse>((resolve) => {

@@ -1,4 +1,5 @@
-// What users of other clients expect of a call: headers for all calls, timeoutMs, idempotent, and the requestId of its events.
+// What users of other clients expect of a call: headers for all calls, timeoutMs, idempotent, and
+// the requestId of its events.
 import { describe, expect, test } from "vitest";
 import {
   connect,
@@ -30,7 +31,10 @@ const api = { operations: { A: table, B: table } } as never;
 
 type Untyped = (id: string, init?: object) => Promise<unknown>;
 
-/** A service over a real server that records what arrives. It answers 200 unless the script says otherwise. */
+/**
+ * A service over a real server that records what arrives. It answers 200 unless the script says
+ * otherwise.
+ */
 async function wiredService(options: object = {}, script: Script = () => jsonAnswer(200, [])) {
   const server = await recordingServer(script);
   const auth = { ...numberedAuth({ variant: "B", now: Date.now }), baseUrl: server.url };

@@ -1,4 +1,5 @@
-// The option intercept: what it is told of each request, which headers it can add, and that it changes nothing else.
+// The option intercept: what it is told of each request, which headers it can add, and that it
+// changes nothing else.
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import {
   createAuth,
@@ -149,7 +150,8 @@ describe("the headers of intercept", () => {
 });
 
 test("with intercept a code whose request broke before it was read is not lost, as without it", async () => {
-  // A fetch of the caller's own may have read the body in a way that does not show, but this is the default one.
+  // A fetch of the caller's own may have read the body in a way that does not show, but this is the
+  // default one.
   vi.stubGlobal("fetch", () =>
     Promise.reject(Object.assign(new TypeError(), { code: "ECONNRESET" })),
   );

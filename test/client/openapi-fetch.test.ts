@@ -1,4 +1,5 @@
-// `paths` takes the init of openapi-fetch: both send the same requests for it, and read the same data.
+// `paths` takes the init of openapi-fetch: both send the same requests for it, and read the same
+// data.
 import createClient from "openapi-fetch";
 import { expect, test } from "vitest";
 import { createService } from "../../src/index.js";

@@ -1,4 +1,5 @@
-// A service of Variant B over a table written in a test, whose calls go to a real server with the real fetch.
+// A service of Variant B over a table written in a test, whose calls go to a real server with the
+// real fetch.
 import { createService, type Variant } from "../../src/index.js";
 import { numberedAuth } from "../support/numbered-auth.js";
 

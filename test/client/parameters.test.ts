@@ -1,4 +1,5 @@
-// Parameters on the wire: every form of OpenAPI 3.1.1, and what is rejected before anything is sent.
+// Parameters on the wire: every form of OpenAPI 3.1.1, and what is rejected before anything is
+// sent.
 import fc from "fast-check";
 import { parseTemplate } from "url-template";
 import { describe, expect, test, vi } from "vitest";
@@ -12,7 +13,10 @@ const baseUrl = "https://service.example/prefix";
 
 const isWellFormed = (text: string) => !/\p{Surrogate}/u.test(text);
 
-/** A parameter named `color`. In a path it follows a letter, so that the label of nothing is not a dot segment. */
+/**
+ * A parameter named `color`. In a path it follows a letter, so that the label of nothing is not a
+ * dot segment.
+ */
 const row = (place: Place, form: object = {}) => ({
   path: place === "path" ? "/v1/x{color}" : "/v1/own",
   parameters: [{ in: place, name: "color", ...form }],

@@ -1,4 +1,5 @@
-// A call that is answered 401: the token is renewed and the call sent once more, where that can help.
+// A call that is answered 401: the token is renewed and the call sent once more, where that can
+// help.
 import { describe, expect, test } from "vitest";
 import { callSupport } from "../../src/auth/auth.js";
 import { createEmulator } from "../../src/emulator/index.js";

@@ -1,4 +1,5 @@
-// The request of a call: URL, headers and body. What no request can carry is rejected before anything is sent.
+// The request of a call: URL, headers and body. What no request can carry is rejected before
+// anything is sent.
 import { runInNewContext } from "node:vm";
 import { Headers as UndiciHeaders } from "undici";
 import { describe, expect, test } from "vitest";

@@ -1,4 +1,5 @@
-// A service over an Auth that hands out numbered tokens and a fetch that answers by a script. It retries no calls.
+// A service over an Auth that hands out numbered tokens and a fetch that answers by a script. It
+// retries no calls.
 import { createService, type Service, type ServiceEvent, type Variant } from "../../src/index.js";
 import { type SteppedClock, steppedClock } from "../support/clock.js";
 import { type FetchScript, type ScriptedFetch, scriptedFetch } from "../support/fetch.js";

@@ -1,4 +1,5 @@
-// service.fetch: any request under the base URL; the bearer is sent nowhere else, also across redirects.
+// service.fetch: any request under the base URL; the bearer is sent nowhere else, also across
+// redirects.
 import { describe, expect, test } from "vitest";
 import { createService } from "../../src/index.js";
 import { steppedClock } from "../support/clock.js";
@@ -149,7 +150,9 @@ describe.each(["A", "B"] as const)("service.fetch, Variant %s", (variant) => {
 });
 
 describe.each(["A", "B"] as const)("a redirect, Variant %s", (variant) => {
-  /** A server that redirects /prefix/from, and another origin; both answer everything else with 200. */
+  /**
+   * A server that redirects /prefix/from, and another origin; both answer everything else with 200.
+   */
   async function servers(status: number, location: (url: string, elsewhere: string) => string) {
     const elsewhere = await recordingServer(() => ({ status: 200, body: "elsewhere" }));
     const server: RecordingServer = await recordingServer(({ path }) =>

@@ -1,4 +1,5 @@
-// Time limits, aborts and network faults of calls, and the listeners that calls leave on a caller's signal.
+// Time limits, aborts and network faults of calls, and the listeners that calls leave on a caller's
+// signal.
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import { connect, createConnector, detectVariant } from "../../src/index.js";

@@ -1,9 +1,11 @@
-// Neither an aborted connect nor an aborted call waits for a lazy module, which may arrive over a slow network.
+// Neither an aborted connect nor an aborted call waits for a lazy module, which may arrive over a
+// slow network.
 import { beforeEach, expect, test, vi } from "vitest";
 import { createConnector } from "../../src/index.js";
 import { account, plugin } from "../support/deployment.js";
 
-// A process of its own: it replaces modules. Nothing from support/wait.js or clock.js here: these load the module below at once.
+// A process of its own: it replaces modules. Nothing from support/wait.js or clock.js here: these
+// load the module below at once.
 const loading = vi.hoisted(() => ({ hasBegun: false }));
 vi.mock("../support/load-at-once.js", () => ({}));
 vi.mock("../../src/choose-variant.js", () => {

@@ -1,4 +1,5 @@
-// Customers of both kinds over one connector, whose credentials are functions that may have none for a tenant.
+// Customers of both kinds over one connector, whose credentials are functions that may have none
+// for a tenant.
 import { expect, test } from "vitest";
 import {
   connect,
@@ -27,7 +28,10 @@ interface Customer {
   readonly has: string;
 }
 
-/** One connector for customers who each have a deployment. If it `isSilent`, it answers 403 to a detection. */
+/**
+ * One connector for customers who each have a deployment. If it `isSilent`, it answers 403 to a
+ * detection.
+ */
 function connectorFor(customers: readonly Customer[], isSilent = false) {
   const tokenRequests: string[] = [];
   /** The functions that were called: the variant and the tenant. */

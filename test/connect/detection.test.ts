@@ -1,5 +1,5 @@
-// connect with credentials of both variants: which one it chooses, what it remembers, and that no credential is sent
-// before a variant was found, or to another variant.
+// connect with credentials of both variants: which one it chooses, what it remembers, and that no
+// credential is sent before a variant was found, or to another variant.
 import { describe, expect, test, vi } from "vitest";
 import {
   type ConnectOptions,

@@ -1,4 +1,5 @@
-// For each error code of connect and a first token: an input that provokes it, the advice, the requests, no secret.
+// For each error code of connect and a first token: an input that provokes it, the advice, the
+// requests, no secret.
 import { describe, expect, test } from "vitest";
 import {
   type ConfigurationErrorCode,

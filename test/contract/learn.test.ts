@@ -1,4 +1,5 @@
-// What a run teaches: the overlay for the documents of this package, and the settings of the deployment.
+// What a run teaches: the overlay for the documents of this package, and the settings of the
+// deployment.
 import { readFileSync } from "node:fs";
 import { query } from "json-p3";
 import { describe, expect, test } from "vitest";

@@ -1,4 +1,6 @@
-/** Deployments that answer as none should, and targets that must be refused before anything is sent. */
+/**
+ * Deployments that answer as none should, and targets that must be refused before anything is sent.
+ */
 import { generateKeyPairSync } from "node:crypto";
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
@@ -10,7 +12,9 @@ import { createRig } from "./rig.js";
 const isTokenRequest = (url: string) => url.endsWith("/token");
 const nested = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
 
-/** Runs cases behind a front that answers in place of the emulator where `front` returns a response. */
+/**
+ * Runs cases behind a front that answers in place of the emulator where `front` returns a response.
+ */
 async function runBehind(
   only: readonly string[],
   front: (url: string, init: RequestInit, count: number) => Response | undefined,

@@ -1,4 +1,6 @@
-/** Whatever an emulator is told about the open facts, a run finds out, and no case breaks for it. */
+/**
+ * Whatever an emulator is told about the open facts, a run finds out, and no case breaks for it.
+ */
 import { expect, test } from "vitest";
 import { contractCases, type DeploymentSettings, learnFrom } from "../../src/contract/index.js";
 import { type EmulatorOptions, emulatorOptions, type OptionId } from "../../src/emulator/index.js";
@@ -105,7 +107,10 @@ const rows: Partial<Record<OptionId, readonly Row[]>> = {
   envelope: same({ envelope: { full: "data" } }, { envelope: { true: "result" } }),
 };
 
-/** Options that choose no open fact: an address, who may use the page, operations, and what only weeks would show. */
+/**
+ * Options that choose no open fact: an address, who may use the page, operations, and what only
+ * weeks would show.
+ */
 const chooseNothing: readonly OptionId[] = [
   "publicUrl",
   "admin",

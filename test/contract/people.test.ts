@@ -1,4 +1,7 @@
-/** Logins, codes and refresh tokens of Variant B at deployments that differ from the emulator's defaults. */
+/**
+ * Logins, codes and refresh tokens of Variant B at deployments that differ from the emulator's
+ * defaults.
+ */
 import { afterEach, expect, test } from "vitest";
 import { contractCases } from "../../src/contract/index.js";
 import { createRig } from "./rig.js";

@@ -1,4 +1,5 @@
-// The page of a run in a real browser: on a phone, on paper, light and dark, and examined by axe-core.
+// The page of a run in a real browser: on a phone, on paper, light and dark, and examined by
+// axe-core.
 import { expect, test } from "vitest";
 import { htmlReport, junitReport } from "../../src/contract/index.js";
 import { expectAccessible } from "../support/accessible.js";

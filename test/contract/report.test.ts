@@ -1,4 +1,5 @@
-// The reports of a run: the page for people, JUnit XML for CI, and the comparison with an earlier run.
+// The reports of a run: the page for people, JUnit XML for CI, and the comparison with an earlier
+// run.
 import { createHash } from "node:crypto";
 import { describe, expect, it, test } from "vitest";
 import {

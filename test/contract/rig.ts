@@ -37,7 +37,9 @@ const keys = [1, 2].map((number) => {
 });
 const [first, second] = keys as [(typeof keys)[0], (typeof keys)[0]];
 
-/** All plugins but one have the first key alone: the emulator would take its time to make others. */
+/**
+ * All plugins but one have the first key alone: the emulator would take its time to make others.
+ */
 const plugin = (clientId: string, type: "service" | "user_interface", more: object = {}) => ({
   ...{ clientId, tenantId, type, scopes, jwks: { keys: [first.publicJwk] } },
   ...more,
@@ -164,7 +166,10 @@ type Compared = Pick<ContractResult, "id" | "result" | "observed" | "settings">;
 export const verdicts = (all: readonly ContractResult[]): readonly Compared[] =>
   all.map(({ id, result, observed, settings }) => ({ id, result, observed, settings }));
 
-/** Runs against an emulator without these rules, and then against one with the settings that were learnt, as from a file. */
+/**
+ * Runs against an emulator without these rules, and then against one with the settings that were
+ * learnt, as from a file.
+ */
 export async function roundTrip(
   broken: readonly RuleId[],
   variant?: "A" | "B",

@@ -1,4 +1,5 @@
-// From a deployment that is not described to typed code, a settings file and an emulator that is like it.
+// From a deployment that is not described to typed code, a settings file and an emulator that is
+// like it.
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -40,7 +41,10 @@ const deployment: EmulatorOptions = {
   tokenResponseExtras: { token_type: "Bearer", expires_in: 3600, session: { region: "eu" } },
 };
 
-/** A program of a user, which the generated types must allow, and which must not compile where a type is wrong. */
+/**
+ * A program of a user, which the generated types must allow, and which must not compile where a
+ * type is wrong.
+ */
 const program = `import type { Service } from "../../../src/index.js";
 import type * as api from "./generated/operations.js";
 import type { components } from "./generated/variant-b.js";
@@ -201,7 +205,8 @@ describe("a deployment that breaks rules makes an emulator that breaks the same 
     },
   );
 
-  // All pairs take twenty minutes. Rules of different groups see different requests, so these pairs are left out.
+  // All pairs take twenty minutes. Rules of different groups see different requests, so these pairs
+  // are left out.
   const groupOf = (rule: RuleId) =>
     /^(?:api-client|client-code|refresh|bearer)\./.test(rule) ? "login" : rule.split(/[.-]/, 1)[0];
   const isTried = ([one, other]: readonly [RuleId, RuleId]) =>

@@ -1,4 +1,7 @@
-/** An answer that is spoilt breaks the case about it. Rules that are off are those of round-trip.long.test.ts. */
+/**
+ * An answer that is spoilt breaks the case about it. Rules that are off are those of
+ * round-trip.long.test.ts.
+ */
 import { expect, test } from "vitest";
 import { contractCases, runContract } from "../../src/contract/index.js";
 import { emulatorRules, type RuleId } from "../../src/emulator/index.js";
@@ -15,7 +18,10 @@ const unseen: Partial<Record<RuleId, string>> = {
   "request.body": "the description shows no body besides those of the token endpoints",
 };
 
-/** How a front spoils the answers of a rule without a switch. For all others it accepts the last request of a case. */
+/**
+ * How a front spoils the answers of a rule without a switch. For all others it accepts the last
+ * request of a case.
+ */
 const spoiling: Partial<Record<RuleId, (answer: Response, isLast: boolean) => Promise<Response>>> =
   {
     "token-request.opacity": async (answer, isLast) =>

@@ -1,4 +1,5 @@
-// The target of the page, as printed, has the same numbers of passed and skipped tests in every runner.
+// The target of the page, as printed, has the same numbers of passed and skipped tests in every
+// runner.
 import { execFile } from "node:child_process";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -67,7 +68,8 @@ test.each(Object.keys(runners) as (keyof typeof runners)[])(
     await writeFile(join(folder, name), lines.join("\n"));
     const { run, count } = runners[module];
     const program = module === "bun:test" ? join(modules, ".bin/bun") : process.execPath;
-    // Vitest must not take the program for one of its own workers, nor node:test for a child of a test.
+    // Vitest must not take the program for one of its own workers, nor node:test for a child of a
+    // test.
     const env = Object.fromEntries(
       Object.entries(process.env).filter(([key]) => !/VITEST|NODE_TEST/.test(key)),
     );

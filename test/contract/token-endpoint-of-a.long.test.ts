@@ -7,7 +7,9 @@ type Front = (rig: Rig) => (url: string, init: RequestInit) => Promise<Response>
 const limit = { requests: 4, windowSeconds: 60 };
 const isTokenRequest = (url: string) => url.endsWith("/external-plugin/oauth/token");
 
-/** A limit whose slots all free at once, counted in windows that begin at `start` of the instant. */
+/**
+ * A limit whose slots all free at once, counted in windows that begin at `start` of the instant.
+ */
 const fixedWindow =
   (start: (now: number, last: number) => number): Front =>
   ({ emulator }) => {

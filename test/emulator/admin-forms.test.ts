@@ -1,4 +1,5 @@
-// Each form of the page at /_emulator makes its change without JavaScript, and bad input changes nothing.
+// Each form of the page at /_emulator makes its change without JavaScript, and bad input changes
+// nothing.
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { createEmulator, emulatorRules, faultMoments } from "../../src/emulator/index.js";

@@ -1,5 +1,5 @@
-// Tests of API calls that the table of negative requests does not cover: the device list, declared routes, and paths
-// that are not served.
+// Tests of API calls that the table of negative requests does not cover: the device list, declared
+// routes, and paths that are not served.
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type ApiRoute, createEmulator, type Devices } from "../../src/emulator/index.js";
 import {

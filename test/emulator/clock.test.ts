@@ -1,4 +1,5 @@
-// One clock for tokens, codes, jti values, the rate window, headers and sessions; it moves forward and back.
+// One clock for tokens, codes, jti values, the rate window, headers and sessions; it moves forward
+// and back.
 import { describe, expect, test } from "vitest";
 import { createEmulator, type EmulatorClock } from "../../src/emulator/index.js";
 import { ExpiringMap } from "../../src/emulator/state/expiring-map.js";

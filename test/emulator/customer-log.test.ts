@@ -1,4 +1,5 @@
-// The customer log: its filters, what it may quote from a request, and canaries that no output may contain.
+// The customer log: its filters, what it may quote from a request, and canaries that no output may
+// contain.
 import { createHash } from "node:crypto";
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";

@@ -8,7 +8,9 @@ import { watchedTimers, ways } from "./two-ways.js";
 
 type Fetch = Emulator["fetch"];
 const headers = { "content-type": "application/x-www-form-urlencoded", "x-more": "1" };
-/** In-process callers that keep no reference to what they sent, so that the engine may collect it. */
+/**
+ * In-process callers that keep no reference to what they sent, so that the engine may collect it.
+ */
 const passingCallers: {
   name: string;
   send: (fetch: Fetch, url: string, init: RequestInit) => Promise<Response>;

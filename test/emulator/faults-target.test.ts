@@ -48,7 +48,10 @@ describe.each(ways)("$name", ({ open }) => {
 });
 
 describe("a fault with a match", () => {
-  /** Two plugins in acme, one in globex, an account and an unregistered client. Each can ask for a token. */
+  /**
+   * Two plugins in acme, one in globex, an account and an unregistered client. Each can ask for a
+   * token.
+   */
   function crowd(): { emulator: Emulator; askers: Record<string, () => Promise<Response>> } {
     const plugin = new PluginClient();
     const { emulator } = plugin;

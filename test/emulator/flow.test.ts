@@ -1,4 +1,5 @@
-// The last launch or login is recorded with the fields of every step, but only the length of each secret.
+// The last launch or login is recorded with the fields of every step, but only the length of each
+// secret.
 import { describe, expect, test } from "vitest";
 import type { Emulator } from "../../src/emulator/index.js";
 import { AdminBrowser, FormBrowser } from "./form-browser.js";

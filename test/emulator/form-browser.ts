@@ -14,7 +14,9 @@ export class FormBrowser {
     this.emulator = emulator;
   }
 
-  /** Sends a request as a script of the page does: with the cookies, and without leaving the page. */
+  /**
+   * Sends a request as a script of the page does: with the cookies, and without leaving the page.
+   */
   request(url: string, init: RequestInit = {}): Promise<Response> {
     const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
     const headers = { ...(cookie !== "" && { cookie }), ...init.headers };
@@ -39,7 +41,10 @@ export class FormBrowser {
     return this;
   }
 
-  /** Sends the page's first form with its hidden fields and the given ones; undefined leaves a field out. */
+  /**
+   * Sends the page's first form with its hidden fields and the given ones; undefined leaves a field
+   * out.
+   */
   async submit(fields: Record<string, string | undefined>): Promise<this> {
     const action = /<form[^>]* action="([^"]*)"/.exec(this.html)?.[1];
     if (action === undefined) throw new Error(`no form on: ${this.text()}`);

@@ -180,7 +180,10 @@ describe("an entry", () => {
 });
 
 describe("a filter", () => {
-  /** Sends two token requests for acme, a refused one for globex, and a second later two calls and a page. */
+  /**
+   * Sends two token requests for acme, a refused one for globex, and a second later two calls and a
+   * page.
+   */
   async function busy(): Promise<PluginClient> {
     const plugin = new LaunchedPlugin();
     const token = await plugin.launchedToken();

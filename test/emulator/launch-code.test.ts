@@ -1,5 +1,5 @@
-// Tests of launches that the table of negative requests does not cover: the launch URL, and how the in-process host
-// refuses a launch.
+// Tests of launches that the table of negative requests does not cover: the launch URL, and how the
+// in-process host refuses a launch.
 import { describe, expect, test } from "vitest";
 import { EmulatorError } from "../../src/emulator/index.js";
 import { LaunchedPlugin, reporter } from "./plugin-client.js";

@@ -1,4 +1,5 @@
-// What an emulator loads. The file has a process of its own, since another would have loaded the parser.
+// What an emulator loads. The file has a process of its own, since another would have loaded the
+// parser.
 import { createRequire } from "node:module";
 import { expect, test } from "vitest";
 import { createEmulator, parseSeedFile } from "../../src/emulator/index.js";

@@ -306,7 +306,8 @@ describe("listen", () => {
     await (await other.listen()).close();
   });
 
-  // The first is an address for documentation (RFC 5737), the second a name that does not exist (RFC 6761).
+  // The first is an address for documentation (RFC 5737), the second a name that does not exist
+  // (RFC 6761).
   test.each(["192.0.2.1", "none.invalid"])(
     "on %s, which is not of this machine, says to pass one",
     async (host) => {

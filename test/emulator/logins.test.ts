@@ -1,5 +1,5 @@
-// Tests of Variant B's logins that the table of negative requests does not cover: headers and cookies, the callback,
-// the in-process login, and what a second exchange of a code ends.
+// Tests of Variant B's logins that the table of negative requests does not cover: headers and
+// cookies, the callback, the in-process login, and what a second exchange of a code ends.
 import { describe, expect, test } from "vitest";
 import { EmulatorError } from "../../src/emulator/index.js";
 import { FormBrowser } from "./form-browser.js";

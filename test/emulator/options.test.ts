@@ -1,5 +1,5 @@
-// Options and arguments: each choice is in the option table with its real default, data is copied, and a wrong
-// value is refused at once with a typed error that changes nothing.
+// Options and arguments: each choice is in the option table with its real default, data is copied,
+// and a wrong value is refused at once with a typed error that changes nothing.
 import { describe, expect, onTestFinished, test } from "vitest";
 import { deploymentSettings } from "../../src/contract/learning/settings.js";
 import {

@@ -1,4 +1,5 @@
-// The option api: documents of a consumer are generated, and the same module is given to the client and the emulator.
+// The option api: documents of a consumer are generated, and the same module is given to the client
+// and the emulator.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as shipped from "../../generated/operations.js";
 import { createEmulator, type EmulatorOptions, emulatorOptions } from "../../src/emulator/index.js";

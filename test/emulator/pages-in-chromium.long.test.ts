@@ -1,4 +1,5 @@
-// The emulator's pages in a real browser: a launch from another origin, forged messages, and the live page at /_emulator.
+// The emulator's pages in a real browser: a launch from another origin, forged messages, and the
+// live page at /_emulator.
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -13,7 +14,10 @@ import { s256 } from "./signing-key.js";
 const codeVerifier = "v".repeat(43);
 const codeChallenge = s256(codeVerifier);
 
-/** A plugin's page. It asks for a code when it loads, unless its URL says quiet, and shows the messages that it gets. */
+/**
+ * A plugin's page. It asks for a code when it loads, unless its URL says quiet, and shows the
+ * messages that it gets.
+ */
 const PLUGIN_PAGE = `<!doctype html><html lang="en"><title>Plugin</title><link rel="icon" href="data:,">
 <h1>Test plugin</h1><pre id="got"></pre>
 <script>
@@ -76,7 +80,10 @@ describeInChromium("in Chromium", (browser) => {
   afterAll(() => Promise.all(closing.map((close) => close())));
   beforeEach(() => plugin.emulator.reset({ seed }));
 
-  /** Opens a page whose console must stay free of errors, except for responses with the status `refused`. */
+  /**
+   * Opens a page whose console must stay free of errors, except for responses with the status
+   * `refused`.
+   */
   async function open(
     path: string,
     options: BrowserContextOptions = {},
@@ -178,7 +185,8 @@ describeInChromium("in Chromium", (browser) => {
     expect(await got(page)).toHaveLength(1);
     expect(await evil?.locator("#got").textContent()).toBe("");
     expect(plugin.emulator.customerLog.entries()).toEqual([]);
-    // The same page under another host name has another origin, but the same window, and knows the opaque_code.
+    // The same page under another host name has another origin, but the same window, and knows the
+    // opaque_code.
     await frame()?.goto((frame()?.url() ?? "").replace("plugin.localhost", "evil.localhost"));
     await frame()?.evaluate((message) => parent.postMessage(message, "*"), forged);
     expect(await frame()?.locator("#got").textContent()).toBe("");
@@ -251,7 +259,8 @@ describeInChromium("in Chromium", (browser) => {
     await tabTo("Plugins");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { level: 1, name: "Plugins" }).waitFor();
-    // The heading can be there before the stylesheet, without which the browser draws its own outline.
+    // The heading can be there before the stylesheet, without which the browser draws its own
+    // outline.
     await page.waitForLoadState();
     await tabTo("Disable");
     await page.keyboard.press("Enter");

@@ -1,5 +1,5 @@
-// The host application (Variant A) and the login and consent pages (Variant B), used by a browser without JavaScript.
-// The rules that these pages enforce are in the table of negative requests.
+// The host application (Variant A) and the login and consent pages (Variant B), used by a browser
+// without JavaScript. The rules that these pages enforce are in the table of negative requests.
 import { describe, expect, test } from "vitest";
 import type { EmulatorOptions } from "../../src/emulator/index.js";
 import { FormBrowser } from "./form-browser.js";

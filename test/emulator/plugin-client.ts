@@ -1,5 +1,5 @@
-// Deployments with one service plugin, or with one user-interface plugin and an operator, and their requests. A test
-// states only its changes. There are token requests of Variant B, too.
+// Deployments with one service plugin, or with one user-interface plugin and an operator, and their
+// requests. A test states only its changes. There are token requests of Variant B, too.
 import { randomUUID } from "node:crypto";
 import {
   createEmulator,

@@ -1,4 +1,5 @@
-// A deployment with one API client and one operator, and that client's logins, exchanges and refreshes.
+// A deployment with one API client and one operator, and that client's logins, exchanges and
+// refreshes.
 import {
   type ApiClientRegistration,
   createEmulator,

@@ -1,4 +1,5 @@
-// Plays the rows with concurrent requests a hundred times, in-process and over HTTP. Each counts the successes.
+// Plays the rows with concurrent requests a hundred times, in-process and over HTTP. Each counts
+// the successes.
 import { expect, test } from "vitest";
 import { play } from "./negative/row.js";
 import { table } from "./negative/table.js";

@@ -1,5 +1,5 @@
-// Tests of Variant B's refresh tokens that the table of negative requests does not cover: which tokens a reuse ends,
-// idleness and lifetime over several refreshes, and narrower scopes.
+// Tests of Variant B's refresh tokens that the table of negative requests does not cover: which
+// tokens a reuse ends, idleness and lifetime over several refreshes, and narrower scopes.
 import { describe, expect, test } from "vitest";
 import { postJson } from "./plugin-client.js";
 import { Portal } from "./portal.js";

@@ -96,8 +96,8 @@ type Row = readonly [
   ...texts: [Cell, Cell, Cell, Cell],
 ];
 /**
- * Of the table "Style Examples" of OpenAPI 3.1.1 those that no library in witness/requests.test.ts writes, with forms that
- * other clients send; undefined is n/a.
+ * Of the table "Style Examples" of OpenAPI 3.1.1 those that no library in witness/requests.test.ts
+ * writes, with forms that other clients send; undefined is n/a.
  */
 const styles: readonly Row[] = [
   ["header", "simple", false, "", "blue", "blue,black,brown", "R,100,G,200,B,150"],

@@ -1,4 +1,5 @@
-// Makes RSA keys and JWTs by node:crypto alone, so that no library corrects a test's deliberate mistakes.
+// Makes RSA keys and JWTs by node:crypto alone, so that no library corrects a test's deliberate
+// mistakes.
 import {
   createHash,
   createHmac,

@@ -1,4 +1,5 @@
-// Tests of token requests that the table of negative requests does not cover: the order of the rules and the log.
+// Tests of token requests that the table of negative requests does not cover: the order of the
+// rules and the log.
 import { describe, expect, test } from "vitest";
 import { createEmulator, emulatorRules } from "../../src/emulator/index.js";
 import {

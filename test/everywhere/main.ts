@@ -1,6 +1,7 @@
-// Runs the cases in every runtime, each with the packed package in an empty project, and the journeys of test/browsers in
-// every browser: `npm run everywhere`. `--only Bun,Deno` chooses runtimes, `--runtimes` leaves the browsers out, `--write` renews the
-// tables in src/client/what-works-where.md. Exit code 1 if a case fails where nothing is lacking.
+// Runs the cases in every runtime, each with the packed package in an empty project, and the
+// journeys of test/browsers in every browser: `npm run everywhere`. `--only Bun,Deno` chooses
+// runtimes, `--runtimes` leaves the browsers out, `--write` renews the tables in
+// src/client/what-works-where.md. Exit code 1 if a case fails where nothing is lacking.
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -46,7 +47,10 @@ results("process").then((found) => {
   console.log(JSON.stringify(found));
   setTimeout(() => process.exit(0));
 });`;
-/** Workers may draw random values only within a handler, and the contract kit does so when it is loaded. */
+/**
+ * Workers may draw random values only within a handler, and the contract kit does so when it is
+ * loaded.
+ */
 const worker = `
 export default { fetch: async () => Response.json(await (await import("cases")).results("workerd")) };`;
 
@@ -137,7 +141,9 @@ async function inWorkerd(folder: string): Promise<Results> {
   }
 }
 
-/** The journeys of test/browsers, by browser and title. A browser that is not installed has none. */
+/**
+ * The journeys of test/browsers, by browser and title. A browser that is not installed has none.
+ */
 async function inBrowsers(folder: string): Promise<ReadonlyMap<string, Results>> {
   const report = join(folder, "browsers.json");
   const vitest = join(root, "node_modules/vitest/vitest.mjs");

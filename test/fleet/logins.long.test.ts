@@ -1,5 +1,5 @@
-// No refresh token of logins that processes share is sent twice, whatever is killed, paused or restarted. Stores with a
-// planted fault show that the rig would notice.
+// No refresh token of logins that processes share is sent twice, whatever is killed, paused or
+// restarted. Stores with a planted fault show that the rig would notice.
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { describeWithRedis } from "../support/redis.js";

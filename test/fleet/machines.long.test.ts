@@ -65,7 +65,8 @@ describeWithRedis("processes with one tenant", () => {
     }));
     begin(processes);
     await expectTokens(processes, 1);
-    // They have credentials of both variants: three questions for the variant, and the token request.
+    // They have credentials of both variants: three questions for the variant, and the token
+    // request.
     expect(statuses(emulator)).toEqual([404, 400, 404, 200]);
     await expectTokens(processes, 3);
     expect(statuses(emulator)).toEqual([404, 400, 404, 200, 200, 200]);

@@ -1,5 +1,6 @@
-// One process of a fleet. Its first message holds its settings. After that it does what its orders say, and reports what
-// it saw. It runs as a bundle (rig.ts), because thirty processes would take too long to compile it.
+// One process of a fleet. Its first message holds its settings. After that it does what its orders
+// say, and reports what it saw. It runs as a bundle (rig.ts), because thirty processes would take
+// too long to compile it.
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   type ApiClientSettings,
@@ -39,13 +40,18 @@ export interface Settings {
   readonly callers?: number;
 }
 
-/** `begin` to ask for tokens all the time, of these `people`; `rest`; or `check`: ask once for each of these people. */
+/**
+ * `begin` to ask for tokens all the time, of these `people`; `rest`; or `check`: ask once for each
+ * of these people.
+ */
 export type Order = ["begin" | "rest"] | ["people" | "check", readonly string[]];
 
 export interface Reports {
   readonly ready: true;
   readonly resting: true;
-  /** A token that the process did not have before, or an error that its request before did not have. */
+  /**
+   * A token that the process did not have before, or an error that its request before did not have.
+   */
   readonly token: string;
   readonly code: string;
   /** The type of an event. */
@@ -108,7 +114,9 @@ async function runMachine(
   }
 }
 
-/** Asks for tokens of random people. Each caller waits for its token before it asks for the next. */
+/**
+ * Asks for tokens of random people. Each caller waits for its token before it asks for the next.
+ */
 function serveLogins({ client, callers = 0, ...settings }: Settings, store: TokenStore) {
   const options = {
     ...settings,

@@ -1,5 +1,5 @@
-// Real processes that share a store; and a fleet of them that shares logins, with what may happen to it, and a verdict on
-// what it did meanwhile.
+// Real processes that share a store; and a fleet of them that shares logins, with what may happen
+// to it, and a verdict on what it did meanwhile.
 import { type ChildProcess, fork } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { rmSync } from "node:fs";
@@ -74,8 +74,9 @@ type LoginFleetOptions = Partial<Pick<Settings, "callers" | "timeoutMs">> &
   };
 
 /**
- * Processes that share the logins of people, at a deployment that rotates refresh tokens and revokes a login when one is
- * sent twice. Access tokens live for a second. Logins that are lost are replaced.
+ * Processes that share the logins of people, at a deployment that rotates refresh tokens and
+ * revokes a login when one is sent twice. Access tokens live for a second. Logins that are lost are
+ * replaced.
  */
 export class LoginFleet {
   readonly processes: FleetProcess[] = [];
@@ -98,7 +99,8 @@ export class LoginFleet {
   readonly #logins: number;
 
   static async start(options: LoginFleetOptions): Promise<LoginFleet> {
-    // On a busy disk Redis holds back what it writes while it syncs, so that a crash would lose more.
+    // On a busy disk Redis holds back what it writes while it syncs, so that a crash would lose
+    // more.
     const redis =
       options.store === "redis" ? await startRedis({ args: ["--appendfsync", "no"] }) : undefined;
     const server = createServer();
@@ -221,7 +223,10 @@ export class LoginFleet {
     for (const { order } of this.processes) order("people", [...this.#people.keys()]);
   }
 
-  /** Lets all processes ask for tokens, with one fault after the other, until there were so many refreshes. */
+  /**
+   * Lets all processes ask for tokens, with one fault after the other, until there were so many
+   * refreshes.
+   */
   async run(rounds: number, faults: readonly (() => Promise<void>)[] = []): Promise<void> {
     for (const { order } of this.processes) order("begin");
     let isOver = false;

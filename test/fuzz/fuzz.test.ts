@@ -1,4 +1,5 @@
-// A little of `npm run fuzz`: all parsers, and what the command would notice. That growth is measured: test/growth.
+// A little of `npm run fuzz`: all parsers, and what the command would notice. That growth is
+// measured: test/growth.
 import { describe, expect, test } from "vitest";
 import { temporaryFolder } from "../stores/temporary-folder.js";
 import { brokenBy, fuzz } from "./fuzz.js";

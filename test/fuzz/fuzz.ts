@@ -1,4 +1,5 @@
-// Sends inputs to parsers, and checks what must hold for each: a value or an error of ours, in time, with bounded memory.
+// Sends inputs to parsers, and checks what must hold for each: a value or an error of ours, in
+// time, with bounded memory.
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
@@ -7,9 +8,15 @@ import { refusedOrDone } from "../growth/refused.js";
 import { inputOf } from "./inputs.js";
 import { isRefusal, type Parser } from "./parsers.js";
 
-/** Processor time of one input. Inputs have at most 100,000 characters, and most of them under a thousand. */
+/**
+ * Processor time of one input. Inputs have at most 100,000 characters, and most of them under a
+ * thousand.
+ */
 const LONGEST_MS = 2_000;
-/** What a parser may hold beyond the garbage, after all of its inputs; and by how much the heap may grow meanwhile. */
+/**
+ * What a parser may hold beyond the garbage, after all of its inputs; and by how much the heap may
+ * grow meanwhile.
+ */
 const [MOST_KEPT, MOST_HEAP] = [32 * 2 ** 20, 1_024 * 2 ** 20];
 const PIECE = 5_000;
 /** The inputs that took longest are grown to this many characters, by repeating them. */

@@ -1,4 +1,5 @@
-// Texts for a parser: valid ones that were changed, and others. A change is data, so that fast-check can shrink and print it.
+// Texts for a parser: valid ones that were changed, and others. A change is data, so that
+// fast-check can shrink and print it.
 import fc from "fast-check";
 import { documents, texts } from "../growth/shapes.js";
 
@@ -219,7 +220,10 @@ function memberChanged(text: string, [how, at, odd]: MemberChange): string {
 
 const isJson = (text: string) => /^[[{]/.test(text) && typeof jsonOrText(text) === "object";
 
-/** Mostly an example with one to four changes, else what comes near no example, or an example followed by such a text. */
+/**
+ * Mostly an example with one to four changes, else what comes near no example, or an example
+ * followed by such a text.
+ */
 export function inputOf(examples: readonly string[]): fc.Arbitrary<string> {
   const example = fc.constantFrom(...examples);
   const mutated = fc

@@ -1,4 +1,5 @@
-// `npm run fuzz -- --inputs 1000000 --seed 1` sends inputs to every parser of what comes from the wire or a file.
+// `npm run fuzz -- --inputs 1000000 --seed 1` sends inputs to every parser of what comes from the
+// wire or a file.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

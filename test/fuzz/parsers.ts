@@ -1,4 +1,5 @@
-// Every parser of what comes from the wire or from a file. Whole requests to the emulator are in test/emulator/fuzz.
+// Every parser of what comes from the wire or from a file. Whole requests to the emulator are in
+// test/emulator/fuzz.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { PreparedApiClient } from "../../src/auth/credentials/clients.js";
@@ -285,7 +286,8 @@ const browserParsers: readonly Parser[] = [
       json({ error: "session_unknown" }),
     ],
     parse(text) {
-      // The page trusts its own backend not to answer with an object that cannot become a text: {"toString":0}.
+      // The page trusts its own backend not to answer with an object that cannot become a text:
+      // {"toString":0}.
       if (text.includes("toString")) return undefined;
       const backend = {
         url: new URL("https://app.example/auth"),

@@ -1,4 +1,5 @@
-// `diffDocuments` and `diffVariants`: the levels of changes, differences of variants, and what is refused.
+// `diffDocuments` and `diffVariants`: the levels of changes, differences of variants, and what is
+// refused.
 import { existsSync, readFileSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

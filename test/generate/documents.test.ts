@@ -1,4 +1,5 @@
-// Documents as others write them: several files, operations without names, and many mistakes at once.
+// Documents as others write them: several files, operations without names, and many mistakes at
+// once.
 import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";

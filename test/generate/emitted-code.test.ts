@@ -1,5 +1,5 @@
-// The emitted code: the operation table of a document with every awkward feature, and schemas that mean the same to zod
-// as to Ajv, keyword by keyword.
+// The emitted code: the operation table of a document with every awkward feature, and schemas that
+// mean the same to zod as to Ajv, keyword by keyword.
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
@@ -162,7 +162,8 @@ test("a member that tells alternatives apart has the values that its own schema 
   const { text } = await generated(openapi({}, { schemas }));
   const types = await text("variant-a.ts");
   expect(types).toMatch(/ToolSubject: \{\s+(?:\/\*\*[^/]*\*\/\s+)?kind: "tool";/);
-  // Where the schema names none, the name of the alternative is the value (OpenAPI 3.1.1, Discriminator Object).
+  // Where the schema names none, the name of the alternative is the value (OpenAPI 3.1.1,
+  // Discriminator Object).
   expect(types).toMatch(/kind: "cat";/);
 });
 

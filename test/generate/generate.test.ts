@@ -1,4 +1,5 @@
-// `generate` and `checkGenerated`: what they write, which drift they report, and which documents they refuse.
+// `generate` and `checkGenerated`: what they write, which drift they report, and which documents
+// they refuse.
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";

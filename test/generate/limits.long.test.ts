@@ -1,4 +1,5 @@
-// The limits of `generate` that take large files: each is an error with a code, and none is met by a quadratic loop.
+// The limits of `generate` that take large files: each is an error with a code, and none is met by
+// a quadratic loop.
 import { expect, test } from "vitest";
 import { generate } from "../../src/generate/index.js";
 import { openapi, sample } from "./sample-documents.js";

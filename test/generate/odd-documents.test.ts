@@ -1,5 +1,5 @@
-// Documents as people write them by hand: merges, empty parts, references to any place, and parts of another shape. Each is
-// read as it was meant, or refused with its line.
+// Documents as people write them by hand: merges, empty parts, references to any place, and parts
+// of another shape. Each is read as it was meant, or refused with its line.
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";

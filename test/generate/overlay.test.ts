@@ -1,5 +1,6 @@
-// Overlays: what each kind of action does, which document it changes, what is refused and where, and what the generated
-// code says of it. The expected documents are written by hand from the Overlay Specification 1.0 and 1.1.
+// Overlays: what each kind of action does, which document it changes, what is refused and where,
+// and what the generated code says of it. The expected documents are written by hand from the
+// Overlay Specification 1.0 and 1.1.
 import { execFile } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";

@@ -1,4 +1,5 @@
-// Small documents on disk for tests of the generator, and the compiled result of generating from one.
+// Small documents on disk for tests of the generator, and the compiled result of generating from
+// one.
 import { writeFileSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -98,7 +99,10 @@ export interface CompiledSample {
   readonly remove: () => Promise<void>;
 }
 
-/** Generates from a document, compiles the result with the options of this repository, and imports it. */
+/**
+ * Generates from a document, compiles the result with the options of this repository, and imports
+ * it.
+ */
 export async function compiledSample(document: object, b?: object): Promise<CompiledSample> {
   // Below node_modules, so that packages resolve and no editor or type check reads it.
   const cache = join(ROOT, "node_modules", ".cache");

@@ -1,5 +1,6 @@
-// The table "What is supported" of src/generate/documents.md: a document with every construct of it is generated, its types
-// are compiled, each operation is called, and an answer that its document does not allow is refused by the validator.
+// The table "What is supported" of src/generate/documents.md: a document with every construct of it
+// is generated, its types are compiled, each operation is called, and an answer that its document
+// does not allow is refused by the validator.
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createEmulator } from "../../src/emulator/index.js";
@@ -491,7 +492,10 @@ async function shown(request: Request): Promise<string> {
     .join(" ");
 }
 
-/** The form reader of the runtime shows a part with a media type but without a file name as a file named "blob". */
+/**
+ * The form reader of the runtime shows a part with a media type but without a file name as a file
+ * named "blob".
+ */
 async function partsOf(request: Request): Promise<string> {
   const text = await request.text();
   const parts = [

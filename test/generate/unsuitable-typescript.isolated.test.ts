@@ -1,4 +1,5 @@
-// A peer that cannot be used. The file has a process of its own, since it replaces a package before it is first loaded.
+// A peer that cannot be used. The file has a process of its own, since it replaces a package before
+// it is first loaded.
 import { expect, test, vi } from "vitest";
 import { generate } from "../../src/generate/index.js";
 import { openapi, sample } from "./sample-documents.js";

@@ -1,4 +1,5 @@
-// Older versions of OpenAPI: they are read as OpenAPI 3.1, with the lines of the document as it is written.
+// Older versions of OpenAPI: they are read as OpenAPI 3.1, with the lines of the document as it is
+// written.
 import { readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -230,7 +231,8 @@ describe("one document written as OpenAPI 3.0 and as 3.1", () => {
 
   test("gives the same types, requests, checks and answers", async () => {
     const [old, now] = [await generated(written("3.0.4")), await generated(written("3.1.1"))];
-    // The client makes a request from the table in operations.ts, so the same text makes the same requests.
+    // The client makes a request from the table in operations.ts, so the same text makes the same
+    // requests.
     for (const name of ["operations.ts", "schemas.ts", "emulation.ts"])
       expect(await old.text(name)).toBe(await now.text(name));
     const typesOf = async ({ text }: Generated) =>

@@ -1,4 +1,5 @@
-// What a deployment, a store or the address bar of a browser may send to the client and to the page.
+// What a deployment, a store or the address bar of a browser may send to the client and to the
+// page.
 import {
   apiClient,
   beginLogin,

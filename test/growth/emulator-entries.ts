@@ -325,7 +325,9 @@ const anyObject = {
   properties: { a: textList },
   additionalProperties: { type: "string" },
 };
-/** Parameters in every place and style, and bodies of every media type, of a document of one's own. */
+/**
+ * Parameters in every place and style, and bodies of every media type, of a document of one's own.
+ */
 const described = {
   parameters: [
     { in: "query", name: "q", schema: textList },

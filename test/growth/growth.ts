@@ -1,33 +1,55 @@
-// Measures how the processor time of some work grows with the size of its input, as a slope and never as a time.
+// Measures how the processor time of some work grows with the size of its input, as a slope and
+// never as a time.
 
 /** Work whose input a stranger chooses. */
 export interface Entry {
   readonly name: string;
-  /** The largest input that is tried, in characters: the most that the entry reads, where it has a limit. */
+  /**
+   * The largest input that is tried, in characters: the most that the entry reads, where it has a
+   * limit.
+   */
   readonly most: number;
   /** Makes an input of that size, and returns the work on it. Only the work is measured. */
   readonly prepare: (size: number) => (() => unknown) | Promise<() => unknown>;
-  /** What is said of the largest input: that it got as far as the code that the entry is about, and not to an earlier refusal. */
+  /**
+   * What is said of the largest input: that it got as far as the code that the entry is about, and
+   * not to an earlier refusal.
+   */
   readonly reaches: RegExp;
 }
 
 /**
- * Processor time grows with the size to this power at most. It is 1 for linear and 2 for quadratic work, and up to 1.6 where
- * large values cost the garbage collector more for each byte than small ones.
+ * Processor time grows with the size to this power at most. It is 1 for linear and 2 for quadratic
+ * work, and up to 1.6 where large values cost the garbage collector more for each byte than small
+ * ones.
  */
 const MOST_GROWTH = 1.7;
-/** The sizes that are measured, as shares of the largest. The first shows what does not depend on the size. */
+/**
+ * The sizes that are measured, as shares of the largest. The first shows what does not depend on
+ * the size.
+ */
 const SHARES = [1 / 64, 1 / 8, 1 / 4, 1 / 2, 1];
-/** A busy machine only ever adds time, so the least of several rounds counts. The last rounds are for what still looks steep. */
+/**
+ * A busy machine only ever adds time, so the least of several rounds counts. The last rounds are
+ * for what still looks steep.
+ */
 const ROUNDS = { least: 3, most: 20 };
 /** A difference of less than this share of a time says nothing. */
 const NOISE = 0.4;
-/** A sample repeats its work for at least so long, so that one garbage collection does not decide. */
+/**
+ * A sample repeats its work for at least so long, so that one garbage collection does not decide.
+ */
 const SAMPLE_MICROSECONDS = 1_500;
-/** No machine goes through the pairs of 60,000 characters in this time, so the slope of such work need not be measured. */
+/**
+ * No machine goes through the pairs of 60,000 characters in this time, so the slope of such work
+ * need not be measured.
+ */
 const QUICK_MICROSECONDS = 4_000;
 
-/** Returns the names of the entries whose processor time grows faster than their input, and of those that were not reached. */
+/**
+ * Returns the names of the entries whose processor time grows faster than their input, and of those
+ * that were not reached.
+ */
 export async function superLinear(entries: Iterable<Entry>): Promise<string[]> {
   const found: string[] = [];
   for (const entry of entries) {
@@ -72,8 +94,9 @@ async function processorTime(run: () => unknown, repeats: number): Promise<numbe
 }
 
 /**
- * The mean exponent of the doublings, but for the largest. Buffers from some size on are mapped anew by the system, and a
- * collection of garbage begins at some size: each is a step in one doubling, while quadratic work has the exponent 2 in all.
+ * The mean exponent of the doublings, but for the largest. Buffers from some size on are mapped
+ * anew by the system, and a collection of garbage begins at some size: each is a step in one
+ * doubling, while quadratic work has the exponent 2 in all.
  */
 function exponentOf([base = 0, ...times]: readonly number[]): number {
   // What does not depend on the size is left out.

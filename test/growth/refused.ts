@@ -1,4 +1,5 @@
-// Work on bytes from outside ends well or with an error of ours. Any other error is a fault of the test or of the product.
+// Work on bytes from outside ends well or with an error of ours. Any other error is a fault of the
+// test or of the product.
 import { EmulatorError } from "../../src/emulator/errors.js";
 import { GenerateError } from "../../src/generate/index.js";
 import { isBivariantError } from "../../src/index.js";

@@ -1,4 +1,5 @@
-// Texts that patterns and loops take long for: runs of what they skip, of what they look for, and of what ends neither.
+// Texts that patterns and loops take long for: runs of what they skip, of what they look for, and
+// of what ends neither.
 
 type Text = (size: number) => string;
 export type Shapes = Readonly<Record<string, Text>>;
@@ -59,6 +60,9 @@ export const keys = (count: number): string[] =>
 
 const json = (value: unknown) => JSON.stringify(value);
 
-/** A text of at most `size` bytes once it was written, so that it is not refused for its size before it is read. */
+/**
+ * A text of at most `size` bytes once it was written, so that it is not refused for its size before
+ * it is read.
+ */
 export const within = (size: number, text: Text, write = (of: string): string => of): string =>
   text(Math.min(size, Math.floor((size * size) / Buffer.byteLength(write(text(size))))));

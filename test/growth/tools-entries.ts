@@ -1,5 +1,5 @@
-// What the files may hold that the tools read: documents, overlays, settings, seeds, customers and earlier results. And what
-// a deployment may send to a survey, up to its outputs.
+// What the files may hold that the tools read: documents, overlays, settings, seeds, customers and
+// earlier results. And what a deployment may send to a survey, up to its outputs.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
-// The option `clock`: what fake timers, `{ now }`, the clock of the emulator and a complete clock each end.
+// The option `clock`: what fake timers, `{ now }`, the clock of the emulator and a complete clock
+// each end.
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { RateLimitGate } from "../../src/auth/request/rate-limit-gate.js";
 import { deadlineIn, resolveClock } from "../../src/clock.js";

@@ -1,4 +1,5 @@
-// What the errors of the core say about the service and the request, so that a log of many tenants can be joined to events.
+// What the errors of the core say about the service and the request, so that a log of many tenants
+// can be joined to events.
 import { describe, expect, test } from "vitest";
 import {
   apiClient,

@@ -42,7 +42,10 @@ interface Chapter {
   readonly before?: (story: Story) => Promise<unknown>;
   readonly tell: (story: Story) => Promise<unknown>;
   readonly types: readonly Type[];
-  /** How many calls and requests for a token caused these events, each with a requestId of its own. Default: 1. */
+  /**
+   * How many calls and requests for a token caused these events, each with a requestId of its own.
+   * Default: 1.
+   */
   readonly causes?: number;
 }
 

@@ -1,4 +1,5 @@
-// A small service for tests of time and order: the test answers its token requests, and its API checks each bearer.
+// A small service for tests of time and order: the test answers its token requests, and its API
+// checks each bearer.
 import "../support/load-at-once.js";
 import {
   type AccessToken,
@@ -125,7 +126,10 @@ export function tokensOf(
     (await connector.connect({ baseUrl: BASE_URL, tenantId })).auth.getAccessToken();
 }
 
-/** Its signer makes no real signature, which would take real time. This service does not check signatures. */
+/**
+ * Its signer makes no real signature, which would take real time. This service does not check
+ * signatures.
+ */
 function unsignedPlugin(): MachineCredential<"A"> {
   const privateKey = { keyId: "key-1", sign: () => new Uint8Array(256) };
   return servicePlugin({ clientId: "plugin", privateKey });

@@ -1,4 +1,5 @@
-// Fake timers as the page of the emulator promises them: no option, with Vitest and with what Jest uses.
+// Fake timers as the page of the emulator promises them: no option, with Vitest and with what Jest
+// uses.
 import FakeTimers from "@sinonjs/fake-timers";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createEmulator } from "../../src/emulator/index.js";
@@ -27,13 +28,15 @@ describe.each(Object.entries(fakes))("under %s", { timeout }, (_name, fakeTime) 
     const step = fakeTime();
     const pass = async (ms: number) => {
       await settle();
-      // Each try starts timers of its own, after turns of the event loop that one long step would jump over.
+      // Each try starts timers of its own, after turns of the event loop that one long step would
+      // jump over.
       for (let left = ms; left > 0; left -= 500) {
         await step(Math.min(left, 500));
         await settle();
       }
     };
-    // A short life: timers of requests of other files in this process are fired meanwhile, one at a time.
+    // A short life: timers of requests of other files in this process are fired meanwhile, one at a
+    // time.
     const emulator = createEmulator({
       publicUrl: "https://customer.example",
       tokenLifetimeSeconds: 120,

@@ -1,4 +1,5 @@
-// Servers on loopback for tests of real connections: TLS, client certificates and a CONNECT proxy. Each closes itself.
+// Servers on loopback for tests of real connections: TLS, client certificates and a CONNECT proxy.
+// Each closes itself.
 import { createServer } from "node:http";
 import { createServer as createTlsServer, type ServerOptions } from "node:https";
 import { connect, type Socket } from "node:net";

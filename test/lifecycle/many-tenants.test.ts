@@ -1,4 +1,5 @@
-// One connector for many tenants: keys are imported once, memory is bounded, and failures stay with their tenant.
+// One connector for many tenants: keys are imported once, memory is bounded, and failures stay with
+// their tenant.
 import { describe, expect, test, vi } from "vitest";
 import { RecentlyUsed } from "../../src/auth/shared/recently-used.js";
 import { createConnector, memoryStore, servicePlugin } from "../../src/index.js";

@@ -1,5 +1,5 @@
-// Clocks that lie: they stand still, jump, or end a sleep at once. With each of them every call ends after a bounded
-// number of sleeps and requests, and nothing repeats without a wait.
+// Clocks that lie: they stand still, jump, or end a sleep at once. With each of them every call
+// ends after a bounded number of sleeps and requests, and nothing repeats without a wait.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { deadlineIn, resolveClock } from "../../src/clock.js";
@@ -43,14 +43,19 @@ const oddTimes: fc.Arbitrary<OddTime> = fc
   // The timers of this machine would end the sleeps of a clock that has neither.
   .filter(({ moves, ends }) => moves !== undefined || ends !== "by timers that end at once");
 
-/** Of a world that does not spin: its callers wait for 20 seconds each, a second or longer each time. */
+/**
+ * Of a world that does not spin: its callers wait for 20 seconds each, a second or longer each
+ * time.
+ */
 const mostSleeps = 500;
 
 const settings = { seed: 20_260_101, numRuns: 100 };
 
 class Spinning extends Error {}
 
-/** Counts the sleeps, and ends a spin by an error, since a loop of microtasks would let no test end. */
+/**
+ * Counts the sleeps, and ends a spin by an error, since a loop of microtasks would let no test end.
+ */
 function oddClock({ jumps, moves, ends }: OddTime): { readonly clock: Clock; count(): number } {
   let [at, readings, passed, sleeps] = [START, 0, 0, 0];
   const turn = () => new Promise<void>((resolve) => setImmediate(resolve));

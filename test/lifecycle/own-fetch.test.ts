@@ -1,4 +1,5 @@
-// The caller's own fetch gets a string and a plain RequestInit, so that undici works with proxies and certificates.
+// The caller's own fetch gets a string and a plain RequestInit, so that undici works with proxies
+// and certificates.
 import { Agent, type Dispatcher, ProxyAgent, fetch as undiciFetch } from "undici";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { connect, type Fetch, type MachineCredential } from "../../src/index.js";

@@ -1,4 +1,5 @@
-// A route that answers 401 causes hardly any token requests, however often and concurrently it is called.
+// A route that answers 401 causes hardly any token requests, however often and concurrently it is
+// called.
 import { describe, expect, test } from "vitest";
 import { createService } from "../../src/index.js";
 import { recordedAuth } from "../support/auth.js";

@@ -1,5 +1,5 @@
-// A lazy module that cannot be loaded causes a typed error, but never hides the error that it would explain.
-// The file has a process of its own, since it replaces modules.
+// A lazy module that cannot be loaded causes a typed error, but never hides the error that it would
+// explain. The file has a process of its own, since it replaces modules.
 import { describe, expect, test, vi } from "vitest";
 import { lazy } from "../../src/http/lazy.js";
 import {

@@ -1,4 +1,5 @@
-// In worker runtimes promises die with their request: waitUntil gets renewals, and no caller awaits another's promise.
+// In worker runtimes promises die with their request: waitUntil gets renewals, and no caller awaits
+// another's promise.
 import { describe, expect, test, vi } from "vitest";
 import { createConnector, type MachineCredential, servicePlugin } from "../../src/index.js";
 import { recordedAuth, scriptedAuth } from "../support/auth.js";

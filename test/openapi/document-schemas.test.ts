@@ -1,4 +1,5 @@
-// What the schemas of the documents accept and refuse: Ajv and the generated zod schemas agree on every instance.
+// What the schemas of the documents accept and refuse: Ajv and the generated zod schemas agree on
+// every instance.
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { Ajv2020 } from "ajv/dist/2020.js";

@@ -1,4 +1,5 @@
-// Everything that the description leaves open is marked in the documents with x-not-shown, and nothing else is.
+// Everything that the description leaves open is marked in the documents with x-not-shown, and
+// nothing else is.
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { unknowns } from "../../generated/unknowns.js";

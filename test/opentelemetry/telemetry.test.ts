@@ -1,4 +1,5 @@
-// telemetry() of bivariant/opentelemetry with OpenTelemetry's SDK, whose exporters keep spans and metrics in memory.
+// telemetry() of bivariant/opentelemetry with OpenTelemetry's SDK, whose exporters keep spans and
+// metrics in memory.
 import {
   context,
   createNoopMeter,

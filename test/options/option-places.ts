@@ -1,9 +1,15 @@
-/** Finds every place in the public entries that takes an object: parameters of functions, and of methods of what they return. */
+/**
+ * Finds every place in the public entries that takes an object: parameters of functions, and of
+ * methods of what they return.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
 
-/** A parameter such as `connect(options)` or `Emulator.reset(changes)`, and the names that its type has. */
+/**
+ * A parameter such as `connect(options)` or `Emulator.reset(changes)`, and the names that its type
+ * has.
+ */
 export interface OptionPlace {
   readonly place: string;
   readonly names: readonly string[];

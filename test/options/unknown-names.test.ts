@@ -1,5 +1,5 @@
-// Every public function refuses an option that it does not know, and names the right one. The names are those of the types,
-// so an option or a function that the table lacks is noticed.
+// Every public function refuses an option that it does not know, and names the right one. The names
+// are those of the types, so an option or a function that the table lacks is noticed.
 import "../support/load-at-once.js";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test, vi } from "vitest";

@@ -1,4 +1,5 @@
-// A host, a plugin with its backend, and an evil site, each with an origin of its own, and Chromium in front of them.
+// A host, a plugin with its backend, and an evil site, each with an origin of its own, and Chromium
+// in front of them.
 import { createServer } from "node:http";
 import type { Browser, BrowserContext, Frame, Page } from "playwright-core";
 import { onTestFinished } from "vitest";
@@ -19,9 +20,14 @@ export interface Outcome {
 export interface WorldOptions {
   /** Attributes of the plugin's frame. */
   readonly attributes?: string;
-  /** JavaScript of the host; may define `reply(answer, post)`, which is called instead of `post(answer)`. */
+  /**
+   * JavaScript of the host; may define `reply(answer, post)`, which is called instead of
+   * `post(answer)`.
+   */
   readonly script?: string;
-  /** The address that the host launches. Default: the plugin's page with `opaque_code` and `state`. */
+  /**
+   * The address that the host launches. Default: the plugin's page with `opaque_code` and `state`.
+   */
   readonly src?: (launch: Launch) => string;
   /** Whether the backend keeps sessions in a cookie. */
   readonly cookie?: boolean;
@@ -54,7 +60,10 @@ export interface World extends Sites {
   readonly errors: string[];
   /** Opens the host, and returns the page and the plugin's frame in it. */
   launch(): Promise<{ page: Page; frame: Frame }>;
-  /** Calls `startSession` in a page, with the host as its only allowed one unless the options say otherwise. */
+  /**
+   * Calls `startSession` in a page, with the host as its only allowed one unless the options say
+   * otherwise.
+   */
   begin(at: Frame | Page, options?: object): Promise<Outcome>;
 }
 
@@ -267,7 +276,10 @@ function html(page: string): Response {
   return new Response(page, { headers: { "content-type": "text/html" } });
 }
 
-/** Everything that a page keeps where other scripts or later visits may find it, as one string. Runs in the page. */
+/**
+ * Everything that a page keeps where other scripts or later visits may find it, as one string. Runs
+ * in the page.
+ */
 export async function readKept(): Promise<string> {
   const places: Record<string, () => unknown> = {
     local: () => ({ ...localStorage }),

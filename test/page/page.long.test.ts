@@ -1,4 +1,5 @@
-// The page in a real browser: launches in a host's iframe with forged messages, logins on its own, and its sessions.
+// The page in a real browser: launches in a host's iframe with forged messages, logins on its own,
+// and its sessions.
 import type { Frame, Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { adaShown } from "../backend/rig.js";
@@ -27,7 +28,9 @@ function launchUrl({ plugin, host }: World): string {
   return `${plugin.origin}/?opaque_code=${host.launch.opaqueCode}&state=${host.launch.state}`;
 }
 
-/** JavaScript of an attacker who even knows state and tenant, and posts messages without a pause. */
+/**
+ * JavaScript of an attacker who even knows state and tenant, and posts messages without a pause.
+ */
 function posting(target: string, { state, tenantId }: Launch): string {
   const messages = [
     { type: "host:auth-code", code: "evil", state, tenantId },
@@ -39,7 +42,9 @@ function posting(target: string, { state, tenantId }: Launch): string {
   return `setInterval(() => { for (const m of ${JSON.stringify(messages)}) ${target}?.postMessage(m, "*"); }, 2);`;
 }
 
-/** Makes sure that forged messages arrive before the launch, while the host works, and afterwards. */
+/**
+ * Makes sure that forged messages arrive before the launch, while the host works, and afterwards.
+ */
 async function launchUnderFire(world: World, page: Page, frame: Frame): Promise<Outcome> {
   await frame.waitForFunction("heard > 0");
   const answer = world.hold();
@@ -376,7 +381,8 @@ describeInChromium("the page", (browser) => {
         secrets.some((secret) => body.includes(secret)),
       );
       expect(bodies.map(({ url }) => url.pathname)).toEqual(["/auth/launch"]);
-      // The launch parameters are in the address that the host opened, and in the referrers until they are removed.
+      // The launch parameters are in the address that the host opened, and in the referrers until
+      // they are removed.
       const afterwards = world.plugin.requests.filter(
         ({ method, url }) => method === "POST" || url.pathname === "/api/devices",
       );
@@ -438,7 +444,8 @@ describeInChromium("the page", (browser) => {
       const frame = frameOf(page);
       await frame.waitForFunction("window.heard > 0");
       const outcome = await world.begin(frame, { timeoutMs: 500 });
-      // A version of Chromium that counts a data: page as insecure has no crypto.subtle in its frames.
+      // A version of Chromium that counts a data: page as insecure has no crypto.subtle in its
+      // frames.
       expect(["host_silent", "insecure_context"]).toContain(outcome.error?.code);
       expect(launchesOf(world)).toEqual([]);
       expect(await page.frame({ name: "hidden" })?.evaluate("got")).toEqual([]);
@@ -456,7 +463,9 @@ describeInChromium("the page", (browser) => {
       return { world, page };
     }
 
-    /** Starts, follows the browser to the login, and starts again on the page that it comes back to. */
+    /**
+     * Starts, follows the browser to the login, and starts again on the page that it comes back to.
+     */
     async function loggedIn(
       world: World,
       page: Page,
@@ -501,7 +510,8 @@ describeInChromium("the page", (browser) => {
       });
       const mark = login?.url.searchParams.get("return_to")?.split("bivariant_login=")[1];
       expect(bodies(world)).toEqual([{ login: null }, { login: mark }]);
-      // A browser logs every 401 as an error, so the answer to a page without a session has another status.
+      // A browser logs every 401 as an error, so the answer to a page without a session has another
+      // status.
       expect(world.errors).toEqual([]);
       expect(page.url()).toBe(`${world.plugin.origin}/?view=list&q=a+b`);
       expect(await run(page, "call", "/api/devices")).toMatchObject({ status: 200 });

@@ -1,4 +1,5 @@
-// The parts of the page that need no browser: exact origins, host:auth-code, PKCE, sessions and the bundle.
+// The parts of the page that need no browser: exact origins, host:auth-code, PKCE, sessions and the
+// bundle.
 import { gzipSync } from "node:zlib";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import {

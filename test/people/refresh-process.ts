@@ -1,5 +1,5 @@
-// One of several processes that share logins in a file: asks for tokens at each deployment, `calls` at once and then one
-// more, and prints the tokens or the codes of the errors.
+// One of several processes that share logins in a file: asks for tokens at each deployment, `calls`
+// at once and then one more, and prints the tokens or the codes of the errors.
 import { readFileSync } from "node:fs";
 import { apiClient, resumeAuth } from "../../src/index.js";
 import { fileStore } from "../../src/stores/file.js";

@@ -1,4 +1,5 @@
-// Variant B's refresh token: one request for all callers, stored before use, and never sent again after a lost response.
+// Variant B's refresh token: one request for all callers, stored before use, and never sent again
+// after a lost response.
 import { inspect } from "node:util";
 import { describe, expect, test, vi } from "vitest";
 import { callSupport } from "../../src/auth/auth.js";

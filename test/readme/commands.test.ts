@@ -1,4 +1,5 @@
-// The commands that the pages show: they exist, with their flags, and each command of the command line is shown.
+// The commands that the pages show: they exist, with their flags, and each command of the command
+// line is shown.
 import { describe, expect, test } from "vitest";
 import { cli } from "../cli/command-line.js";
 import { blocks } from "./pages.js";

@@ -1,5 +1,6 @@
-// A page of src begins with a program that answers its question. Those in JavaScript run as printed, each in a process of its
-// own; another test runs those that need a server or generated code.
+// A page of src begins with a program that answers its question. Those in JavaScript run as
+// printed, each in a process of its own; another test runs those that need a server or generated
+// code.
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +13,10 @@ import { blocks, exists, makeCacheFolder, pages, read, root } from "./pages.js";
 /** The most lines before the program, so that it is on the first screen. */
 const mostLinesBefore = 14;
 
-/** The tests that run the first programs of these folders that are not in JavaScript, or that listen until they are stopped. */
+/**
+ * The tests that run the first programs of these folders that are not in JavaScript, or that listen
+ * until they are stopped.
+ */
 const runBy: Readonly<Record<string, string>> = {
   "src/backend/express-and-hono.md": "test/readme/plugin.long.test.ts",
   "src/backend/plugin.md": "test/readme/plugin.long.test.ts",

@@ -1,4 +1,5 @@
-// The pages of the package: their examples compile and run, their tables are complete, and their links resolve.
+// The pages of the package: their examples compile and run, their tables are complete, and their
+// links resolve.
 
 import { spawnSync } from "node:child_process";
 import { readdirSync, rmSync } from "node:fs";

@@ -1,4 +1,5 @@
-// The pages of the package and their blocks of code, for tests to compile and to run against the sources.
+// The pages of the package and their blocks of code, for tests to compile and to run against the
+// sources.
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -59,7 +60,10 @@ export function cacheFolder(): string {
   return folder;
 }
 
-/** Bundles a program that imports the package by its name; resolves with the path of a module that Node runs. */
+/**
+ * Bundles a program that imports the package by its name; resolves with the path of a module that
+ * Node runs.
+ */
 export async function bundleProgram(
   code: string,
   folder: string,

@@ -1,4 +1,5 @@
-// The whole plugin of the pages and its test, and the documents that the README changes: each runs as it is printed.
+// The whole plugin of the pages and its test, and the documents that the README changes: each runs
+// as it is printed.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,5 @@
-// The examples of the client's pages about calls, parameters, bodies, answers and streams: compiled against generated code, and run.
+// The examples of the client's pages about calls, parameters, bodies, answers and streams: compiled
+// against generated code, and run.
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";

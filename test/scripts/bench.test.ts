@@ -1,4 +1,5 @@
-// The frame of `npm run bench`: the interval of a median, verdicts, and rows that fail or never end.
+// The frame of `npm run bench`: the interval of a median, verdicts, and rows that fail or never
+// end.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";

@@ -1,4 +1,5 @@
-// The site of a small package, and the check of its docstrings and pages, in which each violation is a finding.
+// The site of a small package, and the check of its docstrings and pages, in which each violation
+// is a finding.
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
-// The package as its users get it: the two layouts of the build, and each fault that would be noticed after publishing.
+// The package as its users get it: the two layouts of the build, and each fault that would be
+// noticed after publishing.
 import { spawnSync } from "node:child_process";
 import {
   chmodSync,
@@ -249,7 +250,8 @@ const BROKEN = [
 async function findings(tree: Tree): Promise<readonly string[]> {
   const root = plant(tree);
   if (existsSync(join(root, "dist/main.js"))) chmodSync(join(root, "dist/main.js"), 0o755);
-  // checkPackage works in the folder for temporary files. This test sets its own to see what is left behind.
+  // checkPackage works in the folder for temporary files. This test sets its own to see what is
+  // left behind.
   const temporary = join(root, "tmp");
   mkdirSync(temporary);
   vi.stubEnv("TMPDIR", temporary);

@@ -1,4 +1,5 @@
-// Writes small trees of files to temporary folders, which are removed after the last test of the file.
+// Writes small trees of files to temporary folders, which are removed after the last test of the
+// file.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";

@@ -1,4 +1,5 @@
-// The check of published documents, on small documents: what it counts as a round trip, and what it reports.
+// The check of published documents, on small documents: what it counts as a round trip, and what it
+// reports.
 import { expect, test } from "vitest";
 import { comparisonOf, tableOf } from "../../scripts/check-published.js";
 import { againstAjv } from "../../scripts/published/against-ajv.js";

@@ -116,7 +116,10 @@ describe("npm run check", () => {
 });
 
 describe(".ci/run", () => {
-  /** `FAILS` names the scripts that fail; `REPORT` and `LONG_REPORT` are what vitest would have written. */
+  /**
+   * `FAILS` names the scripts that fail; `REPORT` and `LONG_REPORT` are what vitest would have
+   * written.
+   */
   const npm = `#!/usr/bin/env bash
 for word in "$@"; do
   case "$word" in

@@ -109,7 +109,9 @@ Object.defineProperties(crypto, {
   },
 });
 
-/** From here until `endWorld`, ids and secrets are made from the seed, and results wait for `drain`. */
+/**
+ * From here until `endWorld`, ids and secrets are made from the seed, and results wait for `drain`.
+ */
 export function beginWorld(seed: number): void {
   random = randomOf(seed);
   results.length = 0;
@@ -121,7 +123,10 @@ export function endWorld(): void {
 
 const immediate = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Does all work that needs no time. One result is delivered at a time, so its consequences come before the next. */
+/**
+ * Does all work that needs no time. One result is delivered at a time, so its consequences come
+ * before the next.
+ */
 export async function drain(): Promise<void> {
   for (await immediate(); ; await immediate()) {
     const next = results.shift();

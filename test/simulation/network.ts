@@ -21,16 +21,24 @@ export interface World {
 
 export type Fetch = (url: string, init?: RequestInit) => Promise<Response>;
 
-/** The header by which a process of a world names the purpose and the tenant of a request, which Variant B's lack. */
+/**
+ * The header by which a process of a world names the purpose and the tenant of a request, which
+ * Variant B's lack.
+ */
 export const factsHeader = "x-simulated";
-/** The headers by which a call names the tenant and the person that it is made for, whatever the client believes. */
+/**
+ * The headers by which a call names the tenant and the person that it is made for, whatever the
+ * client believes.
+ */
 export const tenantHeader = "x-tenant";
 export const personHeader = "x-person";
 
 const isOfNetwork = (kind: FaultKind) =>
   !/store|jump|suspend|death|disabled|narrowed|revoked/.test(kind);
 
-/** Returns the fetch of the connector or the backend of a process, by whose name the rules know it. */
+/**
+ * Returns the fetch of the connector or the backend of a process, by whose name the rules know it.
+ */
 export function networkOf(
   world: World,
   from: Owner & { readonly index: number },

@@ -1,4 +1,5 @@
-// People of a world, each with a browser: they launch the plugin or log in, come back, use two tabs, and log out.
+// People of a world, each with a browser: they launch the plugin or log in, come back, use two
+// tabs, and log out.
 import { TestBrowser } from "../backend/test-browser.js";
 import { personHeader, tenantHeader, type World } from "./network.js";
 import type { CustomerPlan, Plan } from "./plan.js";
@@ -71,8 +72,8 @@ export class Person {
   }
 
   /**
-   * Signs in by launch or by login. Resolves with whether there is a session. An impatient browser sends its code again,
-   * to another process.
+   * Signs in by launch or by login. Resolves with whether there is a session. An impatient browser
+   * sends its code again, to another process.
    */
   async signIn(at: SimulatedProcess, again?: SimulatedProcess): Promise<boolean> {
     this.#signingIn++;
@@ -125,7 +126,10 @@ export class Person {
     return this.#sent(at, again, (browser) => browser.post("/auth/launch", approval.body));
   }
 
-  /** Sends a request, and again to another process. Resolves with the answer that is a success, if one is. */
+  /**
+   * Sends a request, and again to another process. Resolves with the answer that is a success, if
+   * one is.
+   */
   async #sent(
     at: SimulatedProcess,
     again: SimulatedProcess | undefined,
@@ -209,7 +213,8 @@ export class Person {
     if (!sharesSessions(plan) && process.isDead) return true;
     const lifetimeMs = 1_000 * plan.lifetimeSeconds;
     if (variant === "A" && now > startedAt + lifetimeMs - rules.slackMs) return true;
-    // A session ends an hour after its last use, which is written once a minute, by clocks that may be wrong.
+    // A session ends an hour after its last use, which is written once a minute, by clocks that may
+    // be wrong.
     if (now > usedAt + 3_500_000 - rules.slackMs) return true;
     return rules.isForgotten(this.userId, startedAt);
   }

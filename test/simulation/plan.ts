@@ -57,7 +57,10 @@ export interface FaultPlan {
   readonly share: number;
   readonly jumpMs: number;
   readonly retryAfter: number;
-  /** Of what happens to a process or to the store: it waits for the next token request of that process. */
+  /**
+   * Of what happens to a process or to the store: it waits for the next token request of that
+   * process.
+   */
   readonly isAtToken?: boolean | undefined;
 }
 
@@ -100,14 +103,21 @@ export interface Plan {
   readonly acts: readonly ActPlan[];
 }
 
-/** The share of large worlds: any size up to 8 processes, 20 customers, 10 faults and 80 acts is as likely as another. */
+/**
+ * The share of large worlds: any size up to 8 processes, 20 customers, 10 faults and 80 acts is as
+ * likely as another.
+ */
 const shareOfLarge = 0.005;
 
-/** When calls are made around a fault, in milliseconds from its begin, since few would be made then by chance. */
+/**
+ * When calls are made around a fault, in milliseconds from its begin, since few would be made then
+ * by chance.
+ */
 function callsAround({ kind, retryAfter }: FaultPlan): readonly number[] {
   // While a Retry-After counts that is longer than any call waits.
   if (kind === "jump" && retryAfter >= longestWait) return [1_000, 4_000, 7_000];
-  // One gets a token. Several send it at once when it is revoked, so that one learns of it after it was replaced.
+  // One gets a token. Several send it at once when it is revoked, so that one learns of it after it
+  // was replaced.
   return kind === "revoked" ? [-40_000, 100, 100, 100, 12_000] : [];
 }
 
@@ -119,7 +129,8 @@ export function planOf(seed: number): Plan {
   const below = (most: number) => Math.floor(random() * most);
   const pick = <T>(from: readonly T[]): T => from[below(from.length)] as T;
   const chance = (share: number) => random() < share;
-  // Most worlds are small: what needs few parts is found soon, and many are played in the time of a large one.
+  // Most worlds are small: what needs few parts is found soon, and many are played in the time of a
+  // large one.
   const isLarge = chance(shareOfLarge);
   /** In a small world there is one, and one more with a chance of `more`, again and again. */
   const many = <T>(most: number, more: number, make: (index: number) => T) => {
@@ -244,7 +255,10 @@ export const hasPeople = ({ acts }: Plan): boolean => acts.some(({ kind }) => ki
 
 type Part = "faults" | "acts" | "processes" | "customers";
 
-/** Makes a world that fails smaller as long as it still fails: parts of it, many at once, and its life. */
+/**
+ * Makes a world that fails smaller as long as it still fails: parts of it, many at once, and its
+ * life.
+ */
 export async function shrink(plan: Plan, fails: (plan: Plan) => Promise<boolean>): Promise<Plan> {
   let smallest = plan;
   const take = async (next: Plan | undefined) => {

@@ -1,5 +1,5 @@
-// Faults that are planted in the client or under it: each must break its rule, or the simulation would not notice a real
-// one.
+// Faults that are planted in the client or under it: each must break its rule, or the simulation
+// would not notice a real one.
 import type { Clock, ConnectorOptions, Service, TokenStore } from "../../src/index.js";
 import type { Plan } from "./plan.js";
 import type { RuleName } from "./rules.js";
@@ -9,7 +9,9 @@ import type { Scheduler } from "./scheduler.js";
 type ClientEvent = Parameters<NonNullable<ConnectorOptions["onEvent"]>>[0];
 type Fetch = (url: string, init?: RequestInit) => Promise<Response>;
 
-/** A change of the client's source: a text that occurs once in a file of src, and what replaces it. */
+/**
+ * A change of the client's source: a text that occurs once in a file of src, and what replaces it.
+ */
 export interface Change {
   readonly file: string;
   readonly from: string;

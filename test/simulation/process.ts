@@ -1,5 +1,5 @@
-// One process of a world: a connector for machines and a backend for people, on its own clock and its own connection to
-// the store.
+// One process of a world: a connector for machines and a backend for people, on its own clock and
+// its own connection to the store.
 import { type Backend, createBackend } from "../../src/backend/index.js";
 import {
   apiClient,

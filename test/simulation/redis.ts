@@ -1,5 +1,5 @@
-// A Redis that runs the scripts of redis.ts in virtual time. It loses commands and answers, crashes, and is replaced by an
-// older copy of itself.
+// A Redis that runs the scripts of redis.ts in virtual time. It loses commands and answers,
+// crashes, and is replaced by an older copy of itself.
 import { createHash } from "node:crypto";
 import type { Owner, Scheduler } from "./scheduler.js";
 
@@ -33,7 +33,9 @@ export class RedisData {
     this.#epoch = epoch;
   }
 
-  /** Undoes the changes since an instant, and forgets the scripts, as a restart or a failover does. */
+  /**
+   * Undoes the changes since an instant, and forgets the scripts, as a restart or a failover does.
+   */
   restoreTo(instant: number): void {
     while ((this.#changes.at(-1)?.at ?? 0) > instant) {
       const { key, before } = this.#changes.pop() as Change;

@@ -1,5 +1,5 @@
-// The kinds of rounds of the rig of real processes (fleet/logins.long.test.ts), as worlds: processes that share logins in
-// Redis, and what may happen to them. Both must say the same.
+// The kinds of rounds of the rig of real processes (fleet/logins.long.test.ts), as worlds:
+// processes that share logins in Redis, and what may happen to them. Both must say the same.
 import type { ActPlan, FaultKind, FaultPlan, Plan } from "./plan.js";
 import { randomOf } from "./random.js";
 

@@ -1,4 +1,5 @@
-// The rules that no world may break. They see the wire, the calls, the events, the store, and nothing inside the client.
+// The rules that no world may break. They see the wire, the calls, the events, the store, and
+// nothing inside the client.
 import { inspect } from "node:util";
 import type { CustomerPlan, Plan } from "./plan.js";
 
@@ -26,7 +27,10 @@ export const ruleNames = [
 
 export type RuleName = (typeof ruleNames)[number];
 
-/** The time limits of a token request, an API call, both again after a 401, and of the store before each of them. */
+/**
+ * The time limits of a token request, an API call, both again after a 401, and of the store before
+ * each of them.
+ */
 export const longestCallMs = 400_000;
 /** For so long the refusal of a new token is final, since another one would be refused too. */
 const youngTokenMs = 30_000;
@@ -42,7 +46,10 @@ export interface TokenFields {
   readonly refreshToken?: string | undefined;
 }
 
-/** Each variant has a token endpoint, and a rate limit is that of one. A customer that moves has both. */
+/**
+ * Each variant has a token endpoint, and a rate limit is that of one. A customer that moves has
+ * both.
+ */
 const endpointOf = (tenantId: string, { assertion }: TokenFields) =>
   `${tenantId} ${assertion === undefined ? "B" : "A"}`;
 
@@ -77,7 +84,10 @@ export class Rules {
   readonly #lastRequest = new Map<string, number>();
   /** The last token that each process got, unless it was refused since. */
   readonly #held = new Map<string, { readonly token: string; readonly from: number }>();
-  /** When each process first sent a token, and the tokens that it dropped, or saw refused when they were not young. */
+  /**
+   * When each process first sent a token, and the tokens that it dropped, or saw refused when they
+   * were not young.
+   */
   readonly #firstSent = new Map<string, number>();
   readonly #refusedTokens = new Map<string, number>();
   readonly #hasJumps: boolean;
@@ -168,7 +178,8 @@ export class Rules {
         "few requests",
         `${process} asks for ${who} ${Math.round(gapMs)} ms after the last`,
       );
-    // Without a step of its clock a process asks for no other token while the one it got is young and not refused.
+    // Without a step of its clock a process asks for no other token while the one it got is young
+    // and not refused.
     const held = isMachine ? this.#held.get(`${process} ${tenantId}`) : undefined;
     if (
       held &&
@@ -204,7 +215,8 @@ export class Rules {
     if (this.#held.get(name)?.token === bearer) this.#held.delete(name);
     const sent = `${process} ${bearer}`;
     const isYoung = at < (this.#firstSent.get(sent) ?? at) + youngTokenMs + this.slackMs;
-    // Without sharing a renewal under way may still bring a caller the token that another caller dropped.
+    // Without sharing a renewal under way may still bring a caller the token that another caller
+    // dropped.
     if (isDropped ? this.#plan.sharesInFlight : !isYoung) this.#refusedTokens.set(sent, at);
   }
 
@@ -282,8 +294,8 @@ export class Rules {
     const token = this.#tokens.get(bearer);
     const sent = `${process} ${bearer}`;
     if (!this.#firstSent.has(sent)) this.#firstSent.set(sent, at);
-    // Callers that had got it in the same instant may send it. A store that fails over may bring back a token of before the last
-    // refused one, which alone is remembered.
+    // Callers that had got it in the same instant may send it. A store that fails over may bring
+    // back a token of before the last refused one, which alone is remembered.
     if (at > (this.#refusedTokens.get(sent) ?? at) && !this.#mayLose)
       this.break(
         "a refused token is not sent again",

@@ -98,7 +98,10 @@ export class Scheduler {
     tasks[at] = last;
   }
 
-  /** The clock of a process: its epoch time is off, and jumps; both its times run a little fast or slow. */
+  /**
+   * The clock of a process: its epoch time is off, and jumps; both its times run a little fast or
+   * slow.
+   */
   clock(owner: Owner, rate: number, offsetMs: () => number, random: () => number): Clock {
     const monotonic = () => this.now * rate;
     return {

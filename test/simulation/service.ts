@@ -1,4 +1,5 @@
-// The service of a world: an emulator for each variant, and what the customers of a world are to it.
+// The service of a world: an emulator for each variant, and what the customers of a world are to
+// it.
 import { generateKeyPairSync } from "node:crypto";
 import { createEmulator, type Emulator } from "../../src/emulator/index.js";
 import type { ServicePluginSettings } from "../../src/index.js";
@@ -10,7 +11,10 @@ export const OWN = "https://planner.example";
 export const HOST = "https://host.example";
 
 const scopes = ["devices:read"];
-/** Made here, since the keys of other tests are handed out by Vitest, without which worlds are played too. */
+/**
+ * Made here, since the keys of other tests are handed out by Vitest, without which worlds are
+ * played too.
+ */
 const pairs = [1, 2].map((number) => {
   const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const pem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
@@ -18,7 +22,10 @@ const pairs = [1, 2].map((number) => {
 });
 const publicKeys = pairs.map(({ jwk }) => jwk);
 
-/** Emulators by their options. Each serves many worlds, since one without changes is reset in a tenth of the time. */
+/**
+ * Emulators by their options. Each serves many worlds, since one without changes is reset in a
+ * tenth of the time.
+ */
 const emulators = new Map<string, Emulator>();
 let epoch = () => 0;
 
@@ -60,7 +67,9 @@ export class SimulatedService {
   readonly #emulators: Readonly<Partial<Record<"A" | "B", Emulator>>>;
   readonly #disabled = new Map<string, number>();
 
-  /** `now` returns the milliseconds since the world began, and `epochNow` the service's own time. */
+  /**
+   * `now` returns the milliseconds since the world began, and `epochNow` the service's own time.
+   */
   constructor(plan: Plan, now: () => number, epochNow: () => number) {
     epoch = epochNow;
     this.#plan = plan;
@@ -127,7 +136,10 @@ export class SimulatedService {
     return this.#now() < rotatesAt ? 1 : 2;
   }
 
-  /** Replaces the key and the secrets of a customer. Both keys count from then on, but only the new secrets. */
+  /**
+   * Replaces the key and the secrets of a customer. Both keys count from then on, but only the new
+   * secrets.
+   */
   rotate({ tenantId, trouble }: CustomerPlan): void {
     const clientSecret = `secret-2-of-${tenantId}`;
     const { A, B } = this.#emulators;

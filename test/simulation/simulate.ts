@@ -1,4 +1,5 @@
-// npm run simulate -- [--worlds N] [--seed S] [--workers W] [--state FILE] [--json] [--trace] [--html FILE] [--planted] [--repeat N]
+// npm run simulate -- [--worlds N] [--seed S] [--workers W] [--state FILE] [--json] [--trace]
+// [--html FILE] [--planted] [--repeat N]
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -99,7 +100,10 @@ export async function simulate({
   return progress;
 }
 
-/** Returns the number of worlds after which a planted fault broke its rule; `undefined` if it did not. */
+/**
+ * Returns the number of worlds after which a planted fault broke its rule; `undefined` if it did
+ * not.
+ */
 export async function worldsUntilFound(
   name: string,
   most: number,
@@ -155,7 +159,10 @@ async function plant(only: string, workers: number): Promise<number> {
   return missed === 0 ? 0 : 1;
 }
 
-/** Plays a world several times, each in a process of its own, and all but the first beside two busy loops. */
+/**
+ * Plays a world several times, each in a process of its own, and all but the first beside two busy
+ * loops.
+ */
 async function repeat(seed: number, times: number): Promise<number> {
   const digests = [(await carryOutApart({ seed, worlds: 1 })).digest];
   const busy = [0, 1].map(() => spawn(process.execPath, ["-e", "for (;;);"]));

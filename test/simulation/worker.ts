@@ -1,11 +1,15 @@
-// One process that plays worlds. It runs as a bundle, into which a fault of the client may be planted.
+// One process that plays worlds. It runs as a bundle, into which a fault of the client may be
+// planted.
 import { type FaultKind, type Plan, planOf, shrink } from "./plan.js";
 import { plantedFaults } from "./planted.js";
 import { type Round, type RoundName, roundOf, rounds } from "./rounds.js";
 import type { RuleName } from "./rules.js";
 import { play } from "./world.js";
 
-/** Play so many worlds from a seed on, or this one; with `until`, only up to the first that breaks that rule. */
+/**
+ * Play so many worlds from a seed on, or this one; with `until`, only up to the first that breaks
+ * that rule.
+ */
 export interface Order {
   readonly seed: number;
   readonly worlds: number;

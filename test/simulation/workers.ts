@@ -1,4 +1,5 @@
-// Processes that play worlds, each on a core of its own, from a bundle of the simulation and the client.
+// Processes that play worlds, each on a core of its own, from a bundle of the simulation and the
+// client.
 import { type ChildProcess, fork } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
-// Plays a world: its processes, its people, the network, the store and the service, until all is quiet again.
+// Plays a world: its processes, its people, the network, the store and the service, until all is
+// quiet again.
 import { createHash } from "node:crypto";
 import { getEventListeners } from "node:events";
 import { createEmulator } from "../../src/emulator/index.js";
@@ -134,7 +135,8 @@ class Play {
       for (const customer of plan.customers)
         if (customer.rotatesAt !== undefined)
           scheduler.at(customer.rotatesAt, () => this.#world.service.rotate(customer));
-      // A token seems fresh for as long as the clock was set back. Only its renewal shows that a customer has moved.
+      // A token seems fresh for as long as the clock was set back. Only its renewal shows that a
+      // customer has moved.
       const setBackMs = plan.faults.reduce(
         (sum, { kind, jumpMs }) => sum - (kind === "jump" ? Math.min(jumpMs, 0) : 0),
         0,

@@ -112,7 +112,10 @@ const after = (status: number, seconds: string): [Answer] => [
 
 const counted = { outcome: { retries: 2 }, event: /call_finished|call_retried/ };
 
-/** Methods that are idempotent by RFC 9110 are retried twice by default, and a 429 whatever the method. */
+/**
+ * Methods that are idempotent by RFC 9110 are retried twice by default, and a 429 whatever the
+ * method.
+ */
 const retries: readonly Row[] = [
   ...Object.entries(faults).flatMap(([fault, answer]): Row[] => {
     const failed = answer.status === undefined ? network : apiError(answer.status);

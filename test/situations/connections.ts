@@ -1,4 +1,5 @@
-// Which variant a deployment serves, customers with credentials of either kind, and settings that cannot work.
+// Which variant a deployment serves, customers with credentials of either kind, and settings that
+// cannot work.
 
 import { serviceAccount, servicePlugin } from "../../src/index.js";
 import type { Answer, Answers } from "./honest-server.js";

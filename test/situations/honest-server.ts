@@ -1,5 +1,6 @@
-// A server of both variants made of node:http and node:crypto alone, from the description. It obeys every rule, and a
-// situation may replace an answer after the work was done, as a gateway in between would.
+// A server of both variants made of node:http and node:crypto alone, from the description. It obeys
+// every rule, and a situation may replace an answer after the work was done, as a gateway in
+// between would.
 import { createHash, type KeyObject, randomUUID, verify } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -90,7 +91,10 @@ export class World {
     return [this.#bearers, this.#refreshTokens, this.#codes].flatMap((all) => [...all.keys()]);
   }
 
-  /** Makes a code, as the host application does at a launch and the authorization endpoint at a login. */
+  /**
+   * Makes a code, as the host application does at a launch and the authorization endpoint at a
+   * login.
+   */
   launch(challenge: string): string {
     const code = `code-${randomUUID()}`;
     this.#codes.set(code, { challenge, expiresAt: this.now + 120_000, isSpent: false });

@@ -1,4 +1,5 @@
-// Logins by what the browser brings back, launches by what the page hands over, and the ends of both.
+// Logins by what the browser brings back, launches by what the page hands over, and the ends of
+// both.
 import type { Answer } from "./honest-server.js";
 import type { Expected, Row, Way } from "./situation.js";
 
@@ -7,7 +8,10 @@ const mismatch: Expected = "LoginRequiredError state_mismatch";
 const launchRefused: Expected = "RelaunchRequiredError launch_refused";
 const badOption: Expected = "ConfigurationError option_invalid";
 
-/** A login whose callback is changed on its way. Nothing is sent if the callback already says that it failed. */
+/**
+ * A login whose callback is changed on its way. Nothing is sent if the callback already says that
+ * it failed.
+ */
 function login(
   name: string,
   callback: (url: string) => unknown,

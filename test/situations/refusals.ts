@@ -121,7 +121,10 @@ const refusalsOfB: readonly Row[] = [
   ...rows("a page with 421", page(421), ofB(notJson, loginUnknown, loginUnknown)),
 ];
 
-/** The request may have been processed: Envoy and Heroku answer 503 after the upstream has committed. */
+/**
+ * The request may have been processed: Envoy and Heroku answer 503 after the upstream has
+ * committed.
+ */
 const network: Expected = "TransportError network_failed";
 const failures: readonly Row[] = [
   ...[500, 502, 503, 504, 520].flatMap((status) => [

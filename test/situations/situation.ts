@@ -1,4 +1,5 @@
-// Plays one situation: a client does its work against the honest server, and every outcome is judged the same way.
+// Plays one situation: a client does its work against the honest server, and every outcome is
+// judged the same way.
 import "../support/load-at-once.js";
 import { createHash, sign } from "node:crypto";
 import { expect } from "vitest";
@@ -277,7 +278,10 @@ const nextStep =
   /(?:^|[.:;?!)] )(?:Is baseUrl|Check|Ask|Compare|Correct|Wait|Try|Name|Connect|Regenerate|Pass|Set|Leave|Switch|Substitute|Relaunch|Make|Read|Raise|Look|Configure|Delete|Use|Add|See|If you)\b/i;
 const endsSession = /\bend (?:the|this|a|your) session|log out|sign out|forget\(/i;
 
-/** No error is poor: its message says what answered and what to do, and nothing in it shows a secret. */
+/**
+ * No error is poor: its message says what answered and what to do, and nothing in it shows a
+ * secret.
+ */
 function judge(error: ApiError, isThrown: boolean, row: Row, world: World): void {
   const { name, code, message } = error;
   const causes: readonly Cause[] = error.causes ?? [];

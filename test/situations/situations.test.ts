@@ -1,4 +1,5 @@
-// Over 300 situations of both variants against a server of another make: what works, and how every error reads.
+// Over 300 situations of both variants against a server of another make: what works, and how every
+// error reads.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { rsaKey } from "../support/keys.js";
 import { calls } from "./calls.js";

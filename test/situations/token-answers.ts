@@ -51,7 +51,10 @@ const lifetimes: readonly (readonly [unknown, number])[] = [
   [86_400, 86_400],
 ];
 
-/** Of Variant B only `access_token` and `refresh_token` are shown, so no other field costs a good token. */
+/**
+ * Of Variant B only `access_token` and `refresh_token` are shown, so no other field costs a good
+ * token.
+ */
 const unshownInB: Named<Answer> = {
   "token_type mac": fields({ token_type: "mac" }),
   "token_type as a number": fields({ token_type: 7 }),
@@ -93,7 +96,9 @@ const notJson: Named<Answer> = {
 };
 const tooLarge = { "an answer above 1 MiB": fields({ pad: "x".repeat(1_100_000) }) };
 
-/** The operator and roles of a launch (section 2.3), in every spelling that the description allows. */
+/**
+ * The operator and roles of a launch (section 2.3), in every spelling that the description allows.
+ */
 const ada = { userId: "u-7", firstname: "Ada", lastname: "Byron" };
 const leaves = {
   "revo.user.userId": "u-7",

@@ -1,5 +1,6 @@
-// Sixty hours of one connector with a thousand tenants and one backend with ten thousand sessions, in an hour of real time:
-// `npm run soak -- --minutes 60 --svg soak.svg`. Memory, handles and store entries must not grow; exit code 1 if they do.
+// Sixty hours of one connector with a thousand tenants and one backend with ten thousand sessions,
+// in an hour of real time: `npm run soak -- --minutes 60 --svg soak.svg`. Memory, handles and store
+// entries must not grow; exit code 1 if they do.
 import { writeFileSync } from "node:fs";
 import { setTimeout } from "node:timers/promises";
 import { parseArgs } from "node:util";
@@ -19,12 +20,17 @@ const { values } = parseArgs({
 });
 const minutes = Number(values.minutes);
 const hourMs = 3_600_000;
-/** Sessions last eight hours, and their end is remembered for a day: nothing is steady before 32 hours. */
+/**
+ * Sessions last eight hours, and their end is remembered for a day: nothing is steady before 32
+ * hours.
+ */
 const [steadyHour, lastHour] = [36, 60];
 const steps = 7_200;
 const samplesInAll = 120;
 const stepMs = (lastHour * hourMs) / steps;
-/** A person of Variant A launches again after an hour, one of Variant B logs in again after eight. */
+/**
+ * A person of Variant A launches again after an hour, one of Variant B logs in again after eight.
+ */
 const launches = Math.round(Number(values.sessions) / 10);
 
 /** Counts the entries of a store that have not expired. */

@@ -1,4 +1,5 @@
-// The encryption of stores: forms of a key, values bound to their place, and another implementation.
+// The encryption of stores: forms of a key, values bound to their place, and another
+// implementation.
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";

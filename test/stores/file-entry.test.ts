@@ -1,5 +1,5 @@
-// Entries of a file store: a process that was suspended in the middle of a change loses to those that changed
-// it since.
+// Entries of a file store: a process that was suspended in the middle of a change loses to those
+// that changed it since.
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import {

@@ -1,4 +1,5 @@
-// Several processes on one store: nothing is lost when they write at the same time, or are killed or suspended.
+// Several processes on one store: nothing is lost when they write at the same time, or are killed
+// or suspended.
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";

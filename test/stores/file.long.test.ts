@@ -1,4 +1,5 @@
-// Long tests of the file store: processes killed at random, files cut at every byte, and bytes changed.
+// Long tests of the file store: processes killed at random, files cut at every byte, and bytes
+// changed.
 import { randomBytes } from "node:crypto";
 import { readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
-// The store in a folder: the promises of every store, the folder itself, damaged files, and faults of the file system.
+// The store in a folder: the promises of every store, the folder itself, damaged files, and faults
+// of the file system.
 import { execFileSync, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import fs, {

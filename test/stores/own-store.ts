@@ -11,7 +11,10 @@ export interface StoreUnderTest {
   readonly create: (clock: Clock) => TokenStore;
   /** For the kit. By default a store of `create`, whose entries expire without real time. */
   readonly make?: MakeStore;
-  /** Whether entries expire by the clock of a server, which no test can step. Then only the kit tests expiry. */
+  /**
+   * Whether entries expire by the clock of a server, which no test can step. Then only the kit
+   * tests expiry.
+   */
   readonly expiresByServer?: boolean;
 }
 
@@ -129,7 +132,8 @@ export function describeStore({
         let patient: Promise<unknown> | undefined;
         await store.lock("key", async () => {
           patient = store.lock("key", async () => void order.push("second"), { timeoutMs });
-          // Stores on disk and in Redis ask again by the machine's time. Who does not wait is faster than this.
+          // Stores on disk and in Redis ask again by the machine's time. Who does not wait is
+          // faster than this.
           await new Promise((resolve) => setTimeout(resolve, 20));
           order.push("first");
         });

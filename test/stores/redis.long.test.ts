@@ -1,4 +1,5 @@
-// The store for Redis with each library alone, in a cluster, encrypted, and with a server that hangs.
+// The store for Redis with each library alone, in a cluster, encrypted, and with a server that
+// hangs.
 import { randomBytes } from "node:crypto";
 import { createClient } from "redis";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";

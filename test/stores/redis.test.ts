@@ -15,7 +15,10 @@ import { closeClients, connectClient } from "./redis-clients.js";
 afterAll(closeClients);
 
 const libraries = ["redis", "ioredis"] as const;
-/** The libraries and the server have the machine's time, and no event says that a library has noticed a lost connection. */
+/**
+ * The libraries and the server have the machine's time, and no event says that a library has
+ * noticed a lost connection.
+ */
 const elapsed = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 /** Leases expire by the server's time: the shortest that a busy machine keeps. */
 const leaseMs = 300;

@@ -84,7 +84,10 @@ export function startProcess(
 /** Waiting for a beat takes longer, so within this time the process was seen to have ended. */
 export const atOnceMs: number = goneAfterMs - 1_000;
 
-/** Kills a process that writes, after some of the machine's time, and checks that the store holds the last reported value or the one after it. */
+/**
+ * Kills a process that writes, after some of the machine's time, and checks that the store holds
+ * the last reported value or the one after it.
+ */
 export async function killWhileWriting(key: string, delayMs: number): Promise<void> {
   const path = join(temporaryFolder(), "store");
   const writer = startProcess(["write", path], { key });

@@ -1,4 +1,5 @@
-// A process with a file store. It does what its arguments say, and reports each step as a line of JSON.
+// A process with a file store. It does what its arguments say, and reports each step as a line of
+// JSON.
 import { randomBytes } from "node:crypto";
 import { isBivariantError } from "../../src/errors.js";
 import { fileStore } from "../../src/stores/file.js";
@@ -37,7 +38,10 @@ async function compete(): Promise<void> {
   }
 }
 
-/** Holds the lock until a line comes in, then, once the lease is lost, writes over the version that it read before. */
+/**
+ * Holds the lock until a line comes in, then, once the lease is lost, writes over the version that
+ * it read before.
+ */
 async function hold(): Promise<void> {
   await store.lock("counter", async (lease) => {
     const entry = await store.get("counter");
@@ -49,7 +53,9 @@ async function hold(): Promise<void> {
   });
 }
 
-/** Writes numbers for ever, and reports each after it is written. The length of the values differs. */
+/**
+ * Writes numbers for ever, and reports each after it is written. The length of the values differs.
+ */
 async function write(): Promise<void> {
   for (let number = 1; ; number++) {
     await store.set("number", `${number}:${"x".repeat((number * 7_919) % 50_000)}`);

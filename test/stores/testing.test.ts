@@ -1,4 +1,5 @@
-// The kit for token stores (bivariant/stores/testing): it finds each planted fault, and each of its tests finds one.
+// The kit for token stores (bivariant/stores/testing): it finds each planted fault, and each of its
+// tests finds one.
 import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
@@ -11,7 +12,10 @@ import { blockWith, bundleProgram, cacheFolder } from "../readme/pages.js";
 import { movedBySleeps, steppedClock } from "../support/clock.js";
 import { temporaryFolder } from "./temporary-folder.js";
 
-/** Runs the kit in a runner of a few lines. Returns "title: message" of each failure, and all titles. */
+/**
+ * Runs the kit in a runner of a few lines. Returns "title: message" of each failure, and all
+ * titles.
+ */
 async function runKit(
   make: MakeStore,
   isInTurn = false,
@@ -48,7 +52,8 @@ const locked = () => new StoreError("store_locked", "The lock is held.");
 const faults: { name: string; says: RegExp; broken: Break }[] = [];
 const fault = (name: string, says: RegExp, broken: Break) =>
   void faults.push({ name, says, broken });
-// Faults in what get or set resolves with, in the keys, values and options, and at the end of a wait.
+// Faults in what get or set resolves with, in the keys, values and options, and at the end of a
+// wait.
 const inGet = (name: string, says: RegExp, change: (found: Entry) => unknown) =>
   fault(name, says, ({ get }) => ({ get: async (key) => change(await get(key)) }));
 const inSet = (

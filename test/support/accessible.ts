@@ -2,7 +2,10 @@
 import axe from "axe-core";
 import { expect } from "vitest";
 
-/** Expects that axe-core finds nothing in the page with all its details open, and that nothing is wider than the page. */
+/**
+ * Expects that axe-core finds nothing in the page with all its details open, and that nothing is
+ * wider than the page.
+ */
 export async function expectAccessible(page: {
   evaluate(expression: string): Promise<unknown>;
 }): Promise<void> {

@@ -1,4 +1,5 @@
-// A real headless Chromium for the tests that need one. If none is installed, they are skipped with a message.
+// A real headless Chromium for the tests that need one. If none is installed, they are skipped with
+// a message.
 import { existsSync } from "node:fs";
 import { type Browser, chromium } from "playwright-core";
 import { afterAll, beforeAll, describe } from "vitest";
@@ -17,7 +18,8 @@ const executablePath = candidates.find(
 const args = ["--no-sandbox", "--disable-dev-shm-usage", "--test-third-party-cookie-phaseout"];
 
 /**
- * Describes tests that share one browser. Each opens a context of its own, so that they share no storage.
+ * Describes tests that share one browser. Each opens a context of its own, so that they share no
+ * storage.
  */
 export function describeInChromium(title: string, tests: (browser: () => Browser) => void): void {
   if (executablePath === undefined) {

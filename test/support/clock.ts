@@ -1,4 +1,5 @@
-// A clock that moves only when a test moves it. It is complete: with it nothing under test waits by real time.
+// A clock that moves only when a test moves it. It is complete: with it nothing under test waits by
+// real time.
 import "./load-at-once.js";
 import type { Clock } from "../../src/index.js";
 import type { Script } from "./recording-server.js";
@@ -8,7 +9,10 @@ import { settle } from "./wait.js";
 export interface SteppedClock extends Required<Clock> {
   /** Moves the clock on. Each sleep and each timer that becomes due ends at its instant. */
   advance(ms: number): void;
-  /** Moves the clock on as far as `advance`, and does at each instant all work that needs no more time. */
+  /**
+   * Moves the clock on as far as `advance`, and does at each instant all work that needs no more
+   * time.
+   */
   pass(ms: number): Promise<void>;
   /** Moves the clock on from timer to timer until the promise is settled. */
   through<T>(promise: Promise<T>, mostMs?: number): Promise<T>;
@@ -16,7 +20,10 @@ export interface SteppedClock extends Required<Clock> {
   correct(byMs: number): void;
   /** Makes `random` return this number. Otherwise the numbers are the same in each run. */
   jitterAt(random: number): void;
-  /** From now on a sleep moves the clock on by itself, and ends. Returns the sleeps, in milliseconds and in order. */
+  /**
+   * From now on a sleep moves the clock on by itself, and ends. Returns the sleeps, in milliseconds
+   * and in order.
+   */
   skipSleeps(): number[];
   /** Moves the clock on to the end of the time limit that is due next. */
   expire(): void;
@@ -131,12 +138,18 @@ export function steppedClock(start: number = START): SteppedClock {
   };
 }
 
-/** A clock for the code under test whose waits end at once, so that an answer that is delayed costs a test no time. */
+/**
+ * A clock for the code under test whose waits end at once, so that an answer that is delayed costs
+ * a test no time.
+ */
 export function waitless(now: () => number = Date.now): { now(): number; sleep(): Promise<void> } {
   return { now, sleep: async () => {} };
 }
 
-/** A clock that a sleep moves on, and that then ends after a turn of the event loop. Time limits are the machine's. */
+/**
+ * A clock that a sleep moves on, and that then ends after a turn of the event loop. Time limits are
+ * the machine's.
+ */
 export function movedBySleeps(): { now(): number; sleep(ms: number): Promise<void> } {
   let at = START;
   return {

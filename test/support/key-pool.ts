@@ -1,4 +1,5 @@
-// Makes some RSA keys once per run. Node takes 0.2 s for one, and each emulator of a test has keys of its own.
+// Makes some RSA keys once per run. Node takes 0.2 s for one, and each emulator of a test has keys
+// of its own.
 import { generateKeyPair } from "node:crypto";
 import { promisify } from "node:util";
 import type { TestProject } from "vitest/node";

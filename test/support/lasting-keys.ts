@@ -1,4 +1,5 @@
-// RSA keys of modules that several test files of one process share. No file draws one of them again.
+// RSA keys of modules that several test files of one process share. No file draws one of them
+// again.
 import {
   createPrivateKey,
   createPublicKey,
@@ -13,7 +14,10 @@ export interface KeyPair {
 
 export const LASTING_KEYS = 8;
 
-/** What pooled-keys.ts keeps for the process. Programs outside of Vitest import this folder too, and have none of it. */
+/**
+ * What pooled-keys.ts keeps for the process. Programs outside of Vitest import this folder too, and
+ * have none of it.
+ */
 export const keptKeys = globalThis as {
   lastingKeys?: string[];
   realGenerateKeyPairSync?: (type: string, options: object) => unknown;

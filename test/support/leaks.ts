@@ -1,5 +1,5 @@
-// Before each test file. Files of the short suite share a process, so a file fails that leaves a global, an environment
-// variable, a listener of the process or a listening server behind.
+// Before each test file. Files of the short suite share a process, so a file fails that leaves a
+// global, an environment variable, a listener of the process or a listening server behind.
 import { afterAll, expect, vi } from "vitest";
 import { finish } from "./when-done.js";
 

@@ -1,4 +1,5 @@
-// A real nginx for the tests that need a gateway. If none is installed, they are skipped with a message.
+// A real nginx for the tests that need a gateway. If none is installed, they are skipped with a
+// message.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -15,7 +16,9 @@ export function describeWithNginx(title: string, tests: () => void): void {
   describe.skipIf(program === undefined)(title, tests);
 }
 
-/** Starts nginx on a port of 127.0.0.1 until the test ends, with these directives in its `server`. */
+/**
+ * Starts nginx on a port of 127.0.0.1 until the test ends, with these directives in its `server`.
+ */
 export async function startNginx(port: number, directives: string): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "bivariant-nginx-"));
   const settings = join(folder, "nginx.conf");

@@ -1,4 +1,5 @@
-// Before each test file: Node's generator of RSA keys returns first the keys of key-pool.ts, each once for each file.
+// Before each test file: Node's generator of RSA keys returns first the keys of key-pool.ts, each
+// once for each file.
 import crypto from "node:crypto";
 import { syncBuiltinESMExports } from "node:module";
 import { inject } from "vitest";

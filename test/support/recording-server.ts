@@ -33,7 +33,9 @@ export function pageAnswer(status: number): ScriptedAnswer {
   };
 }
 
-/** `silence` never answers and `reset` closes the connection. A function writes the answer itself. */
+/**
+ * `silence` never answers and `reset` closes the connection. A function writes the answer itself.
+ */
 export type Script = (
   request: RecordedRequest,
 ) => ScriptedAnswer | "silence" | "reset" | ((response: ServerResponse) => void);
@@ -72,7 +74,10 @@ export async function servingOn(server: Server): Promise<number> {
 
 let ports = 0;
 
-/** A port that is free and stays so: the system gives none below 32,768, and each process of a test tries others. */
+/**
+ * A port that is free and stays so: the system gives none below 32,768, and each process of a test
+ * tries others.
+ */
 export async function freePort(host = "127.0.0.1"): Promise<number> {
   const port = 11_000 + ((31 * process.pid + ports++) % 9_000);
   const server = createServer().listen(port, host);

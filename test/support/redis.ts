@@ -1,4 +1,5 @@
-// A real Redis, or Valkey, for the tests of stores. If neither is installed, they are skipped with a message.
+// A real Redis, or Valkey, for the tests of stores. If neither is installed, they are skipped with
+// a message.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
@@ -38,8 +39,9 @@ export interface RedisServer {
   /** The id of the process that runs now. */
   readonly pid: number;
   /**
-   * Kills the server and starts it again on the same port with its data. With `loseLastMs` the data is as it was
-   * that long before the crash, as if the last writes had not reached the disk. After `kill` it only starts.
+   * Kills the server and starts it again on the same port with its data. With `loseLastMs` the data
+   * is as it was that long before the crash, as if the last writes had not reached the disk. After
+   * `kill` it only starts.
    */
   restart(options?: { readonly loseLastMs?: number }): Promise<void>;
   /** Shuts it down and removes its folder. */
@@ -54,9 +56,9 @@ export interface RedisServer {
 const sampleEveryMs = 50;
 
 /**
- * Starts a server on a free port of 127.0.0.1, with its writes in an append-only file. It is stopped at the end of the
- * test. Started in a hook, it must be stopped with `stop`. Later settings in `args` replace earlier ones, for instance
- * `["--appendonly", "no"]`.
+ * Starts a server on a free port of 127.0.0.1, with its writes in an append-only file. It is
+ * stopped at the end of the test. Started in a hook, it must be stopped with `stop`. Later settings
+ * in `args` replace earlier ones, for instance `["--appendonly", "no"]`.
  */
 export async function startRedis({
   args = [],
@@ -139,7 +141,8 @@ export async function startRedis({
         const file = appendOnlyFile(folder);
         if (file === undefined)
           throw new Error("Only a Redis with an append-only file can lose its last writes.");
-        // The server removes a command that this cuts in two. On a busy machine the sizes come late, and then it loses less.
+        // The server removes a command that this cuts in two. On a busy machine the sizes come
+        // late, and then it loses less.
         const kept = sizes.find(({ at }) => at >= endedAt - loseLastMs);
         if (kept !== undefined) truncateSync(file, kept.size);
       }

@@ -22,7 +22,10 @@ export function describeWithSentinel(title: string, tests: () => void): void {
 
 /** The name of the primary, for clients. */
 export const SENTINEL_NAME = "fleet";
-/** How long a primary must be silent before the sentinels choose another. Redis' own default is 30 s. */
+/**
+ * How long a primary must be silent before the sentinels choose another. Redis' own default is 30
+ * s.
+ */
 export const DOWN_AFTER_MS = 1_000;
 
 export interface SentinelGroup {

@@ -6,7 +6,10 @@ import { runInNewContext } from "node:vm";
 /** The work that goes on off the event loop and has not ended. */
 let inFlight = 0;
 
-/** Makes a function whose work `settle` waits for, such as a fetch of a server on loopback or a method of a store on disk. */
+/**
+ * Makes a function whose work `settle` waits for, such as a fetch of a server on loopback or a
+ * method of a store on disk.
+ */
 export function counted<This, A extends unknown[], T>(
   work: (this: This, ...args: A) => Promise<T>,
 ): (this: This, ...args: A) => Promise<T> {

@@ -1,5 +1,5 @@
-// Tasks after the last test of a file, for modules that several files of a process share: Vitest runs an afterAll() of such a
-// module for the first of them only.
+// Tasks after the last test of a file, for modules that several files of a process share: Vitest
+// runs an afterAll() of such a module for the first of them only.
 const tasks: (() => unknown)[] = [];
 
 /** Runs a task after the last test of the file, the latest one first. */

@@ -1,4 +1,5 @@
-// Customers of both kinds at emulated deployments, some of them broken in known ways, with the truth about each.
+// Customers of both kinds at emulated deployments, some of them broken in known ways, with the
+// truth about each.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -77,7 +78,9 @@ export interface Estate {
   /** By tenant id. */
   readonly truth: ReadonlyMap<string, Truth>;
   readonly fetch: Fetch;
-  /** How many requests each tenant got at the paths of Variant A, of which every customer is asked. */
+  /**
+   * How many requests each tenant got at the paths of Variant A, of which every customer is asked.
+   */
   readonly requests: ReadonlyMap<string, number>;
   readonly folder: string;
   delete(): void;
@@ -98,7 +101,10 @@ interface EstateOptions {
   readonly addressOf?: (host: string) => string;
 }
 
-/** Makes so many customers. Every tenth is broken, in each of the ways in turn; the others are of each kind in turn. */
+/**
+ * Makes so many customers. Every tenth is broken, in each of the ways in turn; the others are of
+ * each kind in turn.
+ */
 export function makeEstate(
   size: number,
   {

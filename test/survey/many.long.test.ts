@@ -1,5 +1,6 @@
-// The command over many customers of both kinds, a tenth of them broken: killed twice and resumed, its verdicts against the
-// truth, and the curve of its memory, which is printed. SURVEY_CUSTOMERS=10000 sets another number.
+// The command over many customers of both kinds, a tenth of them broken: killed twice and resumed,
+// its verdicts against the truth, and the curve of its memory, which is printed.
+// SURVEY_CUSTOMERS=10000 sets another number.
 import { existsSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
@@ -12,7 +13,10 @@ import { clientSecret, type Estate, hosts, makeEstate, verdictOf } from "./estat
 
 const size = Number(process.env.SURVEY_CUSTOMERS ?? 500);
 
-/** Runs in the process of the command, and notes twice a second what is left in the heap after a collection. */
+/**
+ * Runs in the process of the command, and notes twice a second what is left in the heap after a
+ * collection.
+ */
 const sampler = `import { appendFileSync } from "node:fs";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";

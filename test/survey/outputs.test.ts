@@ -1,4 +1,5 @@
-// What is made of results: CSV that no spreadsheet takes for formulas, the page, and the comparison with earlier ones.
+// What is made of results: CSV that no spreadsheet takes for formulas, the page, and the comparison
+// with earlier ones.
 import { createHash } from "node:crypto";
 import { parse } from "csv-parse/sync";
 import { describe, expect, test } from "vitest";

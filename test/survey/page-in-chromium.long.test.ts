@@ -1,4 +1,5 @@
-// The page of a survey in a real browser: on a phone, on paper, light and dark, filtered, and examined by axe-core.
+// The page of a survey in a real browser: on a phone, on paper, light and dark, filtered, and
+// examined by axe-core.
 import { afterAll, expect, test } from "vitest";
 import { resultsPage, type SurveyResult, survey } from "../../src/survey/index.js";
 import { expectAccessible } from "../support/accessible.js";

@@ -1,4 +1,5 @@
-// `survey` over emulated deployments: its verdicts against the truth, what it sends, and how it goes on after an end.
+// `survey` over emulated deployments: its verdicts against the truth, what it sends, and how it
+// goes on after an end.
 import { execFileSync } from "node:child_process";
 import { appendFile, chmod, readFile, stat, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -20,7 +20,9 @@ import { createVariantBClient } from "../../src/variant-b.js";
 import { type Equal, proof } from "./proof.js";
 
 const target = { baseUrl: "https://customer.example", tenantId: "acme" };
-/** One flat settings object serves the client and the emulator, whose options have all of its names. */
+/**
+ * One flat settings object serves the client and the emulator, whose options have all of its names.
+ */
 export function takesSettings(settings: DeploymentSettings): void {
   createEmulator(settings);
   createEmulator().reset(settings);
@@ -62,7 +64,10 @@ export function persons(): void {
   createAuth({ ...target, credential: portal });
 }
 
-/** Settings alone are not a credential, and a credential accepts the settings of its own variant only. */
+/**
+ * Settings alone are not a credential, and a credential accepts the settings of its own variant
+ * only.
+ */
 export function settings(): void {
   // @ts-expect-error settings without their factory
   connect({ ...target, credentials: [{ clientId: "c", clientSecret: "s" }] });
@@ -85,7 +90,10 @@ export function settings(): void {
   proof<Equal<(typeof portal)["variant"], "B">>();
 }
 
-/** A launch needs a tenant, and a backend that accepts launches needs the origin of the host application. */
+/**
+ * A launch needs a tenant, and a backend that accepts launches needs the origin of the host
+ * application.
+ */
 export function launches(): void {
   const code = { code: "c", codeVerifier: "v".repeat(43) };
   redeemLaunch({ ...target, credential: page, ...code });
@@ -117,7 +125,9 @@ export function keys(cryptoKey: CryptoKey, keyObject: KeyObject): void {
   fileStore("grants.json", { key: new Date() });
 }
 
-/** The client of one variant accepts an Auth of that variant only, not one of an unknown variant. */
+/**
+ * The client of one variant accepts an Auth of that variant only, not one of an unknown variant.
+ */
 export function variantClients(either: Auth): void {
   const ofA = createAuth({ ...target, credential: plugin });
   const ofB = createAuth({ ...target, credential: account });

@@ -29,7 +29,10 @@ export async function byOk(): Promise<void> {
   outcome.data.access_token;
 }
 
-/** `status` narrows: each documented status has its own body, and one more outcome covers all other statuses. */
+/**
+ * `status` narrows: each documented status has its own body, and one more outcome covers all other
+ * statuses.
+ */
 export async function byStatus(): Promise<void> {
   const outcome = await service.call("requestToken", { body });
   switch (outcome.status) {

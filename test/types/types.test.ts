@@ -1,4 +1,7 @@
-/** Checks the public types with the compiler and an editor: nothing is `any`, and a hover shows plain types. */
+/**
+ * Checks the public types with the compiler and an editor: nothing is `any`, and a hover shows
+ * plain types.
+ */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

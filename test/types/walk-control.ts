@@ -1,4 +1,7 @@
-/** Hides `any` where a shallow search misses it. If findAny missed it too, its other results would mean nothing. */
+/**
+ * Hides `any` where a shallow search misses it. If findAny missed it too, its other results would
+ * mean nothing.
+ */
 type Anything = ReturnType<typeof JSON.parse>;
 
 export interface Row {

@@ -1,4 +1,7 @@
-/** Finds `any` in the exports of a module: in types, members, parameters and results, as deep as our own code goes. */
+/**
+ * Finds `any` in the exports of a module: in types, members, parameters and results, as deep as our
+ * own code goes.
+ */
 import ts from "typescript";
 
 /** The places of `any`, each as the way from an export down to it; sorted. */
@@ -10,7 +13,10 @@ export function findAny(program: ts.Program, file: string): readonly string[] {
   const seen = new Set<ts.Type>();
   const found: string[] = [];
 
-  /** A foreign type, such as the DOM's `json(): Promise<any>`, is skipped, but its type arguments are searched. */
+  /**
+   * A foreign type, such as the DOM's `json(): Promise<any>`, is skipped, but its type arguments
+   * are searched.
+   */
   const isForeign = (symbol: ts.Symbol | undefined): boolean =>
     symbol?.declarations?.every((one) => one.getSourceFile().fileName.includes("/node_modules/")) ??
     false;

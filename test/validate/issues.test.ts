@@ -1,4 +1,5 @@
-// What a reader of an issue learns: the place, what is expected there, and of a union the branch that is meant.
+// What a reader of an issue learns: the place, what is expected there, and of a union the branch
+// that is meant.
 import { describe, expect, test } from "vitest";
 import { jsonChecker, jsonSchemas } from "../../src/json-schema/index.js";
 

@@ -1,4 +1,5 @@
-// Whatever a document describes and a server answers, the validator throws nothing but its own error, and finds what Ajv finds.
+// Whatever a document describes and a server answers, the validator throws nothing but its own
+// error, and finds what Ajv finds.
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { agreesWithAjv, checkers } from "./random-schemas.js";

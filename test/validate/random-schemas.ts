@@ -1,4 +1,5 @@
-// Random JSON Schemas in the form of a document, answers that nearly match them, and what Ajv and our validator say.
+// Random JSON Schemas in the form of a document, answers that nearly match them, and what Ajv and
+// our validator say.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -86,7 +87,8 @@ function keywords(schema: fc.Arbitrary<Schema>): Record<string, fc.Arbitrary<unk
   const list = fc.array(schema, { minLength: 1, maxLength: 3 });
   const map = (names: readonly string[]) => fc.dictionary(one(names), schema, { maxKeys: 3 });
   const type = fc.oneof(one(TYPES), fc.uniqueArray(one(TYPES), { minLength: 1, maxLength: 3 }));
-  // Ajv accepts an empty list beside `prefixItems` although it contains nothing that `false` allows.
+  // Ajv accepts an empty list beside `prefixItems` although it contains nothing that `false`
+  // allows.
   const contains = schema.filter((one) => one !== false);
   return {
     ...{ type, enum: fc.uniqueArray(scalar, { minLength: 1, maxLength: 3 }), const: scalar },
@@ -145,7 +147,10 @@ const GROUPS = [
   ["dependentSchemas", "dependentRequired", "unevaluatedProperties", "not"],
 ];
 
-/** Ajv counts the members that a failed `if` has evaluated, against JSON Schema (Core, 10.2.2.1 and 11). */
+/**
+ * Ajv counts the members that a failed `if` has evaluated, against JSON Schema (Core, 10.2.2.1 and
+ * 11).
+ */
 const isJudgedByAjv = (schema: Schema) =>
   !/"if":.*"unevaluated|"unevaluated.*"if":/.test(JSON.stringify(schema));
 
@@ -209,7 +214,10 @@ function members(value: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
 const answers: fc.Arbitrary<unknown> = anything;
 
 export interface Checked {
-  /** Undefined where the code that Ajv makes fails, as for `if: false` beside lists in other branches. */
+  /**
+   * Undefined where the code that Ajv makes fails, as for `if: false` beside lists in other
+   * branches.
+   */
   readonly witness: (answer: unknown) => boolean | undefined;
   /** What `strict` throws. */
   readonly check: (answer: unknown) => unknown;
@@ -265,7 +273,10 @@ async function emitted(document: object): Promise<{ readonly schemas: Validation
   }
 }
 
-/** For each schema and each answer: the validator throws its own error, exactly where Ajv refuses the answer. */
+/**
+ * For each schema and each answer: the validator throws its own error, exactly where Ajv refuses
+ * the answer.
+ */
 export const agreesWithAjv: fc.IAsyncProperty<[Schema, unknown[]]> = fc.asyncProperty(
   schemas,
   fc.array(answers, { minLength: 20, maxLength: 20 }),

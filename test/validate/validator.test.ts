@@ -1,4 +1,7 @@
-/** Response validation: it reports or throws, names paths and expectations, and never changes the data. */
+/**
+ * Response validation: it reports or throws, names paths and expectations, and never changes the
+ * data.
+ */
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { createService, isUnexpectedResponseError, type ServiceEvent } from "../../src/index.js";

@@ -1,4 +1,5 @@
-// A detection draws its verdict from the answers to at most three requests, which contain no secret.
+// A detection draws its verdict from the answers to at most three requests, which contain no
+// secret.
 
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
@@ -45,7 +46,10 @@ function answering(
 interface Row {
   readonly name: string;
   readonly server: Script;
-  /** Variant (and question), status and answer of each request in order. A variant's last one is its verdict. */
+  /**
+   * Variant (and question), status and answer of each request in order. A variant's last one is its
+   * verdict.
+   */
   readonly evidence: readonly string[];
 }
 
@@ -71,12 +75,15 @@ const gateways: [string, ScriptedAnswer][] = [
   ["429", { status: 429, headers: { "retry-after": "1" } }],
 ];
 
-/** The answers of a gateway to all paths except the token path of a variant that is really there. */
+/**
+ * The answers of a gateway to all paths except the token path of a variant that is really there.
+ */
 const rows: Row[] = [
   ...gateways.flatMap(([name, rest]) => {
     const { status } = rest;
     const says = saysOf(rest);
-    // A rate limit or a failing server hides Variant B. With a JSON 401 the sibling must be asked too.
+    // A rate limit or a failing server hides Variant B. With a JSON 401 the sibling must be asked
+    // too.
     const verdictOfB = status === 429 || status >= 500 ? "unknown" : "yes";
     const sibling = name === "401" ? ["B sibling 401 unknown"] : [];
     return [

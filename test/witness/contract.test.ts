@@ -1,6 +1,7 @@
 /**
- * The contract kit judges oidc-provider, which we did not write, dressed as Variant A and as Variant B. What it finds is
- * on these lists, which were written from oidc-provider's documentation and source before the first run.
+ * The contract kit judges oidc-provider, which we did not write, dressed as Variant A and as
+ * Variant B. What it finds is on these lists, which were written from oidc-provider's documentation
+ * and source before the first run.
  */
 import { generateKeyPairSync } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -24,7 +25,10 @@ import {
 const clientId = "nightly-report";
 const tenantId = "acme";
 
-/** The observations of every case of the variant that waits for nothing and changes nothing, by result and id. */
+/**
+ * The observations of every case of the variant that waits for nothing and changes nothing, by
+ * result and id.
+ */
 async function judge(variant: "A" | "B", target: ContractTarget) {
   const tried = contractCases.filter(
     (one) => one.variant === variant && one.safe && one.costs.seconds === 0,
@@ -61,7 +65,10 @@ describe("oidc-provider at Variant A's token path", () => {
   });
   afterAll(() => server.close());
 
-  /** A failed client authentication is 401 (RFC 6749 section 5.2), and every failure of Variant A 400. */
+  /**
+   * A failed client authentication is 401 (RFC 6749 section 5.2), and every failure of Variant A
+   * 400.
+   */
   const unauthorized = "401 invalid_client.";
   const accepted = "200 with an access token.";
   const differences = {

@@ -1,4 +1,7 @@
-/** Variant B's login and refresh tokens, judged by oidc-provider behind a front that accepts the JSON body. */
+/**
+ * Variant B's login and refresh tokens, judged by oidc-provider behind a front that accepts the
+ * JSON body.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { apiClient, beginLogin, completeLogin, memoryStore, resumeAuth } from "../../src/index.js";
 import { rejectionOf } from "../support/wait.js";

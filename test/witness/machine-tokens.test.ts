@@ -1,4 +1,7 @@
-/** Machine tokens judged by oidc-provider: A's private_key_jwt at its token path, B's secret behind a JSON front. */
+/**
+ * Machine tokens judged by oidc-provider: A's private_key_jwt at its token path, B's secret behind
+ * a JSON front.
+ */
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { errors } from "oidc-provider";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -40,7 +43,8 @@ describe("oidc-provider at Variant A's token path", () => {
         token_endpoint_auth_signing_alg: "RS256",
       },
       checkAssertion(claims, header) {
-        // The provider also accepts its issuer or a list, but section 2.2 allows only the exact token URL.
+        // The provider also accepts its issuer or a list, but section 2.2 allows only the exact
+        // token URL.
         if (claims.aud !== server.url + tokenPath)
           throw new errors.InvalidClientAuth("aud is not exactly the token URL");
         if (header.typ !== undefined && header.typ !== "JWT")

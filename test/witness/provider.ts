@@ -1,4 +1,7 @@
-/** oidc-provider on loopback, as an independent judge of the client: for machine tokens and for a login. */
+/**
+ * oidc-provider on loopback, as an independent judge of the client: for machine tokens and for a
+ * login.
+ */
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
 import {
@@ -69,7 +72,10 @@ export interface TokenServerOptions {
   readonly checkAssertion?: (claims: Fields, header: Fields) => void;
 }
 
-/** oidc-provider at a token path of our choice, with one client that may only use client_credentials. */
+/**
+ * oidc-provider at a token path of our choice, with one client that may only use
+ * client_credentials.
+ */
 export async function startTokenServer(options: TokenServerOptions): Promise<TokenServer> {
   const { tokenPath, client, method, checkAssertion } = options;
   const grant = { grant_types: ["client_credentials"], redirect_uris: [], response_types: [] };
@@ -169,9 +175,9 @@ export interface JsonToFormOptions {
 }
 
 /**
- * A front that undoes Variant B's two differences from RFC 6749 and changes nothing else: it posts the JSON fields to
- * `target` as a form, and adds the grant_type that a code exchange lacks (section 4.2). A body that is not a JSON object
- * is posted as it is.
+ * A front that undoes Variant B's two differences from RFC 6749 and changes nothing else: it posts
+ * the JSON fields to `target` as a form, and adds the grant_type that a code exchange lacks
+ * (section 4.2). A body that is not a JSON object is posted as it is.
  */
 export function jsonToForm({ target, seen, only }: JsonToFormOptions): RequestListener {
   return async (request, response) => {
@@ -213,7 +219,10 @@ function fieldsOf(body: string): Record<string, string> | undefined {
 /** A login takes seven steps, so this limit is well above. */
 const mostSteps = 20;
 
-/** Walks through a login as a browser does, with its cookies, and returns the callback URL without fetching it. */
+/**
+ * Walks through a login as a browser does, with its cookies, and returns the callback URL without
+ * fetching it.
+ */
 export async function walkToCallback(url: string, redirectUri: string): Promise<string> {
   const jar = new Map<string, string>();
   let at = url;

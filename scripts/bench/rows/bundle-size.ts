@@ -1,5 +1,6 @@
-// Measures what this package adds to two apps, bundled, minified and compressed with all dependencies: in one file, and in
-// the files that are loaded up to the first token and call when the bundler splits at `import()`.
+// Measures what this package adds to two apps, bundled, minified and compressed with all
+// dependencies: in one file, and in the files that are loaded up to the first token and call when
+// the bundler splits at `import()`.
 import { generateKeyPairSync } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";

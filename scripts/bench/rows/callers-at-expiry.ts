@@ -1,4 +1,5 @@
-// Measures how long many callers, each with an AbortSignal of its own, wait for a token when theirs has expired.
+// Measures how long many callers, each with an AbortSignal of its own, wait for a token when theirs
+// has expired.
 import {
   type Cost,
   costOf,

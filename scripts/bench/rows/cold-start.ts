@@ -1,4 +1,5 @@
-// Compares new processes that get one token: with this package, and with the libraries that it uses, by hand.
+// Compares new processes that get one token: with this package, and with the libraries that it
+// uses, by hand.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -30,7 +31,10 @@ const ours = (given: Given): string => `
   process.exit(value === "" ? 1 : 0);
 `;
 
-/** The program follows the documentation of the libraries. It imports jose whole, or the two parts of it that it needs. */
+/**
+ * The program follows the documentation of the libraries. It imports jose whole, or the two parts
+ * of it that it needs.
+ */
 const byHand = ({ pem, keyId, tokenEndpoint }: Given, jose: "whole" | "parts"): string => `
   ${
     jose === "whole"

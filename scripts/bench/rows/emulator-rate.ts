@@ -1,4 +1,5 @@
-// Compares token requests to the emulator and to oidc-provider: private_key_jwt and client_credentials over HTTP.
+// Compares token requests to the emulator and to oidc-provider: private_key_jwt and
+// client_credentials over HTTP.
 import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -52,7 +53,10 @@ function form(audience: string, privateKey: KeyObject): string {
   );
 }
 
-/** A token server in a process of its own, the connections to it, and the processor time of its rounds. */
+/**
+ * A token server in a process of its own, the connections to it, and the processor time of its
+ * rounds.
+ */
 interface Side {
   readonly costs: number[];
   /** Posts the requests of a round. */

@@ -1,4 +1,5 @@
-// Measures the time from a loaded module to the emulator's first answered token request, each in a new process.
+// Measures the time from a loaded module to the emulator's first answered token request, each in a
+// new process.
 import { spawnSync } from "node:child_process";
 import { duration, medianOf, type Row, sample } from "../measure.js";
 

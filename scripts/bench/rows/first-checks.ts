@@ -1,5 +1,6 @@
-// Compares new processes that check one answer of each of 200 operations of a public document: with the generated
-// schemas, and with Ajv, which compiles the schema of each answer from the same document.
+// Compares new processes that check one answer of each of 200 operations of a public document: with
+// the generated schemas, and with Ajv, which compiles the schema of each answer from the same
+// document.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -31,7 +32,10 @@ const THEIRS = `
     if (!ajv.compile({ $ref: "document" + reference })(body)) throw new Error(id);
 `;
 
-/** The operations whose answer in JSON is described at their place, each with the answer of the emulator. */
+/**
+ * The operations whose answer in JSON is described at their place, each with the answer of the
+ * emulator.
+ */
 function checksOf({ paths }: ApiDocument, answers: Readonly<Record<string, Answer>>): object[] {
   const escaped = (key: string) =>
     encodeURIComponent(key.replaceAll("~", "~0").replaceAll("/", "~1"));

@@ -1,10 +1,13 @@
-// Compares first tokens for many tenants with those that one gets by hand: with oauth4webapi, and with jose and fetch.
+// Compares first tokens for many tenants with those that one gets by hand: with oauth4webapi, and
+// with jose and fetch.
 import { exportPKCS8, generateKeyPair, SignJWT } from "jose";
 import * as oauth from "oauth4webapi";
 import { type Cost, costOf, inWords, medianCost, type Row, sample, shuffled } from "../measure.js";
 
 const TENANTS = 10_000;
-/** Tokens of each side in a sample. The tenants of a connector are used up after several samples. */
+/**
+ * Tokens of each side in a sample. The tenants of a connector are used up after several samples.
+ */
 const SLICE = 500;
 const CONCURRENCY = 50;
 /** About the size of an assertion's header and claims. */
@@ -82,7 +85,9 @@ async function sidesOf(main: string) {
   return { ours, byOauth4webapi, byJose, signing };
 }
 
-/** Runs a task for the tenants from `start` on, CONCURRENCY at a time, and returns the cost of one. */
+/**
+ * Runs a task for the tenants from `start` on, CONCURRENCY at a time, and returns the cost of one.
+ */
 async function costPerToken(task: Task, start: number): Promise<Cost> {
   let next = start;
   const worker = async () => {
@@ -95,9 +100,9 @@ async function costPerToken(task: Task, start: number): Promise<Cost> {
 }
 
 /**
- * The ratio is that of processor time. Signatures are made in Node's thread pool, so at this concurrency every core is
- * busy, and the rate is the number of cores divided by the processor time of a token. Wall time says the same on a quiet
- * machine only.
+ * The ratio is that of processor time. Signatures are made in Node's thread pool, so at this
+ * concurrency every core is busy, and the rate is the number of cores divided by the processor time
+ * of a token. Wall time says the same on a quiet machine only.
  */
 export const firstTokens: Row = {
   name: "first-tokens",

@@ -23,7 +23,9 @@ import {
 /** It has 385 MB unpacked, of which one file is needed, so it is not a dependency. */
 const PACKAGE = "@octokit/openapi@23.0.2";
 const DOCUMENT = "package/generated/api.github.com.json";
-/** The two documents differ a little, so that what is kept of the one would not do for the other. */
+/**
+ * The two documents differ a little, so that what is kept of the one would not do for the other.
+ */
 export const DOCUMENTS = { A: "github-a.json", B: "github-b.json" };
 
 const OURS = `
@@ -44,16 +46,21 @@ export function run(cwd: string, command: string, ...args: readonly string[]): v
   if (status !== 0) throw new Error(`${command} failed: ${error?.message ?? `${stdout}${stderr}`}`);
 }
 
-/** Downloads the package once, and returns the path of the document. @throws NotMeasured without a network */
+/**
+ * Downloads the package once, and returns the path of the document.
+ * @throws NotMeasured without a network
+ */
 function downloadedDocument(): string {
   const cache = join(tmpdir(), "bivariant-bench", PACKAGE);
   const path = join(cache, DOCUMENT);
   if (existsSync(path)) return path;
   mkdirSync(cache, { recursive: true });
   try {
-    // Without a network npm would try again for a minute, in each of the rows that need the document.
+    // Without a network npm would try again for a minute, in each of the rows that need the
+    // document.
     run(cache, "npm", "pack", PACKAGE, "--fetch-retries=0", "--fetch-timeout=20000");
-    // It is unpacked into another folder first, because a process that is killed would leave a part of the document.
+    // It is unpacked into another folder first, because a process that is killed would leave a part
+    // of the document.
     const unpacked = mkdtempSync(join(cache, "unpacked-"));
     run(cache, "tar", "-xzf", "octokit-openapi-23.0.2.tgz", "-C", unpacked, DOCUMENT);
     mkdirSync(dirname(path), { recursive: true });
@@ -65,7 +72,10 @@ function downloadedDocument(): string {
   return path;
 }
 
-/** Converts OpenAPI 3.0 to 3.1. The document has nothing but `nullable` that 3.1 lacks, so nothing else is changed. */
+/**
+ * Converts OpenAPI 3.0 to 3.1. The document has nothing but `nullable` that 3.1 lacks, so nothing
+ * else is changed.
+ */
 function convert(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(convert);
   if (typeof value !== "object" || value === null) return value;
@@ -122,7 +132,9 @@ export async function writeGenerated(build: Build): Promise<ApiDocument> {
   return document;
 }
 
-/** Writes what both generators make of the documents: ours/generated/, theirs/A.ts and theirs/B.ts. */
+/**
+ * Writes what both generators make of the documents: ours/generated/, theirs/A.ts and theirs/B.ts.
+ */
 export async function writeTypes(build: Build): Promise<ApiDocument> {
   const document = await writeGenerated(build);
   const { theirs } = programs(build);

@@ -1,4 +1,5 @@
-// Compares the slow calls of tenants whose tokens are renewed all the time with those of tenants that renew none.
+// Compares the slow calls of tenants whose tokens are renewed all the time with those of tenants
+// that renew none.
 import { generateKeyPairSync, type KeyPairKeyObjectResult } from "node:crypto";
 import { join } from "node:path";
 import { setImmediate as turn, setTimeout as wait } from "node:timers/promises";
@@ -65,8 +66,8 @@ async function startSide(
 }
 
 /**
- * Calls the tenants in turn, at a fixed rate whether earlier calls have ended or not. The time of a call counts from the
- * instant at which it should have started.
+ * Calls the tenants in turn, at a fixed rate whether earlier calls have ended or not. The time of a
+ * call counts from the instant at which it should have started.
  */
 async function runWindow(side: Side): Promise<number> {
   const startedAt = performance.now();

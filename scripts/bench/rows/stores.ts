@@ -1,4 +1,5 @@
-// Compares a write of the store in a folder with a bare durable write, and a large store with a small one.
+// Compares a write of the store in a folder with a bare durable write, and a large store with a
+// small one.
 import { mkdtempSync, rmSync } from "node:fs";
 import { open, rename } from "node:fs/promises";
 import { join } from "node:path";

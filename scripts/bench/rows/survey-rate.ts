@@ -1,4 +1,5 @@
-// Compares a survey with the loop that one writes by hand: detectVariant, connect and a call, some customers at a time.
+// Compares a survey with the loop that one writes by hand: detectVariant, connect and a call, some
+// customers at a time.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -23,7 +24,10 @@ interface Customer {
 const refused = (error: string, error_description?: string) =>
   Response.json({ error, error_description }, { status: 400 });
 
-/** Answers as deployments of each variant do, told apart by their host. Bodies are read as fetch would read them. */
+/**
+ * Answers as deployments of each variant do, told apart by their host. Bodies are read as fetch
+ * would read them.
+ */
 async function answer(url: string, init?: { readonly body?: unknown }): Promise<Response> {
   const body = String(init?.body ?? "");
   const isOfA = url.startsWith("https://a");
@@ -95,7 +99,10 @@ async function sidesOf({ main, folder }: { readonly main: string; readonly folde
   return { ours, byHand };
 }
 
-/** The ratio is that of processor time, for the reason that `first-tokens` gives: signatures keep every core busy. */
+/**
+ * The ratio is that of processor time, for the reason that `first-tokens` gives: signatures keep
+ * every core busy.
+ */
 export const surveyRate: Row = {
   name: "survey-rate",
   title: `a survey of customers of both variants, who share a key, against detectVariant, connect and a call with p-limit, ${CONCURRENCY} at a time`,

@@ -16,9 +16,10 @@ interface TenantCost {
 
 type Side = "servicePlugin" | "serviceAccount" | "openid-client" | "@badgateway/oauth2-client";
 
-// A real signature would take most of the time, and leave nothing behind. Each token has 36 characters. The
-// tenants of the first round load the lazy modules and compile the code. What is kept by tenant id is what a
-// program with many tenants may keep: its services, and with a peer the configuration and the token.
+// A real signature would take most of the time, and leave nothing behind. Each token has 36
+// characters. The tenants of the first round load the lazy modules and compile the code. What is
+// kept by tenant id is what a program with many tenants may keep: its services, and with a peer the
+// configuration and the token.
 const PROGRAM = `
   const [main, tenants, side] = process.argv.slice(1);
   let issued = 0;

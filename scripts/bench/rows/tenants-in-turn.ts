@@ -1,4 +1,5 @@
-// Counts the token requests for many tenants that are called in turn through one connector, and through what peers keep.
+// Counts the token requests for many tenants that are called in turn through one connector, and
+// through what peers keep.
 import { OAuth2Client, OAuth2Fetch } from "@badgateway/oauth2-client";
 import {
   ClientSecretPost,

@@ -1,4 +1,5 @@
-// Compares what TypeScript 5.9 needs for programs that call a public API of 1,223 operations in each variant.
+// Compares what TypeScript 5.9 needs for programs that call a public API of 1,223 operations in
+// each variant.
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -45,7 +46,10 @@ interface Operation {
   readonly names: readonly string[];
 }
 
-/** Returns the operations that need only names of owners, repositories and the like, all of them in the path. */
+/**
+ * Returns the operations that need only names of owners, repositories and the like, all of them in
+ * the path.
+ */
 function readsOf({ paths, components }: ApiDocument): Operation[] {
   const known = ["owner", "repo", "org", "username", "enterprise"];
   const isGiven = (parameter: {
@@ -138,8 +142,8 @@ async function measure(build: Build, limit: Limit, name: string) {
 }
 
 /**
- * Both programs hold the types of both variants, ours also the other generated files, and make one call of Variant B. A
- * call of each variant would cost openapi-fetch more.
+ * Both programs hold the types of both variants, ours also the other generated files, and make one
+ * call of Variant B. A call of each variant would cost openapi-fetch more.
  */
 export const typeCheckOneCall: Row = {
   name: "type-check-one-call",

@@ -1,4 +1,5 @@
-// Measures a call with a cached token, and asking for that token: over a stubbed fetch, and over HTTP.
+// Measures a call with a cached token, and asking for that token: over a stubbed fetch, and over
+// HTTP.
 import { OAuth2Client, OAuth2Fetch } from "@badgateway/oauth2-client";
 import createClient from "openapi-fetch";
 import type { paths } from "../../../generated/variant-b.js";
@@ -20,7 +21,10 @@ const DEVICES = JSON.stringify(
   [1, 2, 3].map((id) => ({ id: `device-${id}`, name: `Device ${id}` })),
 );
 
-/** Makes a Request of its arguments, as every real fetch does. The token request is sent once, while warming up. */
+/**
+ * Makes a Request of its arguments, as every real fetch does. The token request is sent once, while
+ * warming up.
+ */
 async function stub(input: string | URL | Request, init?: RequestInit): Promise<Response> {
   const { url } = new Request(input, init);
   if (url.endsWith("/v1/auth/token")) return Response.json({ access_token: "token" });
@@ -58,7 +62,10 @@ export const warmCall: Row = {
   },
 };
 
-/** Compares calls over HTTP with those of a peer, which gets the base URL, in processor time of the caller. */
+/**
+ * Compares calls over HTTP with those of a peer, which gets the base URL, in processor time of the
+ * caller.
+ */
 async function overHttp(
   build: Build,
   limit: Limit,

@@ -1,4 +1,7 @@
-/** A plugin as a client of Variant A's token endpoint: reads its settings, imports its key and signs its requests. */
+/**
+ * A plugin as a client of Variant A's token endpoint: reads its settings, imports its key and signs
+ * its requests.
+ */
 import { encode } from "jose/base64url";
 import { allowInsecureRequests, customFetch, genericTokenEndpointRequest } from "oauth4webapi";
 import { ConfigurationError } from "../../errors.js";
@@ -31,13 +34,19 @@ export interface KeyWithId {
 export interface PluginSettings {
   /** The plugin's id in the customer's registration list. */
   readonly clientId: string;
-  /** A key in any form, or a function that is called per assertion, so that keys rotate without a restart. */
+  /**
+   * A key in any form, or a function that is called per assertion, so that keys rotate without a
+   * restart.
+   */
   readonly privateKey:
     | PrivateKey
     | (() => PrivateKey | KeyWithId | Promise<PrivateKey | KeyWithId>);
   /** Default: the JWK's own `kid`, or the RFC 7638 thumbprint if it has none. */
   readonly keyId?: string | undefined;
-  /** Set it if a proxy rewrites the URL of the request, or the service demands its issuer. Default: that exact URL. */
+  /**
+   * Set it if a proxy rewrites the URL of the request, or the service demands its issuer. Default:
+   * that exact URL.
+   */
   readonly audience?: string | undefined;
 }
 
@@ -45,7 +54,9 @@ export interface PluginSettings {
 export interface PluginClient
   extends Pick<PreparedCredential, "clientId" | "fingerprint" | "explain"> {
   readonly callsSigner: boolean;
-  /** Sends exactly the fields of section 4.1: the grant's own, the client id and a fresh assertion. */
+  /**
+   * Sends exactly the fields of section 4.1: the grant's own, the client id and a fresh assertion.
+   */
   send(
     grant: Refusal["grant"],
     parameters: Readonly<Record<string, string>>,
@@ -53,7 +64,8 @@ export interface PluginClient
   ): Promise<SentAttempt>;
 }
 
-// A real Headers: the library takes any object for one in older workers, whose classes have no Symbol.toStringTag.
+// A real Headers: the library takes any object for one in older workers, whose classes have no
+// Symbol.toStringTag.
 const headers = /* @__PURE__ */ new Headers({ "user-agent": userAgent });
 
 /** Loaded only when a refusal must be explained. */
@@ -146,7 +158,8 @@ export async function signClientAssertion(
     sub: claims.clientId,
     aud: claims.audience,
     jti: crypto.randomUUID(),
-    // The claim nbf is left out: a server whose clock is behind would refuse the assertion as not yet valid.
+    // The claim nbf is left out: a server whose clock is behind would refuse the assertion as not
+    // yet valid.
     iat: claims.issuedAt,
     exp: claims.issuedAt + lifetimeSeconds,
   };

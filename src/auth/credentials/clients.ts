@@ -1,4 +1,7 @@
-/** The two credentials of Variant B: `serviceAccount` without a user, and `apiClient` with one (section 4.2). */
+/**
+ * The two credentials of Variant B: `serviceAccount` without a user, and `apiClient` with one
+ * (section 4.2).
+ */
 import { type Cause, ConfigurationError } from "../../errors.js";
 import { isLoopback } from "../../http/exchange.js";
 import type { NamesOf } from "../../option-names.js";
@@ -30,7 +33,8 @@ export interface ServiceAccountSettings {
 /**
  * The credential of a service account: machine-to-machine use of Variant B.
  *
- * @throws ConfigurationError `option_invalid` at once for an unknown name; `credential_invalid` before the first request
+ * @throws ConfigurationError `option_invalid` at once for an unknown name; `credential_invalid`
+ * before the first request
  * @see the description, sections 2.5, 4.2 and 5.10; RFC 6749 section 4.4
  * @example
  * import { readFile } from "node:fs/promises";
@@ -69,25 +73,40 @@ export interface ApiClientSettings {
   /** The id shown in the admin area under API clients. */
   readonly clientId: string;
   /**
-   * The callback address, exactly as registered. Default with `createBackend`: its route `callback` and the
-   * tenant id, such as `https://planner.example/auth/callback/acme`.
+   * The callback address, exactly as registered. Default with `createBackend`: its route `callback`
+   * and the tenant id, such as `https://planner.example/auth/callback/acme`.
    */
   readonly redirectUri?: string | undefined;
-  /** A URL, or a path under the base URL. The description does not show it: ask the operator of the deployment. */
+  /**
+   * A URL, or a path under the base URL. The description does not show it: ask the operator of the
+   * deployment.
+   */
   readonly authorizationEndpoint: string;
-  /** Parameters besides those of the standards (RFC 6749 section 4.1.1; RFC 7636 section 4.3), for instance `scope`. */
+  /**
+   * Parameters besides those of the standards (RFC 6749 section 4.1.1; RFC 7636 section 4.3), for
+   * instance `scope`.
+   */
   readonly authorizationParameters?: Readonly<Record<string, string>> | undefined;
   /** If set, the callback must have this `iss` (RFC 9207). The description does not show it. */
   readonly issuer?: string | undefined;
-  /** It is sent only if set, since the description does not show whether a code exchange needs one. */
+  /**
+   * It is sent only if set, since the description does not show whether a code exchange needs one.
+   */
   readonly clientSecret?: string | undefined;
-  /** A path under the base URL, with a leading slash. The description does not show it. Default: the token path. */
+  /**
+   * A path under the base URL, with a leading slash. The description does not show it. Default: the
+   * token path.
+   */
   readonly refreshPath?: string | undefined;
-  /** The fields of a refresh, which the description does not show. Default: those of RFC 6749 section 6, as JSON. */
+  /**
+   * The fields of a refresh, which the description does not show. Default: those of RFC 6749
+   * section 6, as JSON.
+   */
   readonly refreshBody?: ((refreshToken: string) => Readonly<Record<string, unknown>>) | undefined;
   /**
-   * Whether to send a refresh token again after its answer was lost. Set it for deployments that accept a rotated token
-   * for a while. Elsewhere a second use looks like a theft and ends the login. Default: false.
+   * Whether to send a refresh token again after its answer was lost. Set it for deployments that
+   * accept a rotated token for a while. Elsewhere a second use looks like a theft and ends the
+   * login. Default: false.
    */
   readonly resendLostRefresh?: boolean | undefined;
 }
@@ -101,10 +120,11 @@ export interface PreparedApiClient extends PreparedPersonCredential {
 }
 
 /**
- * The credential of a registered API client: a user logs in. It needs a code from a login, so pass it to `beginLogin` and
- * `completeLogin`, or to `createBackend`, not to `connect`.
+ * The credential of a registered API client: a user logs in. It needs a code from a login, so pass
+ * it to `beginLogin` and `completeLogin`, or to `createBackend`, not to `connect`.
  *
- * @throws ConfigurationError `option_invalid` at once for an unknown name; `credential_invalid` before the first request
+ * @throws ConfigurationError `option_invalid` at once for an unknown name; `credential_invalid`
+ * before the first request
  * @see the description, sections 2.5, 4.2 and 5.8; RFC 6749 section 4.1
  * @example
  * const redirectUri = "https://portal.example/callback";
@@ -211,7 +231,10 @@ function serializedBody(
   throw invalid("refreshBody", "must return an object with the fields to send");
 }
 
-/** The parameters that `beginLogin` generates itself, since the checks of the callback depend on them. */
+/**
+ * The parameters that `beginLogin` generates itself, since the checks of the callback depend on
+ * them.
+ */
 const reservedParameters =
   "response_type client_id redirect_uri state code_challenge code_challenge_method".split(" ");
 
@@ -269,13 +292,17 @@ function urlUnderBase(option: string, path: string, { baseUrl }: Target, example
   return url;
 }
 
-/** Assumes the errors of RFC 6749 section 5.2, since the description does not show those of Variant B. */
+/**
+ * Assumes the errors of RFC 6749 section 5.2, since the description does not show those of Variant
+ * B.
+ */
 function explain(
   { error, status, grant }: Refusal,
   [clientId, secret]: readonly string[],
   likely: Omit<Cause, "evidence">,
 ): readonly Cause[] {
-  // A code may be spent or expired. A machine's request has no code, so the client must be the reason of its refusal.
+  // A code may be spent or expired. A machine's request has no code, so the client must be the
+  // reason of its refusal.
   const isOfCode = grant === "authorization_code" && (error !== undefined || status !== 401);
   if (isOfCode && !clientErrors.has(error)) return [];
   const evidence = `${error ?? status} for ${clientId}, interpreted by RFC 6749 section 5.2: the description does not show Variant B's errors.`;

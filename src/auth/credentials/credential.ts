@@ -1,4 +1,7 @@
-/** Machine and person credentials, and the drivers behind them, which read the settings and send the requests. */
+/**
+ * Machine and person credentials, and the drivers behind them, which read the settings and send the
+ * requests.
+ */
 import { type ResolvedClock, systemClock } from "../../clock.js";
 import {
   type Cause,
@@ -14,7 +17,10 @@ import { userAgent } from "../../version.js";
 import type { TokenEndpointState } from "../request/rate-limit-gate.js";
 import { RecentlyUsed } from "../shared/recently-used.js";
 
-/** Settings, or a function that returns them for a deployment and tenant, or `undefined` if that tenant has none. */
+/**
+ * Settings, or a function that returns them for a deployment and tenant, or `undefined` if that
+ * tenant has none.
+ */
 export type Settings<T> = T | ((target: Target) => T | undefined | Promise<T | undefined>);
 
 /** A credential that needs no person: for `connect`, `createConnector` and `createAuth`. */
@@ -34,7 +40,10 @@ export interface PersonCredential<V extends Variant = Variant> {
 export interface TokenAttempt {
   readonly fetch: Fetch;
   readonly signal: AbortSignal;
-  /** The epoch milliseconds for `iat` and `exp` of an assertion, by the server's clock as far as it is known. */
+  /**
+   * The epoch milliseconds for `iat` and `exp` of an assertion, by the server's clock as far as it
+   * is known.
+   */
   readonly serverNow: () => number;
 }
 
@@ -62,7 +71,9 @@ export interface Refusal {
   readonly hasOwnFetch: boolean;
 }
 
-/** The errors that refuse the client, not the person's code or refresh token (RFC 6749 section 5.2). */
+/**
+ * The errors that refuse the client, not the person's code or refresh token (RFC 6749 section 5.2).
+ */
 export const clientErrors: ReadonlySet<string | undefined> = new Set(
   "invalid_client unauthorized_client invalid_request unsupported_grant_type invalid_scope".split(
     " ",
@@ -95,8 +106,9 @@ export interface PreparedPersonCredential extends PreparedClient {
   /** Sends the code with exactly the documented fields. */
   sendCode(grant: CodeGrant, attempt: TokenAttempt): Promise<SentAttempt>;
   /**
-   * Builds the request that redeems a refresh token, and returns the function that sends it. Variant A has no refresh
-   * tokens (section 4.1), so it is absent there. @throws ConfigurationError `credential_invalid`
+   * Builds the request that redeems a refresh token, and returns the function that sends it.
+   * Variant A has no refresh tokens (section 4.1), so it is absent there. @throws
+   * ConfigurationError `credential_invalid`
    */
   refreshRequest?(refreshToken: string): (attempt: TokenAttempt) => Promise<SentAttempt>;
   /** Whether a refresh token is sent again after its answer was lost. */
@@ -105,9 +117,11 @@ export interface PreparedPersonCredential extends PreparedClient {
 
 export interface CredentialDriver<P = PreparedCredential> {
   /**
-   * Reads the settings and imports the key; the same key is imported once. `shareInFlight` says whether a promise made
-   * by one caller may be awaited by another (default: true). `redirectUri` is for settings that have none.
-   * @throws ConfigurationError, also `credential_missing`; TransportError `timed_out` for a function of the caller's
+   * Reads the settings and imports the key; the same key is imported once. `shareInFlight` says
+   * whether a promise made by one caller may be awaited by another (default: true). `redirectUri`
+   * is for settings that have none.
+   * @throws ConfigurationError, also `credential_missing`; TransportError `timed_out` for a
+   * function of the caller's
    */
   prepare(
     target: Target,
@@ -118,7 +132,9 @@ export interface CredentialDriver<P = PreparedCredential> {
       clock?: ResolvedClock;
     },
   ): Promise<P>;
-  /** Whether `prepare` calls a function of the caller's own, which may have nothing for a tenant. */
+  /**
+   * Whether `prepare` calls a function of the caller's own, which may have nothing for a tenant.
+   */
   readonly callsFunction?: boolean;
 }
 
@@ -128,12 +144,16 @@ export interface PersonEndpointState extends TokenEndpointState {
   readonly spentCodes: Map<string, number>;
 }
 
-/** Refresh tokens that were sent, by fingerprint, and whether another token replaced them. The oldest come first. */
+/**
+ * Refresh tokens that were sent, by fingerprint, and whether another token replaced them. The
+ * oldest come first.
+ */
 export type SentRefreshTokens = Map<string, "unanswered" | "replaced">;
 
 interface PersonDriver extends CredentialDriver<PreparedPersonCredential> {
   /**
-   * Checks and returns the settings before there is a target. It is absent when the settings are a function.
+   * Checks and returns the settings before there is a target. It is absent when the settings are a
+   * function.
    *
    * @throws ConfigurationError `credential_invalid`
    */
@@ -170,7 +190,10 @@ export function personCredential<V extends Variant>(
   );
 }
 
-/** Limits a function of the caller's own to the time of a request, and names the tenant in its errors: it serves many. */
+/**
+ * Limits a function of the caller's own to the time of a request, and names the tenant in its
+ * errors: it serves many.
+ */
 function withDriver<C extends { variant: Variant }, P>(
   credential: C,
   driver: CredentialDriver<P>,
@@ -198,8 +221,9 @@ function withDriver<C extends { variant: Variant }, P>(
 }
 
 /**
- * Returns the same credential, except that it calls `leave` before it waits for a function of the caller's, which returns
- * settings, a key or a signature, and the result of `leave`, once or more, when the wait is over.
+ * Returns the same credential, except that it calls `leave` before it waits for a function of the
+ * caller's, which returns settings, a key or a signature, and the result of `leave`, once or more,
+ * when the wait is over.
  */
 export function watchedCredential<V extends Variant>(
   credential: PersonCredential<V>,
@@ -234,7 +258,10 @@ function isOfUse(
   return (credential as { use?: unknown } | null | undefined)?.use === use;
 }
 
-/** @throws ConfigurationError `credential_invalid` when the value of `option` is not a machine credential */
+/**
+ * @throws ConfigurationError `credential_invalid` when the value of `option` is not a machine
+ * credential
+ */
 export function driverOf(credential: MachineCredential, option = "credential"): CredentialDriver {
   const driver = isOfUse(credential, "machine") ? credential[driverKey] : undefined;
   if (driver !== undefined) return driver as CredentialDriver;
@@ -245,7 +272,10 @@ export function driverOf(credential: MachineCredential, option = "credential"): 
   throw new ConfigurationError("credential_invalid", message, { option });
 }
 
-/** @throws ConfigurationError `credential_invalid` when it is not a person's credential of the variant */
+/**
+ * @throws ConfigurationError `credential_invalid` when it is not a person's credential of the
+ * variant
+ */
 export function personDriverOf(credential: PersonCredential, variant?: Variant): PersonDriver {
   const driver = isOfUse(credential, "person") ? credential[driverKey] : undefined;
   if (driver !== undefined && (variant === undefined || credential.variant === variant))
@@ -259,7 +289,10 @@ export function personDriverOf(credential: PersonCredential, variant?: Variant):
   throw new ConfigurationError("credential_invalid", message, { option: "credential" });
 }
 
-/** Checks that a setting is a string that is not empty. @throws ConfigurationError `credential_invalid` */
+/**
+ * Checks that a setting is a string that is not empty.
+ * @throws ConfigurationError `credential_invalid`
+ */
 export function requireText(value: unknown, option: string, variant: Variant): string {
   if (typeof value === "string" && value.trim() !== "") return value;
   const message = `${option} must be a string that is not empty.`;
@@ -273,7 +306,10 @@ export interface GivenSettings<T> {
   check(settings: T): T;
 }
 
-/** Checks the names of the settings of the credential `of`: at once, or else when their function returns them. */
+/**
+ * Checks the names of the settings of the credential `of`: at once, or else when their function
+ * returns them.
+ */
 export function givenSettings<T extends object>(
   of: string,
   settings: Settings<T>,
@@ -284,7 +320,10 @@ export function givenSettings<T extends object>(
   return { settings, check };
 }
 
-/** Reads settings that may be a function. @throws ConfigurationError `credential_invalid`, `credential_missing`, `option_invalid` */
+/**
+ * Reads settings that may be a function.
+ * @throws ConfigurationError `credential_invalid`, `credential_missing`, `option_invalid`
+ */
 export async function readSettings<T extends object>(
   { settings, check }: GivenSettings<T>,
   target: Target,

@@ -1,4 +1,7 @@
-/** The likely causes of an opaque refusal by Variant A: those in section 7.1 that local evidence supports. */
+/**
+ * The likely causes of an opaque refusal by Variant A: those in section 7.1 that local evidence
+ * supports.
+ */
 import type { Cause } from "../../errors.js";
 import type { Refusal } from "./credential.js";
 import type { SigningKey } from "./signing-key.js";
@@ -14,7 +17,10 @@ export interface RefusedRequest {
   readonly key: SigningKey;
 }
 
-/** Ranks the causes of a refusal, most likely first. The list is empty if no row of the table fits the error. */
+/**
+ * Ranks the causes of a refusal, most likely first. The list is empty if no row of the table fits
+ * the error.
+ */
 export function explainRefusalOfA(refusal: Refusal, request: RefusedRequest): readonly Cause[] {
   if (refusal.error === "invalid_client") return assertionCauses(refusal, request);
   if (refusal.error === "invalid_grant") return grantCauses(refusal, request);
@@ -32,7 +38,8 @@ function assertionCauses(refusal: Refusal, request: RefusedRequest): Cause[] {
   return [
     ...(isAudienceSuspect ? [audienceSet(request)] : []),
     ...(refusal.clock === "out_of_bounds" ? [clockDrift(refusal)] : []),
-    // Keys are changed more often than a fetch sends a request twice, also where the key was accepted before.
+    // Keys are changed more often than a fetch sends a request twice, also where the key was
+    // accepted before.
     jwks,
     ...replay,
     ...(isAudienceSuspect
@@ -47,7 +54,8 @@ function jwksMismatch({ workedBefore }: Refusal, { key }: RefusedRequest): Cause
     key.thumbprint === undefined || key.thumbprint === key.keyId
       ? ""
       : ` (thumbprint ${key.thumbprint})`;
-  // Of a signer only the id is known: the KMS may use another algorithm, or another key after a rotation.
+  // Of a signer only the id is known: the KMS may use another algorithm, or another key after a
+  // rotation.
   const isSigner = key.thumbprint === undefined;
   const [same, changed] = isSigner
     ? ["key id", "registration or the key"]
@@ -118,7 +126,10 @@ function replayed({ workedBefore }: Refusal): Cause {
   };
 }
 
-/** "Plugin not registered, plugin disabled, plugin type wrong for the grant, auth code spent or expired." */
+/**
+ * "Plugin not registered, plugin disabled, plugin type wrong for the grant, auth code spent or
+ * expired."
+ */
 function grantCauses(
   { grant, workedBefore }: Refusal,
   { clientId, tenantId }: RefusedRequest,

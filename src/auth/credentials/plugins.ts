@@ -1,4 +1,7 @@
-/** The two credentials of Variant A, which differ in their grant: `servicePlugin` and `userInterfacePlugin`. */
+/**
+ * The two credentials of Variant A, which differ in their grant: `servicePlugin` and
+ * `userInterfacePlugin`.
+ */
 import { type ClockOptions, resolveClock } from "../../clock.js";
 import { lazy } from "../../http/lazy.js";
 import type { NamesOf } from "../../option-names.js";
@@ -30,16 +33,18 @@ const names: NamesOf<PluginSettings> = {
 };
 
 /**
- * The credential of a service plugin: a background process without a user (section 1 of the description).
+ * The credential of a service plugin: a background process without a user (section 1 of the
+ * description).
  *
- * @throws ConfigurationError `option_invalid` at once for an unknown name; before the first request `credential_invalid`,
- *   and for a wrong key `key_invalid`, `key_unsupported`, `key_too_short`, `key_id_required`
+ * @throws ConfigurationError `option_invalid` at once for an unknown name; before the first request
+ *   `credential_invalid`, and for a wrong key `key_invalid`, `key_unsupported`, `key_too_short`,
+ *   `key_id_required`
  * @see the description, sections 2.2, 4.1 and 5.4; RFC 7523 section 2.2
  * @example
  * import { readFile } from "node:fs/promises";
  *
- * const plugin = servicePlugin({ clientId: "reports", privateKey: await readFile("private.pem", "utf8") });
- * const service = await connect({ baseUrl, tenantId, credentials: [plugin] });
+ * const plugin = servicePlugin({ clientId: "reports", privateKey: await readFile("private.pem",
+ * "utf8") }); const service = await connect({ baseUrl, tenantId, credentials: [plugin] });
  */
 export function servicePlugin(settings: Settings<ServicePluginSettings>): MachineCredential<"A"> {
   const prepare = pluginPreparation("servicePlugin", settings);
@@ -58,8 +63,9 @@ export function servicePlugin(settings: Settings<ServicePluginSettings>): Machin
 }
 
 /**
- * The credential of a user-interface plugin: a page launched inside the host application (section 1 of the
- * description). It needs a code from a launch, so pass it to `redeemLaunch` or `createBackend`, not to `connect`.
+ * The credential of a user-interface plugin: a page launched inside the host application (section 1
+ * of the description). It needs a code from a launch, so pass it to `redeemLaunch` or
+ * `createBackend`, not to `connect`.
  *
  * @throws ConfigurationError as {@link servicePlugin} does
  * @see the description, sections 4.1 and 5.3; RFC 7636
@@ -86,8 +92,9 @@ export function userInterfacePlugin(
 }
 
 /**
- * Makes one client assertion, to probe a token endpoint with a tool of your own: a JWT signed with RS256 that is valid for
- * 60 s. A service accepts it once, since it has its own `jti`. `audience` is the exact token URL, with the tenant in it.
+ * Makes one client assertion, to probe a token endpoint with a tool of your own: a JWT signed with
+ * RS256 that is valid for 60 s. A service accepts it once, since it has its own `jti`. `audience`
+ * is the exact token URL, with the tenant in it.
  *
  * @throws ConfigurationError `credential_invalid`, `option_invalid`, and those of a wrong key
  * @see the description, section 2.2; RFC 7523 section 3
@@ -108,12 +115,17 @@ export async function createClientAssertion(
   return signClientAssertion({ clientId, audience, issuedAt }, key);
 }
 
-/** Whether the settings or the key come from a function of the caller's, which gets a time limit. */
+/**
+ * Whether the settings or the key come from a function of the caller's, which gets a time limit.
+ */
 function callsFunction(settings: Settings<PluginSettings> | undefined): boolean {
   return typeof settings === "function" || typeof settings?.privateKey === "function";
 }
 
-/** This module and its libraries load lazily, so that a program that uses only Variant B does not wait for them. */
+/**
+ * This module and its libraries load lazily, so that a program that uses only Variant B does not
+ * wait for them.
+ */
 const pluginClient = /* @__PURE__ */ lazy(() => import("./client-assertion.js"));
 
 function pluginPreparation(of: string, settings: Settings<PluginSettings>) {

@@ -4,10 +4,13 @@ import { calculateJwkThumbprint } from "jose/jwk/thumbprint";
 import { ConfigurationError, type ConfigurationErrorCode } from "../../errors.js";
 import { requireOptions } from "../../options.js";
 import { RecentlyUsed } from "../shared/recently-used.js";
-// The import names jose's subpath, since the whole of jose takes twice as long to load. WebCrypto reads the keys, since
-// jose's own reader brings the tables of all other algorithms.
+// The import names jose's subpath, since the whole of jose takes twice as long to load. WebCrypto
+// reads the keys, since jose's own reader brings the tables of all other algorithms.
 
-/** Signs with RS256 (RFC 7518 section 3.3), for instance with a key that never leaves a KMS or an HSM. */
+/**
+ * Signs with RS256 (RFC 7518 section 3.3), for instance with a key that never leaves a KMS or an
+ * HSM.
+ */
 export interface Signer {
   /** The `kid` under which the customer registered the public key. */
   readonly keyId: string;
@@ -15,7 +18,10 @@ export interface Signer {
   sign(bytes: Uint8Array): Promise<Uint8Array | ArrayBuffer> | Uint8Array | ArrayBuffer;
 }
 
-/** The parts of a node:crypto KeyObject that are used here, so that this file does not need node:crypto. */
+/**
+ * The parts of a node:crypto KeyObject that are used here, so that this file does not need
+ * node:crypto.
+ */
 export interface KeyObjectLike {
   readonly type: string;
   /** Returns the key as a JWK. */
@@ -36,7 +42,10 @@ export type PrivateKey = string | JWK | CryptoKeyLike | KeyObjectLike | Signer;
 export interface SigningKey {
   readonly keyId: string;
   sign(bytes: Uint8Array): Promise<Uint8Array> | Uint8Array;
-  /** RFC 7638 thumbprint of the public key; absent when the key cannot be read (KMS, non-extractable). */
+  /**
+   * RFC 7638 thumbprint of the public key; absent when the key cannot be read (KMS,
+   * non-extractable).
+   */
   readonly thumbprint?: string;
   /** Whether a function of the caller's own signs. */
   readonly isSigner?: boolean;
@@ -48,7 +57,8 @@ const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" } as const;
 const minimumModulusBits = 2048;
 
 /**
- * Reads a private key. Its id is `keyId`, or else the JWK's own `kid`, or else the RFC 7638 thumbprint.
+ * Reads a private key. Its id is `keyId`, or else the JWK's own `kid`, or else the RFC 7638
+ * thumbprint.
  *
  * @throws ConfigurationError `key_invalid`, `key_unsupported`, `key_too_short`, `key_id_required`
  */
@@ -85,7 +95,10 @@ function fromSigner(signer: Signer, keyId: string | undefined): SigningKey {
 /** RFC 8017 section 8.2.1: a signature is as long as the key. */
 const leastSignatureBytes = minimumModulusBits / 8;
 
-/** Checks the value that a signer returned, since the service would not say why it refuses a wrong one. */
+/**
+ * Checks the value that a signer returned, since the service would not say why it refuses a wrong
+ * one.
+ */
 function requireSignature(signature: unknown): Uint8Array {
   const isBuffer = Object.prototype.toString.call(signature) === "[object ArrayBuffer]";
   if (!isBuffer && !ArrayBuffer.isView(signature))
@@ -105,7 +118,10 @@ async function fromText(text: string, keyId: string | undefined): Promise<Signin
   return fromJwk(await orThrow(notJson, () => JSON.parse(text)), keyId);
 }
 
-/** Replaces the error of a failed attempt, and does not keep it as the cause, since a parser may quote the key. */
+/**
+ * Replaces the error of a failed attempt, and does not keep it as the cause, since a parser may
+ * quote the key.
+ */
 async function orThrow<T>(
   error: () => ConfigurationError,
   attempt: () => T | Promise<T>,
@@ -118,8 +134,9 @@ async function orThrow<T>(
 }
 
 /**
- * Returns the block of the private key, with real line breaks in place of the "\n" of an environment variable. RFC 7468
- * section 2 allows text around it: openssl pkcs12 writes attributes and certificates.
+ * Returns the block of the private key, with real line breaks in place of the "\n" of an
+ * environment variable. RFC 7468 section 2 allows text around it: openssl pkcs12 writes attributes
+ * and certificates.
  */
 function privateKeyBlockOf(text: string): string {
   const lines = text.includes("\n") ? text : text.replace(/(?:\\r)?\\n/g, "\n");
@@ -245,7 +262,10 @@ function importRsa(jwk: JsonWebKey, usage: "sign" | "verify"): Promise<CryptoKey
   return crypto.subtle.importKey("jwk", jwk, algorithm, false, [usage]);
 }
 
-/** Whether a key fits its own public half. A runtime may import a damaged key, whose signatures no service accepts. */
+/**
+ * Whether a key fits its own public half. A runtime may import a damaged key, whose signatures no
+ * service accepts.
+ */
 async function canSign({ kty, n, e }: JWK, key: CryptoKey): Promise<boolean> {
   try {
     const bytes = new Uint8Array(1);
@@ -293,10 +313,15 @@ function requireLength(bits: number): void {
 /** The number of keys in text form that stay imported, since each tenant may have its own key. */
 const mostTexts = 1_000;
 
-/** The imports of one private key, done or in progress, by the `keyId` that was configured with it. */
+/**
+ * The imports of one private key, done or in progress, by the `keyId` that was configured with it.
+ */
 type Imports = Map<string | undefined, SigningKey | Promise<SigningKey>>;
 
-/** Reads a configured key, or calls a configured function, per assertion. The same key is imported only once. */
+/**
+ * Reads a configured key, or calls a configured function, per assertion. The same key is imported
+ * only once.
+ */
 export class SigningKeyCache {
   readonly #texts = new RecentlyUsed<Imports>(mostTexts);
   readonly #objects = new WeakMap<object, Imports>();

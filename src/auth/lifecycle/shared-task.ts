@@ -1,15 +1,20 @@
 /**
- * A task that several callers wait for, each with a signal of its own: a renewal, a code exchange, a detection.
+ * A task that several callers wait for, each with a signal of its own: a renewal, a code exchange,
+ * a detection.
  *
- * Some worker runtimes end a request together with its timers and promises, also those that other requests wait for. A
- * task that such a request started is never settled. So a caller that joins a task waits for a limited time, by a timer
- * of its own request, and after that for a task of its own.
+ * Some worker runtimes end a request together with its timers and promises, also those that other
+ * requests wait for. A task that such a request started is never settled. So a caller that joins a
+ * task waits for a limited time, by a timer of its own request, and after that for a task of its
+ * own.
  */
 import type { ResolvedClock } from "../../clock.js";
 import { isBivariantError } from "../../errors.js";
 import { listen, unlisten } from "../../http/exchange.js";
 
-/** Returns what a caller waits for instead: after an error of the task, or, without an error, when the task is lost. */
+/**
+ * Returns what a caller waits for instead: after an error of the task, or, without an error, when
+ * the task is lost.
+ */
 type Instead<T> = (error?: unknown) => Promise<T> | undefined;
 
 /** What a wait for a task that is lost rejects with, inside of `join`. */
@@ -36,8 +41,9 @@ export class SharedTask<T> {
   #isKept: boolean;
 
   /**
-   * Starts the task. `keep` lets it run to its end whether callers wait or not; if `isKept` it does from the start, and has
-   * no signal. `onEnd` is called when it is settled, aborted or lost, after which callers need another task.
+   * Starts the task. `keep` lets it run to its end whether callers wait or not; if `isKept` it does
+   * from the start, and has no signal. `onEnd` is called when it is settled, aborted or lost, after
+   * which callers need another task.
    */
   constructor(
     clock: ResolvedClock,
@@ -49,7 +55,8 @@ export class SharedTask<T> {
     this.#onEnd = onEnd;
     this.#isKept = isKept;
     this.#controller = isKept ? undefined : new AbortController();
-    // It only notes the frames, which are written if the task fails. The task's own stack ends before its caller.
+    // It only notes the frames, which are written if the task fails. The task's own stack ends
+    // before its caller.
     const caller = new Error("caller");
     this.result = run(this.#controller?.signal, () => this.keep());
     this.result.then(
@@ -68,8 +75,9 @@ export class SharedTask<T> {
   }
 
   /**
-   * Waits for the result. The signal ends only this caller's wait, with the signal's reason. A worker runtime may have
-   * stopped the task, so after `lostInMs` the caller waits for what `instead` returns.
+   * Waits for the result. The signal ends only this caller's wait, with the signal's reason. A
+   * worker runtime may have stopped the task, so after `lostInMs` the caller waits for what
+   * `instead` returns.
    */
   join(signal: AbortSignal | undefined, lostInMs = 0, instead?: Instead<T>): Promise<T> {
     if (signal === undefined) this.keep();
@@ -89,14 +97,18 @@ export class SharedTask<T> {
       else if (signal !== undefined) listen(signal, leave);
     });
     if (instead === undefined) return waiting;
-    // #end does not call `instead`, since that would then run in the asynchronous context of another caller.
+    // #end does not call `instead`, since that would then run in the asynchronous context of
+    // another caller.
     return waiting.catch((error: unknown) => {
       if (signal?.aborted) throw signal.reason;
       return instead(error === lost ? undefined : error) ?? waiting;
     });
   }
 
-  /** Callers of one turn share a timer, but not those of a later one: a worker ends the timers of a request with it. */
+  /**
+   * Callers of one turn share a timer, but not those of a later one: a worker ends the timers of a
+   * request with it.
+   */
   #loseAfter(ms: number): void {
     if (this.#hasTimer) return;
     this.#hasTimer = true;

@@ -1,10 +1,13 @@
 /**
- * The life of one identity's token (variant, base URL, tenant, client, grant), for every credential:
+ * The life of one identity's token (variant, base URL, tenant, client, grant), for every
+ * credential:
  *
  * - fresh: served from memory, without I/O;
- * - in the last tenth of its lifetime, at most 5 minutes, with jitter: served, and renewed in the background;
+ * - in the last tenth of its lifetime, at most 5 minutes, with jitter: served, and renewed in the
+ *   background;
  * - expired: all callers wait for the same renewal, and an abort ends only that caller's wait;
- * - refused: the source sends no request for 1 s, doubling to 60 s, and callers get the stored error.
+ * - refused: the source sends no request for 1 s, doubling to 60 s, and callers get the stored
+ *   error.
  *
  * There are no timers: tokens are renewed when they are used. All state is in the instance.
  */
@@ -36,7 +39,10 @@ import { SharedTask } from "./shared-task.js";
 
 /** One renewal of a token. Its events carry the `requestId` of the caller that started it. */
 export interface Renewal extends RequestEvents {
-  /** Aborted when no caller waits any more. Absent if that cannot be. A request that must run to its end ignores it. */
+  /**
+   * Aborted when no caller waits any more. Absent if that cannot be. A request that must run to its
+   * end ignores it.
+   */
   readonly signal: AbortSignal | undefined;
   /** Whether the held token is still served meanwhile, so that no caller waits. */
   readonly isBackground: boolean;
@@ -52,22 +58,34 @@ export interface Renewal extends RequestEvents {
 
 /** Where the next token comes from: a machine credential, or a person's grant. */
 export interface TokenSource {
-  /** Whether only the person can get another token. If so, nothing is renewed early, and a 401 is final. */
+  /**
+   * Whether only the person can get another token. If so, nothing is renewed early, and a 401 is
+   * final.
+   */
   readonly needsPerson: boolean;
   /** Known once the credential was read. */
   readonly clientId: string | undefined;
   renew(renewal: Renewal): Promise<AccessToken>;
 }
 
-/** The last tenth of a token's life is left to renew it: long enough for some failures, and it costs few requests more. */
+/**
+ * The last tenth of a token's life is left to renew it: long enough for some failures, and it costs
+ * few requests more.
+ */
 const renewalShare = 0.1;
-/** So that a token that lives for days is not renewed hours too soon. Five minutes outlast a restart of the service. */
+/**
+ * So that a token that lives for days is not renewed hours too soon. Five minutes outlast a restart
+ * of the service.
+ */
 const longestRenewalWindowMs = 300_000;
-/** The window begins later by up to this share of itself, so that the processes of a fleet do not all renew at once. */
+/**
+ * The window begins later by up to this share of itself, so that the processes of a fleet do not
+ * all renew at once.
+ */
 const renewalJitter = 0.1;
 /**
- * A renewal counts as lost after three times the limit of a request: one for its request, two for a slow store. One
- * that callers started may also wait for a rate limit.
+ * A renewal counts as lost after three times the limit of a request: one for its request, two for a
+ * slow store. One that callers started may also wait for a rate limit.
  */
 const lostAfterTimeouts = 3;
 
@@ -158,7 +176,8 @@ export class TokenLifecycle implements Auth {
 
   /** Whether a renewal is in flight: such an identity must not be forgotten. */
   get isRenewing(): boolean {
-    // A worker runtime may kill a renewal together with its request. It then never ends, and must not block the next.
+    // A worker runtime may kill a renewal together with its request. It then never ends, and must
+    // not block the next.
     return this.#renewal !== undefined && this.#renewal.lostInMs() > 0;
   }
 
@@ -167,7 +186,8 @@ export class TokenLifecycle implements Auth {
     const startedAt = this.#clock.monotonic();
     const events = this.#begin(requestId);
     const renewal = this.#start(events, true);
-    // The event follows the start, so that a listener that asks for a token joins this renewal and starts no other.
+    // The event follows the start, so that a listener that asks for a token joins this renewal and
+    // starts no other.
     events.emit({ type: "token_served_while_renewing", expiresAt: token.expiresAt });
     const settled = renewal.result.then(
       () => {},
@@ -241,7 +261,8 @@ export class TokenLifecycle implements Auth {
             keep,
           });
         const token = this.hold(await once());
-        // A process may be suspended for longer than a token lives, between its answer and the end of its storing.
+        // A process may be suspended for longer than a token lives, between its answer and the end
+        // of its storing.
         return { token: this.#clock.now() < token.expiresAt ? token : this.hold(await once()) };
       };
       const { requestId, emit } = events;
@@ -285,14 +306,18 @@ export class TokenLifecycle implements Auth {
   }
 }
 
-// Types are made file by file, and a class whose member has the name of an imported symbol cannot be.
+// Types are made file by file, and a class whose member has the name of an imported symbol cannot
+// be.
 Object.defineProperty(TokenLifecycle.prototype, callSupport, {
   get(this: TokenLifecycle): CallSupport {
     return this;
   },
 });
 
-/** Runs what may send a token request, and reports how that ended if it sent one. @throws what `run` throws */
+/**
+ * Runs what may send a token request, and reports how that ended if it sent one.
+ * @throws what `run` throws
+ */
 export async function reportEnd<T extends { readonly token: AccessToken }>(
   emit: Emit,
   clock: ResolvedClock,
@@ -320,7 +345,10 @@ export async function reportEnd<T extends { readonly token: AccessToken }>(
 
 /** A wrong key is corrected by a person, who should not wait long for the first try after it. */
 const firstStepMs = 1_000;
-/** One request a minute does not use up a tenant's rate limit, and a registration that was mended is noticed soon. */
+/**
+ * One request a minute does not use up a tenant's rate limit, and a registration that was mended is
+ * noticed soon.
+ */
 const longestStepMs = 60_000;
 
 /** Milliseconds to wait after the n-th refusal in a row, counted from 0. */
@@ -336,7 +364,10 @@ export interface SharedRefusal {
   readonly error: unknown;
 }
 
-/** Stops the requests of an identity for a while after a refusal: a wrong key must not cost the tenant one per call. */
+/**
+ * Stops the requests of an identity for a while after a refusal: a wrong key must not cost the
+ * tenant one per call.
+ */
 export class RefusalBackoff {
   readonly #clock: ResolvedClock;
   /** Refusals in a row. */
@@ -362,8 +393,9 @@ export class RefusalBackoff {
   }
 
   /**
-   * Reports a refusal. The refusals of requests that were in flight together belong to one round and count as one step.
-   * Returns the instant (epoch milliseconds) before which no other request is sent.
+   * Reports a refusal. The refusals of requests that were in flight together belong to one round
+   * and count as one step. Returns the instant (epoch milliseconds) before which no other request
+   * is sent.
    */
   refused(round: number, fingerprint: string): number {
     if (this.#refusals > round) return this.#closedUntil;
@@ -376,7 +408,10 @@ export class RefusalBackoff {
     return this.#closedUntil;
   }
 
-  /** Takes over the refusals that another process met with the same credential. `closedUntil` is in epoch milliseconds. */
+  /**
+   * Takes over the refusals that another process met with the same credential. `closedUntil` is in
+   * epoch milliseconds.
+   */
   adopt({ refusals, closedUntil, error }: SharedRefusal, fingerprint: string): void {
     if (this.#fingerprint === fingerprint && this.#refusals >= refusals) return;
     this.#fingerprint = fingerprint;

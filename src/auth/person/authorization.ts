@@ -1,4 +1,6 @@
-/** The authorization request and response of a login (Variant B). Loaded lazily, with oauth4webapi. */
+/**
+ * The authorization request and response of a login (Variant B). Loaded lazily, with oauth4webapi.
+ */
 import {
   AuthorizationResponseError,
   calculatePKCECodeChallenge,
@@ -16,7 +18,10 @@ export interface AuthorizationRequest {
   readonly codeVerifier: string;
 }
 
-/** Makes the address of the login page (RFC 6749 section 4.1.1, RFC 7636 section 4.3). The endpoint keeps its query. */
+/**
+ * Makes the address of the login page (RFC 6749 section 4.1.1, RFC 7636 section 4.3). The endpoint
+ * keeps its query.
+ */
 export async function authorizationRequest(
   prepared: PreparedApiClient & { readonly redirectUri: string },
 ): Promise<AuthorizationRequest> {
@@ -55,7 +60,8 @@ export function readCallback(
       "state_mismatch",
       `The callback carries ${states.length === 0 ? "no state" : "a state that differs from the one this login began with"}. It may be forged, or a second tab began another login. Ask the person to log in again.`,
     );
-  // The description does not show which issuer `iss` must name, so it is checked only if the option is set.
+  // The description does not show which issuer `iss` must name, so it is checked only if the option
+  // is set.
   if (issuer === undefined) parameters.delete("iss");
   const server =
     issuer === undefined

@@ -1,4 +1,7 @@
-/** The exchange of an authorization code for a person's token. A code is sent once, whatever happens. */
+/**
+ * The exchange of an authorization code for a person's token. A code is sent once, whatever
+ * happens.
+ */
 import { deadlineIn } from "../../clock.js";
 import { isStoreError, locate, TokenRequestError, TransportError } from "../../errors.js";
 import { type Emit, emitter, storeFailed } from "../auth.js";
@@ -18,12 +21,19 @@ import type { PersonContext } from "./person-context.js";
 import { PersonLifecycle } from "./person-refresh.js";
 import { findGrant, type PersonGrant, personRequiredError, writeGrant } from "./stored-grant.js";
 
-/** A code lives two minutes (section 8 of the description), or at most ten (RFC 6749 section 4.1.2). */
+/**
+ * A code lives two minutes (section 8 of the description), or at most ten (RFC 6749 section 4.1.2).
+ */
 const spentMarkLifetimeMs = 660_000;
-/** The most marks in memory, because strangers can post made-up codes. The store still holds older ones. */
+/**
+ * The most marks in memory, because strangers can post made-up codes. The store still holds older
+ * ones.
+ */
 const mostSpentCodes = 10_000;
 
-/** The signal ends only the caller's wait. An exchange that was sent runs to its end and is stored. */
+/**
+ * The signal ends only the caller's wait. An exchange that was sent runs to its end and is stored.
+ */
 export function exchangeCode(
   context: PersonContext,
   grant: CodeGrant,
@@ -84,8 +94,9 @@ async function exchangeOnce(
   };
   let isSaved = true;
   try {
-    // An earlier launch or login that is stored under this name ends with this one. The write replaces no later state,
-    // even if a client of the store sends it again after its connection was lost.
+    // An earlier launch or login that is stored under this name ends with this one. The write
+    // replaces no later state, even if a client of the store sends it again after its connection
+    // was lost.
     const before = await findGrant(options.store, key);
     await writeGrant(
       options.store,
@@ -102,10 +113,11 @@ async function exchangeOnce(
 }
 
 /**
- * Marks a code as spent, both in the store, for all processes that share it, and in this process, for all users of the
- * credential. Returns a function that removes both marks.
+ * Marks a code as spent, both in the store, for all processes that share it, and in this process,
+ * for all users of the credential. Returns a function that removes both marks.
  *
- * @throws RelaunchRequiredError `launch_refused`, LoginRequiredError `login_refused` when the code was marked before
+ * @throws RelaunchRequiredError `launch_refused`, LoginRequiredError `login_refused` when the code
+ * was marked before
  */
 async function markSpent(context: PersonContext, code: string): Promise<() => Promise<void>> {
   const { variant, target, options, prepared, state } = context;
@@ -147,7 +159,9 @@ async function markSpent(context: PersonContext, code: string): Promise<() => Pr
   };
 }
 
-/** If the request fails, the code stays marked, since a second attempt must not look like a first. */
+/**
+ * If the request fails, the code stays marked, since a second attempt must not look like a first.
+ */
 async function sendCode(
   context: PersonContext & TokenEndpoint,
   grant: CodeGrant,

@@ -1,4 +1,7 @@
-/** What the tokens of one person are made from: the checked options, the credential and the grant's place in the store. */
+/**
+ * What the tokens of one person are made from: the checked options, the credential and the grant's
+ * place in the store.
+ */
 import {
   type AuthOptions,
   type ResolvedAuthOptions,
@@ -25,8 +28,8 @@ import { grantKey } from "./stored-grant.js";
 export interface PersonAuthOptions<V extends Variant = Variant> extends AuthOptions, TargetOptions {
   readonly credential: PersonCredential<V>;
   /**
-   * A name for the person, unique in the store, for instance the id of your own session. Do not pass a user id alone,
-   * since one login would then replace another. Default: random.
+   * A name for the person, unique in the store, for instance the id of your own session. Do not
+   * pass a user id alone, since one login would then replace another. Default: random.
    */
   readonly person?: string | undefined;
 }

@@ -1,16 +1,20 @@
 /**
- * A person's tokens. In Variant A there is one token, until it expires (section 4.1 of the description). In Variant B the
- * refresh token renews it without prompting (section 5.9), by these rules:
+ * A person's tokens. In Variant A there is one token, until it expires (section 4.1 of the
+ * description). In Variant B the refresh token renews it without prompting (section 5.9), by these
+ * rules:
  *
  * - the rate limit is waited for before the lock is taken;
- * - the store is read again under the lock of the refresh token, since another process may have renewed;
- * - new tokens are written by compare-and-set, and only then served; a new refresh token replaces the old one;
- * - a grant of another launch or login under the same name is never used: the later one stays, the earlier one is over;
- * - before the refresh token is sent, the store records that, and must still hold the record after its `lossWindowMs`. If
- *   the answer was lost, even because the process died, the token is not sent again. The outcome is then unknown, and
- *   nothing is deleted;
- * - the process remembers the refresh tokens that it sent, and the store the last one that was replaced, so that none is
- *   sent again after an older copy of the store was restored;
+ * - the store is read again under the lock of the refresh token, since another process may have
+ *   renewed;
+ * - new tokens are written by compare-and-set, and only then served; a new refresh token replaces
+ *   the old one;
+ * - a grant of another launch or login under the same name is never used: the later one stays, the
+ *   earlier one is over;
+ * - before the refresh token is sent, the store records that, and must still hold the record after
+ *   its `lossWindowMs`. If the answer was lost, even because the process died, the token is not
+ *   sent again. The outcome is then unknown, and nothing is deleted;
+ * - the process remembers the refresh tokens that it sent, and the store the last one that was
+ *   replaced, so that none is sent again after an older copy of the store was restored;
  * - a refusal ends the login only if the store holds no newer refresh token.
  */
 import { countdown, deadlineIn } from "../../clock.js";
@@ -84,11 +88,17 @@ export class PersonLifecycle extends TokenLifecycle implements PersonAuth {
 
 /** If another process has just renewed this many times in a row, the store must be at fault. */
 const mostTurns = 10;
-/** The time between two checks whether another process has stored the answer: a person hardly notices it. */
+/**
+ * The time between two checks whether another process has stored the answer: a person hardly
+ * notices it.
+ */
 const checkEveryMs = 200;
 /** The time within which an answer is stored after it came: a write takes some milliseconds. */
 const storedWithinMs = 1_000;
-/** The number of sent refresh tokens that a credential remembers, in about 1 MB. The store remembers them too. */
+/**
+ * The number of sent refresh tokens that a credential remembers, in about 1 MB. The store remembers
+ * them too.
+ */
 const mostSentTokens = 10_000;
 
 /** A refresh token that is sent, and the version of the note about it. */
@@ -108,7 +118,10 @@ class PersonTokenSource implements TokenSource {
   readonly grant: StoredGrantHandle;
   readonly #context: PersonContext;
   readonly #backoff: RefusalBackoff;
-  /** An attempt whose record may be in the store, although it was given up before sending, because the store failed. */
+  /**
+   * An attempt whose record may be in the store, although it was given up before sending, because
+   * the store failed.
+   */
   #notSent: string | undefined;
 
   constructor(context: PersonContext, grant: PersonGrant, isSaved: boolean) {
@@ -163,7 +176,10 @@ class PersonTokenSource implements TokenSource {
     throw new StoreError("store_conflict", message);
   }
 
-  /** Returns a token, or `undefined` to start again, with another refresh token or after a wait at the gate. */
+  /**
+   * Returns a token, or `undefined` to start again, with another refresh token or after a wait at
+   * the gate.
+   */
   async #underLock(
     refreshToken: string,
     prepared: PreparedPersonCredential,
@@ -210,8 +226,9 @@ class PersonTokenSource implements TokenSource {
   }
 
   /**
-   * Waits for as long as the process that held the lock before may still store the answer to the refresh token it sent.
-   * Returns whether it has not: that process died, or was suspended until its lock was taken over.
+   * Waits for as long as the process that held the lock before may still store the answer to the
+   * refresh token it sent. Returns whether it has not: that process died, or was suspended until
+   * its lock was taken over.
    */
   async #isUnanswered(
     { version }: StoredGrant,
@@ -230,9 +247,10 @@ class PersonTokenSource implements TokenSource {
   }
 
   /**
-   * Waits until a crash of the store can no longer lose what was just written. Returns whether the store still holds it:
-   * after a crash another process may not know that this one is about to send the refresh token. While the store is down
-   * it asks again for a while, because only this process knows that the token was not sent yet.
+   * Waits until a crash of the store can no longer lose what was just written. Returns whether the
+   * store still holds it: after a crash another process may not know that this one is about to send
+   * the refresh token. While the store is down it asks again for a while, because only this process
+   * knows that the token was not sent yet.
    */
   async #isKept(version: string): Promise<boolean> {
     const { options } = this.#context;
@@ -250,7 +268,10 @@ class PersonTokenSource implements TokenSource {
     }
   }
 
-  /** Sends the refresh token and returns its token, or `undefined` if it is not spent and may be sent later. */
+  /**
+   * Sends the refresh token and returns its token, or `undefined` if it is not spent and may be
+   * sent later.
+   */
   async #redeem(
     stored: StoredGrant,
     { refreshToken, mark }: { readonly refreshToken: string; readonly mark: string },
@@ -283,8 +304,8 @@ class PersonTokenSource implements TokenSource {
   }
 
   /**
-   * Notes in the store that the refresh token is about to be sent. Returns the version of the note, or `undefined` if
-   * another process wrote first, or a crash of the store has lost it.
+   * Notes in the store that the refresh token is about to be sent. Returns the version of the note,
+   * or `undefined` if another process wrote first, or a crash of the store has lost it.
    */
   async #note(stored: StoredGrant): Promise<string | undefined> {
     const attempt = crypto.randomUUID();
@@ -297,7 +318,10 @@ class PersonTokenSource implements TokenSource {
     return isNoted ? version : undefined;
   }
 
-  /** Returns `undefined` if the rate limit forbids to send the refresh token, or has kept it from being processed. */
+  /**
+   * Returns `undefined` if the rate limit forbids to send the refresh token, or has kept it from
+   * being processed.
+   */
   async #send(
     send: ReturnType<NonNullable<PreparedPersonCredential["refreshRequest"]>> | undefined,
     { mark, prepared, emit }: Sending,
@@ -308,13 +332,17 @@ class PersonTokenSource implements TokenSource {
     emit({ type: "token_requested", clientId: prepared.clientId, attempt: 1 });
     this.#remember(mark, "unanswered");
     const reply = await sendOnce(endpoint, send);
-    // Section 8 documents a 429 without a body. A page is that of a gateway, which may have retried by itself.
+    // Section 8 documents a 429 without a body. A page is that of a gateway, which may have retried
+    // by itself.
     const { status, text } = reply.answer;
     const isLimited = status === 429 && (text === "" || jsonObject(text) !== undefined);
     return isLimited ? undefined : readTokensOnce(endpoint, reply);
   }
 
-  /** Notes what a fault says of the refresh token that was sent. @throws the error for the callers */
+  /**
+   * Notes what a fault says of the refresh token that was sent.
+   * @throws the error for the callers
+   */
   async #fail(
     fault: unknown,
     { stored, version, prepared, round, emit, putBack }: Sending,
@@ -359,7 +387,8 @@ class PersonTokenSource implements TokenSource {
       return new StoreError("store_conflict", message);
     }
     const problem = `The refresh token was refused (status ${cause.status}), so the login is over.`;
-    // Section 7.3 shows no error of Variant B, so any other refusal ends the login as invalid_grant does.
+    // Section 7.3 shows no error of Variant B, so any other refusal ends the login as invalid_grant
+    // does.
     return this.grant.end(personRequiredError("B", "refused", problem, cause));
   }
 }

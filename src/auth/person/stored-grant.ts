@@ -1,6 +1,7 @@
 /**
- * A person's grant in the store, and the handle that reads it again before each use and writes it by compare-and-set.
- * The handle never takes over the grant of another launch or login under the same name.
+ * A person's grant in the store, and the handle that reads it again before each use and writes it
+ * by compare-and-set. The handle never takes over the grant of another launch or login under the
+ * same name.
  */
 import {
   isStoreError,
@@ -22,13 +23,19 @@ export interface PersonGrant {
   /** The instant of the launch or login, in epoch milliseconds. */
   readonly since?: number | undefined;
   readonly refreshToken?: string | undefined;
-  /** When the refresh token was sent, in epoch milliseconds. Its answer is not known yet, or was lost. */
+  /**
+   * When the refresh token was sent, in epoch milliseconds. Its answer is not known yet, or was
+   * lost.
+   */
   readonly sentAt?: number | undefined;
   /** Identifies the sending, so that the process that gave it up before recognises it. */
   readonly attempt?: string | undefined;
   /** Whether the refresh token was sent and its answer was lost, so that it may be spent. */
   readonly isOutcomeUnknown?: boolean | undefined;
-  /** The fingerprint of the refresh token that this one replaced: the last one that was sent and answered. */
+  /**
+   * The fingerprint of the refresh token that this one replaced: the last one that was sent and
+   * answered.
+   */
   readonly replaced?: string | undefined;
 }
 
@@ -98,8 +105,8 @@ function parseGrant(value: string): PersonGrant | undefined {
 }
 
 /**
- * Writes a grant and returns its version. With `ifVersion` it replaces only that version (`null`: it writes only if
- * nothing is stored).
+ * Writes a grant and returns its version. With `ifVersion` it replaces only that version (`null`:
+ * it writes only if nothing is stored).
  *
  * @throws StoreError `store_conflict` when another process wrote or deleted it first
  */
@@ -112,7 +119,8 @@ export async function writeGrant(
   const value = JSON.stringify({ token: { ...token, value: token.value }, ...grant });
   const { version } = await store.set(key, value, {
     ...(ifVersion === undefined ? {} : { ifVersion }),
-    // The description does not show how long a refresh token lives, so an entry with one stays until it is deleted.
+    // The description does not show how long a refresh token lives, so an entry with one stays
+    // until it is deleted.
     ...(grant.refreshToken === undefined ? { expiresAt: token.expiresAt } : {}),
   });
   return version;
@@ -127,7 +135,10 @@ interface StoredGrantContext {
 export class StoredGrantHandle {
   readonly #context: StoredGrantContext;
   #held: PersonGrant;
-  /** A grant that could not be written yet. It replaces the version `over`, or any older grant if `over` is absent. */
+  /**
+   * A grant that could not be written yet. It replaces the version `over`, or any older grant if
+   * `over` is absent.
+   */
   #unsaved: { readonly grant: PersonGrant; readonly over?: string } | undefined;
   /** Set when the grant has ended: the error of every later request for a token. */
   #over: PersonRequiredError | undefined;
@@ -165,7 +176,9 @@ export class StoredGrantHandle {
     return (await this.#find())?.version;
   }
 
-  /** Writes a grant and holds it. If another process wrote one meanwhile, that one is held instead. */
+  /**
+   * Writes a grant and holds it. If another process wrote one meanwhile, that one is held instead.
+   */
   async save(grant: PersonGrant, over: string | null, emit: Emit): Promise<PersonGrant> {
     // Without a version to compare against, the next read finds the version again.
     this.#unsaved = over === null ? { grant } : { grant, over };
@@ -176,7 +189,10 @@ export class StoredGrantHandle {
     return this.#take(stored).grant;
   }
 
-  /** Does the same as `save`, but only reports a failing store: the grant is held, and written later. */
+  /**
+   * Does the same as `save`, but only reports a failing store: the grant is held, and written
+   * later.
+   */
   async saveOrHold(grant: PersonGrant, over: string, emit: Emit): Promise<void> {
     try {
       await this.save(grant, over, emit);
@@ -187,7 +203,10 @@ export class StoredGrantHandle {
     }
   }
 
-  /** Writes a grant without holding it. Returns its version, or `undefined` if another process was faster. */
+  /**
+   * Writes a grant without holding it. Returns its version, or `undefined` if another process was
+   * faster.
+   */
   async write(grant: PersonGrant, over: string | null): Promise<string | undefined> {
     try {
       return await writeGrant(this.#context.store, this.#context.key, grant, over);
@@ -203,7 +222,9 @@ export class StoredGrantHandle {
     return this.#end(error);
   }
 
-  /** Ends the grant, and deletes it from the store unless a later launch or login took its place. */
+  /**
+   * Ends the grant, and deletes it from the store unless a later launch or login took its place.
+   */
   async forget(): Promise<void> {
     this.#over = this.expired("was ended (forget)");
     this.#unsaved = undefined;
@@ -234,7 +255,10 @@ export class StoredGrantHandle {
     return stored;
   }
 
-  /** Returns the version that a grant which was never stored may replace: an older login's, not a later one's. */
+  /**
+   * Returns the version that a grant which was never stored may replace: an older login's, not a
+   * later one's.
+   */
   async #versionBefore(grant: PersonGrant): Promise<string | null> {
     const { grant: found, version = null } =
       (await findGrant(this.#context.store, this.#context.key)) ?? {};

@@ -1,4 +1,7 @@
-/** The state that the requests of a token endpoint and tenant share: the rate limit gate (section 8) and the clock. */
+/**
+ * The state that the requests of a token endpoint and tenant share: the rate limit gate (section 8)
+ * and the clock.
+ */
 import type { ResolvedAuthOptions } from "../../client-options.js";
 import { countdown, deadlineIn, type ResolvedClock, zero } from "../../clock.js";
 import { RateLimitedError, type Variant } from "../../errors.js";
@@ -9,12 +12,21 @@ import type { Emit } from "../auth.js";
 import type { SharedKey, SharedState } from "../shared/shared-state.js";
 import { ServerClock } from "./server-clock.js";
 
-/** The time between two checks of another caller's probe if its promise must not be awaited: less than any wait after a 429. */
+/**
+ * The time between two checks of another caller's probe if its promise must not be awaited: less
+ * than any wait after a 429.
+ */
 const probeCheckMs = 1_000;
-/** A killed request never ends its probe, so a probe counts as ended this long after the time limit: a slow store has answered. */
+/**
+ * A killed request never ends its probe, so a probe counts as ended this long after the time limit:
+ * a slow store has answered.
+ */
 const probeGraceMs = 5_000;
 
-/** A process that learns of a 429 from another one asks for itself after this time, once in the life of a usual token. */
+/**
+ * A process that learns of a 429 from another one asks for itself after this time, once in the life
+ * of a usual token.
+ */
 const longestSharedWaitMs = 3_600_000;
 
 type RateLimitGateOptions = Pick<ResolvedAuthOptions, "clock" | "timeoutMs" | "shareInFlight">;
@@ -30,20 +42,27 @@ interface GateRecord {
 }
 
 /**
- * The gate of one token endpoint and tenant, since the sliding window of section 8 counts all requests of a tenant.
- * After a 429 it is closed for a while. Then requests pass one at a time until one was answered without a 429. Callers
- * that have waited always pass one at a time, so that they do not exceed the limit again at once.
+ * The gate of one token endpoint and tenant, since the sliding window of section 8 counts all
+ * requests of a tenant. After a 429 it is closed for a while. Then requests pass one at a time
+ * until one was answered without a 429. Callers that have waited always pass one at a time, so that
+ * they do not exceed the limit again at once.
  */
 export class RateLimitGate {
   readonly #variant: Variant;
   readonly #options: RateLimitGateOptions;
   #refusals = 0;
   #id = "";
-  /** The instant of the last 429 (epoch milliseconds), the wait after it, and what is left of that wait. */
+  /**
+   * The instant of the last 429 (epoch milliseconds), the wait after it, and what is left of that
+   * wait.
+   */
   #refusedAt = 0;
   #waitMs = 0;
   #leftMs: () => number = zero;
-  /** A request that was let through after a 429 and has no answer yet, and the time after which it counts as lost. */
+  /**
+   * A request that was let through after a 429 and has no answer yet, and the time after which it
+   * counts as lost.
+   */
   #probe: { readonly leftMs: () => number; readonly ended: Promise<void> } | undefined;
 
   constructor(variant: Variant, options: RateLimitGateOptions) {
@@ -78,14 +97,16 @@ export class RateLimitGate {
   /** Epoch milliseconds. */
   get opensAt(): number {
     const now = this.#options.clock.now();
-    // The instant of the 429 is in the future after the clock was set back, and too long ago after it was set ahead.
+    // The instant of the 429 is in the future after the clock was set back, and too long ago after
+    // it was set ahead.
     return Math.ceil(Math.max(Math.min(this.#refusedAt, now) + this.#waitMs, now + this.#leftMs()));
   }
 
   /**
    * Waits until a request may be sent. Returns a function to call after the answer was reported.
    *
-   * @throws RateLimitedError at once when the gate opens after the deadline (a countdown); the signal's reason
+   * @throws RateLimitedError at once when the gate opens after the deadline (a countdown); the
+   * signal's reason
    */
   async enter(wait: {
     deadline: () => number;
@@ -109,8 +130,8 @@ export class RateLimitGate {
   }
 
   /**
-   * Reports a 429. Without a valid `Retry-After` the schedule of section 8 applies, in which the refusals of requests
-   * that were in flight together are one step.
+   * Reports a 429. Without a valid `Retry-After` the schedule of section 8 applies, in which the
+   * refusals of requests that were in flight together are one step.
    */
   refused({
     headers,
@@ -128,7 +149,9 @@ export class RateLimitGate {
     this.#refusedAt = this.#options.clock.now();
   }
 
-  /** Reports any other answer. It opens the gate only if its request was sent after the last 429. */
+  /**
+   * Reports any other answer. It opens the gate only if its request was sent after the last 429.
+   */
   passed({ sentAt }: Pick<Answer, "sentAt">): void {
     if (sentAt >= this.#refusedAt || this.#isOverWithoutNow()) this.#refusals = 0;
   }
@@ -155,7 +178,10 @@ export class RateLimitGate {
     };
   }
 
-  /** Whether the wait is over although `now` was frozen or set back, so that it cannot tell what came after the 429. */
+  /**
+   * Whether the wait is over although `now` was frozen or set back, so that it cannot tell what
+   * came after the 429.
+   */
   #isOverWithoutNow(): boolean {
     return this.#leftMs() <= 0 && this.#options.clock.now() <= this.#refusedAt;
   }
@@ -167,12 +193,18 @@ interface EndpointRecord extends GateRecord {
   readonly offsetMs?: number;
 }
 
-/** A gate is remembered for this long, about its longest step, after it opened, so that the next 429 is the next step. */
+/**
+ * A gate is remembered for this long, about its longest step, after it opened, so that the next 429
+ * is the next step.
+ */
 const gateRememberedMs = 60_000;
 /** Each answer measures the clock again, and some come within the life of a usual token. */
 const clockRememberedMs = 3_600_000;
 
-/** What the requests to one token endpoint and tenant have learnt, here and in the processes that share the store. */
+/**
+ * What the requests to one token endpoint and tenant have learnt, here and in the processes that
+ * share the store.
+ */
 export class TokenEndpointState {
   readonly gate: RateLimitGate;
   readonly serverClock: ServerClock = new ServerClock();
@@ -188,8 +220,9 @@ export class TokenEndpointState {
   }
 
   /**
-   * Takes over what another process has learnt. The offset of the clock may be wrong here, since that process may run on
-   * a machine with another clock, so `canRetry` must say that a refused assertion is tried again.
+   * Takes over what another process has learnt. The offset of the clock may be wrong here, since
+   * that process may run on a machine with another clock, so `canRetry` must say that a refused
+   * assertion is tried again.
    */
   async adopt(shared: SharedState, emit: Emit, canRetry = false): Promise<void> {
     if (!shared.isShared) return;
@@ -200,7 +233,10 @@ export class TokenEndpointState {
     if (canRetry && record.offsetMs !== undefined) this.serverClock.adopt(record.offsetMs);
   }
 
-  /** Learns the rate limit and the server's clock from an answer, reports both, and stores them for other processes. */
+  /**
+   * Learns the rate limit and the server's clock from an answer, reports both, and stores them for
+   * other processes.
+   */
   learn(answer: Answer, shared: SharedState, emit: Emit): Promise<void> | undefined {
     const { gate, serverClock } = this;
     const offsetMs = serverClock.observe(answer);

@@ -1,17 +1,25 @@
-/** Learns by how much the clock of the server is ahead of this machine, for the instants of client assertions. */
+/**
+ * Learns by how much the clock of the server is ahead of this machine, for the instants of client
+ * assertions.
+ */
 import { parseHttpDate } from "../../http/backoff.js";
 import type { Answer } from "../../http/exchange.js";
 
-/** Smaller offsets are within the tolerance of the service (30 s, section 2.2 of the description). */
+/**
+ * Smaller offsets are within the tolerance of the service (30 s, section 2.2 of the description).
+ */
 const applyBeyondMs = 15_000;
 /**
- * A larger offset is reported, and not applied: a server could otherwise have assertions signed for a time years ahead.
- * A clock that is set to the wrong day or time zone is still corrected.
+ * A larger offset is reported, and not applied: a server could otherwise have assertions signed for
+ * a time years ahead. A clock that is set to the wrong day or time zone is still corrected.
  */
 const applyUpToMs = 24 * 3_600_000;
 /** A smaller offset is not reported: `Date` has whole seconds, and an answer may take some. */
 const reportBeyondMs = 5_000;
-/** Assertions are accepted from 30 s before `iat` to 30 s after `exp` (section 2.2), which is 60 s after `iat`. */
+/**
+ * Assertions are accepted from 30 s before `iat` to 30 s after `exp` (section 2.2), which is 60 s
+ * after `iat`.
+ */
 const acceptedAheadMs = 30_000;
 const acceptedBehindMs = 90_000;
 
@@ -22,14 +30,17 @@ interface SentAssertion {
 }
 
 /**
- * Knows by how much the server is ahead of this machine. It does not learn from a token's `iat`, which some servers
- * back-date, or from an answer with `Age`, which comes from a cache.
+ * Knows by how much the server is ahead of this machine. It does not learn from a token's `iat`,
+ * which some servers back-date, or from an answer with `Age`, which comes from a cache.
  */
 export class ServerClock {
   #offsetMs: number | undefined;
   /** Half the round trip, plus the second that `Date` does not show. */
   errorMs = 0;
-  /** The offset that was reported last. A clock that drifts is reported again when it has moved far enough from it. */
+  /**
+   * The offset that was reported last. A clock that drifts is reported again when it has moved far
+   * enough from it.
+   */
   #reportedMs = 0;
   #isDistrusted = false;
   /** Whether an assertion made by the applied clock was accepted. */
@@ -78,8 +89,8 @@ export class ServerClock {
   }
 
   /**
-   * Whether an assertion was out of bounds by the learnt clock when it was sent. The answer is `maybe` within the error
-   * of a bound, and `no` while the offset is unknown.
+   * Whether an assertion was out of bounds by the learnt clock when it was sent. The answer is
+   * `maybe` within the error of a bound, and `no` while the offset is unknown.
    */
   outOfBounds({ issuedAtSeconds, sentAt }: SentAssertion): "yes" | "maybe" | "no" {
     if (this.offsetMs === undefined) return "no";
@@ -90,8 +101,9 @@ export class ServerClock {
   }
 
   /**
-   * Reports an accepted assertion. `Date` is wrong (a proxy's, perhaps) and no longer trusted if the assertion was out of
-   * bounds by the learnt clock, or if one made by the learnt clock was refused just before (`isByOwnClock`).
+   * Reports an accepted assertion. `Date` is wrong (a proxy's, perhaps) and no longer trusted if
+   * the assertion was out of bounds by the learnt clock, or if one made by the learnt clock was
+   * refused just before (`isByOwnClock`).
    */
   accepted(assertion: SentAssertion & { correctedByMs: number; isByOwnClock: boolean }): void {
     if (assertion.isByOwnClock || this.outOfBounds(assertion) === "yes") this.#isDistrusted = true;

@@ -1,6 +1,6 @@
 /**
- * Sends one token request, for machines and persons, learns the rate limit and the server's clock from its answer, reads
- * the tokens, and explains a refusal.
+ * Sends one token request, for machines and persons, learns the rate limit and the server's clock
+ * from its answer, reads the tokens, and explains a refusal.
  */
 import type { ResolvedAuthOptions } from "../../client-options.js";
 import {
@@ -60,7 +60,8 @@ interface SendOptions {
 }
 
 /**
- * Sends a token request once; the gate must have been entered. With `isByOwnClock` the server's clock is not applied.
+ * Sends a token request once; the gate must have been entered. With `isByOwnClock` the server's
+ * clock is not applied.
  *
  * @throws TransportError, UnexpectedResponseError `response_too_large`, the signal's reason
  */
@@ -72,7 +73,8 @@ export async function sendTokenRequest(
   const { clock, timeoutMs } = options;
   let sent: SentAttempt | undefined;
   let correctedByMs = 0;
-  // The words of the error for a time limit: what is waited for is first the signature, which a KMS may make.
+  // The words of the error for a time limit: what is waited for is first the signature, which a KMS
+  // may make.
   const limit = { variant, waitsFor: target.baseUrl, clock, timeoutMs, signal };
   const facts = (): RequestFacts => ({ purpose: "token", variant, ...target, resend });
   const sending: Fetch = (url, init = {}) => {
@@ -127,9 +129,10 @@ export function mayBeOutOfBounds(
 }
 
 /**
- * The answer to a code or a refresh token was lost, so it may be spent. Lost is everything but the service's own JSON,
- * since gateways answer with a 5xx, a page or a redirect also after the service has accepted the request. Callers get
- * the `cause`, the error of the answer, in an error of their own.
+ * The answer to a code or a refresh token was lost, so it may be spent. Lost is everything but the
+ * service's own JSON, since gateways answer with a 5xx, a page or a redirect also after the service
+ * has accepted the request. Callers get the `cause`, the error of the answer, in an error of their
+ * own.
  */
 export class AnswerLost extends Error {}
 
@@ -157,8 +160,8 @@ export async function sendOnce(
 }
 
 /**
- * Makes a fetch that sends its body as a stream. Node's fetch repeats a request after a 421, as RFC 9110 section 15.5.20
- * allows, but it cannot repeat a stream.
+ * Makes a fetch that sends its body as a stream. Node's fetch repeats a request after a 421, as RFC
+ * 9110 section 15.5.20 allows, but it cannot repeat a stream.
  */
 function streaming(fetch: Fetch) {
   let isRead = false;
@@ -171,7 +174,8 @@ function streaming(fetch: Fetch) {
       controller.enqueue(bytes);
       controller.close();
     };
-    // A stream of another type would be read before there is a connection, since fetch copies it with `tee`.
+    // A stream of another type would be read before there is a connection, since fetch copies it
+    // with `tee`.
     const body = new ReadableStream({ type: "bytes", pull });
     const read = () => {
       isRead = true;
@@ -184,7 +188,10 @@ function streaming(fetch: Fetch) {
   return { fetch: streamed, isRead: () => isRead };
 }
 
-/** Reads the reply of `sendOnce`. @throws AnswerLost; TokenRequestError, UnexpectedResponseError for own JSON */
+/**
+ * Reads the reply of `sendOnce`.
+ * @throws AnswerLost; TokenRequestError, UnexpectedResponseError for own JSON
+ */
 export function readTokensOnce(endpoint: TokenEndpoint, reply: TokenReply): IssuedTokens {
   try {
     return readTokens(endpoint, reply);
@@ -232,7 +239,10 @@ export const isUnknownPath = ({ status }: { status: number }): boolean =>
 
 /** "3600 in the reference response" (section 2.3), "1 hour by default" (section 5.9). */
 const defaultLifetimeSeconds = 3_600;
-/** No service states more than a year. A larger number is a mistake, such as milliseconds, and would never be renewed. */
+/**
+ * No service states more than a year. A larger number is a mistake, such as milliseconds, and would
+ * never be renewed.
+ */
 const longestLifetimeSeconds = 366 * 24 * 3_600;
 
 export interface IssuedTokens {
@@ -242,8 +252,8 @@ export interface IssuedTokens {
 }
 
 /**
- * Reads the answer of a token endpoint (sections 2.3, 4.2 and 7.1 of the description). A refusal is a
- * TokenRequestError (RFC 6749 section 5.2), and anything unknown is an UnexpectedResponseError.
+ * Reads the answer of a token endpoint (sections 2.3, 4.2 and 7.1 of the description). A refusal is
+ * a TokenRequestError (RFC 6749 section 5.2), and anything unknown is an UnexpectedResponseError.
  */
 function parseTokenAnswer(
   endpoint: TokenEndpoint,
@@ -270,9 +280,11 @@ function parseTokenAnswer(
     );
   const json = parseJson(answer.text);
   const body = recordOf(json);
-  // A router, a gateway or a failing server may answer with an `error` although it has refused nothing.
+  // A router, a gateway or a failing server may answer with an `error` although it has refused
+  // nothing.
   const mayRefuse = !isUnknownPath(answer) && status !== 408 && status !== 421 && status < 500;
-  // The description shows no error of Variant B (section 7.3), so these statuses refuse in any shape.
+  // The description shows no error of Variant B (section 7.3), so these statuses refuse in any
+  // shape.
   const isRefusalOfB = variant === "B" && [400, 401, 403].includes(status);
   if (isRefusalOfB || (mayRefuse && body !== undefined && (status >= 400 || Boolean(body.error))))
     throw refusal(status, body, endpoint, secrets);
@@ -320,7 +332,8 @@ function tokensIn(
 ): IssuedTokens | string[] {
   const { access_token: value, token_type: type } = body;
   const issues: string[] = [];
-  // RFC 6750 section 2.1 allows only these characters in a bearer token; others could break out of the header.
+  // RFC 6750 section 2.1 allows only these characters in a bearer token; others could break out of
+  // the header.
   const isToken = typeof value === "string" && /^[\x21-\x7e]+$/.test(value);
   if (!isToken) issues.push("access_token: a string without spaces is expected");
   if (type !== undefined && type !== null && !(typeof type === "string" && /^bearer$/i.test(type)))
@@ -328,7 +341,8 @@ function tokensIn(
   const lifetimeSeconds = parseLifetimeSeconds(body.expires_in);
   if (lifetimeSeconds === undefined)
     issues.push("expires_in: whole seconds above 0 and up to a year are expected");
-  // Of these fields Variant B shows only the access token (section 4.2), so no other costs a good one.
+  // Of these fields Variant B shows only the access token (section 4.2), so no other costs a good
+  // one.
   if (!isToken || (variant === "A" && issues.length > 0)) return issues;
   for (const issue of issues) emit({ type: "token_field_ignored", issue });
   const operator = operatorIn(body);
@@ -348,8 +362,8 @@ function tokensIn(
 }
 
 /**
- * Reads the field of a path whose parts may be nested, or be one flat key: "the object key the service is the
- * literal field name" (section 2.3). `null` counts as absent.
+ * Reads the field of a path whose parts may be nested, or be one flat key: "the object key the
+ * service is the literal field name" (section 2.3). `null` counts as absent.
  */
 function fieldAt(from: unknown, path: string): unknown {
   const record = recordOf(from);
@@ -392,7 +406,10 @@ function rolesOf(roles: unknown): AccessToken["roles"] {
   );
 }
 
-/** The description shows no JSON type of ids. A number beyond the safe integers may stand for several ids. */
+/**
+ * The description shows no JSON type of ids. A number beyond the safe integers may stand for
+ * several ids.
+ */
 function idOf(value: unknown): string | undefined {
   return Number.isSafeInteger(value) ? String(value) : textOf(value);
 }

@@ -27,7 +27,8 @@ export class RecentlyUsed<Value> {
   }
 
   #forget(newest: string): void {
-    // A Map keeps the order of insertion, and each use inserts again, so the first entry is the least recently used.
+    // A Map keeps the order of insertion, and each use inserts again, so the first entry is the
+    // least recently used.
     for (const [key, value] of this.#entries) {
       if (this.#entries.size <= this.#capacity) return;
       if (key !== newest && this.#mayGo(value)) this.#entries.delete(key);

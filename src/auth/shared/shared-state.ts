@@ -1,7 +1,8 @@
 /**
- * What processes share through the store beside the tokens of people: tokens of machines, detections, refusals, the rate
- * limit and the server's clock. A process can get all of it again by itself, so a store that fails costs time and requests
- * but causes no error: while it is down, each process goes on alone, and tries the store again every few seconds.
+ * What processes share through the store beside the tokens of people: tokens of machines,
+ * detections, refusals, the rate limit and the server's clock. A process can get all of it again by
+ * itself, so a store that fails costs time and requests but causes no error: while it is down, each
+ * process goes on alone, and tries the store again every few seconds.
  */
 import type { ResolvedAuthOptions } from "../../client-options.js";
 import { countdown, type ResolvedClock, zero } from "../../clock.js";
@@ -10,11 +11,15 @@ import { type Emit, storeFailed } from "../auth.js";
 import { type TokenStore, withStoreErrors } from "./token-store.js";
 
 /**
- * Callers wait for a call of the store at most this long, or `timeoutMs` if that is shorter: a database that has to connect
- * first is awaited, and one that hangs costs no more than the shortest waits of the retry schedule (2 to 2.5 s).
+ * Callers wait for a call of the store at most this long, or `timeoutMs` if that is shorter: a
+ * database that has to connect first is awaited, and one that hangs costs no more than the shortest
+ * waits of the retry schedule (2 to 2.5 s).
  */
 const longestCallMs = 2_500;
-/** After a failure the store is left alone for this long: as long as the shortest wait of the retry schedule. */
+/**
+ * After a failure the store is left alone for this long: as long as the shortest wait of the retry
+ * schedule.
+ */
 const pauseMs = 2_000;
 
 type SharedStateOptions = Pick<ResolvedAuthOptions, "store" | "timeoutMs" | "clock">;
@@ -25,15 +30,19 @@ export type SharedKey = readonly string[];
 export class SharedState {
   readonly #store: TokenStore | undefined;
   readonly #clock: ResolvedClock;
-  /** The same as for a refresh: a task under the lock sends one request, and the lock of a process that died must end. */
+  /**
+   * The same as for a refresh: a task under the lock sends one request, and the lock of a process
+   * that died must end.
+   */
   readonly #lockWaitMs: number;
   readonly #isNeeded: boolean;
   #isDown = false;
   #pausedMs: () => number = zero;
 
   /**
-   * Without a store nothing is shared, and nothing is reported. With `isNeeded` a read rejects while the store is down: for
-   * people, whose tokens need the store anyway, going on without it would only cost time.
+   * Without a store nothing is shared, and nothing is reported. With `isNeeded` a read rejects
+   * while the store is down: for people, whose tokens need the store anyway, going on without it
+   * would only cost time.
    */
   constructor({ store, timeoutMs, clock }: SharedStateOptions, isNeeded = false) {
     this.#isNeeded = isNeeded;
@@ -52,7 +61,10 @@ export class SharedState {
     return this.#isDown;
   }
 
-  /** Reads an entry. Returns `undefined` if it is missing, if `parse` throws, and while the store is down. */
+  /**
+   * Reads an entry. Returns `undefined` if it is missing, if `parse` throws, and while the store is
+   * down.
+   */
   async read<T>(key: SharedKey, parse: (json: unknown) => T, emit: Emit): Promise<T | undefined> {
     const get = async (store: TokenStore) => {
       const entry = await store.get(JSON.stringify(key));
@@ -72,8 +84,9 @@ export class SharedState {
   }
 
   /**
-   * Runs a task while no other process runs one for the same key. If the lock is not free in time the task runs without
-   * it: at worst each process then does the same work. The task should first read whether it was done meanwhile.
+   * Runs a task while no other process runs one for the same key. If the lock is not free in time
+   * the task runs without it: at worst each process then does the same work. The task should first
+   * read whether it was done meanwhile.
    */
   exclusively<T>(key: SharedKey, task: () => Promise<T>, emit: Emit): Promise<T> {
     return this.isShared ? this.#locked(key, task, emit) : task();

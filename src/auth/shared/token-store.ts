@@ -16,16 +16,18 @@ export interface StoredValue {
  */
 export interface TokenStore {
   /**
-   * The time (milliseconds) after a write in which a crash of the store may still lose it. A refresh token is sent only
-   * after the store has held the note about it for so long. Default: 0, a write that was acknowledged stays.
+   * The time (milliseconds) after a write in which a crash of the store may still lose it. A
+   * refresh token is sent only after the store has held the note about it for so long. Default: 0,
+   * a write that was acknowledged stays.
    */
   readonly lossWindowMs?: number | undefined;
   /** Resolves with the entry, or with `undefined` if it is missing or has expired. */
   get(key: string): Promise<StoredValue | undefined>;
   /**
-   * Writes a value. With `ifVersion` it replaces only that version (`null`: it writes only if nothing is stored) and
-   * otherwise throws `store_conflict`. After `expiresAt` (epoch milliseconds) the store may forget it. If
-   * `signal` is aborted before the write began, the store may drop it.
+   * Writes a value. With `ifVersion` it replaces only that version (`null`: it writes only if
+   * nothing is stored) and otherwise throws `store_conflict`. After `expiresAt` (epoch
+   * milliseconds) the store may forget it. If `signal` is aborted before the write began, the store
+   * may drop it.
    */
   set(
     key: string,
@@ -39,8 +41,8 @@ export interface TokenStore {
   /** Removes the entry. Does nothing for a key without one. */
   delete(key: string): Promise<void>;
   /**
-   * Runs a task while no other task runs under the same key. If the lock has a lease, the task gets a signal that is
-   * aborted when the lease is lost: the task then must not write any more.
+   * Runs a task while no other task runs under the same key. If the lock has a lease, the task gets
+   * a signal that is aborted when the lease is lost: the task then must not write any more.
    *
    * @throws StoreError `store_locked` when the lock was not acquired in time: the task did not run
    */
@@ -51,15 +53,18 @@ export interface TokenStore {
   ): Promise<T>;
 }
 
-/** The error for a fault of the user's store. Its message may hold a secret, such as a URL with a password. */
+/**
+ * The error for a fault of the user's store. Its message may hold a secret, such as a URL with a
+ * password.
+ */
 function storeErrorOf(fault: unknown): unknown {
   if (isBivariantError(fault)) return fault;
   return new StoreError("store_unavailable", "The store failed. See the cause.", { cause: fault });
 }
 
 /**
- * Adds time limits to the user's store, and lets only StoreErrors out of it, and the errors of a locked task as
- * they are. The limit of a lock is on the wait for it, not on its task.
+ * Adds time limits to the user's store, and lets only StoreErrors out of it, and the errors of a
+ * locked task as they are. The limit of a lock is on the wait for it, not on its task.
  */
 export function withStoreErrors(
   store: TokenStore,
@@ -99,7 +104,8 @@ export function withStoreErrors(
         const end = (error?: unknown): void => {
           isOver = true;
           clock.clearTimeout(timer);
-          // The outcome of a task that began counts, even if the store loses the lock or does not release it.
+          // The outcome of a task that began counts, even if the store loses the lock or does not
+          // release it.
           if (running === undefined) reject(error);
           else resolve(running);
         };

@@ -1,4 +1,7 @@
-/** `bivariant call <operationId>`: one call, the same on either variant, with its data as JSON, text or bytes. */
+/**
+ * `bivariant call <operationId>`: one call, the same on either variant, with its data as JSON, text
+ * or bytes.
+ */
 import { existsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -125,7 +128,10 @@ interface AnyApi {
   readonly operations: { readonly [V in Variant]?: OperationTable };
 }
 
-/** Imports the operations module that `bivariant generate` wrote. @throws ConfigurationError `option_invalid` */
+/**
+ * Imports the operations module that `bivariant generate` wrote.
+ * @throws ConfigurationError `option_invalid`
+ */
 async function loadApi(given: string): Promise<AnyApi> {
   const files = [given, join(given, "operations.js"), join(given, "operations.ts")];
   const file = files.find((one) => existsSync(one) && statSync(one).isFile());
@@ -204,7 +210,10 @@ function readHeaders(given: readonly string[]): Record<string, string> {
   return Object.fromEntries(headers);
 }
 
-/** A name that is repeated gets a list of its values. @throws ConfigurationError `option_invalid` */
+/**
+ * A name that is repeated gets a list of its values.
+ * @throws ConfigurationError `option_invalid`
+ */
 function readParameters(given: readonly string[]): Map<string, string | string[]> {
   const values = new Map<string, string | string[]>();
   for (const one of given) {
@@ -233,7 +242,10 @@ async function readBody(
   }
 }
 
-/** Prints the data of a call by its form. @throws ConfigurationError `option_invalid` for bytes on a terminal and with `--json` */
+/**
+ * Prints the data of a call by its form.
+ * @throws ConfigurationError `option_invalid` for bytes on a terminal and with `--json`
+ */
 async function printData(output: Output, data: unknown, { headers }: Response): Promise<void> {
   if (data instanceof Blob) {
     const problem = `cannot show the answer, ${data.size} bytes of ${data.type || "no media type"}.`;

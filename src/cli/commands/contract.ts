@@ -1,4 +1,7 @@
-/** `bivariant contract`: the promises of the description, tried on a deployment, with reports for people and machines. */
+/**
+ * `bivariant contract`: the promises of the description, tried on a deployment, with reports for
+ * people and machines.
+ */
 import type { Command } from "commander";
 import {
   type ComparedResult,
@@ -265,7 +268,9 @@ function resultLines(one: ContractResult, paint: Paint): string[] {
   return [line, ...facts.map(([name, value]) => `        ${name.padEnd(8)}  ${value}`)];
 }
 
-/** Cases that need several things are counted for each of them. All ids are in the other reports. */
+/**
+ * Cases that need several things are counted for each of them. All ids are in the other reports.
+ */
 function notTriedLines(
   results: readonly ContractResult[],
   target: ContractTarget,
@@ -366,7 +371,10 @@ function problemsOf(results: readonly ContractResult[], code: ExitCode): string[
   return [...refused, `no_answer: ${silent.observed}`];
 }
 
-/** Judges a run for scripts. What needs no credential, or only an API client, meets no rate limit of tokens. */
+/**
+ * Judges a run for scripts. What needs no credential, or only an API client, meets no rate limit of
+ * tokens.
+ */
 function exitCodeOfRun(
   results: readonly ContractResult[],
   moved: readonly Movement[] | undefined,

@@ -1,4 +1,7 @@
-/** `bivariant demo`: detect, get a token and list the devices on four emulated deployments, without any settings. */
+/**
+ * `bivariant demo`: detect, get a token and list the devices on four emulated deployments, without
+ * any settings.
+ */
 import { randomBytes } from "node:crypto";
 import type { Command } from "commander";
 import type { Emulator } from "../../emulator/index.js";
@@ -11,7 +14,10 @@ import type { Context } from "../run.js";
 interface DemoDeployment {
   readonly name: string;
   readonly served: readonly Variant[];
-  /** The variant that `connect` must choose. It prefers that of the plugin, which is the first credential. */
+  /**
+   * The variant that `connect` must choose. It prefers that of the plugin, which is the first
+   * credential.
+   */
   readonly expected: Variant | null;
 }
 
@@ -72,7 +78,9 @@ async function visit({ name, served, expected }: DemoDeployment, signal: AbortSi
   const row = {
     name,
     served,
-    /** The variants in the order of the requests. The detection ends with the first that is served. */
+    /**
+     * The variants in the order of the requests. The detection ends with the first that is served.
+     */
     asked: [...new Set(evidence.map((one) => one.variant))],
     variant,
     evidence,

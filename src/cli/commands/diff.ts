@@ -1,4 +1,7 @@
-/** `bivariant diff`: what changed between two states of the documents, or what differs between variants. */
+/**
+ * `bivariant diff`: what changed between two states of the documents, or what differs between
+ * variants.
+ */
 import { type Command, Option } from "commander";
 import type { Change, DocumentDiff, Level, OperationDifference } from "../../generate/index.js";
 import { invalidFlag } from "../arguments.js";
@@ -165,7 +168,9 @@ function table(
   );
 }
 
-/** As code no value becomes markup, a link or a mention: a stranger may have written the documents. */
+/**
+ * As code no value becomes markup, a link or a mention: a stranger may have written the documents.
+ */
 function code(value: string | undefined): string {
   return value
     ? `\`${value.replaceAll("`", "'").replaceAll("|", "\\|").replace(/\s+/g, " ")}\``

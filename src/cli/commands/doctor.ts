@@ -72,7 +72,10 @@ check failed, otherwise 0: look at the unknown ones too.`,
 
 const styles = { pass: "green", fail: "red", unknown: "yellow" } as const;
 
-/** Puts the finding on one line and its remedy on another. The output wraps them below their columns. */
+/**
+ * Puts the finding on one line and its remedy on another. The output wraps them below their
+ * columns.
+ */
 function findingLines({ check, verdict, evidence, remedy }: Finding, paint: Paint): string[] {
   const head = `${paint(styles[verdict], verdict.padEnd(8))}${check.padEnd(14)}${evidence}`;
   return remedy === undefined ? [head] : [head, `${" ".repeat(22)}-> ${remedy}`];

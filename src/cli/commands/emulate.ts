@@ -241,7 +241,10 @@ function ruleLines({ emulatorRules, emulatorOptions }: EmulatorModule, paint: Pa
   ];
 }
 
-/** Serves until it is asked to stop; then its port is free and its files are deleted. @throws EmulatorError */
+/**
+ * Serves until it is asked to stop; then its port is free and its files are deleted.
+ * @throws EmulatorError
+ */
 async function serve(
   { port, host, watch, seedFile = "", settings }: EmulateFlags,
   readOptions: () => Promise<EmulatorOptions>,
@@ -279,13 +282,16 @@ async function serve(
       if (watcher.hasChanged()) await reload();
     }
   } finally {
-    // The secrets are deleted first, because a second Ctrl-C does not wait for requests in progress.
+    // The secrets are deleted first, because a second Ctrl-C does not wait for requests in
+    // progress.
     if (folder !== undefined) await rm(folder, { recursive: true, force: true });
     await close();
   }
 }
 
-/** Resets the emulator to what the seed file now says. If the file has an error, nothing changes. */
+/**
+ * Resets the emulator to what the seed file now says. If the file has an error, nothing changes.
+ */
 function reloader(
   emulator: Emulator,
   readOptions: () => Promise<EmulatorOptions>,
@@ -318,7 +324,10 @@ function reloader(
   };
 }
 
-/** Prints the address and the credentials. The variables are for the first registration of each kind. */
+/**
+ * Prints the address and the credentials. The variables are for the first registration of each
+ * kind.
+ */
 async function announce(
   emulator: Emulator,
   options: EmulatorOptions,
@@ -397,7 +406,10 @@ async function writePrivate(folder: string, name: string, content: string): Prom
   return path;
 }
 
-/** Each call of the result prints the new requests and their refusals. Without `--json` they go to stderr. */
+/**
+ * Each call of the result prints the new requests and their refusals. Without `--json` they go to
+ * stderr.
+ */
 function trafficPrinter({ journal, customerLog }: Emulator, output: Output): () => void {
   let last: JournalEntry | undefined;
   return () => {

@@ -1,4 +1,6 @@
-/** `bivariant keys`: makes a key for a plugin, its JWKS, and the sheet to register the plugin with. */
+/**
+ * `bivariant keys`: makes a key for a plugin, its JWKS, and the sheet to register the plugin with.
+ */
 import { createPrivateKey, generateKeyPair } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -177,7 +179,10 @@ function registrationSheet(
   ];
 }
 
-/** Writes a new private key that only the user can read, and returns it. @throws ConfigurationError */
+/**
+ * Writes a new private key that only the user can read, and returns it.
+ * @throws ConfigurationError
+ */
 async function createKey(
   file: string,
   modulusLength: number,
@@ -199,7 +204,9 @@ async function createKey(
   return pem;
 }
 
-/** Makes one JWKS from all keys. Their kids must differ, because a service finds a key by its kid. */
+/**
+ * Makes one JWKS from all keys. Their kids must differ, because a service finds a key by its kid.
+ */
 async function configuredJwks(command: Command, also: readonly string[] = [], context: Context) {
   const settings = await readSettings(command, context);
   const own = await publicJwk(await readPrivateKey(settings), settings.aKeyId);
@@ -221,7 +228,10 @@ async function configuredJwks(command: Command, also: readonly string[] = [], co
   return { keys };
 }
 
-/** Returns the public half of a private key, with the kid of its assertions. @throws ConfigurationError */
+/**
+ * Returns the public half of a private key, with the kid of its assertions.
+ * @throws ConfigurationError
+ */
 async function publicJwk(privateKey: string, keyId?: string): Promise<JWK> {
   const { keyId: kid } = await importSigningKey(privateKey, keyId);
   const text = privateKey.trim();
@@ -233,7 +243,10 @@ async function publicJwk(privateKey: string, keyId?: string): Promise<JWK> {
 
 const signing = { kty: "RSA", use: "sig", alg: "RS256" } as const;
 
-/** Reads a private key or a JWKS. @throws ConfigurationError; it names a file that was read, and quotes nothing of it */
+/**
+ * Reads a private key or a JWKS.
+ * @throws ConfigurationError; it names a file that was read, and quotes nothing of it
+ */
 async function readOtherKeys(file: string, signal: AbortSignal): Promise<JWK[]> {
   const invalid = (message: string) =>
     new ConfigurationError("credential_invalid", message, { option: "also" });

@@ -1,4 +1,7 @@
-/** `bivariant login`: a person logs in to Variant B in the browser, and later commands act for that person. */
+/**
+ * `bivariant login`: a person logs in to Variant B in the browser, and later commands act for that
+ * person.
+ */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
@@ -85,7 +88,10 @@ async function logOut(settings: Settings, { output, env }: Context): Promise<voi
     output.lines(isForgotten ? "Logged out: the stored login is deleted." : "No login was stored.");
 }
 
-/** @throws LoginRequiredError `login_expired` if the person does not log in in time; every error of `completeLogin` */
+/**
+ * @throws LoginRequiredError `login_expired` if the person does not log in in time; every error of
+ * `completeLogin`
+ */
 async function logIn(settings: Settings, flags: LoginFlags, context: Context): Promise<void> {
   const { output, env, signal } = context;
   const listener = await listenForCallback(flags.port);
@@ -137,15 +143,19 @@ async function logIn(settings: Settings, flags: LoginFlags, context: Context): P
   }
 }
 
-/** Programs that open an address. `start` of Windows is a command of the shell, which would interpret `&`. */
+/**
+ * Programs that open an address. `start` of Windows is a command of the shell, which would
+ * interpret `&`.
+ */
 const openers: Readonly<Record<string, readonly [string, ...string[]]>> = {
   darwin: ["open"],
   win32: ["rundll32", "url.dll,FileProtocolHandler"],
 };
 
 /**
- * Starts the program that opens the address. Other users can see the address in the process list, but cannot
- * use it, because the code needs the verifier, which only this process has (RFC 7636 section 1).
+ * Starts the program that opens the address. Other users can see the address in the process list,
+ * but cannot use it, because the code needs the verifier, which only this process has (RFC 7636
+ * section 1).
  */
 function openBrowser(url: string, env: Environment): void {
   const [program, ...args] = openers[process.platform] ?? ["xdg-open"];
@@ -208,7 +218,10 @@ interface Callback {
 
 export interface CallbackListener {
   readonly redirectUri: string;
-  /** Resolves with the first callback that has this state. Others, such as forged ones, change nothing. */
+  /**
+   * Resolves with the first callback that has this state. Others, such as forged ones, change
+   * nothing.
+   */
   callback(state: string, signal: AbortSignal): Promise<Callback>;
   /** Resolves when the port is free again. */
   close(): Promise<void>;
@@ -224,7 +237,8 @@ export async function listenForCallback(port: number): Promise<CallbackListener>
   let accept: ((url: URL, response: ServerResponse) => boolean) | undefined;
   server.on("request", ({ method, url = "", headers }, response) => {
     response.setHeader("connection", "close");
-    // The Host is checked so that a foreign name that resolves to this machine (DNS rebinding) gets no answer.
+    // The Host is checked so that a foreign name that resolves to this machine (DNS rebinding) gets
+    // no answer.
     const isHere = headers.host === new URL(redirectUri).host;
     const target = isHere && URL.canParse(url, redirectUri) ? new URL(url, redirectUri) : undefined;
     if (method !== "GET" || target?.pathname !== path)
@@ -290,7 +304,10 @@ export const loginPages = {
 const style = `:root{color-scheme:light dark}
 body{margin:0;min-height:100vh;display:grid;place-items:center;font:1rem/1.5 system-ui,sans-serif;text-align:center}`;
 
-/** The address of the page holds the code, so the page loads nothing, runs nothing and sends no referrer. */
+/**
+ * The address of the page holds the code, so the page loads nothing, runs nothing and sends no
+ * referrer.
+ */
 const pageHeaders: Readonly<Record<string, string>> = {
   "content-type": "text/html; charset=utf-8",
   "cache-control": "no-store",

@@ -173,7 +173,10 @@ async function run(command: Command, file: string, flags: Flags, context: Contex
   if (report.failing > 0) finish(exitCodes.checkSaidNo);
 }
 
-/** One credential must not be sent to all customers, so the variables of the other commands do not count here. */
+/**
+ * One credential must not be sent to all customers, so the variables of the other commands do not
+ * count here.
+ */
 function noteUnused(customers: readonly Customer[], { output, env }: Context): void {
   const found = ["BIVARIANT_A_CLIENT_ID", "BIVARIANT_B_CLIENT_ID"].filter((name) => env[name]);
   if (
@@ -219,7 +222,9 @@ function printPlan(customers: readonly Customer[], output: Output): void {
   );
 }
 
-/** The tenant and the address, cut where a line of 80 columns ends. Other outputs have them whole. */
+/**
+ * The tenant and the address, cut where a line of 80 columns ends. Other outputs have them whole.
+ */
 function nameOf({
   tenantId,
   baseUrl,

@@ -28,7 +28,10 @@ const inOrder: readonly CaseDefinition[] = [
   ...waitingRefreshCases,
 ];
 
-/** Few servers fail these, or only a standard asks for them. Without them a safe run sends at most 60 requests. */
+/**
+ * Few servers fail these, or only a standard asks for them. Without them a safe run sends at most
+ * 60 requests.
+ */
 const extras: ReadonlySet<string> = new Set([
   "token-request.body-size",
   "token-request.grant-type.made-up",

@@ -1,4 +1,7 @@
-/** The client assertion of Variant A (section 2.2): what must not be accepted, and what the description leaves open. */
+/**
+ * The client assertion of Variant A (section 2.2): what must not be accepted, and what the
+ * description leaves open.
+ */
 import { exportJWK, exportSPKI, importJWK, type JWK } from "jose";
 import type { AssertionChanges } from "../assertion.js";
 import { accepts, type CaseDefinition, defineCases, learnt, type Verdict } from "../case.js";
@@ -110,7 +113,10 @@ interface UsedAssertion {
   readonly answer: Answer;
 }
 
-/** Uses an assertion once in a run. Signed again, the same claims are the same assertion: RS256 has no random part. */
+/**
+ * Uses an assertion once in a run. Signed again, the same claims are the same assertion: RS256 has
+ * no random part.
+ */
 function useAssertion(kit: Kit, ageSeconds: number, secondsLeft: number): Promise<UsedAssertion> {
   return kit.share(`assertion of ${ageSeconds} s, with ${secondsLeft} s left`, async () => {
     await kit.granted("A");

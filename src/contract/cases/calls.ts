@@ -1,4 +1,7 @@
-/** Calls of the API in both variants: bearers, routes, paths and bodies (sections 4.3, 5, 7.2 and 9). */
+/**
+ * Calls of the API in both variants: bearers, routes, paths and bodies (sections 4.3, 5, 7.2 and
+ * 9).
+ */
 import { emulatorRules } from "../../emulator/rules.js";
 import {
   accepts,
@@ -27,7 +30,10 @@ const credential: Readonly<Record<Variant, readonly Need[]>> = {
 
 const isRefusal = ({ status }: Answer) => status >= 400 && status < 500;
 
-/** The device list for a right token, the control of every call here. @throws NotTried if it is refused */
+/**
+ * The device list for a right token, the control of every call here.
+ * @throws NotTried if it is refused
+ */
 async function deviceList(kit: Kit, variant: Variant): Promise<Answer> {
   const answer = await kit.share(`device list ${variant}`, async () => {
     const token = await kit.token(variant);
@@ -62,7 +68,10 @@ async function badBearer(
   });
 }
 
-/** A token that the variant did not issue: for Variant A one of Variant B, if both are there, else a made-up one. */
+/**
+ * A token that the variant did not issue: for Variant A one of Variant B, if both are there, else a
+ * made-up one.
+ */
 async function unknownToken(kit: Kit, variant: Variant): Promise<string> {
   const isBoth = variant === "A" && kit.target.serviceAccount !== undefined;
   if (!isBoth || !(await askServed(kit, "B")).isServed) return randomText();
@@ -71,7 +80,10 @@ async function unknownToken(kit: Kit, variant: Variant): Promise<string> {
 
 type RouteName = "closedRoute" | "otherScopeRoute" | "deviceRoute";
 
-/** Calls a route of the target. One that is not a GET would be executed by a deployment that checks nothing. */
+/**
+ * Calls a route of the target. One that is not a GET would be executed by a deployment that checks
+ * nothing.
+ */
 function callRoute(kit: Kit, name: RouteName, token = () => kit.token("A")): Promise<Answer> {
   const route = kit.need(name);
   if (!route.startsWith("GET ") && !kit.isNamed)
@@ -185,8 +197,8 @@ async function look(
 }
 
 /**
- * Changes the registration, looks for the refusal of a token, and undoes the change. `later` is a call with a token
- * that was issued meanwhile, after the first one works again.
+ * Changes the registration, looks for the refusal of a token, and undoes the change. `later` is a
+ * call with a token that was issued meanwhile, after the first one works again.
  */
 function change(
   kit: Kit,
@@ -232,7 +244,10 @@ async function callNarrow(kit: Kit): Promise<Answer> {
   );
 }
 
-/** A call that must be refused: what, how, and what it needs (by default the machine credential) and costs. */
+/**
+ * A call that must be refused: what, how, and what it needs (by default the machine credential) and
+ * costs.
+ */
 type RefusedCall = readonly [what: string, call: (kit: Kit) => Promise<Answer>, more?: More];
 
 interface More extends Partial<Pick<CaseDefinition, "rule" | "needs" | "safe">> {

@@ -20,7 +20,9 @@ import {
 import { byB, findLifetime, isAccepted, open, refusals } from "./judge.js";
 
 const needs = ["apiClient", "login"] as const;
-/** A session, and one exchange that should be refused: of a code that is left, or of a new login. */
+/**
+ * A session, and one exchange that should be refused: of a code that is left, or of a new login.
+ */
 const costs = { requests: 4, logins: 3 };
 const ofTheClient = { ...byB, needs, costs, control: sharedSession };
 const fact = { section: "4.2", expected: open, needs, costs };

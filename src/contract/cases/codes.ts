@@ -80,7 +80,10 @@ interface Control {
   readonly again: Answer;
 }
 
-/** A launch as the description shows it, up to a call. It is the control of every case here. @throws NotTried */
+/**
+ * A launch as the description shows it, up to a call. It is the control of every case here.
+ * @throws NotTried
+ */
 export function control(kit: Kit): Promise<Control> {
   return kit.share("control launch", async () => {
     const launched = await launch(kit);
@@ -147,7 +150,10 @@ const launchCases = refusals<Control, LaunchCode | undefined>(
   },
 );
 
-/** Seconds. The exchanges are ten seconds before and after the two minutes of a code's life (section 3). */
+/**
+ * Seconds. The exchanges are ten seconds before and after the two minutes of a code's life (section
+ * 3).
+ */
 const ages = { young: 110, old: 130 };
 
 function agedCodes(kit: Kit): Promise<{ readonly young: Answer; readonly old: Answer }> {
@@ -166,7 +172,10 @@ function agedCodes(kit: Kit): Promise<{ readonly young: Answer; readonly old: An
 
 const agedCosts = { requests: 5, slots: 4, codes: 3, seconds: ages.old };
 
-/** An exchange with the verifier of another launch, and then one of the same code with the right verifier. */
+/**
+ * An exchange with the verifier of another launch, and then one of the same code with the right
+ * verifier.
+ */
 function wrongVerifier(kit: Kit): Promise<readonly [wrong: Answer, right: Answer]> {
   return kit.share("wrong verifier", async () => {
     const code = await newCode(kit);

@@ -13,7 +13,10 @@ import type { Answer } from "../exchange.js";
 import { type Kit, shownAnswer, type Variant } from "../kit.js";
 import type { Need } from "../target.js";
 
-/** A request that cannot be read or lacks a field is one or the other: see the unknown malformed-request-error. */
+/**
+ * A request that cannot be read or lacks a field is one or the other: see the unknown
+ * malformed-request-error.
+ */
 export const malformedErrors = ["invalid_grant", "invalid_request"] as const;
 
 /** The answer of the emulator's table to a request that breaks the rule, in words. */
@@ -41,7 +44,10 @@ export function refusedByA(
   return (isRight ? holds : hasToken(answer) ? accepts : breaks)(observedOf(answer));
 }
 
-/** Codes and bodies of Variant B's refusals are not shown (section 7.3), so any 4xx without a token will do. */
+/**
+ * Codes and bodies of Variant B's refusals are not shown (section 7.3), so any 4xx without a token
+ * will do.
+ */
 export function refusedByB(answer: Answer): Verdict {
   const isRefused = answer.status >= 400 && answer.status < 500 && !hasToken(answer);
   return (isRefused ? holds : isAccepted(answer) ? accepts : breaks)(observedOf(answer));
@@ -127,12 +133,16 @@ export const byB: typeof byA = {
 /** What is expected where the description shows nothing. */
 export const open = "Any answer: the description leaves it open.";
 
-/** Ages are tried so far from a plausible lifetime, in seconds, because a server's clock has whole seconds. */
+/**
+ * Ages are tried so far from a plausible lifetime, in seconds, because a server's clock has whole
+ * seconds.
+ */
 const marginSeconds = 6;
 
 /**
- * Finds, by halving, how long something works. Each plausible lifetime (in seconds, ascending) is tried just before
- * and just after its end. `seconds` is undefined if the lifetime lies between two of them.
+ * Finds, by halving, how long something works. Each plausible lifetime (in seconds, ascending) is
+ * tried just before and just after its end. `seconds` is undefined if the lifetime lies between two
+ * of them.
  */
 export async function findLifetime(
   plausible: readonly number[],

@@ -1,4 +1,7 @@
-/** Variant B's authorization endpoint (section 5.8), which is not shown: what it refuses, and a person's refusal. */
+/**
+ * Variant B's authorization endpoint (section 5.8), which is not shown: what it refuses, and a
+ * person's refusal.
+ */
 import { accepts, breaks, type CaseDefinition, defineCases, holds, learnt } from "../case.js";
 import { NotTried } from "../errors.js";
 import type { Answer } from "../exchange.js";
@@ -20,7 +23,9 @@ interface Shown {
   readonly isRefused: boolean;
   /** A 5xx is not a refusal. */
   readonly isFault: boolean;
-  /** What the answers to two right requests have in common: the status, and where a redirect leads. */
+  /**
+   * What the answers to two right requests have in common: the status, and where a redirect leads.
+   */
   readonly likeness: string;
   /** In few words. */
   readonly observed: string;
@@ -72,7 +77,10 @@ async function control(kit: Kit): Promise<Shown> {
   );
 }
 
-/** An authorization request that is right but for a change. What leads elsewhere than a right one is refused too. */
+/**
+ * An authorization request that is right but for a change. What leads elsewhere than a right one is
+ * refused too.
+ */
 function request(what: string, change: Fields | ((kit: Kit) => Fields), more?: string) {
   const send = async (kit: Kit, note: string, right: Shown): Promise<Shown> => {
     const shown = await visit(kit, note, typeof change === "function" ? change(kit) : change, more);

@@ -1,4 +1,6 @@
-/** The rate limit of Variant A's token endpoint (section 8): whether it is kept, and its numbers. */
+/**
+ * The rate limit of Variant A's token endpoint (section 8): whether it is kept, and its numbers.
+ */
 import {
   accepts,
   breaks,
@@ -44,7 +46,10 @@ async function askUntilRefused(kit: Kit, most: number): Promise<Burst> {
 /** A larger limit would cost a live tenant too much. */
 const mostOfKnownLimit = 100;
 
-/** Judges the known limit. The window is empty before and after, so that no other case meets the limit. */
+/**
+ * Judges the known limit. The window is empty before and after, so that no other case meets the
+ * limit.
+ */
 async function judgeLimit(
   kit: Kit,
   judge: (requests: number, windowSeconds: number) => Promise<Verdict>,
@@ -103,14 +108,18 @@ async function measure(kit: Kit, most: number): Promise<RateLimit | undefined> {
   );
 }
 
-/** Earlier requests may occupy slots for an unknown time, so the numbers count once they were the same twice. */
+/**
+ * Earlier requests may occupy slots for an unknown time, so the numbers count once they were the
+ * same twice.
+ */
 async function learnLimit(kit: Kit): Promise<Verdict> {
   const most = Math.min(mostRequests, kit.exchanges.left);
   const sentBefore = kit.exchanges.all.length;
   let latest: RateLimit | undefined;
   let quietSeconds = kit.target.rateLimit?.windowSeconds ?? 60;
   for (let round = 0; round < mostRounds; round++) {
-    // Half a second, so that a date that was rounded up by almost a second is so in one of two measurements only.
+    // Half a second, so that a date that was rounded up by almost a second is so in one of two
+    // measurements only.
     await kit.wait(quietSeconds + 1.5);
     const found = await measure(kit, most - (kit.exchanges.all.length - sentBefore));
     if (found === undefined) break;

@@ -20,7 +20,10 @@ import { byB, isAccepted, observedOf, open, refusals, refusedByB } from "./judge
 const needs = ["apiClient", "login"] as const;
 const costs = refreshCosts;
 
-/** The refresh token of a new login is used twice, and then the newer tokens are. @throws NotTried */
+/**
+ * The refresh token of a new login is used twice, and then the newer tokens are.
+ * @throws NotTried
+ */
 function reuseRefreshToken(
   kit: Kit,
 ): Promise<{ readonly again: Answer; readonly newest: Answer; readonly call: Answer }> {
@@ -42,7 +45,10 @@ function reuseRefreshToken(
 /** A reused refresh token, and the two tokens of its login, which the reuse revokes. */
 type Reuse = readonly [again: Answer, judged: Answer, other: Answer];
 
-/** If both tokens are accepted, nothing was revoked: the description does not ask for it. @throws NotTried */
+/**
+ * If both tokens are accepted, nothing was revoked: the description does not ask for it.
+ * @throws NotTried
+ */
 function revoked([again, judged, other]: Reuse): Verdict {
   if (isAccepted(again)) throw new NotTried("The reuse itself was accepted.");
   if (!isAccepted(judged)) return refusedByB(judged);
@@ -165,7 +171,9 @@ export const refreshCases: readonly CaseDefinition[] = [...refreshRules, ...revo
 
 const day = 86_400;
 
-/** Refreshes a new login every so many days, until a refresh is refused or so many days are over. */
+/**
+ * Refreshes a new login every so many days, until a refresh is refused or so many days are over.
+ */
 function refreshFor(everyDays: number, forDays: number) {
   return async (kit: Kit, note: string, { path }: { readonly path: string }): Promise<Answer> => {
     const session = await newSession(kit);

@@ -1,4 +1,7 @@
-/** Which variants are served, and whether a right request gets the token response of the description. */
+/**
+ * Which variants are served, and whether a right request gets the token response of the
+ * description.
+ */
 import { breaks, type CaseDefinition, defineCases, holds, learnt, type Verdict } from "../case.js";
 import { askServed, type Kit, shownAnswer } from "../kit.js";
 
@@ -71,7 +74,10 @@ export const servedCases: readonly CaseDefinition[] = [
   }),
 ];
 
-/** A refusal proves nothing if everything is refused by then, for example because the client was locked out. */
+/**
+ * A refusal proves nothing if everything is refused by then, for example because the client was
+ * locked out.
+ */
 function stillAccepted(variant: "A" | "B"): CaseDefinition["run"] {
   return async (kit) => {
     if (!kit.wasAccepted(variant)) await kit.granted(variant);

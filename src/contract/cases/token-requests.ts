@@ -1,4 +1,7 @@
-/** Variant A's token request (section 4.1): its form, which plugin may ask (section 3), and what its answers show (section 7.1). */
+/**
+ * Variant A's token request (section 4.1): its form, which plugin may ask (section 3), and what its
+ * answers show (section 7.1).
+ */
 import { base64url } from "jose";
 import { breaks, type CaseDefinition, defineCases, holds, learnt } from "../case.js";
 import { NotTried } from "../errors.js";
@@ -10,7 +13,10 @@ interface RefusedRequest extends Refusal<unknown, Answer> {
   readonly send: (kit: Kit) => Promise<Answer>;
 }
 
-/** A token request that is right but for a change. Cases that share it send it once, after a right one has succeeded. */
+/**
+ * A token request that is right but for a change. Cases that share it send it once, after a right
+ * one has succeeded.
+ */
 export function request(
   note: string,
   change: (kit: Kit) => Omit<PluginRequest, "note">,
@@ -32,9 +38,15 @@ export const ofPlugin: Group<Answer, Answer> = {
   control: (kit) => kit.granted("A"),
 };
 
-/** RFC 6749 section 5.2 has invalid_client for a failed authentication, and invalid_request for a second one. */
+/**
+ * RFC 6749 section 5.2 has invalid_client for a failed authentication, and invalid_request for a
+ * second one.
+ */
 const authenticationErrors = [...malformedErrors, "invalid_client"];
-/** The table of section 7.1 and the sentence above it contradict each other: see the unknown error-opacity. */
+/**
+ * The table of section 7.1 and the sentence above it contradict each other: see the unknown
+ * error-opacity.
+ */
 const refusedPluginErrors = ["invalid_grant", "invalid_client"] as const;
 
 const withoutClientId: RefusedRequest = request(
@@ -60,7 +72,10 @@ export const wrongKey: RefusedRequest = request(
   }),
 );
 
-/** As long as that of a key of 2048 bits. Without the key no server can tell it from the signature of another. */
+/**
+ * As long as that of a key of 2048 bits. Without the key no server can tell it from the signature
+ * of another.
+ */
 function madeUpSignature(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(256));
   bytes[0] = 0; // A signature is less than the modulus (RFC 8017 section 8.2.2).

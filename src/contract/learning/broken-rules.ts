@@ -10,12 +10,18 @@ export interface BrokenRules {
   readonly conflicts: readonly string[];
 }
 
-/** What these cases send is accepted only if all these rules are off. A case that has one rule names it itself. */
+/**
+ * What these cases send is accepted only if all these rules are off. A case that has one rule names
+ * it itself.
+ */
 const rulesOfCases: Readonly<Record<string, readonly RuleId[]>> = {
   "route-scope": ["route.scope", "route.narrowed"],
 };
 
-/** A rule is off if each of its cases that was tried was accepted, and no other setting is the reason for it. */
+/**
+ * A rule is off if each of its cases that was tried was accepted, and no other setting is the
+ * reason for it.
+ */
 export function brokenRulesOf(
   results: readonly ContractResult[],
   settings: DeploymentSettings,

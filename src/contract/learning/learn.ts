@@ -1,4 +1,7 @@
-/** What a run teaches: an overlay for the documents of this package, and the settings of the deployment. */
+/**
+ * What a run teaches: an overlay for the documents of this package, and the settings of the
+ * deployment.
+ */
 import { stringify } from "yaml";
 import { unknowns } from "../../../generated/unknowns.js";
 import type { ContractResult } from "../case.js";
@@ -11,34 +14,36 @@ import { type DeploymentSettings, deploymentSettings } from "./settings.js";
 /** What {@link learnFrom} makes of the results of a run. */
 export interface Learnt {
   /**
-   * An OAI Overlay 1.0.0 in YAML for both documents of this package. `x-observed` marks what it adds. It removes the
-   * `x-not-shown` marks of what was answered.
+   * An OAI Overlay 1.0.0 in YAML for both documents of this package. `x-observed` marks what it
+   * adds. It removes the `x-not-shown` marks of what was answered.
    */
   readonly overlay: string;
-  /** The options that follow, under their own names, sorted. Bodies are examples, without a value of the deployment. */
+  /**
+   * The options that follow, under their own names, sorted. Bodies are examples, without a value of
+   * the deployment.
+   */
   readonly settings: DeploymentSettings;
   /** The ids of the unknowns that were answered, as `bivariant unknowns` lists them. */
   readonly answered: readonly string[];
   /**
-   * Sentences about settings that are left out, because cases learnt different values, and about what the deployment
-   * breaks and no setting copies.
+   * Sentences about settings that are left out, because cases learnt different values, and about
+   * what the deployment breaks and no setting copies.
    */
   readonly conflicts: readonly string[];
 }
 
 /**
- * Merges what the cases of a run observed. The results may come from `bivariant contract --json`. The same results
- * always give the same text.
+ * Merges what the cases of a run observed. The results may come from `bivariant contract --json`.
+ * The same results always give the same text.
  *
  * @example
  * import { writeFile } from "node:fs/promises";
  * import { createEmulator } from "bivariant/emulator";
  *
- * const results: ContractResult[] = [];
- * for await (const result of runContract({ baseUrl, tenantId, plugin: { clientId, privateKey } })) results.push(result);
- * const { overlay, settings } = learnFrom(results);
- * await writeFile("learnt.yaml", overlay); // bivariant generate --overlay learnt.yaml
- * const emulator = createEmulator(settings);
+ * const results: ContractResult[] = []; for await (const result of runContract({ baseUrl, tenantId,
+ * plugin: { clientId, privateKey } })) results.push(result); const { overlay, settings } =
+ * learnFrom(results); await writeFile("learnt.yaml", overlay); // bivariant generate --overlay
+ * learnt.yaml const emulator = createEmulator(settings);
  */
 export function learnFrom(results: Iterable<ContractResult>): Learnt {
   const all = [...results];
@@ -256,7 +261,10 @@ function responsesOf(
   return actions;
 }
 
-/** Headers of HTTP itself, of caches, proxies and browsers (RFC 9110, 9111, 6265, 6750, Fetch), which describe nothing. */
+/**
+ * Headers of HTTP itself, of caches, proxies and browsers (RFC 9110, 9111, 6265, 6750, Fetch),
+ * which describe nothing.
+ */
 const usualHeader =
   /^(?:accept-|access-control-|age$|allow$|alt-svc$|cache-|cdn-|cf-|connection$|content-|cross-origin-|date$|etag$|expect-ct$|expires$|keep-alive$|last-modified$|link$|location$|nel$|origin-agent|permissions-policy|pragma$|proxy-|referrer-policy$|report|retry-after$|server|set-cookie|strict-transport|timing-allow|trailer$|transfer-|upgrade$|vary$|via$|warning$|www-authenticate$|x-(?:cache|content-type|dns|download|frame|permitted|powered|xss)|$)/;
 

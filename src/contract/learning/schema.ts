@@ -1,6 +1,7 @@
 /**
- * JSON Schemas of observed values (2020-12). They hold names and types, never a value. Names can be values too: the
- * members of an object that is keyed by ids, dates or e-mail addresses become `additionalProperties`.
+ * JSON Schemas of observed values (2020-12). They hold names and types, never a value. Names can be
+ * values too: the members of an object that is keyed by ids, dates or e-mail addresses become
+ * `additionalProperties`.
  */
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -9,14 +10,17 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 const mostLevels = 12;
 /** A value whose schema is larger has the schema `{}`, which allows anything. */
 const mostCharacters = 50_000;
-/** An object with more members is a map. So is one with these many members of one shape or of one simple type. */
+/**
+ * An object with more members is a map. So is one with these many members of one shape or of one
+ * simple type.
+ */
 const mostMembers = 200;
 const alikeShapes = 6;
 const alikeValues = 40;
 
 /**
- * What the values of one place have in common. An object that is a map has no fields, and `others`, as an object has whose
- * other names may be values.
+ * What the values of one place have in common. An object that is a map has no fields, and `others`,
+ * as an object has whose other names may be values.
  */
 interface Shape {
   readonly types: ReadonlySet<unknown>;
@@ -41,8 +45,8 @@ const typeNames: readonly unknown[] = [
 /**
  * Infers the schema of a JSON value. `ids` are known ids, which as names of members are values.
  *
- * @example
- * inferSchema([{ id: "door" }]); // { type: "array", items: { type: "object", properties: { id: { type: "string" } }, ... } }
+ * @example inferSchema([{ id: "door" }]); // { type: "array", items: { type: "object", properties:
+ * { id: { type: "string" } }, ... } }
  */
 export function inferSchema(value: unknown, ids: ReadonlySet<string> = new Set()): JsonSchema {
   const schema = schemaOf(shapeOf(value, ids, mostLevels));
@@ -177,7 +181,10 @@ function schemaOf({ types, items, fields, required, others }: Shape): JsonSchema
   return parts.length > 1 ? { anyOf: parts } : only;
 }
 
-/** Reads a schema of `inferSchema`, which may come from a file. Returns undefined for what it does not write. */
+/**
+ * Reads a schema of `inferSchema`, which may come from a file. Returns undefined for what it does
+ * not write.
+ */
 function readShape(schema: unknown, level: number): Shape | undefined {
   if (level > 3 * mostLevels) return undefined;
   const { type, items, properties, required, additionalProperties, anyOf }: JsonSchema =
@@ -199,14 +206,20 @@ function readShape(schema: unknown, level: number): Shape | undefined {
   return { ...shape, fields, required: needed, others: inside(additionalProperties) };
 }
 
-/** Texts that a standard fixes, so that they tell nothing about the deployment (RFC 6749 sections 5.1 and 5.2). */
+/**
+ * Texts that a standard fixes, so that they tell nothing about the deployment (RFC 6749 sections
+ * 5.1 and 5.2).
+ */
 const fixedTexts: Readonly<Record<string, RegExp>> = {
   error: /^[a-z]+(?:_[a-z]+){1,4}$/,
   token_type: /^bearer$/i,
   expires_in: /^\d{1,9}$/,
 };
 
-/** An invented value of the same shape. Only an error code, the type of a token and its lifetime stay. */
+/**
+ * An invented value of the same shape. Only an error code, the type of a token and its lifetime
+ * stay.
+ */
 export function exampleOf(value: unknown): unknown {
   if (value === undefined) return undefined;
   const example = exampleFor(inferSchema(value));
@@ -221,8 +234,8 @@ export function exampleOf(value: unknown): unknown {
 }
 
 /**
- * Returns an invented value for a schema. There are three: 0 shows everything, 1 has null where it is allowed, 2 has
- * only what is required. The schema of the three has the same three examples.
+ * Returns an invented value for a schema. There are three: 0 shows everything, 1 has null where it
+ * is allowed, 2 has only what is required. The schema of the three has the same three examples.
  */
 export function exampleFor(schema: JsonSchema, index: 0 | 1 | 2 = 0): unknown {
   const { type, items, properties, required, additionalProperties, anyOf } = schema;

@@ -1,4 +1,5 @@
-// The settings of a deployment: what was learnt about it, under the names of the options that it sets.
+// The settings of a deployment: what was learnt about it, under the names of the options that it
+// sets.
 import { z } from "zod";
 import type { RuleId } from "../../emulator/rules.js";
 
@@ -6,15 +7,16 @@ import type { RuleId } from "../../emulator/rules.js";
 type DeviceList = readonly { readonly id: string; readonly [member: string]: unknown }[];
 
 /**
- * One flat object for client and emulator, which JSON can hold: `connect` takes `unauthorizedStatuses` from it, `apiClient`
- * takes `refreshPath`, and `createEmulator`, whose options explain every name, takes all. Each ignores the others' names.
+ * One flat object for client and emulator, which JSON can hold: `connect` takes
+ * `unauthorizedStatuses` from it, `apiClient` takes `refreshPath`, and `createEmulator`, whose
+ * options explain every name, takes all. Each ignores the others' names.
  *
  * @example
  * import { createEmulator } from "bivariant/emulator";
  *
- * const settings: DeploymentSettings = { variants: ["A"], bearerStatus: 403, unauthorizedStatuses: [403] };
- * const emulator = createEmulator(settings);
- * const service = await connect({ ...settings, baseUrl, tenantId, credentials });
+ * const settings: DeploymentSettings = { variants: ["A"], bearerStatus: 403, unauthorizedStatuses:
+ * [403] }; const emulator = createEmulator(settings); const service = await connect({ ...settings,
+ * baseUrl, tenantId, credentials });
  */
 export interface DeploymentSettings {
   readonly bearerBody?: unknown;
@@ -118,5 +120,8 @@ const schema = z.strictObject({
   variants: z.array(z.enum(["A", "B"])),
 });
 
-/** Checks names and types, so that a misspelt name in a file is found. The options check their values further. */
+/**
+ * Checks names and types, so that a misspelt name in a file is found. The options check their
+ * values further.
+ */
 export const deploymentSettings: z.ZodType<DeploymentSettings> = schema.partial();

@@ -13,8 +13,9 @@ export interface Movement {
   readonly id: string;
   readonly variant: "A" | "B";
   /**
-   * `new` and `gone`: only the later or only the earlier run has the case. `untried` and `tried`: only the earlier or
-   * only the later run tried it, because of what was lent, named or served; that does not show that the deployment moved.
+   * `new` and `gone`: only the later or only the earlier run has the case. `untried` and `tried`:
+   * only the earlier or only the later run tried it, because of what was lent, named or served;
+   * that does not show that the deployment moved.
    */
   readonly kind: "moved" | "new" | "gone" | "untried" | "tried";
   readonly before?: ComparedResult | undefined;
@@ -22,15 +23,16 @@ export interface Movement {
 }
 
 /**
- * Compares two runs by the results, what was observed and the settings that follow. Two cases that were both not tried
- * are equal, whatever the reason; for one that only one of them tried see `kind`.
+ * Compares two runs by the results, what was observed and the settings that follow. Two cases that
+ * were both not tried are equal, whatever the reason; for one that only one of them tried see
+ * `kind`.
  *
  * @example
  * import { readFile } from "node:fs/promises";
  *
- * const results: ContractResult[] = [];
- * for await (const result of runContract({ baseUrl, tenantId, plugin: { clientId, privateKey } })) results.push(result);
- * const moved = compareRuns(parseBaseline(await readFile("before.json", "utf8")), results);
+ * const results: ContractResult[] = []; for await (const result of runContract({ baseUrl, tenantId,
+ * plugin: { clientId, privateKey } })) results.push(result); const moved =
+ * compareRuns(parseBaseline(await readFile("before.json", "utf8")), results);
  */
 export function compareRuns(
   before: readonly ComparedResult[],
@@ -48,7 +50,8 @@ export function compareRuns(
     const isSame = JSON.stringify(old) === JSON.stringify(now);
     if (isSame || !(wasTried || isTried)) return [];
     const { reason } = isTried ? old : now;
-    // What the deployment did can also be why a case is not tried: a right request was refused, or had no answer.
+    // What the deployment did can also be why a case is not tried: a right request was refused, or
+    // had no answer.
     const isOfRun = reason !== undefined && reason !== "no_answer";
     const kind = isOfRun ? (isTried ? "tried" : "untried") : "moved";
     return [{ id, variant, kind, before: old, after: now }];
@@ -57,7 +60,10 @@ export function compareRuns(
 
 type Identity = Pick<ComparedResult, "id" | "variant">;
 
-/** Leaves out the cases of the earlier run that were not chosen, unless there is no such case any more. */
+/**
+ * Leaves out the cases of the earlier run that were not chosen, unless there is no such case any
+ * more.
+ */
 export function compareChosen(
   before: readonly ComparedResult[],
   after: readonly ComparedResult[],
@@ -122,8 +128,8 @@ const baseline = z.object({
  * import { readFile } from "node:fs/promises";
  * import { describe, test } from "vitest";
  *
- * const baseline = parseBaseline(await readFile("before.json", "utf8"));
- * await describeContract({ describe, test }, { baseUrl, tenantId, plugin: { clientId, privateKey } }, { baseline });
+ * const baseline = parseBaseline(await readFile("before.json", "utf8")); await describeContract({
+ * describe, test }, { baseUrl, tenantId, plugin: { clientId, privateKey } }, { baseline });
  */
 export function parseBaseline(text: string): readonly ComparedResult[] {
   let value: unknown;

@@ -1,4 +1,7 @@
-/** A run as one HTML page for people: it loads nothing, runs nothing, and is read on a phone and on paper too. */
+/**
+ * A run as one HTML page for people: it loads nothing, runs nothing, and is read on a phone and on
+ * paper too.
+ */
 import { htmlText as text } from "../../html-text.js";
 import { version } from "../../version.js";
 import type { ContractResult } from "../case.js";
@@ -16,19 +19,19 @@ import {
 } from "./summary.js";
 
 /**
- * Makes a self-contained page: the verdict of each variant, each case with what was expected and observed and the
- * requests and answers that show it, what was learnt, and what was not tried and would need.
+ * Makes a self-contained page: the verdict of each variant, each case with what was expected and
+ * observed and the requests and answers that show it, what was learnt, and what was not tried and
+ * would need.
  *
  * @throws ContractError `option_invalid` for an unknown name in `about`
  * @example
  * import { writeFile } from "node:fs/promises";
  *
- * const startedAt = Date.now();
- * const results: ContractResult[] = [];
- * for await (const result of runContract({ baseUrl, tenantId, plugin: { clientId, privateKey } })) results.push(result);
- * const seconds = (Date.now() - startedAt) / 1_000;
- * const requests = new Set(results.flatMap(({ evidence }) => evidence)).size;
- * await writeFile("contract.html", htmlReport(results, { baseUrl, tenantId, startedAt, requests, seconds }));
+ * const startedAt = Date.now(); const results: ContractResult[] = []; for await (const result of
+ * runContract({ baseUrl, tenantId, plugin: { clientId, privateKey } })) results.push(result); const
+ * seconds = (Date.now() - startedAt) / 1_000; const requests = new Set(results.flatMap(({ evidence
+ * }) => evidence)).size; await writeFile("contract.html", htmlReport(results, { baseUrl, tenantId,
+ * startedAt, requests, seconds }));
  */
 export function htmlReport(results: readonly ContractResult[], about: RunAbout): string {
   const { baseUrl, tenantId, startedAt, requests, seconds, interrupted, moved } = requireAbout(
@@ -111,7 +114,10 @@ const titles = {
 
 type OfVariant = ReturnType<typeof byVariant>[number];
 
-/** The verdict of a variant. That a variant is served or not is a fact, and no promise that was kept. */
+/**
+ * The verdict of a variant. That a variant is served or not is a fact, and no promise that was
+ * kept.
+ */
 function verdictOf(results: readonly ContractResult[]): readonly [verdict: string, mark: string] {
   const { breaks, holds } = countResults(results);
   if (breaks > 0) return ["breaks", "bad"];

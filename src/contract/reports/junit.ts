@@ -11,20 +11,20 @@ import {
 } from "./summary.js";
 
 /**
- * One suite for each variant, one test for each case. A case that breaks is a failure, one that was not tried is
- * skipped, and what was learnt is in the output of its test. Each credential that was refused is a test with an
- * error. Each case that moved since a baseline is a failure in a suite of its own. Times are in seconds.
+ * One suite for each variant, one test for each case. A case that breaks is a failure, one that was
+ * not tried is skipped, and what was learnt is in the output of its test. Each credential that was
+ * refused is a test with an error. Each case that moved since a baseline is a failure in a suite of
+ * its own. Times are in seconds.
  *
  * @throws ContractError `option_invalid` for an unknown name in `about`
  * @example
  * import { writeFile } from "node:fs/promises";
  *
- * const startedAt = Date.now();
- * const results: ContractResult[] = [];
- * for await (const result of runContract({ baseUrl, tenantId, plugin: { clientId, privateKey } })) results.push(result);
- * const seconds = (Date.now() - startedAt) / 1_000;
- * const requests = new Set(results.flatMap(({ evidence }) => evidence)).size;
- * await writeFile("contract.xml", junitReport(results, { baseUrl, startedAt, requests, seconds }));
+ * const startedAt = Date.now(); const results: ContractResult[] = []; for await (const result of
+ * runContract({ baseUrl, tenantId, plugin: { clientId, privateKey } })) results.push(result); const
+ * seconds = (Date.now() - startedAt) / 1_000; const requests = new Set(results.flatMap(({ evidence
+ * }) => evidence)).size; await writeFile("contract.xml", junitReport(results, { baseUrl, startedAt,
+ * requests, seconds }));
  */
 export function junitReport(results: readonly ContractResult[], about: RunAbout): string {
   requireAbout("junitReport", about);

@@ -1,4 +1,5 @@
-// Only people on this machine may use the page at /_emulator. No other site may have their browser use it.
+// Only people on this machine may use the page at /_emulator. No other site may have their browser
+// use it.
 import { isIP } from "node:net";
 import { isMediaType } from "../http/messages.js";
 
@@ -23,7 +24,10 @@ export interface AdminRefusal {
 /** A valid Host header, without a path or credentials. */
 const HOST = /^(\[[0-9a-f:.]+\]|[a-z0-9._~-]+)(:\d{1,5})?$/i;
 
-/** Headers that proxies add. Their values are not trusted, but their presence means that the caller is elsewhere. */
+/**
+ * Headers that proxies add. Their values are not trusted, but their presence means that the caller
+ * is elsewhere.
+ */
 const PROXY_HEADER = /^(forwarded|x-forwarded-(for|host|proto)|x-real-ip|via)$/;
 
 const FORM_TYPE = "application/x-www-form-urlencoded";
@@ -63,7 +67,10 @@ function isLoopback(address: string): boolean {
   return address === "::1" || /^(::ffff:)?127(\.\d{1,3}){3}$/.test(address);
 }
 
-/** The owner of a foreign name can have it resolve to this machine (DNS rebinding). An IP address cannot be rebound. */
+/**
+ * The owner of a foreign name can have it resolve to this machine (DNS rebinding). An IP address
+ * cannot be rebound.
+ */
 function isAllowedHost({ access, publicUrl, remoteAddress }: AdminCall, host: string): boolean {
   if (!HOST.test(host) || !URL.canParse(`http://${host}`)) return false;
   const { hostname } = new URL(`http://${host}`);

@@ -1,5 +1,5 @@
-// Answers requests under /_emulator, for its pages and for the files of all pages. They bypass the deployment: no
-// journal or log records them, and a reset does not end them.
+// Answers requests under /_emulator, for its pages and for the files of all pages. They bypass the
+// deployment: no journal or log records them, and a reset does not end them.
 import { randomBytes } from "node:crypto";
 import { html } from "hono/html";
 import { EmulatorError } from "../errors.js";
@@ -54,8 +54,9 @@ for (const page of pages) {
 }
 
 /**
- * Returns a function that answers a request, or resolves with undefined for a request to another path. `current` returns
- * the current deployment, which `reset` replaces; `prefix` is the path of the public URL.
+ * Returns a function that answers a request, or resolves with undefined for a request to another
+ * path. `current` returns the current deployment, which `reset` replaces; `prefix` is the path of
+ * the public URL.
  */
 export function createAdmin(
   reset: () => void,

@@ -1,4 +1,5 @@
-// The pages on which a person steers the emulator: the overview with clock and reset, the faults, and the rules.
+// The pages on which a person steers the emulator: the overview with clock and reset, the faults,
+// and the rules.
 import { html } from "hono/html";
 import { issueError } from "../errors.js";
 import type { Fault, FaultName, FaultReport } from "../faults/faults.js";

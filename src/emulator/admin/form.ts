@@ -1,4 +1,5 @@
-// The forms of the pages at /_emulator: how their fields are rendered, and read back. They need no script.
+// The forms of the pages at /_emulator: how their fields are rendered, and read back. They need no
+// script.
 import { html } from "hono/html";
 import { type Markup, postForm } from "../pages/page.js";
 import { ADMIN_PATH, type AdminView } from "./view.js";
@@ -27,7 +28,10 @@ export function foldedForm(view: AdminView, summary: string, shape: FormShape): 
   return html`<details${open}><summary>${summary}</summary>${form(view, shape)}</details>`;
 }
 
-/** Asks again before an action that cannot be undone. `warning` says what is lost; `button` names the action. */
+/**
+ * Asks again before an action that cannot be undone. `warning` says what is lost; `button` names
+ * the action.
+ */
 export function confirmation(
   view: AdminView,
   texts: { readonly ask: string; readonly warning: string; readonly button: string },
@@ -52,15 +56,18 @@ export interface Field {
   readonly hint?: string;
   readonly required?: boolean;
   /**
-   * "list": one item per line; "limit": the same, and without items it permits everything. A secret is never shown, not
-   * even the one that was typed. Default: "text".
+   * "list": one item per line; "limit": the same, and without items it permits everything. A secret
+   * is never shown, not even the one that was typed. Default: "text".
    */
   readonly kind?: "text" | "secret" | "list" | "limit" | "json";
   /** If given, the person chooses one of them. */
   readonly choices?: readonly string[];
 }
 
-/** `value` is the text in the field, unless refused input is shown again. `of` is the id of the form. */
+/**
+ * `value` is the text in the field, unless refused input is shown again. `of` is the id of the
+ * form.
+ */
 export function formField(view: AdminView, of: string, field: Field, value = ""): Markup {
   const { name, label = name, hint = "", required, kind = "text", choices } = field;
   const failed = view.failed?.id === of ? view.failed : undefined;

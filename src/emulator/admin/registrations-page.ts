@@ -1,5 +1,5 @@
-// One page for each kind of record, with forms that register, change and unregister one. They have the fields that people
-// try out by hand; code and seeds can set all.
+// One page for each kind of record, with forms that register, change and unregister one. They have
+// the fields that people try out by hand; code and seeds can set all.
 import { createHash } from "node:crypto";
 import { html } from "hono/html";
 import type { Markup } from "../pages/page.js";
@@ -80,7 +80,10 @@ const kinds: readonly RecordKind[] = [
   },
 ];
 
-/** Reads the fields that were sent. An empty one is left out of a registration, and empties a list in a change. */
+/**
+ * Reads the fields that were sent. An empty one is left out of a registration, and empties a list
+ * in a change.
+ */
 function read(sent: URLSearchParams, fields: readonly Field[], isChange: boolean): object {
   const members = new Map<string, string | string[] | null>();
   for (const { name, kind = "text" } of fields) {

@@ -32,7 +32,10 @@ export function documentedAnswer(
 
 const JSON_OR_ANY = /\/(?:[\w.+*-]+\+)?json\s*(?:;|$)|\*/i;
 
-/** A value of a consumer's own: bytes, and a text where the document has no JSON, as they are; anything else as JSON. */
+/**
+ * A value of a consumer's own: bytes, and a text where the document has no JSON, as they are;
+ * anything else as JSON.
+ */
 export function valueAnswer(
   status: number,
   body: unknown,
@@ -47,7 +50,10 @@ export function valueAnswer(
   return documentedAnswer({ status, contentType, body }, body, null);
 }
 
-/** If nothing that is documented is accepted, the first is served, as RFC 9110 section 12.4.1 allows. */
+/**
+ * If nothing that is documented is accepted, the first is served, as RFC 9110 section 12.4.1
+ * allows.
+ */
 function accepted(
   { others = [], ...first }: DocumentedAnswer,
   accept: string | null,

@@ -27,7 +27,10 @@ type MemberEncoding = Pick<ParameterForm, "style" | "explode"> & {
   readonly allowReserved?: true;
 };
 
-/** A body that was read: JSON, the members of a form with files among them, text, or a Blob; undefined without a body. */
+/**
+ * A body that was read: JSON, the members of a form with files among them, text, or a Blob;
+ * undefined without a body.
+ */
 export type BodyReading =
   | { readonly value: unknown }
   | { readonly finding: Finding; readonly status?: 413 | 415 };
@@ -177,7 +180,10 @@ async function readMultipart(
   return { value: Object.fromEntries(members), checked: Object.fromEntries(checked) };
 }
 
-/** Undici takes the text of a boundary for the end of a part wherever it stands, which is likely for a short one. */
+/**
+ * Undici takes the text of a boundary for the end of a part wherever it stands, which is likely for
+ * a short one.
+ */
 function withLongBoundary(bytes: Uint8Array<ArrayBuffer>, type: string) {
   const [, quoted, plain = quoted ?? ""] = /;\s*boundary=(?:"([^"]*)"|([^\s;]+))/i.exec(type) ?? [];
   if (plain === "" || plain.length > 20) return { body: bytes, type };
@@ -193,7 +199,10 @@ function withLongBoundary(bytes: Uint8Array<ArrayBuffer>, type: string) {
   };
 }
 
-/** The text of a file of JSON, if the member is an object or a list: a FormData can name a media type only of a file. */
+/**
+ * The text of a file of JSON, if the member is an object or a list: a FormData can name a media
+ * type only of a file.
+ */
 async function jsonOfFile(
   name: string,
   part: Value,

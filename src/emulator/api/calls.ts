@@ -1,4 +1,5 @@
-// Answers a call of an API route: the bearer token, the rules of the route, then the route's own value.
+// Answers a call of an API route: the bearer token, the rules of the route, then the route's own
+// value.
 
 import { parseJson, parseObject, readBody } from "../http/messages.js";
 import type { RequestNote } from "../records/journal.js";
@@ -59,8 +60,9 @@ export async function answerApiCall(
 }
 
 /**
- * Returns the devices in the JSON body or the device in the path or, if the path lacks the parameter, all
- * devices in the query. Undefined means that the body cannot be read, so that it may name any device.
+ * Returns the devices in the JSON body or the device in the path or, if the path lacks the
+ * parameter, all devices in the query. Undefined means that the body cannot be read, so that it may
+ * name any device.
  */
 async function devicesNamed(
   parameter: ApiRoute["deviceParameter"],
@@ -116,7 +118,10 @@ interface Call {
   readonly route: ApiRoute;
   /** The devices that the request names; undefined if its body cannot be read. */
   readonly devices: readonly string[] | undefined;
-  /** "The registration is re-checked live on each call" (description, section 2.1). It is undefined if not registered. */
+  /**
+   * "The registration is re-checked live on each call" (description, section 2.1). It is undefined
+   * if not registered.
+   */
   readonly plugin: Plugin | undefined;
   /** The current capabilities of the person for whom the token acts; undefined for a machine. */
   readonly capabilities: ReadonlySet<string> | undefined;
@@ -223,8 +228,9 @@ function checkCall(
 }
 
 /**
- * Refuses a bearer with the status and the body from the options, because they are "not shown" (description, section
- * 7.2). With another status than 401 there is always a body, because an empty 403 "has exactly three causes".
+ * Refuses a bearer with the status and the body from the options, because they are "not shown"
+ * (description, section 7.2). With another status than 401 there is always a body, because an empty
+ * 403 "has exactly three causes".
  */
 function refuse(
   { customerLog, settings }: Deployment,
@@ -240,7 +246,8 @@ function refuse(
   customerLog.record({ tenantId, clientId }, { ...refusal, answer: { status } });
   const headers = new Headers();
   if (status === 401) {
-    // RFC 6750 section 3.1: the answer to a request without authentication information has no error code.
+    // RFC 6750 section 3.1: the answer to a request without authentication information has no error
+    // code.
     const isAbsent = refusal.rule === "bearer.present";
     headers.set("www-authenticate", isAbsent ? "Bearer" : 'Bearer error="invalid_token"');
   }
@@ -252,7 +259,10 @@ function refuse(
   return new Response(null, { status, headers });
 }
 
-/** "Responses are raw JSON by default. The optional request header X-Envelope selects a wrapped shape" (section 4.3). */
+/**
+ * "Responses are raw JSON by default. The optional request header X-Envelope selects a wrapped
+ * shape" (section 4.3).
+ */
 async function callAnswer(
   { settings }: Deployment,
   value: unknown,

@@ -3,7 +3,10 @@ import { z } from "zod";
 import { isJson } from "../errors.js";
 import { tenantIdSchema } from "../registrations/fields.js";
 
-/** "JSON; body shape not shown" (description, section 4.3): members besides the id are answered as given. */
+/**
+ * "JSON; body shape not shown" (description, section 4.3): members besides the id are answered as
+ * given.
+ */
 export interface Device {
   readonly id: string;
   readonly [member: string]: unknown;

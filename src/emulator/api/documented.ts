@@ -55,7 +55,10 @@ export interface RouteSettings {
   readonly devices?: Devices | undefined;
 }
 
-/** An operation of the option `api` that the emulator leaves out, or for whose answer it has no sample. */
+/**
+ * An operation of the option `api` that the emulator leaves out, or for whose answer it has no
+ * sample.
+ */
 export interface NotServed {
   readonly variant: "A" | "B";
   readonly operationId: string;

@@ -1,4 +1,5 @@
-// Reads parameters as OpenAPI 3.1.1 writes them (Parameter Object, "Style Examples"), from what was sent.
+// Reads parameters as OpenAPI 3.1.1 writes them (Parameter Object, "Style Examples"), from what was
+// sent.
 import type { Finding } from "../rules/checks.js";
 import { Described, Malformed, parseJsonText, type Schemas } from "./schemas.js";
 
@@ -118,7 +119,10 @@ function styleOf({ in: place, style = USUAL_STYLES[place] }: ParameterForm): str
   return style;
 }
 
-/** The pairs among which a parameter is: all of its place, and for one of a path or a header its own. */
+/**
+ * The pairs among which a parameter is: all of its place, and for one of a path or a header its
+ * own.
+ */
 function sentOf(
   parameter: ParameterForm,
   { path, query, headers, cookies }: SentParameters,
@@ -167,8 +171,8 @@ function onlyOne(texts: readonly string[]): string {
 }
 
 /**
- * The values that a parameter of a style may have, those of the documented types first; none if it was not sent. `names` are
- * those of other parameters, which are not members of an exploded object.
+ * The values that a parameter of a style may have, those of the documented types first; none if it
+ * was not sent. `names` are those of other parameters, which are not members of an exploded object.
  *
  * @throws Malformed if it cannot be read as any of them
  */
@@ -210,7 +214,10 @@ function listsOf(texts: readonly string[] | undefined, { items }: Described): un
   return texts.length === 1 && texts[0] === "" ? [list, []] : [list];
 }
 
-/** The three things that the text of a style can be; undefined or nothing if the parameter was not sent. */
+/**
+ * The three things that the text of a style can be; undefined or nothing if the parameter was not
+ * sent.
+ */
 interface Wire {
   scalar(): readonly string[];
   list(): readonly string[] | undefined;
@@ -308,7 +315,10 @@ type Tree = Map<string, Tree | string[]>;
 /** Deeper members are not read: no style is defined for them, and one name can be of any depth. */
 const DEEPEST_NAME = 10;
 
-/** color[R]=100. Objects and lists in it, which OpenAPI leaves undefined, are read as servers usually do: a[b][c]=1&a[d][]=2. */
+/**
+ * color[R]=100. Objects and lists in it, which OpenAPI leaves undefined, are read as servers
+ * usually do: a[b][c]=1&a[d][]=2.
+ */
 function deepValues(name: string, all: Pairs, described: Described, decode: Decode): unknown[] {
   const tree: Tree = new Map();
   for (const [key, text] of all) {

@@ -47,14 +47,17 @@ export interface Described {
 }
 
 /**
- * In bytes. Files that people upload in tests fit, and a body is held a few times while it is read, so that some at once fit
- * into the memory that Node has by default.
+ * In bytes. Files that people upload in tests fit, and a body is held a few times while it is read,
+ * so that some at once fit into the memory that Node has by default.
  */
 const MOST_BODY_BYTES = 32 * 1024 * 1024;
 
 const NO_SCHEMAS = new Schemas();
 
-/** `path` has the parameters of the path as they were sent. Without a description texts are read as they are. */
+/**
+ * `path` has the parameters of the path as they were sent. Without a description texts are read as
+ * they are.
+ */
 export async function readCall(
   described: Described | undefined,
   path: Readonly<Record<string, string>>,

@@ -10,8 +10,9 @@ export interface ApiTypes {
 }
 
 /**
- * The answers by operationId. Each returns what a documented success has: a JSON value, a text or a `Blob` where the document has such
- * a media type, or undefined where it has no body. A `Response` is answered as it is, whatever its status.
+ * The answers by operationId. Each returns what a documented success has: a JSON value, a text or a
+ * `Blob` where the document has such a media type, or undefined where it has no body. A `Response`
+ * is answered as it is, whatever its status.
  */
 export type Responses<T extends ApiTypes = ApiTypes> = ApiTypes extends T
   ? UntypedResponses
@@ -51,7 +52,10 @@ type ParamsOf<Params> = {
     : CallParams[Place];
 };
 
-/** What a client may send besides the documented value: a form as it is, and bytes, which arrive as a `Blob`. */
+/**
+ * What a client may send besides the documented value: a form as it is, and bytes, which arrive as
+ * a `Blob`.
+ */
 type Sendable = URLSearchParams | FormData | ReadableStream | ArrayBuffer | ArrayBufferView;
 type BodyOf<Body> = Body extends Sendable
   ? never

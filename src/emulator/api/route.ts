@@ -14,13 +14,15 @@ export interface ApiCall {
   /** The decoded path parameters; in Variant A they include `tenantId`. */
   readonly parameters: Readonly<Record<string, string>>;
   /**
-   * The parameters by their place. Of an operation of the option `api`: those of the document, in its types. Of any other
-   * route: of path, query and cookies, as texts, and as a list of texts where a name was sent several times.
+   * The parameters by their place. Of an operation of the option `api`: those of the document, in
+   * its types. Of any other route: of path, query and cookies, as texts, and as a list of texts
+   * where a name was sent several times.
    */
   readonly params: CallParams;
   /**
-   * The body by its media type: JSON, the members of a form or of a multipart body with its files as `File`, text, or a
-   * `Blob`. Undefined without a body, and where it cannot be read as its media type says.
+   * The body by its media type: JSON, the members of a form or of a multipart body with its files
+   * as `File`, text, or a `Blob`. Undefined without a body, and where it cannot be read as its
+   * media type says.
    */
   readonly body: unknown;
   /** Its body is still unread. */
@@ -44,24 +46,35 @@ export interface ApiCall {
 export interface ApiRoute {
   readonly operationId: string;
   readonly method: "GET" | "HEAD" | "OPTIONS" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** Starts with `/api/v1/{tenantId}/` (Variant A) or `/v1/` (Variant B); a parameter is a whole segment. */
+  /**
+   * Starts with `/api/v1/{tenantId}/` (Variant A) or `/v1/` (Variant B); a parameter is a whole
+   * segment.
+   */
   readonly path: string;
   /**
-   * "A plugin-enabled route requires one scope" (description, section 5.6). Only a route of Variant B and one
-   * that takes no plugin tokens can do without it.
+   * "A plugin-enabled route requires one scope" (description, section 5.6). Only a route of Variant
+   * B and one that takes no plugin tokens can do without it.
    */
   readonly scope?: string | undefined;
   /**
-   * The path or query parameter that names a device, or the member of a JSON body with one id or a list of
-   * ids. A plugin's device restriction must permit each of them; from a restricted plugin, a body that is not
-   * a JSON object, holds other values there or exceeds 64 KiB is refused.
+   * The path or query parameter that names a device, or the member of a JSON body with one id or a
+   * list of ids. A plugin's device restriction must permit each of them; from a restricted plugin,
+   * a body that is not a JSON object, holds other values there or exceeds 64 KiB is refused.
    */
   readonly deviceParameter?: string | { readonly in: "body"; readonly name: string } | undefined;
-  /** "Only routes that opt in accept a plugin token" (section 5.5). Default: true. It has no effect in Variant B. */
+  /**
+   * "Only routes that opt in accept a plugin token" (section 5.5). Default: true. It has no effect
+   * in Variant B.
+   */
   readonly takesPluginTokens?: boolean | undefined;
-  /** The answer: a `Response`, a JSON value, or undefined for 204. Default: operationId and parameters as JSON. */
+  /**
+   * The answer: a `Response`, a JSON value, or undefined for 204. Default: operationId and
+   * parameters as JSON.
+   */
   readonly respond?: ((call: ApiCall) => unknown) | undefined;
-  /** The description does not show this route; the emulator made it up so that rules can be tried. */
+  /**
+   * The description does not show this route; the emulator made it up so that rules can be tried.
+   */
   readonly invented?: boolean | undefined;
 }
 

@@ -18,8 +18,8 @@ import {
 import { type ApiRoute, placeOf, type ServedRoute, shapeOf, variantOf } from "./route.js";
 
 /**
- * The two calls of section 4.3. The scope is the emulator's choice. A device restriction does not filter the list,
- * because the request names no device.
+ * The two calls of section 4.3. The scope is the emulator's choice. A device restriction does not
+ * filter the list, because the request names no device.
  */
 const deviceListRoutes: readonly ApiRoute[] = ["/api/v1/{tenantId}/devices", "/v1/devices"].map(
   (path) => ({
@@ -31,7 +31,10 @@ const deviceListRoutes: readonly ApiRoute[] = ["/api/v1/{tenantId}/devices", "/v
   }),
 );
 
-/** Only Variant A has these. A declared route with the same method and path or operationId replaces one. */
+/**
+ * Only Variant A has these. A declared route with the same method and path or operationId replaces
+ * one.
+ */
 const inventedRoutes: readonly ApiRoute[] = [
   {
     operationId: "inventedGetDevice",
@@ -62,12 +65,13 @@ const inventedRoutes: readonly ApiRoute[] = [
 ];
 
 /**
- * Returns all routes in matching order: a literal comes before a parameter. The option `routes` replaces the operations
- * of the option `api`, these the device lists and both the invented routes. The paths of token endpoints and pages in an
- * api are the emulator's own.
+ * Returns all routes in matching order: a literal comes before a parameter. The option `routes`
+ * replaces the operations of the option `api`, these the device lists and both the invented routes.
+ * The paths of token endpoints and pages in an api are the emulator's own.
  *
- * @throws {@link EmulatorError} `option_invalid` for an answer to an unknown operation, `route_conflict` if two declared routes share method and path, or variant and
- *   operationId, or if one takes the path of a token endpoint, of a page or of the refresh.
+ * @throws {@link EmulatorError} `option_invalid` for an answer to an unknown operation,
+ *   `route_conflict` if two declared routes share method and path, or variant and operationId, or
+ *   if one takes the path of a token endpoint, of a page or of the refresh.
  */
 export function routeTable(settings: RouteSettings): ServedRoute[] {
   const { routes } = settings;
@@ -120,7 +124,10 @@ function isReserved(path: string, { refreshPath }: RouteSettings): boolean {
   return reserved.some((other) => shapeOf(other) === shapeOf(path));
 }
 
-/** Sorts a literal before a parameter, and a parameter that is a part of a segment before a whole one. */
+/**
+ * Sorts a literal before a parameter, and a parameter that is a part of a segment before a whole
+ * one.
+ */
 function rankOf(path: string): string {
   const segments = shapeOf(path).split("/");
   return segments
@@ -128,7 +135,10 @@ function rankOf(path: string): string {
     .join("/");
 }
 
-/** The operations that a fault can match: the token endpoints, the host's answer to a launch, and every route. */
+/**
+ * The operations that a fault can match: the token endpoints, the host's answer to a launch, and
+ * every route.
+ */
 export function operationsOf(settings: RouteSettings): string[] {
   const table = routeTable(settings);
   return [

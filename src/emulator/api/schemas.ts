@@ -1,4 +1,5 @@
-// Holds values against the schemas of a document, and makes values of texts by the types that a schema names.
+// Holds values against the schemas of a document, and makes values of texts by the types that a
+// schema names.
 import { type OutputUnit, validate } from "@cfworker/json-schema";
 import type { Finding } from "../rules/checks.js";
 import { isQuotable } from "../rules/shown.js";
@@ -6,12 +7,15 @@ import { isQuotable } from "../rules/shown.js";
 type Schema = boolean | Readonly<Record<string, unknown>>;
 type Members = Readonly<Record<string, unknown>>;
 
-/** A text that is not written as documented. The message goes to the customer log, so it quotes nothing. */
+/**
+ * A text that is not written as documented. The message goes to the customer log, so it quotes
+ * nothing.
+ */
 export class Malformed extends Error {}
 
 /**
- * The checker compares every two items of a list with `uniqueItems`, and its stack holds neither values of any depth nor
- * the findings about values of any size.
+ * The checker compares every two items of a list with `uniqueItems`, and its stack holds neither
+ * values of any depth nor the findings about values of any size.
  */
 const MOST_CHECKED = { members: 1000, depth: 200 };
 
@@ -24,7 +28,10 @@ export class Schemas {
     this.#byReference = byReference as Readonly<Record<string, Schema>>;
   }
 
-  /** Returns what is wrong with a value. A schema that cannot be checked, such as one with an unknown kind of pattern, allows all. */
+  /**
+   * Returns what is wrong with a value. A schema that cannot be checked, such as one with an
+   * unknown kind of pattern, allows all.
+   */
   check(name: string, schema: unknown, value: unknown): Finding | undefined {
     const isLarge = exceeds(value);
     if (isLarge) this.#withoutUnique ??= withoutUnique(this.#byReference);
@@ -64,7 +71,10 @@ export class Schemas {
   }
 }
 
-/** What the schemas say that hold for one value: what it is made of, and which value a text stands for. */
+/**
+ * What the schemas say that hold for one value: what it is made of, and which value a text stands
+ * for.
+ */
 export class Described {
   readonly #sources: readonly unknown[];
   readonly #schemas: Schemas;

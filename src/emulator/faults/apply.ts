@@ -215,7 +215,9 @@ export interface Sending {
   skewMs?: number;
 }
 
-/** Waits as long as the answer is delayed. False if no answer must be sent, or the caller has left. */
+/**
+ * Waits as long as the answer is delayed. False if no answer must be sent, or the caller has left.
+ */
 export async function holdBack({ reset, slow }: Sending, connection: Connection): Promise<boolean> {
   if (reset === true) return false;
   if (slow === undefined) return true;

@@ -15,9 +15,9 @@ export type Json =
   | { readonly [name: string]: Json };
 
 /**
- * The moment at which a fault applies: before the token endpoint does anything (nothing is spent, not even
- * a slot of the rate limit), after the token endpoint has done its work, even if it refused (a code is
- * spent, a token minted, a refresh token rotated), or on a route of the API.
+ * The moment at which a fault applies: before the token endpoint does anything (nothing is spent,
+ * not even a slot of the rate limit), after the token endpoint has done its work, even if it
+ * refused (a code is spent, a token minted, a refresh token rotated), or on a route of the API.
  */
 export type FaultMoment = "before-token" | "after-commit" | "resource";
 
@@ -31,7 +31,9 @@ export interface FaultTarget {
   readonly match?: FaultMatch | undefined;
   /** The chance that it applies to a matching request: above 0 and at most 1. Default: 1. */
   readonly probability?: number | undefined;
-  /** The same seed draws the same requests. If it is absent, one is drawn, and `list` reports it. */
+  /**
+   * The same seed draws the same requests. If it is absent, one is drawn, and `list` reports it.
+   */
   readonly seed?: number | undefined;
 }
 
@@ -52,39 +54,52 @@ export type Fault = FaultTarget &
   (
     | {
         /**
-         * An answer as from a gateway or broken server replaces the real one. A client may retry a 5xx for a
-         * client_credentials request or an idempotent call. At "after-commit" even a 504 means a spent code.
+         * An answer as from a gateway or broken server replaces the real one. A client may retry a
+         * 5xx for a client_credentials request or an idempotent call. At "after-commit" even a 504
+         * means a spent code.
          */
         readonly name: "status";
         /** 200 to 599. */
         readonly status: number;
-        /** Sent as JSON; a string is sent as is if `headers` has another content type. Default: none. */
+        /**
+         * Sent as JSON; a string is sent as is if `headers` has another content type. Default:
+         * none.
+         */
         readonly body?: Json | undefined;
         readonly headers?: Readonly<Record<string, string>> | undefined;
       }
     | {
         /**
-         * A 429 with an empty body, although no limit was exceeded. A client must wait for `Retry-After` or
-         * for "a schedule of a few seconds, doubling, with random jitter" (description, section 8).
+         * A 429 with an empty body, although no limit was exceeded. A client must wait for
+         * `Retry-After` or for "a schedule of a few seconds, doubling, with random jitter"
+         * (description, section 8).
          */
         readonly name: "rate-limited";
-        /** In seconds. "date" is a second from now, "absent" omits it, others are sent as is. Default: 1. */
+        /**
+         * In seconds. "date" is a second from now, "absent" omits it, others are sent as is.
+         * Default: 1.
+         */
         readonly retryAfter?: number | "date" | "absent" | (string & {}) | undefined;
       }
     | {
-        /** The connection is reset (TCP RST) before anything is done. It looks like a `lost-answer`. */
+        /**
+         * The connection is reset (TCP RST) before anything is done. It looks like a `lost-answer`.
+         */
         readonly name: "reset";
       }
     | {
-        /** The real answer ends before its `Content-Length`, so its content is lost as with `lost-answer`. */
+        /**
+         * The real answer ends before its `Content-Length`, so its content is lost as with
+         * `lost-answer`.
+         */
         readonly name: "truncated";
         /** How many bytes of the body are sent, always fewer than all. Default: half of them. */
         readonly bytes?: number | undefined;
       }
     | {
         /**
-         * The real answer comes late or drips. A client must limit the time of the whole exchange. At
-         * "before-token" the request is delayed, and is dropped if the caller has left.
+         * The real answer comes late or drips. A client must limit the time of the whole exchange.
+         * At "before-token" the request is delayed, and is dropped if the caller has left.
          */
         readonly name: "slow";
         /** The speed of the body. Default: 10, or unlimited if `delayMs` is given. */
@@ -93,7 +108,10 @@ export type Fault = FaultTarget &
         readonly delayMs?: number | undefined;
       }
     | {
-        /** The real JSON is cut in the middle. `Content-Length` fits the cut body, the content type stays. */
+        /**
+         * The real JSON is cut in the middle. `Content-Length` fits the cut body, the content type
+         * stays.
+         */
         readonly name: "malformed-json";
       }
     | {
@@ -103,8 +121,8 @@ export type Fault = FaultTarget &
       }
     | {
         /**
-         * Changes members of the real JSON object or of each object in an array; replaces any other value.
-         * A client must survive an absent `expires_in`, strings of digits and an odd `revo`.
+         * Changes members of the real JSON object or of each object in an array; replaces any other
+         * value. A client must survive an absent `expires_in`, strings of digits and an odd `revo`.
          */
         readonly name: "fields";
         /** Null removes the member; any other value replaces it. */
@@ -112,22 +130,26 @@ export type Fault = FaultTarget &
       }
     | {
         /**
-         * The request is processed, but the connection is reset before the answer. A code is spent and a
-         * refresh token may be rotated, so a client must not repeat either. It may repeat client_credentials.
+         * The request is processed, but the connection is reset before the answer. A code is spent
+         * and a refresh token may be rotated, so a client must not repeat either. It may repeat
+         * client_credentials.
          */
         readonly name: "lost-answer";
       }
     | {
         /**
-         * The host's page posts `host:auth-code` twice; in-process, `authorize` returns `posts: 2`. A plugin
-         * must ignore the second, because the code is good for one exchange attempt.
+         * The host's page posts `host:auth-code` twice; in-process, `authorize` returns `posts: 2`.
+         * A plugin must ignore the second, because the code is good for one exchange attempt.
          */
         readonly name: "duplicate-auth-code";
         /** This fault applies only when the host answers a launch. */
         readonly at?: undefined;
       }
     | {
-        /** The real answer has a wrong `Date`. A client corrects its assertions by it, up to a limit. */
+        /**
+         * The real answer has a wrong `Date`. A client corrects its assertions by it, up to a
+         * limit.
+         */
         readonly name: "skewed-date";
         /** Milliseconds; negative values give a `Date` in the past. */
         readonly byMs: number;
@@ -193,7 +215,10 @@ const kinds: Readonly<Record<FaultName, { at: readonly FaultMoment[]; fields: z.
 
 export const FAULT_NAMES = Object.keys(kinds) as [FaultName, ...FaultName[]];
 
-/** The moments at which each fault can apply, its default first. `duplicate-auth-code` has none of them. */
+/**
+ * The moments at which each fault can apply, its default first. `duplicate-auth-code` has none of
+ * them.
+ */
 export const faultMoments = Object.fromEntries(
   FAULT_NAMES.map((name) => [name, kinds[name].at]),
 ) as Readonly<Record<FaultName, readonly FaultMoment[]>>;
@@ -301,8 +326,9 @@ interface Armed extends Pick<FaultReport, "id" | "fault"> {
 }
 
 /**
- * The faults of one emulator. At each moment at most one applies to a request: the oldest that matches.
- * A reset also ends the delay of slow answers. They are then sent at once, from the old state.
+ * The faults of one emulator. At each moment at most one applies to a request: the oldest that
+ * matches. A reset also ends the delay of slow answers. They are then sent at once, from the old
+ * state.
  *
  * @example
  * import { expect } from "vitest";
@@ -327,7 +353,10 @@ export class EmulatorFaults {
     setMaxListeners(0, this.ended.signal);
   }
 
-  /** Arms a fault for later requests. @throws EmulatorError `option_invalid` that names the wrong fields */
+  /**
+   * Arms a fault for later requests.
+   * @throws EmulatorError `option_invalid` that names the wrong fields
+   */
   add(input: Fault): FaultHandle {
     const named = z.looseObject({ name: z.enum(FAULT_NAMES) });
     const { name } = parseInput(named, input, "option_invalid", "fault");

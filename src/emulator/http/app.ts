@@ -40,7 +40,10 @@ interface Operation extends Routed {
 /** The start of a path with a version. */
 const VERSIONED = /^\/(api\/)?v1\//;
 
-/** The User-Agent of the client's questions about the variant, and the path of one that is never served. */
+/**
+ * The User-Agent of the client's questions about the variant, and the path of one that is never
+ * served.
+ */
 const PROBE_AGENT = /\(variant detection;/;
 const PROBE_PATH = "/v1/auth/bivariant-detect";
 

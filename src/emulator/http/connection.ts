@@ -1,15 +1,25 @@
-// The connection to a caller, by which a fault makes answers late, partial or absent; and in-process callers.
+// The connection to a caller, by which a fault makes answers late, partial or absent; and
+// in-process callers.
 
 /** The bytes of a body as they are sent; they end when `ended` is aborted. */
 export type SlowBody = (ended: AbortSignal) => AsyncIterable<Uint8Array>;
 
 /** How one request is answered. Callers in this process and over HTTP observe the same. */
 export interface Connection {
-  /** From the socket, never from a header. Undefined for in-process callers; empty if the caller is gone. */
+  /**
+   * From the socket, never from a header. Undefined for in-process callers; empty if the caller is
+   * gone.
+   */
   readonly remoteAddress: string | undefined;
-  /** Aborted as soon as nobody waits for the answer, because the caller gave up or the server closes. */
+  /**
+   * Aborted as soon as nobody waits for the answer, because the caller gave up or the server
+   * closes.
+   */
   readonly gone: AbortSignal;
-  /** Ends the connection without an answer. The handler must return the response, or let the exception through. */
+  /**
+   * Ends the connection without an answer. The handler must return the response, or let the
+   * exception through.
+   */
   reset(): Response;
   /** Sends status and headers of `head`, then the body. After that, "cut" breaks the connection. */
   send(head: Response, body: SlowBody, ending: "complete" | "cut"): Response | Promise<Response>;
@@ -19,7 +29,9 @@ export interface Connection {
 export class InProcessConnection implements Connection {
   readonly gone: AbortSignal;
   readonly remoteAddress = undefined;
-  /** Keeps both requests referenced. Otherwise the signal may stop following the caller's signal. */
+  /**
+   * Keeps both requests referenced. Otherwise the signal may stop following the caller's signal.
+   */
   readonly held: readonly unknown[];
 
   /** `given` is the caller's own object, if `request` was made from it. */

@@ -1,4 +1,5 @@
-// Serves a fetch handler over HTTP, and stops promptly. It takes 25 ms to load, so the first server loads it.
+// Serves a fetch handler over HTTP, and stops promptly. It takes 25 ms to load, so the first server
+// loads it.
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
@@ -34,7 +35,8 @@ export async function listenOn(
       const isBodyLeft = incoming.readableDidRead && !incoming.complete && !outgoing.headersSent;
       return isBodyLeft ? answerEarly(response, incoming, outgoing) : response;
     },
-    // The emulator shares its process with the code under test, whose globals must stay as they are.
+    // The emulator shares its process with the code under test, whose globals must stay as they
+    // are.
     { overrideGlobalObjects: false },
   );
   const timeouts = { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS };
@@ -86,8 +88,8 @@ function originOf({ address, family, port }: AddressInfo): string {
 }
 
 /**
- * Uses Node's own request and response, because a fetch handler cannot reset a connection. `closing` is
- * aborted when the server closes.
+ * Uses Node's own request and response, because a fetch handler cannot reset a connection.
+ * `closing` is aborted when the server closes.
  */
 function httpConnection(
   incoming: IncomingMessage,
@@ -123,9 +125,10 @@ function httpConnection(
 }
 
 /**
- * Answers while the client still sends a body that is read no further, because it is too large. With `Connection: close` Node
- * closes as soon as the answer ends. A body that is not read by then resets the connection, often before the client has read
- * the answer, so the answer is sent whole but ends after the body.
+ * Answers while the client still sends a body that is read no further, because it is too large.
+ * With `Connection: close` Node closes as soon as the answer ends. A body that is not read by then
+ * resets the connection, often before the client has read the answer, so the answer is sent whole
+ * but ends after the body.
  */
 async function answerEarly(
   response: Response,

@@ -9,7 +9,9 @@ export const NOT_STORED = { "cache-control": "no-store", pragma: "no-cache" } as
 /** Why there is no body. "unreadable" means that it broke off or is not UTF-8. */
 type BodyFault = { readonly fault: "too large" | "unreadable" };
 
-/** Reads up to `MAXIMUM_BODY_BYTES` of text, so that no request can make the emulator store more. */
+/**
+ * Reads up to `MAXIMUM_BODY_BYTES` of text, so that no request can make the emulator store more.
+ */
 export async function readBody(request: Request): Promise<{ readonly text: string } | BodyFault> {
   const body = await readBytes(request, MAXIMUM_BODY_BYTES);
   try {
@@ -29,7 +31,8 @@ export async function readBytes(
   const chunks: Uint8Array[] = [];
   let size = 0;
   try {
-    // A server ends a body at its content-length. To read it whole costs a fraction of what its stream costs.
+    // A server ends a body at its content-length. To read it whole costs a fraction of what its
+    // stream costs.
     if (length !== null && Number(length) <= most) {
       const bytes = new Uint8Array(await request.arrayBuffer());
       return bytes.byteLength > most ? { fault: "too large" } : { bytes };
@@ -73,7 +76,10 @@ export function essence(mediaType: string): string {
   return (mediaType.split(";", 1)[0] ?? "").trim().toLowerCase();
 }
 
-/** Whether the type is the given one, in UTF-8. Other parameters are ignored (RFC 9110 section 8.3.1). */
+/**
+ * Whether the type is the given one, in UTF-8. Other parameters are ignored (RFC 9110 section
+ * 8.3.1).
+ */
 export function isMediaType(header: string | null, expected: string): boolean {
   const [, ...parameters] = (header ?? "").split(";");
   if (essence(header ?? "") !== expected) return false;

@@ -1,4 +1,5 @@
-// Finds the operation for a method and a path. A parameter may be a part of a segment, as in /reports/{id}.json.
+// Finds the operation for a method and a path. A parameter may be a part of a segment, as in
+// /reports/{id}.json.
 
 /** What a request is matched by. The path may have `{parameters}`. */
 export interface Routed {
@@ -17,7 +18,10 @@ interface Found<T> {
 /** A template's parameters, each in braces. */
 const PARAMETER = /\{[^{}/]+\}/g;
 
-/** Whether a path can be told from others: not a fragment or a query, which no path holds, nor `{a}{b}` without a literal. */
+/**
+ * Whether a path can be told from others: not a fragment or a query, which no path holds, nor
+ * `{a}{b}` without a literal.
+ */
 export function canBeRouted(path: string): boolean {
   return (
     /^\/[^?#]*$/.test(path) && !/[{}]/.test(path.replace(PARAMETER, "")) && !path.includes("}{")
@@ -26,8 +30,8 @@ export function canBeRouted(path: string): boolean {
 
 export class Router<T extends Routed> {
   /**
-   * The operations by their number of segments. A segment is the list of its literals, and a parameter stands between
-   * every two of them.
+   * The operations by their number of segments. A segment is the list of its literals, and a
+   * parameter stands between every two of them.
    */
   readonly #byDepth = new Map<
     number,
@@ -43,7 +47,10 @@ export class Router<T extends Routed> {
     }
   }
 
-  /** The operations at a path, in the order in which they were given, with the decoded parameters of the path. */
+  /**
+   * The operations at a path, in the order in which they were given, with the decoded parameters of
+   * the path.
+   */
   at(path: string): readonly Found<T>[] {
     const sent = path.split("/");
     return (this.#byDepth.get(sent.length) ?? []).flatMap(({ operation, segments }) => {
@@ -69,7 +76,10 @@ function nameIn(braced: string): string {
   return braced.slice(1, -1).replace(/^[.;]/, "").replace(/\*$/, "");
 }
 
-/** Adds the values between the literals, none of them empty, and returns whether the segment has this form. */
+/**
+ * Adds the values between the literals, none of them empty, and returns whether the segment has
+ * this form.
+ */
 function takeValues(segment: string, literals: readonly string[], values: string[]): boolean {
   const [first = ""] = literals;
   if (literals.length === 1) return segment === first;

@@ -1,4 +1,5 @@
-// The session of one browser at the host application or at the authorization server, kept by a cookie.
+// The session of one browser at the host application or at the authorization server, kept by a
+// cookie.
 import { createHash } from "node:crypto";
 import { parse, serialize } from "hono/utils/cookie";
 import type { OperatorIdentity } from "../registrations/operators.js";
@@ -19,7 +20,10 @@ export interface SessionPlace {
 }
 
 export interface BrowserSession extends KeptSession {
-  /** Every form and script request has it. Another site can have the cookie sent, but cannot read this token. */
+  /**
+   * Every form and script request has it. Another site can have the cookie sent, but cannot read
+   * this token.
+   */
   readonly formToken: string;
   /** The Set-Cookie header of the response that begins the session. */
   readonly setCookie?: string;
@@ -36,8 +40,8 @@ export function findSession(visit: SessionVisit, place: SessionPlace): BrowserSe
 }
 
 /**
- * Replaces the browser's session by a new one. Each sign-in gets a new cookie value, so that a planted cookie is
- * worthless afterwards (session fixation).
+ * Replaces the browser's session by a new one. Each sign-in gets a new cookie value, so that a
+ * planted cookie is worthless afterwards (session fixation).
  */
 export function openSession(
   visit: SessionVisit,
@@ -75,7 +79,10 @@ export function isOwnToken(
   );
 }
 
-/** Reads a form that comes from this browser's own page; resolves with undefined for any other request. */
+/**
+ * Reads a form that comes from this browser's own page; resolves with undefined for any other
+ * request.
+ */
 export async function readOwnForm(
   visit: Visit,
   place: SessionPlace,
@@ -93,7 +100,9 @@ function formTokenOf(value: string): string {
   return createHash("sha256").update(`form ${value}`).digest("base64url");
 }
 
-/** The name contains the port, because cookies ignore ports and one host may run several emulators. */
+/**
+ * The name contains the port, because cookies ignore ports and one host may run several emulators.
+ */
 function cookieName({ cookie }: SessionPlace, { port }: URL): string {
   return port === "" ? cookie : `${cookie}-${port}`;
 }

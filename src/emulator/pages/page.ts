@@ -43,7 +43,9 @@ export type Markup = ReturnType<typeof html>;
 
 export interface Page {
   readonly title: string;
-  /** `card`: a small box in the middle. `app`: the host application. `admin`: a page at /_emulator. */
+  /**
+   * `card`: a small box in the middle. `app`: the host application. `admin`: a page at /_emulator.
+   */
   readonly layout: "card" | "app" | "admin";
   readonly body: Markup;
   readonly status?: number;
@@ -56,7 +58,10 @@ export interface Page {
   readonly session?: { readonly setCookie?: string };
 }
 
-/** No inline script or style, nothing from another site, and no frame around a page that asks for a password. */
+/**
+ * No inline script or style, nothing from another site, and no frame around a page that asks for a
+ * password.
+ */
 const COMMON_POLICY = [
   "default-src 'none'",
   "style-src 'self'",
@@ -110,7 +115,10 @@ ${Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="
 </form>`;
 }
 
-/** `isRetry` means that the last password was wrong, and that the element with the id "failed" says so. */
+/**
+ * `isRetry` means that the last password was wrong, and that the element with the id "failed" says
+ * so.
+ */
 export function passwordField(isRetry: boolean): Markup {
   return html`<div class="field">
 <label for="password">Password</label>

@@ -1,8 +1,9 @@
 // The scripts of the pages, in plain JavaScript that is sent unchanged.
 
 /**
- * Launches a plugin in an iframe of the host, and answers the messages of its page. It posts to the exact
- * origin of that page, never to "*", and accepts messages only from that origin in the window of the newest iframe.
+ * Launches a plugin in an iframe of the host, and answers the messages of its page. It posts to the
+ * exact origin of that page, never to "*", and accepts messages only from that origin in the window
+ * of the newest iframe.
  */
 export const hostScript: string = `"use strict";
 (() => {
@@ -73,7 +74,10 @@ export const hostScript: string = `"use strict";
 })();
 `;
 
-/** Refreshes the live parts of the pages at /_emulator. It polls, so that the server keeps no connection open. */
+/**
+ * Refreshes the live parts of the pages at /_emulator. It polls, so that the server keeps no
+ * connection open.
+ */
 export const adminScript: string = `"use strict";
 (() => {
   const EVERY_MS = 1000;

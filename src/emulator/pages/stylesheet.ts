@@ -1,4 +1,5 @@
-// The one stylesheet of all pages. It suits phones and wider screens, light or dark as the person prefers.
+// The one stylesheet of all pages. It suits phones and wider screens, light or dark as the person
+// prefers.
 
 export const stylesheet = `
 :root {

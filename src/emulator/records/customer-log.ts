@@ -13,7 +13,9 @@ export interface CustomerLogEntry {
   readonly at: number;
   /** The `id` of the request in the journal. Absent if `launch` or `login` refused in-process. */
   readonly requestId?: number;
-  /** Absent if the request has no tenant (Variant B, unknown client); "…" if it may be a credential. */
+  /**
+   * Absent if the request has no tenant (Variant B, unknown client); "…" if it may be a credential.
+   */
   readonly tenantId?: string;
   readonly clientId?: string;
   /** The answer to the caller. */
@@ -52,13 +54,14 @@ const PROBED = "Nothing to correct: this is a detection probe, which asks which 
 const CAPACITY = 1000;
 
 /**
- * Keeps the newest 1000 refusals: "The real reason appears only in the customer's log" (section 7.1).
+ * Keeps the newest 1000 refusals: "The real reason appears only in the customer's log" (section
+ * 7.1).
  *
  * @example
  * import { expect } from "vitest";
  *
- * expect(emulator.customerLog.last({ tenantId: "acme" })).toMatchObject({ rule: "assertion.audience" });
- * const refused = emulator.journal.last({ status: 400 });
+ * expect(emulator.customerLog.last({ tenantId: "acme" })).toMatchObject({ rule:
+ * "assertion.audience" }); const refused = emulator.journal.last({ status: 400 });
  * emulator.customerLog.entries({ requestId: refused?.id }); // why that request was refused
  */
 export class CustomerLog {
@@ -73,7 +76,10 @@ export class CustomerLog {
     this.#request = request;
   }
 
-  /** The matching refusals, oldest first. @throws EmulatorError `option_invalid` if a name is unknown */
+  /**
+   * The matching refusals, oldest first.
+   * @throws EmulatorError `option_invalid` if a name is unknown
+   */
   entries(filter: CustomerLogFilter = {}): CustomerLogEntry[] {
     const wanted = parseInput(schema, filter, "option_invalid", "customer log filter");
     return this.#entries.newest().filter(entryMatcher({ ...wanted }));
@@ -89,7 +95,10 @@ export class CustomerLog {
     this.#entries.clear();
   }
 
-  /** Returns this log for one request, whose journal entry then also has the rule of its refusal. @internal */
+  /**
+   * Returns this log for one request, whose journal entry then also has the rule of its refusal.
+   * @internal
+   */
   of(request: RequestNote): CustomerLog {
     return new CustomerLog(this.#clock, this.#entries, request);
   }

@@ -1,12 +1,15 @@
-// Records the last launch (description, section 5.3) or login (section 5.8) step by step, for the page at /_emulator.
-// Secrets are reduced to their length.
+// Records the last launch (description, section 5.3) or login (section 5.8) step by step, for the
+// page at /_emulator. Secrets are reduced to their length.
 import { createHash } from "node:crypto";
 import type { ApiClient } from "../registrations/clients.js";
 import { isSameRedirectUri, scopeSchema } from "../registrations/fields.js";
 import type { Refusal } from "../rules/checks.js";
 import type { RuleId } from "../rules.js";
 
-/** `front` is the host or the authorization server. `client` is the plugin's backend or the API client. */
+/**
+ * `front` is the host or the authorization server. `client` is the plugin's backend or the API
+ * client.
+ */
 export type Party = "browser" | "front" | "client" | "token";
 
 export interface FlowStep {
@@ -35,7 +38,10 @@ interface Message {
   readonly link?: string | undefined;
 }
 
-/** The first 12 steps are never dropped. A launch with its exchange fits, and a login with two refreshes. */
+/**
+ * The first 12 steps are never dropped. A launch with its exchange fits, and a login with two
+ * refreshes.
+ */
 const FIRST_STEPS = 12;
 /** If a flow has more steps, the oldest step after the first 12 is dropped. */
 const MAXIMUM_STEPS = 40;
@@ -127,7 +133,9 @@ export class FlowRecord {
   }
 }
 
-/** Redacts a field of a message. A value is shown if it is in `known` or a word of the protocols. */
+/**
+ * Redacts a field of a message. A value is shown if it is in `known` or a word of the protocols.
+ */
 function shownValue(name: string, value: unknown, known: ReadonlySet<string>): string {
   if (typeof value === "string") {
     if (UNMEASURED.has(name)) return value === "" ? "empty" : "given";
@@ -158,7 +166,9 @@ const AUTHORIZATION_PARAMETERS = [
   ...["code_challenge", "code_challenge_method"],
 ];
 
-/** Begins a flow with an authorization request. `id` identifies the pending login, if pages follow. */
+/**
+ * Begins a flow with an authorization request. `id` identifies the pending login, if pages follow.
+ */
 export function recordAuthorization(
   { flows }: Recording,
   parameters: URLSearchParams,
@@ -167,7 +177,8 @@ export function recordAuthorization(
 ): Flow {
   const client = "rule" in read ? read.callback?.client : read.client;
   const flow = flows.begin("login", { tenantId: client?.tenantId, clientId: client?.clientId });
-  // A registered redirect URI and well-formed scopes are public. Other values may be secrets in the wrong field.
+  // A registered redirect URI and well-formed scopes are public. Other values may be secrets in the
+  // wrong field.
   const redirectUri = parameters.get("redirect_uri") ?? "";
   if (client?.redirectUris.some((uri) => isSameRedirectUri(uri, redirectUri)))
     flow.publish(redirectUri);
@@ -215,7 +226,10 @@ export function recordCallback(
   flow?.add(TO_CLIENT, "Callback", { fields, refused, link: fields.code });
 }
 
-/** Records a token request that belongs to the last flow; the returned function records the answer and returns it. */
+/**
+ * Records a token request that belongs to the last flow; the returned function records the answer
+ * and returns it.
+ */
 export function recordTokenRequest(
   { flows }: Recording,
   read: object,

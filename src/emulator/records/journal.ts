@@ -1,4 +1,5 @@
-// The journal of all answered requests, without those under /_emulator. It stores nothing that may be a credential.
+// The journal of all answered requests, without those under /_emulator. It stores nothing that may
+// be a credential.
 
 import { z } from "zod";
 import { EmulatorError, parseInput } from "../errors.js";
@@ -24,7 +25,9 @@ export interface JournalEntry {
   /** Epoch milliseconds, by the emulator's clock, when the request arrived. */
   readonly at: number;
   readonly method: string;
-  /** Has no query. "…" replaces segments over 40 characters, and everything after 500 characters. */
+  /**
+   * Has no query. "…" replaces segments over 40 characters, and everything after 500 characters.
+   */
   readonly path: string;
   /** 0 if a fault prevented the answer. */
   readonly status: number;
@@ -32,11 +35,13 @@ export interface JournalEntry {
   readonly endpoint?: Endpoint;
   /** The operationId of the route, for instance `requestToken` or `listDevices`. */
   readonly operation?: string;
-  /** The tenant in the path or, in Variant B, of the client or token; "…" if it may be a credential. */
+  /**
+   * The tenant in the path or, in Variant B, of the client or token; "…" if it may be a credential.
+   */
   readonly tenantId?: string;
   /**
-   * The client of the request or of its token. Absent if it is not registered, because it may be a secret in
-   * the wrong field, and if the request was answered before it was read (429).
+   * The client of the request or of its token. Absent if it is not registered, because it may be a
+   * secret in the wrong field, and if the request was answered before it was read (429).
    */
   readonly clientId?: string;
   /** The grant that a token request asked for. */
@@ -71,7 +76,10 @@ export function shownTenant(tenantId: string): string {
   return isQuotable(tenantId) ? tenantId : "…";
 }
 
-/** An entry must match every given member. An unknown name is refused, because it would match nothing. */
+/**
+ * An entry must match every given member. An unknown name is refused, because it would match
+ * nothing.
+ */
 export type JournalFilter = {
   readonly [Name in Exclude<keyof JournalEntry, "id" | "at">]?: JournalEntry[Name] | undefined;
 } & {
@@ -153,8 +161,8 @@ export class Journal {
   }
 
   /**
-   * Resolves with the matching requests, oldest first, as soon as `count` of them were answered. Earlier
-   * requests count too. A reset does not end the waiting, but the count starts again at 0.
+   * Resolves with the matching requests, oldest first, as soon as `count` of them were answered.
+   * Earlier requests count too. A reset does not end the waiting, but the count starts again at 0.
    *
    * @throws EmulatorError `journal_timeout`, or the signal's reason.
    * @example
@@ -200,7 +208,10 @@ export class Journal {
     });
   }
 
-  /** Called after a reset: calls of `waitFor` on the former journal go on here, and count from 0 again. @internal */
+  /**
+   * Called after a reset: calls of `waitFor` on the former journal go on here, and count from 0
+   * again. @internal
+   */
   replace(former: Journal): void {
     this.#waiting = former.#waiting;
     for (const see of this.#waiting) see(undefined);
@@ -251,6 +262,7 @@ const waitSchema = z.strictObject({
   signal: z
     .custom<AbortSignal>((value) => value instanceof AbortSignal, "must be an AbortSignal")
     .optional(),
-  // Test runners end a test after five seconds. A shorter time makes them report this error instead.
+  // Test runners end a test after five seconds. A shorter time makes them report this error
+  // instead.
   timeoutMs: z.number().min(0).max(LONGEST_TIMER_MS).default(4000),
 });

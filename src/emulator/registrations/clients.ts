@@ -1,5 +1,6 @@
-// The clients of Variant B: service accounts for machines, API clients for people. A client_id is unique among both,
-// because the token path names no tenant: the client_id alone decides which one a token is for.
+// The clients of Variant B: service accounts for machines, API clients for people. A client_id is
+// unique among both, because the token path names no tenant: the client_id alone decides which one
+// a token is for.
 import { z } from "zod";
 import {
   clientIdSchema,
@@ -11,16 +12,25 @@ import {
 } from "./fields.js";
 import { Registry } from "./registry.js";
 
-/** What an administrator enters under Service accounts (description, section 2.5; its fields are not shown). */
+/**
+ * What an administrator enters under Service accounts (description, section 2.5; its fields are not
+ * shown).
+ */
 export interface ServiceAccountRegistration {
   readonly clientId: string;
   readonly clientSecret: string;
   readonly tenantId: string;
-  /** The scopes of the account's role, which are not shown. By default every route of Variant B is permitted. */
+  /**
+   * The scopes of the account's role, which are not shown. By default every route of Variant B is
+   * permitted.
+   */
   readonly scopes?: readonly string[] | undefined;
 }
 
-/** Its client_id alone identifies the account in Variant B. If tenantId is given, it must be the account's. */
+/**
+ * Its client_id alone identifies the account in Variant B. If tenantId is given, it must be the
+ * account's.
+ */
 export interface ServiceAccountIdentity {
   readonly clientId: string;
   readonly tenantId?: string | undefined;
@@ -33,12 +43,21 @@ export interface ServiceAccountUpdate extends ServiceAccountIdentity {
   readonly scopes?: readonly string[] | null | undefined;
 }
 
-/** What an administrator enters under API clients (description, section 2.5; its fields are not shown). */
+/**
+ * What an administrator enters under API clients (description, section 2.5; its fields are not
+ * shown).
+ */
 export interface ApiClientRegistration {
   readonly clientId: string;
-  /** `redirect_uri` must equal one of them; only the port of a loopback IP may differ (RFC 8252 section 7.3). */
+  /**
+   * `redirect_uri` must equal one of them; only the port of a loopback IP may differ (RFC 8252
+   * section 7.3).
+   */
   readonly redirectUris: readonly string[];
-  /** A client with a secret is confidential and must send it. By default the client is public and sends none. */
+  /**
+   * A client with a secret is confidential and must send it. By default the client is public and
+   * sends none.
+   */
   readonly clientSecret?: string | undefined;
   /** The scopes that a person may allow the client. Default: all capabilities of the person. */
   readonly scopes?: readonly string[] | undefined;

@@ -11,8 +11,8 @@ export const clientIdSchema: z.ZodType<string> = z
   .regex(/^[\x20-\x7e]*$/, "must be printable ASCII");
 
 /**
- * The description shows no alphabet for tenant ids. A tenant id is a path segment, and URL parsers fold `.` and `..`
- * even when they are percent-encoded, so it does not start with a dot.
+ * The description shows no alphabet for tenant ids. A tenant id is a path segment, and URL parsers
+ * fold `.` and `..` even when they are percent-encoded, so it does not start with a dot.
  */
 export const tenantIdSchema: z.ZodType<string> = z
   .string()
@@ -22,7 +22,9 @@ export const tenantIdSchema: z.ZodType<string> = z
     "must be letters, digits, . _ ~ - and not start with a dot",
   );
 
-/** Ignores the other names of a registration, which may be passed as an identity, as an update may. */
+/**
+ * Ignores the other names of a registration, which may be passed as an identity, as an update may.
+ */
 export function identitySchema<Identity extends z.ZodRawShape>(
   identity: Identity,
   registration: readonly string[],
@@ -73,13 +75,15 @@ function isRedirectUri(value: string): boolean {
   if (!URL.canParse(value) || value.includes("#") || /[\s\\]/.test(value)) return false;
   const { protocol, hostname, username, password } = new URL(value);
   if (username !== "" || password !== "" || NO_APP.includes(protocol)) return false;
-  // RFC 9700 section 2.6 permits http only to loopback; names under localhost count (RFC 6761 section 6.3).
+  // RFC 9700 section 2.6 permits http only to loopback; names under localhost count (RFC 6761
+  // section 6.3).
   return protocol !== "http:" || LOOPBACK.test(value) || /(^|\.)localhost$/.test(hostname);
 }
 
 /**
- * RFC 9700 section 2.1: "exact string matching except for port numbers in localhost redirection URIs of native apps";
- * RFC 8252 section 7.3: "The authorization server MUST allow any port" of a loopback IP literal.
+ * RFC 9700 section 2.1: "exact string matching except for port numbers in localhost redirection
+ * URIs of native apps"; RFC 8252 section 7.3: "The authorization server MUST allow any port" of a
+ * loopback IP literal.
  */
 export function isSameRedirectUri(registered: string, requested: string): boolean {
   if (registered === requested) return true;

@@ -1,5 +1,5 @@
-// The test keys of the first plugins of an emulator. They are published with this package, so they protect nothing.
-// Each is a private RSA key of 2048 bits, as PKCS #8 in base64.
+// The test keys of the first plugins of an emulator. They are published with this package, so they
+// protect nothing. Each is a private RSA key of 2048 bits, as PKCS #8 in base64.
 export const fixedKeys: readonly string[] = [
   `
 MIIEvgIBADANBgkqhkiG9w0BAQEFAASCBKgwggSkAgEAAoIBAQCvSj1K7rX/R1b96b8uhzkuts792ba5tx9bltqDn+Gi3v6YKt

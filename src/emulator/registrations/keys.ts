@@ -1,4 +1,5 @@
-// The keys of plugins: a registered JWKS holds public RSA keys for RS256, and a plugin without one gets a test key.
+// The keys of plugins: a registered JWKS holds public RSA keys for RS256, and a plugin without one
+// gets a test key.
 import {
   createPrivateKey,
   createPublicKey,
@@ -26,8 +27,9 @@ export interface RegisteredKey {
 }
 
 /**
- * @throws {@link EmulatorError} `key_invalid` for no keys, for too many, or for one that is private, not RSA, shorter
- *   than 2048 bits, or marked for another algorithm or use. The message never quotes the key.
+ * @throws {@link EmulatorError} `key_invalid` for no keys, for too many, or for one that is
+ *   private, not RSA, shorter than 2048 bits, or marked for another algorithm or use. The message
+ *   never quotes the key.
  */
 export function readRegisteredKeys(jwks: JsonWebKeySet): readonly RegisteredKey[] {
   if (jwks.keys.length === 0) throw invalid("keys", "the JWKS holds no key");

@@ -12,8 +12,8 @@ import {
 import { Registry } from "./registry.js";
 
 /**
- * A person who launches plugins in the host application (Variant A) and logs in to apps (Variant B). The description
- * shows the fields of `revo.user` (section 2.3); the emulator adds the others.
+ * A person who launches plugins in the host application (Variant A) and logs in to apps (Variant
+ * B). The description shows the fields of `revo.user` (section 2.3); the emulator adds the others.
  */
 export interface OperatorRegistration {
   readonly tenantId: string;
@@ -21,7 +21,9 @@ export interface OperatorRegistration {
   readonly userId: string;
   readonly firstname?: string | undefined;
   readonly lastname?: string | undefined;
-  /** The person's scopes: a token that acts for the person is permitted no others. Default: none. */
+  /**
+   * The person's scopes: a token that acts for the person is permitted no others. Default: none.
+   */
   readonly capabilities?: readonly string[] | undefined;
   /** The value of `revo.roles`. Default: one invented role. */
   readonly roles?: readonly Role[] | undefined;

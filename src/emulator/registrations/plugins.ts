@@ -27,8 +27,8 @@ export interface PluginRegistration {
   readonly tenantId: string;
   readonly type: PluginType;
   /**
-   * The public keys that verify client assertions: RSA, 2048 bits or more. Default: the public half of a key that the
-   * emulator makes; `emulator.testKey` returns the private half.
+   * The public keys that verify client assertions: RSA, 2048 bits or more. Default: the public half
+   * of a key that the emulator makes; `emulator.testKey` returns the private half.
    */
   readonly jwks?: JsonWebKeySet | undefined;
   /** Granted scopes, `area:read`, `area:write` or `area:execute`. Default: none. */
@@ -41,7 +41,10 @@ export interface PluginRegistration {
   readonly roles?: readonly Role[] | undefined;
   /** The plugin's name in the host application's sidebar. Default: the client_id. */
   readonly name?: string | undefined;
-  /** The http or https URL that the host loads in an iframe, for a user-interface plugin. Default: an empty page. */
+  /**
+   * The http or https URL that the host loads in an iframe, for a user-interface plugin. Default:
+   * an empty page.
+   */
   readonly pageUrl?: string | undefined;
 }
 
@@ -103,7 +106,10 @@ export interface Plugin extends PluginIdentity, Pick<PluginRegistration, "type" 
   readonly formerGrants: readonly FormerGrant[];
 }
 
-/** Returns the grants that permit calls at this instant: the current one, and replaced ones still in force. */
+/**
+ * Returns the grants that permit calls at this instant: the current one, and replaced ones still in
+ * force.
+ */
 export function grantsInForce(plugin: Plugin, now: number): Grant[] {
   // `from` is compared because setting the clock back must not bring a replaced grant into force.
   return [
@@ -138,7 +144,8 @@ export class Plugins extends Registry<
           const issue = "pageUrl: only a user-interface plugin has a page";
           throw issueError("registration_invalid", issue, "plugin: ");
         }
-        // "A narrowing of the grant takes effect within minutes without the token changing" (section 2.1).
+        // "A narrowing of the grant takes effect within minutes without the token changing"
+        // (section 2.1).
         const until = now + narrowingDelayMs;
         const former = previous === undefined ? [] : [{ ...previous.grant, from: now, until }];
         return {

@@ -1,8 +1,8 @@
 // The rules of API calls, in the order of their checks, and of the service's own answers.
 
 /**
- * The status for a refused bearer is not shown; RFC 6750 section 3.1 suggests 401. "HTTP 403 with an empty body has
- * exactly three causes" (description, section 7.2).
+ * The status for a refused bearer is not shown; RFC 6750 section 3.1 suggests 401. "HTTP 403 with
+ * an empty body has exactly three causes" (description, section 7.2).
  */
 export const apiRules = {
   "bearer.present": {

@@ -32,7 +32,10 @@ export function answerTo({ rule, answer }: Refusal): RuleAnswer {
   return answer ?? emulatorRules[rule].answer;
 }
 
-/** For each rule, in order, a check that returns how the subject breaks it. It never throws on received values. */
+/**
+ * For each rule, in order, a check that returns how the subject breaks it. It never throws on
+ * received values.
+ */
 export type Checks<Subject> = Readonly<
   Partial<Record<RuleId, (subject: Subject) => Finding | undefined>>
 >;
@@ -59,8 +62,9 @@ export function firstRefusal<Subject>(
 export type RuleSettings = Readonly<Partial<Record<RuleId, boolean>>>;
 
 /**
- * The switches of one emulator. The check of a rule that is off is skipped; its `off` in `rules` describes the effect. A
- * rule without `off` has no switch. A change counts from the next check on, also for requests in flight.
+ * The switches of one emulator. The check of a rule that is off is skipped; its `off` in `rules`
+ * describes the effect. A rule without `off` has no switch. A change counts from the next check on,
+ * also for requests in flight.
  *
  * @example
  * emulator.rules.enforce("assertion.replay", false); // what a server without a jti store would do
@@ -97,7 +101,10 @@ export class EmulatorRules {
   }
 }
 
-/** Returns why the switch is refused. An unknown name that looks like no rule may be a secret and is not quoted. */
+/**
+ * Returns why the switch is refused. An unknown name that looks like no rule may be a secret and is
+ * not quoted.
+ */
 function switchProblem(rule: unknown, enforced: unknown): string | undefined {
   if (!isRuleId(rule)) {
     const text = typeof rule === "string" && isName(rule) ? rule : "";

@@ -1,19 +1,31 @@
-// Renders a received value for the customer log: enough of it to find the mistake, and never a credential.
+// Renders a received value for the customer log: enough of it to find the mistake, and never a
+// credential.
 
-/** Longer strings are described, not quoted. A token URL fits; an assertion, a key or a body does not. */
+/**
+ * Longer strings are described, not quoted. A token URL fits; an assertion, a key or a body does
+ * not.
+ */
 const LONGEST_QUOTED = 200;
 const COMPACT_JWT = /eyJ[\w-]{0,200}\.[\w-]{0,200}\./;
 /**
- * Finds a code, a token or a verifier in the wrong field: they have at least 43 of these characters in a row (RFC 7636
- * section 4.1). A UUID has 36, and the slashes of a URL separate shorter parts.
+ * Finds a code, a token or a verifier in the wrong field: they have at least 43 of these characters
+ * in a row (RFC 7636 section 4.1). A UUID has 36, and the slashes of a URL separate shorter parts.
  */
 const OPAQUE = /[\w.~-]{41}/;
-/** Scheme and host of a URL without user info. Its labels are judged one by one, since a long host looks like a token. */
+/**
+ * Scheme and host of a URL without user info. Its labels are judged one by one, since a long host
+ * looks like a token.
+ */
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[a-z0-9.-]+([:/?#]|$)/;
-/** An id as people make one up: a few words or numbers, such as reporter, plugin-2 or acme.reports. */
+/**
+ * An id as people make one up: a few words or numbers, such as reporter, plugin-2 or acme.reports.
+ */
 const WORDS = /^[A-Za-z][a-z]{0,19}\d{0,4}([._-]([A-Za-z][a-z]{0,19}\d{0,4}|\d{1,4})){0,4}$/;
 
-/** Undefined becomes "absent". A short printable string that is no credential is quoted; all else is described. */
+/**
+ * Undefined becomes "absent". A short printable string that is no credential is quoted; all else is
+ * described.
+ */
 export function shown(value: unknown): string {
   return render(value, isQuotable);
 }
@@ -23,7 +35,10 @@ export function shownKeyId(value: unknown): string {
   return render(value, isShortText);
 }
 
-/** Renders a client_id that is not registered: a caller that swaps two settings sends a secret in its place. */
+/**
+ * Renders a client_id that is not registered: a caller that swaps two settings sends a secret in
+ * its place.
+ */
 export function shownClientId(value: string | undefined): string {
   return render(value, isMadeUpId);
 }

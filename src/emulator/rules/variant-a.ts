@@ -1,6 +1,10 @@
-// The rules of Variant A: launch, token request, client assertion and code, each in the order of its checks.
+// The rules of Variant A: launch, token request, client assertion and code, each in the order of
+// its checks.
 
-/** It is not shown how the host refuses a request of its own page. The page forwards no refusal to the plugin. */
+/**
+ * It is not shown how the host refuses a request of its own page. The page forwards no refusal to
+ * the plugin.
+ */
 export const launchRules = {
   "launch.form": {
     section: "not shown",
@@ -50,9 +54,9 @@ export const launchRules = {
 } as const;
 
 /**
- * Refused with invalid_grant ("Anything else refused") unless the table of section 7.1 names another error.
- * The option malformedError chooses RFC 6749's invalid_request for requests that lack a field or cannot be
- * read.
+ * Refused with invalid_grant ("Anything else refused") unless the table of section 7.1 names
+ * another error. The option malformedError chooses RFC 6749's invalid_request for requests that
+ * lack a field or cannot be read.
  */
 export const tokenRequestRules = {
   "token-request.method": {
@@ -157,7 +161,10 @@ export const tokenRequestRules = {
   },
 } as const;
 
-/** An assertion that is there is refused with invalid_client: "The assertion was refused" (section 7.1). */
+/**
+ * An assertion that is there is refused with invalid_client: "The assertion was refused" (section
+ * 7.1).
+ */
 export const assertionRules = {
   "assertion.present": {
     section: "4.1",
@@ -259,7 +266,10 @@ export const assertionRules = {
   },
 } as const;
 
-/** All refused with invalid_grant: "auth code spent or expired", "anything else" (description, section 7.1). */
+/**
+ * All refused with invalid_grant: "auth code spent or expired", "anything else" (description,
+ * section 7.1).
+ */
 export const codeRules = {
   "code.known": { section: "4.1, 7.1", says: "The authorization code was handed out by the host." },
   "code.tenant": {

@@ -1,8 +1,10 @@
-// The rules of Variant B: login, token request, code exchange and refresh, each in the order of its checks.
+// The rules of Variant B: login, token request, code exchange and refresh, each in the order of its
+// checks.
 
 /**
- * The authorization endpoint is not shown. RFC 6749 section 4.1.2.1: with a wrong client or redirect URI "the
- * authorization server ... MUST NOT automatically redirect", every other error is reported to the client.
+ * The authorization endpoint is not shown. RFC 6749 section 4.1.2.1: with a wrong client or
+ * redirect URI "the authorization server ... MUST NOT automatically redirect", every other error is
+ * reported to the client.
  */
 export const loginRules = {
   "authorization.length": {

@@ -5,7 +5,10 @@ import type { Document } from "yaml";
 import { isName } from "../../option-names.js";
 import { EmulatorError, ISSUE_PATH } from "../errors.js";
 
-/** The keys and names of a thousand plugins take half of it. The parser needs a kilobyte of memory for a nested character. */
+/**
+ * The keys and names of a thousand plugins take half of it. The parser needs a kilobyte of memory
+ * for a nested character.
+ */
 export const mostCharacters = 1_000_000;
 /** The package is recursive, and would end the process at some thousands. */
 const mostLevels = 100;
@@ -15,7 +18,8 @@ const mostIssues = 100;
 /**
  * Returns what `check` makes of the content. `name` is the file name for messages.
  *
- * @throws EmulatorError `seed_invalid`: each issue of the EmulatorError that `check` throws, as `name:line: issue`
+ * @throws EmulatorError `seed_invalid`: each issue of the EmulatorError that `check` throws, as
+ * `name:line: issue`
  */
 export function parseFile<Content>(
   text: string,
@@ -31,8 +35,8 @@ export function parseFile<Content>(
     throw invalid([`${name}:${deepLine}: more than ${mostLevels} levels are nested; write fewer`]);
   const { LineCounter, parseDocument } = loadYaml();
   const lineCounter = new LineCounter();
-  // The parser's own warnings and messages quote the text, which may be a secret. logLevel "silent" would also hide
-  // that there is a second document.
+  // The parser's own warnings and messages quote the text, which may be a secret. logLevel "silent"
+  // would also hide that there is a second document.
   const quiet = {
     prettyErrors: false,
     stringKeys: true,
@@ -77,7 +81,9 @@ function lineOfTooDeep(text: string): number | undefined {
   return undefined;
 }
 
-/** Finds keys that a map has already. The parser's own check compares each key with all before it. */
+/**
+ * Finds keys that a map has already. The parser's own check compares each key with all before it.
+ */
 function equalKeys(document: Document): number[] {
   const { isScalar, visit } = loadYaml();
   const found: number[] = [];
@@ -109,7 +115,10 @@ function offsetOf(document: Document, issue: string): number {
   return 0;
 }
 
-/** Finds a key, which may lack a value. For "…" it is the first key with a name that issues do not quote. */
+/**
+ * Finds a key, which may lack a value. For "…" it is the first key with a name that issues do not
+ * quote.
+ */
 function keyIn(document: Document, path: string[], name: string): unknown {
   const { isMap, isScalar } = loadYaml();
   const parent = document.getIn(path, true);
@@ -118,7 +127,10 @@ function keyIn(document: Document, path: string[], name: string): unknown {
   return parent.items.find(({ key }) => isScalar(key) && isMeant(String(key.value)))?.key;
 }
 
-/** A secret in the wrong place may look like a rule. Keys are quoted only if they are plain words: see `isName`. */
+/**
+ * A secret in the wrong place may look like a rule. Keys are quoted only if they are plain words:
+ * see `isName`.
+ */
 function withoutUnknownNames(issue: string): string {
   return issue
     .replace(/Unrecognized (keys?)/, "unknown $1")

@@ -19,9 +19,11 @@ const schema = z.looseObject({
 });
 
 /**
- * Reads the options of `createEmulator` from a file. All members of the file but `options` become its `seed`.
+ * Reads the options of `createEmulator` from a file. All members of the file but `options` become
+ * its `seed`.
  *
- * @throws EmulatorError `seed_invalid`: one issue for each mistake, as `file:line: where: what`; no value is quoted.
+ * @throws EmulatorError `seed_invalid`: one issue for each mistake, as `file:line: where: what`; no
+ * value is quoted.
  *
  * @example
  * // tenant.yaml
@@ -55,12 +57,12 @@ function readStart(path: string, most: number): string {
 }
 
 /**
- * Reads the options of `createEmulator` from the text of such a file; `name` is its name for messages.
+ * Reads the options of `createEmulator` from the text of such a file; `name` is its name for
+ * messages.
  *
  * @throws EmulatorError `seed_invalid`
- * @example
- * const text = "plugins:\n  - { clientId: reporter, tenantId: acme, type: service, scopes: [devices:read] }";
- * const emulator = createEmulator(parseSeedFile(text, "tenant.yaml"));
+ * @example const text = "plugins:\n - { clientId: reporter, tenantId: acme, type: service, scopes:
+ * [devices:read] }"; const emulator = createEmulator(parseSeedFile(text, "tenant.yaml"));
  */
 export function parseSeedFile(text: string, name: string): EmulatorOptions {
   return parseFile(text, name, (content) => check(content ?? {}));
@@ -74,12 +76,14 @@ function check(content: unknown): EmulatorOptions {
     new EmulatorRules(settings.rules);
     routeTable(settings);
   });
-  // A trial deployment finds every mistake in the registrations. One key for all plugins saves generating many.
+  // A trial deployment finds every mistake in the registrations. One key for all plugins saves
+  // generating many.
   const testKeys = new TestKeys();
   const jwksFor = () => testKeys.jwksFor({ tenantId: "", clientId: "" });
   const trial = { publicUrl: () => "http://seed.localhost", testKeys: { jwksFor } };
   try {
-    // Wrong options do not hide the mistakes in the registrations, which are then checked with the defaults.
+    // Wrong options do not hide the mistakes in the registrations, which are then checked with the
+    // defaults.
     const whole = parseEmulatorOptions({ ...(problems.length === 0 ? options : {}), seed });
     applySeed(createDeployment(withDefaults(whole), trial), seed);
     if (problems.length === 0) return whole;

@@ -13,8 +13,8 @@ import type { ClockStart } from "../state/clock.js";
 /**
  * The registrations, the armed faults, and the instant at which the clock starts.
  *
- * @example
- * createEmulator({ seed: { plugins: [{ clientId: "reporter", tenantId: "acme", type: "service" }] } });
+ * @example createEmulator({ seed: { plugins: [{ clientId: "reporter", tenantId: "acme", type:
+ * "service" }] } });
  */
 export interface EmulatorSeed {
   readonly plugins?: readonly PluginRegistration[] | undefined;
@@ -51,7 +51,10 @@ const schema = z.strictObject({
     .optional(),
 });
 
-/** Returns a copy, whose instant the clock checks when it starts. @throws EmulatorError `seed_invalid` */
+/**
+ * Returns a copy, whose instant the clock checks when it starts.
+ * @throws EmulatorError `seed_invalid`
+ */
 export function parseSeed(input: unknown): EmulatorSeed {
   return parseInput<unknown>(schema, input, "seed_invalid", "seed") as EmulatorSeed;
 }
@@ -63,7 +66,10 @@ type SeedTarget = Readonly<Record<(typeof kinds)[number], { register(input: unkn
   readonly faults: { add(fault: Fault): unknown };
 };
 
-/** Registers every entry of the seed. @throws EmulatorError `seed_invalid` with an issue for each mistake in any entry */
+/**
+ * Registers every entry of the seed.
+ * @throws EmulatorError `seed_invalid` with an issue for each mistake in any entry
+ */
 export function applySeed(target: SeedTarget, seed: EmulatorSeed): void {
   const issues = kinds.flatMap((kind) => {
     const entries: readonly object[] = seed[kind] ?? [];
@@ -77,7 +83,10 @@ export function applySeed(target: SeedTarget, seed: EmulatorSeed): void {
   if (issues.length > 0) throw invalidSeed(issues);
 }
 
-/** Returns the issues of the error that `run` throws, each with its path: "plugins.1.scopes.0: must be …". */
+/**
+ * Returns the issues of the error that `run` throws, each with its path: "plugins.1.scopes.0: must
+ * be …".
+ */
 export function issuesOf(path: string, run: () => unknown): string[] {
   try {
     run();

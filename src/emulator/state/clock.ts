@@ -19,11 +19,13 @@ const ZONED = /(Z|[+-]\d{2}:?\d{2})$/i;
 const skipSchema = z.strictObject({ timeoutMs: z.number().min(0).default(4000) });
 
 /**
- * The only clock for tokens, codes, jti values, rate windows, `Retry-After`, sessions and `Date`. It can be
- * moved forward and back, within the range of `Date`, at once. It then runs on unless it is frozen.
+ * The only clock for tokens, codes, jti values, rate windows, `Retry-After`, sessions and `Date`.
+ * It can be moved forward and back, within the range of `Date`, at once. It then runs on unless it
+ * is frozen.
  *
- * After a step back, expired tokens and codes are valid again, and used jti values are refused again, if they
- * are still stored. An emulator deletes the expired ones of a kind only when it stores 1024 of that kind.
+ * After a step back, expired tokens and codes are valid again, and used jti values are refused
+ * again, if they are still stored. An emulator deletes the expired ones of a kind only when it
+ * stores 1024 of that kind.
  *
  * @example
  * emulator.clock.freeze("2026-03-01T12:00:00Z");
@@ -57,7 +59,10 @@ export class EmulatorClock {
     return this.#frozenAt !== undefined;
   }
 
-  /** Takes epoch milliseconds, a `Date` or a string with a zone. @throws EmulatorError `option_invalid` */
+  /**
+   * Takes epoch milliseconds, a `Date` or a string with a zone.
+   * @throws EmulatorError `option_invalid`
+   */
   set(instant: Instant): void {
     const at = readInstant(instant);
     if (this.frozen) this.#frozenAt = at;
@@ -71,7 +76,10 @@ export class EmulatorClock {
     this.set(this.now() + milliseconds);
   }
 
-  /** Stops it at `instant`. `set` and `advance` still move it. @throws EmulatorError `option_invalid` */
+  /**
+   * Stops it at `instant`. `set` and `advance` still move it.
+   * @throws EmulatorError `option_invalid`
+   */
   freeze(instant: Instant = this.now()): void {
     this.set(instant);
     this.#frozenAt = readInstant(instant);
@@ -85,8 +93,9 @@ export class EmulatorClock {
   }
 
   /**
-   * Resolves when the clock has been moved on by `milliseconds`, and after that long in real time at the latest. A client
-   * with this clock as its option `clock` waits with it. Rejects with the signal's reason when it is aborted.
+   * Resolves when the clock has been moved on by `milliseconds`, and after that long in real time
+   * at the latest. A client with this clock as its option `clock` waits with it. Rejects with the
+   * signal's reason when it is aborted.
    */
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -106,8 +115,9 @@ export class EmulatorClock {
   }
 
   /**
-   * Waits until something sleeps on this clock, and moves it to the end of the shortest sleep. Resolves with the
-   * milliseconds that it moved. `timeoutMs` is real time; by default it ends before the time of a test runner does.
+   * Waits until something sleeps on this clock, and moves it to the end of the shortest sleep.
+   * Resolves with the milliseconds that it moved. `timeoutMs` is real time; by default it ends
+   * before the time of a test runner does.
    *
    * @throws EmulatorError `sleep_timeout`
    */
@@ -154,7 +164,8 @@ export function readInstant(instant: Instant): number {
   if (typeof instant === "string" && !ZONED.test(instant.trim())) {
     throw invalid("clock: an instant as a string needs a time zone: 2026-03-01T12:00:00Z");
   }
-  // A Date may come from another realm. `new Date(null)` would be 1970, so null must not count as one.
+  // A Date may come from another realm. `new Date(null)` would be 1970, so null must not count as
+  // one.
   const isDate =
     typeof instant === "string" || Object.prototype.toString.call(instant) === "[object Date]";
   const at: unknown = isDate ? new Date(instant).getTime() : instant;

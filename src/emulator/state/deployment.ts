@@ -1,5 +1,5 @@
-// The settings and records of one emulated deployment. A reset replaces the whole deployment, so a request in
-// flight ends on the deployment on which it began. No other module keeps records.
+// The settings and records of one emulated deployment. A reset replaces the whole deployment, so a
+// request in flight ends on the deployment on which it began. No other module keeps records.
 import { operationsOf } from "../api/routes.js";
 import { EmulatorFaults } from "../faults/faults.js";
 import type { Settings } from "../options.js";
@@ -82,11 +82,17 @@ export interface IssuedToken extends PluginIdentity {
   readonly userId?: string | undefined;
   /** The login that the token results from (Variant B). If it is revoked, the token is refused. */
   readonly authorizationId?: string | undefined;
-  /** "The token carries the scopes granted to the registration" (section 5.6). Undefined permits all. */
+  /**
+   * "The token carries the scopes granted to the registration" (section 5.6). Undefined permits
+   * all.
+   */
   readonly scopes: ReadonlySet<string> | undefined;
   /** Epoch milliseconds; from this instant on the token is refused. */
   readonly expiresAt: number;
-  /** The kind of registration that was removed. The token stays refused even if it is registered again. */
+  /**
+   * The kind of registration that was removed. The token stays refused even if it is registered
+   * again.
+   */
   readonly unregistered?: RegistrationNoun | undefined;
 }
 
@@ -104,7 +110,9 @@ export interface Deployment {
   readonly clock: () => number;
   readonly time: EmulatorClock;
   readonly switches: EmulatorRules;
-  /** The base URL that clients are configured with, without a trailing slash. No request changes it. */
+  /**
+   * The base URL that clients are configured with, without a trailing slash. No request changes it.
+   */
   readonly publicUrl: () => string;
   readonly rateWindows: SlidingWindow;
   readonly plugins: Plugins;
@@ -131,7 +139,10 @@ export interface Deployment {
   readonly flows: FlowRecord;
 }
 
-/** The deployment has no registrations; `applySeed` adds those of the seed. `lasting` outlives a reset. */
+/**
+ * The deployment has no registrations; `applySeed` adds those of the seed. `lasting` outlives a
+ * reset.
+ */
 export function createDeployment(
   settings: Settings,
   lasting: Pick<Deployment, "publicUrl"> & { testKeys: JwksSource },
@@ -179,8 +190,8 @@ const variantsOf = {
 } as const;
 
 /**
- * Unregisters, and ends for good everything that was issued to the registration, so that a later one of the
- * same name does not inherit it. Spent jti values and rate windows stay.
+ * Unregisters, and ends for good everything that was issued to the registration, so that a later
+ * one of the same name does not inherit it. Spent jti values and rate windows stay.
  */
 export function unregister(
   deployment: Deployment,

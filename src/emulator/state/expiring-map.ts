@@ -12,10 +12,11 @@ interface Entry<Value> {
 }
 
 /**
- * Keeps each value at least until `expiresAt` (epoch milliseconds). Each time the map has doubled, a sweep deletes
- * the expired values, so at most about half of them are expired. If there are still more than `capacity`, the
- * oldest are deleted too. Only hashes of the keys are stored, because a key may be a secret or very long. The map
- * is synchronous, so that concurrent uses of a key have an order.
+ * Keeps each value at least until `expiresAt` (epoch milliseconds). Each time the map has doubled,
+ * a sweep deletes the expired values, so at most about half of them are expired. If there are still
+ * more than `capacity`, the oldest are deleted too. Only hashes of the keys are stored, because a
+ * key may be a secret or very long. The map is synchronous, so that concurrent uses of a key have
+ * an order.
  */
 export class ExpiringMap<Value> {
   readonly #byHash = new Map<string, Entry<Value>>();
@@ -37,7 +38,8 @@ export class ExpiringMap<Value> {
     if (entries.size < this.#sweepAt) return;
     for (const [hash, old] of entries) if (old.expiresAt <= now) entries.delete(hash);
     if (entries.size > this.#capacity) {
-      // A tenth is deleted at once. If it were one entry, the next `set` would sweep the whole map again.
+      // A tenth is deleted at once. If it were one entry, the next `set` would sweep the whole map
+      // again.
       for (const oldest of entries.keys()) {
         if (entries.size > this.#capacity * 0.9) entries.delete(oldest);
       }
@@ -45,7 +47,10 @@ export class ExpiringMap<Value> {
     this.#sweepAt = Math.max(SMALLEST_SWEEP, Math.min(entries.size * 2, this.#capacity + 1));
   }
 
-  /** Changes members of a known value, which it returns as it was. By default `expiresAt` stays the same. */
+  /**
+   * Changes members of a known value, which it returns as it was. By default `expiresAt` stays the
+   * same.
+   */
   change(
     key: string | undefined,
     members: Partial<Value>,
@@ -111,7 +116,8 @@ export class BoundedList<Entry> {
 
   add(entry: Entry): void {
     this.#entries.push(entry);
-    // The list is cut at twice the capacity. shift() on every append would move all entries each time.
+    // The list is cut at twice the capacity. shift() on every append would move all entries each
+    // time.
     if (this.#entries.length >= this.#capacity * 2) this.#entries = this.newest();
   }
 

@@ -1,4 +1,5 @@
-// The client assertion (description, section 2.2): header, signature and claims are checked, then its jti is used.
+// The client assertion (description, section 2.2): header, signature and claims are checked, then
+// its jti is used.
 import { verify } from "node:crypto";
 // Loading the whole package would take three times as long.
 import { decodeProtectedHeader } from "jose/decode/protected_header";
@@ -20,8 +21,9 @@ const ACCEPTED_AFTER_ISSUE_SECONDS = 300 + CLOCK_TOLERANCE_SECONDS;
 type Received = Readonly<Record<string, unknown>>;
 
 /**
- * Returns the refusal, or undefined if the assertion is accepted, which happens once. `tokenUrl` is the exact URL of
- * the route. This is synchronous, so that exactly one of concurrent posts of an assertion uses its jti.
+ * Returns the refusal, or undefined if the assertion is accepted, which happens once. `tokenUrl` is
+ * the exact URL of the route. This is synchronous, so that exactly one of concurrent posts of an
+ * assertion uses its jti.
  */
 export function checkAssertion(
   deployment: Deployment,
@@ -52,7 +54,10 @@ export function checkAssertion(
   });
 }
 
-/** RFC 7515 section 7.1. The signature may be empty, so that alg none is refused by assertion.algorithm. */
+/**
+ * RFC 7515 section 7.1. The signature may be empty, so that alg none is refused by
+ * assertion.algorithm.
+ */
 const COMPACT_JWS = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 
 function decode(assertion: string): { header: Received; claims: Received } | undefined {
@@ -64,12 +69,16 @@ function decode(assertion: string): { header: Received; claims: Received } | und
   }
 }
 
-/** Headers that contain or point to a key; for "jku" and "x5u" a server would fetch (RFC 8725 section 3.10). */
+/**
+ * Headers that contain or point to a key; for "jku" and "x5u" a server would fetch (RFC 8725
+ * section 3.10).
+ */
 const KEY_HEADERS = ["jwk", "jku", "x5u", "x5c"];
 
 /**
- * Returns the registered key that verifies the signature as RS256 (RFC 7518 section 3.3), whatever alg is claimed.
- * WebCrypto is not used, because it would hand each signature to another thread and back.
+ * Returns the registered key that verifies the signature as RS256 (RFC 7518 section 3.3), whatever
+ * alg is claimed. WebCrypto is not used, because it would hand each signature to another thread and
+ * back.
  */
 function findSigner(
   assertion: string,
@@ -97,11 +106,12 @@ interface DecodedAssertion {
 }
 
 /**
- * Any `typ` is accepted, because the description shows none. A check of one time claim ignores the form of the others,
- * because each has a rule of its own.
+ * Any `typ` is accepted, because the description shows none. A check of one time claim ignores the
+ * form of the others, because each has a rule of its own.
  */
 const checks: Checks<DecodedAssertion> = {
-  // The algorithm is checked first, because it decides how a key may be used (RFC 8725 section 3.1).
+  // The algorithm is checked first, because it decides how a key may be used (RFC 8725 section
+  // 3.1).
   "assertion.algorithm": ({ header: { alg } }) => unless(alg === "RS256", "alg RS256", shown(alg)),
   "assertion.critical-header": ({ header: { crit, b64 } }) =>
     unless(crit === undefined, "no crit", `crit: ${shown(crit)}`) ??
@@ -115,8 +125,8 @@ const checks: Checks<DecodedAssertion> = {
     if (!isAbsent && (typeof kid !== "string" || kid === "")) {
       return { expected: "a kid, the id of the signing key", actual: shownKeyId(kid) };
     }
-    // "All keys of the registered JWKS are tried, so a wrong kid fails only once the JWKS holds more than one key"
-    // (section 2.2).
+    // "All keys of the registered JWKS are tried, so a wrong kid fails only once the JWKS holds
+    // more than one key" (section 2.2).
     if (keys.length === 1 || signer === undefined || signer.kid === kid) return undefined;
     const expected = `kid ${shownKeyId(signer.kid)}, the id of the key that signed`;
     return { expected, actual: shownKeyId(kid) };
@@ -129,7 +139,8 @@ const checks: Checks<DecodedAssertion> = {
   },
   "assertion.issuer": ({ claims, plugin }) => mustEqual("iss", claims.iss, plugin.clientId),
   "assertion.subject": ({ claims, plugin }) => mustEqual("sub", claims.sub, plugin.clientId),
-  // aud must be one string, equal byte for byte: with an array, a trailing slash or a default port it differs.
+  // aud must be one string, equal byte for byte: with an array, a trailing slash or a default port
+  // it differs.
   "assertion.audience": ({ claims, tokenUrl }) => mustEqual("aud", claims.aud, tokenUrl),
   "assertion.issued-at"({ claims: { iat }, now }) {
     if (!isNumericDate(iat)) return { expected: "iat as a number of seconds", actual: shown(iat) };

@@ -1,4 +1,5 @@
-// Variant A's host application (description, section 5.3): sign-in, the page with the sidebar, and its script's requests.
+// Variant A's host application (description, section 5.3): sign-in, the page with the sidebar, and
+// its script's requests.
 import { html } from "hono/html";
 import { parseObject } from "../http/messages.js";
 import {
@@ -29,7 +30,10 @@ import type { Deployment } from "../state/deployment.js";
 import { authorizeLaunch, openLaunch } from "./launch.js";
 import type { LaunchIdentity } from "./launch-codes.js";
 
-/** `failed` is the user id of a refused sign-in. The browser keeps its session, for forms in other tabs. */
+/**
+ * `failed` is the user id of a refused sign-in. The browser keeps its session, for forms in other
+ * tabs.
+ */
 function signInPage(visit: HostVisit, failed?: string): Promise<Response> {
   const { deployment, tenantId, place } = visit;
   const session = visit.session ?? openSession(visit, place);
@@ -96,7 +100,8 @@ ${postForm(deployment, `${path}/sign-out`, { form_token: session.formToken }, ht
     layout: "app",
     body,
     script: HOST_SCRIPT_PATH,
-    // Frames of any site, because a plugin's page may redirect its iframe and browsers check each redirect.
+    // Frames of any site, because a plugin's page may redirect its iframe and browsers check each
+    // redirect.
     policy: [
       "script-src 'self'",
       "connect-src 'self'",

@@ -1,8 +1,12 @@
-// The jti values that plugins have used, each remembered for as long as an assertion with it can be accepted.
+// The jti values that plugins have used, each remembered for as long as an assertion with it can be
+// accepted.
 import type { PluginIdentity } from "../registrations/keys.js";
 import { ExpiringMap } from "../state/expiring-map.js";
 
-/** An assertion is accepted from 30 s before its iat until 330 s after it; 30 s are added against rounding. */
+/**
+ * An assertion is accepted from 30 s before its iat until 330 s after it; 30 s are added against
+ * rounding.
+ */
 const MEMORY_MS = 390_000;
 /** This suffices for 2,500 assertions per second. */
 const MOST = 1_000_000;

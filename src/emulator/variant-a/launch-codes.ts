@@ -1,5 +1,5 @@
-// The codes of launches: the host application issues one for each launch that it authorises (description, section 5.3),
-// and the token endpoint accepts it once.
+// The codes of launches: the host application issues one for each launch that it authorises
+// (description, section 5.3), and the token endpoint accepts it once.
 import { wrongVerifier } from "../oauth.js";
 import type { PluginIdentity } from "../registrations/keys.js";
 import type { OperatorIdentity } from "../registrations/operators.js";
@@ -13,7 +13,10 @@ import {
 import { shown } from "../rules/shown.js";
 import { SecretMap } from "../state/expiring-map.js";
 
-/** A record is kept for this long after it ends, so that the log can tell a late code from an unknown one. */
+/**
+ * A record is kept for this long after it ends, so that the log can tell a late code from an
+ * unknown one.
+ */
 export const CODE_MEMORY_MS = 3_600_000;
 
 /** The plugin that is launched, and the operator who launches it. */
@@ -26,7 +29,9 @@ interface LaunchCode extends LaunchIdentity {
   readonly expiresAt: number;
 }
 
-/** A code as it was before an exchange attempt, and the instant of the attempt (epoch milliseconds). */
+/**
+ * A code as it was before an exchange attempt, and the instant of the attempt (epoch milliseconds).
+ */
 export interface PresentedCode {
   readonly code: LaunchCode;
   readonly at: number;
@@ -44,8 +49,9 @@ export class LaunchCodes extends SecretMap<LaunchCode> {
   }
 
   /**
-   * "The code is spent on the first exchange attempt, whether that attempt succeeds or fails" (description, section 3).
-   * This is synchronous, so that exactly one of concurrent attempts finds the code unspent.
+   * "The code is spent on the first exchange attempt, whether that attempt succeeds or fails"
+   * (description, section 3). This is synchronous, so that exactly one of concurrent attempts finds
+   * the code unspent.
    */
   spend(value: string | undefined, at: number): PresentedCode | undefined {
     const code = this.change(value, { spent: true }, at);

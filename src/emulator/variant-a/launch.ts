@@ -1,4 +1,5 @@
-// A launch of a user-interface plugin: the host application opens it, and authorises it once for a code challenge.
+// A launch of a user-interface plugin: the host application opens it, and authorises it once for a
+// code challenge.
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { type EmulatorError, parseInput } from "../errors.js";
@@ -22,11 +23,17 @@ export interface LaunchAnswer {
   readonly code: string;
   readonly state: string;
   readonly tenantId: string;
-  /** With the fault `duplicate-auth-code`, how often the host posts the message. Not part of the message. */
+  /**
+   * With the fault `duplicate-auth-code`, how often the host posts the message. Not part of the
+   * message.
+   */
   readonly posts?: number;
 }
 
-/** Returns the URL for the iframe: the registered page with the launch parameters added to its query. */
+/**
+ * Returns the URL for the iframe: the registered page with the launch parameters added to its
+ * query.
+ */
 export function openLaunch(
   deployment: Deployment,
   identity: LaunchIdentity,
@@ -70,7 +77,9 @@ interface AuthorizationAttempt extends LaunchIdentity {
   readonly codeChallenge: unknown;
 }
 
-/** "The host authorises the launch" (description, section 5.3) by issuing a code for this challenge. */
+/**
+ * "The host authorises the launch" (description, section 5.3) by issuing a code for this challenge.
+ */
 export function authorizeLaunch(
   deployment: Deployment,
   attempt: AuthorizationAttempt,
@@ -148,10 +157,11 @@ export interface Launch {
   readonly url: string;
   readonly opaqueCode: string;
   /**
-   * Answers `plugin:pkce-init` as the host does, once per launch. `opaqueCode` defaults to the launch's own. After a
-   * reset the launch is unknown.
+   * Answers `plugin:pkce-init` as the host does, once per launch. `opaqueCode` defaults to the
+   * launch's own. After a reset the launch is unknown.
    *
-   * @throws {@link EmulatorError} `launch_refused`; `option_invalid` if the argument is not an object of this shape.
+   * @throws {@link EmulatorError} `launch_refused`; `option_invalid` if the argument is not an
+   * object of this shape.
    */
   authorize(init: { codeChallenge: string; opaqueCode?: string | undefined }): LaunchAnswer;
 }
@@ -166,7 +176,10 @@ const initSchema = z.strictObject({
   codeVerifier: z.unknown().optional(),
 });
 
-/** Launches without a browser. `current` is called at each use, because a launch may outlive a reset. */
+/**
+ * Launches without a browser. `current` is called at each use, because a launch may outlive a
+ * reset.
+ */
 export function launchInProcess(current: () => Deployment, input: unknown): Launch {
   const identity = parseInput(launchSchema, input, "option_invalid", "launch");
   const opened = openLaunch(current(), identity);

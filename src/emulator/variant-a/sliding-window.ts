@@ -1,4 +1,5 @@
-// The rate limit of the token endpoint: "per tenant, on the token endpoint; sliding window" (description, section 8).
+// The rate limit of the token endpoint: "per tenant, on the token endpoint; sliding window"
+// (description, section 8).
 import type { RateLimit } from "../options.js";
 import { ExpiringMap } from "../state/expiring-map.js";
 
@@ -7,8 +8,9 @@ export class SlidingWindow {
   readonly #admitted = new ExpiringMap<readonly number[]>();
 
   /**
-   * An admitted request occupies a slot from its instant until just before the instant `windowSeconds` later. A refused
-   * one occupies none, so it suffices to wait for the instant that is returned, at which a slot becomes free.
+   * An admitted request occupies a slot from its instant until just before the instant
+   * `windowSeconds` later. A refused one occupies none, so it suffices to wait for the instant that
+   * is returned, at which a slot becomes free.
    */
   takeSlot(tenantId: string, limit: RateLimit, now: number): number | undefined {
     const windowMs = limit.windowSeconds * 1000;

@@ -1,4 +1,5 @@
-// Variant A's token endpoint: it checks the rules in order, then issues a token. Every refusal is opaque.
+// Variant A's token endpoint: it checks the rules in order, then issues a token. Every refusal is
+// opaque.
 
 import { NOT_STORED, readBody } from "../http/messages.js";
 import { TOKEN_PATH_A } from "../http/paths.js";
@@ -58,7 +59,8 @@ export async function answerTokenRequest(
   if (!("rule" in granted)) return answered(granted);
   const answer = { status: 400, error: settings.malformedError };
   const refusal = isMalformed(read, granted.rule) ? { ...granted, answer } : granted;
-  // An unregistered client_id is logged too, so that the refusals of a plugin are found before its registration.
+  // An unregistered client_id is logged too, so that the refusals of a plugin are found before its
+  // registration.
   const unregisteredId =
     "rule" in read || !isMadeUpId(read.client_id ?? "") ? undefined : read.client_id;
   customerLog.record({ tenantId, clientId: note.clientId ?? unregisteredId }, refusal);
@@ -84,7 +86,10 @@ function isMalformed(read: TokenRequest | Refusal, rule: RuleId): boolean {
   return "rule" in read || (missing !== undefined && read[missing] === undefined);
 }
 
-/** "Per tenant, on the token endpoint; sliding window" (section 8): takes a slot, or answers 429 with an empty body. */
+/**
+ * "Per tenant, on the token endpoint; sliding window" (section 8): takes a slot, or answers 429
+ * with an empty body.
+ */
 function checkRate(deployment: Deployment, tenantId: string): Response | undefined {
   const { clock, customerLog, switches } = deployment;
   const { rateLimit } = deployment.settings;
@@ -130,13 +135,15 @@ async function readForm(deployment: Deployment, request: Request): Promise<Token
   const form = new URLSearchParams(body.text);
   const refusal = firstRefusal(switches, formChecks, { form, request });
   if (refusal === undefined) {
-    // RFC 6749 section 3.2: "Parameters sent without a value MUST be treated as if they were omitted".
+    // RFC 6749 section 3.2: "Parameters sent without a value MUST be treated as if they were
+    // omitted".
     return Object.fromEntries(
       FIELDS.map((name) => [name, form.get(name) || undefined]),
     ) as TokenRequest;
   }
-  // A malformed attempt spends its code, because it authenticates no plugin, like one with a refused assertion. All
-  // values of a repeated parameter count, because a server with other rules could exchange any of them.
+  // A malformed attempt spends its code, because it authenticates no plugin, like one with a
+  // refused assertion. All values of a repeated parameter count, because a server with other rules
+  // could exchange any of them.
   const isExchange = form.getAll("grant_type").includes("authorization_code");
   if (isExchange && settings.unauthenticatedAttemptSpendsCode) {
     for (const code of form.getAll("code")) launchCodes.spend(code, clock());
@@ -236,7 +243,10 @@ function redeemCode(
 /** Has the same digits as a number. */
 const WHOLE_NUMBER = /^(0|[1-9]\d{0,14})$/;
 
-/** The answer has the shape of section 2.3: `user` is "absent for a service plugin", and the roles are the caller's. */
+/**
+ * The answer has the shape of section 2.3: `user` is "absent for a service plugin", and the roles
+ * are the caller's.
+ */
 function issueToken(
   { accessTokens, clock, settings }: Deployment,
   plugin: Plugin,

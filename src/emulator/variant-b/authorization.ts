@@ -1,4 +1,5 @@
-// Variant B's authorization endpoint: the request, the login in progress, the person's decision, and the callback.
+// Variant B's authorization endpoint: the request, the login in progress, the person's decision,
+// and the callback.
 import { z } from "zod";
 import { EmulatorError, parseInput } from "../errors.js";
 import { AUTHORIZATION_PATH } from "../http/paths.js";
@@ -12,7 +13,10 @@ import { shown, shownUri } from "../rules/shown.js";
 import { emulatorRules, type RuleId } from "../rules.js";
 import type { AuthorizationRequest, Deployment } from "../state/deployment.js";
 
-/** A number of characters. It is limited because anyone can begin a login, and its request is stored. */
+/**
+ * A number of characters. It is limited because anyone can begin a login, and its request is
+ * stored.
+ */
 const MAXIMUM_QUERY_LENGTH = 4096;
 
 /** The place for the answer once client and redirect URI are known to be right. */
@@ -65,7 +69,8 @@ export function readAuthorizationRequest(
 ): AuthorizationRequest | RefusedAuthorization {
   const malformed = firstRefusal(switches, queryChecks, parameters);
   if (malformed !== undefined) return malformed;
-  // RFC 6749 section 3.1: "Parameters sent without a value MUST be treated as if they were omitted".
+  // RFC 6749 section 3.1: "Parameters sent without a value MUST be treated as if they were
+  // omitted".
   const read = (name: string) => parameters.get(name) || undefined;
   const client = apiClients.find(read("client_id") ?? "");
   if (client === undefined) {
@@ -90,7 +95,10 @@ export function readAuthorizationRequest(
   return { ...callback, codeChallenge: read("code_challenge") ?? "", scopes };
 }
 
-/** Logs a refused request. Returns the callback with the error, or undefined if only the person may see it. */
+/**
+ * Logs a refused request. Returns the callback with the error, or undefined if only the person may
+ * see it.
+ */
 export function refuseAuthorization(
   deployment: Deployment,
   flow: Flow,
@@ -106,10 +114,15 @@ export function refuseAuthorization(
 
 /** The description does not show this lifetime. */
 const PENDING_LIFETIME_MS = 600_000;
-/** Logins and codes are stored this long after their end, so that the log distinguishes a late one from an unknown one. */
+/**
+ * Logins and codes are stored this long after their end, so that the log distinguishes a late one
+ * from an unknown one.
+ */
 const MEMORY_MS = 3_600_000;
 
-/** Returns the id of the login, which is of no use without the session of the browser that began it. */
+/**
+ * Returns the id of the login, which is of no use without the session of the browser that began it.
+ */
 export function beginPending(
   { clock, pendingLogins }: Deployment,
   request: AuthorizationRequest,
@@ -132,7 +145,10 @@ export function findPending(
   return { rule: "login.pending", expected: "a login in progress", actual };
 }
 
-/** The person named in the login form. The tenant may be left out if only one tenant has the user id. */
+/**
+ * The person named in the login form. The tenant may be left out if only one tenant has the user
+ * id.
+ */
 export type ClaimedPerson = Pick<LoginRequest, "tenantId" | "userId">;
 
 export function findPerson(
@@ -161,7 +177,10 @@ export function authenticatePerson(
   return deployment.switches.refusal("login.credentials", finding) ?? person;
 }
 
-/** Returns the URL that the browser is sent to, with a code (RFC 6749 section 4.1.2) if the person allowed it. */
+/**
+ * Returns the URL that the browser is sent to, with a code (RFC 6749 section 4.1.2) if the person
+ * allowed it.
+ */
 export function decide(
   deployment: Deployment,
   request: AuthorizationRequest,
@@ -186,7 +205,10 @@ export function decide(
   return refusedCallback(deployment, request, "login.consent");
 }
 
-/** Returns the callback with an error, for a broken rule or a refusal by the person (section 4.1.2.1). */
+/**
+ * Returns the callback with an error, for a broken rule or a refusal by the person (section
+ * 4.1.2.1).
+ */
 function refusedCallback(deployment: Deployment, callback: Callback, rule: RuleId): string {
   const { answer, says } = emulatorRules[rule];
   return callbackUrl(deployment, callback, { error: answer.error ?? "", error_description: says });
@@ -201,7 +223,8 @@ function callbackUrl(
   if (state !== undefined) parameters.set("state", state);
   // RFC 9207 section 2 defines iss.
   if (settings.issuerInCallback) parameters.set("iss", publicUrl());
-  // URL would rewrite the query, but it must be retained (RFC 6749 section 3.1.2), and a client may compare it.
+  // URL would rewrite the query, but it must be retained (RFC 6749 section 3.1.2), and a client may
+  // compare it.
   const joint = redirectUri.includes("?") ? (/[?&]$/.test(redirectUri) ? "" : "&") : "?";
   // A header may hold only ASCII (RFC 9110 section 5.5), so URL escapes all other characters.
   const ascii = /^[\x21-\x7e]*$/.test(redirectUri) ? redirectUri : new URL(redirectUri).href;
@@ -219,7 +242,10 @@ export interface LoginRequest {
   readonly decision?: "allow" | "deny" | undefined;
 }
 
-/** Implements `Emulator.login`. An error for the app is not thrown but is in the callback, in place of `code`. */
+/**
+ * Implements `Emulator.login`. An error for the app is not thrown but is in the callback, in place
+ * of `code`.
+ */
 export function loginInProcess(deployment: Deployment, input: unknown): { callbackUrl: string } {
   const { customerLog, publicUrl } = deployment;
   const base = `${publicUrl()}/`;

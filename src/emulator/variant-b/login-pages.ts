@@ -42,7 +42,10 @@ interface LoginVisit extends Visit {
   readonly session: BrowserSession | undefined;
 }
 
-/** `failed` names the person of a refused login. The browser keeps its session, for forms in other tabs. */
+/**
+ * `failed` names the person of a refused login. The browser keeps its session, for forms in other
+ * tabs.
+ */
 function loginPage(visit: LoginVisit, failed?: ClaimedPerson): Promise<Response> {
   const { deployment, id, asked, place } = visit;
   const session = visit.session ?? openSession(visit, place);
@@ -75,7 +78,8 @@ ${passwordField(isRetry)}
 ${isRetry ? html`<p class="alarm" role="alert" id="failed">User id and password do not belong together.</p>` : ""}
 ${postForm(deployment, LOGIN_PATH, { request: id, form_token: session.formToken }, fields)}
 </main>`;
-  // No form-action: cancelling redirects to the app, and browsers apply form-action to such redirects too.
+  // No form-action: cancelling redirects to the app, and browsers apply form-action to such
+  // redirects too.
   return renderPage(deployment, {
     title: "Log in",
     layout: "card",
@@ -150,7 +154,10 @@ function placeOf({ loginSessions }: Deployment): SessionPlace {
   };
 }
 
-/** Refuses a request whose login has ended, and a form that does not come from this browser's own page. */
+/**
+ * Refuses a request whose login has ended, and a form that does not come from this browser's own
+ * page.
+ */
 function loginRoute(
   operation: string,
   method: "GET" | "POST",
@@ -203,7 +210,10 @@ async function authorize(visit: Visit): Promise<Response> {
     : redirect(location, undefined, 302);
 }
 
-/** Shows the consent page to a logged-in person, otherwise the login page. Consent is asked for every time. */
+/**
+ * Shows the consent page to a logged-in person, otherwise the login page. Consent is asked for
+ * every time.
+ */
 function nextPage(visit: LoginVisit): Promise<Response> {
   const person = personOf(visit);
   return visit.session && person ? consentPage(visit, visit.session, person) : loginPage(visit);

@@ -1,4 +1,5 @@
-// Variant B's token endpoint: it takes JSON and answers an access token, with a refresh token if a person logged in.
+// Variant B's token endpoint: it takes JSON and answers an access token, with a refresh token if a
+// person logged in.
 import { z } from "zod";
 import { NOT_STORED, parseObject } from "../http/messages.js";
 import {
@@ -31,8 +32,8 @@ import type {
 } from "../state/deployment.js";
 
 /**
- * Answers one POST with tokens or an error of RFC 6749 section 5.2. `grants` are those of the path: "Exchange of a
- * refresh_token ... (path and body): not shown".
+ * Answers one POST with tokens or an error of RFC 6749 section 5.2. `grants` are those of the path:
+ * "Exchange of a refresh_token ... (path and body): not shown".
  */
 export async function answerClientRequest(
   deployment: Deployment,
@@ -47,7 +48,8 @@ export async function answerClientRequest(
   if (!("rule" in read)) Object.assign(note, { grant: read.grant, ...caller });
   const outcome = "rule" in read ? read : grantTokens(deployment, read);
   if ("rule" in outcome) {
-    // Errors are not shown. By default they have the shape of RFC 6749 section 5.2 and quote the rule.
+    // Errors are not shown. By default they have the shape of RFC 6749 section 5.2 and quote the
+    // rule.
     const { answer, says } = emulatorRules[outcome.rule];
     const status = settings.clientErrorStatus ?? answer.status;
     customerLog.record(caller, { ...outcome, answer: { ...answer, status } });
@@ -109,7 +111,8 @@ function grantOf(
   fields: Readonly<Record<string, unknown>>,
   grants: readonly Grant[],
 ): Grant | Refusal {
-  // The code exchange of section 4.2 shows no grant_type; a request that names it is accepted as well.
+  // The code exchange of section 4.2 shows no grant_type; a request that names it is accepted as
+  // well.
   const exchange = fields.code === undefined ? undefined : "authorization_code";
   const named = fields.grant_type ?? (grants.length === 1 ? grants[0] : exchange);
   const grant = grants.find((one) => one === named);
@@ -121,8 +124,9 @@ function grantOf(
 }
 
 /**
- * "a JSON object with access_token (string). For the code exchange it also carries refresh_token (string). Other
- * response fields: not shown" (section 4.2): the option `tokenResponseExtras` adds others.
+ * "a JSON object with access_token (string). For the code exchange it also carries refresh_token
+ * (string). Other response fields: not shown" (section 4.2): the option `tokenResponseExtras` adds
+ * others.
  */
 interface IssuedTokens {
   readonly access_token: string;
@@ -173,7 +177,10 @@ function authenticateClient(
   };
 }
 
-/** The path has no tenant, so it is that of the code, of the refresh token, or of the client, if that is registered. */
+/**
+ * The path has no tenant, so it is that of the code, of the refresh token, or of the client, if
+ * that is registered.
+ */
 export function callerOf(
   { serviceAccounts, apiClients, authorizationCodes, authorizations, refreshTokens }: Deployment,
   request: Readonly<Record<string, unknown>>,
@@ -218,8 +225,8 @@ const codeChecks: Checks<CodeAttempt> = {
 };
 
 /**
- * This is synchronous, so that exactly one of concurrent exchanges of a code is first. A failed attempt does not
- * spend the code, because the description says so only for Variant A.
+ * This is synchronous, so that exactly one of concurrent exchanges of a code is first. A failed
+ * attempt does not spend the code, because the description says so only for Variant A.
  */
 function exchangeCode(
   deployment: Deployment,
@@ -239,7 +246,8 @@ function exchangeCode(
   }
   const refusal = firstRefusal(switches, codeChecks, { code, request, now });
   if (refusal !== undefined) {
-    // RFC 6749 section 4.1.2: "SHOULD revoke (when possible) all tokens previously issued based on that code".
+    // RFC 6749 section 4.1.2: "SHOULD revoke (when possible) all tokens previously issued based on
+    // that code".
     const isReuse = refusal.rule === "client-code.unspent";
     if (isReuse) authorizations.change(code.authorizationId, { revoked: true }, now);
     return refusal;
@@ -294,7 +302,9 @@ const refreshChecks: Checks<RefreshAttempt> = {
   },
 };
 
-/** This is synchronous, so that exactly one of concurrent uses of a rotating refresh token is first. */
+/**
+ * This is synchronous, so that exactly one of concurrent uses of a rotating refresh token is first.
+ */
 function refresh(
   deployment: Deployment,
   client: ApiClient,
@@ -357,8 +367,9 @@ function mintRefreshToken(
 }
 
 /**
- * Codes, refresh tokens and authorizations of a login are kept as long as any of its access tokens. Otherwise a
- * forgotten revocation would make a token valid again, and a reuse would look like an unknown value.
+ * Codes, refresh tokens and authorizations of a login are kept as long as any of its access tokens.
+ * Otherwise a forgotten revocation would make a token valid again, and a reuse would look like an
+ * unknown value.
  */
 function keepUntil({ tokenLifetimeSeconds }: Settings, endsAt: number): number {
   return endsAt + tokenLifetimeSeconds * 1000;

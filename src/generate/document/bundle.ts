@@ -37,7 +37,10 @@ type Kind =
   | "pathItems"
   | "securitySchemes";
 
-/** What the values of a key are, or the items or the members of its value. Everything else is a schema. */
+/**
+ * What the values of a key are, or the items or the members of its value. Everything else is a
+ * schema.
+ */
 const KIND_OF: ReadonlyMap<string, Kind> = new Map([
   ...(
     [
@@ -91,7 +94,8 @@ interface Reference {
 }
 
 /**
- * Files must be in `folder`, by default that of the document, so that a document from elsewhere reads nothing else.
+ * Files must be in `folder`, by default that of the document, so that a document from elsewhere
+ * reads nothing else.
  *
  * @throws GenerateError `reference_external`, `reference_missing`, and as `readSourceFile` does
  */
@@ -172,7 +176,8 @@ export async function bundleFiles(
       throw failure(reference, "reference_missing", `${text} leads to a value that is no object`);
     }
     if (kind === "pathItems" && isObject(copy)) {
-      // Each path has a copy of its own, since it makes operations of its own. The first has their names.
+      // Each path has a copy of its own, since it makes operations of its own. The first has their
+      // names.
       const item = `${file.path}#${pointer}`;
       const chain = chains.get(holder) ?? new Set();
       if (chain.has(item))
@@ -284,7 +289,10 @@ function referencesIn(
   return found;
 }
 
-/** The kind of the value at these keys, below a value of the first kind. The top of a document may be any. */
+/**
+ * The kind of the value at these keys, below a value of the first kind. The top of a document may
+ * be any.
+ */
 export function kindAt(root: Kind, keys: readonly string[]): Kind {
   let kind = root;
   let isMap = false;

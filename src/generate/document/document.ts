@@ -116,14 +116,18 @@ export function follow(document: Document, value: unknown, pointer: string): Pla
   return place;
 }
 
-/** The pointer in a local `$ref`. Those to other files have been bundled, except for those that an overlay wrote. */
+/**
+ * The pointer in a local `$ref`. Those to other files have been bundled, except for those that an
+ * overlay wrote.
+ */
 export function referenceTarget(document: Document, reference: string, pointer: string): string {
   if (!reference.startsWith("#/")) {
     const message = `${reference} cannot be followed. A reference must start with #/, or in a document also with the path of a file`;
     throw documentError(document, "reference_external", pointer, message);
   }
   const target = percentDecoded(reference.slice(1));
-  // openapi-typescript decodes a reference after it has split it, so it would not find a separator that is encoded.
+  // openapi-typescript decodes a reference after it has split it, so it would not find a separator
+  // that is encoded.
   if (atPointer(document.root, target) === undefined || /%2f|%7e[01]/i.test(reference)) {
     const message = `${reference} does not exist in this document`;
     const remover = document.origins.removerOf(target);
@@ -140,7 +144,9 @@ export function referenceTarget(document: Document, reference: string, pointer: 
   return target;
 }
 
-/** The values of these keys are instances, in which "$ref" and "x-not-shown" would be ordinary keys. */
+/**
+ * The values of these keys are instances, in which "$ref" and "x-not-shown" would be ordinary keys.
+ */
 export const INSTANCE_KEYS: ReadonlySet<string> = new Set([
   "example",
   "examples",
@@ -148,21 +154,28 @@ export const INSTANCE_KEYS: ReadonlySet<string> = new Set([
   "const",
   "enum",
 ]);
-/** These maps of schemas are not objects of the specification themselves, so they are not visited. */
+/**
+ * These maps of schemas are not objects of the specification themselves, so they are not visited.
+ */
 const SCHEMA_MAPS: ReadonlySet<string> = new Set([
   "properties",
   "patternProperties",
   "$defs",
   "schemas",
 ]);
-/** The keys of these maps are names that the author chose, so even a key "example" is not an instance here. */
+/**
+ * The keys of these maps are names that the author chose, so even a key "example" is not an
+ * instance here.
+ */
 export const NAMED_BY_AUTHOR: ReadonlySet<string> = new Set([
   ...SCHEMA_MAPS,
   ...["responses", "parameters", "requestBodies", "headers", "paths", "pathItems", "content"],
   ...["webhooks", "callbacks", "links", "securitySchemes", "encoding"],
 ]);
 
-/** Reports an error in references. An extension may refer to anything, since it is of no use here. */
+/**
+ * Reports an error in references. An extension may refer to anything, since it is of no use here.
+ */
 export function reportReference({ findings }: Document, cause: unknown): void {
   const isUnresolved =
     cause instanceof GenerateError &&
@@ -176,7 +189,10 @@ export function reportReference({ findings }: Document, cause: unknown): void {
   else findings.error(cause);
 }
 
-/** Visits every object of a document that is part of the description; skips instances such as examples. */
+/**
+ * Visits every object of a document that is part of the description; skips instances such as
+ * examples.
+ */
 export function walkDocument(
   root: unknown,
   visit: (value: JsonObject, place: () => string) => void,

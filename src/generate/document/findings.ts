@@ -41,7 +41,10 @@ export class Findings {
     this.#notes.push({ level: "note", code, message: `${document}: ${message}`, document });
   }
 
-  /** @throws GenerateError with everything so far, if there is something after which no reference can be followed */
+  /**
+   * @throws GenerateError with everything so far, if there is something after which no reference
+   * can be followed
+   */
   refuseEndless(): void {
     const isEndless = ({ code }: GenerateError) =>
       code === "reference_circular" || code === "document_too_large";
@@ -62,7 +65,10 @@ export class Findings {
     return [...this.#notes, ...warnings];
   }
 
-  /** @throws GenerateError with everything that is wrong; with `strict` also for what is only a warning */
+  /**
+   * @throws GenerateError with everything that is wrong; with `strict` also for what is only a
+   * warning
+   */
   refuse(strict = false): void {
     const errors = new Map([...this.#errors, ...(strict ? this.#warnings : [])]);
     if (errors.size > 0) throw GenerateError.ofAll([...errors.values()]);

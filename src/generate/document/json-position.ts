@@ -1,9 +1,15 @@
 /** Finds lines and columns in JSON: the YAML parser would need a minute for a large document. */
 
-/** The children of a JSON object or array, by the offset of the container: where their key and their value begin. */
+/**
+ * The children of a JSON object or array, by the offset of the container: where their key and their
+ * value begin.
+ */
 export type JsonPositions = Map<number, ReadonlyMap<string, readonly [key: number, value: number]>>;
 
-/** Line and column of the value that the keys lead to, or of its key; of the deepest one that exists. */
+/**
+ * Line and column of the value that the keys lead to, or of its key; of the deepest one that
+ * exists.
+ */
 export function jsonPosition(
   text: string,
   known: JsonPositions,

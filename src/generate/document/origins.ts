@@ -8,7 +8,10 @@ import {
   type SourceFile,
 } from "./source-file.js";
 
-/** A place in another file that a value comes from: an action of an overlay, a value in its `update`, or a reference. */
+/**
+ * A place in another file that a value comes from: an action of an overlay, a value in its
+ * `update`, or a reference.
+ */
 export interface Action {
   readonly overlay: SourceFile;
   /** JSON pointer in that file. */
@@ -17,10 +20,14 @@ export interface Action {
   readonly isReferenced?: true;
 }
 
-/** What wrote each member of a container; for an array also the index that an item has in the text. */
+/**
+ * What wrote each member of a container; for an array also the index that an item has in the text.
+ */
 type Writers = Record<string | number, Action | number | undefined>;
 
-/** Records which values of a document come from other files, and where the others are in its text. */
+/**
+ * Records which values of a document come from other files, and where the others are in its text.
+ */
 export class Origins {
   /** The overlays that changed the document, in the order of their first change. */
   readonly overlays: Set<SourceFile> = new Set<SourceFile>();
@@ -62,8 +69,8 @@ export class Origins {
   }
 
   /**
-   * The last action that wrote the place or something around it, and the pointer of the place in the text: in that of
-   * the other file if there is such an action.
+   * The last action that wrote the place or something around it, and the pointer of the place in
+   * the text: in that of the other file if there is such an action.
    */
   trace(
     root: unknown,

@@ -1,6 +1,7 @@
 /**
- * Reads overlays and applies them to the documents: Overlay Specification 1.0 and 1.1, JSONPath by RFC 9535.
- * Stricter than the specification in one point: an action that matches nothing is an error.
+ * Reads overlays and applies them to the documents: Overlay Specification 1.0 and 1.1, JSONPath by
+ * RFC 9535. Stricter than the specification in one point: an action that matches nothing is an
+ * error.
  */
 import { basename } from "node:path";
 import { JSONPathEnvironment, JSONPathQuery, jsonpath } from "json-p3";
@@ -139,8 +140,8 @@ export async function readOverlay(path: string, signal?: AbortSignal): Promise<O
 }
 
 /**
- * What several overlays remove may be the same: `remove` may match nothing where it matches in the document before the
- * overlays.
+ * What several overlays remove may be the same: `remove` may match nothing where it matches in the
+ * document before the overlays.
  *
  * @throws GenerateError `overlay_unmatched`, `overlay_conflict`, `document_too_large`
  */
@@ -228,7 +229,9 @@ function select(document: JsonObject, query: JSONPathQuery): readonly Target[] {
   return [...found.values()];
 }
 
-/** What one action does with its targets in one document. `budget` is how much may still be written. */
+/**
+ * What one action does with its targets in one document. `budget` is how much may still be written.
+ */
 function changesOf(
   document: Document,
   action: OverlayAction,

@@ -1,8 +1,13 @@
-/** Says of each field and operation where it comes from, unless the document itself describes it. */
+/**
+ * Says of each field and operation where it comes from, unless the document itself describes it.
+ */
 import { type Document, INSTANCE_KEYS, NAMED_BY_AUTHOR } from "./document.js";
 import { isObject, type JsonObject, listOf } from "./source-file.js";
 
-/** The sentence for an operation, a parameter, a body, a response, a named schema or a property, by that object. */
+/**
+ * The sentence for an operation, a parameter, a body, a response, a named schema or a property, by
+ * that object.
+ */
 export type ProvenanceNotes = ReadonlyMap<unknown, string>;
 
 /** What is in these maps and lists has a comment of its own in the generated types. */

@@ -37,8 +37,8 @@ export interface ReadOptions extends BundleOptions {
 }
 
 /**
- * Reads the document at `path` as OpenAPI 3.1 in one piece, in which every reference resolves. Without a variant it is
- * the one whose paths the document has, else A.
+ * Reads the document at `path` as OpenAPI 3.1 in one piece, in which every reference resolves.
+ * Without a variant it is the one whose paths the document has, else A.
  *
  * @throws GenerateError
  */
@@ -54,7 +54,10 @@ export async function readDocument(
   return document;
 }
 
-/** Reads a document, and what it refers to, as it is written: `prepareDocument` must follow, after the overlays. */
+/**
+ * Reads a document, and what it refers to, as it is written: `prepareDocument` must follow, after
+ * the overlays.
+ */
 export async function openDocument(
   given: Variant | undefined,
   path: string,
@@ -77,7 +80,10 @@ export async function openDocument(
   return document;
 }
 
-/** Upgrades a document and reports what is wrong with it. @throws GenerateError if it cannot be read any further */
+/**
+ * Upgrades a document and reports what is wrong with it.
+ * @throws GenerateError if it cannot be read any further
+ */
 export function prepareDocument(document: Document): void {
   const { findings, root } = document;
   const version = checkVersion(document);
@@ -149,7 +155,10 @@ function checkVersion(document: Document): string {
   throw documentError(document, "document_version_unsupported", key, message);
 }
 
-/** Without this check a file that has only a version would be generated as an empty variant, in place of a whole one. */
+/**
+ * Without this check a file that has only a version would be generated as an empty variant, in
+ * place of a whole one.
+ */
 function checkRequiredParts(document: Document, version: string): void {
   const { root } = document;
   const refuse = (key: string, message: string) =>
@@ -173,7 +182,10 @@ const PATH_ITEM_KEYS: readonly string[] = [
 /** What OpenAPI 3.2 adds to a path: operations that fetch can send only by name. */
 const PATH_ITEM_KEYS_OF_3_2: readonly string[] = ["query", "additionalOperations"];
 
-/** Of a path without its slash or of a misspelt method no operation would be made, and nothing would say so. */
+/**
+ * Of a path without its slash or of a misspelt method no operation would be made, and nothing would
+ * say so.
+ */
 function checkKeysOfPaths(document: Document): void {
   const { paths, components } = document.root;
   const check = (map: unknown, pointer: string, isPath: (key: string) => boolean): void => {
@@ -201,12 +213,15 @@ function checkKeysOfPaths(document: Document): void {
   if (isObject(components)) check(components.pathItems, "/components/pathItems", () => true);
 }
 
-/** More references than any document has from one schema to the next, and fewer than the stack can hold. */
+/**
+ * More references than any document has from one schema to the next, and fewer than the stack can
+ * hold.
+ */
 const MOST_STEPS = 500;
 
 /**
- * Refuses a schema that applies itself to the same value again: it never ends (JSON Schema 2020-12, section 9.4.1). A
- * schema that applies itself to a part of the value, such as a tree, is allowed.
+ * Refuses a schema that applies itself to the same value again: it never ends (JSON Schema 2020-12,
+ * section 9.4.1). A schema that applies itself to a part of the value, such as a tree, is allowed.
  */
 function referenceChecker(document: Document): (value: JsonObject, place: () => string) => void {
   const done = new Set<unknown>();
@@ -242,7 +257,10 @@ function referenceChecker(document: Document): (value: JsonObject, place: () => 
   return visit;
 }
 
-/** Only a document of the variant has this path (sections 4.1 and 4.2), or only paths that start so (section 9). */
+/**
+ * Only a document of the variant has this path (sections 4.1 and 4.2), or only paths that start so
+ * (section 9).
+ */
 const TOKEN_PATH = {
   A: /^\/api\/v1\/[^/]+\/external-plugin\/oauth\/token$/,
   B: /^\/v1\/auth\/token$/,
@@ -280,7 +298,10 @@ function checkToken(document: Document): void {
   else findings.warn(swapped(document, path));
 }
 
-/** Two documents of which each has only paths that begin like those of the other. One alone may well have such paths. */
+/**
+ * Two documents of which each has only paths that begin like those of the other. One alone may well
+ * have such paths.
+ */
 export function checkSwapped(documents: Readonly<Record<Variant, Document>>): void {
   const found = VARIANTS.map((variant) =>
     pathOfVariant(otherThan(variant), documents[variant].root),

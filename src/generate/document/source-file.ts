@@ -1,4 +1,6 @@
-/** Reads a YAML or JSON file within limits, and finds lines and columns by JSON pointer (RFC 6901). */
+/**
+ * Reads a YAML or JSON file within limits, and finds lines and columns by JSON pointer (RFC 6901).
+ */
 import { createHash } from "node:crypto";
 import { basename } from "node:path";
 import {
@@ -61,8 +63,9 @@ export interface GenerateErrorDetails {
 const MOST_MESSAGES = 100;
 
 /**
- * The error that this entry throws. Its message starts with the place: file, line, column and JSON pointer. An error of
- * several mistakes has the code and the place of the first, and the messages of all.
+ * The error that this entry throws. Its message starts with the place: file, line, column and JSON
+ * pointer. An error of several mistakes has the code and the place of the first, and the messages
+ * of all.
  */
 export class GenerateError extends Error {
   override readonly name = "GenerateError";
@@ -107,7 +110,10 @@ export class GenerateError extends Error {
   }
 }
 
-/** Checks the names of an options argument. What is not an object has none. @throws GenerateError `option_invalid` */
+/**
+ * Checks the names of an options argument. What is not an object has none.
+ * @throws GenerateError `option_invalid`
+ */
 export function requireOptions<T extends object>(of: string, options: T, names: NamesOf<T>): T {
   const given: T = Object(options);
   const unknown = unknownName(of, given, names);
@@ -124,17 +130,29 @@ export interface SourceFile {
   readonly sha256: string;
   readonly text: string;
   readonly root: JsonObject;
-  /** Line and column of a pointer, or of the deepest place above it that the text has: of the value, or of its key. */
+  /**
+   * Line and column of a pointer, or of the deepest place above it that the text has: of the value,
+   * or of its key.
+   */
   readonly positionOf: (pointer: string, part?: "key") => string | undefined;
 }
 
-/** More than any document of people needs, and far less than the stack of the parsers and emitters can hold. */
+/**
+ * More than any document of people needs, and far less than the stack of the parsers and emitters
+ * can hold.
+ */
 export const MOST_LEVELS = 200;
 /** The largest public documents have a quarter of a million. */
 export const MOST_VALUES = 2_000_000;
-/** The largest public documents have 40 million. JSON writes six for one, and V8 has no string of 600 million. */
+/**
+ * The largest public documents have 40 million. JSON writes six for one, and V8 has no string of
+ * 600 million.
+ */
 export const MOST_CHARACTERS = 64_000_000;
-/** Patterns overflow the stack over longer ones: those in a document, and those of the packages that read it. */
+/**
+ * Patterns overflow the stack over longer ones: those in a document, and those of the packages that
+ * read it.
+ */
 const LONGEST_STRING = 1_000_000;
 /** Six tokens for each value are usual. The parser keeps all of them, 120 bytes each. */
 const MOST_TOKENS: number = 6 * MOST_VALUES;
@@ -144,7 +162,10 @@ export const TOO_MUCH_TEXT: string = `it holds more than ${MOST_CHARACTERS} char
 const TOO_LONG = `a string has more than ${LONGEST_STRING} characters`;
 const TOO_MANY_TOKENS = `it has more than ${MOST_TOKENS} YAML tokens; JSON needs less memory: convert it`;
 
-/** @throws GenerateError `document_unreadable`, `document_not_yaml`, `document_too_large`, `reference_circular` */
+/**
+ * @throws GenerateError `document_unreadable`, `document_not_yaml`, `document_too_large`,
+ * `reference_circular`
+ */
 export async function readSourceFile(path: string, signal?: AbortSignal): Promise<SourceFile> {
   const bytes = await readAtMost(openInput(path, signal), MOST_CHARACTERS).catch(
     (cause: unknown) => {
@@ -244,8 +265,8 @@ function parseJson(text: string): unknown {
 }
 
 /**
- * The keys in a JSON text, by the colons outside strings. `JSON.parse` drops a key that is given twice, and then the
- * value has fewer. A pattern would need stack for each character of a string.
+ * The keys in a JSON text, by the colons outside strings. `JSON.parse` drops a key that is given
+ * twice, and then the value has fewer. A pattern would need stack for each character of a string.
  */
 function keysIn(text: string): number {
   let keys = 0;
@@ -259,7 +280,10 @@ function keysIn(text: string): number {
   return keys;
 }
 
-/** Parses like `parseDocument` of yaml, whose recursion could otherwise overflow the stack and end the process. */
+/**
+ * Parses like `parseDocument` of yaml, whose recursion could otherwise overflow the stack and end
+ * the process.
+ */
 function parseYaml(
   text: string,
   lineCounter: LineCounter,
@@ -276,7 +300,8 @@ function parseYaml(
     // The stack holds the nested collections, the document and a scalar.
     if (parser.stack.length > MOST_LEVELS + 2) throw tooLarge(TOO_DEEP, parser.offset);
   }
-  // Its own check for equal keys compares each with all before it. Merge keys (<<) are of YAML 1.1, but in wide use.
+  // Its own check for equal keys compares each with all before it. Merge keys (<<) are of YAML 1.1,
+  // but in wide use.
   const composer = new Composer({ uniqueKeys: false, merge: true });
   const [first, second] = composer.compose([...documents, ...parser.end()], true, text.length);
   if (first === undefined) throw new TypeError("it is empty");
@@ -313,8 +338,8 @@ interface Size {
 }
 
 /**
- * Counts each value as often as it is referred to, but visits it once: with aliases a small text can expand
- * to any size.
+ * Counts each value as often as it is referred to, but visits it once: with aliases a small text
+ * can expand to any size.
  *
  * @throws GenerateError `document_too_large`, `reference_circular`
  */

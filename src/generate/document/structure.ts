@@ -1,4 +1,7 @@
-/** Holds the parts of a document against the shapes that OpenAPI gives them, so that all else can rely on these. */
+/**
+ * Holds the parts of a document against the shapes that OpenAPI gives them, so that all else can
+ * rely on these.
+ */
 import { type Document, documentError, METHODS, refuseAt, warnAt } from "./document.js";
 import { isObject, type JsonObject, pointerTo } from "./source-file.js";
 
@@ -8,7 +11,10 @@ interface Shape {
   /** The shape of every member. */
   readonly map?: Shape;
   readonly members?: Readonly<Record<string, Shape>>;
-  /** The value may be a Reference Object, which ignores what stands beside `$ref` except for these two texts. */
+  /**
+   * The value may be a Reference Object, which ignores what stands beside `$ref` except for these
+   * two texts.
+   */
   readonly isReferable?: true;
 }
 
@@ -74,8 +80,9 @@ const root: Shape = {
 };
 
 /**
- * Reports what has another shape. A key with nothing behind it, which is `null` in YAML, is read as an empty part, except
- * for a method, which then lacks its operation. So the document holds no part of another shape afterwards.
+ * Reports what has another shape. A key with nothing behind it, which is `null` in YAML, is read as
+ * an empty part, except for a method, which then lacks its operation. So the document holds no part
+ * of another shape afterwards.
  */
 export function checkStructure(document: Document): void {
   const check = (

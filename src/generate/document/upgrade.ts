@@ -1,11 +1,13 @@
 /**
- * Makes OpenAPI 3.1 of Swagger 2.0 and OpenAPI 3.0, in place: so the lines of errors, and what overlays wrote, stay known.
- * A value that only looks like a part of the description, such as an example, is left alone.
+ * Makes OpenAPI 3.1 of Swagger 2.0 and OpenAPI 3.0, in place: so the lines of errors, and what
+ * overlays wrote, stay known. A value that only looks like a part of the description, such as an
+ * example, is left alone.
  *
- * Of 62 published documents @scalar/openapi-upgrader 0.1.11 leaves 50 `nullable`, in three, gives the answers of two
- * others media types that their operations do not have, and loses properties named `example`, the schemas of
- * application/octet-stream and of lists in forms, and bodies by reference. It copies every object, so the lines of errors
- * and what overlays wrote would be lost too.
+ * Of 62 published documents @scalar/openapi-upgrader 0.1.11 leaves 50 `nullable`, in three, gives
+ * the answers of two others media types that their operations do not have, and loses properties
+ * named `example`, the schemas of application/octet-stream and of lists in forms, and bodies by
+ * reference. It copies every object, so the lines of errors and what overlays wrote would be lost
+ * too.
  */
 import { type Document, follow, operationsOf, refuseAt, walkDocument } from "./document.js";
 import {
@@ -80,7 +82,10 @@ const IGNORED_BESIDE_REF: readonly string[] = [
   ...["allOf", "anyOf", "oneOf", "not"],
 ];
 
-/** Where `nullable` has no effect by the letter of OpenAPI 3.0, as beside `$ref` or `enum`, it says what was meant. */
+/**
+ * Where `nullable` has no effect by the letter of OpenAPI 3.0, as beside `$ref` or `enum`, it says
+ * what was meant.
+ */
 function allowNull(schema: Writable): void {
   const isCombined = ["$ref", "allOf", "anyOf", "oneOf", "not"].some(
     (key) => schema[key] !== undefined,
@@ -185,7 +190,8 @@ function upgradeReferences(value: Writable): void {
   if (typeof value.$ref === "string") value.$ref = movedReference(value.$ref);
   if (typeof value["x-nullable"] === "boolean") value.nullable = value["x-nullable"];
   if (value.type === "file") Object.assign(value, { type: "string", format: "binary" });
-  // A parameter or a header may have a member of this name, but in a schema it names the member that tells the type.
+  // A parameter or a header may have a member of this name, but in a schema it names the member
+  // that tells the type.
   if (typeof value.discriminator === "string")
     value.discriminator = { propertyName: value.discriminator };
 }
@@ -276,7 +282,10 @@ function upgradeParameter(document: Document, parameter: Writable, pointer: stri
   delete parameter.collectionFormat;
 }
 
-/** The parameters that are a body or the members of a form. Those of the operation replace those of the path. */
+/**
+ * The parameters that are a body or the members of a form. Those of the operation replace those of
+ * the path.
+ */
 function bodyOf(
   document: Document,
   lists: readonly unknown[],

@@ -83,8 +83,8 @@ export type AnySuccess = Readonly<Record<200 | 201 | 202 | 203 | 204 | 205 | 206
 `;
 
 /**
- * X-Envelope is an option of each call; OpenAPI ignores the next three as parameters (3.1, Parameter Object). A fetch knows
- * the length of what it sends, and fails if it is told another.
+ * X-Envelope is an option of each call; OpenAPI ignores the next three as parameters (3.1,
+ * Parameter Object). A fetch knows the length of what it sends, and fails if it is told another.
  */
 const IGNORED_HEADERS: readonly string[] = [
   ...["x-envelope", "accept", "content-type", "authorization"],
@@ -93,7 +93,10 @@ const IGNORED_HEADERS: readonly string[] = [
 
 const NOTHING = "Record<never, never>";
 
-/** Emits only direct lookups, because with a thousand operations conditional types take the compiler seconds. */
+/**
+ * Emits only direct lookups, because with a thousand operations conditional types take the compiler
+ * seconds.
+ */
 export function callTypes(
   document: Document,
   operations: readonly Operation[],
@@ -240,7 +243,10 @@ function multipartType(document: Document, { media, encoding }: Content, lookup:
   return `(Omit<${lookup}, ${names}> & { ${files.map(({ field }) => field).join("; ")} })`;
 }
 
-/** Binary data is a string with `format: binary` or `contentMediaType`, or what `encoding` says (OpenAPI 3.1.1, 4.8.14.5). */
+/**
+ * Binary data is a string with `format: binary` or `contentMediaType`, or what `encoding` says
+ * (OpenAPI 3.1.1, 4.8.14.5).
+ */
 export function isFile(
   { type, format, contentMediaType, contentEncoding }: JsonObject,
   encoded?: string,
@@ -272,7 +278,8 @@ function parameterGroup(
   const fields = kept.map((parameter) => {
     const optional = isNeeded(variant, parameter) ? "" : "?";
     const lookup = `${group}[${literal(parameter.name)}]`;
-    // The lookup of an optional property includes undefined, which would be accepted despite exactOptionalPropertyTypes.
+    // The lookup of an optional property includes undefined, which would be accepted despite
+    // exactOptionalPropertyTypes.
     const type = parameter.required ? lookup : `NonNullable<${lookup}>`;
     return `${propertyName(parameter.name)}${optional}: ${parameter.keyword ?? type}`;
   });
@@ -302,7 +309,10 @@ function answerType({ variant }: Document, { id }: Operation, response: Response
   return types.length === 0 ? "undefined" : [...new Set(types)].join(" | ");
 }
 
-/** The type of an answer of one media type. Only successes arrive one event or one line after the other. */
+/**
+ * The type of an answer of one media type. Only successes arrive one event or one line after the
+ * other.
+ */
 function contentType(
   { mediaType, isItem }: Content,
   lookup: string,
@@ -327,7 +337,10 @@ function headersType({ headers }: Response): string | undefined {
   return `{ ${fields.join("; ")} }`;
 }
 
-/** Emits the type of the statuses that an operation does not document: one alias per distinct set of documented ones. */
+/**
+ * Emits the type of the statuses that an operation does not document: one alias per distinct set of
+ * documented ones.
+ */
 export function otherStatuses(lists: OperationLists): string {
   const declarations = new Map<string, string>();
   for (const { responses } of VARIANTS.flatMap((variant) => lists[variant])) {
@@ -346,7 +359,9 @@ export function otherStatuses(lists: OperationLists): string {
   return [httpStatus, ...declarations.values()].join("\n");
 }
 
-/** Editors show this name, so it names the statuses that it excludes: `StatusOtherThan200And4XX`. */
+/**
+ * Editors show this name, so it names the statuses that it excludes: `StatusOtherThan200And4XX`.
+ */
 function otherStatusName(responses: readonly Response[]): string {
   const keys = responses.map(({ key }) => key.toUpperCase()).filter((key) => key !== "DEFAULT");
   return `StatusOtherThan${[...keys, ...(hasSuccess(responses) ? [] : ["2XX"])].sort().join("And")}`;

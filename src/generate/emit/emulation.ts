@@ -1,4 +1,7 @@
-/** What an emulator needs of the operations of a document: answers and requests. Emits emulation.ts, or reads documents for `emulate`. */
+/**
+ * What an emulator needs of the operations of a document: answers and requests. Emits emulation.ts,
+ * or reads documents for `emulate`.
+ */
 import type { BundleOptions } from "../document/bundle.js";
 import { type Document, follow, VARIANTS, type Variant } from "../document/document.js";
 import { readDocument } from "../document/read-document.js";
@@ -26,7 +29,9 @@ interface Answer {
   readonly status: number;
   /** Absent for an answer without a body. */
   readonly contentType?: string;
-  /** An example of the document, else a value that its schema allows; absent if neither is shown. */
+  /**
+   * An example of the document, else a value that its schema allows; absent if neither is shown.
+   */
   readonly body?: unknown;
   /** The other documented media types that can be made, for calls that accept only those. */
   readonly others?: readonly Omit<Answer, "status" | "others">[];
@@ -79,7 +84,10 @@ function emulated(document: Document, operations: readonly Operation[]): Emulate
   };
 }
 
-/** The first example that the schema allows, else a sample; undefined if the document does not show the body. */
+/**
+ * The first example that the schema allows, else a sample; undefined if the document does not show
+ * the body.
+ */
 function bodyOf(document: Document, { mediaType, media }: Content): unknown {
   const examples = Object.values(objectOf(media.examples)).map((example) => {
     const { value } = follow(document, example, "");
@@ -110,7 +118,10 @@ function asText(document: Document, mediaType: string, schema: unknown, value: u
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** A list has an event in each item. An object with `data` is an event itself (OpenAPI 3.2, "Server-Sent Events"). */
+/**
+ * A list has an event in each item. An object with `data` is an event itself (OpenAPI 3.2,
+ * "Server-Sent Events").
+ */
 function eventsOf(value: unknown): string {
   const events = (Array.isArray(value) ? value : [value]).map((one) => {
     const fields: JsonObject = isObject(one) && one.data !== undefined ? one : { data: one };
@@ -174,7 +185,9 @@ export function emulate(
   return { A: emulated(documents.A, lists.A), B: emulated(documents.B, lists.B) };
 }
 
-/** What emulation.ts does not show, for operations.ts; nothing if there is a sample for everything. */
+/**
+ * What emulation.ts does not show, for operations.ts; nothing if there is a sample for everything.
+ */
 export function emitNotSampled({ A, B }: ReturnType<typeof emulate>): string {
   const table = { A: A.notSampled, B: B.notSampled };
   if (Object.keys({ ...table.A, ...table.B }).length === 0) return "";

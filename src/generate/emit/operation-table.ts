@@ -1,4 +1,7 @@
-/** The runtime table of operations. It names only what is not the default, since every program that calls has it. */
+/**
+ * The runtime table of operations. It names only what is not the default, since every program that
+ * calls has it.
+ */
 import type { Variant } from "../document/document.js";
 import type { Operation } from "../operations/list-operations.js";
 import {

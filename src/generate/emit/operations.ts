@@ -1,4 +1,6 @@
-/** Emits operations.ts: the runtime table of operations and the lookup types of `call` and `paths`. */
+/**
+ * Emits operations.ts: the runtime table of operations and the lookup types of `call` and `paths`.
+ */
 import { type Document, METHODS, VARIANTS, type Variant } from "../document/document.js";
 import type { ProvenanceNotes } from "../document/provenance.js";
 import type { Operation, OperationLists } from "../operations/list-operations.js";

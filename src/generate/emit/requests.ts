@@ -1,4 +1,7 @@
-/** What requests look like, for emulation.ts: every parameter and body with its schema, without what checks nothing. */
+/**
+ * What requests look like, for emulation.ts: every parameter and body with its schema, without what
+ * checks nothing.
+ */
 import { atPointer, type Document, follow, referenceTarget } from "../document/document.js";
 import { entriesOf, isObject, type JsonObject } from "../document/source-file.js";
 import type { Operation } from "../operations/list-operations.js";
@@ -87,8 +90,9 @@ function parameterOf(
 }
 
 /**
- * OpenAPI 3.0 says with two of them what 3.1 says with `contentMediaType` and `contentEncoding`. `url` is no format of JSON
- * Schema (`uri` is), and the pattern of the checker for it takes minutes for some texts of 10,000 characters.
+ * OpenAPI 3.0 says with two of them what 3.1 says with `contentMediaType` and `contentEncoding`.
+ * `url` is no format of JSON Schema (`uri` is), and the pattern of the checker for it takes minutes
+ * for some texts of 10,000 characters.
  */
 const UNCHECKED_FORMATS: ReadonlySet<unknown> = new Set(["binary", "byte", "url"]);
 const MAPS_OF_SCHEMAS: ReadonlySet<string> = new Set([
@@ -97,8 +101,9 @@ const MAPS_OF_SCHEMAS: ReadonlySet<string> = new Set([
 const INSTANCES: ReadonlySet<string> = new Set(["enum", "const"]);
 
 /**
- * Copies a schema without annotations, and adds those to which it refers to `schemas`. Alternatives of `oneOf` are usually
- * open objects that allow each other's values. A service picks one of them, so that a value may fit several.
+ * Copies a schema without annotations, and adds those to which it refers to `schemas`. Alternatives
+ * of `oneOf` are usually open objects that allow each other's values. A service picks one of them,
+ * so that a value may fit several.
  */
 function bareSchema(document: Document, schemas: Map<string, unknown>, source: unknown): unknown {
   const bare = (value: unknown): unknown => {

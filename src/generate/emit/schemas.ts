@@ -1,4 +1,6 @@
-/** Emits schemas.ts: every schema of both documents as a zod schema that is built at its first use. */
+/**
+ * Emits schemas.ts: every schema of both documents as a zod schema that is built at its first use.
+ */
 import { existsSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -46,7 +48,9 @@ export function emitSchemas(
   ].join("\n");
 }
 
-/** Code in this package's own repository imports the source, since the package is not built there. */
+/**
+ * Code in this package's own repository imports the source, since the package is not built there.
+ */
 function checkerModule(out: string | undefined): string {
   const root = fileURLToPath(new URL("../../..", import.meta.url));
   const source = join(root, "src", "json-schema", "index");
@@ -79,8 +83,8 @@ interface SchemaTable {
 }
 
 /**
- * Names and reads every schema that a component, a body or a reference leads to. The name is that of the component, or a
- * JSON pointer.
+ * Names and reads every schema that a component, a body or a reference leads to. The name is that
+ * of the component, or a JSON pointer.
  */
 export function schemaTable(document: Document, list: readonly Operation[]): SchemaTable {
   const definitions = new Map<string, Schema>();

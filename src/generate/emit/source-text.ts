@@ -8,7 +8,10 @@ export function literal(value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** JSON as one token, because TypeScript needs seconds to parse and to check a literal of several megabytes. */
+/**
+ * JSON as one token, because TypeScript needs seconds to parse and to check a literal of several
+ * megabytes.
+ */
 export function jsonText(value: object): string {
   const lines = Object.entries(value).map(([key, member]) => `${literal(key)}: ${literal(member)}`);
   const json = `{\n${lines.join(",\n")}\n}`;
@@ -16,7 +19,10 @@ export function jsonText(value: object): string {
   return `/* @__PURE__ */ JSON.parse(\`${json.replace(/[\\`]|\$\{/g, "\\$&")}\`)`;
 }
 
-/** A property name, quoted where necessary. `__proto__` is in brackets, because it would set the prototype. */
+/**
+ * A property name, quoted where necessary. `__proto__` is in brackets, because it would set the
+ * prototype.
+ */
 export function propertyName(name: string): string {
   if (name === "__proto__") return '["__proto__"]';
   return IDENTIFIER.test(name) || /^(?:0|[1-9]\d{0,8})$/.test(name) ? name : literal(name);
@@ -40,8 +46,9 @@ export function prettyLiteral(value: unknown, indent = ""): string {
 }
 
 /**
- * The first line of files of types. The compiler then checks no more of them than a program uses: with 1,200
- * operations one call costs 1.2 s instead of 2.8 s. The tests of this package check the files without it.
+ * The first line of files of types. The compiler then checks no more of them than a program uses:
+ * with 1,200 operations one call costs 1.2 s instead of 2.8 s. The tests of this package check the
+ * files without it.
  */
 export const UNCHECKED = "// @ts-nocheck\n";
 

@@ -19,8 +19,9 @@ const INSTALL = "npm install --save-dev --save-exact openapi-typescript@7.13.0 t
 const INSTALL_BESIDE = `${INSTALL} typescript-7@npm:typescript@7`;
 
 /**
- * Loads openapi-typescript, and returns what emits the types of a document. Its checks and its bundler would take two
- * thirds of its time. They are left out, because `prepareDocument` and `listOperations` have made them.
+ * Loads openapi-typescript, and returns what emits the types of a document. Its checks and its
+ * bundler would take two thirds of its time. They are left out, because `prepareDocument` and
+ * `listOperations` have made them.
  *
  * @throws GenerateError `peer_missing`, `peer_unsuitable`
  */
@@ -59,8 +60,8 @@ export async function typeEmitter(): Promise<
 const COMPONENT = /^#\/(?:components\/[^/]+|paths|webhooks)\/[^/]+$/;
 
 /**
- * Makes a component of each value inside of another one that a reference leads to, because the types that
- * openapi-typescript gives such a reference do not compile.
+ * Makes a component of each value inside of another one that a reference leads to, because the
+ * types that openapi-typescript gives such a reference do not compile.
  */
 function nameTargets(root: JsonObject): void {
   const names = new Map<string, string>();
@@ -92,8 +93,9 @@ function noted(value: unknown, notes: ProvenanceNotes): unknown {
 }
 
 /**
- * Without a mapping the value of a discriminator is the name of the alternative, which openapi-typescript writes over the
- * schema of that member. Where this schema allows other values only, no value would have the type and its schema allow it.
+ * Without a mapping the value of a discriminator is the name of the alternative, which
+ * openapi-typescript writes over the schema of that member. Where this schema allows other values
+ * only, no value would have the type and its schema allow it.
  */
 function dropRefusedTags(root: JsonObject): void {
   const targetOf = (part: unknown) =>
@@ -121,8 +123,8 @@ const MAPS: readonly string[] = ["properties", "patternProperties", "$defs"];
 const LISTS: readonly string[] = ["allOf", "anyOf", "oneOf", "enum"];
 
 /**
- * openapi-typescript fails over a comment that YAML reads as a number, a date or a list, and over keywords with values of
- * the wrong kind, about which there has been a warning.
+ * openapi-typescript fails over a comment that YAML reads as a number, a date or a list, and over
+ * keywords with values of the wrong kind, about which there has been a warning.
  */
 function mendKinds(root: JsonObject): void {
   const isSchema = (one: unknown) => isObject(one) || typeof one === "boolean";
@@ -147,7 +149,10 @@ function mendKinds(root: JsonObject): void {
   });
 }
 
-/** What openapi-typescript reads otherwise: parameters with `content`, and objects with members beside those of a map. */
+/**
+ * What openapi-typescript reads otherwise: parameters with `content`, and objects with members
+ * beside those of a map.
+ */
 function plain(value: unknown): unknown {
   if (!isObject(value)) return value;
   if (isObject(value.content) && typeof value.in === "string") {
@@ -157,7 +162,8 @@ function plain(value: unknown): unknown {
   const { type, properties, additionalProperties: others } = value;
   const isMap = isObject(others) && Object.keys(others).length > 0;
   if (![type].flat().includes("object") || !isObject(properties) || !isMap) return value;
-  // The type of a map is for every member, so no value would have it if a member beside it is of another type.
+  // The type of a map is for every member, so no value would have it if a member beside it is of
+  // another type.
   const all = new Map(
     [others, ...Object.values(properties)].map((one) => [JSON.stringify(one), one]),
   );
@@ -175,7 +181,10 @@ export async function loadPeer<T>(name: string, load: () => Promise<T>): Promise
   }
 }
 
-/** openapi-typescript 7 builds syntax trees with the compiler API, which TypeScript 7 does not export. */
+/**
+ * openapi-typescript 7 builds syntax trees with the compiler API, which TypeScript 7 does not
+ * export.
+ */
 function checkCompiler(compiler: object): void {
   const api = "default" in compiler ? compiler.default : compiler;
   const { factory, version } = (api ?? {}) as {

@@ -34,9 +34,15 @@ export interface Operation {
   readonly body?: Body | undefined;
   readonly responses: readonly Response[];
   readonly anonymous: boolean;
-  /** The first scope in `security` of the form area:read, area:write or area:execute (description, section 5.6). */
+  /**
+   * The first scope in `security` of the form area:read, area:write or area:execute (description,
+   * section 5.6).
+   */
   readonly scope?: string | undefined;
-  /** The path or query parameter, or the member of the body, with `x-device: true` or else with the name `deviceId`. */
+  /**
+   * The path or query parameter, or the member of the body, with `x-device: true` or else with the
+   * name `deviceId`.
+   */
   readonly deviceParameter?: string | { readonly in: "body"; readonly name: string } | undefined;
   /** `x-plugin-enabled: false`: the route accepts no plugin token (description, section 5.5). */
   readonly takesPluginTokens: boolean;
@@ -118,7 +124,10 @@ function duplicateId(
   return documentError(document, "operation_id_duplicate", written ?? pointers[0] ?? "", message);
 }
 
-/** Requests of both could be those of the other. OpenAPI 3.1 forbids this, but a client can call both. */
+/**
+ * Requests of both could be those of the other. OpenAPI 3.1 forbids this, but a client can call
+ * both.
+ */
 function checkTemplate(
   document: Document,
   templates: Map<string, string>,
@@ -134,7 +143,10 @@ function checkTemplate(
   }
 }
 
-/** Operations of webhooks and callbacks are not called, but the generated types hold them by their ids too. */
+/**
+ * Operations of webhooks and callbacks are not called, but the generated types hold them by their
+ * ids too.
+ */
 function checkOtherIds(document: Document, listed: readonly NamedOperation[]): void {
   const known = new Map<unknown, unknown>(listed.map(({ id, source }) => [id, source]));
   const checked = new Set<unknown>(listed.map(({ source }) => source));
@@ -200,8 +212,9 @@ function fittedToPath(
 }
 
 /**
- * OpenAPI 3.1 (Security Requirement Object) lists scopes for OAuth, and names of roles for every other scheme. In Variant
- * A a plugin-enabled route requires a scope (description, section 5.6), so names without one among them are a mistake.
+ * OpenAPI 3.1 (Security Requirement Object) lists scopes for OAuth, and names of roles for every
+ * other scheme. In Variant A a plugin-enabled route requires a scope (description, section 5.6), so
+ * names without one among them are a mistake.
  */
 function scopeIn(document: Document, security: unknown, pointer: string): string | undefined {
   const requirements = Array.isArray(security) ? security.filter(isObject) : [];

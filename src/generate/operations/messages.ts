@@ -1,4 +1,7 @@
-/** Reads what an operation sends and receives: parameters with their form, bodies and answers by media type. */
+/**
+ * Reads what an operation sends and receives: parameters with their form, bodies and answers by
+ * media type.
+ */
 import { type Document, documentError, follow, warnAt } from "../document/document.js";
 import {
   entriesOf,
@@ -13,7 +16,10 @@ import { checkParameterSchema } from "../schemas/checked-schema.js";
 export const PLACES = ["path", "query", "header", "cookie"] as const;
 type Place = (typeof PLACES)[number];
 
-/** How a value is written (OpenAPI 3.1.1, "Style Values"); what is the default of the place is left out. */
+/**
+ * How a value is written (OpenAPI 3.1.1, "Style Values"); what is the default of the place is left
+ * out.
+ */
 export interface Form {
   readonly style?: string;
   readonly explode?: boolean;
@@ -33,11 +39,16 @@ export interface Parameter {
   readonly device?: unknown;
   /** The TypeScript keyword for a simple schema, which an editor shows instead of a lookup. */
   readonly keyword?: "string" | "number" | "boolean" | undefined;
-  /** The types of the document do not have the same path parameters, so they are listed one by one. */
+  /**
+   * The types of the document do not have the same path parameters, so they are listed one by one.
+   */
   readonly isListed?: true;
 }
 
-/** How a member of a form is written. With `style` it is written like a query parameter, else by its media type. */
+/**
+ * How a member of a form is written. With `style` it is written like a query parameter, else by its
+ * media type.
+ */
 export interface PropertyEncoding {
   readonly contentType?: string;
   readonly style?: string;
@@ -58,7 +69,10 @@ export interface Content {
 
 export interface Body extends Content {
   readonly required: boolean;
-  /** Every documented media type. The body itself is the one that is sent unless a call chooses another. */
+  /**
+   * Every documented media type. The body itself is the one that is sent unless a call chooses
+   * another.
+   */
   readonly all: readonly Content[];
 }
 
@@ -80,7 +94,10 @@ const STYLES: Readonly<Record<Place, readonly string[]>> = {
   cookie: ["form"],
 };
 
-/** The operation's parameters come second because they replace those of the path (OpenAPI 3.1, Operation Object). */
+/**
+ * The operation's parameters come second because they replace those of the path (OpenAPI 3.1,
+ * Operation Object).
+ */
 export function readParameters(
   document: Document,
   lists: readonly (readonly [list: unknown, pointer: string])[],
@@ -174,7 +191,8 @@ export function readResponses(
       throw documentError(document, "status_invalid", pointerTo(pointer, key), message);
     }
     const { content, headers } = objectOf(place.value);
-    // A body would be no part of these answers (RFC 9110, sections 9.3.2, 15.3.5, 15.3.6 and 15.4.5).
+    // A body would be no part of these answers (RFC 9110, sections 9.3.2, 15.3.5, 15.3.6 and
+    // 15.4.5).
     const isEmpty = method === "HEAD" || ["204", "205", "304"].includes(key);
     const all = isEmpty ? [] : readContents(document, content, place.pointer);
     const named = readHeaders(document, headers, pointerTo(place.pointer, "headers"));
@@ -192,7 +210,10 @@ function readHeaders(document: Document, source: unknown, pointer: string): Resp
   });
 }
 
-/** The statuses that a response key stands for. A range excludes statuses that have a response of their own. */
+/**
+ * The statuses that a response key stands for. A range excludes statuses that have a response of
+ * their own.
+ */
 function statusesOf(key: string, single: ReadonlySet<number>): number[] | undefined {
   if (key === "default") return [];
   if (/^[1-5]\d\d$/.test(key)) return [Number(key)];
@@ -219,7 +240,9 @@ function readContents(document: Document, source: unknown, pointer: string): Con
   });
 }
 
-/** With one of the keywords of a style `contentType` is ignored (OpenAPI 3.1.1, Encoding Object). */
+/**
+ * With one of the keywords of a style `contentType` is ignored (OpenAPI 3.1.1, Encoding Object).
+ */
 function encodingOf(document: Document, source: JsonObject, pointer: string): PropertyEncoding {
   const isStyled = [source.style, source.explode, source.allowReserved].some(
     (value) => value !== undefined,
@@ -239,7 +262,10 @@ function preferred(all: readonly Content[]): Content | undefined {
   );
 }
 
-/** The media type that a call sends which names none; undefined if the document has only a range such as image/*. */
+/**
+ * The media type that a call sends which names none; undefined if the document has only a range
+ * such as image/*.
+ */
 export function mediaTypeSent({ mediaType }: Content): string | undefined {
   if (mediaType === "*/*" || mediaType === "application/*") return "application/json";
   if (mediaType === "text/*") return "text/plain";

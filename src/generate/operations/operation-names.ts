@@ -20,8 +20,9 @@ export interface NamedOperation {
 }
 
 /**
- * An operation without `operationId` is named by its method and its path, so the name stays when others come and go. A
- * path item to which several paths refer makes operations of each, of which the first keeps the `operationId`.
+ * An operation without `operationId` is named by its method and its path, so the name stays when
+ * others come and go. A path item to which several paths refer makes operations of each, of which
+ * the first keeps the `operationId`.
  */
 export function nameOperations(document: Document): NamedOperation[] {
   const { root, findings, file } = document;
@@ -38,7 +39,8 @@ export function nameOperations(document: Document): NamedOperation[] {
     taken.add(place.value);
     // What a path item has beside its reference counts.
     const { $ref, ...beside } = isObject(value) && value !== place.value ? value : {};
-    // The types of a path are those of its path item, so such a one and a repeated one need operations of their own.
+    // The types of a path are those of its path item, so such a one and a repeated one need
+    // operations of their own.
     const isCopied = isRepeated || Object.keys(beside).length > 0;
     const item = isCopied
       ? { ...(isRepeated ? unnamed(place.value) : place.value), ...beside }

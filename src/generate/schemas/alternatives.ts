@@ -1,4 +1,7 @@
-/** What a schema says together with its `$ref`, `allOf`, `oneOf`, `anyOf` and `if`: each way to allow a value as one plain schema. */
+/**
+ * What a schema says together with its `$ref`, `allOf`, `oneOf`, `anyOf` and `if`: each way to
+ * allow a value as one plain schema.
+ */
 import { isDeepStrictEqual } from "node:util";
 import { atPointer, type Document, referenceTarget } from "../document/document.js";
 import { isObject, type JsonObject, listOf } from "../document/source-file.js";
@@ -102,7 +105,8 @@ export function alternatives(document: Document, source: unknown): readonly Json
     found = pairs.filter((one) => one !== undefined).slice(0, MOST_ALTERNATIVES);
   }
   const tag = inheritedTag(document, source);
-  // The values of the member may not be the names that its discriminator expects, and then any of them will do.
+  // The values of the member may not be the names that its discriminator expects, and then any of
+  // them will do.
   const ways = tag === undefined ? [plain] : [{ ...plain, ...together(plain, tag) }, plain];
   const all = ways
     .flatMap((way) => found.map((one) => together(one, way)))
@@ -111,7 +115,10 @@ export function alternatives(document: Document, source: unknown): readonly Json
   return all;
 }
 
-/** The member by which a discriminator tells a schema from others: its name in the mapping, else its own. */
+/**
+ * The member by which a discriminator tells a schema from others: its name in the mapping, else its
+ * own.
+ */
 function tagOf(discriminator: unknown, reference: unknown): JsonObject | undefined {
   if (!isObject(discriminator) || typeof reference !== "string") return undefined;
   const { propertyName, mapping } = discriminator;
@@ -149,7 +156,9 @@ function withoutExamples(schema: JsonObject): JsonObject {
   return rest;
 }
 
-/** The reference, the `allOf` and the first alternative of `oneOf` and `anyOf` of a schema, in one. */
+/**
+ * The reference, the `allOf` and the first alternative of `oneOf` and `anyOf` of a schema, in one.
+ */
 export function mergedSchema(document: Document, source: unknown): JsonObject {
   const all = alternatives(document, source);
   return all.find(({ type }) => type !== "null") ?? all[0] ?? {};

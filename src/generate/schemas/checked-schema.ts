@@ -1,6 +1,7 @@
 /**
- * The part of a schema that the validator checks. What it cannot check does not stop the generator: it is left out, with
- * a warning that says what was meant. So are unknown keywords, since one of them may be a misspelt one.
+ * The part of a schema that the validator checks. What it cannot check does not stop the generator:
+ * it is left out, with a warning that says what was meant. So are unknown keywords, since one of
+ * them may be a misspelt one.
  */
 import { FORMATS, patternOf } from "../../json-schema/formats.js";
 import { mostAlike } from "../../option-names.js";
@@ -160,7 +161,8 @@ export function checkedSchema(source: unknown, pointer: string, naming: Naming):
       );
       continue;
     }
-    // What is wrong goes from the document too, because openapi-typescript would fail, or no sample would be allowed.
+    // What is wrong goes from the document too, because openapi-typescript would fail, or no sample
+    // would be allowed.
     const refuse = (message: string) => {
       warn(at, message);
       Reflect.deleteProperty(source, keyword);

@@ -59,7 +59,10 @@ export function* strings(schema: JsonObject): Generator<string> {
   }
 }
 
-/** Texts of a pattern. Each repetition is as short as it may be, then longer; a higher index takes other characters. */
+/**
+ * Texts of a pattern. Each repetition is as short as it may be, then longer; a higher index takes
+ * other characters.
+ */
 function matching(pattern: string, index: number, length: number): string[] {
   try {
     const expression = new RegExp(pattern);
@@ -108,7 +111,10 @@ export function* numbers(schema: JsonObject, isInteger: boolean): Generator<numb
 
 const unicodePatterns = new WeakMap<object, unknown>();
 
-/** A copy of a schema whose patterns are legal with the flag `u`, without those that cannot be made so. */
+/**
+ * A copy of a schema whose patterns are legal with the flag `u`, without those that cannot be made
+ * so.
+ */
 export function withUnicodePatterns<T>(schema: T): T {
   if (typeof schema !== "object" || schema === null) return schema;
   const known = unicodePatterns.get(schema);

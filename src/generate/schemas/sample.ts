@@ -1,4 +1,7 @@
-/** Makes an example value from a JSON Schema (2020-12): always the same one, of bounded size, and allowed by the schema. */
+/**
+ * Makes an example value from a JSON Schema (2020-12): always the same one, of bounded size, and
+ * allowed by the schema.
+ */
 import { validate } from "@cfworker/json-schema";
 import { atPointer, type Document, referenceTarget } from "../document/document.js";
 import { isObject, type JsonObject, listOf } from "../document/source-file.js";
@@ -20,7 +23,10 @@ export const NOT_FOUND: unique symbol = Symbol("not found");
 /** A value where any is allowed. */
 const orAny = (value: unknown) => (value === undefined ? {} : value);
 
-/** Whether a schema allows a value. What cannot be checked, such as a pattern of another language, is allowed. */
+/**
+ * Whether a schema allows a value. What cannot be checked, such as a pattern of another language,
+ * is allowed.
+ */
 export function isAllowed(document: Document, schema: unknown, value: unknown): boolean {
   const targetOf = (name: unknown) =>
     atPointer(document.root, referenceTarget(document, String(name), "")) as never;
@@ -48,14 +54,19 @@ class Sampler {
   readonly #document: Document;
   #optional = MOST_OPTIONAL;
   #steps = MOST_STEPS;
-  /** How often a schema was left because it is open already, or because the sample is large enough. */
+  /**
+   * How often a schema was left because it is open already, or because the sample is large enough.
+   */
   #cuts = 0;
 
   constructor(document: Document) {
     this.#document = document;
   }
 
-  /** `open` has the schemas around this one; where one of them comes again, another way must end the recursion. */
+  /**
+   * `open` has the schemas around this one; where one of them comes again, another way must end the
+   * recursion.
+   */
   sample(source: unknown, open: readonly unknown[], optional = false): unknown {
     const at = this.#referred(source);
     const known = this.#document.samples.get(Object(at));
@@ -111,7 +122,10 @@ class Sampler {
     else for (const type of typesOf(schema)) yield* this.#ofType(type, schema, open);
   }
 
-  /** Open objects allow each other's values, so the members of the others get a value that they refuse. */
+  /**
+   * Open objects allow each other's values, so the members of the others get a value that they
+   * refuse.
+   */
   *#ofOneOnly(all: readonly JsonObject[], open: readonly unknown[]): Generator<unknown> {
     const described = all.flatMap(({ properties }) => Object.keys(Object(properties)));
     for (const schema of all) {
@@ -145,7 +159,8 @@ class Sampler {
     if (bare === undefined) return;
     yield bare;
     if (full === undefined) return;
-    // Others for `uniqueItems`, and each member alone for keywords that allow only some of them together.
+    // Others for `uniqueItems`, and each member alone for keywords that allow only some of them
+    // together.
     for (const name of Object.keys(full)) yield { ...bare, [name]: full[name] };
     for (const name of Object.keys(full)) {
       const member = memberOf(schema, name);

@@ -8,7 +8,10 @@ export interface SeenAnswer {
   readonly text: string;
 }
 
-/** Statuses by the operation that the journal names. Operations that are not listed are calls of the API. */
+/**
+ * Statuses by the operation that the journal names. Operations that are not listed are calls of the
+ * API.
+ */
 const STATUSES: Readonly<Record<string, readonly number[]>> = {
   requestToken: [200, 400, 401, 413, 415, 429],
   authorize: [200, 302, 400, 414],
@@ -23,13 +26,19 @@ const STATUSES: Readonly<Record<string, readonly number[]>> = {
   authorizeLaunch: [200, 400, 403, 404],
 };
 const CALL = [200, 401, 403, 404];
-/** Paths of the emulator, and the registered callbacks. The callback on loopback may have any port and no path. */
+/**
+ * Paths of the emulator, and the registered callbacks. The callback on loopback may have any port
+ * and no path.
+ */
 const TARGETS =
   /^(\/_emulator|\/host\/|\/v1\/auth\/consent\?request=|https:\/\/portal\.example\/callback\?|http:\/\/127\.0\.0\.1(:\d+)?(\/callback)?\?)/;
 const ERROR = /^(invalid_(client|grant|request|scope)|unsupported_grant_type)$/;
 const TOKEN = /^[\w-]{43}$/;
 
-/** @param entry the journal's entry for the request; undefined for the pages at /_emulator, which have none */
+/**
+ * @param entry the journal's entry for the request; undefined for the pages at /_emulator, which
+ * have none
+ */
 export function flawIn(
   answer: SeenAnswer,
   method: string,

@@ -1,4 +1,5 @@
-// Rows of the table of negative requests, and more requests of pages, each with one request mutated.
+// Rows of the table of negative requests, and more requests of pages, each with one request
+// mutated.
 import fc from "fast-check";
 import { EmulatorError } from "../../../src/emulator/index.js";
 import type { FormBrowser } from "../form-browser.js";
@@ -70,7 +71,8 @@ async function run(
   const secrets = new Set([...Object.values(PASSWORDS), d]);
   let flaw: unknown;
   let sent = 0;
-  // Requests wait for each other, so that the newest entry of the journal belongs to the last request.
+  // Requests wait for each other, so that the newest entry of the journal belongs to the last
+  // request.
   let last: Promise<unknown> = Promise.resolve();
   world.transport = (path, init) => {
     const one = sent++ === index ? mutations : [];

@@ -1,11 +1,14 @@
-// Mutations are data, so that fast-check can make, shrink and print them. `mutate` applies them to a request.
+// Mutations are data, so that fast-check can make, shrink and print them. `mutate` applies them to
+// a request.
 import fc from "fast-check";
 import { key } from "../negative/world.js";
 import { compactJws, rs256 } from "../signing-key.js";
 
 type Field = readonly [name: string, value: unknown];
 
-/** A request as lists of fields. The assertion is decoded, so that a changed one is signed again. */
+/**
+ * A request as lists of fields. The assertion is decoded, so that a changed one is signed again.
+ */
 interface Parts {
   readonly method: readonly Field[];
   readonly path: readonly Field[];
@@ -59,7 +62,10 @@ const OTHER_TYPES = [
   { length: 1e9 },
 ];
 const LENGTHS = [41, 41, 201, 201, 4096, 65_537];
-/** Nested too deeply for a recursion. Only the request spells it out, so that a failure can be printed. */
+/**
+ * Nested too deeply for a recursion. Only the request spells it out, so that a failure can be
+ * printed.
+ */
 const nested = (depth: number) => ({
   depth,
   toJSON: (): unknown => JSON.parse("[".repeat(depth) + "]".repeat(depth)),
@@ -108,7 +114,9 @@ const JOSE = words("alg kid typ crit b64 jwk jku x5u x5c zip __proto__");
 const FIELDS = words(
   "client_id client_secret code scope state redirect_uri request form_token __proto__",
 );
-/** In hexadecimal: invalid UTF-8, a byte order mark, and bytes that end a field, a string or a line. */
+/**
+ * In hexadecimal: invalid UTF-8, a byte order mark, and bytes that end a field, a string or a line.
+ */
 const ODD_BYTES = words("ff c080 eda080 efbbbf 00 25 26 22 0a").map((hex) => [
   ...Buffer.from(hex, "hex"),
 ]);

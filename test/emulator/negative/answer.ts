@@ -1,5 +1,5 @@
-// The parts of an answer that a row compares: status, the headers that matter and the body, with secrets masked and page
-// texts left out.
+// The parts of an answer that a row compares: status, the headers that matter and the body, with
+// secrets masked and page texts left out.
 import { emulatorRules, type RuleId } from "../../../src/emulator/index.js";
 import { REJECTED } from "../plugin-client.js";
 import { CALLBACK } from "./world.js";
@@ -92,7 +92,9 @@ export const adasToken: Answer = tokenA({
   roles: [{ name: "planner", group: "people" }],
 });
 
-/** Variant B's token endpoint and the host application answer with the rule's error and sentence. */
+/**
+ * Variant B's token endpoint and the host application answer with the rule's error and sentence.
+ */
 export function refused(rule: RuleId): Answer {
   const { status, error } = emulatorRules[rule].answer;
   return {
@@ -145,7 +147,9 @@ export function redirect(status: 302 | 303, location: string, cookie?: string): 
     body: "",
   };
 }
-/** The redirect that informs the client at its callback which rule its authorization request broke. */
+/**
+ * The redirect that informs the client at its callback which rule its authorization request broke.
+ */
 export function toldCallback(rule: RuleId, status: 302 | 303 = 302): Answer {
   const location = `${CALLBACK}?error=${emulatorRules[rule].answer.error}&state=${SECRET}`;
   return { ...redirect(status, location), says: quoted(emulatorRules[rule].says) };

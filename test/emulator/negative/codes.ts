@@ -1,4 +1,5 @@
-// Authorization codes of both variants and the refresh tokens of Variant B (sections 3, 4.1, 4.2, 5.8 and 5.9).
+// Authorization codes of both variants and the refresh tokens of Variant B (sections 3, 4.1, 4.2,
+// 5.8 and 5.9).
 import type { EmulatorOptions, RuleId } from "../../../src/emulator/index.js";
 import { newPkce, type Pkce } from "../signing-key.js";
 import {
@@ -57,7 +58,10 @@ const again =
     world.wait(seconds);
     return exchange(world, code);
   };
-/** An exchange with the verifier `sent(right)`, where `right` is the verifier whose challenge was sent. */
+/**
+ * An exchange with the verifier `sent(right)`, where `right` is the verifier whose challenge was
+ * sent.
+ */
 const verified =
   (
     { obtain, exchange }: Codes,
@@ -132,7 +136,10 @@ const afterAttempt =
     await world.exchange(code, first);
     return world.exchange(code);
   };
-/** The exchange of a code after a form that a further parameter, before or after the others, makes invalid. */
+/**
+ * The exchange of a code after a form that a further parameter, before or after the others, makes
+ * invalid.
+ */
 const afterForm =
   (more: string, grant_type = "authorization_code"): Request =>
   async (world) => {

@@ -1,5 +1,5 @@
-// The table of negative requests. Each row gets exactly its answer, the customer log and the journal name the broken rule,
-// and the answer changes when that rule is off.
+// The table of negative requests. Each row gets exactly its answer, the customer log and the
+// journal name the broken rule, and the answer changes when that rule is off.
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, test } from "vitest";
 import { contractCases } from "../../../src/contract/index.js";

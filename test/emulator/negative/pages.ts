@@ -1,5 +1,5 @@
-// The pages of both variants: the host application's sign-in and launches (section 5.3), and the authorization endpoint
-// with its login and consent (section 5.8; RFC 6749 sections 3.1 and 4.1).
+// The pages of both variants: the host application's sign-in and launches (section 5.3), and the
+// authorization endpoint with its login and consent (section 5.8; RFC 6749 sections 3.1 and 4.1).
 import type { RuleId } from "../../../src/emulator/index.js";
 import type { FormBrowser } from "../form-browser.js";
 import {
@@ -53,7 +53,10 @@ const launching =
   (clientId: string, headers?: Headers): Request =>
   async (world) =>
     launch(await signedIn(world), clientId, headers);
-/** Launches. `send` then posts the plugin's message, by default for this launch and from the same host. */
+/**
+ * Launches. `send` then posts the plugin's message, by default for this launch and from the same
+ * host.
+ */
 const authorizing =
   (send: (ask: Authorize, host: FormBrowser, world: World) => Promise<Response>): Request =>
   async (world) => {
@@ -160,7 +163,10 @@ const long =
     return world.send(world.authorizationPath({ state: "s".repeat(length - rest) }));
   };
 const loginPage = page("/v1/auth/login", 200, "emulator-login");
-/** Only a page shows the error. The client is not informed, because its redirect URI is not to be trusted. */
+/**
+ * Only a page shows the error. The client is not informed, because its redirect URI is not to be
+ * trusted.
+ */
 const untold = (rule: RuleId): Group => ({ breaks: rule, answer: loginError(rule) });
 const told = (rule: RuleId): Group => ({ breaks: rule, answer: toldCallback(rule) });
 

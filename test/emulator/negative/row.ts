@@ -7,12 +7,18 @@ export type Request = (world: World) => Promise<Response>;
 
 /** The properties that the rows of one group share. */
 export interface Group {
-  /** The rules that the last request breaks, in the order of precedence: the log names the first. Default: none. */
+  /**
+   * The rules that the last request breaks, in the order of precedence: the log names the first.
+   * Default: none.
+   */
   readonly breaks?: RuleId | readonly RuleId[];
   readonly answer: Answer;
   /** Rules that refuse nothing here but shape the answer. */
   readonly shapedBy?: readonly RuleId[];
-  /** Set if the answer stays the same while the rules are off, for example because the client is unknown. */
+  /**
+   * Set if the answer stays the same while the rules are off, for example because the client is
+   * unknown.
+   */
   readonly remains?: true;
   readonly options?: EmulatorOptions;
 }
@@ -32,17 +38,21 @@ export function also(common: Group, more: Partial<Group>): Group {
 }
 
 /**
- * A noun phrase. It begins with the id of the test that it implements, if there is one (A: client assertions and token
- * requests of Variant A, C: codes, R: refresh tokens, L: the API and limits, P: launches in the iframe), and ends with
- * its source in brackets: F2 (fapi2-security-profile-final-), F1 (fapi1-advanced-final-) and OC (oidcc-) are modules of
- * the OpenID Foundation's conformance suite, numbers are RFCs and their sections.
+ * A noun phrase. It begins with the id of the test that it implements, if there is one (A: client
+ * assertions and token requests of Variant A, C: codes, R: refresh tokens, L: the API and limits,
+ * P: launches in the iframe), and ends with its source in brackets: F2
+ * (fapi2-security-profile-final-), F1 (fapi1-advanced-final-) and OC (oidcc-) are modules of the
+ * OpenID Foundation's conformance suite, numbers are RFCs and their sections.
  */
 type Name = string;
 
 export interface Row extends Omit<Group, "breaks"> {
   readonly name: Name;
   readonly breaks: readonly RuleId[];
-  /** Sends all requests of the row and resolves with the last response, which is the one that counts. */
+  /**
+   * Sends all requests of the row and resolves with the last response, which is the one that
+   * counts.
+   */
   readonly request: Request;
 }
 
@@ -77,12 +87,16 @@ export function titleOf({ name, breaks: [rule], answer }: Row): string {
 
 export interface Played {
   readonly answer: Answer;
-  /** The rule that the journal names for the last request, and the newest one of the customer log. */
+  /**
+   * The rule that the journal names for the last request, and the newest one of the customer log.
+   */
   readonly rule: RuleId | undefined;
   readonly logged: RuleId | undefined;
 }
 
-/** A world for each object of options, since to make one takes five times as long as to reset it. */
+/**
+ * A world for each object of options, since to make one takes five times as long as to reset it.
+ */
 const worlds = new Map<EmulatorOptions | undefined, World>();
 
 export async function play(
@@ -107,7 +121,10 @@ export async function play(
 }
 
 export const ruleIds = Object.keys(emulatorRules) as readonly RuleId[];
-/** Rules that can be switched off. A rule has no switch if the emulator could not answer without its check. */
+/**
+ * Rules that can be switched off. A rule has no switch if the emulator could not answer without its
+ * check.
+ */
 export const switchable: ReadonlySet<RuleId> = new Set(
   ruleIds.filter((rule) => emulatorRules[rule].off !== undefined),
 );

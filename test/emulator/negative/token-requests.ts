@@ -57,7 +57,9 @@ const methodsA = ["PUT"].map((method): [string, Request] => [
     }),
 ]);
 
-/** RFC 6749 section 5.2: a request that lacks a parameter, repeats one or "is otherwise malformed". */
+/**
+ * RFC 6749 section 5.2: a request that lacks a parameter, repeats one or "is otherwise malformed".
+ */
 const byRfc6749: Partial<Group> = { options: { malformedError: "invalid_request" } };
 
 export const bodiesA: readonly Row[] = [
@@ -346,7 +348,10 @@ function tooMany(retryAfter?: string): Group {
   const answer: Answer = { status: 429, headers, body: "" };
   return { breaks: "token-request.rate-limit", answer, ...limited() };
 }
-/** Two requests, ten seconds apart, take both slots of a minute. `request` follows `at` s after the first. */
+/**
+ * Two requests, ten seconds apart, take both slots of a minute. `request` follows `at` s after the
+ * first.
+ */
 const third =
   (at: number, request: Request = (world) => world.requestToken()): Request =>
   async (world) => {

@@ -1,4 +1,5 @@
-// An emulator with a frozen clock and one registration of every kind, and the valid requests that rows of the table break.
+// An emulator with a frozen clock and one registration of every kind, and the valid requests that
+// rows of the table break.
 import {
   createEmulator,
   type Emulator,
@@ -17,7 +18,10 @@ import {
 } from "../signing-key.js";
 
 export const CALLBACK = "https://portal.example/callback";
-/** The callback of a native app, whose authorization request may name any port of the loopback address. */
+/**
+ * The callback of a native app, whose authorization request may name any port of the loopback
+ * address.
+ */
 const LOOPBACK = "http://127.0.0.1/callback";
 export const TOKEN_PATH_A = "/api/v1/acme/external-plugin/oauth/token";
 export const TOKEN_PATH_B = "/v1/auth/token";
@@ -120,7 +124,10 @@ export class FlowEnded extends Error {}
 
 export class World {
   readonly emulator: Emulator;
-  /** Sends a request to a path of the origin. Tests replace it to send the request over HTTP or to change it. */
+  /**
+   * Sends a request to a path of the origin. Tests replace it to send the request over HTTP or to
+   * change it.
+   */
   transport: (path: string, init: RequestInit) => Promise<Response>;
   /** Numbers jti values and verifiers, so that a failing case can be repeated. */
   #count = 0;

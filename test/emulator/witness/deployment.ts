@@ -1,4 +1,5 @@
-// A deployment on loopback for clients that we did not write, and what they need to speak Variant B.
+// A deployment on loopback for clients that we did not write, and what they need to speak Variant
+// B.
 import { type KeyObject, webcrypto } from "node:crypto";
 import { onTestFinished } from "vitest";
 import type { Emulator, EmulatorOptions } from "../../../src/emulator/index.js";
@@ -43,8 +44,8 @@ interface SentForm {
 }
 
 /**
- * A `fetch` for Variant B, which takes JSON where OAuth libraries send a form, and whose answer shows no token_type,
- * which RFC 6749 section 5.1 and the libraries demand.
+ * A `fetch` for Variant B, which takes JSON where OAuth libraries send a form, and whose answer
+ * shows no token_type, which RFC 6749 section 5.1 and the libraries demand.
  */
 export async function formToJson(
   url: string,

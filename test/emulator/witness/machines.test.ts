@@ -1,5 +1,6 @@
-// openid-client, which we did not write, gets machine tokens of both variants over HTTP, and is refused when it
-// authenticates otherwise. The table of negative requests has every broken assertion.
+// openid-client, which we did not write, gets machine tokens of both variants over HTTP, and is
+// refused when it authenticates otherwise. The table of negative requests has every broken
+// assertion.
 import * as openid from "openid-client";
 import { describe, expect, test } from "vitest";
 import { emulatorRules, type RuleId } from "../../../src/emulator/index.js";

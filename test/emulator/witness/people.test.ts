@@ -1,4 +1,5 @@
-// openid-client, which we did not write, exchanges codes and refresh tokens of both variants for a person.
+// openid-client, which we did not write, exchanges codes and refresh tokens of both variants for a
+// person.
 import * as client from "openid-client";
 import { describe, expect, test } from "vitest";
 import { key, PASSWORDS } from "../negative/world.js";

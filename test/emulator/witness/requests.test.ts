@@ -1,4 +1,5 @@
-// What the emulator reads of requests that encoders of others wrote, and Ajv on the values that it made of texts.
+// What the emulator reads of requests that encoders of others wrote, and Ajv on the values that it
+// made of texts.
 import { Readable } from "node:stream";
 import { Busboy } from "@fastify/busboy";
 import { Ajv2020 } from "ajv/dist/2020.js";
@@ -101,7 +102,8 @@ describe("parameters that url-template writes are read as they were", () => {
     const { place, style, operator, kind, explode } = row;
     const template = parseTemplate(`{${operator}color${explode ? "*" : ""}}`);
     const start = place === "path" ? "/v1/of" : "/v1/own";
-    // A label that is exploded has dots between its values, and RFC 6570 does not encode those in a value.
+    // A label that is exploded has dots between its values, and RFC 6570 does not encode those in a
+    // value.
     const isWritten = (value: unknown) =>
       style !== "label" || !explode || kind === "text" || !JSON.stringify(value).includes(".");
     const write = (color: never) => start + template.expand({ color });
@@ -129,7 +131,8 @@ describe("parameters that the serializers of openapi-fetch write are read as the
       array: { style, explode } as never,
       object: { style, explode } as never,
     });
-    // That library encodes no name of an object, nor a delimiter within a value in another way than between two.
+    // That library encodes no name of an object, nor a delimiter within a value in another way than
+    // between two.
     const isWritten = (value: unknown) =>
       kind === "list"
         ? style === "form" || !/[ |]/.test((value as string[]).join(""))

@@ -1,4 +1,5 @@
-// The app: it starts schedules on the devices that are online, on either variant. Every answer is validated.
+// The app: it starts schedules on the devices that are online, on either variant. Every answer is
+// validated.
 import { type ConnectOptions, connect, type Service } from "../../../src/index.js"; // yours: "bivariant"
 import { validator } from "../../../src/validate.js"; // "bivariant/validate"
 import * as api from "./generated/operations.js";
@@ -12,7 +13,10 @@ export function openService(
   return connect({ ...options, api, validate: validator("strict", schemas) });
 }
 
-/** Returns the id of the execution. The call is the same for both variants, because both have these operations. */
+/**
+ * Returns the id of the execution. The call is the same for both variants, because both have these
+ * operations.
+ */
 export async function startOnOnlineDevices(
   service: OwnService,
   scheduleId: string,

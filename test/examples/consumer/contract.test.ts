@@ -1,4 +1,5 @@
-// What this app relies on: its calls, and the contract of the service, on the emulator with the operations of its overlay.
+// What this app relies on: its calls, and the contract of the service, on the emulator with the
+// operations of its overlay.
 import { describe, expect, test } from "vitest";
 import { contractCases, describeContract } from "../../../src/contract/index.js"; // yours: "bivariant/contract"
 import { createEmulator } from "../../../src/emulator/index.js"; // "bivariant/emulator"
@@ -49,7 +50,10 @@ const target = {
   ...{ baseUrl, tenantId, plugin, serviceAccount: account },
   envelopes: ["full"], // what to try as X-Envelope; the description shows no value
 };
-/** The cases that these credentials are enough for. No 429 comes here, so `failure-status` would learn nothing. */
+/**
+ * The cases that these credentials are enough for. No 429 comes here, so `failure-status` would
+ * learn nothing.
+ */
 const only = contractCases
   .filter(({ needs, safe }) => safe && needs.every((name) => name in target))
   .flatMap(({ id }) => (id === "failure-status" ? [] : id));

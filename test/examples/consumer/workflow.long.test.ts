@@ -1,4 +1,5 @@
-// The workflow that a consumer copies: what it may do, and each of its commands, run by a shell in a copy of the example.
+// The workflow that a consumer copies: what it may do, and each of its commands, run by a shell in
+// a copy of the example.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";

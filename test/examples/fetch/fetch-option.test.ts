@@ -1,4 +1,5 @@
-// The shortest way: pass emulator.fetch as the option fetch. There is no server, no port and nothing to intercept.
+// The shortest way: pass emulator.fetch as the option fetch. There is no server, no port and
+// nothing to intercept.
 import { afterEach, expect, test } from "vitest";
 import { createEmulator } from "../../../src/emulator/index.js"; // in a project of yours: "bivariant/emulator"
 import { connect, serviceAccount, servicePlugin } from "../../../src/index.js"; // "bivariant"
@@ -32,7 +33,8 @@ test.each([
       emulator.clock.advance(minutes * 60_000);
       expect((await service.call("listDevices")).status).toBe(200);
     }
-    // It is renewed in the background in its last minutes. This waits for that request instead of sleeping.
+    // It is renewed in the background in its last minutes. This waits for that request instead of
+    // sleeping.
     await emulator.journal.waitFor({ endpoint: "token" }, { count: 2 });
     expect(service.variant).toBe(variant);
     expect(emulator.journal.tokenRequests({ tenantId: "acme", status: 200 })).toHaveLength(2);

@@ -1,4 +1,5 @@
-// Code that calls undici itself: a dispatcher sends requests for the deployment to the emulator, over real HTTP.
+// Code that calls undici itself: a dispatcher sends requests for the deployment to the emulator,
+// over real HTTP.
 import {
   Agent,
   type Dispatcher,

@@ -1,4 +1,5 @@
-// Draws the token requests of two runs as an SVG, in steps of two seconds, for light and dark pages.
+// Draws the token requests of two runs as an SVG, in steps of two seconds, for light and dark
+// pages.
 
 /** What a run is drawn from. */
 export interface Series {

@@ -1,4 +1,5 @@
-// The compose file without containers: it parses, its parts refer to each other, and it sets what replica.ts reads.
+// The compose file without containers: it parses, its parts refer to each other, and it sets what
+// replica.ts reads.
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { parse } from "yaml";

@@ -16,7 +16,8 @@ describeWithRedis("the fleet", () => {
     // With this seed Redis is killed after the first renewals, and back before the second ones.
     const svg = join(temporaryFolder(), "chart.svg");
     const args = ["--import", "tsx", command, "--seconds", "16", "--seed", "500", "--svg", svg];
-    // It exits with 1 if a refresh token was reused, a session was answered as another's, or a request hung.
+    // It exits with 1 if a refresh token was reused, a session was answered as another's, or a
+    // request hung.
     const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 200_000 });
     const [fleet, alone] = stdout.split("without a store");
     const count = (what: string, table = fleet) =>
@@ -34,7 +35,8 @@ describeWithRedis("the fleet", () => {
 describeWithSentinel("the fleet with Redis Sentinel", () => {
   test("goes on when the primary is killed, with no failed call later than 3 s after the failover and no refresh token sent twice", async () => {
     const args = ["--import", "tsx", command, "--seconds", "24", "--seed", "1", "--sentinel"];
-    // It exits with 1 for a refresh token that was reused, and a call that failed once the new primary was there for 3 s.
+    // It exits with 1 for a refresh token that was reused, and a call that failed once the new
+    // primary was there for 3 s.
     const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 200_000 });
     const count = (what: string) =>
       Number(stdout.match(new RegExp(`^${what} +(\\d+)$`, "m"))?.[1] ?? Number.NaN);

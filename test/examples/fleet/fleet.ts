@@ -1,4 +1,5 @@
-// `npx tsx test/examples/fleet/fleet.ts` runs a fleet, kills parts of it at random, and prints what happened.
+// `npx tsx test/examples/fleet/fleet.ts` runs a fleet, kills parts of it at random, and prints what
+// happened.
 import { generateKeyPairSync, randomBytes, randomInt } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { writeFileSync } from "node:fs";
@@ -63,8 +64,8 @@ async function run(withStore: boolean): Promise<Series> {
     rateLimit: { requests: 20, windowSeconds: tokenSeconds },
     devices: Object.fromEntries(tenants.map((id) => [id, [{ id }]])),
   });
-  // The service accepts a token for 2 s more than it says: a call that arrives late is sent again only if its
-  // token is older than 30 s.
+  // The service accepts a token for 2 s more than it says: a call that arrives late is sent again
+  // only if its token is older than 30 s.
   emulator.faults.add({ name: "fields", fields: { expires_in: tokenSeconds }, count: "always" });
   const { url: baseUrl } = await emulator.listen();
   const replicas: Replica[] = [];
@@ -141,7 +142,10 @@ async function run(withStore: boolean): Promise<Series> {
   }
 }
 
-/** Registers both plugins, the API client and the people, and returns the private key of the plugins. */
+/**
+ * Registers both plugins, the API client and the people, and returns the private key of the
+ * plugins.
+ */
 function register(emulator: Emulator, publicUrl: string): string {
   const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const jwks = { keys: [{ ...publicKey.export({ format: "jwk" }), kid: "fleet" }] };

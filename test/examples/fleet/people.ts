@@ -1,11 +1,14 @@
-// The people and machines that use the fleet. Each tenant has one device with its own name, so that an answer
-// shows whose token it was made with.
+// The people and machines that use the fleet. Each tenant has one device with its own name, so that
+// an answer shows whose token it was made with.
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Emulator } from "../../../src/emulator/index.js";
 import { TestBrowser } from "../../backend/test-browser.js";
 import { newPkce } from "../../emulator/signing-key.js";
 
-/** No answer may take longer. The lock of a replica that dies while it renews a login is free after 15 s. */
+/**
+ * No answer may take longer. The lock of a replica that dies while it renews a login is free after
+ * 15 s.
+ */
 const longestMs = 45_000;
 /** The time that the replicas may need to connect again after Redis is back. */
 const reconnectMs = 3_000;

@@ -44,8 +44,9 @@ export class Replica {
 }
 
 /**
- * Sends each request to the next replica. If that refuses the connection, nothing was sent, and the next one gets
- * the request. If the connection breaks later, the replica may have done what it was asked: the answer is a 502.
+ * Sends each request to the next replica. If that refuses the connection, nothing was sent, and the
+ * next one gets the request. If the connection breaks later, the replica may have done what it was
+ * asked: the answer is a 502.
  */
 export async function startProxy(replicas: readonly Replica[]): Promise<string> {
   // A connection that is kept alive may be one to a replica that has died since.

@@ -1,4 +1,5 @@
-// One replica of a backend: sessions of people, and calls of machines. What must outlive it is in Redis.
+// One replica of a backend: sessions of people, and calls of machines. What must outlive it is in
+// Redis.
 import { createServer } from "node:http";
 import { setTimeout } from "node:timers/promises";
 import { Redis } from "ioredis";
@@ -24,8 +25,9 @@ const {
   PRIVATE_KEY: privateKey = "",
 } = process.env;
 
-// Without the offline queue, a request that comes while Redis is down is answered at once, with a 503. A replica
-// can start at such a time, but otherwise it waits for its connection: its first requests would find no store.
+// Without the offline queue, a request that comes while Redis is down is answered at once, with a
+// 503. A replica can start at such a time, but otherwise it waits for its connection: its first
+// requests would find no store.
 async function connectClient() {
   if (SENTINELS && SENTINEL_LIBRARY === "ioredis") {
     const settings = { name: "fleet", sentinels: nodes(SENTINELS), enableOfflineQueue: false };
@@ -72,7 +74,8 @@ const backend = createBackend({
     (status === 500 || status === 502) && console.error(String(error)),
 });
 
-// With credentials of both variants, each deployment is asked which one it serves, once for the fleet.
+// With credentials of both variants, each deployment is asked which one it serves, once for the
+// fleet.
 const credentials = [
   servicePlugin({ clientId: "reports", privateKey, keyId }),
   serviceAccount({ clientId: "reports-account", clientSecret: "not a real secret" }),

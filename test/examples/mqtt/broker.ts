@@ -1,4 +1,5 @@
-// An MQTT broker that takes the password for a bearer token. It shows how a client behaves, not how the service does.
+// An MQTT broker that takes the password for a bearer token. It shows how a client behaves, not how
+// the service does.
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { Aedes, type AuthenticateError, type Client } from "aedes";

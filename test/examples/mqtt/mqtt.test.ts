@@ -1,4 +1,5 @@
-// The recipe for MQTT in src/client/signalr-and-mqtt.md, run with the real client against a small broker.
+// The recipe for MQTT in src/client/signalr-and-mqtt.md, run with the real client against a small
+// broker.
 import type { MqttClient } from "mqtt";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { Auth } from "../../../src/index.js";

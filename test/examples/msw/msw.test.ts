@@ -1,4 +1,5 @@
-// Tests with MSW: it passes every request for the deployment to the emulator, and your code stays unchanged.
+// Tests with MSW: it passes every request for the deployment to the emulator, and your code stays
+// unchanged.
 import { HttpResponse, http } from "msw";
 import { setupServer } from "msw/node";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
@@ -12,7 +13,8 @@ const emulator = createEmulator({
 });
 
 const server = setupServer(
-  // emulator.fetch rejects like fetch where a fault breaks the connection. MSW needs HttpResponse.error() for that.
+  // emulator.fetch rejects like fetch where a fault breaks the connection. MSW needs
+  // HttpResponse.error() for that.
   http.all("https://customer.example/*", ({ request }) =>
     emulator.fetch(request).catch(() => HttpResponse.error()),
   ),

@@ -1,4 +1,5 @@
-// The browser half: a session by launch or by login, and the devices that the backend lists with it.
+// The browser half: a session by launch or by login, and the devices that the backend lists with
+// it.
 import { isPageError, type Session, startSession } from "../../../src/page/index.js"; // yours: "bivariant/page"
 
 const element = (id: string) => document.getElementById(id) as HTMLElement;

@@ -1,4 +1,5 @@
-// The example plugin as a person uses it: in the host's iframe (Variant A) and on its own (Variant B), in Chromium.
+// The example plugin as a person uses it: in the host's iframe (Variant A) and on its own (Variant
+// B), in Chromium.
 import type { BrowserContext, Page } from "playwright-core";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { describeInChromium } from "../../support/chromium.js";

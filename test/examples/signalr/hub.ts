@@ -1,5 +1,5 @@
-// A small SignalR server: the JSON protocol over WebSockets, one method, and a check of the bearer. It shows how a
-// client behaves, not how the service does.
+// A small SignalR server: the JSON protocol over WebSockets, one method, and a check of the bearer.
+// It shows how a client behaves, not how the service does.
 import { createServer, type IncomingMessage } from "node:http";
 import { type WebSocket, WebSocketServer } from "ws";
 import { servingOn } from "../../support/recording-server.js";

@@ -1,4 +1,5 @@
-// The recipe for SignalR in src/client/signalr-and-mqtt.md, run with the real client against a small hub.
+// The recipe for SignalR in src/client/signalr-and-mqtt.md, run with the real client against a
+// small hub.
 import { once } from "node:events";
 import type { HubConnection } from "@microsoft/signalr";
 import { expect, onTestFinished, test, vi } from "vitest";

@@ -1,4 +1,5 @@
-// The recipe for workers in src/client/workers-and-shutdown.md, run in workerd, the runtime of Cloudflare Workers, against an emulator.
+// The recipe for workers in src/client/workers-and-shutdown.md, run in workerd, the runtime of
+// Cloudflare Workers, against an emulator.
 import { build } from "esbuild";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { entriesFromSources } from "../../../scripts/build.js";
@@ -10,7 +11,10 @@ const runtime = { modules: true, compatibilityDate: "2026-04-01" } as const;
 /** Before 2025-05-05 workers have neither WeakRef nor FinalizationRegistry. */
 const compatibilityDates = [runtime.compatibilityDate, "2024-01-01"];
 
-/** Loads miniflare and starts an empty worker. workerd is a program that there is for some systems only. */
+/**
+ * Loads miniflare and starts an empty worker. workerd is a program that there is for some systems
+ * only.
+ */
 async function startMiniflare(): Promise<typeof import("miniflare")> {
   const loaded = await import("miniflare");
   const miniflare = new loaded.Miniflare({ ...runtime, script: "export default {}" });
@@ -23,8 +27,8 @@ const loaded = await startMiniflare().catch((error: unknown) => {
 });
 
 /**
- * Around the recipe: a header moves its clock, the answer has the last bearer that it sent, and a request can be answered
- * before the recipe has answered it.
+ * Around the recipe: a header moves its clock, the answer has the last bearer that it sent, and a
+ * request can be answered before the recipe has answered it.
  */
 const ENTRY = `
 import worker from "./worker.js";
@@ -86,7 +90,9 @@ async function deploy(compatibilityDate: string = runtime.compatibilityDate) {
     await close();
   });
   const started = emulator.clock.now();
-  /** Sends a request, so many minutes after the start. Returns the bearer of a call that succeeded. */
+  /**
+   * Sends a request, so many minutes after the start. Returns the bearer of a call that succeeded.
+   */
   const send = async (path: string, minutes = 0, tenant = "acme") => {
     emulator.clock.set(started + minutes * minuteMs);
     const headers = { "offset-ms": String(minutes * minuteMs) };

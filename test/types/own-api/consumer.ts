@@ -1,6 +1,6 @@
 /**
- * A consumer with documents of its own: the generated module types `connect`, `createService` and `call`. The files in
- * ./generated exist only while types.test.ts compiles this one.
+ * A consumer with documents of its own: the generated module types `connect`, `createService` and
+ * `call`. The files in ./generated exist only while types.test.ts compiles this one.
  */
 import { createEmulator, type EmulatorOptions } from "../../../src/emulator/index.js";
 import {
@@ -52,7 +52,10 @@ export async function operations(service: Own): Promise<void> {
   await service.call("searchDevices");
 }
 
-/** A missing required parameter, a wrong type and an unknown name do not compile; tenantId may be left out. */
+/**
+ * A missing required parameter, a wrong type and an unknown name do not compile; tenantId may be
+ * left out.
+ */
 export async function parameters(service: Own): Promise<void> {
   await service.call("getDevice", { params: { path: { deviceId: "d" } } });
   // @ts-expect-error a required path parameter
@@ -65,7 +68,9 @@ export async function parameters(service: Own): Promise<void> {
   await service.call("listDevices", { params: { query: { colour: "red" } } });
 }
 
-/** Before narrowing a call needs what both variants need; after it only what its own variant needs. */
+/**
+ * Before narrowing a call needs what both variants need; after it only what its own variant needs.
+ */
 export async function bodies(service: Own): Promise<void> {
   const path = { scheduleId: "s" };
   const header = { "If-Match": "1" };
@@ -223,7 +228,10 @@ export async function serializers(service: Own): Promise<void> {
   await service.call("listDevices", { querySerializer: () => 5 });
 }
 
-/** The answers of an emulator receive what the documents say, and return the body of a documented success. */
+/**
+ * The answers of an emulator receive what the documents say, and return the body of a documented
+ * success.
+ */
 export function answers(): void {
   createEmulator({
     api,
